@@ -1,0 +1,3 @@
+//! Engines: pure functions from a scenario to an estimate. No I/O, no clock, no globals, no allocation on the hot path.
+
+pub mod semi_empirical;

@@ -1,0 +1,542 @@
+//! The registry of knobs: everything a user may turn, described once.
+//!
+//! The terminal's pane, `--set`, demos, the batch format, completions and the README all read this table; a knob added
+//! here appears everywhere.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::spec::decode::{Bounds, nearest};
+
+/// One thing the user may turn. Order is the order in which panes and tables show them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Knob {
+    /// Sequences per device and step.
+    Microbatch,
+    /// Kernels launched as captured graphs.
+    CudaGraphs,
+    /// NICs that read accelerator memory directly.
+    GpudirectRdma,
+    /// Bare metal or SR-IOV.
+    Virt,
+    /// The fabric between accelerators.
+    Fabric,
+    /// Tensor-parallel ranks.
+    Tp,
+    /// Pipeline stages.
+    Pp,
+    /// Data-parallel replicas.
+    Dp,
+    /// Prompt tokens, the ISL.
+    Prompt,
+    /// Generated tokens, the OSL.
+    Generate,
+    /// Nodes.
+    NumNodes,
+    /// Rental of a node.
+    HourlyUsd,
+    /// Price of energy.
+    UsdPerKwh,
+    /// Power usage effectiveness.
+    Pue,
+    /// Seed of the noise.
+    Seed,
+    /// Whether noise is drawn at all.
+    Noise,
+}
+
+/// The section a knob stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// What the software stack does.
+    Runtime,
+    /// How the model is cut.
+    Parallelism,
+    /// How long the sequences are.
+    Sequence,
+    /// How much hardware, at which price.
+    Target,
+    /// Reproducibility.
+    Run,
+}
+
+impl Group {
+    /// Its heading.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Runtime => "runtime",
+            Group::Parallelism => "parallelism",
+            Group::Sequence => "sequence",
+            Group::Target => "target",
+            Group::Run => "run",
+        }
+    }
+}
+
+/// How far one step goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// Add or subtract.
+    Add(f64),
+    /// Double or halve, through the powers of two.
+    Double,
+}
+
+/// What values a knob takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// On or off.
+    Toggle,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// One of the fabrics the profile knows.
+    Fabric,
+    /// A number.
+    Number {
+        /// What is allowed.
+        bounds: Bounds,
+        /// How far Left and Right go.
+        step: Step,
+    },
+    /// Any whole number, as Python's generator takes it.
+    Seed,
+}
+
+/// All there is to know about a knob.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spec {
+    /// Which one.
+    pub knob: Knob,
+    /// Its name in files, flags and panes.
+    pub name: &'static str,
+    /// Other names it answers to.
+    pub aliases: &'static [&'static str],
+    /// Where it stands.
+    pub group: Group,
+    /// What it takes.
+    pub kind: Kind,
+    /// Unit, or nothing.
+    pub unit: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+}
+
+const fn whole(min: f64, max: f64, step: Step) -> Kind {
+    Kind::Number { bounds: Bounds { min, max, whole: true }, step }
+}
+
+const fn real(min: f64, max: f64, step: f64) -> Kind {
+    Kind::Number { bounds: Bounds { min, max, whole: false }, step: Step::Add(step) }
+}
+
+/// The registry.
+pub const KNOBS: [Spec; 16] = [
+    Spec {
+        knob: Knob::Microbatch,
+        name: "microbatch",
+        aliases: &["micro", "micro_batch"],
+        group: Group::Runtime,
+        kind: whole(1.0, 65_536.0, Step::Double),
+        unit: "seq",
+        help: "sequences per device and step; in inference, requests served side by side",
+    },
+    Spec {
+        knob: Knob::CudaGraphs,
+        name: "cuda_graphs",
+        aliases: &["graphs"],
+        group: Group::Runtime,
+        kind: Kind::Toggle,
+        unit: "",
+        help: "launch kernels as captured graphs: less launch overhead, more utilisation",
+    },
+    Spec {
+        knob: Knob::GpudirectRdma,
+        name: "gpudirect_rdma",
+        aliases: &["gpudirect", "gdr"],
+        group: Group::Runtime,
+        kind: Kind::Toggle,
+        unit: "",
+        help: "NICs read accelerator memory directly: cheaper communication",
+    },
+    Spec {
+        knob: Knob::Virt,
+        name: "virt",
+        aliases: &["virtualization"],
+        group: Group::Runtime,
+        kind: Kind::Choice(&["bare", "sriov"]),
+        unit: "",
+        help: "bare metal, or NICs shared by SR-IOV: jitter and longer tails",
+    },
+    Spec {
+        knob: Knob::Fabric,
+        name: "fabric",
+        aliases: &["network"],
+        group: Group::Runtime,
+        kind: Kind::Fabric,
+        unit: "",
+        help: "fabric between accelerators, one of those the profile is calibrated for",
+    },
+    Spec {
+        knob: Knob::Tp,
+        name: "tp",
+        aliases: &["tensor_parallel"],
+        group: Group::Parallelism,
+        kind: whole(1.0, 4096.0, Step::Double),
+        unit: "",
+        help: "tensor-parallel ranks: each layer cut across accelerators",
+    },
+    Spec {
+        knob: Knob::Pp,
+        name: "pp",
+        aliases: &["pipeline_parallel"],
+        group: Group::Parallelism,
+        kind: whole(1.0, 4096.0, Step::Double),
+        unit: "",
+        help: "pipeline stages: layers in a row of accelerators",
+    },
+    Spec {
+        knob: Knob::Dp,
+        name: "dp",
+        aliases: &["data_parallel"],
+        group: Group::Parallelism,
+        kind: whole(1.0, 1_048_576.0, Step::Double),
+        unit: "",
+        help: "data-parallel replicas",
+    },
+    Spec {
+        knob: Knob::Prompt,
+        name: "prompt",
+        aliases: &["isl", "seq"],
+        group: Group::Sequence,
+        kind: whole(0.0, 16_777_216.0, Step::Double),
+        unit: "tok",
+        help: "prompt tokens (ISL); the whole sequence in training",
+    },
+    Spec {
+        knob: Knob::Generate,
+        name: "generate",
+        aliases: &["osl"],
+        group: Group::Sequence,
+        kind: whole(0.0, 16_777_216.0, Step::Double),
+        unit: "tok",
+        help: "generated tokens (OSL); 0 in training",
+    },
+    Spec {
+        knob: Knob::NumNodes,
+        name: "num_nodes",
+        aliases: &["nodes"],
+        group: Group::Target,
+        kind: whole(1.0, 1_000_000.0, Step::Double),
+        unit: "",
+        help: "nodes of the target",
+    },
+    Spec {
+        knob: Knob::HourlyUsd,
+        name: "hourly_usd",
+        aliases: &["hourly", "price"],
+        group: Group::Target,
+        kind: real(0.0, 1e9, 1.0),
+        unit: "$/h",
+        help: "rental of one node",
+    },
+    Spec {
+        knob: Knob::UsdPerKwh,
+        name: "usd_per_kwh",
+        aliases: &["kwh", "energy_price"],
+        group: Group::Target,
+        kind: real(0.0, 1e6, 0.01),
+        unit: "$/kWh",
+        help: "price of energy, paid beside the rental",
+    },
+    Spec {
+        knob: Knob::Pue,
+        name: "pue",
+        aliases: &[],
+        group: Group::Target,
+        kind: real(0.0, 100.0, 0.05),
+        unit: "",
+        help: "facility power over IT power",
+    },
+    Spec {
+        knob: Knob::Seed,
+        name: "seed",
+        aliases: &[],
+        group: Group::Run,
+        kind: Kind::Seed,
+        unit: "",
+        help: "seed of the noise; phase i draws from seed + i",
+    },
+    Spec {
+        knob: Knob::Noise,
+        name: "noise",
+        aliases: &[],
+        group: Group::Run,
+        kind: Kind::Toggle,
+        unit: "",
+        help: "draw run-to-run noise as the founding model does; off gives the expectation",
+    },
+];
+
+impl Knob {
+    /// Its entry in the registry.
+    #[must_use]
+    pub fn spec(self) -> &'static Spec {
+        KNOBS.get(self as usize).unwrap_or(&KNOBS[0])
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.spec().name
+    }
+
+    /// All knobs in order.
+    pub fn all() -> impl Iterator<Item = Knob> {
+        KNOBS.iter().map(|spec| spec.knob)
+    }
+
+    /// The knob of that name or alias; hyphens count as underscores.
+    pub fn named(name: &str) -> Result<Knob, KnobError> {
+        let wanted = name.trim().replace('-', "_").to_lowercase();
+        let found = KNOBS.iter().find(|spec| spec.name == wanted || spec.aliases.contains(&wanted.as_str()));
+        found.map(|spec| spec.knob).ok_or_else(|| {
+            let names = KNOBS.iter().flat_map(|spec| std::iter::once(&spec.name).chain(spec.aliases)).copied();
+            KnobError::Unknown { found: name.to_owned(), near: nearest(&wanted, names) }
+        })
+    }
+
+    /// Reads a value as a user types it. `fabrics` are those the profile knows.
+    pub fn parse(self, text: &str, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError> {
+        let text = text.trim();
+        let spec = self.spec();
+        let refuse = |expected: String| KnobError::Value { knob: spec.name, found: text.to_owned(), expected };
+        match spec.kind {
+            Kind::Toggle => match text.to_lowercase().as_str() {
+                "on" | "true" | "yes" | "1" => Ok(Setting::Toggle(true)),
+                "off" | "false" | "no" | "0" => Ok(Setting::Toggle(false)),
+                _ => Err(refuse("on or off".to_owned())),
+            },
+            Kind::Choice(choices) => {
+                let found = choices.iter().find(|choice| choice.eq_ignore_ascii_case(text));
+                found.map(|choice| Setting::Choice((*choice).into())).ok_or_else(|| refuse(choices.join(" or ")))
+            }
+            Kind::Fabric => {
+                let found = fabrics.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+                let names = || fabrics.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(", ");
+                found
+                    .map(|(name, _)| Setting::Choice(Arc::clone(name)))
+                    .ok_or_else(|| refuse(format!("one of {}", names())))
+            }
+            Kind::Number { bounds, .. } => {
+                let value = parse_number(text).filter(|value| bounds.allow(*value));
+                value.map(Setting::Number).ok_or_else(|| refuse(bounds.describe()))
+            }
+            Kind::Seed => text.parse().map(Setting::Seed).map_err(|_| refuse("a whole number".to_owned())),
+        }
+    }
+
+    /// The next value up (`by > 0`) or down, `by.abs()` steps away; stays where there is none.
+    #[must_use]
+    pub fn step(self, from: &Setting, by: i32, fabrics: &[(Arc<str>, f64)]) -> Setting {
+        match (self.spec().kind, from) {
+            (Kind::Toggle, Setting::Toggle(_)) => Setting::Toggle(by > 0),
+            (Kind::Choice(choices), Setting::Choice(now)) => {
+                let names: Vec<Arc<str>> = choices.iter().map(|choice| (*choice).into()).collect();
+                Setting::Choice(neighbour(&names, now, by))
+            }
+            (Kind::Fabric, Setting::Choice(now)) => {
+                let names: Vec<Arc<str>> = fabrics.iter().map(|(name, _)| Arc::clone(name)).collect();
+                Setting::Choice(neighbour(&names, now, by))
+            }
+            (Kind::Number { bounds, step }, Setting::Number(now)) => {
+                let mut value = *now;
+                for _ in 0..by.unsigned_abs() {
+                    value = match step {
+                        Step::Add(step) => ((value + step * f64::from(by.signum())) / step).round() * step,
+                        Step::Double if by > 0 => next_power_of_two(value),
+                        Step::Double => previous_power_of_two(value),
+                    };
+                }
+                // Multiples of 0.05 and the like carry binary dust; six decimals are finer than any step.
+                Setting::Number(((value * 1e6).round() / 1e6).clamp(bounds.min, bounds.max))
+            }
+            (Kind::Seed, Setting::Seed(now)) => Setting::Seed(now.saturating_add(i128::from(by))),
+            _ => from.clone(),
+        }
+    }
+}
+
+fn neighbour(names: &[Arc<str>], now: &Arc<str>, by: i32) -> Arc<str> {
+    let last = names.len().saturating_sub(1);
+    let index = names.iter().position(|name| name == now);
+    let index = match index {
+        Some(index) if by > 0 => index.saturating_add(by.unsigned_abs() as usize).min(last),
+        Some(index) => index.saturating_sub(by.unsigned_abs() as usize),
+        None => 0,
+    };
+    names.get(index).map_or_else(|| Arc::clone(now), Arc::clone)
+}
+
+fn next_power_of_two(value: f64) -> f64 {
+    if value < 1.0 { 1.0 } else { (value.log2().floor() + 1.0).exp2() }
+}
+
+fn previous_power_of_two(value: f64) -> f64 {
+    if value <= 1.0 { 0.0 } else { (value.log2().ceil() - 1.0).exp2() }
+}
+
+/// Numbers as people type them: `8192`, `8k`, `1.5M`, `1_000`, `0.12`.
+fn parse_number(text: &str) -> Option<f64> {
+    let clean = text.replace('_', "");
+    let (digits, scale) = match clean.char_indices().next_back() {
+        Some((at, 'k' | 'K')) => (clean.get(..at)?, 1e3),
+        Some((at, 'M')) => (clean.get(..at)?, 1e6),
+        Some((at, 'G')) => (clean.get(..at)?, 1e9),
+        _ => (clean.as_str(), 1.0),
+    };
+    // `inf` and `nan` are numbers to Rust, not to a user.
+    if !digits.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+')) {
+        return None;
+    }
+    digits.parse::<f64>().ok().map(|value| value * scale).filter(|value| value.is_finite())
+}
+
+/// The value of a knob.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Setting {
+    /// On or off.
+    Toggle(bool),
+    /// A number.
+    Number(f64),
+    /// A word.
+    Choice(Arc<str>),
+    /// A seed.
+    Seed(i128),
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Setting::Toggle(true) => f.pad("on"),
+            Setting::Toggle(false) => f.pad("off"),
+            Setting::Number(value) => f.pad(&value.to_string()),
+            Setting::Choice(word) => f.pad(word),
+            Setting::Seed(seed) => f.pad(&seed.to_string()),
+        }
+    }
+}
+
+/// Why a knob cannot be set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KnobError {
+    /// No knob has that name.
+    #[error("no knob `{found}`{}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    Unknown {
+        /// The name given.
+        found: String,
+        /// A name that is nearly it.
+        near: Option<&'static str>,
+    },
+    /// The value is not one the knob takes.
+    #[error("{knob}: found \"{found}\", expected {expected}")]
+    Value {
+        /// The knob.
+        knob: &'static str,
+        /// The value given.
+        found: String,
+        /// What it takes.
+        expected: String,
+    },
+    /// `--set` without `=`.
+    #[error("found \"{0}\", expected knob=value")]
+    Assignment(String),
+}
+
+/// Knobs the user has turned, over what the files say.
+pub type Overrides = BTreeMap<Knob, Setting>;
+
+/// Splits `knob=value`, as `--set` and demos write it. The value is parsed later, when the profile is known.
+pub fn assignment(text: &str) -> Result<(Knob, String), KnobError> {
+    let (name, value) = text.split_once('=').ok_or_else(|| KnobError::Assignment(text.to_owned()))?;
+    Ok((Knob::named(name)?, value.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn fabrics() -> Vec<(Arc<str>, f64)> {
+        vec![("IB".into(), 1.0), ("RoCE".into(), 1.1)]
+    }
+
+    #[test]
+    fn the_registry_is_in_the_order_of_the_enum_and_names_are_unique() {
+        let mut names = Vec::new();
+        for (i, spec) in KNOBS.iter().enumerate() {
+            assert_eq!(spec.knob as usize, i);
+            assert_eq!(spec.knob.spec(), spec);
+            assert!(!spec.help.is_empty());
+            names.push(spec.name);
+            names.extend(spec.aliases);
+        }
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn values_are_read_as_people_type_them() {
+        assert_eq!(Knob::Prompt.parse("8k", &[]).unwrap(), Setting::Number(8000.0));
+        assert_eq!(Knob::Prompt.parse(" 32_768 ", &[]).unwrap(), Setting::Number(32768.0));
+        assert_eq!(Knob::CudaGraphs.parse("ON", &[]).unwrap(), Setting::Toggle(true));
+        assert_eq!(Knob::Fabric.parse("roce", &fabrics()).unwrap(), Setting::Choice("RoCE".into()));
+        assert_eq!(Knob::Seed.parse("-5", &[]).unwrap(), Setting::Seed(-5));
+        for (knob, text) in [
+            (Knob::Tp, "0"),
+            (Knob::Tp, "1.5"),
+            (Knob::Tp, "nan"),
+            (Knob::Pue, "inf"),
+            (Knob::Tp, "1e30"),
+            (Knob::Tp, ""),
+            (Knob::Virt, "vm"),
+        ] {
+            assert!(knob.parse(text, &[]).is_err(), "{text}");
+        }
+        let error = Knob::Fabric.parse("NVLink", &fabrics()).unwrap_err().to_string();
+        assert_eq!(error, "fabric: found \"NVLink\", expected one of IB, RoCE");
+    }
+
+    #[test]
+    fn names_forgive_slips() {
+        assert_eq!(Knob::named("cuda-graphs").unwrap(), Knob::CudaGraphs);
+        assert_eq!(Knob::named("ISL").unwrap(), Knob::Prompt);
+        assert_eq!(
+            Knob::named("microbach").unwrap_err().to_string(),
+            "no knob `microbach`; did you mean `microbatch`?"
+        );
+        assert!(assignment("tp").is_err());
+        assert_eq!(assignment("tp = 8").unwrap(), (Knob::Tp, "8".to_owned()));
+    }
+
+    #[test]
+    fn steps_stay_within_bounds_and_come_back() {
+        let up = |knob: Knob, from: f64| knob.step(&Setting::Number(from), 1, &[]);
+        let down = |knob: Knob, from: f64| knob.step(&Setting::Number(from), -1, &[]);
+        assert_eq!(up(Knob::Tp, 8.0), Setting::Number(16.0));
+        assert_eq!(up(Knob::Tp, 6.0), Setting::Number(8.0));
+        assert_eq!(down(Knob::Tp, 6.0), Setting::Number(4.0));
+        assert_eq!(down(Knob::Tp, 1.0), Setting::Number(1.0));
+        assert_eq!(down(Knob::Generate, 1.0), Setting::Number(0.0));
+        assert_eq!(up(Knob::Generate, 0.0), Setting::Number(1.0));
+        assert_eq!(up(Knob::Pue, 1.2), Setting::Number(1.25));
+        assert_eq!(down(Knob::Pue, 1.25), Setting::Number(1.2));
+        assert_eq!(up(Knob::Tp, 4096.0), Setting::Number(4096.0));
+        assert_eq!(Knob::Fabric.step(&Setting::Choice("IB".into()), 1, &fabrics()), Setting::Choice("RoCE".into()));
+        assert_eq!(Knob::Fabric.step(&Setting::Choice("RoCE".into()), 1, &fabrics()), Setting::Choice("RoCE".into()));
+        assert_eq!(Knob::CudaGraphs.step(&Setting::Toggle(true), -1, &[]), Setting::Toggle(false));
+    }
+}

@@ -1,0 +1,29 @@
+//! Atlas Fabric: a planner for AI accelerators that lives in the terminal.
+//!
+//! Data flows one way, from what a user writes to what a user sees; each floor imports only from the floors above
+//! it in this list:
+//!
+//! | floor | what it holds |
+//! | --- | --- |
+//! | [`units`] | how quantities are shown: prefixes, significant digits, deltas |
+//! | [`spec`] | the YAML documents: parsing with positions, decoding, diagnostics, hot-reloadable library of files |
+//! | [`knob`] | the one registry of everything a user may turn |
+//! | [`scenario`] | target × workload × profile × knobs, resolved to plain numbers |
+//! | [`estimate`] | what an engine answers, and the registry of metrics that names each figure |
+//! | [`engine`] | pure functions from scenario to estimate |
+//! | [`search`] | finding better knobs |
+//! | [`record`], [`report`] | estimates written down, and told |
+//! | [`demo`] | guided tours: scripts that are also tests |
+//! | [`watch`] | file watching, with polling where the file system is silent |
+//! | [`cli`], [`tui`] | the two faces; they know everybody, nobody knows them |
+
+#![forbid(unsafe_code)]
+
+pub mod engine;
+pub mod estimate;
+pub mod knob;
+pub mod record;
+pub mod scenario;
+pub mod search;
+pub mod spec;
+pub mod units;

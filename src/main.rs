@@ -1,0 +1,3 @@
+//! The `atlas` binary.
+
+fn main() {}

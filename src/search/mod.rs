@@ -1,0 +1,3 @@
+//! Finding better knobs.
+
+pub mod hill_climb;

@@ -1,0 +1,196 @@
+//! Complaints about what a user wrote: one type for all of them, collected rather than thrown.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::node::Position;
+
+/// How bad a complaint is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth a look; the file is used as it is.
+    Warning,
+    /// The entry cannot be used.
+    Error,
+}
+
+impl Severity {
+    /// `error` or `warning`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// One complaint: where, what was found, what was expected, what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The file as the user knows it.
+    pub file: Arc<str>,
+    /// Where in the file; `0:0` where the complaint is about the file as a whole.
+    pub at: Position,
+    /// Where in the document, as a path: `NVIDIA_H100.cost.hourly_usd`.
+    pub path: String,
+    /// What is wrong, with what was found and what was expected.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.location())?;
+        write!(f, ": {}: ", self.severity.name())?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(help) = &self.help {
+            write!(f, "; {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Diagnostic {
+    /// `file:line:column`, or the file alone where the complaint has no place in it.
+    #[must_use]
+    pub fn location(&self) -> String {
+        if self.at.line == 0 { self.file.to_string() } else { format!("{}:{}", self.file, self.at) }
+    }
+}
+
+/// Complaints in the order they were met.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Diagnostics(Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// No complaints yet.
+    #[must_use]
+    pub fn new() -> Diagnostics {
+        Diagnostics::default()
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.0.push(diagnostic);
+    }
+
+    /// Adds all of `other`.
+    pub fn extend(&mut self, other: Diagnostics) {
+        self.0.extend(other.0);
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.0.iter()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many are errors.
+    #[must_use]
+    pub fn errors(&self) -> usize {
+        self.0.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
+    }
+
+    /// Whether any is an error.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.errors() > 0
+    }
+
+    /// `2 errors, 1 warning`.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let plural = |n: usize, word: &str| if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
+        let errors = self.errors();
+        let warnings = self.len() - errors;
+        match (errors, warnings) {
+            (0, 0) => "no problems".to_owned(),
+            (errors, 0) => plural(errors, "error"),
+            (0, warnings) => plural(warnings, "warning"),
+            (errors, warnings) => format!("{}, {}", plural(errors, "error"), plural(warnings, "warning")),
+        }
+    }
+
+    /// Keeps file by file in order of position, errors before warnings at one place.
+    pub fn sort(&mut self) {
+        self.0.sort_by(|a, b| (&a.file, a.at, b.severity).cmp(&(&b.file, b.at, a.severity)));
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, diagnostic) in self.0.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{diagnostic}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn diagnostic(severity: Severity, line: u32) -> Diagnostic {
+        Diagnostic {
+            severity,
+            file: "a.yaml".into(),
+            at: Position { line, column: 3 },
+            path: "x.y".into(),
+            message: "found 1, expected 2".into(),
+            help: Some("write 2".into()),
+        }
+    }
+
+    #[test]
+    fn a_complaint_names_place_path_and_remedy() {
+        let text = diagnostic(Severity::Error, 4).to_string();
+        assert_eq!(text, "a.yaml:4:3: error: x.y: found 1, expected 2; write 2");
+        assert_eq!(diagnostic(Severity::Error, 0).location(), "a.yaml");
+    }
+
+    #[test]
+    fn summary_counts_both_kinds() {
+        let mut all = Diagnostics::new();
+        assert_eq!(all.summary(), "no problems");
+        all.push(diagnostic(Severity::Warning, 9));
+        assert_eq!(all.summary(), "1 warning");
+        assert!(!all.has_errors());
+        all.push(diagnostic(Severity::Error, 2));
+        all.push(diagnostic(Severity::Error, 3));
+        assert_eq!(all.summary(), "2 errors, 1 warning");
+        all.sort();
+        assert_eq!(all.iter().map(|d| d.at.line).collect::<Vec<_>>(), [2, 3, 9]);
+    }
+}

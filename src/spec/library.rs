@@ -1,0 +1,458 @@
+//! The library: every target, workload and profile in force, layer over layer, with the complaints about them.
+//!
+//! Layers, later over earlier, entry by entry by name: what ships in the binary, the user's configuration directory,
+//! `workload/` of the working directory. Explicit paths replace the layers they name. A file that breaks keeps its
+//! last good entries when the library is loaded anew from the one before.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::diagnostic::{Diagnostic, Diagnostics, Severity};
+use super::node::{Node, Position};
+use super::parse::{MAX_FILE_BYTES, parse};
+use super::profile::{ProfileKey, choose};
+use super::{Origin, Profile, Target, Workload};
+use crate::spec::decode::nearest;
+
+include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+
+/// Where the documents come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// A directory with `targets.yaml`, `workloads.yaml` and `profiles/`, in place of the layers.
+    pub workload_dir: Option<PathBuf>,
+    /// A file of targets, in place of the layers' targets.
+    pub targets: Option<PathBuf>,
+    /// A file of workloads, in place of the layers' workloads.
+    pub workloads: Option<PathBuf>,
+    /// A directory of profiles, or one profile for every target, in place of the layers' profiles.
+    pub hardware: Option<PathBuf>,
+    /// The user's configuration directory, where there is one.
+    pub config_dir: Option<PathBuf>,
+    /// Whether `workload/` of the working directory is a layer.
+    pub working_dir: bool,
+}
+
+impl Sources {
+    /// What a user without any flags gets.
+    #[must_use]
+    pub fn usual() -> Sources {
+        Sources { config_dir: config_dir(), working_dir: true, ..Sources::default() }
+    }
+
+    /// Only what ships in the binary.
+    #[must_use]
+    pub fn built_in() -> Sources {
+        Sources::default()
+    }
+
+    /// The files and directories to watch for changes, whether they exist yet or not.
+    #[must_use]
+    pub fn watched(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> = self.layers();
+        paths.extend([&self.targets, &self.workloads, &self.hardware].into_iter().flatten().cloned());
+        let profiles: Vec<PathBuf> = self.layers().iter().map(|layer| layer.join("profiles")).collect();
+        paths.extend(profiles);
+        paths
+    }
+
+    /// Layer directories, lowest first.
+    fn layers(&self) -> Vec<PathBuf> {
+        if let Some(dir) = &self.workload_dir {
+            return vec![dir.clone()];
+        }
+        let config = self.config_dir.as_ref().map(|dir| dir.join("workload"));
+        config.into_iter().chain(self.working_dir.then(|| PathBuf::from("workload"))).collect()
+    }
+}
+
+/// The user's configuration directory: `$ATLAS_CONFIG_DIR`, else the platform's usual place.
+#[must_use]
+pub fn config_dir() -> Option<PathBuf> {
+    if let Some(dir) = std::env::var_os("ATLAS_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
+        return Some(dir.into());
+    }
+    directories::ProjectDirs::from("", "", "atlas-fabric").map(|dirs| dirs.config_dir().to_path_buf())
+}
+
+/// Shipped files below `folder/`: path and content.
+pub fn shipped(folder: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    FILES.iter().copied().filter(move |(path, _)| path.split('/').next() == Some(folder))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Targets,
+    Workloads,
+    Profile,
+}
+
+/// A file read and decoded.
+#[derive(Debug, Clone)]
+struct File {
+    label: Arc<str>,
+    kind: Kind,
+    text: String,
+    targets: Vec<Arc<Target>>,
+    workloads: Vec<Arc<Workload>>,
+    profile: Option<Arc<Profile>>,
+    profile_key: ProfileKey,
+    problems: Diagnostics,
+}
+
+/// Everything in force.
+#[derive(Debug, Clone, Default)]
+pub struct Library {
+    files: Vec<Arc<File>>,
+    targets: Vec<Arc<Target>>,
+    workloads: Vec<Arc<Workload>>,
+    /// Keys of all profiles, and the profile where it could be decoded, best layer first.
+    profiles: Vec<(ProfileKey, Option<Arc<Profile>>)>,
+    /// One profile for every target: `--hardware FILE`.
+    single_profile: bool,
+    problems: Diagnostics,
+}
+
+impl Library {
+    /// Loads everything. `before`: files that break keep the entries they had there.
+    #[must_use]
+    pub fn load(sources: &Sources, before: Option<&Library>) -> Library {
+        let mut loader = Loader { before, files: Vec::new(), problems: Diagnostics::new() };
+        loader.load(sources);
+        let Loader { files, mut problems, .. } = loader;
+        let mut library = Library {
+            single_profile: sources.hardware.as_ref().is_some_and(|path| !path.is_dir()),
+            ..Library::default()
+        };
+        for file in &files {
+            problems.extend(file.problems.clone());
+            for target in &file.targets {
+                lay_over(&mut library.targets, target, |target| &target.name);
+            }
+            for workload in &file.workloads {
+                lay_over(&mut library.workloads, workload, |workload| &workload.name);
+            }
+            if file.kind == Kind::Profile {
+                library.profiles.retain(|(key, _)| key.stem != file.profile_key.stem);
+                library.profiles.push((file.profile_key.clone(), file.profile.clone()));
+            }
+        }
+        library.profiles.sort_by(|(a, _), (b, _)| a.stem.cmp(&b.stem));
+        library.problems = problems;
+        library.files = files;
+        library
+    }
+
+    /// All targets, shipped ones first.
+    #[must_use]
+    pub fn targets(&self) -> &[Arc<Target>] {
+        &self.targets
+    }
+
+    /// All workloads, shipped ones first.
+    #[must_use]
+    pub fn workloads(&self) -> &[Arc<Workload>] {
+        &self.workloads
+    }
+
+    /// Every profile that could be decoded.
+    pub fn profiles(&self) -> impl Iterator<Item = &Arc<Profile>> {
+        self.profiles.iter().filter_map(|(_, profile)| profile.as_ref())
+    }
+
+    /// Complaints about all files.
+    #[must_use]
+    pub fn problems(&self) -> &Diagnostics {
+        &self.problems
+    }
+
+    /// The target of that name, or the complaint that there is none.
+    pub fn target(&self, name: &str) -> Result<&Arc<Target>, Diagnostic> {
+        find(&self.targets, name, |target| &target.name)
+            .ok_or_else(|| unknown("target", name, self.targets.iter().map(|target| &*target.name)))
+    }
+
+    /// The workload of that name, or the complaint that there is none.
+    pub fn workload(&self, name: &str) -> Result<&Arc<Workload>, Diagnostic> {
+        find(&self.workloads, name, |workload| &workload.name)
+            .ok_or_else(|| unknown("workload", name, self.workloads.iter().map(|workload| &*workload.name)))
+    }
+
+    /// The profile in force for a target, or why there is none.
+    pub fn profile_for(&self, target: &Target) -> Result<&Arc<Profile>, Diagnostic> {
+        let keys: Vec<ProfileKey> = self.profiles.iter().map(|(key, _)| key.clone()).collect();
+        let chosen = if self.single_profile {
+            (!keys.is_empty()).then_some(0)
+        } else {
+            choose(&keys, &target.name, &target.vendor)
+        };
+        let complain = |message: String, help: String| Diagnostic {
+            severity: Severity::Error,
+            file: Arc::clone(&target.origin.file),
+            at: target.origin.at,
+            path: target.name.to_string(),
+            message,
+            help: Some(help),
+        };
+        match chosen.and_then(|index| self.profiles.get(index)) {
+            Some((_, Some(profile))) => Ok(profile),
+            Some((key, None)) => Err(complain(
+                format!("its profile `{}` has errors", key.stem),
+                "see the complaints about that file".to_owned(),
+            )),
+            None => Err(complain(
+                format!(
+                    "no profile: none is named `{}.yaml` or `{}.yaml`, and none matches the target or its vendor",
+                    super::profile::stem_for(&target.name),
+                    target.vendor.to_lowercase()
+                ),
+                format!(
+                    "write workload/profiles/{}.yaml with every coefficient",
+                    super::profile::stem_for(&target.name)
+                ),
+            )),
+        }
+    }
+}
+
+/// Replaces the entry of the same name in place, or appends.
+fn lay_over<T>(all: &mut Vec<Arc<T>>, entry: &Arc<T>, name: impl Fn(&T) -> &Arc<str>) {
+    match all.iter_mut().find(|known| name(known) == name(entry)) {
+        Some(known) => *known = Arc::clone(entry),
+        None => all.push(Arc::clone(entry)),
+    }
+}
+
+fn find<'l, T>(all: &'l [Arc<T>], wanted: &str, name: impl Fn(&T) -> &Arc<str>) -> Option<&'l Arc<T>> {
+    all.iter().find(|entry| &**name(entry) == wanted)
+}
+
+fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Diagnostic {
+    let near = nearest(name, known.clone()).map(|near| format!("did you mean `{near}`?"));
+    Diagnostic {
+        severity: Severity::Error,
+        file: "command line".into(),
+        at: Position::default(),
+        path: String::new(),
+        message: format!("no {kind} `{name}`; known are {}", known.collect::<Vec<_>>().join(", ")),
+        help: near,
+    }
+}
+
+/// The path of an entry in complaints: its name, else its kind.
+pub(super) fn entry_label(node: &Node, kind: &str) -> String {
+    node.get("name").and_then(Node::text).map_or_else(|| kind.to_owned(), str::to_owned)
+}
+
+struct Loader<'a> {
+    before: Option<&'a Library>,
+    files: Vec<Arc<File>>,
+    problems: Diagnostics,
+}
+
+impl Loader<'_> {
+    fn load(&mut self, sources: &Sources) {
+        let explicit = sources.workload_dir.is_some();
+        if !explicit {
+            for (path, text) in shipped("workload") {
+                let stem = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
+                let kind = match path {
+                    "workload/targets.yaml" if sources.targets.is_none() => Kind::Targets,
+                    "workload/workloads.yaml" if sources.workloads.is_none() => Kind::Workloads,
+                    _ if path.starts_with("workload/profiles/") && sources.hardware.is_none() => Kind::Profile,
+                    _ => continue,
+                };
+                self.add(format!("{}{path}", Origin::BUILT_IN).into(), kind, &stem, text.to_owned());
+            }
+        } else if sources.hardware.is_none() {
+            // A directory of the user's own targets may still lean on the shipped profiles.
+            for (path, text) in shipped("workload").filter(|(path, _)| path.starts_with("workload/profiles/")) {
+                let stem = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
+                self.add(format!("{}{path}", Origin::BUILT_IN).into(), Kind::Profile, &stem, text.to_owned());
+            }
+        }
+        if let Some(dir) = sources.workload_dir.as_ref().filter(|dir| !dir.is_dir()) {
+            self.complain(dir, "found no directory here".to_owned());
+        }
+        for layer in sources.layers() {
+            for (name, kind, replaced) in [
+                ("targets.yaml", Kind::Targets, sources.targets.is_some()),
+                ("workloads.yaml", Kind::Workloads, sources.workloads.is_some()),
+            ] {
+                let path = layer.join(name);
+                if !replaced && path.exists() {
+                    self.read(&path, kind);
+                }
+            }
+            if sources.hardware.is_none() {
+                self.read_profiles(&layer.join("profiles"));
+            }
+        }
+        for (path, kind) in [(&sources.targets, Kind::Targets), (&sources.workloads, Kind::Workloads)] {
+            if let Some(path) = path {
+                self.read(path, kind);
+            }
+        }
+        if let Some(path) = &sources.hardware {
+            if path.is_dir() { self.read_profiles(path) } else { self.read(path, Kind::Profile) }
+        }
+    }
+
+    fn complain(&mut self, path: &Path, message: String) {
+        let file = path.display().to_string().into();
+        let at = Position::default();
+        self.problems.push(Diagnostic {
+            severity: Severity::Error,
+            file,
+            at,
+            path: String::new(),
+            message,
+            help: None,
+        });
+    }
+
+    fn read_profiles(&mut self, dir: &Path) {
+        let Ok(entries) = std::fs::read_dir(dir) else { return };
+        let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+        // Sorted, so that the choice among profiles does not depend on the file system.
+        paths.sort();
+        for path in paths {
+            let yaml = path.extension().is_some_and(|ext| ext == "yaml" || ext == "yml");
+            let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            if yaml && !hidden {
+                self.read(&path, Kind::Profile);
+            }
+        }
+    }
+
+    fn read(&mut self, path: &Path, kind: Kind) {
+        let label: Arc<str> = path.display().to_string().into();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        match read_text(path) {
+            Ok(text) => self.add(label, kind, &stem, text),
+            Err(message) => {
+                self.complain(path, message);
+                // An unreadable file is a broken file: what it last said stays in force.
+                if let Some(old) = self.file_before(&label) {
+                    self.files.push(Arc::new(File { problems: Diagnostics::new(), ..(*old).clone() }));
+                }
+            }
+        }
+    }
+
+    fn file_before(&self, label: &str) -> Option<Arc<File>> {
+        self.before?.files.iter().find(|file| &*file.label == label).cloned()
+    }
+
+    fn add(&mut self, label: Arc<str>, kind: Kind, stem: &str, text: String) {
+        let old = self.file_before(&label);
+        if let Some(old) = old.as_ref().filter(|old| old.text == text && old.kind == kind) {
+            self.files.push(Arc::clone(old));
+            return;
+        }
+        let mut file = decode(label, kind, stem, text);
+        if let Some(old) = old.filter(|_| file.problems.has_errors()) {
+            file.targets.clone_from(&old.targets);
+            file.workloads.clone_from(&old.workloads);
+            file.profile.clone_from(&old.profile);
+            file.profile_key = old.profile_key.clone();
+        }
+        self.files.push(Arc::new(file));
+    }
+}
+
+fn decode(label: Arc<str>, kind: Kind, stem: &str, text: String) -> File {
+    let mut file = File {
+        label: Arc::clone(&label),
+        kind,
+        text,
+        targets: Vec::new(),
+        workloads: Vec::new(),
+        profile: None,
+        profile_key: ProfileKey { stem: stem.to_lowercase(), ..ProfileKey::default() },
+        problems: Diagnostics::new(),
+    };
+    let Some(root) = parse(&label, &file.text, &mut file.problems) else { return file };
+    match kind {
+        Kind::Profile => {
+            file.profile_key = ProfileKey::of(stem, &root);
+            file.profile = Profile::decode(&label, stem, &root, &mut file.problems).map(Arc::new);
+        }
+        Kind::Targets => {
+            file.targets = entries(&label, "targets", &root, &mut file.problems, Target::decode, |target| &target.name);
+        }
+        Kind::Workloads => {
+            file.workloads =
+                entries(&label, "workloads", &root, &mut file.problems, Workload::decode, |workload| &workload.name);
+        }
+    }
+    file
+}
+
+/// The entries of a list document; also accepts one entry alone, or the list under its kind's name.
+fn entries<T>(
+    label: &Arc<str>,
+    kind: &str,
+    root: &Node,
+    problems: &mut Diagnostics,
+    decode: impl Fn(&Arc<str>, &Node, &mut Diagnostics) -> Option<T>,
+    name: impl Fn(&T) -> &Arc<str>,
+) -> Vec<Arc<T>> {
+    let root = root.get(kind).unwrap_or(root);
+    let single = std::slice::from_ref(root);
+    let items = match root.items() {
+        Some(items) => items,
+        None if root.entries().is_some() => single,
+        None => {
+            let message = format!("found {}, expected a list of {kind}", root.describe());
+            let file = Arc::clone(label);
+            problems.push(Diagnostic {
+                severity: Severity::Error,
+                file,
+                at: root.at,
+                path: String::new(),
+                message,
+                help: None,
+            });
+            return Vec::new();
+        }
+    };
+    let mut all: Vec<Arc<T>> = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(entry) = decode(label, item, problems) else { continue };
+        if all.iter().any(|known| name(known) == name(&entry)) {
+            let message = "a second entry of this name; the first is used".to_owned();
+            let path = name(&entry).to_string();
+            let help = Some("rename or remove one of the two".to_owned());
+            problems.push(Diagnostic {
+                severity: Severity::Error,
+                file: Arc::clone(label),
+                at: item.at,
+                path,
+                message,
+                help,
+            });
+            continue;
+        }
+        all.push(Arc::new(entry));
+    }
+    all
+}
+
+/// Reads a regular file of bounded size as UTF-8.
+pub fn read_text(path: &Path) -> Result<String, String> {
+    let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let meta = file.metadata().map_err(|error| format!("cannot be read: {error}"))?;
+    if !meta.is_file() {
+        return Err("cannot be read: not a regular file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    // One byte beyond the bound tells "too large" even where the file grows while it is read.
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(format!("larger than the {MAX_FILE_BYTES} bytes allowed"));
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| format!("not UTF-8: the byte at offset {} is none", error.utf8_error().valid_up_to()))
+}

@@ -1,0 +1,47 @@
+//! What users write: YAML documents, read with positions, decoded field by field, complained about in one voice.
+//!
+//! text → [`parse`] → [`Node`] → [`decode`] → [`Target`], [`Workload`], [`Profile`], gathered by [`library`].
+
+pub mod decode;
+pub mod diagnostic;
+pub mod library;
+pub mod node;
+pub mod parse;
+pub mod profile;
+pub mod target;
+pub mod workload;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use library::{Library, Sources};
+pub use node::{Node, Position, Value};
+pub use profile::Profile;
+pub use target::Target;
+pub use workload::{Mode, Workload};
+
+use std::sync::Arc;
+
+/// Where an entry was written: what `e` opens in the editor, what explanations point at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The file as the user knows it; embedded files begin with `built-in:`.
+    pub file: Arc<str>,
+    /// The line and column of the entry.
+    pub at: Position,
+}
+
+impl Origin {
+    /// Marks files that ship inside the binary.
+    pub const BUILT_IN: &str = "built-in:";
+
+    /// Whether the entry ships inside the binary, and so has no file to edit.
+    #[must_use]
+    pub fn is_built_in(&self) -> bool {
+        self.file.starts_with(Origin::BUILT_IN)
+    }
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.at.line == 0 { f.write_str(&self.file) } else { write!(f, "{}:{}", self.file, self.at.line) }
+    }
+}

@@ -1,0 +1,310 @@
+//! YAML text to a [`Node`] tree, bounded in size, depth and expansion.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+
+use super::diagnostic::{Diagnostic, Diagnostics, Severity};
+use super::node::{Entry, Node, Position, Value};
+
+/// Largest file that is read. Real catalogs are a few hundred kilobytes.
+pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+/// Deepest nesting. Real documents stay under ten.
+const MAX_DEPTH: usize = 64;
+/// Most nodes a document may expand to, aliases written out: what stops an alias bomb.
+const MAX_NODES: usize = 1_000_000;
+
+/// Parses one YAML document. An empty file is `Null`. Complaints go to `diagnostics`; `None` means that the text is
+/// not YAML at all or breaks a bound.
+#[must_use]
+pub fn parse(file: &Arc<str>, text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
+    let mut builder = Builder { file, diagnostics, open: Vec::new(), anchors: HashMap::new(), nodes: 0, root: None };
+    if text.len() as u64 > MAX_FILE_BYTES {
+        builder.error(Position::default(), format!("{} bytes is more than the {MAX_FILE_BYTES} allowed", text.len()));
+        return None;
+    }
+    for event in Parser::new_from_str(text) {
+        match event {
+            Ok((event, span)) => builder.take(event, span)?,
+            Err(error) => {
+                let at = Position { line: clamp(error.marker().line()), column: clamp(error.marker().col() + 1) };
+                builder.error(at, format!("not YAML: {}", error.info()));
+                return None;
+            }
+        }
+    }
+    Some(builder.root.unwrap_or_else(|| Node::synthetic(Value::Null)))
+}
+
+fn clamp(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// A container whose end has not come yet.
+struct Open {
+    node: Node,
+    anchor: usize,
+    /// The key that waits for its value.
+    key: Option<(String, Position)>,
+    /// `<<` values, laid under the explicit keys when the mapping ends.
+    merges: Vec<Node>,
+}
+
+struct Builder<'a> {
+    file: &'a Arc<str>,
+    diagnostics: &'a mut Diagnostics,
+    open: Vec<Open>,
+    anchors: HashMap<usize, (Node, usize)>,
+    nodes: usize,
+    root: Option<Node>,
+}
+
+impl Builder<'_> {
+    fn complain(&mut self, severity: Severity, at: Position, message: String, help: Option<String>) {
+        let file = Arc::clone(self.file);
+        self.diagnostics.push(Diagnostic { severity, file, at, path: String::new(), message, help });
+    }
+
+    fn error(&mut self, at: Position, message: String) {
+        self.complain(Severity::Error, at, message, None);
+    }
+
+    /// `None` ends the parse: a bound is broken.
+    fn take(&mut self, event: Event<'_>, span: Span) -> Option<()> {
+        let at = Position { line: clamp(span.start.line()), column: clamp(span.start.col() + 1) };
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let plain = style == ScalarStyle::Plain && tag.is_none();
+                let value = if plain { scalar(&text) } else { Value::Text(text.into_owned()) };
+                self.place(Node { value, at }, anchor, 1)
+            }
+            Event::SequenceStart(anchor, _) => self.begin(Value::List(Vec::new()), at, anchor),
+            Event::MappingStart(anchor, _) => self.begin(Value::Map(Vec::new()), at, anchor),
+            Event::SequenceEnd | Event::MappingEnd => self.end(),
+            Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
+                Some((node, size)) => self.place(node, 0, size),
+                None => {
+                    self.error(at, "an alias to an anchor that is not complete here".to_owned());
+                    None
+                }
+            },
+            Event::DocumentStart(_) if self.root.is_some() => {
+                self.error(at, "a second document; one file holds one document".to_owned());
+                None
+            }
+            _ => Some(()),
+        }
+    }
+
+    fn begin(&mut self, value: Value, at: Position, anchor: usize) -> Option<()> {
+        if self.open.len() >= MAX_DEPTH {
+            self.error(at, format!("nested more than {MAX_DEPTH} deep"));
+            return None;
+        }
+        self.open.push(Open { node: Node { value, at }, anchor, key: None, merges: Vec::new() });
+        Some(())
+    }
+
+    fn end(&mut self) -> Option<()> {
+        let Open { mut node, anchor, merges, .. } = self.open.pop()?;
+        if let Value::Map(entries) = &mut node.value {
+            for merge in merges.iter().flat_map(|merge| merge.entries().unwrap_or_default()) {
+                if !entries.iter().any(|entry| entry.key == merge.key) {
+                    entries.push(merge.clone());
+                }
+            }
+        }
+        let size = if anchor > 0 { count(&node) } else { 1 };
+        // The children were counted when they were placed; an anchor needs its own full size for later aliases.
+        if anchor > 0 {
+            self.anchors.insert(anchor, (node.clone(), size));
+        }
+        self.attach(node)?;
+        self.grow(1, Position::default())
+    }
+
+    fn place(&mut self, node: Node, anchor: usize, size: usize) -> Option<()> {
+        self.grow(size, node.at)?;
+        if anchor > 0 {
+            self.anchors.insert(anchor, (node.clone(), size));
+        }
+        self.attach(node)
+    }
+
+    fn grow(&mut self, size: usize, at: Position) -> Option<()> {
+        self.nodes = self.nodes.saturating_add(size);
+        if self.nodes > MAX_NODES {
+            self.error(at, format!("expands to more than {MAX_NODES} values (aliases written out)"));
+            return None;
+        }
+        Some(())
+    }
+
+    fn attach(&mut self, node: Node) -> Option<()> {
+        let Some(parent) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Some(());
+        };
+        match &mut parent.node.value {
+            Value::List(items) => items.push(node),
+            Value::Map(entries) => match parent.key.take() {
+                None => match key_text(&node) {
+                    Some(key) => parent.key = Some((key, node.at)),
+                    None => {
+                        let found = node.describe();
+                        self.error(node.at, format!("a key must be text, found {found}"));
+                        return None;
+                    }
+                },
+                Some((key, _)) if key == "<<" => match node.value {
+                    Value::List(items) => parent.merges.extend(items),
+                    _ => parent.merges.push(node),
+                },
+                Some((key, key_at)) => {
+                    if let Some(first) = entries.iter().find(|entry| entry.key == key) {
+                        let message = format!("the key `{key}` stands twice; it was first written at {}", first.key_at);
+                        let help = Some("remove one of the two".to_owned());
+                        self.complain(Severity::Error, key_at, message, help);
+                    } else {
+                        entries.push(Entry { key, key_at, value: node });
+                    }
+                }
+            },
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+fn count(node: &Node) -> usize {
+    match &node.value {
+        Value::List(items) => 1 + items.iter().map(count).sum::<usize>(),
+        Value::Map(entries) => 1 + entries.iter().map(|entry| count(&entry.value)).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+fn key_text(node: &Node) -> Option<String> {
+    match &node.value {
+        Value::Text(text) => Some(text.clone()),
+        Value::Int(int) => Some(int.to_string()),
+        Value::Float(float) => Some(float.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Null => Some("null".to_owned()),
+        _ => None,
+    }
+}
+
+/// A plain scalar by the rules of the YAML 1.2 core schema.
+#[must_use]
+pub fn scalar(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
+        "true" | "True" | "TRUE" => return Value::Bool(true),
+        "false" | "False" | "FALSE" => return Value::Bool(false),
+        ".nan" | ".NaN" | ".NAN" => return Value::Float(f64::NAN),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return Value::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => return Value::Float(f64::NEG_INFINITY),
+        _ => {}
+    }
+    let digits = text.trim_start_matches(['-', '+']);
+    if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') || text.len() - digits.len() > 1 {
+        return Value::Text(text.to_owned());
+    }
+    let based = |prefix, radix| digits.strip_prefix(prefix).and_then(|rest| i128::from_str_radix(rest, radix).ok());
+    if let Some(int) = based("0x", 16).or_else(|| based("0o", 8)) {
+        return Value::Int(if text.starts_with('-') { -int } else { int });
+    }
+    if digits.bytes().all(|b| b.is_ascii_digit())
+        && let Ok(int) = text.parse::<i128>()
+    {
+        return Value::Int(int);
+    }
+    if digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'-' | b'+'))
+        && let Ok(float) = text.parse::<f64>()
+    {
+        return Value::Float(float);
+    }
+    Value::Text(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+
+    fn read(text: &str) -> (Option<Node>, Diagnostics) {
+        let mut diagnostics = Diagnostics::new();
+        let node = parse(&"t.yaml".into(), text, &mut diagnostics);
+        (node, diagnostics)
+    }
+
+    #[test]
+    fn scalars_follow_the_core_schema() {
+        assert_eq!(scalar("12"), Value::Int(12));
+        assert_eq!(scalar("-12"), Value::Int(-12));
+        assert_eq!(scalar("0x10"), Value::Int(16));
+        assert_eq!(scalar("1.5e3"), Value::Float(1500.0));
+        assert_eq!(scalar("1e12"), Value::Float(1e12));
+        assert_eq!(scalar("True"), Value::Bool(true));
+        assert_eq!(scalar("~"), Value::Null);
+        assert_eq!(scalar("1.2.3"), Value::Text("1.2.3".into()));
+        assert_eq!(scalar("--1"), Value::Text("--1".into()));
+        assert_eq!(scalar("IB"), Value::Text("IB".into()));
+        assert_eq!(scalar("8x"), Value::Text("8x".into()));
+    }
+
+    #[test]
+    fn positions_are_those_of_the_text() {
+        let (node, problems) = read("- name: a\n  cost:\n    pue: 1.2\n");
+        let node = node.unwrap();
+        assert!(problems.is_empty());
+        let pue = node.items().unwrap()[0].at_path(&["cost", "pue"]).unwrap();
+        assert_eq!(pue.at, Position { line: 3, column: 10 });
+        assert_eq!(pue.number(), Some(1.2));
+    }
+
+    #[test]
+    fn duplicate_keys_are_reported_at_the_second() {
+        let (_, problems) = read("a: 1\nb: 2\na: 3\n");
+        assert_eq!(
+            problems.to_string(),
+            "t.yaml:3:1: error: the key `a` stands twice; it was first written at 1:1; remove one of the two"
+        );
+    }
+
+    #[test]
+    fn anchors_aliases_and_merge_keys() {
+        let (node, problems) = read("base: &b {x: 1, y: 2}\nother:\n  <<: *b\n  y: 3\nagain: *b\n");
+        assert!(problems.is_empty(), "{problems}");
+        let node = node.unwrap();
+        assert_eq!(node.at_path(&["other", "x"]).unwrap().number(), Some(1.0));
+        assert_eq!(node.at_path(&["other", "y"]).unwrap().number(), Some(3.0));
+        assert_eq!(node.at_path(&["again", "y"]).unwrap().number(), Some(2.0));
+    }
+
+    #[test]
+    fn an_alias_bomb_is_a_complaint() {
+        let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for i in 1..9 {
+            let before = format!("*a{}", i - 1);
+            text += &format!("a{i}: &a{i} [{}]\n", vec![before; 10].join(", "));
+        }
+        let (node, problems) = read(&text);
+        assert!(node.is_none());
+        assert!(problems.to_string().contains("expands to more than"), "{problems}");
+    }
+
+    #[test]
+    fn deep_nesting_and_broken_text_are_complaints() {
+        let (node, problems) = read(&"[".repeat(20_000));
+        assert!(node.is_none());
+        assert!(problems.has_errors());
+        let (node, problems) = read("a: 'unclosed\nb: 2\n");
+        assert!(node.is_none());
+        assert!(problems.iter().next().unwrap().at.line >= 1);
+        assert!(read("a: [1, 2\nb: 3\n").1.has_errors());
+        assert!(read("a:\n\t- b\n").1.has_errors());
+    }
+}

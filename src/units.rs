@@ -1,0 +1,156 @@
+//! How quantities are shown: one place for prefixes, significant digits and deltas.
+//!
+//! Every figure keeps its width while it changes, so that nothing jumps: four significant digits, a decimal point
+//! only where it says something, thousands as `k`, `M`, `G` … behind the number.
+
+/// A number with four significant digits and an SI prefix: `2642` → `2642`, `36215.7` → `36.22 k`.
+#[must_use]
+pub fn si(value: f64) -> String {
+    const PREFIXES: [(f64, &str); 6] = [(1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    // 9999.5 would round up to five digits, so the prefix starts there.
+    if value.abs() < 9_999.5 {
+        return significant(value, 4);
+    }
+    for (i, (scale, prefix)) in PREFIXES.iter().enumerate() {
+        // Half a digit below the next prefix the rounding would say "1000 M".
+        let bump = if i == 0 { 1.0 } else { 0.999_95 };
+        if value.abs() >= scale * bump {
+            return format!("{} {prefix}", significant(value / scale, 4));
+        }
+    }
+    significant(value, 4)
+}
+
+/// A number rounded to `digits` significant digits, trailing zeros kept so that columns align; very small numbers
+/// in scientific notation.
+#[must_use]
+pub fn significant(value: f64, digits: i32) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let magnitude = magnitude_after_rounding(value, digits);
+    if magnitude < -6 {
+        let places = usize::try_from(digits - 1).unwrap_or_default();
+        return format!("{value:.places$e}");
+    }
+    let places = usize::try_from(digits - 1 - magnitude).unwrap_or_default();
+    format!("{value:.places$}")
+}
+
+/// The power of ten of the first digit once `value` is rounded to `digits` digits (999.96 → 3).
+fn magnitude_after_rounding(value: f64, digits: i32) -> i32 {
+    #[expect(clippy::cast_possible_truncation, reason = "a float's decimal exponent is below 400")]
+    let magnitude = value.abs().log10().floor() as i32;
+    let unit = 10f64.powi(magnitude - digits + 1);
+    if (value.abs() / unit).round() * unit >= 10f64.powi(magnitude + 1) { magnitude + 1 } else { magnitude }
+}
+
+/// US dollars: cents from one dollar up, four significant digits below.
+#[must_use]
+pub fn usd(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    if value.abs() >= 9_999.5 {
+        return format!("${}", si(value));
+    }
+    if value.abs() >= 1.0 { format!("${value:.2}") } else { format!("${}", significant(value, 4)) }
+}
+
+/// A share as per cent with one decimal: `0.7021` → `70.2 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    if share.is_finite() { format!("{:.1} %", share * 100.0) } else { "–".to_owned() }
+}
+
+/// Milliseconds in the unit a person would say: `4.171 ms`, `383.6 s`, `6.4 min`.
+#[must_use]
+pub fn duration_ms(ms: f64) -> String {
+    if !ms.is_finite() {
+        return "–".to_owned();
+    }
+    match ms.abs() {
+        m if m >= 999.95 * 3600.0 * 1000.0 => format!("{} d", significant(ms / 86_400_000.0, 4)),
+        m if m >= 99.995 * 60_000.0 => format!("{} h", significant(ms / 3_600_000.0, 4)),
+        m if m >= 999.95 * 1000.0 => format!("{} min", significant(ms / 60_000.0, 4)),
+        m if m >= 9_999.5 => format!("{} s", significant(ms / 1000.0, 4)),
+        m if m >= 0.1 || m == 0.0 => format!("{} ms", significant(ms, 4)),
+        _ => format!("{} µs", significant(ms * 1000.0, 4)),
+    }
+}
+
+/// Puts a unit behind a number written by [`si`]: the prefix belongs to the unit (`36.22 ktok/s`, `10.20 kW`).
+#[must_use]
+pub fn with_unit(number: &str, unit: &str) -> String {
+    if number.contains(' ') { format!("{number}{unit}") } else { format!("{number} {unit}") }
+}
+
+/// A relative change with its sign: `+12.3 %`, `-4.0 %`, `±0 %`.
+#[must_use]
+pub fn relative(before: f64, after: f64) -> String {
+    if before == after {
+        return "±0 %".to_owned();
+    }
+    if before == 0.0 || !before.is_finite() || !after.is_finite() {
+        return "new".to_owned();
+    }
+    let change = (after - before) / before.abs() * 100.0;
+    if change.abs() >= 999.5 {
+        return format!("×{}", significant(after / before, 3));
+    }
+    if change.abs() < 0.05 { format!("{change:+.3} %") } else { format!("{change:+.1} %") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn si_keeps_four_digits() {
+        assert_eq!(si(0.0), "0");
+        assert_eq!(si(2_641.820_2), "2642");
+        assert_eq!(si(9_999.4), "9999");
+        assert_eq!(si(9_999.6), "10.00 k");
+        assert_eq!(si(36_215.7), "36.22 k");
+        assert_eq!(si(999_960.0), "1.000 M");
+        assert_eq!(si(1.5e12), "1.500 T");
+        assert_eq!(si(-36_215.7), "-36.22 k");
+        assert_eq!(si(f64::NAN), "–");
+        assert_eq!(si(0.012_345_6), "0.01235");
+    }
+
+    #[test]
+    fn significant_survives_rounding_up() {
+        assert_eq!(significant(999.96, 4), "1000");
+        assert_eq!(significant(0.999_96, 4), "1.000");
+        assert_eq!(significant(1.0e-9, 4), "1.000e-9");
+    }
+
+    #[test]
+    fn money_time_and_shares() {
+        assert_eq!(usd(98.32), "$98.32");
+        assert_eq!(usd(0.010_469_26), "$0.01047");
+        assert_eq!(usd(12_345_678.0), "$12.35 M");
+        assert_eq!(percent(0.702_075), "70.2 %");
+        assert_eq!(duration_ms(4.171_455), "4.171 ms");
+        assert_eq!(duration_ms(383_555.9), "383.6 s");
+        assert_eq!(duration_ms(0.0), "0 ms");
+        assert_eq!(duration_ms(0.0421), "42.10 µs");
+        assert_eq!(duration_ms(3_600_000.0 * 30.0), "30.00 h");
+    }
+
+    #[test]
+    fn changes_carry_their_sign() {
+        assert_eq!(relative(100.0, 112.34), "+12.3 %");
+        assert_eq!(relative(100.0, 96.0), "-4.0 %");
+        assert_eq!(relative(100.0, 100.0), "±0 %");
+        assert_eq!(relative(0.0, 5.0), "new");
+        assert_eq!(relative(1.0, 30.0), "×30.0");
+    }
+}
