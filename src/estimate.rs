@@ -224,7 +224,7 @@ pub const METRICS: [Metric; 20] = [
     },
     Metric {
         name: "tokens_per_sec_per_accel",
-        label: "per accelerator",
+        label: "tok/s/accel",
         unit: "tok/s",
         section: Section::Throughput,
         better: Better::Higher,

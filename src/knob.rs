@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::spec::decode::{Bounds, nearest};
+use crate::spec::{Node, Value};
 
 /// One thing the user may turn. Order is the order in which panes and tables show them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -334,6 +335,20 @@ impl Knob {
                 value.map(Setting::Number).ok_or_else(|| refuse(bounds.describe()))
             }
             Kind::Seed => text.parse().map(Setting::Seed).map_err(|_| refuse("a whole number".to_owned())),
+        }
+    }
+
+    /// Reads a value from a document: a batch line, a record. Text is read as a user types it.
+    pub fn read(self, value: &Node, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError> {
+        match (&value.value, self.spec().kind) {
+            (Value::Text(text), _) => self.parse(text, fabrics),
+            (Value::Bool(on), Kind::Toggle) => Ok(Setting::Toggle(*on)),
+            (Value::Int(seed), Kind::Seed) => Ok(Setting::Seed(*seed)),
+            (_, Kind::Number { bounds, .. }) if value.number().is_some_and(|number| bounds.allow(number)) => {
+                Ok(Setting::Number(value.number().unwrap_or_default()))
+            }
+            // Anything else a knob may still understand as text (1 for a toggle) or refuses in its own words.
+            _ => self.parse(&value.describe(), fabrics),
         }
     }
 

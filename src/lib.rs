@@ -19,11 +19,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cli;
+pub mod demo;
 pub mod engine;
 pub mod estimate;
 pub mod knob;
 pub mod record;
+pub mod report;
 pub mod scenario;
 pub mod search;
 pub mod spec;
+pub mod tui;
 pub mod units;
+pub mod watch;

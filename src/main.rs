@@ -1,3 +1,5 @@
 //! The `atlas` binary.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    atlas_fabric::cli::main()
+}

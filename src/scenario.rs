@@ -139,7 +139,7 @@ impl Scenario {
             seed: SEED,
             noise: true,
         };
-        scenario.draw_noise();
+        scenario.reseed(SEED, first_draw);
         scenario
     }
 
@@ -201,10 +201,7 @@ impl Scenario {
                 self.fabric = Arc::clone(word);
                 self.fabric_factor = profile.fabric_factor(word).unwrap_or(f64::NAN);
             }
-            (Knob::Seed, Setting::Seed(seed)) => {
-                self.seed = *seed;
-                self.draw_noise();
-            }
+            (Knob::Seed, Setting::Seed(seed)) => self.reseed(*seed, first_draw),
             (Knob::Microbatch, Setting::Number(value)) => self.microbatch = *value,
             (Knob::NumNodes, Setting::Number(value)) => self.num_nodes = *value,
             (Knob::HourlyUsd, Setting::Number(value)) => self.hourly_usd = *value,
@@ -241,10 +238,11 @@ impl Scenario {
         }
     }
 
-    fn draw_noise(&mut self) {
-        let seed = self.seed;
+    /// Sets the seed. `draw` gives the first draw of a seed: [`first_draw`], or a memory of it.
+    pub fn reseed(&mut self, seed: i128, mut draw: impl FnMut(i128) -> f64) {
+        self.seed = seed;
         for phase in std::iter::once(&mut self.base).chain(&mut self.phases) {
-            phase.draw = first_draw(seed.saturating_add(i128::from(phase.index)));
+            phase.draw = draw(seed.saturating_add(i128::from(phase.index)));
         }
     }
 }

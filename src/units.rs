@@ -43,6 +43,13 @@ pub fn significant(value: f64, digits: i32) -> String {
     format!("{value:.places$}")
 }
 
+/// A number as short as it can be said: `160`, `7.5`, `0.25`.
+#[must_use]
+pub fn significant_short(value: f64) -> String {
+    let rounded = (value * 1000.0).round() / 1000.0;
+    if value.abs() < 1e5 { rounded.to_string() } else { si(value) }
+}
+
 /// The power of ten of the first digit once `value` is rounded to `digits` digits (999.96 → 3).
 fn magnitude_after_rounding(value: f64, digits: i32) -> i32 {
     #[expect(clippy::cast_possible_truncation, reason = "a float's decimal exponent is below 400")]

@@ -1,7 +1,8 @@
 //! The founding system's answers, case by case: `semi_empirical` agrees to 1e-9 relative on every field.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
-use std::io::Read as _;
+mod common;
+
 use std::sync::Arc;
 
 use atlas_fabric::engine::semi_empirical;
@@ -13,20 +14,7 @@ use atlas_fabric::spec::profile::{ProfileKey, choose};
 use atlas_fabric::spec::{Diagnostics, Node, Profile, Target, Workload};
 use serde_json::{Value, json};
 
-fn goldens() -> Value {
-    let mut text = String::new();
-    let file = std::fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/atlas_fabric.json.gz")).unwrap();
-    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
-    serde_json::from_str(&text).unwrap()
-}
-
-/// `"@name"` stands for an entry of the file's library.
-fn input<'g>(goldens: &'g Value, inputs: &'g Value, kind: &str) -> &'g Value {
-    match inputs[kind].as_str().and_then(|text| text.strip_prefix('@')) {
-        Some(name) => &goldens["library"][kind][name],
-        None => &inputs[kind],
-    }
-}
+use common::{compare, goldens, input};
 
 struct Case {
     target: Target,
@@ -62,31 +50,6 @@ fn overrides(knobs: &Value, seed: &Value) -> Overrides {
         overrides.insert(Knob::named(name).unwrap(), setting);
     }
     overrides
-}
-
-/// Compares field by field; collects the largest relative error and complains with the path of a difference.
-fn compare(path: &str, expected: &Value, found: &Value, worst: &mut f64) {
-    match (expected, found) {
-        (Value::Object(a), Value::Object(b)) => {
-            for key in a.keys().chain(b.keys()) {
-                let (Some(x), Some(y)) = (a.get(key), b.get(key)) else { panic!("{path}.{key}: in one only") };
-                compare(&format!("{path}.{key}"), x, y, worst);
-            }
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            assert_eq!(a.len(), b.len(), "{path}");
-            for (i, (x, y)) in a.iter().zip(b).enumerate() {
-                compare(&format!("{path}[{i}]"), x, y, worst);
-            }
-        }
-        (Value::Number(a), Value::Number(b)) => {
-            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
-            let error = if a == b { 0.0 } else { (a - b).abs() / a.abs().max(f64::MIN_POSITIVE) };
-            assert!(error <= 1e-9, "{path}: expected {a}, found {b}");
-            *worst = worst.max(error);
-        }
-        _ => assert_eq!(expected, found, "{path}"),
-    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::engine::semi_empirical::estimate_unscheduled_into;
 use crate::estimate::Estimate;
 use crate::knob::{Knob, Setting};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, first_draw};
 use crate::spec::{Mode, Profile};
 
 /// A change must beat the best so far by this factor to be kept.
@@ -51,12 +51,13 @@ pub fn hill_climb(start: &Scenario, profile: &Profile, sla_p99_ms: f64) -> Found
     let baseline = estimate.clone();
     let mut best = start.clone();
     let mut tried = Vec::new();
+    // Noise of the candidates comes from seed + 1; the answer keeps the seed it was asked with.
+    let mut reseeded = start.clone();
+    reseeded.reseed(start.seed.saturating_add(1), first_draw);
     for (knob, setting) in candidates(start) {
-        let mut candidate = start.clone();
-        // Noise of the candidates comes from seed + 1; the answer keeps the seed it was asked with.
-        let reseed = candidate.set(Knob::Seed, &Setting::Seed(start.seed.saturating_add(1)), profile);
+        let mut candidate = reseeded.clone();
         let changed = candidate.set(knob, &setting, profile);
-        if reseed.is_err() || changed.is_err() || !candidate.fabric_factor.is_finite() {
+        if changed.is_err() || !candidate.fabric_factor.is_finite() {
             tried.push(Trial { knob, setting, tokens_per_sec: None, p99_ms: 0.0, kept: false });
             continue;
         }
@@ -78,7 +79,7 @@ pub fn hill_climb(start: &Scenario, profile: &Profile, sla_p99_ms: f64) -> Found
         }
     }
     // The answer is told with the seed it was asked with.
-    let _ = best.set(Knob::Seed, &Setting::Seed(start.seed), profile);
+    best.reseed(start.seed, first_draw);
     Found { scenario: best, estimate, start: baseline, tried }
 }
 

@@ -179,6 +179,13 @@ impl Library {
             .ok_or_else(|| unknown("workload", name, self.workloads.iter().map(|workload| &*workload.name)))
     }
 
+    /// The profile of that name (the stem of its file), or the complaint that there is none.
+    pub fn profile(&self, name: &str) -> Result<&Arc<Profile>, Diagnostic> {
+        let known: Vec<&str> = self.profiles().map(|profile| &*profile.name).collect();
+        let found = self.profiles().find(|profile| &*profile.name == name);
+        found.ok_or_else(|| unknown("profile", name, known.into_iter()))
+    }
+
     /// The profile in force for a target, or why there is none.
     pub fn profile_for(&self, target: &Target) -> Result<&Arc<Profile>, Diagnostic> {
         let keys: Vec<ProfileKey> = self.profiles.iter().map(|(key, _)| key.clone()).collect();

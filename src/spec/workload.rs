@@ -193,10 +193,7 @@ impl Workload {
         let label = super::library::entry_label(node, "workload");
         let mut fields = Fields::open(file, label.clone(), node, diagnostics)?;
         let name = fields.required_text("name");
-        let shape = read_shape(&mut fields);
-        let extra = fields.map("params", |params| {
-            (params.number("vocab_size", Bounds::COUNT), params.number("n_heads", Bounds::COUNT))
-        });
+        let (shape, (vocab_size, n_heads)) = read_shape(&mut fields);
         let precision = fields.map("precision", |p| {
             p.text("kv");
             p.text("optimizer");
@@ -226,7 +223,6 @@ impl Workload {
         if diagnostics.errors() > before {
             return None;
         }
-        let (vocab_size, n_heads) = extra.unwrap_or_default();
         let (precision_weights, precision_activations) = precision.unwrap_or_default();
         Some(Workload {
             name: name?.into(),
@@ -252,18 +248,19 @@ impl Workload {
 
 const MODES: [(&str, Mode); 2] = [("training", Mode::Training), ("inference", Mode::Inference)];
 
+/// Vocabulary size and heads: of no use to the semi-empirical model, but part of what a workload says of itself.
+type Extra = (Option<f64>, Option<f64>);
+
 /// Mode, parallelism, sequence and size: of a workload, or of a workload with a phase's overrides merged in.
-fn read_shape(fields: &mut Fields<'_>) -> Option<Shape> {
+fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, Extra) {
     let written = fields.choice("mode", &MODES);
     let named = fields.text("name").is_some_and(|name| name.to_lowercase().contains("inference"));
     let mode = written.unwrap_or(if named { Mode::Inference } else { Mode::Training });
     let params = fields.required_map("params", &["hidden_size", "n_layers"], |params| {
-        for optional in ["vocab_size", "n_heads"] {
-            params.node(optional);
-        }
         let hidden = params.required_number("hidden_size", Bounds { max: 1e9, ..Bounds::NATURAL });
         let layers = params.required_number("n_layers", Bounds { max: 1e6, ..Bounds::NATURAL });
-        Some((hidden?, layers?))
+        let extra = (params.number("vocab_size", Bounds::COUNT), params.number("n_heads", Bounds::COUNT));
+        (hidden, layers, extra)
     });
     let parallelism = fields.required_map("parallelism", &["tp", "pp", "dp"], |p| {
         for optional in ["cp", "ep", "vpp", "sp"] {
@@ -279,10 +276,12 @@ fn read_shape(fields: &mut Fields<'_>) -> Option<Shape> {
         let generate = s.required_number("generate", Bounds { max: 1e9, ..Bounds::NATURAL });
         Some((prompt?, generate?))
     });
-    let (hidden, layers) = params.flatten()?;
-    let (tp, pp, dp) = parallelism.flatten()?;
-    let (prompt, generate) = sequence.flatten()?;
-    Some(Shape { mode, tp, pp, dp, prompt, generate, hidden, layers })
+    let (hidden, layers, extra) = params.unwrap_or_default();
+    let shape = || {
+        let ((tp, pp, dp), (prompt, generate)) = (parallelism.flatten()?, sequence.flatten()?);
+        Some(Shape { mode, tp, pp, dp, prompt, generate, hidden: hidden?, layers: layers? })
+    };
+    (shape(), extra)
 }
 
 fn read_tuning(fields: &mut Fields<'_>) -> Tuning {
@@ -389,7 +388,7 @@ impl Schedule<'_> {
         let mut scratch = Diagnostics::new();
         let shape =
             Fields::open(self.file, format!("{path}.overrides"), &merged, &mut scratch).and_then(|mut fields| {
-                let shape = read_shape(&mut fields);
+                let (shape, _) = read_shape(&mut fields);
                 fields.finish();
                 shape
             });

@@ -1,0 +1,67 @@
+//! How long one estimate takes, and how much of that is resolving and drawing.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use atlas_fabric::engine::semi_empirical::{estimate_into, estimate_unscheduled_into};
+use atlas_fabric::estimate::Estimate;
+use atlas_fabric::knob::{Knob, Overrides, Setting};
+use atlas_fabric::scenario::{Scenario, first_draw};
+use atlas_fabric::spec::{Library, Sources};
+use divan::{AllocProfiler, Bencher, black_box};
+
+#[global_allocator]
+static ALLOC: AllocProfiler = AllocProfiler::system();
+
+fn main() {
+    divan::main();
+}
+
+fn scenario(library: &Library, workload: &str) -> Scenario {
+    let target = library.target("NVIDIA_H100_8x_NVLink").unwrap();
+    let profile = library.profile_for(target).unwrap();
+    Scenario::resolve(target, library.workload(workload).unwrap(), profile, &Overrides::new()).unwrap()
+}
+
+/// One phase: the budget is 0.2 µs without an allocation.
+#[divan::bench]
+fn one_estimate(bencher: Bencher<'_, '_>) {
+    let scenario = scenario(&Library::load(&Sources::built_in(), None), "gpt5_1t_inference");
+    let mut estimate = Estimate::default();
+    bencher.bench_local(move || estimate_unscheduled_into(black_box(&scenario), black_box(&mut estimate)));
+}
+
+/// Three phases with queueing, and their aggregate.
+#[divan::bench]
+fn a_schedule(bencher: Bencher<'_, '_>) {
+    let scenario = scenario(&Library::load(&Sources::built_in(), None), "gpt5_1t_inference");
+    let mut estimate = Estimate::default();
+    estimate_into(&scenario, &mut estimate);
+    bencher.bench_local(move || estimate_into(black_box(&scenario), black_box(&mut estimate)));
+}
+
+/// Turning a knob and asking again: what a sweep does per point.
+#[divan::bench]
+fn a_knob_and_an_estimate(bencher: Bencher<'_, '_>) {
+    let library = Library::load(&Sources::built_in(), None);
+    let profile = library.profiles().next().unwrap().clone();
+    let mut scenario = scenario(&library, "gpt5_1t_train");
+    let mut estimate = Estimate::default();
+    let settings = (Setting::Number(4.0), Setting::Number(8.0));
+    let mut turn = false;
+    bencher.bench_local(move || {
+        turn = !turn;
+        scenario.set(Knob::Tp, black_box(if turn { &settings.0 } else { &settings.1 }), &profile).unwrap();
+        estimate_unscheduled_into(&scenario, black_box(&mut estimate));
+    });
+}
+
+/// Python's generator, seeded: paid once per scenario and seed, never per estimate.
+#[divan::bench]
+fn seeding_the_noise() -> f64 {
+    first_draw(black_box(1337))
+}
+
+/// Reading and decoding everything that ships.
+#[divan::bench]
+fn loading_the_library() -> Library {
+    Library::load(&Sources::built_in(), None)
+}

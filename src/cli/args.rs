@@ -1,0 +1,205 @@
+//! Flags that several subcommands share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::failure::Failure;
+use super::output::Charset;
+use crate::knob::{self, Kind, Knob, KnobError, Overrides};
+use crate::spec::Sources;
+
+/// Flags that every subcommand takes.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Globals {
+    /// Directory with targets.yaml, workloads.yaml and profiles/, in place of the usual ones
+    #[arg(long, global = true, value_name = "DIR", alias = "workload_dir", help_heading = "Files")]
+    pub workload_dir: Option<PathBuf>,
+    /// File of targets, in place of the usual ones
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Files")]
+    pub targets: Option<PathBuf>,
+    /// File of workloads, in place of the usual ones
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Files")]
+    pub workloads: Option<PathBuf>,
+    /// Directory of profiles, or one profile for every target, in place of the usual ones
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Files")]
+    pub hardware: Option<PathBuf>,
+    /// Only ASCII on the screen and in tables; by itself where the locale is not UTF-8
+    #[arg(long, global = true)]
+    pub ascii: bool,
+    /// Flags of the screen given before the subcommand.
+    #[arg(skip)]
+    pub screen: Screen,
+}
+
+impl Globals {
+    /// Where the documents come from.
+    #[must_use]
+    pub fn sources(&self) -> Sources {
+        Sources {
+            workload_dir: self.workload_dir.clone(),
+            targets: self.targets.clone(),
+            workloads: self.workloads.clone(),
+            hardware: self.hardware.clone(),
+            ..Sources::usual()
+        }
+    }
+
+    /// What characters tables may use.
+    #[must_use]
+    pub fn charset(&self) -> Charset {
+        if self.ascii { Charset::Ascii } else { Charset::of_locale() }
+    }
+}
+
+/// Flags of everything that takes over the screen.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Screen {
+    /// Colour theme, by name
+    #[arg(long, value_name = "NAME", help_heading = "Screen")]
+    pub theme: Option<String>,
+    /// Leave the mouse to the terminal
+    #[arg(long, alias = "no_mouse", help_heading = "Screen")]
+    pub no_mouse: bool,
+    /// Look for changed files every so many seconds instead of being told: for network file systems
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Screen")]
+    pub poll: Option<Duration>,
+}
+
+impl Screen {
+    /// These, and where they are silent those of `other`.
+    #[must_use]
+    pub fn or(self, other: Screen) -> Screen {
+        Screen {
+            theme: self.theme.or(other.theme),
+            no_mouse: self.no_mouse || other.no_mouse,
+            poll: self.poll.or(other.poll),
+        }
+    }
+}
+
+/// Reads a duration in seconds, as `--poll` and `--auto` take it.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    match text.trim().trim_end_matches('s').parse::<f64>() {
+        Ok(value) if (0.01..=86_400.0).contains(&value) => Ok(Duration::from_secs_f64(value)),
+        _ => Err("expected seconds from 0.01 to 86400".to_owned()),
+    }
+}
+
+/// Reads a positive number of milliseconds, as `--sla` takes it.
+pub fn milliseconds(text: &str) -> Result<f64, String> {
+    match text.trim().trim_end_matches("ms").parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+        _ => Err("expected milliseconds, a number from 0".to_owned()),
+    }
+}
+
+/// Methods of search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Method {
+    /// The best single change from the starting knobs
+    #[default]
+    HillClimb,
+}
+
+/// Knobs on the command line: the founding flags, and `--set` for all of them.
+#[derive(Debug, Clone, Default, Args)]
+pub struct KnobArgs {
+    /// Sequences per device and step
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Knobs")]
+    pub microbatch: Option<String>,
+    /// Launch kernels as captured graphs
+    #[arg(
+        long,
+        alias = "cuda_graphs",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        default_missing_value = "true",
+        help_heading = "Knobs"
+    )]
+    pub cuda_graphs: Option<String>,
+    /// NICs read accelerator memory directly
+    #[arg(
+        long,
+        aliases = ["gpudirect_rdma", "gpudirect-rdma"],
+        value_name = "BOOL",
+        num_args = 0..=1,
+        default_missing_value = "true",
+        help_heading = "Knobs"
+    )]
+    pub gpudirect: Option<String>,
+    /// Bare metal or SR-IOV
+    #[arg(long, value_name = "bare|sriov", help_heading = "Knobs")]
+    pub virt: Option<String>,
+    /// Fabric between accelerators, one the profile is calibrated for
+    #[arg(long, value_name = "NAME", help_heading = "Knobs")]
+    pub fabric: Option<String>,
+    /// Seed of the noise [default: 1337]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Knobs")]
+    pub seed: Option<String>,
+    /// Turn any knob; repeatable
+    #[arg(long, value_name = "KNOB=VALUE", help_heading = "Knobs", long_help = set_help())]
+    pub set: Vec<String>,
+}
+
+/// The knobs `--set` takes, from the registry.
+fn set_help() -> String {
+    let knobs = knob::KNOBS.iter().map(|spec| {
+        let unit = if spec.unit.is_empty() { String::new() } else { format!(" [{}]", spec.unit) };
+        format!("  {:<14} {}{unit}", spec.name, spec.help)
+    });
+    let list: Vec<String> = knobs.collect();
+    format!("Turn any knob; repeatable. The knobs are:\n\n{}", list.join("\n"))
+}
+
+/// A knob and its value as text, or why it is none.
+type Assignment = Result<(Knob, String), KnobError>;
+
+impl KnobArgs {
+    /// What the user turned, laid over nothing. `fabrics` are those of the profile in force. Every bad assignment is
+    /// named in one complaint.
+    pub fn overrides(&self, fabrics: &[(Arc<str>, f64)]) -> Result<Overrides, Failure> {
+        let mut overrides = Overrides::new();
+        self.lay_over(&mut overrides, Some(fabrics))?;
+        Ok(overrides)
+    }
+
+    /// Checks all that can be checked before the profile, and with it the fabrics, are known.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.lay_over(&mut Overrides::new(), None)
+    }
+
+    /// Lays what the user turned over `overrides`. Without `fabrics` no fabric is read.
+    pub fn lay_over(&self, overrides: &mut Overrides, fabrics: Option<&[(Arc<str>, f64)]>) -> Result<(), Failure> {
+        let mut problems = Vec::new();
+        for (flag, assignment) in self.assignments() {
+            let parsed = assignment.and_then(|(knob, text)| match (knob.spec().kind, fabrics) {
+                (Kind::Fabric, None) => Ok(None),
+                (_, fabrics) => knob.parse(&text, fabrics.unwrap_or_default()).map(|setting| Some((knob, setting))),
+            });
+            match parsed {
+                Ok(parsed) => overrides.extend(parsed),
+                Err(error) => problems.push(format!("{flag}{error}")),
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(Failure::usage(problems)) }
+    }
+
+    /// Every assignment, with what to say in front of complaints: those about the founding flags name the knob.
+    fn assignments(&self) -> Vec<(&'static str, Assignment)> {
+        let founding = [
+            (Knob::Microbatch, &self.microbatch),
+            (Knob::CudaGraphs, &self.cuda_graphs),
+            (Knob::GpudirectRdma, &self.gpudirect),
+            (Knob::Virt, &self.virt),
+            (Knob::Fabric, &self.fabric),
+            (Knob::Seed, &self.seed),
+        ];
+        let founding = founding
+            .into_iter()
+            .filter_map(|(knob, value)| value.as_ref().map(|value| ("", Ok((knob, value.clone())))));
+        founding.chain(self.set.iter().map(|text| ("--set: ", knob::assignment(text)))).collect()
+    }
+}

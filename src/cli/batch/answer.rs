@@ -1,0 +1,225 @@
+//! Answering one line.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use super::line::{KEYS, Line};
+use super::memo::{Draws, Found, Memo};
+use super::parts::{Context, decode, explain, read_knobs};
+use crate::engine::semi_empirical::estimate_into;
+use crate::estimate::Estimate;
+use crate::knob::{Knob, Overrides, Setting};
+use crate::record::{Body, Knobs};
+use crate::report::estimate as told;
+use crate::scenario::Scenario;
+use crate::search::hill_climb::hill_climb;
+use crate::spec::decode::nearest;
+use crate::spec::{Diagnostics, Node, Profile, Target, Workload};
+
+/// Answers lines, remembering what it decoded.
+pub(super) struct Worker {
+    context: Arc<Context>,
+    targets: Memo<Target>,
+    workloads: Memo<Workload>,
+    profiles: Memo<Profile>,
+    /// Profiles found for a target, by the target's text.
+    matched: Memo<Profile>,
+    /// Scenarios before any knob, most recent first.
+    scenarios: Vec<Arc<Parts>>,
+    draws: Draws,
+    estimate: Estimate,
+}
+
+/// A scenario as the files say, and what it was made of.
+struct Parts {
+    target: Arc<Target>,
+    workload: Arc<Workload>,
+    profile: Arc<Profile>,
+    scenario: Scenario,
+}
+
+/// A line that is no JSON, as an answer.
+pub(super) fn overlong(number: u64, most: usize, out: &mut Vec<u8>) {
+    refuse("null", &format!("line {number}: longer than the {most} bytes allowed"), out);
+}
+
+fn refuse(id: &str, problem: &str, out: &mut Vec<u8>) {
+    // Writing to memory does not fail.
+    let _ = write!(out, "{{\"id\":{id},\"error\":");
+    let _ = serde_json::to_writer(&mut *out, problem);
+    out.extend_from_slice(b"}\n");
+}
+
+impl Worker {
+    pub(super) fn new(context: Arc<Context>) -> Worker {
+        Worker {
+            context,
+            targets: Memo::new(),
+            workloads: Memo::new(),
+            profiles: Memo::new(),
+            matched: Memo::new(),
+            scenarios: Vec::new(),
+            draws: Draws::new(),
+            estimate: Estimate::default(),
+        }
+    }
+
+    /// Writes the answer to a line; nothing for a blank one.
+    pub(super) fn answer(&mut self, bytes: &[u8], number: u64, out: &mut Vec<u8>) {
+        // A byte order mark may open the file.
+        let bytes = if number == 1 { bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes) } else { bytes };
+        let bytes = bytes.trim_ascii();
+        if bytes.is_empty() {
+            return;
+        }
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let lossy = String::from_utf8_lossy(bytes);
+                let line: Line<'_> = serde_json::from_str(&lossy).unwrap_or_default();
+                let problem = format!("line {number}: not UTF-8: the byte at offset {} is none", error.valid_up_to());
+                return refuse(line.id(), &problem, out);
+            }
+        };
+        let line: Line<'_> = match serde_json::from_str(text) {
+            Ok(line) => line,
+            Err(error) => {
+                let message = error.to_string();
+                let what = message.split(" at line ").next().unwrap_or_default();
+                let column = if error.column() > 0 { format!(", column {}", error.column()) } else { String::new() };
+                let problem = format!("line {number}{column}: not a JSON object: {what}");
+                return refuse("null", &problem, out);
+            }
+        };
+        for key in &line.unknown {
+            let near = nearest(key, KEYS).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            self.context.warn(number, format!("unknown key `{key}` is ignored{near}"));
+        }
+        let start = out.len();
+        if let Err(problem) = self.estimate(&line, number, out) {
+            out.truncate(start);
+            refuse(line.id(), &problem, out);
+        }
+    }
+
+    fn estimate(&mut self, line: &Line<'_>, number: u64, out: &mut Vec<u8>) -> Result<(), String> {
+        let (parts, overrides) = self.read(line, number)?;
+        let mut scenario = parts.resolve(&overrides, &mut self.draws)?;
+        let _ = write!(out, "{{\"id\":{}", line.id());
+        let written = match self.context.sla_p99_ms {
+            None => {
+                estimate_into(&scenario, &mut self.estimate);
+                told::finite(&self.estimate)?;
+                write_answer(out, &self.estimate, &parts.workload)
+            }
+            Some(sla) => {
+                // The search ignores the schedule, and is quicker without it.
+                scenario.phases.clear();
+                let found = hill_climb(&scenario, &parts.profile, sla);
+                told::finite(&found.estimate)?;
+                out.extend_from_slice(b",\"knobs\":");
+                serde_json::to_writer(&mut *out, &Knobs::of(&found.scenario))
+                    .and_then(|()| write_answer(out, &found.estimate, &parts.workload))
+            }
+        };
+        written.map_err(|error| error.to_string())
+    }
+
+    /// Finds or decodes all parts of a line; an error names all that is wrong with it.
+    fn read(&mut self, line: &Line<'_>, number: u64) -> Result<(Arc<Parts>, Overrides), String> {
+        let context = Arc::clone(&self.context);
+        let library = &context.library;
+        let mut problems: Vec<Arc<str>> = Vec::new();
+        let mut note = |found: Found<()>| drop(found.map_err(|problem| problems.push(problem)));
+
+        let missing = |key: &str| Arc::<str>::from(format!("`{key}` is missing"));
+        let target = line.part("target").ok_or_else(|| missing("target")).and_then(|text| {
+            self.targets.get(text, || {
+                decode(&context, number, "target", text, |name| library.target(name).cloned(), Target::decode)
+            })
+        });
+        let workload = line.part("workload").ok_or_else(|| missing("workload")).and_then(|text| {
+            self.workloads.get(text, || {
+                decode(&context, number, "workload", text, |name| library.workload(name).cloned(), Workload::decode)
+            })
+        });
+        let profile = match (line.part("profile"), line.part("target"), &target) {
+            (Some(text), ..) => Some(self.profiles.get(text, || {
+                let inline = |file: &Arc<str>, node: &Node, problems: &mut Diagnostics| {
+                    Profile::decode(file, "profile", node, problems)
+                };
+                decode(&context, number, "profile", text, |name| library.profile(name).cloned(), inline)
+            })),
+            (None, Some(text), Ok(target)) => Some(
+                self.matched.get(text, || library.profile_for(target).cloned().map_err(|problem| explain(&problem))),
+            ),
+            // What is wrong with the target is said already.
+            _ => None,
+        };
+        let fabrics = match &profile {
+            Some(Ok(profile)) => Some(Arc::clone(&profile.fabrics)),
+            _ => None,
+        };
+        let overrides = read_knobs(&context, line, fabrics.as_deref());
+        note(target.as_ref().map(|_| Arc::default()).map_err(Arc::clone));
+        note(workload.as_ref().map(|_| Arc::default()).map_err(Arc::clone));
+        note(
+            profile
+                .as_ref()
+                .map_or(Ok(Arc::default()), |found| found.as_ref().map(|_| Arc::default()).map_err(Arc::clone)),
+        );
+        note(overrides.as_ref().map(|_| Arc::default()).map_err(|problem| problem.as_str().into()));
+        match (target, workload, profile, overrides) {
+            (Ok(target), Ok(workload), Some(Ok(profile)), Ok(overrides)) => {
+                Ok((self.parts(target, workload, profile), overrides))
+            }
+            _ => Err(problems.join("; ")),
+        }
+    }
+
+    /// The scenario these make before any knob, from memory where they have met before.
+    fn parts(&mut self, target: Arc<Target>, workload: Arc<Workload>, profile: Arc<Profile>) -> Arc<Parts> {
+        const MOST: usize = 256;
+        let known = self.scenarios.iter().position(|parts| {
+            Arc::ptr_eq(&parts.target, &target)
+                && Arc::ptr_eq(&parts.workload, &workload)
+                && Arc::ptr_eq(&parts.profile, &profile)
+        });
+        if let Some(recent) = known.and_then(|at| self.scenarios.get_mut(..=at)) {
+            recent.rotate_right(1);
+        } else {
+            let scenario = Scenario::from_files(&target, &workload, &profile);
+            self.scenarios.truncate(MOST - 1);
+            self.scenarios.insert(0, Arc::new(Parts { target, workload, profile, scenario }));
+        }
+        #[expect(clippy::indexing_slicing, reason = "either way one stands in front now")]
+        Arc::clone(&self.scenarios[0])
+    }
+}
+
+impl Parts {
+    /// As [`Scenario::resolve`], without drawing the same noise again.
+    fn resolve(&self, overrides: &Overrides, draws: &mut Draws) -> Result<Scenario, String> {
+        let mut scenario = self.scenario.clone();
+        for (knob, setting) in overrides {
+            match (knob, setting) {
+                (Knob::Seed, Setting::Seed(seed)) => scenario.reseed(*seed, |seed| draws.first(seed)),
+                _ => scenario.set(*knob, setting, &self.profile).map_err(|error| error.to_string())?,
+            }
+        }
+        if scenario.fabric_factor.is_finite() {
+            return Ok(scenario);
+        }
+        // The long way knows the words.
+        Scenario::resolve(&self.target, &self.workload, &self.profile, overrides).map_err(|error| error.to_string())
+    }
+}
+
+fn write_answer(out: &mut Vec<u8>, estimate: &Estimate, workload: &Workload) -> serde_json::Result<()> {
+    out.extend_from_slice(b",\"record\":");
+    serde_json::to_writer(&mut *out, &Body::of(estimate, workload))?;
+    out.extend_from_slice(b",\"dollar_per_1k_tokens\":");
+    serde_json::to_writer(&mut *out, &estimate.cost.usd_per_1k_tokens_parity)?;
+    out.extend_from_slice(b"}\n");
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Remembering what was decoded: sweeps repeat their targets, workloads and profiles line after line.
+
+use std::sync::Arc;
+
+/// What decoding gave: the thing, or all that is wrong with it.
+pub(super) type Found<T> = Result<Arc<T>, Arc<str>>;
+
+/// Things by the JSON text they were decoded from, the most recent first.
+///
+/// A short list searched from the front beats a hash table here: hashing reads all of a text of kilobytes, comparing two
+/// different ones mostly ends at their lengths or first bytes.
+pub(super) struct Memo<T> {
+    entries: Vec<(Box<str>, Found<T>)>,
+}
+
+impl<T> Memo<T> {
+    /// Most entries kept.
+    const ENTRIES: usize = 256;
+    /// Longest text kept: together with `ENTRIES` the bound of the memory.
+    const TEXT_BYTES: usize = 32 * 1024;
+
+    pub(super) fn new() -> Memo<T> {
+        Memo { entries: Vec::with_capacity(Memo::<T>::ENTRIES) }
+    }
+
+    /// What `text` stands for, from memory or from `make`.
+    pub(super) fn get(&mut self, text: &str, make: impl FnOnce() -> Result<Arc<T>, String>) -> Found<T> {
+        if let Some(at) = self.entries.iter().position(|(known, _)| &**known == text) {
+            if let Some(recent) = self.entries.get_mut(..=at) {
+                recent.rotate_right(1);
+            }
+            if let Some((_, found)) = self.entries.first() {
+                return found.clone();
+            }
+        }
+        let found: Found<T> = make().map_err(Into::into);
+        if text.len() <= Memo::<T>::TEXT_BYTES {
+            self.entries.truncate(Memo::<T>::ENTRIES - 1);
+            self.entries.insert(0, (text.into(), found.clone()));
+        }
+        found
+    }
+}
+
+/// First draws of the noise's generator, by seed: seeding it costs more than all of an estimate.
+pub(super) struct Draws {
+    slots: Vec<Option<(i128, f64)>>,
+}
+
+impl Draws {
+    const SLOTS: usize = 4096;
+
+    pub(super) fn new() -> Draws {
+        Draws { slots: vec![None; Draws::SLOTS] }
+    }
+
+    /// The first draw of `seed`.
+    pub(super) fn first(&mut self, seed: i128) -> f64 {
+        let at = seed.rem_euclid(Draws::SLOTS as i128) as usize;
+        let Some(slot) = self.slots.get_mut(at) else { return crate::scenario::first_draw(seed) };
+        match slot {
+            Some((known, draw)) if *known == seed => *draw,
+            _ => {
+                let draw = crate::scenario::first_draw(seed);
+                *slot = Some((seed, draw));
+                draw
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_decoded_is_decoded_once_and_old_things_are_forgotten() {
+        let mut memo: Memo<usize> = Memo::new();
+        let mut made = 0;
+        let mut ask = |memo: &mut Memo<usize>, text: &str| {
+            memo.get(text, || {
+                made += 1;
+                if text == "bad" { Err("no".to_owned()) } else { Ok(Arc::new(text.len())) }
+            })
+        };
+        assert_eq!(ask(&mut memo, "a"), Ok(Arc::new(1)));
+        assert_eq!(ask(&mut memo, "bad"), Err("no".into()));
+        assert_eq!(ask(&mut memo, "a"), Ok(Arc::new(1)));
+        assert_eq!(ask(&mut memo, "bad"), Err("no".into()));
+        for i in 0..1000 {
+            assert!(ask(&mut memo, &format!("n{i}")).is_ok());
+        }
+        assert_eq!(memo.entries.len(), Memo::<usize>::ENTRIES);
+        assert_eq!(made, 1002);
+    }
+
+    #[test]
+    fn draws_do_not_mix_seeds_that_share_a_slot() {
+        let mut draws = Draws::new();
+        for seed in [1, 1 + Draws::SLOTS as i128, 1, -1, i128::MIN, i128::MAX] {
+            assert_eq!(draws.first(seed).to_bits(), crate::scenario::first_draw(seed).to_bits());
+        }
+    }
+}

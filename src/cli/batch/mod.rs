@@ -1,0 +1,234 @@
+//! `atlas run --batch`: JSON Lines in, JSON Lines out, in order, at full speed, in constant memory.
+//!
+//! One thread reads and cuts the input into chunks of whole lines, workers answer chunks in turn, and the main thread
+//! writes the answers in the same turn. Chunks are what one read returned, so a program that writes a line and waits
+//! for its answer gets it at once.
+
+mod answer;
+mod line;
+mod memo;
+mod parts;
+
+use std::io::{self, IsTerminal as _, Read, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use color_eyre::eyre::eyre;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use self::answer::Worker;
+use self::parts::Context;
+use super::args::{Globals, KnobArgs};
+use super::pick;
+
+/// What is read at once: large enough to keep a worker busy, small enough to share fairly.
+const READ_BYTES: usize = 128 * 1024;
+/// Longest line that is read.
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+/// Chunks in flight per worker.
+const AHEAD: usize = 2;
+/// Work that takes longer shows its progress.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A piece of the input.
+enum Chunk {
+    /// Whole lines, the first of them the given one (from 1).
+    Lines { first: u64, bytes: Vec<u8> },
+    /// A line too long to be read.
+    Overlong { number: u64 },
+    /// The input broke off.
+    Broken(io::Error),
+}
+
+/// The answers to a piece, and how long the piece was.
+struct Answers {
+    bytes: Vec<u8>,
+    read: usize,
+    broken: Option<io::Error>,
+}
+
+/// Answers every line of `input` (`-`: stdin). With `sla_p99_ms` each line is optimised.
+pub fn run(input: &Path, knobs: &KnobArgs, sla_p99_ms: Option<f64>, globals: &Globals) -> color_eyre::Result<()> {
+    knobs.check()?;
+    let (source, length) = open(input)?;
+    let context = Arc::new(Context::new(pick::library(globals), knobs.clone(), sla_p99_ms));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).clamp(1, 16);
+    let mut inputs = Vec::with_capacity(workers);
+    let mut outputs = Vec::with_capacity(workers);
+    let mut threads: Vec<JoinHandle<()>> = Vec::with_capacity(workers);
+    for _ in 0..workers {
+        let (input, chunks) = sync_channel(AHEAD);
+        let (answers, output) = sync_channel(AHEAD);
+        let context = Arc::clone(&context);
+        threads.push(std::thread::spawn(move || work(Worker::new(context), &chunks, &answers)));
+        inputs.push(input);
+        outputs.push(output);
+    }
+    // Not joined: where the output breaks off it may still be waiting for input, and ends with the process.
+    std::thread::spawn(move || Cutter { senders: inputs, turn: 0, line: 1 }.read(source));
+    let written = write(&outputs, length);
+    if written.is_ok() && threads.into_iter().any(|thread| thread.join().is_err()) {
+        return Err(eyre!("a worker ended early; the answers are not complete"));
+    }
+    written
+}
+
+fn open(input: &Path) -> color_eyre::Result<(Box<dyn Read + Send>, Option<u64>)> {
+    if input == Path::new("-") {
+        return Ok((Box::new(io::stdin()), None));
+    }
+    let file = std::fs::File::open(input).map_err(|error| eyre!("cannot read {}: {error}", input.display()))?;
+    let length = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len());
+    Ok((Box::new(file), length))
+}
+
+fn work(mut worker: Worker, chunks: &Receiver<Chunk>, answers: &SyncSender<Answers>) {
+    for chunk in chunks {
+        let mut out = Answers { bytes: Vec::with_capacity(READ_BYTES), read: 0, broken: None };
+        match chunk {
+            Chunk::Lines { first, bytes } => {
+                for (number, line) in (first..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
+                    worker.answer(line, number, &mut out.bytes);
+                }
+                out.read = bytes.len();
+            }
+            Chunk::Overlong { number } => answer::overlong(number, MAX_LINE_BYTES, &mut out.bytes),
+            Chunk::Broken(error) => out.broken = Some(error),
+        }
+        // Nobody listens where the output broke off.
+        if answers.send(out).is_err() {
+            return;
+        }
+    }
+}
+
+/// Writes the answers in turn. The first worker whose turn it is and that has no more was given no more.
+fn write(outputs: &[Receiver<Answers>], length: Option<u64>) -> color_eyre::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let mut progress = Progress::new(length, stdout.is_terminal());
+    for output in outputs.iter().cycle() {
+        let Ok(answers) = output.recv() else { break };
+        stdout.write_all(&answers.bytes)?;
+        stdout.flush()?;
+        progress.advance(answers.read);
+        if let Some(error) = answers.broken {
+            return Err(eyre!("the input broke off: {error}"));
+        }
+    }
+    Ok(())
+}
+
+/// Cuts the input into chunks of whole lines and deals them out in turn.
+struct Cutter {
+    senders: Vec<SyncSender<Chunk>>,
+    turn: usize,
+    line: u64,
+}
+
+impl Cutter {
+    fn read(mut self, mut source: Box<dyn Read + Send>) {
+        let mut pending: Vec<u8> = Vec::with_capacity(READ_BYTES);
+        let mut block = vec![0; READ_BYTES];
+        // Inside a line that is too long, up to its end.
+        let mut skipping = false;
+        loop {
+            let read = match source.read(&mut block) {
+                Ok(0) => break,
+                Ok(read) => block.get(..read).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.send(Chunk::Broken(error));
+                    return;
+                }
+            };
+            let mut rest = read;
+            if skipping {
+                let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { continue };
+                rest = rest.get(end + 1..).unwrap_or_default();
+                skipping = false;
+            }
+            if let Some(end) = rest.iter().rposition(|byte| *byte == b'\n') {
+                let (lines, tail) = rest.split_at(end + 1);
+                pending.extend_from_slice(lines);
+                let bytes = std::mem::replace(&mut pending, Vec::with_capacity(READ_BYTES));
+                if !self.send_lines(bytes) {
+                    return;
+                }
+                rest = tail;
+            }
+            pending.extend_from_slice(rest);
+            if pending.len() > MAX_LINE_BYTES {
+                pending = Vec::with_capacity(READ_BYTES);
+                skipping = true;
+                let number = self.line;
+                self.line += 1;
+                if !self.send(Chunk::Overlong { number }) {
+                    return;
+                }
+            }
+        }
+        if !pending.is_empty() {
+            self.send_lines(pending);
+        }
+    }
+
+    fn send_lines(&mut self, bytes: Vec<u8>) -> bool {
+        let first = self.line;
+        self.line += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.send(Chunk::Lines { first, bytes })
+    }
+
+    /// Deals a chunk to the worker whose turn it is; `false` where nobody listens any more.
+    fn send(&mut self, chunk: Chunk) -> bool {
+        let sent = self.senders.get(self.turn).is_some_and(|sender| sender.send(chunk).is_ok());
+        self.turn = (self.turn + 1) % self.senders.len().max(1);
+        sent
+    }
+}
+
+/// A bar on stderr once the work takes long, where people look at stderr and answers go elsewhere.
+struct Progress {
+    bar: Option<ProgressBar>,
+    wanted: bool,
+    length: Option<u64>,
+    started: Instant,
+    read: u64,
+}
+
+impl Progress {
+    fn new(length: Option<u64>, answers_on_terminal: bool) -> Progress {
+        let wanted = io::stderr().is_terminal() && !answers_on_terminal;
+        Progress { bar: None, wanted, length, started: Instant::now(), read: 0 }
+    }
+
+    fn advance(&mut self, read: usize) {
+        self.read += read as u64;
+        if self.bar.is_none() && self.wanted && self.started.elapsed() > PATIENCE {
+            self.bar = Some(self.start());
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.read);
+        }
+    }
+
+    fn start(&self) -> ProgressBar {
+        let template = match self.length {
+            Some(_) => "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+            None => "{spinner} {bytes}, {bytes_per_sec}",
+        };
+        let bar = self.length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.with_style(style.progress_chars("##-").tick_chars("|/-\\ ")).with_elapsed(self.started.elapsed())
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The parts of a line: names looked up or objects decoded, knobs and seed laid over what the command line says.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use super::super::args::KnobArgs;
+use super::super::output::complain;
+use super::line::Line;
+use crate::knob::{Knob, Overrides};
+use crate::spec::{Diagnostic, Diagnostics, Library, Node, Severity};
+
+/// What all workers share.
+pub(super) struct Context {
+    /// Where names are looked up.
+    pub(super) library: Library,
+    /// Knobs of the command line, under those of the lines; `None` where there are none.
+    knobs: Option<KnobArgs>,
+    /// With it lines are optimised.
+    pub(super) sla_p99_ms: Option<f64>,
+    /// What has been warned about.
+    warned: Mutex<BTreeSet<String>>,
+}
+
+/// Warnings told before they are only counted as "more".
+const MOST_WARNINGS: usize = 20;
+
+impl Context {
+    pub(super) fn new(library: Library, knobs: KnobArgs, sla_p99_ms: Option<f64>) -> Context {
+        let any = knobs.overrides(&[]).map_or(true, |overrides| !overrides.is_empty());
+        Context { library, knobs: any.then_some(knobs), sla_p99_ms, warned: Mutex::default() }
+    }
+
+    /// Warns on stderr, once per wording.
+    pub(super) fn warn(&self, number: u64, message: String) {
+        let Ok(mut warned) = self.warned.lock() else { return };
+        if warned.len() > MOST_WARNINGS || warned.contains(&message) {
+            return;
+        }
+        if warned.len() == MOST_WARNINGS {
+            complain("more warnings are not shown");
+        } else {
+            complain(&format!("line {number}: {message}"));
+        }
+        warned.insert(message);
+    }
+}
+
+/// A name to be looked up, or an object to be decoded.
+pub(super) fn decode<T>(
+    context: &Context,
+    number: u64,
+    kind: &str,
+    text: &str,
+    named: impl FnOnce(&str) -> Result<Arc<T>, Diagnostic>,
+    inline: impl FnOnce(&Arc<str>, &Node, &mut Diagnostics) -> Option<T>,
+) -> Result<Arc<T>, String> {
+    let node: Node = serde_json::from_str(text).map_err(|error| format!("{kind}: {error}"))?;
+    if let Some(name) = node.text() {
+        return named(name).map_err(|problem| explain(&problem));
+    }
+    let mut problems = Diagnostics::new();
+    let decoded = inline(&kind.into(), &node, &mut problems);
+    for problem in problems.iter().filter(|problem| problem.severity == Severity::Warning) {
+        context.warn(number, problem.to_string());
+    }
+    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
+    let errors: Vec<String> = errors.map(|problem| format!("{kind}: {}", explain(problem))).collect();
+    match decoded {
+        Some(decoded) if errors.is_empty() => Ok(Arc::new(decoded)),
+        _ => Err(errors.join("; ")),
+    }
+}
+
+/// A complaint without its file, which would be no file.
+pub(super) fn explain(problem: &Diagnostic) -> String {
+    let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
+    let help = problem.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+    format!("{path}{}{help}", problem.message)
+}
+
+/// The knobs of the command line, of the line, and its seed. Without fabrics the fabric is not read.
+pub(super) fn read_knobs(
+    context: &Context,
+    line: &Line<'_>,
+    fabrics: Option<&[(Arc<str>, f64)]>,
+) -> Result<Overrides, String> {
+    let mut overrides = Overrides::new();
+    let mut problems = Vec::new();
+    if let Some(knobs) = &context.knobs
+        && let Err(failure) = knobs.lay_over(&mut overrides, fabrics)
+    {
+        problems.push(failure.to_string());
+    }
+    if let Some(text) = line.part("knobs") {
+        match serde_json::from_str::<Node>(text) {
+            Ok(node) => match node.entries() {
+                Some(entries) => {
+                    for entry in entries.iter().filter(|entry| !entry.value.is_null()) {
+                        let knob = Knob::named(&entry.key);
+                        if fabrics.is_none() && knob == Ok(Knob::Fabric) {
+                            continue;
+                        }
+                        match knob.and_then(|knob| Ok((knob, knob.read(&entry.value, fabrics.unwrap_or_default())?))) {
+                            Ok((knob, setting)) => drop(overrides.insert(knob, setting)),
+                            Err(error) => problems.push(format!("knobs: {error}")),
+                        }
+                    }
+                }
+                None => problems.push(format!("knobs: found {}, expected an object", node.describe())),
+            },
+            Err(error) => problems.push(format!("knobs: {error}")),
+        }
+    }
+    if let Some(text) = line.part("seed") {
+        // The text, so that no seed is too long for a JSON number. 1337.0 and "1337" are whole numbers, too.
+        let clean = text.trim_matches('"').trim();
+        match Knob::Seed.parse(clean.strip_suffix(".0").unwrap_or(clean), &[]) {
+            Ok(seed) => drop(overrides.insert(Knob::Seed, seed)),
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    if problems.is_empty() { Ok(overrides) } else { Err(problems.join("; ")) }
+}

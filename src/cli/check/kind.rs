@@ -1,0 +1,125 @@
+//! Telling what a file is.
+
+use std::path::Path;
+
+use crate::spec::Node;
+
+/// What a file may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Targets,
+    Workloads,
+    Profile,
+    Theme,
+    Demo,
+    Record,
+}
+
+/// Keys that speak for a kind.
+const TELLING: [(Kind, &[&str]); 6] = [
+    (
+        Kind::Targets,
+        &[
+            "vendor",
+            "accelerators_per_node",
+            "num_nodes",
+            "memory_gb_per_accel",
+            "interconnect",
+            "cost",
+            "instance_type",
+        ],
+    ),
+    (
+        Kind::Workloads,
+        &["params", "parallelism", "sequence", "precision", "runtime_tuning", "schedule", "model_family", "dataloader"],
+    ),
+    (
+        Kind::Profile,
+        &["compute", "utilization", "communication", "throughput", "latency", "power", "hbm", "noise", "retries"],
+    ),
+    (Kind::Theme, &["palette", "roles", "order", "extends"]),
+    (Kind::Demo, &["steps", "title", "targets", "workload"]),
+    (Kind::Record, &["record", "knobs", "dollar_per_1k_tokens", "label", "ts", "track"]),
+];
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Targets => "targets",
+            Kind::Workloads => "workloads",
+            Kind::Profile => "profile",
+            Kind::Theme => "theme",
+            Kind::Demo => "demo",
+            Kind::Record => "record",
+        }
+    }
+
+    /// By the keys of its entries; where they do not tell, by the file's name and directory.
+    pub(super) fn guess(path: &Path, root: Option<&Node>) -> Option<Kind> {
+        root.and_then(Kind::by_content).or_else(|| Kind::by_name(path))
+    }
+
+    fn by_content(root: &Node) -> Option<Kind> {
+        for (key, kind) in [("targets", Kind::Targets), ("workloads", Kind::Workloads)] {
+            // A list of names is a demo's.
+            let entries = root.get(key).and_then(Node::items);
+            if entries.is_some_and(|items| items.iter().any(|item| item.entries().is_some())) {
+                return Some(kind);
+            }
+        }
+        let entries = root.items().unwrap_or(std::slice::from_ref(root));
+        let score = |keys: &[&str]| {
+            entries.iter().map(|entry| keys.iter().filter(|key| entry.get(key).is_some()).count()).sum::<usize>()
+        };
+        let mut scores: Vec<(usize, Kind)> = TELLING.iter().map(|(kind, keys)| (score(keys), *kind)).collect();
+        scores.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        match scores.as_slice() {
+            [(0, _), ..] => None,
+            [(first, _), (second, _), ..] if first == second => None,
+            [(_, kind), ..] => Some(*kind),
+            [] => None,
+        }
+    }
+
+    fn by_name(path: &Path) -> Option<Kind> {
+        let stem = path.file_stem()?.to_string_lossy().to_lowercase();
+        let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().to_lowercase());
+        match folder.as_deref() {
+            Some("themes") => return Some(Kind::Theme),
+            Some("demo" | "demos") => return Some(Kind::Demo),
+            Some("profiles" | "accelerators") => return Some(Kind::Profile),
+            _ => {}
+        }
+        let named = [("target", Kind::Targets), ("workload", Kind::Workloads), ("profile", Kind::Profile)];
+        named.iter().find(|(word, _)| stem.contains(word)).map(|(_, kind)| *kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Diagnostics, parse::parse};
+
+    #[test]
+    fn content_tells_before_the_name_does() {
+        let guess = |path: &str, text: &str| {
+            Kind::guess(Path::new(path), parse(&"x".into(), text, &mut Diagnostics::new()).as_ref())
+        };
+        assert_eq!(guess("a.yaml", "- name: x\n  vendor: v\n"), Some(Kind::Targets));
+        assert_eq!(guess("targets.yaml", "- name: x\n  sequence: {}\n"), Some(Kind::Workloads));
+        assert_eq!(guess("a.yaml", "compute: {}\nnoise: {}\n"), Some(Kind::Profile));
+        assert_eq!(guess("a.yaml", "title: t\nsteps: []\ntargets: [a]\n"), Some(Kind::Demo));
+        assert_eq!(guess("themes/a.yaml", "name: x\n"), Some(Kind::Theme));
+        assert_eq!(guess("my_targets.yaml", "]["), Some(Kind::Targets));
+        assert_eq!(guess("a.yaml", "name: x\n"), None);
+        assert_eq!(guess("a.json", "{\"target\": \"t\", \"record\": {}, \"knobs\": {}}"), Some(Kind::Record));
+        for (path, text) in crate::spec::library::shipped("workload") {
+            let wanted = match path {
+                "workload/targets.yaml" => Kind::Targets,
+                "workload/workloads.yaml" => Kind::Workloads,
+                _ => Kind::Profile,
+            };
+            assert_eq!(guess("a.yaml", text), Some(wanted), "{path}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! `atlas check`.
+
+mod kind;
+mod snippet;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use self::kind::Kind;
+use super::args::Globals;
+use super::failure::Failure;
+use super::output::{self, complain};
+use crate::demo::{Demo, Demos};
+use crate::report::read;
+use crate::spec::library::{config_dir, read_text};
+use crate::spec::profile::{ProfileKey, choose};
+use crate::spec::{Diagnostic, Diagnostics, Library, Position, Severity, Sources, Target, Workload, parse};
+use crate::tui::color::ColorDepth;
+use crate::tui::theme::{Theme, Themes};
+
+/// Validate files.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas check                          everything that is in force
+  atlas check my_target.yaml themes/   these files; a directory stands for its YAML files
+
+What a file is, is told by its content, then by its name. Exit 0 where there are only warnings, 1 with errors.")]
+pub struct Args {
+    /// Files and directories to check [default: everything in force]
+    pub files: Vec<PathBuf>,
+}
+
+/// What has been looked at.
+#[derive(Debug, Default)]
+struct Checked {
+    problems: Diagnostics,
+    /// What there was, in words: `3 targets`.
+    found: Vec<String>,
+}
+
+/// Prints every complaint with the line it is about, and a summary.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    let mut checked = if args.files.is_empty() { everything(globals) } else { named(&args.files, globals) };
+    checked.problems.sort();
+    let mut snippets = snippet::Snippets::default();
+    for problem in &checked.problems {
+        complain(&snippets.tell(problem));
+    }
+    let problems = &checked.problems;
+    output::print(&globals.charset().write(&format!(
+        "checked {}: {}\n",
+        checked.found.join(", "),
+        problems.summary()
+    )))?;
+    if problems.has_errors() { Err(Failure::Told.into()) } else { Ok(()) }
+}
+
+fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+fn everything(globals: &Globals) -> Checked {
+    let library = Library::load(&globals.sources(), None);
+    let mut problems = library.problems().clone();
+    problems.extend(across(&library, library.targets(), library.workloads(), &[]));
+    let config = config_dir();
+    let (themes, theme_problems) = Themes::load(config.as_deref(), ColorDepth::TrueColor);
+    problems.extend(theme_problems);
+    let (demos, demo_problems) = Demos::load(config.as_deref(), Some(Path::new("")));
+    problems.extend(demo_problems);
+    let found = vec![
+        count(library.targets().len(), "target", "targets"),
+        count(library.workloads().len(), "workload", "workloads"),
+        count(library.profiles().count(), "profile", "profiles"),
+        count(themes.len(), "theme", "themes"),
+        count(demos.len(), "demo", "demos"),
+    ];
+    Checked { problems, found }
+}
+
+/// What no file is wrong about by itself: targets without a profile, fabrics a profile is not calibrated for. Both
+/// leave the files usable, so they are warnings; estimating such a pair is an error.
+fn across(library: &Library, targets: &[Arc<Target>], workloads: &[Arc<Workload>], more: &[ProfileKey]) -> Diagnostics {
+    let mut problems = Diagnostics::new();
+    for target in targets.iter().filter(|target| choose(more, &target.name, &target.vendor).is_none()) {
+        if let Err(problem) = library.profile_for(target) {
+            problems.push(Diagnostic { severity: Severity::Warning, ..problem });
+        }
+    }
+    for workload in workloads {
+        let fabric = workload.tuning.fabric.as_deref().unwrap_or(crate::scenario::FABRIC);
+        let unfit = library
+            .targets()
+            .iter()
+            .filter(|target| library.profile_for(target).is_ok_and(|profile| profile.fabric_factor(fabric).is_none()));
+        let unfit: Vec<&str> = unfit.map(|target| &*target.name).collect();
+        if !unfit.is_empty() {
+            problems.push(Diagnostic {
+                severity: Severity::Warning,
+                file: Arc::clone(&workload.origin.file),
+                at: workload.origin.at,
+                path: workload.name.to_string(),
+                message: format!("fabric `{fabric}` is not calibrated for {}", unfit.join(", ")),
+                help: Some("set the knob `fabric` there".to_owned()),
+            });
+        }
+    }
+    problems
+}
+
+fn named(paths: &[PathBuf], globals: &Globals) -> Checked {
+    let mut checked = Checked::default();
+    let mut files = Vec::new();
+    for path in paths {
+        collect(path, &mut files);
+    }
+    let kinds: Vec<(PathBuf, Kind)> = files
+        .into_iter()
+        .filter_map(|path| {
+            let kind = kind_of(&path, &mut checked.problems);
+            kind.map(|kind| (path, kind))
+        })
+        .collect();
+    // A target may lean on a profile named beside it.
+    let profiles = kinds.iter().filter(|(_, kind)| *kind == Kind::Profile);
+    let keys: Vec<ProfileKey> = profiles.filter_map(|(path, _)| profile_key(path)).collect();
+    for (path, kind) in &kinds {
+        let mut problems = one(path, *kind, globals, &keys);
+        checked.found.push(format!("{} ({}, {})", path.display(), kind.name(), problems.summary()));
+        problems.sort();
+        checked.problems.extend(problems);
+    }
+    if checked.found.is_empty() {
+        checked.found.push("nothing".to_owned());
+    }
+    checked
+}
+
+/// A file itself, or the YAML files below a directory.
+fn collect(path: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        files.push(path.to_owned());
+        return;
+    };
+    let mut inside: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    inside.sort();
+    for path in inside {
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        // Links to directories may lead in a circle.
+        let linked = path.is_symlink() && path.is_dir();
+        if !hidden && !linked && (path.is_dir() || path.extension().is_some_and(|ext| ext == "yaml" || ext == "yml")) {
+            collect(&path, files);
+        }
+    }
+}
+
+/// What the file is; complains where it cannot be read or told.
+fn kind_of(path: &Path, problems: &mut Diagnostics) -> Option<Kind> {
+    let file: Arc<str> = path.display().to_string().into();
+    let complain = |message: String, help: Option<String>| Diagnostic {
+        severity: Severity::Error,
+        file: Arc::clone(&file),
+        at: Position::default(),
+        path: String::new(),
+        message,
+        help,
+    };
+    let text = match read_text(path) {
+        Ok(text) => text,
+        Err(message) => {
+            problems.push(complain(message, None));
+            return None;
+        }
+    };
+    let mut broken = Diagnostics::new();
+    let root = parse::parse(&file, &text, &mut broken);
+    let kind = Kind::guess(path, root.as_ref());
+    if kind.is_none() {
+        problems.extend(broken);
+        if root.is_some() {
+            let help = "it is none of targets, workloads, a profile, a theme, a demo and a record".to_owned();
+            problems.push(complain("cannot tell what this file is".to_owned(), Some(help)));
+        }
+    }
+    kind
+}
+
+fn profile_key(path: &Path) -> Option<ProfileKey> {
+    let stem = path.file_stem()?.to_string_lossy().into_owned();
+    let node = parse::parse(&stem.as_str().into(), &read_text(path).ok()?, &mut Diagnostics::new())?;
+    Some(ProfileKey::of(&stem, &node))
+}
+
+/// All complaints about one file.
+fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> Diagnostics {
+    let label = path.display().to_string();
+    let owned = Some(path.to_owned());
+    let mut problems = Diagnostics::new();
+    match kind {
+        Kind::Targets | Kind::Workloads | Kind::Profile => {
+            let usual = globals.sources();
+            let sources = match kind {
+                Kind::Targets => Sources { targets: owned, ..usual },
+                Kind::Workloads => Sources { workloads: owned, ..usual },
+                _ => Sources { hardware: owned, ..usual },
+            };
+            let library = Library::load(&sources, None);
+            problems.extend(library.problems().clone());
+            match kind {
+                Kind::Targets => problems.extend(across(&library, library.targets(), &[], profiles)),
+                Kind::Workloads => problems.extend(across(&library, &[], library.workloads(), profiles)),
+                _ => {}
+            }
+        }
+        Kind::Demo => {
+            let text = read_text(path).unwrap_or_default();
+            drop(Demo::read(&label.as_str().into(), &text, &mut problems));
+        }
+        Kind::Theme => {
+            let text = read_text(path).unwrap_or_default();
+            let (known, _) = Themes::load(config_dir().as_deref(), ColorDepth::TrueColor);
+            drop(Theme::read(&label.as_str().into(), &text, ColorDepth::TrueColor, &known, &mut problems));
+        }
+        Kind::Record => drop(read::entries(path, &mut problems)),
+    }
+    // The rest of the library was only company.
+    let mut own = Diagnostics::new();
+    for problem in problems.iter().filter(|problem| *problem.file == *label) {
+        own.push(problem.clone());
+    }
+    own
+}

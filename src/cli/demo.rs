@@ -1,0 +1,203 @@
+//! `atlas demo`.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::args::{Globals, seconds};
+use super::failure::Failure;
+use super::output::{self, Charset, complain};
+use super::{pick, tui};
+use crate::demo::{Demo, Demos, HeadlessReport, StepReport, run_headless};
+use crate::report::table::{Align, Table};
+use crate::spec::decode::nearest;
+
+/// Work that takes longer shows its progress.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Play a guided tour, or check what it expects.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas demo                                play the first tour in the terminal
+  atlas demo gpt5_1t_training --auto 20     play one, a step every 20 seconds
+  atlas demo --list                         the tours there are
+  atlas demo --headless                     check all tours, write records and reports, exit 1 where one fails
+
+Tours are the YAML files that ship in the binary, then those in demo/ of the user's configuration directory, then those \
+in ./demo, by name.")]
+pub struct Args {
+    /// Tour, by name; several with --headless [default: the first, with --headless all]
+    #[arg(value_name = "NAME")]
+    pub name: Vec<String>,
+    /// List the tours and end
+    #[arg(long, conflicts_with_all = ["name", "headless", "auto"])]
+    pub list: bool,
+    /// Check every expectation, run and optimise the scenario on its targets, write records and a report; by itself
+    /// where there is no terminal
+    #[arg(long, conflicts_with = "auto")]
+    pub headless: bool,
+    /// Go on by itself after so many seconds a step
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub auto: Option<Duration>,
+    /// Directory that records and reports go to
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+}
+
+/// Plays or checks.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    let (demos, problems) = Demos::load(globals.sources().config_dir.as_deref(), Some(Path::new("")));
+    for problem in &problems {
+        complain(&problem.to_string());
+    }
+    if args.list {
+        return Ok(output::print(&globals.charset().write(&list(&demos)))?);
+    }
+    let chosen = choose(&demos, &args.name)?;
+    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if !args.headless && terminal {
+        return play(&chosen, args, globals);
+    }
+    if !args.headless {
+        complain("no terminal to play in, so the tours are checked; --headless says so without this line");
+    }
+    check(&chosen, &args.out, globals)?;
+    // A tour that could not be read was not checked.
+    if problems.has_errors() && args.name.is_empty() { Err(Failure::Told.into()) } else { Ok(()) }
+}
+
+fn list(demos: &[Arc<Demo>]) -> String {
+    let mut table = Table::new([("name", Align::Left), ("steps", Align::Right), ("title", Align::Left)]);
+    for demo in demos {
+        table.row([demo.name.to_string(), demo.steps.len().to_string(), demo.title.clone()]);
+    }
+    table.render()
+}
+
+/// The tours of these names, or all; a complaint that covers every name that is none.
+fn choose(demos: &[Arc<Demo>], names: &[String]) -> Result<Vec<Arc<Demo>>, Failure> {
+    if demos.is_empty() {
+        return Err(Failure::usage(["there are no tours"]));
+    }
+    if names.is_empty() {
+        return Ok(demos.to_vec());
+    }
+    let known = || demos.iter().map(|demo| &*demo.name);
+    let mut chosen: Vec<Arc<Demo>> = Vec::new();
+    let mut problems = Vec::new();
+    for name in names {
+        match demos.iter().find(|demo| &*demo.name == name) {
+            Some(demo) if chosen.iter().any(|twice| twice.name == demo.name) => {}
+            Some(demo) => chosen.push(Arc::clone(demo)),
+            None => {
+                let near = nearest(name, known()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                problems.push(format!("no tour `{name}`; there are {}{near}", known().collect::<Vec<_>>().join(", ")));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(chosen) } else { Err(Failure::usage(problems)) }
+}
+
+/// Hands over to the interface, which begins with the tour.
+fn play(chosen: &[Arc<Demo>], args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    if args.name.len() > 1 {
+        return Err(Failure::usage(["one tour at a time can be played; --headless checks several"]).into());
+    }
+    let screen = tui::Args { screen: globals.screen.clone(), out: Some(args.out), ..tui::Args::default() };
+    let options = tui::options(screen, globals);
+    let demo = chosen.first().map(|demo| demo.name.to_string());
+    crate::tui::run(crate::tui::Options { demo, demo_auto: args.auto, ..options })
+}
+
+/// Checks all of them and tells every step. Fails where a step or a target fails, after all were told.
+fn check(chosen: &[Arc<Demo>], out: &Path, globals: &Globals) -> color_eyre::Result<()> {
+    let library = pick::library(globals);
+    let charset = globals.charset();
+    let targets = chosen.iter().map(|demo| demo.targets.len()).sum();
+    let mut progress = Progress::new(targets);
+    let mut failed = false;
+    for demo in chosen {
+        let report = run_headless(demo, &library, out, jiff::Timestamp::now(), &mut || progress.advance())?;
+        failed |= !report.passed();
+        progress.aside(|| output::print(&charset.write(&tell(demo, &report, charset))))?;
+    }
+    if failed { Err(Failure::Told.into()) } else { Ok(()) }
+}
+
+fn mark(passed: bool, charset: Charset) -> &'static str {
+    match (passed, charset) {
+        (true, Charset::Unicode) => "✓",
+        (false, Charset::Unicode) => "✗",
+        (true, Charset::Ascii) => "ok    ",
+        (false, Charset::Ascii) => "FAILED",
+    }
+}
+
+/// A line a step, with what failed below it; then the targets that could not be run, and where the report is.
+fn tell(demo: &Demo, report: &HeadlessReport, charset: Charset) -> String {
+    let mut out = format!("{}: {}\n", demo.name, demo.title);
+    for (i, step) in report.steps.iter().enumerate() {
+        let StepReport { title, outcomes, .. } = step;
+        let held = outcomes.iter().filter(|outcome| outcome.passed).count();
+        let count = format!("{held} of {}", outcomes.len());
+        let _ = writeln!(out, "{} {:>2}  {title}  ({count})", mark(step.passed(), charset), i + 1);
+        for failure in step.failures() {
+            let _ = writeln!(out, "        {failure}");
+        }
+    }
+    for run in &report.runs {
+        if let Err(error) = &run.run {
+            let _ = writeln!(out, "{} {}: {error}", mark(false, charset), run.target);
+        }
+    }
+    let (held, all) = report.held();
+    let path = report.dir.join("report.md");
+    let _ = writeln!(out, "{held} of {all} expectations hold; wrote {}\n", path.display());
+    out
+}
+
+/// A bar on stderr, once the work has taken long enough to be worth one.
+struct Progress {
+    bar: Option<ProgressBar>,
+    started: Instant,
+    done: u64,
+    all: u64,
+}
+
+impl Progress {
+    fn new(targets: usize) -> Progress {
+        Progress { bar: None, started: Instant::now(), done: 0, all: u64::try_from(targets).unwrap_or(u64::MAX) }
+    }
+
+    fn advance(&mut self) {
+        self.done += 1;
+        if self.bar.is_none() && std::io::stderr().is_terminal() && self.started.elapsed() > PATIENCE {
+            let style = ProgressStyle::with_template("{bar:30} {pos} of {len} targets, {eta} left");
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("##-");
+            self.bar = Some(ProgressBar::new(self.all).with_style(style).with_elapsed(self.started.elapsed()));
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done);
+        }
+    }
+
+    /// Does something that writes to the terminal while the bar stands aside.
+    fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        match &self.bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The command line: one thin file a subcommand, thinking done elsewhere.
+//!
+//! Data goes to stdout, everything else to stderr. Exit 0 is success, 2 is a command line that cannot be meant, 1 is
+//! every other failure. A reader that goes away (`atlas … | head`) is no failure.
+
+pub mod args;
+pub mod batch;
+pub mod check;
+pub mod compare;
+pub mod completions;
+pub mod demo;
+pub mod failure;
+pub mod optimize;
+pub mod output;
+pub mod pick;
+pub mod report;
+pub mod run;
+pub mod tui;
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+pub use args::{Globals, Screen};
+
+const EXAMPLES: &str = "\
+Examples:
+  atlas                                       open the terminal interface
+  atlas compare --workload gpt5_1t_inference  all targets side by side
+  atlas run --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_train --set tp=4
+  atlas optimize --record out/last_run.json --sla 100
+  atlas report --records out --out out/report.md
+  atlas check workload/*.yaml                 validate files, exit 1 with complaints
+  atlas run --batch scenarios.jsonl           one JSON line out per JSON line in
+
+Files: what ships in the binary, then the user's configuration directory, then ./workload, entry by entry by name;
+--workload-dir, --targets, --workloads and --hardware choose explicitly.";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "atlas",
+    version,
+    about = "A planner for AI accelerators: will it fit, how fast, at what cost, at what power",
+    long_about = "A planner for AI accelerators that lives in the terminal: throughput, latency, cost and power of a \
+                  workload on a target, at every turn of a knob.\n\nWithout a subcommand it opens the terminal \
+                  interface; where stdout is no terminal it prints all targets side by side.",
+    after_long_help = EXAMPLES,
+    max_term_width = 110
+)]
+pub struct Cli {
+    /// Flags that every subcommand takes.
+    #[command(flatten)]
+    pub globals: Globals,
+    /// Flags of the terminal interface.
+    #[command(flatten)]
+    pub tui: tui::Args,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Estimate one workload on one target and write the record, or a stream of them with --batch
+    Run(Box<run::Args>),
+    /// Look for better knobs, starting from a record or from the files
+    Optimize(optimize::Args),
+    /// Summarise the records in a directory
+    Report(report::Args),
+    /// Show targets side by side for one workload
+    Compare(compare::Args),
+    /// Play a guided tour, or check what it expects
+    Demo(demo::Args),
+    /// Validate files; exit 1 with complaints
+    Check(check::Args),
+    /// Open the terminal interface
+    Tui(tui::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+}
+
+/// Parses the command line, does what it says, and tells the exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    failure::install_hooks();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are errors to clap, too. Where nobody reads them any more, nothing is lost.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match dispatch(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::tell(&error),
+    }
+}
+
+fn dispatch(cli: Cli) -> color_eyre::Result<()> {
+    let Cli { globals, tui: root, command } = cli;
+    let Some(command) = command else {
+        if std::io::stdout().is_terminal() {
+            return tui::run(root, &globals);
+        }
+        return compare::without_terminal(&globals, root.workload.as_deref());
+    };
+    if !matches!(command, Command::Tui(_)) {
+        root.refuse_before_subcommand(matches!(command, Command::Demo(_)))?;
+    }
+    match command {
+        Command::Run(args) => run::run(*args, &globals),
+        Command::Optimize(args) => optimize::run(args, &globals),
+        Command::Report(args) => report::run(args, &globals),
+        Command::Compare(args) => compare::run(args, &globals),
+        Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),
+        Command::Check(args) => check::run(args, &globals),
+        Command::Tui(args) => tui::run(args.or(root), &globals),
+        Command::Completions(args) => completions::run(args),
+    }
+}
+
+/// The definition of the command line, for completions and tests.
+#[must_use]
+pub fn definition() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        definition().debug_assert();
+    }
+
+    #[test]
+    fn founding_flags_take_underscores_and_hyphens_bare_and_with_a_value() {
+        for line in [
+            "atlas run --target T --workload W --cuda_graphs --gpudirect=off --virt sriov --seed -5",
+            "atlas run --target T --workload W --cuda-graphs true --gpudirect false --virt=sriov --seed=-5",
+        ] {
+            let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+            let Some(Command::Run(args)) = cli.command else { panic!("run") };
+            let overrides = args.knobs.overrides(&[]).unwrap();
+            let shown: Vec<String> = overrides.iter().map(|(knob, to)| format!("{}={to}", knob.name())).collect();
+            assert_eq!(shown, ["cuda_graphs=on", "gpudirect_rdma=off", "virt=sriov", "seed=-5"]);
+        }
+    }
+
+    #[test]
+    fn flags_of_files_stand_before_or_behind_the_subcommand() {
+        for line in ["atlas --workload-dir d compare", "atlas compare --workload_dir d"] {
+            let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+            assert_eq!(cli.globals.workload_dir.as_deref(), Some(std::path::Path::new("d")));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `atlas optimize`.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::args::{Globals, KnobArgs, Method, milliseconds};
+use super::failure::Failure;
+use super::output::{self, complain};
+use super::pick::{self, Picked};
+use super::run::writing;
+use crate::estimate::{Estimate, METRICS};
+use crate::knob::{Knob, Overrides};
+use crate::record::Record;
+use crate::report::table::{Align, Table};
+use crate::report::{Format, rows};
+use crate::scenario::Scenario;
+use crate::search::hill_climb::{Found, hill_climb};
+use crate::spec::{Diagnostics, Mode};
+use crate::{report, units};
+
+/// Look for better knobs.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas optimize --record out/last_run.json --sla 100.0 --out out
+  atlas optimize --target GROQ_LPU_NODE --workload gpt5_1t_inference --sla 8
+
+The hill-climb is the founding system's: it tries six single changes of the starting knobs, ignores the schedule, and \
+keeps a change that is over 3 % faster and, in inference, within the SLA.")]
+pub struct Args {
+    /// Record to start from
+    #[arg(long, value_name = "FILE", required_unless_present_all = ["target", "workload"])]
+    pub record: Option<PathBuf>,
+    /// Target to start from, in place of a record
+    #[arg(long, value_name = "NAME", conflicts_with = "record", requires = "workload")]
+    pub target: Option<String>,
+    /// Workload to start from, in place of a record
+    #[arg(long, value_name = "NAME", conflicts_with = "record", requires = "target")]
+    pub workload: Option<String>,
+    /// Track to file the record under [default: the record's, else the workload's, else parity]
+    #[arg(long, value_name = "NAME")]
+    pub track: Option<String>,
+    /// Highest p99 latency allowed, ms; binds inference only
+    #[arg(long, value_name = "MS", value_parser = milliseconds, default_value = "100")]
+    pub sla: f64,
+    /// How to search
+    #[arg(long, value_enum, default_value_t)]
+    pub method: Method,
+    /// Knobs, laid over those of the record.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// Directory the record of the answer is written to
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Searches, writes the answer's record, prints before and after.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    args.knobs.check()?;
+    let library = pick::library(globals);
+    let (picked, mut overrides, track) = match (&args.record, &args.target, &args.workload) {
+        (Some(path), ..) => from_record(&library, path)?,
+        (None, Some(target), Some(workload)) => (pick::pick(&library, target, workload)?, Overrides::new(), None),
+        _ => return Err(Failure::usage(["--record is needed, or --target and --workload"]).into()),
+    };
+    args.knobs.lay_over(&mut overrides, Some(&picked.profile.fabrics))?;
+    let mut start = picked.resolve(&overrides)?;
+    // The search ignores the schedule, so there is no queue to tell of.
+    start.phases.clear();
+    let Method::HillClimb = args.method;
+    let found = hill_climb(&start, &picked.profile, args.sla);
+    report::estimate::finite(&found.estimate).map_err(|problem| color_eyre::eyre::eyre!(problem))?;
+    // What the search changed is laid over what the user had turned.
+    for knob in Knob::all().filter(|knob| found.scenario.get(*knob) != start.get(*knob)) {
+        overrides.insert(knob, found.scenario.get(knob));
+    }
+    let track = picked.track(args.track.as_deref().or(track.as_deref()));
+    let record = Record::new(
+        &picked.target.name,
+        &picked.workload,
+        track,
+        "post-opt",
+        &found.scenario,
+        &overrides,
+        &found.estimate,
+    );
+    let path = record.write(&args.out, &record.optimized_file_name()).map_err(|error| writing(&args.out, &error))?;
+    match args.format {
+        Format::Table => output::print(&globals.charset().write(&tell(&picked, &start, &found, args.sla)))?,
+        format => output::print(&rows::record(&record, &found.scenario, &found.estimate, format)?)?,
+    }
+    complain(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// Reads target, workload, knobs and track of a record; complains about everything that is wrong with it at once.
+fn from_record(library: &crate::spec::Library, path: &Path) -> Result<(Picked, Overrides, Option<String>), Failure> {
+    let mut problems = Diagnostics::new();
+    let start = report::read::start(path, library, &mut problems);
+    for problem in problems.iter().filter(|problem| problem.severity == crate::spec::Severity::Warning) {
+        complain(&problem.to_string());
+    }
+    let start = start.ok_or_else(|| Failure::Input(errors_of(problems)))?;
+    let picked = Picked { target: start.target, workload: start.workload, profile: start.profile };
+    Ok((picked, start.overrides, start.track))
+}
+
+fn errors_of(problems: Diagnostics) -> Diagnostics {
+    let mut errors = Diagnostics::new();
+    for problem in problems.iter().filter(|problem| problem.severity == crate::spec::Severity::Error) {
+        errors.push(problem.clone());
+    }
+    errors
+}
+
+/// Before and after, and every change that was tried.
+fn tell(picked: &Picked, start: &Scenario, found: &Found, sla: f64) -> String {
+    let mut out = format!("{} × {}\n", picked.target.name, picked.workload.name);
+    let inference = start.mode() == Mode::Inference;
+    let sla_text = if inference { format!(", p99 within {}", units::duration_ms(sla)) } else { String::new() };
+    let _ = writeln!(out, "{}, hill-climb{sla_text}; schedules are ignored\n", start.mode().name());
+    let figure =
+        |estimate: &Estimate, scenario: &Scenario, metric: &crate::estimate::Metric| (metric.get)(estimate, scenario);
+    let mut table =
+        Table::new([("", Align::Left), ("before", Align::Right), ("after", Align::Right), ("change", Align::Right)]);
+    for metric in METRICS.iter().filter(|metric| metric.applies_to(start)) {
+        let before = figure(&found.start, start, metric);
+        let after = figure(&found.estimate, &found.scenario, metric);
+        let cells = [metric.label.to_owned(), metric.show(before), metric.show(after), units::relative(before, after)];
+        table.row(cells);
+    }
+    for knob in Knob::all().filter(|knob| found.scenario.get(*knob) != start.get(*knob)) {
+        let cells = [knob.name().to_owned(), start.get(knob).to_string(), found.scenario.get(knob).to_string()];
+        table.row(cells);
+    }
+    out.push_str(&table.render());
+    out.push('\n');
+    let mut tried =
+        Table::new([("tried", Align::Left), ("tokens/s", Align::Right), ("p99", Align::Right), ("", Align::Left)]);
+    for trial in &found.tried {
+        let p99 = if inference { units::duration_ms(trial.p99_ms) } else { "n/a".to_owned() };
+        let (tokens, p99) = match trial.tokens_per_sec {
+            Some(tokens) => (units::with_unit(&units::si(tokens), "tok/s"), p99),
+            None => ("not calibrated".to_owned(), "n/a".to_owned()),
+        };
+        let verdict = if trial.kept { "best so far" } else { "" };
+        tried.row([format!("{}={}", trial.knob.name(), trial.setting), tokens, p99, verdict.to_owned()]);
+    }
+    out.push_str(&tried.render());
+    let same = Knob::all().all(|knob| found.scenario.get(knob) == start.get(knob));
+    if same {
+        out.push_str("\nno single change is over 3 % faster");
+        out.push_str(if inference {
+            " within the SLA; the knobs stay as they are\n"
+        } else {
+            "; the knobs stay as they are\n"
+        });
+    }
+    if inference && found.estimate.total.latency.p99 > sla.max(1.0) {
+        let p99 = units::duration_ms(found.estimate.total.latency.p99);
+        let _ = writeln!(out, "\nnote: the SLA is not met: p99 is {p99}");
+    }
+    out
+}

@@ -1,0 +1,86 @@
+//! Writing to stdout and stderr: characters the terminal has, no panic where nobody reads.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _, Write as _};
+
+/// What characters may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Charset {
+    /// All of Unicode.
+    Unicode,
+    /// Only ASCII.
+    Ascii,
+}
+
+impl Charset {
+    /// That of the locale: `LC_ALL`, else `LC_CTYPE`, else `LANG`.
+    #[must_use]
+    pub fn of_locale() -> Charset {
+        let value = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .iter()
+            .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+            .unwrap_or_default()
+            .to_lowercase();
+        if value.contains("utf-8") || value.contains("utf8") { Charset::Unicode } else { Charset::Ascii }
+    }
+
+    /// The text in these characters. Control characters, which could steer the terminal, become `?` in both.
+    #[must_use]
+    pub fn write(self, text: &str) -> Cow<'_, str> {
+        let bad = |c: char| (c.is_control() && c != '\n') || (self == Charset::Ascii && !c.is_ascii());
+        if !text.contains(bad) {
+            return Cow::Borrowed(text);
+        }
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            match c {
+                c if !bad(c) => out.push(c),
+                '–' | '—' | '−' | '─' | '·' => out.push('-'),
+                '×' => out.push('x'),
+                '±' => out.push_str("+-"),
+                'µ' => out.push('u'),
+                '…' => out.push_str("..."),
+                '→' => out.push_str("->"),
+                '’' => out.push('\''),
+                '≤' => out.push_str("<="),
+                '≥' => out.push_str(">="),
+                _ => out.push('?'),
+            }
+        }
+        Cow::Owned(out)
+    }
+}
+
+/// Writes all of `text` to stdout.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Writes a line to stderr; nothing can be done where that fails.
+pub fn complain(text: &str) {
+    // Names in complaints come from files; what steers a terminal must not.
+    let text = Charset::of_locale().write(text).into_owned();
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Columns of the terminal stdout is, or 100 where it is none.
+#[must_use]
+pub fn width() -> usize {
+    let size = io::stdout().is_terminal().then(|| crossterm::terminal::size().ok()).flatten();
+    size.map_or(100, |(columns, _)| usize::from(columns).max(20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ascii_says_the_same_and_control_characters_never_pass() {
+        assert_eq!(Charset::Ascii.write("a × b … 3 µs"), "a x b ... 3 us");
+        assert_eq!(Charset::Unicode.write("a × b\n"), "a × b\n");
+        assert_eq!(Charset::Unicode.write("a\u{1b}[31mb"), "a?[31mb");
+        assert_eq!(Charset::Ascii.write("日"), "?");
+    }
+}

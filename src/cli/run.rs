@@ -1,0 +1,89 @@
+//! `atlas run`.
+
+use std::path::PathBuf;
+
+use color_eyre::eyre::eyre;
+
+use super::args::{Globals, KnobArgs, Method, milliseconds};
+use super::failure::Failure;
+use super::output::{self, complain};
+use super::{batch, pick};
+use crate::engine::semi_empirical;
+use crate::record::Record;
+use crate::report::{Format, estimate, rows};
+
+/// Estimate one workload on one target.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas run --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_inference --seed 1337
+  atlas run --target GROQ_LPU_NODE --workload gpt5_1t_inference --set num_nodes=4 --set noise=off --format json
+  atlas run --batch sweep.jsonl > answers.jsonl
+  generate | atlas run --batch - --method hill-climb --sla 100
+
+A batch line: {\"id\": 1, \"target\": …, \"workload\": …, \"profile\": …, \"knobs\": {\"tp\": 8}, \"seed\": 1337}, where \
+target, workload and profile are names or whole objects; without a profile the target's own is found as for names. \
+A line that cannot be answered is answered by {\"id\": …, \"error\": …}.")]
+pub struct Args {
+    /// Target, by name
+    #[arg(long, value_name = "NAME", required_unless_present = "batch")]
+    pub target: Option<String>,
+    /// Workload, by name
+    #[arg(long, value_name = "NAME", required_unless_present = "batch")]
+    pub workload: Option<String>,
+    /// Track to file the record under [default: the workload's, else parity]
+    #[arg(long, value_name = "NAME")]
+    pub track: Option<String>,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// Directory the record is written to
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Answer JSON Lines of this file (`-`: stdin) on stdout; writes no record
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload", "track", "format"], help_heading = "Batch")]
+    pub batch: Option<PathBuf>,
+    /// Optimise every line instead
+    #[arg(long, value_enum, requires = "batch", help_heading = "Batch")]
+    pub method: Option<Method>,
+    /// Highest p99 latency allowed with --method, ms
+    #[arg(long, value_name = "MS", requires = "method", value_parser = milliseconds, default_value = "100", help_heading = "Batch")]
+    pub sla: f64,
+}
+
+/// Estimates, writes the record, prints it.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    if let Some(input) = &args.batch {
+        let sla_p99_ms = args.method.map(|Method::HillClimb| args.sla);
+        return batch::run(input, &args.knobs, sla_p99_ms, globals);
+    }
+    args.knobs.check()?;
+    let (Some(target), Some(workload)) = (&args.target, &args.workload) else {
+        return Err(Failure::usage(["--target and --workload are needed"]).into());
+    };
+    let library = pick::library(globals);
+    let picked = pick::pick(&library, target, workload)?;
+    let overrides = args.knobs.overrides(&picked.profile.fabrics)?;
+    let scenario = picked.resolve(&overrides)?;
+    let answer = semi_empirical::estimate(&scenario);
+    estimate::finite(&answer).map_err(|problem| eyre!(problem))?;
+    let track = picked.track(args.track.as_deref());
+    let record = Record::new(&picked.target.name, &picked.workload, track, "pre-opt", &scenario, &overrides, &answer);
+    let path = record.write(&args.out, &record.file_name()).map_err(|error| writing(&args.out, &error))?;
+    match args.format {
+        Format::Table => {
+            let text = estimate::tell(&picked.target, &picked.workload, track, &scenario, &answer, output::width());
+            output::print(&globals.charset().write(&text))?;
+        }
+        format => output::print(&rows::record(&record, &scenario, &answer, format)?)?,
+    }
+    complain(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// Says which directory could not be written to.
+pub(super) fn writing(out: &std::path::Path, error: &std::io::Error) -> color_eyre::Report {
+    eyre!("cannot write to {}: {error}", out.display())
+}

@@ -1,0 +1,78 @@
+//! `atlas tui`, and `atlas` alone on a terminal.
+
+use std::path::PathBuf;
+
+use super::args::{Globals, Screen};
+use super::failure::Failure;
+use crate::tui::Options;
+
+/// Open the terminal interface.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Args {
+    /// Flags of the screen.
+    #[command(flatten)]
+    pub screen: Screen,
+    /// Target to start on
+    #[arg(long, value_name = "NAME")]
+    pub target: Option<String>,
+    /// Workload to start on
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// Directory that saved records go to [default: out]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+impl Args {
+    /// These, and where they are silent those of `other`.
+    #[must_use]
+    pub fn or(self, other: Args) -> Args {
+        Args {
+            screen: self.screen.or(other.screen),
+            target: self.target.or(other.target),
+            workload: self.workload.or(other.workload),
+            out: self.out.or(other.out),
+        }
+    }
+
+    /// Flags of the interface in front of a subcommand that has flags of the same name would be lost in silence.
+    /// `screen` tells whether the subcommand takes those of the screen from there.
+    pub fn refuse_before_subcommand(&self, screen: bool) -> Result<(), Failure> {
+        let given = [
+            ("--target", self.target.is_some()),
+            ("--workload", self.workload.is_some()),
+            ("--out", self.out.is_some()),
+            ("--theme", !screen && self.screen.theme.is_some()),
+            ("--no-mouse", !screen && self.screen.no_mouse),
+            ("--poll", !screen && self.screen.poll.is_some()),
+        ];
+        let problems: Vec<String> = given
+            .iter()
+            .filter(|(_, given)| *given)
+            .map(|(flag, _)| format!("{flag} stands before the subcommand; put it behind"))
+            .collect();
+        if problems.is_empty() { Ok(()) } else { Err(Failure::usage(problems)) }
+    }
+}
+
+/// Opens the interface.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    crate::tui::run(options(args, globals))
+}
+
+/// What the interface is started with.
+#[must_use]
+pub fn options(args: Args, globals: &Globals) -> Options {
+    Options {
+        sources: globals.sources(),
+        theme: args.screen.theme,
+        ascii: globals.ascii,
+        mouse: !args.screen.no_mouse,
+        poll: args.screen.poll,
+        demo: None,
+        demo_auto: None,
+        target: args.target,
+        workload: args.workload,
+        out: args.out.unwrap_or_else(|| PathBuf::from("out")),
+    }
+}

@@ -1,0 +1,191 @@
+//! The report of a tour, as Markdown.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+
+use super::headless::{HeadlessReport, Run};
+use super::script::Demo;
+use crate::engine::semi_empirical::notes::notes;
+use crate::report::comparison::{Column, Comparison};
+use crate::report::estimate::phases;
+use crate::spec::Mode;
+use crate::units;
+
+/// What to know about every figure of the calibrated model, whatever the scenario.
+const CAVEATS: [&str; 5] = [
+    "Tokens/s depend on neither the size of the model, nor its precision, nor the micro-batch; in training not on the \
+     sequence length either.",
+    "Nodes scale perfectly: traffic between them is not modelled.",
+    "Waits are capped at a fixed share of the service's latency, and utilisation is cut off before it is divided among \
+     the servers: overload cannot appear.",
+    "Percentiles of a schedule are means of its phases' percentiles, weighted by duration.",
+    "Use the figures to compare settings with one another, not as promises.",
+];
+
+/// Writes the report.
+pub(super) fn markdown(demo: &Demo, report: &HeadlessReport, now: Timestamp) -> String {
+    let mut out = format!("# {}\n\n", inline(&demo.title));
+    if let Some(description) = &demo.description {
+        let _ = writeln!(out, "{}\n", inline(description));
+    }
+    let (held, all) = report.held();
+    let ran = report.runs.iter().filter(|run| run.run.is_ok()).count();
+    let _ = writeln!(out, "- Demo `{}` of {}, {}", demo.name, demo.origin, now.strftime("%Y-%m-%d %H:%M:%S UTC"));
+    let _ = writeln!(out, "- Workload `{}`, {ran} of {} targets run", demo.workload, report.runs.len());
+    let _ = writeln!(out, "- Expectations: {held} of {all} hold; the tour {}", verdict(report.passed()));
+    let comparison = compare(demo, report);
+    side_by_side(&mut out, &comparison);
+    best(&mut out, &comparison);
+    schedules(&mut out, report);
+    searches(&mut out, demo, report);
+    expectations(&mut out, report);
+    caveats(&mut out, report);
+    out
+}
+
+fn verdict(passed: bool) -> &'static str {
+    if passed { "passed" } else { "FAILED" }
+}
+
+/// Text in one line, with nothing that would open a cell or a heading.
+fn inline(text: &str) -> String {
+    text.replace('|', "\\|").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn row(out: &mut String, cells: impl IntoIterator<Item = impl AsRef<str>>) {
+    let cells: Vec<String> = cells.into_iter().map(|cell| inline(cell.as_ref())).collect();
+    let _ = writeln!(out, "| {} |", cells.join(" | "));
+}
+
+fn runs(report: &HeadlessReport) -> impl Iterator<Item = &Run> {
+    report.runs.iter().filter_map(|run| run.run.as_ref().ok())
+}
+
+fn compare(demo: &Demo, report: &HeadlessReport) -> Comparison {
+    let columns = report.runs.iter().map(|run| Column {
+        target: run.target.to_string(),
+        answer: run.run.as_ref().map(|run| (run.scenario.clone(), run.estimate.clone())).map_err(Clone::clone),
+    });
+    Comparison { workload: demo.workload.to_string(), columns: columns.collect(), baseline: 0 }
+}
+
+fn side_by_side(out: &mut String, comparison: &Comparison) {
+    out.push_str("\n## Side by side\n\nThe best figure of each row is bold.\n\n");
+    row(out, std::iter::once("").chain(comparison.columns.iter().map(|column| column.target.as_str())));
+    row(out, std::iter::once("---").chain(comparison.columns.iter().map(|_| "---:")));
+    for line in comparison.lines() {
+        let cells = line.values.iter().zip(&line.best).map(|(value, best)| match (value, best) {
+            (None, _) => "–".to_owned(),
+            (Some(value), false) => line.metric.show(*value),
+            (Some(value), true) => format!("**{}**", line.metric.show(*value)),
+        });
+        row(out, std::iter::once(line.metric.label.to_owned()).chain(cells));
+    }
+    for column in &comparison.columns {
+        if let Err(error) = &column.answer {
+            let _ = writeln!(out, "\n`{}` could not be run: {}", column.target, inline(error));
+        }
+    }
+}
+
+/// Which target wins by what.
+fn best(out: &mut String, comparison: &Comparison) {
+    out.push_str("\n## Best by\n\n");
+    let lines = comparison.lines();
+    for (by, name) in [("throughput", "tokens_per_sec"), ("cost", "dollar_per_1m_tokens"), ("latency at p99", "p99_ms")]
+    {
+        let Some(line) = lines.iter().find(|line| line.metric.name == name) else {
+            let _ = writeln!(out, "- {by}: training has no requests to wait for");
+            continue;
+        };
+        let winners = comparison.columns.iter().zip(&line.values).zip(&line.best).filter(|(_, best)| **best);
+        let winners: Vec<String> = winners
+            .filter_map(|((column, value), _)| Some(format!("`{}`, {}", column.target, line.metric.show((*value)?))))
+            .collect();
+        let told = if winners.is_empty() { "no target stands out".to_owned() } else { winners.join("; ") };
+        let _ = writeln!(out, "- {by}: {told}");
+    }
+}
+
+fn schedules(out: &mut String, report: &HeadlessReport) {
+    if runs(report).all(|run| run.estimate.phases.is_empty()) {
+        return;
+    }
+    out.push_str("\n## Phases of the schedule\n");
+    for run in runs(report).filter(|run| !run.estimate.phases.is_empty()) {
+        let table = phases(&run.scenario, &run.workload, &run.estimate);
+        let _ = writeln!(out, "\n### {}\n\n```text\n{}\n```", inline(&run.target.name), table.trim_end());
+    }
+}
+
+fn searches(out: &mut String, demo: &Demo, report: &HeadlessReport) {
+    out.push_str("\n## What the optimiser changed\n\n");
+    out.push_str(
+        "The hill-climb tries six single changes of the starting knobs, leaves the schedule out, and keeps a ",
+    );
+    let bound = match runs(report).next().map(|run| run.scenario.mode()) {
+        Some(Mode::Inference) => format!(" with p99 within {}", units::duration_ms(demo.sla_p99_ms)),
+        _ => String::new(),
+    };
+    let _ = writeln!(out, "change that is over 3 % faster{bound}.\n");
+    row(out, ["target", "change", "tokens/s before", "after", "gain", "p99 after"]);
+    row(out, ["---", "---", "---:", "---:", "---:", "---:"]);
+    for run in runs(report) {
+        let changes: Vec<String> = run
+            .changed()
+            .iter()
+            .map(|(knob, to)| format!("{}: {} → {to}", knob.name(), run.scenario.get(*knob)))
+            .collect();
+        let change = if changes.is_empty() { "none".to_owned() } else { changes.join(", ") };
+        let (before, after) = (run.found.start.total, run.found.estimate.total);
+        let training = run.scenario.mode() == Mode::Training;
+        let p99 = if training { "–".to_owned() } else { units::duration_ms(after.latency.p99) };
+        let gain = units::relative(before.tokens_per_sec, after.tokens_per_sec);
+        let [before, after] = [before, after].map(|figures| units::si(figures.tokens_per_sec));
+        row(out, [run.target.name.to_string(), change, before, after, gain, p99]);
+    }
+    for run in runs(report).filter(|run| misses(run, demo.sla_p99_ms)) {
+        let _ = writeln!(out, "\n`{}` does not meet the SLA, before or after.", run.target.name);
+    }
+}
+
+fn misses(run: &Run, sla_p99_ms: f64) -> bool {
+    run.scenario.mode() == Mode::Inference && run.found.estimate.total.latency.p99 > sla_p99_ms
+}
+
+fn expectations(out: &mut String, report: &HeadlessReport) {
+    out.push_str("\n## What the tour expects\n");
+    for (i, step) in report.steps.iter().enumerate() {
+        let _ = writeln!(out, "\n### {}. {}\n", i + 1, inline(&step.title));
+        for problem in &step.problems {
+            let _ = writeln!(out, "- FAILED {}", inline(problem));
+        }
+        for outcome in &step.outcomes {
+            let mark = if outcome.passed { "holds" } else { "FAILED" };
+            let _ = writeln!(out, "- {mark}: `{}`", outcome.text);
+        }
+        if step.problems.is_empty() && step.outcomes.is_empty() {
+            out.push_str("- nothing\n");
+        }
+    }
+}
+
+fn caveats(out: &mut String, report: &HeadlessReport) {
+    out.push_str("\n## What to know about these figures\n\n");
+    for caveat in CAVEATS {
+        let _ = writeln!(out, "- {caveat}");
+    }
+    let mut told: Vec<(String, Vec<&str>)> = Vec::new();
+    for run in runs(report) {
+        for note in notes(&run.scenario) {
+            match told.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, targets)) => targets.push(&run.target.name),
+                None => told.push((note, vec![&run.target.name])),
+            }
+        }
+    }
+    for (note, targets) in told {
+        let _ = writeln!(out, "- {}: {}", targets.join(", "), inline(&note));
+    }
+}

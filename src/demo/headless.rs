@@ -1,0 +1,198 @@
+//! A tour without a player: every expectation checked, its scenario run and optimised on every target, records and a
+//! report written.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use color_eyre::eyre::WrapErr as _;
+use jiff::Timestamp;
+
+use super::document;
+use super::script::Demo;
+use super::state::{Outcome, Stage, check};
+use crate::engine::semi_empirical;
+use crate::estimate::Estimate;
+use crate::knob::{Knob, Overrides};
+use crate::record::{Record, write_atomically};
+use crate::scenario::Scenario;
+use crate::search::hill_climb::{Found, hill_climb};
+use crate::spec::{Library, Profile, Target, Workload};
+
+/// Directories of one second and name that are tried before giving up.
+const DIRECTORIES: u32 = 1000;
+
+/// What a tour came to.
+#[derive(Debug, Clone)]
+pub struct HeadlessReport {
+    /// The directory with the records and the report.
+    pub dir: PathBuf,
+    /// Its steps.
+    pub steps: Vec<StepReport>,
+    /// Its scenario on each of its targets.
+    pub runs: Vec<TargetReport>,
+    /// The records and, last, the report; `last_run.json` is a copy of the last record.
+    pub files: Vec<PathBuf>,
+}
+
+/// How a step came out.
+#[derive(Debug, Clone)]
+pub struct StepReport {
+    /// Its heading.
+    pub title: String,
+    /// Actions that could not be done, and why.
+    pub problems: Vec<String>,
+    /// Its expectations.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// The scenario on one target.
+#[derive(Debug, Clone)]
+pub struct TargetReport {
+    /// The target's name.
+    pub target: Arc<str>,
+    /// The run, or why there is none.
+    pub run: Result<Run, String>,
+}
+
+/// The scenario on one target, before and after the search.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The target.
+    pub target: Arc<Target>,
+    /// The workload.
+    pub workload: Arc<Workload>,
+    /// The profile in force.
+    pub profile: Arc<Profile>,
+    /// The scenario as the files have it.
+    pub scenario: Scenario,
+    /// Its estimate.
+    pub estimate: Estimate,
+    /// What the search found; its figures leave the schedule out.
+    pub found: Found,
+}
+
+impl StepReport {
+    /// Whether every action could be done and every expectation holds.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.problems.is_empty() && self.outcomes.iter().all(|outcome| outcome.passed)
+    }
+
+    /// What went wrong, a line each.
+    pub fn failures(&self) -> impl Iterator<Item = &str> {
+        let failed = self.outcomes.iter().filter(|outcome| !outcome.passed).map(|outcome| outcome.text.as_str());
+        self.problems.iter().map(String::as_str).chain(failed)
+    }
+}
+
+impl HeadlessReport {
+    /// Whether every step passed and every target could be run.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.steps.iter().all(StepReport::passed) && self.runs.iter().all(|run| run.run.is_ok())
+    }
+
+    /// Expectations that hold, and all of them.
+    #[must_use]
+    pub fn held(&self) -> (usize, usize) {
+        let all = || self.steps.iter().flat_map(|step| &step.outcomes);
+        (all().filter(|outcome| outcome.passed).count(), all().count())
+    }
+}
+
+impl Run {
+    fn of(demo: &Demo, target: &str, library: &Library) -> Result<Run, String> {
+        let target = library.target(target).map_err(|problem| problem.message)?;
+        let workload = library.workload(&demo.workload).map_err(|problem| problem.message)?;
+        let profile = library.profile_for(target).map_err(|problem| problem.message)?;
+        let scenario = Scenario::resolve(target, workload, profile, &Overrides::new());
+        let scenario = scenario.map_err(|error| error.to_string())?;
+        let estimate = semi_empirical::estimate(&scenario);
+        let found = hill_climb(&scenario, profile, demo.sla_p99_ms);
+        let (target, workload, profile) = (Arc::clone(target), Arc::clone(workload), Arc::clone(profile));
+        Ok(Run { target, workload, profile, scenario, estimate, found })
+    }
+
+    /// The knobs the search changed.
+    #[must_use]
+    pub fn changed(&self) -> Overrides {
+        let differs = |knob: &Knob| self.found.scenario.get(*knob) != self.scenario.get(*knob);
+        Knob::all().filter(differs).map(|knob| (knob, self.found.scenario.get(knob))).collect()
+    }
+
+    /// Writes the records of before and after the search.
+    fn write(&self, dir: &Path) -> io::Result<[PathBuf; 2]> {
+        let track = self.workload.track.as_deref().unwrap_or("parity");
+        let record = |label, scenario, overrides, estimate| {
+            Record::new(&self.target.name, &self.workload, track, label, scenario, overrides, estimate)
+        };
+        let unchanged = Overrides::new();
+        let before = record("pre-opt", &self.scenario, &unchanged, &self.estimate);
+        let changed = self.changed();
+        let after = record("post-opt", &self.found.scenario, &changed, &self.found.estimate);
+        Ok([before.write(dir, &before.file_name())?, after.write(dir, &after.optimized_file_name())?])
+    }
+}
+
+/// Checks a tour, runs and optimises its scenario on each of its targets, and writes everything below `out_root`, into
+/// a directory of its own named after `now` and the tour. `progress` is called whenever a target is done.
+///
+/// # Errors
+/// Where the directory or a file in it cannot be written. Expectations that fail are no error: they are in the answer.
+pub fn run_headless(
+    demo: &Demo,
+    library: &Library,
+    out_root: &Path,
+    now: Timestamp,
+    progress: &mut dyn FnMut(),
+) -> color_eyre::Result<HeadlessReport> {
+    let steps = check_steps(demo, library);
+    let dir = own_directory(out_root, &demo.name, now)
+        .wrap_err_with(|| format!("cannot make a directory below {}", out_root.display()))?;
+    let mut report = HeadlessReport { dir, steps, runs: Vec::new(), files: Vec::new() };
+    for target in &demo.targets {
+        let run = Run::of(demo, target, library);
+        if let Ok(run) = &run {
+            let files = run.write(&report.dir);
+            report.files.extend(files.wrap_err_with(|| format!("cannot write to {}", report.dir.display()))?);
+        }
+        report.runs.push(TargetReport { target: Arc::clone(target), run });
+        progress();
+    }
+    let path = report.dir.join("report.md");
+    write_atomically(&path, &document::markdown(demo, &report, now))
+        .wrap_err_with(|| format!("cannot write {}", path.display()))?;
+    report.files.push(path);
+    Ok(report)
+}
+
+/// Plays every step and checks what it expects.
+#[must_use]
+pub fn check_steps(demo: &Demo, library: &Library) -> Vec<StepReport> {
+    let mut stage = Stage::of(demo);
+    let steps = demo.steps.iter().map(|step| {
+        let failed = step.actions.iter().filter_map(|action| stage.apply(action, library).err());
+        let problems = failed.map(|error| error.to_string()).collect();
+        let outcomes = step.expects.iter().map(|expect| check(expect, &stage, library)).collect();
+        StepReport { title: step.title.clone(), problems, outcomes }
+    });
+    steps.collect()
+}
+
+/// Makes `demo_<timestamp>_<name>`, with a number behind where that is taken: nothing that exists is ever written into.
+fn own_directory(out_root: &Path, name: &str, now: Timestamp) -> io::Result<PathBuf> {
+    std::fs::create_dir_all(out_root)?;
+    let plain = |c: char| if c.is_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
+    let name: String = name.chars().take(100).map(plain).collect();
+    let stem = format!("demo_{}_{name}", now.strftime("%Y%m%d_%H%M%S"));
+    for number in 1..=DIRECTORIES {
+        let dir = out_root.join(if number == 1 { stem.clone() } else { format!("{stem}_{number}") });
+        match std::fs::create_dir(&dir) {
+            Ok(()) => return Ok(dir),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{stem} and {DIRECTORIES} more are taken")))
+}

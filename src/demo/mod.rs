@@ -1,0 +1,89 @@
+//! Guided tours: scripts that are also tests.
+//!
+//! A script ([`script`]) is a YAML file of steps; each has narration, [`Action`]s that set the stage and conditions
+//! ([`expect`]) that the figures on it must meet. [`state`] plays a script without any screen, so that the
+//! terminal's player, `atlas demo --headless` and the tests agree about what a step shows. [`headless`] runs a
+//! script's scenario over its targets and writes records and a report.
+//!
+//! Layers, later over earlier by name: what ships in the binary, `demo/` of the user's configuration directory,
+//! `demo/` of the working directory.
+
+mod decode;
+mod document;
+pub mod expect;
+mod grammar;
+pub mod headless;
+pub mod script;
+pub mod state;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use expect::Expect;
+pub use headless::{HeadlessReport, StepReport, run_headless};
+pub use script::{Action, Demo, Pane, Reset, Step, View};
+pub use state::{DemoError, Outcome, Setup, Stage, check};
+
+use crate::spec::library::{read_text, shipped};
+use crate::spec::{Diagnostic, Diagnostics, Origin, Position, Severity};
+
+/// The scripts in force.
+#[derive(Debug, Clone, Copy)]
+pub struct Demos;
+
+impl Demos {
+    /// Loads every script: the shipped ones, `demo/` under `config_dir`, `demo/` under `working_dir`. A script that
+    /// breaks is complained about; one of the same name from a layer below stays in force.
+    #[must_use]
+    pub fn load(config_dir: Option<&Path>, working_dir: Option<&Path>) -> (Vec<Arc<Demo>>, Diagnostics) {
+        let mut demos = Vec::new();
+        let mut problems = Diagnostics::new();
+        for (path, text) in shipped("demo") {
+            lay_over(&mut demos, &format!("{}{path}", Origin::BUILT_IN).into(), text, &mut problems);
+        }
+        for dir in Demos::watched(config_dir, working_dir) {
+            for path in scripts_in(&dir) {
+                let label: Arc<str> = path.display().to_string().into();
+                match read_text(&path) {
+                    Ok(text) => lay_over(&mut demos, &label, &text, &mut problems),
+                    Err(message) => problems.push(Diagnostic {
+                        severity: Severity::Error,
+                        file: label,
+                        at: Position::default(),
+                        path: String::new(),
+                        message,
+                        help: None,
+                    }),
+                }
+            }
+        }
+        (demos, problems)
+    }
+
+    /// The directories that scripts are read from, whether they exist or not: what to watch for changes.
+    #[must_use]
+    pub fn watched(config_dir: Option<&Path>, working_dir: Option<&Path>) -> Vec<PathBuf> {
+        [config_dir, working_dir].into_iter().flatten().map(|dir| dir.join("demo")).collect()
+    }
+}
+
+/// Decodes one script and puts it in the place of the one of its name, or behind all others.
+fn lay_over(demos: &mut Vec<Arc<Demo>>, label: &Arc<str>, text: &str, problems: &mut Diagnostics) {
+    let Some(demo) = Demo::read(label, text, problems) else { return };
+    match demos.iter_mut().find(|known| known.name == demo.name) {
+        Some(known) => *known = Arc::new(demo),
+        None => demos.push(Arc::new(demo)),
+    }
+}
+
+/// YAML files of a directory in order of their names; hidden ones are an editor's business.
+fn scripts_in(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let yaml = |path: &PathBuf| {
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        !hidden && path.extension().is_some_and(|ext| ext == "yaml" || ext == "yml")
+    };
+    let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(yaml).collect();
+    paths.sort();
+    paths
+}

@@ -1,0 +1,131 @@
+//! The document of a tour: what is said, done and expected, step by step.
+
+use std::sync::Arc;
+
+use super::expect::Expect;
+use crate::knob::Knob;
+use crate::spec::{Origin, Position};
+
+/// The latency bound of the optimiser where a script states none, ms: the founding system's default.
+pub const SLA_P99_MS: f64 = 100.0;
+
+/// A guided tour.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Demo {
+    /// Unique name.
+    pub name: Arc<str>,
+    /// Its title on screens and reports.
+    pub title: String,
+    /// What it teaches.
+    pub description: Option<String>,
+    /// The targets its scenario is run over; the first one is on the stage when it begins.
+    pub targets: Vec<Arc<str>>,
+    /// The workload of its scenario.
+    pub workload: Arc<str>,
+    /// Highest p99 the optimiser may choose, ms.
+    pub sla_p99_ms: f64,
+    /// Its steps, at least one.
+    pub steps: Vec<Step>,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// One step of a tour.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Its heading.
+    pub title: String,
+    /// The narration, white space folded.
+    pub say: String,
+    /// What is done, in order, before it is shown.
+    pub actions: Vec<Action>,
+    /// What must hold then.
+    pub expects: Vec<Expect>,
+    /// Where it was written.
+    pub at: Position,
+}
+
+/// Something a step does to the stage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Puts a target on the stage; knobs that were turned stay turned.
+    SelectTarget(Arc<str>),
+    /// Puts a workload on the stage; knobs that were turned stay turned.
+    SelectWorkload(Arc<str>),
+    /// Turns a knob. The text is parsed when it is played, since the profile says which fabrics there are.
+    Set(Knob, String),
+    /// Turns knobs back to the files' values.
+    Reset(Reset),
+    /// Shows a screen; `Help` lies over the one that is shown, every other view closes it.
+    View(View),
+    /// Marks targets for the comparison.
+    Mark(Vec<Arc<str>>),
+    /// Takes marks away.
+    Unmark(Vec<Arc<str>>),
+    /// Makes what is on the stage the baseline.
+    SetBaseline,
+    /// Makes the files' values the baseline again.
+    ClearBaseline,
+    /// Moves to a pane of the main screen.
+    Focus(Pane),
+}
+
+/// Which knobs go back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reset {
+    /// All of them.
+    All,
+    /// These.
+    Knobs(Vec<Knob>),
+}
+
+/// A screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum View {
+    /// The four panes.
+    #[default]
+    Main,
+    /// Targets side by side.
+    Compare,
+    /// The schedule, phase by phase.
+    Schedule,
+    /// Complaints about the files.
+    Problems,
+    /// All keys.
+    Help,
+}
+
+impl View {
+    /// All of them by the names scripts use.
+    pub const NAMES: [(&'static str, View); 5] = [
+        ("main", View::Main),
+        ("compare", View::Compare),
+        ("schedule", View::Schedule),
+        ("problems", View::Problems),
+        ("help", View::Help),
+    ];
+}
+
+/// A pane of the main screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Pane {
+    /// What one can rent or own.
+    #[default]
+    Targets,
+    /// What it is to do.
+    Workloads,
+    /// What can be turned.
+    Knobs,
+    /// What comes out.
+    Results,
+}
+
+impl Pane {
+    /// All of them by the names scripts use.
+    pub const NAMES: [(&'static str, Pane); 4] = [
+        ("targets", Pane::Targets),
+        ("workloads", Pane::Workloads),
+        ("knobs", Pane::Knobs),
+        ("results", Pane::Results),
+    ];
+}

@@ -1,0 +1,285 @@
+//! Playing a script without a screen.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::expect::{Comparison, Expect, Factor, Figure, Operator, Quantity, Source, Term, Test};
+use super::script::{Action, Demo, Pane, Reset, View};
+use crate::engine::semi_empirical;
+use crate::estimate::{Estimate, Queue};
+use crate::knob::{KnobError, Overrides, Setting};
+use crate::scenario::{Scenario, ScenarioError};
+use crate::spec::{Library, Profile, Target, Workload};
+use crate::units;
+
+/// What makes a scenario: names and turned knobs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Setup {
+    /// Name of the target.
+    pub target: Arc<str>,
+    /// Name of the workload.
+    pub workload: Arc<str>,
+    /// Knobs turned away from the files' values.
+    pub overrides: Overrides,
+}
+
+/// What a tour has set up so far.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Stage {
+    /// The scenario on the stage.
+    pub setup: Setup,
+    /// Targets marked for the comparison.
+    pub marks: BTreeSet<Arc<str>>,
+    /// What deltas are against; the files' values of the same target and workload where unset.
+    pub baseline: Option<Setup>,
+    /// The screen shown.
+    pub view: View,
+    /// The pane in focus.
+    pub focus: Pane,
+}
+
+/// Why an action cannot be done or a figure cannot be had.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum DemoError {
+    /// A target, workload or profile that is not there.
+    #[error("{0}")]
+    Missing(String),
+    /// A knob was refused.
+    #[error(transparent)]
+    Knob(#[from] KnobError),
+    /// The scenario cannot be resolved.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The workload has no phase of that name.
+    #[error("workload `{workload}` has no phase `{phase}`; {known}")]
+    Phase {
+        /// The workload.
+        workload: Arc<str>,
+        /// The phase asked for.
+        phase: Arc<str>,
+        /// The phases there are.
+        known: String,
+    },
+    /// The metric says nothing about the scenario.
+    #[error("{metric} says nothing about `{workload}`")]
+    Silent {
+        /// The metric.
+        metric: &'static str,
+        /// The workload.
+        workload: Arc<str>,
+    },
+}
+
+/// How a condition came out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether it holds.
+    pub passed: bool,
+    /// What was compared: `tokens_per_sec 2642 tok/s > 2000`.
+    pub text: String,
+}
+
+/// The documents a setup names, and the profile in force.
+type Found<'l> = (&'l Arc<Target>, &'l Arc<Workload>, &'l Arc<Profile>);
+
+/// A setup looked up and answered.
+struct Answer {
+    workload: Arc<Workload>,
+    scenario: Scenario,
+    estimate: Estimate,
+}
+
+impl Setup {
+    fn look_up<'l>(&self, library: &'l Library) -> Result<Found<'l>, DemoError> {
+        let missing = |diagnostic: crate::spec::Diagnostic| DemoError::Missing(diagnostic.message);
+        let target = library.target(&self.target).map_err(missing)?;
+        let workload = library.workload(&self.workload).map_err(missing)?;
+        Ok((target, workload, library.profile_for(target).map_err(missing)?))
+    }
+
+    fn answer(&self, library: &Library) -> Result<Answer, DemoError> {
+        let (target, workload, profile) = self.look_up(library)?;
+        let scenario = Scenario::resolve(target, workload, profile, &self.overrides)?;
+        let estimate = semi_empirical::estimate(&scenario);
+        Ok(Answer { workload: Arc::clone(workload), scenario, estimate })
+    }
+}
+
+impl Stage {
+    /// The stage a tour begins on: its first target, its workload, the files' values.
+    #[must_use]
+    pub fn of(demo: &Demo) -> Stage {
+        let target = demo.targets.first().cloned().unwrap_or_default();
+        let setup = Setup { target, workload: Arc::clone(&demo.workload), overrides: Overrides::new() };
+        Stage { setup, ..Stage::default() }
+    }
+
+    /// The stage after step `step` (from 0), played from the start: how a player goes anywhere, back included.
+    /// Actions that fail are skipped and told.
+    #[must_use]
+    pub fn at_step(demo: &Demo, step: usize, library: &Library) -> (Stage, Vec<DemoError>) {
+        let mut stage = Stage::of(demo);
+        let mut errors = Vec::new();
+        for action in demo.steps.iter().take(step.saturating_add(1)).flat_map(|step| &step.actions) {
+            if let Err(error) = stage.apply(action, library) {
+                errors.push(error);
+            }
+        }
+        (stage, errors)
+    }
+
+    /// Does one action. Where it fails the stage is as it was.
+    pub fn apply(&mut self, action: &Action, library: &Library) -> Result<(), DemoError> {
+        match action {
+            Action::SelectTarget(name) => self.setup.target = existing_target(library, name)?,
+            Action::SelectWorkload(name) => {
+                let workload = library.workload(name).map_err(|problem| DemoError::Missing(problem.message))?;
+                self.setup.workload = Arc::clone(&workload.name);
+            }
+            Action::Set(knob, text) => {
+                let (target, workload, profile) = self.setup.look_up(library)?;
+                let setting = knob.parse(text, &profile.fabrics)?;
+                // A value the files have anyway is not turned.
+                if Scenario::from_files(target, workload, profile).get(*knob) == setting {
+                    self.setup.overrides.remove(knob);
+                } else {
+                    self.setup.overrides.insert(*knob, setting);
+                }
+            }
+            Action::Reset(Reset::All) => self.setup.overrides.clear(),
+            Action::Reset(Reset::Knobs(knobs)) => self.setup.overrides.retain(|knob, _| !knobs.contains(knob)),
+            Action::View(view) => self.view = *view,
+            Action::Mark(names) => {
+                let names: Result<Vec<_>, _> = names.iter().map(|name| existing_target(library, name)).collect();
+                self.marks.extend(names?);
+            }
+            Action::Unmark(names) => self.marks.retain(|mark| !names.contains(mark)),
+            Action::SetBaseline => self.baseline = Some(self.setup.clone()),
+            Action::ClearBaseline => self.baseline = None,
+            Action::Focus(pane) => self.focus = *pane,
+        }
+        Ok(())
+    }
+
+    /// The setup a figure is asked of.
+    fn source(&self, source: &Source) -> Setup {
+        match source {
+            Source::Stage => self.setup.clone(),
+            Source::Target(name) => Setup { target: Arc::clone(name), ..self.setup.clone() },
+            Source::Baseline => {
+                self.baseline.clone().unwrap_or_else(|| Setup { overrides: Overrides::new(), ..self.setup.clone() })
+            }
+        }
+    }
+
+    fn figure(&self, figure: &Figure, library: &Library) -> Result<f64, DemoError> {
+        let mut answer = self.source(&figure.source).answer(library)?;
+        if let Some(phase) = &figure.phase {
+            answer = answer.phase(phase)?;
+        }
+        match figure.quantity {
+            Quantity::Metric(metric) if metric.applies_to(&answer.scenario) => {
+                Ok((metric.get)(&answer.estimate, &answer.scenario))
+            }
+            Quantity::Metric(metric) => {
+                Err(DemoError::Silent { metric: metric.name, workload: Arc::clone(&answer.workload.name) })
+            }
+            Quantity::Knob(knob) => Ok(match answer.scenario.get(knob) {
+                Setting::Number(value) => value,
+                _ => f64::NAN,
+            }),
+        }
+    }
+
+    fn factor(&self, factor: &Factor, library: &Library) -> Result<f64, DemoError> {
+        match factor {
+            Factor::Number(value) => Ok(*value),
+            Factor::Figure(figure) => self.figure(figure, library),
+            // The parser has put a figure in its place.
+            Factor::SameAtBaseline => Ok(f64::NAN),
+        }
+    }
+
+    fn term(&self, term: &Term, library: &Library) -> Result<f64, DemoError> {
+        let first = self.factor(&term.first, library)?;
+        term.rest.iter().try_fold(first, |value, (operator, factor)| {
+            let factor = self.factor(factor, library)?;
+            Ok(match operator {
+                Operator::Times => value * factor,
+                Operator::Over => value / factor,
+            })
+        })
+    }
+}
+
+fn existing_target(library: &Library, name: &str) -> Result<Arc<str>, DemoError> {
+    let target = library.target(name).map_err(|problem| DemoError::Missing(problem.message))?;
+    Ok(Arc::clone(&target.name))
+}
+
+impl Answer {
+    /// One phase as an answer of its own: its figures, its queue, and what they cost.
+    fn phase(mut self, name: &Arc<str>) -> Result<Answer, DemoError> {
+        let index = self.workload.phases.iter().position(|phase| phase.name == *name);
+        let shape = index.and_then(|index| self.workload.phases.get(index)).map(|phase| phase.shape);
+        let figures = index.and_then(|index| self.estimate.phases.get(index)).copied();
+        let (Some(shape), Some(figures)) = (shape, figures) else {
+            let names: Vec<&str> = self.workload.phases.iter().map(|phase| &*phase.name).collect();
+            let known =
+                if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
+            return Err(DemoError::Phase { workload: Arc::clone(&self.workload.name), phase: Arc::clone(name), known });
+        };
+        // Knobs of the phase are those its overrides pin.
+        self.scenario.base.shape =
+            self.scenario.phases.get(index.unwrap_or_default()).map_or(shape, |phase| phase.shape);
+        let queue = figures.queue.unwrap_or(Queue { latency: figures.latency, ..Queue::default() });
+        let mut total = figures;
+        total.latency = queue.latency;
+        self.estimate = Estimate {
+            total,
+            phases: Vec::new(),
+            total_minutes: figures.minutes,
+            service: figures.latency,
+            queue,
+            cost: semi_empirical::cost(&self.scenario, &figures),
+        };
+        Ok(self)
+    }
+}
+
+/// Checks one condition on the stage. A figure that cannot be had is a condition that does not hold, and why.
+#[must_use]
+pub fn check(expect: &Expect, stage: &Stage, library: &Library) -> Outcome {
+    let (right, sign) = match &expect.test {
+        Test::Compare(comparison, right) => (right, comparison.to_string()),
+        Test::Within { percent, of } => (of, format!("within {percent} % of")),
+    };
+    let values = stage.term(&expect.left, library).and_then(|l| Ok((l, stage.term(right, library)?)));
+    let (left_value, right_value) = match values {
+        Ok(values) => values,
+        Err(error) => return Outcome { passed: false, text: format!("{}: {error}", expect.text) },
+    };
+    // What was divided by nothing is no figure, and nothing can be said of it.
+    let passed = match &expect.test {
+        _ if !(left_value.is_finite() && right_value.is_finite()) => false,
+        Test::Compare(comparison, _) => comparison.holds(left_value, right_value),
+        Test::Within { percent, .. } => {
+            let allowed = percent / 100.0 * right_value.abs();
+            Comparison::AtMost.holds((left_value - right_value).abs(), allowed)
+        }
+    };
+    Outcome { passed, text: format!("{} {sign} {}", told(&expect.left, left_value), told(right, right_value)) }
+}
+
+/// A term with its value; a number is its own name.
+fn told(term: &Term, value: f64) -> String {
+    if term.number().is_some() {
+        return term.text.clone();
+    }
+    let shown = match term.figure().map(|figure| figure.quantity) {
+        Some(Quantity::Metric(metric)) => metric.show(value),
+        Some(Quantity::Knob(_)) => value.to_string(),
+        None => units::si(value),
+    };
+    format!("{} {shown}", term.text)
+}

@@ -1,0 +1,116 @@
+//! One estimate, told to a person: every figure that applies, the phases, what to know about the numbers.
+
+use std::fmt::Write as _;
+
+use super::table::{Align, Table, wrap};
+use crate::engine::semi_empirical::notes::notes;
+use crate::estimate::{Estimate, Figures, METRICS, Section};
+use crate::knob::{Group, Knob};
+use crate::scenario::Scenario;
+use crate::spec::{Mode, Target, Workload};
+use crate::units;
+
+/// The whole answer as text. Notes are wrapped to `width` columns.
+#[must_use]
+pub fn tell(
+    target: &Target,
+    workload: &Workload,
+    track: &str,
+    scenario: &Scenario,
+    answer: &Estimate,
+    width: usize,
+) -> String {
+    let mut out = format!("{} × {}\n", target.name, workload.name);
+    let _ = writeln!(out, "{}, track {track}, seed {}", scenario.mode().name(), scenario.seed);
+    let _ = writeln!(out, "{}\n", wrap(&knobs(scenario), width, ""));
+    out.push_str(&figures(scenario, answer));
+    if !answer.phases.is_empty() {
+        out.push('\n');
+        out.push_str(&phases(scenario, workload, answer));
+    }
+    out.push('\n');
+    for note in notes(scenario) {
+        let _ = writeln!(out, "{}", wrap(&format!("note: {note}"), width, "      "));
+    }
+    out
+}
+
+/// Coefficients out of all proportion give figures that no record can hold; names them all.
+pub fn finite(answer: &Estimate) -> Result<(), String> {
+    let total = &answer.total;
+    let figures = [
+        ("tokens_per_sec", total.tokens_per_sec),
+        ("flop_utilization", total.flop_utilization),
+        ("hbm_bw_util", total.hbm_bw_util),
+        ("comm_compute_ratio", total.comm_compute_ratio),
+        ("step_time_ms", total.step_time_ms),
+        ("p99_ms", total.latency.p99),
+        ("ttft_ms", total.latency.ttft),
+        ("node_power_w", total.node_power_w),
+        ("dollar_per_1k_tokens", answer.cost.usd_per_1k_tokens_parity),
+    ];
+    let bad: Vec<&str> = figures.iter().filter(|(_, value)| !value.is_finite()).map(|(name, _)| *name).collect();
+    if bad.is_empty() {
+        return Ok(());
+    }
+    Err(format!("no finite number comes out for {}; a figure of the files is out of all proportion", bad.join(", ")))
+}
+
+/// The knobs of the runtime and the parallelism in force, in one line.
+fn knobs(scenario: &Scenario) -> String {
+    let shown = Knob::all().filter(|knob| matches!(knob.spec().group, Group::Runtime | Group::Parallelism));
+    let shown: Vec<String> = shown.map(|knob| format!("{} {}", knob.name(), scenario.get(knob))).collect();
+    shown.join(", ")
+}
+
+/// Every metric that applies, under the headings of its section.
+#[must_use]
+pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
+    let mut table = Table::new([("", Align::Left), ("", Align::Right)]);
+    let mut section: Option<Section> = None;
+    for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
+        if section != Some(metric.section) {
+            section = Some(metric.section);
+            table.section(metric.section.name());
+        }
+        table.row([format!("  {}", metric.label), metric.show((metric.get)(answer, scenario))]);
+    }
+    table.render()
+}
+
+/// A row a phase.
+#[must_use]
+pub fn phases(scenario: &Scenario, workload: &Workload, answer: &Estimate) -> String {
+    let inference = scenario.mode() == Mode::Inference;
+    let training = ["phase", "minutes", "tok/s", "step time", "power/node", "comm share"];
+    let serving =
+        ["phase", "minutes", "tok/s", "p50", "p95", "p99", "TTFT", "wait p99", "queue load", "requests/s", "servers"];
+    let head: &[&str] = if inference { &serving } else { &training };
+    let align = |i: usize| if i == 0 { Align::Left } else { Align::Right };
+    let mut table = Table::new(head.iter().enumerate().map(|(i, name)| (*name, align(i))));
+    for (spec, phase) in workload.phases.iter().zip(&answer.phases) {
+        let mut cells = vec![spec.name.to_string(), units::si(phase.minutes), units::si(phase.tokens_per_sec)];
+        if inference {
+            cells.extend(serving_cells(phase));
+        } else {
+            cells.push(units::duration_ms(phase.step_time_ms));
+            cells.push(units::with_unit(&units::si(phase.node_power_w), "W"));
+            cells.push(units::percent(phase.comm_compute_ratio));
+        }
+        table.row(cells);
+    }
+    table.render()
+}
+
+/// Latencies of a phase with its waiting included, and its queue where there is one.
+fn serving_cells(phase: &Figures) -> Vec<String> {
+    let latency = phase.queue.map_or(phase.latency, |queue| queue.latency);
+    let mut cells: Vec<String> = [latency.p50, latency.p95, latency.p99, latency.ttft].map(units::duration_ms).to_vec();
+    if let Some(queue) = phase.queue {
+        cells.push(units::duration_ms(queue.wait.p99));
+        cells.push(units::percent(queue.utilization));
+        cells.push(units::si(queue.arrival_rate));
+        cells.push(units::si(queue.servers));
+    }
+    cells
+}

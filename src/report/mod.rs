@@ -1,0 +1,35 @@
+//! Estimates and records, told: for people as tables and Markdown, for programs as JSON, CSV and YAML.
+
+pub mod comparison;
+pub mod csv;
+pub mod estimate;
+pub mod read;
+pub mod rows;
+pub mod summary;
+pub mod table;
+
+use serde::Serialize;
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// For people
+    #[default]
+    Table,
+    /// JSON
+    Json,
+    /// Comma-separated values with a header
+    Csv,
+    /// YAML
+    Yaml,
+}
+
+/// Writes a value as pretty JSON or as YAML.
+pub fn serialised(value: &impl Serialize, yaml: bool) -> color_eyre::Result<String> {
+    if yaml {
+        return Ok(serde_yaml::to_string(value)?);
+    }
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    Ok(text)
+}

@@ -1,0 +1,426 @@
+//! The state of the application, all of it, as plain data.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::keymap::Mode;
+use super::line::Line;
+use super::theme::{Glyphs, Theme};
+use crate::demo::Demo;
+pub use crate::demo::{Pane, Setup, View};
+use crate::engine::semi_empirical;
+use crate::estimate::{Estimate, METRICS, Metric};
+use crate::knob::{Knob, Overrides, Setting};
+use crate::scenario::Scenario;
+use crate::spec::{Diagnostics, Library, Profile, Target, Workload};
+
+/// What undo brings back.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Snapshot {
+    /// The scenario.
+    pub setup: Setup,
+    /// Targets marked for the comparison.
+    pub marks: BTreeSet<Arc<str>>,
+    /// What deltas are against; the files' values of the same target and workload where unset.
+    pub baseline: Option<Setup>,
+}
+
+/// A setup worked out.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The target, where it exists.
+    pub target: Option<Arc<Target>>,
+    /// The workload, where it exists.
+    pub workload: Option<Arc<Workload>>,
+    /// The profile in force.
+    pub profile: Option<Arc<Profile>>,
+    /// What the files say.
+    pub files: Option<Scenario>,
+    /// With the knobs laid over.
+    pub scenario: Option<Scenario>,
+    /// The estimate, or why there is none.
+    pub outcome: Result<Estimate, String>,
+}
+
+impl Answer {
+    /// Works a setup out.
+    #[must_use]
+    pub fn of(library: &Library, setup: &Setup) -> Answer {
+        let mut answer = Answer {
+            target: None,
+            workload: None,
+            profile: None,
+            files: None,
+            scenario: None,
+            outcome: Err(String::new()),
+        };
+        let mut complaints = Vec::new();
+        match library.target(&setup.target) {
+            Ok(target) => answer.target = Some(Arc::clone(target)),
+            Err(problem) => complaints.push(problem.message),
+        }
+        match library.workload(&setup.workload) {
+            Ok(workload) => answer.workload = Some(Arc::clone(workload)),
+            Err(problem) => complaints.push(problem.message),
+        }
+        if let Some(target) = &answer.target {
+            match library.profile_for(target) {
+                Ok(profile) => answer.profile = Some(Arc::clone(profile)),
+                Err(problem) => complaints.push(problem.message),
+            }
+        }
+        let (Some(target), Some(workload), Some(profile)) = (&answer.target, &answer.workload, &answer.profile) else {
+            answer.outcome = Err(complaints.join("; "));
+            return answer;
+        };
+        let files = Scenario::from_files(target, workload, profile);
+        let mut scenario = files.clone();
+        for (knob, setting) in &setup.overrides {
+            if let Err(error) = scenario.set(*knob, setting, profile) {
+                complaints.push(error.to_string());
+            }
+        }
+        answer.outcome = match Scenario::resolve(target, workload, profile, &setup.overrides) {
+            Ok(scenario) if complaints.is_empty() => Ok(semi_empirical::estimate(&scenario)),
+            Ok(_) => Err(complaints.join("; ")),
+            Err(error) => Err(error.to_string()),
+        };
+        answer.files = Some(files);
+        answer.scenario = Some(scenario);
+        answer
+    }
+
+    /// A metric's value, where there is one.
+    #[must_use]
+    pub fn value(&self, metric: &Metric) -> Option<f64> {
+        let (scenario, estimate) = (self.scenario.as_ref()?, self.outcome.as_ref().ok()?);
+        Some((metric.get)(estimate, scenario)).filter(|value| value.is_finite())
+    }
+
+    /// The fabrics the profile is calibrated for.
+    #[must_use]
+    pub fn fabrics(&self) -> &[(Arc<str>, f64)] {
+        self.profile.as_ref().map_or(&[], |profile| &profile.fabrics)
+    }
+
+    /// The metrics that say something about this scenario.
+    pub fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
+        METRICS.iter().filter(|metric| self.scenario.as_ref().is_none_or(|scenario| metric.applies_to(scenario)))
+    }
+}
+
+/// The panes in the order Tab goes.
+pub const PANES: [Pane; 4] = [Pane::Targets, Pane::Workloads, Pane::Knobs, Pane::Results];
+
+/// A pane's title.
+#[must_use]
+pub fn title(pane: Pane) -> &'static str {
+    match pane {
+        Pane::Targets => "Targets",
+        Pane::Workloads => "Workloads",
+        Pane::Knobs => "Knobs",
+        Pane::Results => "Results",
+    }
+}
+
+/// What lies over the screen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Overlay {
+    /// All keys.
+    Help {
+        /// First row shown.
+        scroll: usize,
+    },
+    /// Fuzzy search.
+    Finder(Finder),
+    /// The list of tours.
+    Demos {
+        /// The row under the cursor.
+        cursor: usize,
+    },
+}
+
+/// Something the finder can go to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A target.
+    Target(Arc<str>),
+    /// A workload.
+    Workload(Arc<str>),
+    /// A knob.
+    Knob(Knob),
+}
+
+/// The finder: what is typed, and what matches it, best first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Finder {
+    /// What is typed.
+    pub line: Line,
+    /// The matches.
+    pub matches: Vec<Place>,
+    /// The row under the cursor.
+    pub cursor: usize,
+}
+
+/// A value being typed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Edit {
+    /// Of which knob.
+    pub knob: Knob,
+    /// What is typed.
+    pub line: Line,
+    /// What the scenario was before.
+    pub before: Setup,
+    /// Why what is typed is no value.
+    pub error: Option<String>,
+}
+
+/// A tour being played.
+#[derive(Debug, Clone)]
+pub struct Tour {
+    /// The script.
+    pub demo: Arc<Demo>,
+    /// The step shown.
+    pub step: usize,
+    /// What was before, to be put back.
+    pub before: Snapshot,
+    /// The view and pane of before.
+    pub screen: (View, Pane),
+    /// How the step's expectations came out: held or not, and what was compared.
+    pub outcomes: Vec<(bool, String)>,
+    /// What went wrong with the step's actions.
+    pub error: Option<String>,
+    /// Goes on by itself after so many ms.
+    pub auto_ms: Option<u64>,
+}
+
+/// The line of status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// What it says.
+    pub text: String,
+    /// Errors stay until Esc; notes go by themselves.
+    pub error: bool,
+    /// Serial number.
+    pub serial: u64,
+}
+
+/// What kind of change went before: equal ones in a row are one step of undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Steps of one knob.
+    Step(Knob),
+    /// Walking along a list.
+    Walk(Pane),
+    /// Anything else: a step of its own.
+    Single,
+}
+
+/// All of it.
+#[derive(Debug, Clone)]
+pub struct App {
+    /// The files' content.
+    pub library: Arc<Library>,
+    /// The tours.
+    pub demos: Vec<Arc<Demo>>,
+    /// Complaints about files, themes and tours.
+    pub problems: Diagnostics,
+    /// The themes, and which is in force.
+    pub themes: Vec<Arc<Theme>>,
+    /// Index into `themes`.
+    pub theme: usize,
+    /// The characters the terminal can show.
+    pub glyphs: Glyphs,
+    /// Columns and rows.
+    pub size: (u16, u16),
+    /// What undo brings back.
+    pub now: Snapshot,
+    /// Before, oldest first.
+    pub past: Vec<Snapshot>,
+    /// Undone, next redo last.
+    pub future: Vec<Snapshot>,
+    /// The last change, for grouping.
+    pub last_change: Option<Change>,
+    /// The focused pane.
+    pub pane: Pane,
+    /// What fills the screen.
+    pub view: View,
+    /// What lies over it.
+    pub overlay: Option<Overlay>,
+    /// A value being typed.
+    pub edit: Option<Edit>,
+    /// The row of the knobs pane.
+    pub knob: usize,
+    /// First rows shown of targets, workloads, knobs, results.
+    pub scroll: [usize; 4],
+    /// First row shown in a full-screen view.
+    pub view_scroll: usize,
+    /// The comparison's column under the cursor.
+    pub column: usize,
+    /// The line of status.
+    pub status: Option<Status>,
+    /// Counts statuses and flashes, so that an old timer cannot end a new one.
+    pub serial: u64,
+    /// Names of entries that just changed on disk.
+    pub flash: BTreeSet<Arc<str>>,
+    /// A tour being played.
+    pub tour: Option<Tour>,
+    /// Where records go.
+    pub out: PathBuf,
+    /// The scenario on the screen.
+    pub answer: Answer,
+    /// What deltas are against.
+    pub baseline: Answer,
+    /// The comparison's columns: every marked target, or all where fewer than two are marked.
+    pub columns: Vec<(Arc<str>, Answer)>,
+}
+
+impl App {
+    /// The start: the first target and workload, the files' values.
+    #[must_use]
+    pub fn new(
+        library: Arc<Library>,
+        demos: Vec<Arc<Demo>>,
+        themes: Vec<Arc<Theme>>,
+        glyphs: Glyphs,
+        size: (u16, u16),
+    ) -> App {
+        let first = |name: Option<&Arc<str>>| name.cloned().unwrap_or_default();
+        let setup = Setup {
+            target: first(library.targets().first().map(|target| &target.name)),
+            workload: first(library.workloads().first().map(|workload| &workload.name)),
+            overrides: Overrides::new(),
+        };
+        let answer = Answer::of(&library, &setup);
+        let problems = library.problems().clone();
+        App {
+            library,
+            demos,
+            problems,
+            themes,
+            theme: 0,
+            glyphs,
+            size,
+            now: Snapshot { setup, ..Snapshot::default() },
+            past: Vec::new(),
+            future: Vec::new(),
+            last_change: None,
+            pane: Pane::Targets,
+            view: View::Main,
+            overlay: None,
+            edit: None,
+            knob: 0,
+            scroll: [0; 4],
+            view_scroll: 0,
+            column: 0,
+            status: None,
+            serial: 0,
+            flash: BTreeSet::new(),
+            tour: None,
+            out: PathBuf::from("out"),
+            baseline: answer.clone(),
+            answer,
+            columns: Vec::new(),
+        }
+    }
+
+    /// Where keys go.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        match (&self.edit, &self.overlay) {
+            (Some(_), _) => return Mode::Editing,
+            (_, Some(Overlay::Help { .. })) => return Mode::Helping,
+            (_, Some(Overlay::Finder(_))) => return Mode::Finding,
+            (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
+            _ => {}
+        }
+        if self.tour.is_some() {
+            return Mode::Touring;
+        }
+        match (self.view, self.pane) {
+            (View::Compare, _) => Mode::Compare,
+            (View::Schedule, _) => Mode::Schedule,
+            (View::Problems, _) => Mode::Problems,
+            (View::Main | View::Help, Pane::Targets) => Mode::Targets,
+            (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
+            (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,
+            (View::Main | View::Help, Pane::Results) => Mode::Results,
+        }
+    }
+
+    /// The theme in force.
+    #[must_use]
+    pub fn theme(&self) -> Option<&Arc<Theme>> {
+        self.themes.get(self.theme)
+    }
+
+    /// Works out what depends on the scenario. Called once per change of it.
+    pub fn recompute(&mut self) {
+        self.answer = Answer::of(&self.library, &self.now.setup);
+        let files = Setup { overrides: Overrides::new(), ..self.now.setup.clone() };
+        self.baseline = Answer::of(&self.library, self.now.baseline.as_ref().unwrap_or(&files));
+        self.recompute_columns();
+    }
+
+    /// Works out the comparison, where it is on the screen.
+    pub fn recompute_columns(&mut self) {
+        if self.view != View::Compare {
+            self.columns.clear();
+            return;
+        }
+        let marked = |target: &&Arc<Target>| self.now.marks.len() < 2 || self.now.marks.contains(&target.name);
+        let columns = self.library.targets().iter().filter(marked).map(|target| {
+            let setup = Setup { target: Arc::clone(&target.name), ..self.now.setup.clone() };
+            (Arc::clone(&target.name), Answer::of(&self.library, &setup))
+        });
+        self.columns = columns.collect();
+        self.column = self.column.min(self.columns.len().saturating_sub(1));
+    }
+
+    /// The comparison's reference: the baseline's target where it is a column, else the selected one, else the first.
+    #[must_use]
+    pub fn reference_column(&self) -> usize {
+        let of = |name: &Arc<str>| self.columns.iter().position(|(column, _)| column == name);
+        let baseline = self.now.baseline.as_ref().and_then(|setup| of(&setup.target));
+        baseline.or_else(|| of(&self.now.setup.target)).unwrap_or_default()
+    }
+
+    /// The row of the selected target.
+    #[must_use]
+    pub fn target_row(&self) -> Option<usize> {
+        self.library.targets().iter().position(|target| target.name == self.now.setup.target)
+    }
+
+    /// The row of the selected workload.
+    #[must_use]
+    pub fn workload_row(&self) -> Option<usize> {
+        self.library.workloads().iter().position(|workload| workload.name == self.now.setup.workload)
+    }
+
+    /// The knob under the cursor.
+    #[must_use]
+    pub fn knob_here(&self) -> Knob {
+        Knob::all().nth(self.knob).unwrap_or(Knob::Microbatch)
+    }
+
+    /// Remembers the present for undo, unless the same kind of change went just before.
+    pub fn remember(&mut self, change: Change) {
+        if change == Change::Single || self.last_change != Some(change) {
+            self.past.push(self.now.clone());
+        }
+        self.future.clear();
+        self.last_change = Some(change);
+    }
+
+    /// Turns a knob; a value equal to the files' is no override.
+    pub fn turn(&mut self, knob: Knob, setting: Setting) {
+        let same = self.answer.files.as_ref().is_some_and(|files| files.get(knob) == setting);
+        if same {
+            self.now.setup.overrides.remove(&knob);
+        } else {
+            self.now.setup.overrides.insert(knob, setting);
+        }
+        self.recompute();
+    }
+}

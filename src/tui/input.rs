@@ -1,0 +1,535 @@
+//! Bytes from the terminal, as crossterm's events.
+//!
+//! crossterm reads the terminal itself, with a blocking read inside its parser: half a mouse report holds the whole
+//! program until the rest comes, a terminal that has gone makes it spin, bytes beyond the first kilobyte of a burst
+//! wait for the next key, and an arrow key that a slow link delivers in two packets becomes Esc, `[` and `A`. So the
+//! bytes are read by [`Waiter`](super::wait::Waiter), which waits for everything at once, and only taken apart here,
+//! with a deadline for sequences that never end. The events are crossterm's, and mean what crossterm's do.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+
+const ESC: u8 = 0x1b;
+/// How long an Esc may be the beginning of something longer. Noticeable from about 50 ms on.
+const ESC_PATIENCE: Duration = Duration::from_millis(25);
+/// How long to wait for the rest of a sequence that has certainly begun.
+const SEQUENCE_PATIENCE: Duration = Duration::from_millis(250);
+/// How long a paste may pause.
+const PASTE_PATIENCE: Duration = Duration::from_secs(1);
+/// Longest sequence that is waited for; real ones are under thirty bytes.
+const LONGEST_SEQUENCE: usize = 256;
+/// More pasted text than any field takes.
+const LONGEST_PASTE: usize = 64 * 1024;
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// The parser: [`feed`](Input::feed) it bytes, [`pop`](Input::pop) events.
+#[derive(Debug, Default)]
+pub struct Input {
+    bytes: Vec<u8>,
+    events: VecDeque<Event>,
+    /// Text of a bracketed paste that has not ended yet.
+    paste: Option<Vec<u8>>,
+}
+
+/// What the front of the buffer is.
+enum Front {
+    /// So many bytes that mean this, or nothing to us.
+    Bytes(usize, Option<Event>),
+    /// The beginning of a bracketed paste, so many bytes long.
+    Paste(usize),
+    /// Too little to tell.
+    Incomplete,
+}
+
+impl Input {
+    /// Takes what was read.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.parse();
+    }
+
+    /// The next event, if one is complete.
+    pub fn pop(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Whether an event is ready.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// How long to wait for more bytes before [`give_up`](Input::give_up); `None` when nothing is half read.
+    #[must_use]
+    pub fn patience(&self) -> Option<Duration> {
+        match (&self.paste, self.bytes.as_slice()) {
+            (Some(_), _) => Some(PASTE_PATIENCE),
+            (None, []) => None,
+            (None, [ESC]) => Some(ESC_PATIENCE),
+            (None, _) => Some(SEQUENCE_PATIENCE),
+        }
+    }
+
+    /// Takes what is half read for what it is: a lone Esc is the key, a paste without end is the text so far, and half
+    /// a sequence is nothing, as its pieces would be taken for keys.
+    pub fn give_up(&mut self) {
+        if let Some(text) = self.paste.take() {
+            self.events.push_back(pasted(&text));
+        } else {
+            match self.bytes.as_slice() {
+                [ESC] => self.events.push_back(key(KeyCode::Esc, KeyModifiers::NONE)),
+                [ESC, byte] => self.events.push_back(key(KeyCode::Char(char::from(*byte)), KeyModifiers::ALT)),
+                _ => {}
+            }
+        }
+        self.bytes.clear();
+    }
+
+    /// Forgets everything: another program had the terminal.
+    pub fn discard(&mut self) {
+        *self = Input::default();
+    }
+
+    fn parse(&mut self) {
+        let mut done = 0;
+        loop {
+            let rest = self.bytes.get(done..).unwrap_or_default();
+            if rest.is_empty() {
+                break;
+            }
+            if let Some(text) = &mut self.paste {
+                let Some(used) = take_paste(text, rest) else { break };
+                done += used;
+                if let Some(text) = self.paste.take() {
+                    self.events.push_back(pasted(&text));
+                }
+                continue;
+            }
+            match front(rest) {
+                Front::Bytes(count, event) => {
+                    done += count;
+                    self.events.extend(event);
+                }
+                Front::Paste(count) => {
+                    done += count;
+                    self.paste = Some(Vec::new());
+                }
+                Front::Incomplete if rest.len() > LONGEST_SEQUENCE => done += rest.len(),
+                Front::Incomplete => break,
+            }
+        }
+        self.bytes.drain(..done);
+        // What a paste has taken in need not be looked at again, except for the beginning of its end.
+        if let Some(text) = &mut self.paste {
+            let keep = self.bytes.len().min(PASTE_END.len() - 1);
+            let taken = self.bytes.drain(..self.bytes.len() - keep);
+            text.extend(taken.take(LONGEST_PASTE.saturating_sub(text.len())));
+        }
+    }
+}
+
+/// Moves the text up to the end mark to `text`; how many bytes that used, or `None` while the mark has not come.
+fn take_paste(text: &mut Vec<u8>, rest: &[u8]) -> Option<usize> {
+    let end = rest.windows(PASTE_END.len()).position(|window| window == PASTE_END)?;
+    text.extend(rest.iter().take(end).take(LONGEST_PASTE.saturating_sub(text.len())));
+    Some(end + PASTE_END.len())
+}
+
+fn pasted(text: &[u8]) -> Event {
+    Event::Paste(String::from_utf8_lossy(text).into_owned())
+}
+
+fn key(code: KeyCode, modifiers: KeyModifiers) -> Event {
+    Event::Key(KeyEvent::new(code, modifiers))
+}
+
+/// Takes the front of `bytes`, which are not empty, apart.
+fn front(bytes: &[u8]) -> Front {
+    match bytes {
+        [ESC] | [] => Front::Incomplete,
+        // Two in a row: the first is the key, the second may begin something.
+        [ESC, ESC, ..] => Front::Bytes(1, Some(key(KeyCode::Esc, KeyModifiers::NONE))),
+        [ESC, b'[', rest @ ..] => csi(rest),
+        [ESC, b'O', rest @ ..] => match rest {
+            [] => Front::Incomplete,
+            [code, ..] => Front::Bytes(3, letter_key(*code).map(|code| key(code, KeyModifiers::NONE))),
+        },
+        // Answers to questions that some other program asked: swallowed to their end.
+        [ESC, b']', b'0'..=b'9', ..] | [ESC, b'P', b'0'..=b'9' | b'$' | b'>' | b'!' | b'+', ..] => string_end(bytes),
+        [ESC, rest @ ..] => match plain(rest) {
+            Front::Bytes(count, Some(Event::Key(KeyEvent { code, modifiers, .. }))) => {
+                Front::Bytes(count + 1, Some(key(code, modifiers | KeyModifiers::ALT)))
+            }
+            Front::Bytes(count, event) => Front::Bytes(count + 1, event),
+            other => other,
+        },
+        _ => plain(bytes),
+    }
+}
+
+/// Everything up to BEL or ST.
+fn string_end(bytes: &[u8]) -> Front {
+    let bell = bytes.iter().position(|byte| *byte == 0x07).map(|at| at + 1);
+    let terminator = bytes.windows(2).position(|pair| pair == b"\x1b\\").map(|at| at + 2);
+    match bell.into_iter().chain(terminator).min() {
+        Some(count) => Front::Bytes(count, None),
+        None => Front::Incomplete,
+    }
+}
+
+/// A key that needs no escape sequence.
+fn plain(bytes: &[u8]) -> Front {
+    let Some(&first) = bytes.first() else { return Front::Incomplete };
+    let control = |c: u8| key(KeyCode::Char(char::from(c)), KeyModifiers::CONTROL);
+    let event = match first {
+        b'\r' => key(KeyCode::Enter, KeyModifiers::NONE),
+        b'\t' => key(KeyCode::Tab, KeyModifiers::NONE),
+        0x7f => key(KeyCode::Backspace, KeyModifiers::NONE),
+        0 => control(b' '),
+        1..=26 => control(first - 1 + b'a'),
+        28..=31 => control(first - 28 + b'4'),
+        _ => return character(bytes),
+    };
+    Front::Bytes(1, Some(event))
+}
+
+fn character(bytes: &[u8]) -> Front {
+    let length = match bytes.first() {
+        Some(0xc2..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf4) => 4,
+        _ => 1,
+    };
+    match bytes.get(..length).map(std::str::from_utf8) {
+        Some(Ok(text)) => Front::Bytes(length, text.chars().next().map(character_key)),
+        // Not UTF-8: the byte is dropped, what follows may be good.
+        Some(Err(_)) => Front::Bytes(1, None),
+        None if bytes.iter().skip(1).all(|byte| (0x80..=0xbf).contains(byte)) => Front::Incomplete,
+        None => Front::Bytes(1, None),
+    }
+}
+
+fn character_key(c: char) -> Event {
+    let shift = if c.is_uppercase() { KeyModifiers::SHIFT } else { KeyModifiers::NONE };
+    key(KeyCode::Char(c), shift)
+}
+
+/// What follows `ESC [`.
+fn csi(rest: &[u8]) -> Front {
+    // The Linux console's F1 to F5.
+    if let [b'[', tail @ ..] = rest {
+        return match tail {
+            [] => Front::Incomplete,
+            [code @ b'A'..=b'E', ..] => Front::Bytes(4, Some(key(KeyCode::F(code - b'A' + 1), KeyModifiers::NONE))),
+            _ => Front::Bytes(4, None),
+        };
+    }
+    let Some(length) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else { return Front::Incomplete };
+    let (parameters, end) = rest.split_at(length);
+    let Some(&code) = end.first() else { return Front::Incomplete };
+    let used = 2 + length + 1;
+    match code {
+        // Something cut the sequence short and begins anew: drop what came before it.
+        ESC => Front::Bytes(used - 1, None),
+        b'~' if parameters == b"200" => Front::Paste(used),
+        // Mouse reports of the oldest kind, which are never asked for, carry three more bytes.
+        b'M' if parameters.is_empty() => {
+            if end.len() < 4 {
+                Front::Incomplete
+            } else {
+                Front::Bytes(used + 3, None)
+            }
+        }
+        _ => Front::Bytes(used, control_sequence(parameters, code)),
+    }
+}
+
+fn control_sequence(parameters: &[u8], code: u8) -> Option<Event> {
+    if let [b'<', report @ ..] = parameters {
+        return mouse(report, code);
+    }
+    let numbers = Numbers::read(parameters)?;
+    let modifiers = modifiers(numbers.second);
+    let kind = match numbers.event {
+        2 => KeyEventKind::Repeat,
+        3 => KeyEventKind::Release,
+        _ => KeyEventKind::Press,
+    };
+    let code = match code {
+        b'I' => return Some(Event::FocusGained),
+        b'O' => return Some(Event::FocusLost),
+        b'Z' => return Some(key(KeyCode::BackTab, modifiers | KeyModifiers::SHIFT)),
+        b'~' if numbers.first == 27 => character_code(numbers.third)?,
+        b'~' => numbered_key(numbers.first)?,
+        b'u' => character_code(numbers.first)?,
+        // Also the answer to "where is the cursor", which has no 1 in front and nobody here asks for.
+        b'R' if numbers.first == 1 => KeyCode::F(3),
+        b'R' => return None,
+        letter => letter_key(letter)?,
+    };
+    Some(Event::Key(KeyEvent::new_with_kind(code, modifiers, kind)))
+}
+
+/// The numbers of a control sequence as far as keys use them.
+struct Numbers {
+    first: u32,
+    second: u32,
+    /// What follows the second after a colon: press, repeat or release.
+    event: u32,
+    third: u32,
+}
+
+impl Numbers {
+    fn read(parameters: &[u8]) -> Option<Numbers> {
+        let text = std::str::from_utf8(parameters).ok()?;
+        let number = |text: Option<&str>| match text {
+            None | Some("") => Some(0),
+            Some(digits) => digits.parse().ok(),
+        };
+        let mut groups = text.split(';').map(|group| group.split(':'));
+        let first = number(groups.next().and_then(|mut group| group.next()))?;
+        let mut second = groups.next();
+        let [second, event] = [(); 2].map(|()| number(second.as_mut().and_then(Iterator::next)));
+        let third = number(groups.next().and_then(|mut group| group.next()))?;
+        Some(Numbers { first, second: second?, event: event?, third })
+    }
+}
+
+fn modifiers(code: u32) -> KeyModifiers {
+    let bits = code.saturating_sub(1);
+    let all = [
+        KeyModifiers::SHIFT,
+        KeyModifiers::ALT,
+        KeyModifiers::CONTROL,
+        KeyModifiers::SUPER,
+        KeyModifiers::HYPER,
+        KeyModifiers::META,
+    ];
+    all.into_iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, modifier)| modifier).collect()
+}
+
+fn letter_key(code: u8) -> Option<KeyCode> {
+    Some(match code {
+        b'A' => KeyCode::Up,
+        b'B' => KeyCode::Down,
+        b'C' => KeyCode::Right,
+        b'D' => KeyCode::Left,
+        b'F' => KeyCode::End,
+        b'H' => KeyCode::Home,
+        b'M' => KeyCode::Enter,
+        b'P'..=b'S' => KeyCode::F(code - b'P' + 1),
+        _ => return None,
+    })
+}
+
+fn numbered_key(number: u32) -> Option<KeyCode> {
+    let function = |number: u32, offset: u32| u8::try_from(number - offset).ok().map(KeyCode::F);
+    match number {
+        1 | 7 => Some(KeyCode::Home),
+        2 => Some(KeyCode::Insert),
+        3 => Some(KeyCode::Delete),
+        4 | 8 => Some(KeyCode::End),
+        5 => Some(KeyCode::PageUp),
+        6 => Some(KeyCode::PageDown),
+        11..=15 => function(number, 10),
+        17..=21 => function(number, 11),
+        23..=26 => function(number, 12),
+        28..=29 => function(number, 13),
+        31..=34 => function(number, 14),
+        _ => None,
+    }
+}
+
+fn character_code(code: u32) -> Option<KeyCode> {
+    match code {
+        8 | 127 => Some(KeyCode::Backspace),
+        9 => Some(KeyCode::Tab),
+        13 => Some(KeyCode::Enter),
+        27 => Some(KeyCode::Esc),
+        _ => char::from_u32(code).filter(|c| !c.is_control()).map(KeyCode::Char),
+    }
+}
+
+/// An SGR mouse report: button, column and row from 1; `M` when pressed, `m` when released.
+fn mouse(report: &[u8], code: u8) -> Option<Event> {
+    let mut numbers = std::str::from_utf8(report).ok()?.split(';').map(str::parse::<u16>);
+    let (button, column, row) = (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
+    let motion = button & 32 != 0;
+    let pressed = match button & 0b1100_0011 {
+        0 => Some(MouseButton::Left),
+        1 => Some(MouseButton::Middle),
+        2 => Some(MouseButton::Right),
+        _ => None,
+    };
+    let kind = match (pressed, code) {
+        (Some(button), b'M') if motion => MouseEventKind::Drag(button),
+        (Some(button), b'M') => MouseEventKind::Down(button),
+        (Some(button), b'm') => MouseEventKind::Up(button),
+        (None, b'M') => match button & 0b1100_0011 {
+            3 => MouseEventKind::Moved,
+            64 => MouseEventKind::ScrollUp,
+            65 => MouseEventKind::ScrollDown,
+            66 => MouseEventKind::ScrollLeft,
+            67 => MouseEventKind::ScrollRight,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let all = [(4, KeyModifiers::SHIFT), (8, KeyModifiers::ALT), (16, KeyModifiers::CONTROL)];
+    let modifiers = all.into_iter().filter(|(bit, _)| button & bit != 0).map(|(_, modifier)| modifier).collect();
+    let (column, row) = (column.checked_sub(1)?, row.checked_sub(1)?);
+    Some(Event::Mouse(MouseEvent { kind, column, row, modifiers }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn events(bytes: &[u8]) -> Vec<Event> {
+        let mut input = Input::default();
+        input.feed(bytes);
+        std::iter::from_fn(|| input.pop()).collect()
+    }
+
+    fn code(bytes: &[u8]) -> (KeyCode, KeyModifiers) {
+        match events(bytes).as_slice() {
+            [Event::Key(key)] => (key.code, key.modifiers),
+            other => unreachable!("{bytes:?} gave {other:?}"),
+        }
+    }
+
+    #[test]
+    fn keys_mean_what_they_mean_to_crossterm() {
+        let (none, shift, alt, control) =
+            (KeyModifiers::NONE, KeyModifiers::SHIFT, KeyModifiers::ALT, KeyModifiers::CONTROL);
+        let table: &[(&[u8], KeyCode, KeyModifiers)] = &[
+            (b"j", KeyCode::Char('j'), none),
+            (b"G", KeyCode::Char('G'), shift),
+            ("é".as_bytes(), KeyCode::Char('é'), none),
+            ("界".as_bytes(), KeyCode::Char('界'), none),
+            (b"\r", KeyCode::Enter, none),
+            (b"\n", KeyCode::Char('j'), control),
+            (b"\t", KeyCode::Tab, none),
+            (b"\x7f", KeyCode::Backspace, none),
+            (b"\x03", KeyCode::Char('c'), control),
+            (b"\x1a", KeyCode::Char('z'), control),
+            (b"\0", KeyCode::Char(' '), control),
+            (b"\x1f", KeyCode::Char('7'), control),
+            (b"\x1bx", KeyCode::Char('x'), alt),
+            (b"\x1b\x7f", KeyCode::Backspace, alt),
+            (b"\x1b[A", KeyCode::Up, none),
+            (b"\x1bOB", KeyCode::Down, none),
+            (b"\x1b[1;5C", KeyCode::Right, control),
+            (b"\x1b[1;2D", KeyCode::Left, shift),
+            (b"\x1b[H", KeyCode::Home, none),
+            (b"\x1b[4~", KeyCode::End, none),
+            (b"\x1b[5~", KeyCode::PageUp, none),
+            (b"\x1b[6;3~", KeyCode::PageDown, alt),
+            (b"\x1b[3~", KeyCode::Delete, none),
+            (b"\x1b[Z", KeyCode::BackTab, shift),
+            (b"\x1bOP", KeyCode::F(1), none),
+            (b"\x1b[15~", KeyCode::F(5), none),
+            (b"\x1b[24~", KeyCode::F(12), none),
+            (b"\x1b[[C", KeyCode::F(3), none),
+            (b"\x1b[27;5;13~", KeyCode::Enter, control),
+            (b"\x1b[97;5u", KeyCode::Char('a'), control),
+        ];
+        for (bytes, key, modifiers) in table {
+            assert_eq!(code(bytes), (*key, *modifiers), "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn any_split_of_the_bytes_gives_the_same_events() {
+        let stream =
+            "jj\x1b[A\x1b[1;5C\x1b[<0;12;7M\x1b[<65;1;1Mé界\x1b[200~pasted \x1b[A text\x1b[201~q\x1bOP\x1b[24~";
+        let whole = events(stream.as_bytes());
+        assert_eq!(whole.len(), 12);
+        for cut in 1..stream.len() {
+            let mut input = Input::default();
+            let (head, tail) = stream.as_bytes().split_at(cut);
+            input.feed(head);
+            input.feed(tail);
+            assert_eq!(std::iter::from_fn(|| input.pop()).collect::<Vec<_>>(), whole, "cut at {cut}");
+        }
+        let mut input = Input::default();
+        stream.bytes().for_each(|byte| input.feed(&[byte]));
+        assert_eq!(std::iter::from_fn(|| input.pop()).collect::<Vec<_>>(), whole, "byte by byte");
+    }
+
+    #[test]
+    fn mouse_reports() {
+        let mouse = |bytes: &[u8]| match events(bytes).as_slice() {
+            [Event::Mouse(mouse)] => Some((mouse.kind, mouse.column, mouse.row, mouse.modifiers)),
+            _ => None,
+        };
+        let none = KeyModifiers::NONE;
+        assert_eq!(mouse(b"\x1b[<0;1;1M"), Some((MouseEventKind::Down(MouseButton::Left), 0, 0, none)));
+        assert_eq!(mouse(b"\x1b[<2;80;24m"), Some((MouseEventKind::Up(MouseButton::Right), 79, 23, none)));
+        assert_eq!(mouse(b"\x1b[<64;5;6M"), Some((MouseEventKind::ScrollUp, 4, 5, none)));
+        assert_eq!(mouse(b"\x1b[<81;5;6M"), Some((MouseEventKind::ScrollDown, 4, 5, KeyModifiers::CONTROL)));
+        assert_eq!(mouse(b"\x1b[<32;5;6M"), Some((MouseEventKind::Drag(MouseButton::Left), 4, 5, none)));
+        for wrong in ["0;0;0M", "0;1M", "x;1;1M", "0;99999;1M", "200;1;1M"] {
+            assert_eq!(mouse(format!("\x1b[<{wrong}").as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn esc_is_a_key_once_nothing_follows() {
+        let mut input = Input::default();
+        input.feed(b"\x1b");
+        assert_eq!(input.pop(), None);
+        assert_eq!(input.patience(), Some(ESC_PATIENCE));
+        input.give_up();
+        assert_eq!(input.pop(), Some(key(KeyCode::Esc, KeyModifiers::NONE)));
+        assert_eq!(input.patience(), None);
+        assert_eq!(events(b"\x1b\x1b[A").len(), 2, "Esc, then Up");
+    }
+
+    #[test]
+    fn half_a_sequence_is_dropped_and_the_next_key_is_good() {
+        let mut input = Input::default();
+        input.feed(b"\x1b[<0;1");
+        assert_eq!(input.patience(), Some(SEQUENCE_PATIENCE));
+        input.give_up();
+        input.feed(b"\x1b[1\x1b[Bk");
+        assert_eq!(input.pop(), Some(key(KeyCode::Down, KeyModifiers::NONE)));
+        assert_eq!(input.pop(), Some(key(KeyCode::Char('k'), KeyModifiers::NONE)));
+        assert_eq!(events(b"\x1b]11;rgb:0000/0000/0000\x07\x1bP>|term\x1b\\x"), events(b"x"));
+        assert_eq!(events(b"\xff\xfea"), events(b"a"));
+        assert_eq!(events(b"\x1b[5;10Rz"), events(b"z"));
+    }
+
+    #[test]
+    fn a_paste_is_bounded_and_ends_when_it_stalls() {
+        let mut input = Input::default();
+        input.feed(b"\x1b[200~");
+        for _ in 0..300 {
+            input.feed(&[b'x'; 1024]);
+        }
+        assert_eq!(input.patience(), Some(PASTE_PATIENCE));
+        input.give_up();
+        let Some(Event::Paste(text)) = input.pop() else { unreachable!() };
+        assert_eq!(text.len(), LONGEST_PASTE);
+    }
+
+    #[test]
+    fn no_bytes_can_break_it() {
+        let mut state = 7u64;
+        let mut input = Input::default();
+        for _ in 0..20_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let pieces: [&[u8]; 8] = [b"\x1b", b"[", b"<", b";9", b"M", b"\xe7", b"~", &[(state >> 40) as u8]];
+            input.feed(pieces.get((state >> 33) as usize % 8).unwrap());
+            if state >> 60 == 0 {
+                input.give_up();
+            }
+            assert!(input.bytes.len() <= LONGEST_SEQUENCE + 1);
+            while input.pop().is_some() {}
+        }
+        input.feed(&[b'['; 100_000]);
+    }
+}

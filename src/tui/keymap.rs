@@ -1,0 +1,318 @@
+//! Keys to actions, per mode, in one table. The footer, the help screen and the README's key list are generated from it.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// What a key asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Move by this many rows.
+    Move(i32),
+    /// Move by a screenful.
+    Page(i32),
+    /// To the first row.
+    First,
+    /// To the last row.
+    Last,
+    /// To the pane to the right or left.
+    Focus(i32),
+    /// Jump to a pane by its number.
+    FocusPane(u8),
+    /// Turn the knob by steps.
+    Step(i32),
+    /// Type a value.
+    Edit,
+    /// Toggle or cycle the knob.
+    Toggle,
+    /// The knob goes back to the file's value.
+    Reset,
+    /// All knobs go back.
+    ResetAll,
+    /// Mark the target for comparison.
+    Mark,
+    /// What is on the screen becomes the baseline.
+    Baseline,
+    /// The baseline is the files again.
+    ClearBaseline,
+    /// The side-by-side comparison, or back.
+    Compare,
+    /// The schedule's phases, or back.
+    Schedule,
+    /// The complaints about files, or back.
+    Problems,
+    /// Find a target, workload or knob.
+    Find,
+    /// All keys.
+    Help,
+    /// Take the last change back.
+    Undo,
+    /// Make it again.
+    Redo,
+    /// Write a record.
+    Save,
+    /// Open the entry in an editor.
+    OpenEditor,
+    /// The next theme.
+    NextTheme,
+    /// The list of tours.
+    Demos,
+    /// Read the files again.
+    Reload,
+    /// Paint everything again.
+    Repaint,
+    /// Give the shell its terminal.
+    Suspend,
+    /// Close the topmost thing.
+    Escape,
+    /// Take what is chosen or typed.
+    Accept,
+    /// The tour's next step.
+    NextStep,
+    /// The tour's last step again.
+    PreviousStep,
+    /// Leave now.
+    Quit,
+    /// Leave, or close the view.
+    Close,
+}
+
+/// Where keys mean something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The list of targets has the focus.
+    Targets,
+    /// The list of workloads has the focus.
+    Workloads,
+    /// The knobs have the focus.
+    Knobs,
+    /// The results have the focus.
+    Results,
+    /// The side-by-side comparison.
+    Compare,
+    /// The table of phases.
+    Schedule,
+    /// The complaints.
+    Problems,
+    /// A value is being typed.
+    Editing,
+    /// The finder is open.
+    Finding,
+    /// The help is open.
+    Helping,
+    /// The list of tours is open.
+    Choosing,
+    /// A tour is playing.
+    Touring,
+}
+
+impl Mode {
+    /// All modes.
+    pub const ALL: [Mode; 12] = [
+        Mode::Targets,
+        Mode::Workloads,
+        Mode::Knobs,
+        Mode::Results,
+        Mode::Compare,
+        Mode::Schedule,
+        Mode::Problems,
+        Mode::Editing,
+        Mode::Finding,
+        Mode::Helping,
+        Mode::Choosing,
+        Mode::Touring,
+    ];
+
+    /// Its heading in the help.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Targets => "Targets",
+            Mode::Workloads => "Workloads",
+            Mode::Knobs => "Knobs",
+            Mode::Results => "Results",
+            Mode::Compare => "Compare",
+            Mode::Schedule => "Schedule",
+            Mode::Problems => "Problems",
+            Mode::Editing => "Typing a value",
+            Mode::Finding => "Find",
+            Mode::Helping => "Help",
+            Mode::Choosing => "Demos",
+            Mode::Touring => "Demo",
+        }
+    }
+
+    /// Whether keys type text here, so that only those with a modifier or a name are commands.
+    #[must_use]
+    pub fn types(self) -> bool {
+        matches!(self, Mode::Editing | Mode::Finding)
+    }
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Binding {
+    /// The modes it holds in.
+    pub modes: &'static [Mode],
+    /// The keys, as the help writes them: `j`, `Ctrl-R`, `Shift-Tab`, `→`.
+    pub keys: &'static [&'static str],
+    /// What they do.
+    pub action: Action,
+    /// One line for the help.
+    pub help: &'static str,
+    /// A word for the footer, where it is worth a place there.
+    pub hint: Option<&'static str>,
+}
+
+use Mode::{
+    Choosing, Compare, Editing, Finding, Helping, Knobs, Problems, Results, Schedule, Targets, Touring, Workloads,
+};
+
+const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
+const LISTS: &[Mode] = &[Targets, Workloads, Knobs, Results, Compare, Schedule, Problems, Helping, Choosing];
+const SCREENS: &[Mode] = &[Targets, Workloads, Knobs, Results, Compare, Schedule, Problems];
+const EVERYWHERE: &[Mode] = &Mode::ALL;
+const TOUR: &[Mode] = &[Touring];
+
+const fn row(
+    modes: &'static [Mode],
+    keys: &'static [&'static str],
+    action: Action,
+    help: &'static str,
+    hint: Option<&'static str>,
+) -> Binding {
+    Binding { modes, keys, action, help, hint }
+}
+
+/// The table. Within a mode the footer shows hints in this order.
+pub const BINDINGS: &[Binding] = &[
+    row(TOUR, &["Space", "→", "l", "Enter"], Action::NextStep, "next step", Some("next")),
+    row(TOUR, &["←", "h", "Backspace"], Action::PreviousStep, "step back", Some("back")),
+    row(TOUR, &["Esc", "q"], Action::Escape, "leave; everything is as it was before", Some("leave")),
+    row(&[Editing], &["Enter"], Action::Accept, "keep the value", Some("keep")),
+    row(&[Editing], &["Esc"], Action::Escape, "put the old value back", Some("cancel")),
+    row(&[Editing], &["↑"], Action::Step(1), "one step up", Some("step")),
+    row(&[Editing], &["↓"], Action::Step(-1), "one step down", None),
+    row(&[Finding, Choosing], &["Enter"], Action::Accept, "go there", Some("go")),
+    row(&[Finding], &["↓", "Ctrl-N", "Tab"], Action::Move(1), "next match", Some("next")),
+    row(&[Finding], &["↑", "Ctrl-P", "Shift-Tab"], Action::Move(-1), "previous match", None),
+    row(&[Finding, Choosing, Helping], &["Esc"], Action::Escape, "close", Some("close")),
+    row(&[Knobs], &["→", "+", "="], Action::Step(1), "turn the knob one step up", Some("turn")),
+    row(&[Knobs], &["←", "-", "_"], Action::Step(-1), "turn the knob one step down", None),
+    row(&[Knobs], &["Enter"], Action::Edit, "type a value; results follow every key", Some("type")),
+    row(&[Knobs], &["Space"], Action::Toggle, "toggle, or take the next choice", Some("toggle")),
+    row(&[Knobs], &["Backspace", "Delete"], Action::Reset, "back to the file's value", Some("reset")),
+    row(&[Knobs], &["R"], Action::ResetAll, "all knobs back to the files' values", None),
+    row(&[Targets], &["Space", "m"], Action::Mark, "mark for the comparison", Some("mark")),
+    row(&[Compare], &["→", "l"], Action::Focus(1), "next column", Some("column")),
+    row(&[Compare], &["←", "h"], Action::Focus(-1), "previous column", None),
+    row(&[Compare], &["Enter"], Action::Accept, "select the column's target", Some("select")),
+    row(&[Compare], &["Space", "m"], Action::Mark, "mark or unmark the column's target", None),
+    row(PANES, &["Tab", "l"], Action::Focus(1), "next pane", Some("pane")),
+    row(PANES, &["Shift-Tab", "h"], Action::Focus(-1), "previous pane", None),
+    row(&[Targets, Workloads, Results], &["→"], Action::Focus(1), "next pane", None),
+    row(&[Targets, Workloads, Results], &["←"], Action::Focus(-1), "previous pane", None),
+    row(&[Targets, Workloads], &["Enter"], Action::FocusPane(3), "to the knobs", None),
+    row(SCREENS, &["b"], Action::Baseline, "what is on the screen becomes the baseline", Some("baseline")),
+    row(SCREENS, &["B"], Action::ClearBaseline, "the files' values are the baseline again", None),
+    row(SCREENS, &["c"], Action::Compare, "targets side by side, or back", Some("compare")),
+    row(SCREENS, &["/"], Action::Find, "find a target, workload or knob", Some("find")),
+    row(SCREENS, &["u"], Action::Undo, "undo", Some("undo")),
+    row(SCREENS, &["Ctrl-R", "U"], Action::Redo, "redo", None),
+    row(SCREENS, &["p"], Action::Schedule, "the schedule, phase by phase, or back", Some("phases")),
+    row(SCREENS, &["d"], Action::Demos, "guided tours", Some("demos")),
+    row(SCREENS, &["s"], Action::Save, "save a record of this scenario", Some("save")),
+    row(SCREENS, &["e"], Action::OpenEditor, "open the selected entry's file in $EDITOR", Some("edit file")),
+    row(SCREENS, &["!"], Action::Problems, "what is wrong in the files, or back", None),
+    row(SCREENS, &["t"], Action::NextTheme, "next theme", None),
+    row(SCREENS, &["r"], Action::Reload, "read the files again (they are watched, too)", None),
+    row(PANES, &["1"], Action::FocusPane(1), "to the targets", None),
+    row(PANES, &["2"], Action::FocusPane(2), "to the workloads", None),
+    row(PANES, &["3"], Action::FocusPane(3), "to the knobs", None),
+    row(PANES, &["4"], Action::FocusPane(4), "to the results", None),
+    row(LISTS, &["j", "↓"], Action::Move(1), "down", None),
+    row(LISTS, &["k", "↑"], Action::Move(-1), "up", None),
+    row(LISTS, &["PageDown", "Ctrl-D"], Action::Page(1), "a screenful down", None),
+    row(LISTS, &["PageUp", "Ctrl-U"], Action::Page(-1), "a screenful up", None),
+    row(LISTS, &["g", "Home"], Action::First, "to the first", None),
+    row(LISTS, &["G", "End"], Action::Last, "to the last", None),
+    row(&[Helping, Choosing], &["q"], Action::Escape, "close", None),
+    row(SCREENS, &["Esc"], Action::Escape, "close the view, dismiss the message", None),
+    row(SCREENS, &["?"], Action::Help, "all keys", Some("keys")),
+    row(&[Helping], &["?"], Action::Escape, "close", None),
+    row(SCREENS, &["q"], Action::Close, "quit; in a view, back to the panes", Some("quit")),
+    row(EVERYWHERE, &["Ctrl-L"], Action::Repaint, "paint the screen again", None),
+    row(EVERYWHERE, &["Ctrl-Z"], Action::Suspend, "suspend; fg comes back", None),
+    row(EVERYWHERE, &["Ctrl-C"], Action::Quit, "quit at once", None),
+];
+
+/// The action a key has in a mode.
+#[must_use]
+pub fn lookup(mode: Mode, key: &KeyEvent) -> Option<Action> {
+    let name = name_of(key)?;
+    BINDINGS.iter().find(|row| row.modes.contains(&mode) && row.keys.contains(&name.as_str())).map(|row| row.action)
+}
+
+/// A mode's rows, for the help and the footer.
+pub fn rows(mode: Mode) -> impl Iterator<Item = &'static Binding> {
+    BINDINGS.iter().filter(move |row| row.modes.contains(&mode))
+}
+
+/// The name the table gives a key; `None` for keys nothing can be bound to.
+#[must_use]
+pub fn name_of(key: &KeyEvent) -> Option<String> {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    if key.modifiers.contains(KeyModifiers::ALT) {
+        return None;
+    }
+    let name = match key.code {
+        KeyCode::Char(' ') => "Space".to_owned(),
+        KeyCode::Char(c) if control => return Some(format!("Ctrl-{}", c.to_ascii_uppercase())),
+        KeyCode::Char(c) => c.to_string(),
+        KeyCode::Up => "↑".to_owned(),
+        KeyCode::Down => "↓".to_owned(),
+        KeyCode::Left => "←".to_owned(),
+        KeyCode::Right => "→".to_owned(),
+        KeyCode::Enter => "Enter".to_owned(),
+        KeyCode::Tab => "Tab".to_owned(),
+        KeyCode::BackTab => "Shift-Tab".to_owned(),
+        KeyCode::Backspace => "Backspace".to_owned(),
+        KeyCode::Delete => "Delete".to_owned(),
+        KeyCode::Esc => "Esc".to_owned(),
+        KeyCode::Home => "Home".to_owned(),
+        KeyCode::End => "End".to_owned(),
+        KeyCode::PageUp => "PageUp".to_owned(),
+        KeyCode::PageDown => "PageDown".to_owned(),
+        _ => return None,
+    };
+    Some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_key_is_bound_twice_in_a_mode() {
+        for mode in Mode::ALL {
+            let mut seen = HashSet::new();
+            for row in rows(mode) {
+                for key in row.keys {
+                    assert!(seen.insert(*key), "{key} twice in {mode:?}");
+                }
+                assert!(!row.help.is_empty());
+            }
+            assert!(seen.contains("Ctrl-C") && seen.contains("Ctrl-Z"));
+            assert!(
+                !mode.types() || seen.iter().all(|key| key.chars().count() > 1 || "↑↓←→".contains(key)),
+                "{mode:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_mode_can_be_left() {
+        for mode in Mode::ALL {
+            assert!(rows(mode).any(|row| row.keys.contains(&"Esc")), "{mode:?}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Everything that can happen to the application.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+
+use super::theme::Theme;
+use crate::demo::Demo;
+use crate::spec::{Diagnostics, Library};
+
+/// Something happened.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// A click or the wheel.
+    Mouse(MouseEvent),
+    /// The terminal has this many columns and rows now.
+    Resize(u16, u16),
+    /// The files were read anew.
+    Reloaded(Arc<Library>, Vec<Arc<Demo>>, Vec<Arc<Theme>>, Diagnostics),
+    /// An effect ended well; the text tells the user.
+    Done(String),
+    /// An effect failed; the text tells the user why.
+    Failed(String),
+    /// The time a flash or a note was to be seen is over.
+    Expired(Timer),
+}
+
+/// What a timer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Timer {
+    /// The line of status, by its serial number: an old timer must not clear a new line.
+    Status(u64),
+    /// What changed on disk stands out.
+    Flash(u64),
+    /// The tour goes on by itself, from the step with this index.
+    Auto(usize),
+}
+
+/// What the runtime must do for [`super::update`]: everything that is not plain computing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Leave.
+    Quit,
+    /// Give the shell its terminal until `fg`.
+    Suspend,
+    /// Paint every cell again.
+    Repaint,
+    /// Read the files again.
+    Reload,
+    /// Write the record of the scenario on the screen.
+    Save(Box<Saving>),
+    /// Open a file in `$VISUAL` or `$EDITOR` at a line.
+    Edit {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u32,
+    },
+    /// Send a message after a while.
+    After {
+        /// How long, ms.
+        ms: u64,
+        /// What for.
+        timer: Timer,
+    },
+    /// Bracketed paste is wanted, or no longer.
+    Paste(bool),
+}
+
+/// A record to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Saving {
+    /// Under which directory.
+    pub dir: PathBuf,
+    /// Name of the file.
+    pub name: String,
+    /// Its text.
+    pub json: String,
+}

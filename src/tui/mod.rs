@@ -1,0 +1,55 @@
+//! The terminal interface, in the Elm manner: [`app`] is the state, [`message`] what happens, [`mod@update`] a pure step
+//! from one state to the next, [`view`] a pure picture of it. [`runtime`] and the floor it stands on touch the world:
+//! [`terminal`] takes and gives back the screen, [`wait`] sleeps until something happens, [`painter`] sends what changed.
+
+pub mod app;
+pub mod color;
+mod finder;
+pub mod frame_writer;
+pub mod input;
+pub mod keymap;
+pub mod layout;
+pub mod line;
+pub mod message;
+mod mouse;
+pub mod painter;
+pub mod runtime;
+pub mod sgr;
+pub mod terminal;
+pub mod theme;
+mod tour;
+pub mod update;
+pub mod view;
+pub mod wait;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use runtime::run;
+
+use crate::spec::Sources;
+
+/// How the interface is started.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Where the documents come from.
+    pub sources: Sources,
+    /// The theme by name; the first where unset.
+    pub theme: Option<String>,
+    /// Show ASCII only.
+    pub ascii: bool,
+    /// Take clicks and the wheel.
+    pub mouse: bool,
+    /// Look for changed files at this interval instead of waiting for the kernel to tell.
+    pub poll: Option<Duration>,
+    /// The tour to begin with.
+    pub demo: Option<String>,
+    /// The tour goes on by itself after so long.
+    pub demo_auto: Option<Duration>,
+    /// The target to begin with.
+    pub target: Option<String>,
+    /// The workload to begin with.
+    pub workload: Option<String>,
+    /// Where records go.
+    pub out: PathBuf,
+}

@@ -1,0 +1,101 @@
+//! The mouse: a click selects, a click on what is selected turns or opens it, the wheel scrolls.
+
+use std::sync::Arc;
+
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+
+use super::app::{App, Overlay, Pane, View};
+use super::keymap::{Action, Mode};
+use super::message::Effect;
+use super::{layout, update, view};
+use crate::knob::{Kind, Knob};
+
+/// Rows one notch of the wheel goes.
+const NOTCH: i32 = 3;
+
+pub(super) fn mouse(app: &mut App, event: MouseEvent, effects: &mut Vec<Effect>) {
+    let mode = app.mode();
+    match event.kind {
+        MouseEventKind::ScrollDown => wheel(app, mode, event, 1, effects),
+        MouseEventKind::ScrollUp => wheel(app, mode, event, -1, effects),
+        MouseEventKind::Down(MouseButton::Left) => click(app, mode, event, effects),
+        _ => {}
+    }
+}
+
+fn wheel(app: &mut App, mode: Mode, event: MouseEvent, by: i32, effects: &mut Vec<Effect>) {
+    // The wheel scrolls what is under the pointer, without moving the focus.
+    let under = layout::pane_at(&layout::areas(app), event.column, event.row).map(|(pane, _)| pane);
+    match (mode, under) {
+        (Mode::Targets | Mode::Workloads | Mode::Knobs | Mode::Results, Some(pane)) => {
+            let (mode, by) = match pane {
+                Pane::Targets => (Mode::Targets, by),
+                Pane::Workloads => (Mode::Workloads, by),
+                Pane::Knobs => (Mode::Knobs, by),
+                Pane::Results => (Mode::Results, by * NOTCH),
+            };
+            update::act(app, mode, Action::Move(by), effects);
+        }
+        (Mode::Editing | Mode::Touring, _) => {}
+        (Mode::Finding | Mode::Choosing, _) => update::act(app, mode, Action::Move(by), effects),
+        _ => update::act(app, mode, Action::Move(by * NOTCH), effects),
+    }
+}
+
+fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>) {
+    match mode {
+        Mode::Touring => return update::act(app, mode, Action::NextStep, effects),
+        // A click beside a value being typed keeps it; beside a box, closes the box.
+        Mode::Editing => update::act(app, mode, Action::Accept, effects),
+        Mode::Finding | Mode::Choosing => {
+            let row = view::popup_row(app, event.column, event.row);
+            match (row, &mut app.overlay) {
+                (Some(row), Some(Overlay::Finder(finder))) if row < finder.matches.len() => finder.cursor = row,
+                (Some(row), Some(Overlay::Demos { cursor })) if row < app.demos.len() => *cursor = row,
+                (Some(_), _) => return,
+                (None, _) => return update::act(app, mode, Action::Escape, effects),
+            }
+            return update::act(app, mode, Action::Accept, effects);
+        }
+        Mode::Helping => return update::act(app, mode, Action::Escape, effects),
+        _ => {}
+    }
+    if app.view == View::Compare {
+        if let Some(column) = view::compare::column_at(app, event.column) {
+            app.column = column;
+        }
+        return;
+    }
+    if app.view != View::Main {
+        return;
+    }
+    let Some((pane, area)) = layout::pane_at(&layout::areas(app), event.column, event.row) else { return };
+    app.pane = pane;
+    let inside = event.row.checked_sub(area.y + 1).filter(|row| usize::from(*row) < layout::inner_rows(area));
+    let Some(row) = inside.map(usize::from) else { return };
+    match pane {
+        Pane::Targets => {
+            let name = app.library.targets().get(row + app.scroll[0]).map(|target| Arc::clone(&target.name));
+            if let Some(name) = name {
+                update::select_target(app, name);
+            }
+        }
+        Pane::Workloads => {
+            let name = app.library.workloads().get(row + app.scroll[1]).map(|workload| Arc::clone(&workload.name));
+            if let Some(name) = name {
+                update::select_workload(app, name);
+            }
+        }
+        Pane::Knobs => {
+            let Some(index) = view::knobs::knob_at(row + app.scroll[2]) else { return };
+            let again = app.knob == index;
+            app.knob = index;
+            if again {
+                let kind = Knob::all().nth(index).map(|knob| knob.spec().kind);
+                let toggles = matches!(kind, Some(Kind::Toggle | Kind::Choice(_) | Kind::Fabric));
+                update::act(app, Mode::Knobs, if toggles { Action::Toggle } else { Action::Edit }, effects);
+            }
+        }
+        Pane::Results => {}
+    }
+}

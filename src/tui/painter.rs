@@ -1,0 +1,510 @@
+//! A ratatui buffer on the terminal, with as few bytes as is reasonable.
+//!
+//! ratatui's own backends write each changed cell as it comes: an absolute move where cells are not neighbours,
+//! colours as `38;5;n`, two resets a frame, and cursor commands even when nothing changed. The painter compares the
+//! whole picture with a copy of what the terminal shows. Knowing the cells between two changes it can rewrite them
+//! where that is shorter than a jump, erase the tail of a line with three bytes, leave out changes that cannot be seen,
+//! and send **nothing** when nothing changed. It never asks the terminal anything; it also has the last word on colour
+//! depth, so that no theme can send what the terminal or `NO_COLOR` forbids, and on control characters, so that no text
+//! from a file can reach the terminal as a command.
+
+use std::cmp::Ordering;
+use std::io::{self, Write};
+
+use ratatui::buffer::{Buffer, Cell, CellWidth};
+use ratatui::layout::{Position, Rect};
+
+use super::color::ColorDepth;
+use super::frame_writer::FrameWriter;
+use super::sgr::{Pen, Short, is_erased, looks_same};
+
+/// Longest run of unchanged cells that is looked at for rewriting; a jump never costs more bytes than this.
+const LONGEST_GAP: u16 = 5;
+/// From this many changed cells on, erasing to the end of the line pays.
+const SHORTEST_ERASE: usize = 4;
+
+/// Paints whole pictures on a terminal through a [`FrameWriter`].
+#[derive(Debug)]
+pub struct Painter<W> {
+    writer: FrameWriter<W>,
+    depth: ColorDepth,
+    ascii: bool,
+    /// What the terminal shows, before colours are reduced. Cells that a wide character covers have an empty symbol.
+    shown: Buffer,
+    /// The terminal's own state, as far as it is known.
+    state: State,
+    /// Columns to write of the row at hand; kept to spare the allocation.
+    changed: Vec<u16>,
+}
+
+/// What is known of the terminal besides its cells; `None` when something else may have changed it.
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    pen: Option<Pen>,
+    at: Option<Position>,
+    cursor_shown: Option<bool>,
+}
+
+impl<W: Write> Painter<W> {
+    /// A painter that knows nothing about the terminal behind `out`, not even what it shows.
+    pub fn new(out: W, depth: ColorDepth) -> Painter<W> {
+        Painter {
+            writer: FrameWriter::new(out),
+            depth,
+            ascii: false,
+            shown: Buffer::empty(Rect::ZERO),
+            state: State::default(),
+            changed: Vec::new(),
+        }
+    }
+
+    /// The writer behind, for bytes around a frame: mode switches that are pushed join the next one.
+    pub fn writer_mut(&mut self) -> &mut FrameWriter<W> {
+        &mut self.writer
+    }
+
+    /// The writer behind.
+    #[must_use]
+    pub fn writer(&self) -> &FrameWriter<W> {
+        &self.writer
+    }
+
+    /// The most colours that may be sent from now on. Takes full effect with the next repaint.
+    pub fn set_depth(&mut self, depth: ColorDepth) {
+        self.depth = depth;
+    }
+
+    /// Whether everything outside ASCII is to be shown as `?`: for a locale that would print it as garbage.
+    pub fn set_ascii(&mut self, ascii: bool) {
+        self.ascii = ascii;
+    }
+
+    /// Forgets all about the terminal's state: something else has written to it. The next picture is painted in full.
+    pub fn forget(&mut self) {
+        self.shown = Buffer::empty(Rect::ZERO);
+        self.state = State::default();
+    }
+
+    /// Shows `picture` with the cursor where it is wanted, if anywhere, with one write, or with none where nothing
+    /// changed. Returns how many bytes were sent.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the writer answers; the next picture is painted in full then.
+    pub fn paint(&mut self, picture: &Buffer, cursor: Option<Position>) -> io::Result<usize> {
+        let mut screen = Encoder {
+            out: self.writer.frame_mut(),
+            depth: self.depth,
+            ascii: self.ascii,
+            width: picture.area.width,
+            state: self.state,
+        };
+        if self.shown.area != picture.area {
+            // A terminal of a new size has reflowed its contents in its own way.
+            self.shown = Buffer::empty(picture.area);
+            screen.state.at = None;
+            screen.set_pen(Pen::default());
+            screen.out.extend_from_slice(b"\x1b[2J");
+        }
+        let width = usize::from(picture.area.width).max(1);
+        let rows = self.shown.content.chunks_mut(width).zip(picture.content.chunks(width));
+        for ((shown, wanted), y) in rows.zip(0..) {
+            take(shown, wanted, &mut self.changed);
+            screen.row(shown, &self.changed, y);
+        }
+        screen.finish(cursor, picture.area);
+        self.state = screen.state;
+        self.writer.commit().inspect_err(|_| self.forget())
+    }
+}
+
+/// Takes a row of the picture into the copy of what is shown, and lists the columns where that can be seen.
+fn take(shown: &mut [Cell], wanted: &[Cell], changed: &mut Vec<u16>) {
+    changed.clear();
+    let mut covered = 0;
+    for ((shown, wanted), x) in shown.iter_mut().zip(wanted).zip(0..) {
+        if covered > 0 {
+            covered -= 1;
+            *shown = Cell::new("");
+            continue;
+        }
+        covered = wanted.symbol().cell_width().saturating_sub(1);
+        if !looks_same(shown, wanted) {
+            shown.clone_from(wanted);
+            changed.push(x);
+        }
+    }
+}
+
+/// What may go to the terminal of a symbol: no control characters, and none that reorder the text around them.
+fn printable(symbol: &str, ascii: bool) -> &str {
+    let harmful = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    match symbol.as_bytes() {
+        [b' '..=b'~'] => symbol,
+        [] => " ",
+        _ if (ascii && !symbol.is_ascii()) || symbol.chars().any(harmful) => "?",
+        _ => symbol,
+    }
+}
+
+/// The terminal while a frame is encoded.
+struct Encoder<'a> {
+    out: &'a mut Vec<u8>,
+    depth: ColorDepth,
+    ascii: bool,
+    width: u16,
+    state: State,
+}
+
+impl Encoder<'_> {
+    /// Writes the changed columns of row `y`.
+    fn row(&mut self, cells: &[Cell], changed: &[u16], y: u16) {
+        if changed.is_empty() {
+            return;
+        }
+        let blank_from = cells.len() - cells.iter().rev().take_while(|cell| is_erased(cell)).count();
+        for (nth, &x) in changed.iter().enumerate() {
+            if usize::from(x) >= blank_from && changed.len() - nth >= SHORTEST_ERASE {
+                let there = |at: Position| at.y == y && at.x <= x && usize::from(at.x) >= blank_from;
+                if !self.state.at.is_some_and(there) {
+                    self.jump(Position { x, y });
+                }
+                self.set_pen(self.state.pen.unwrap_or_default().for_erasing());
+                self.out.extend_from_slice(b"\x1b[K");
+                return;
+            }
+            self.go(Position { x, y }, cells);
+            if let Some(cell) = cells.get(usize::from(x)) {
+                self.cell(cell);
+            }
+        }
+    }
+
+    fn cell(&mut self, cell: &Cell) {
+        self.set_pen(self.state.pen.unwrap_or_default().for_cell(cell, self.depth));
+        let symbol = printable(cell.symbol(), self.ascii);
+        self.out.extend_from_slice(symbol.as_bytes());
+        // Terminals disagree about the width of emoji and of combined characters, and about where the cursor is after
+        // the last column; then the next move is absolute.
+        let certain = cell.symbol().chars().nth(1).is_none() && cell.symbol().cell_width() == 1;
+        self.state.at =
+            self.state.at.filter(|at| certain && at.x + 1 < self.width).map(|at| Position { x: at.x + 1, y: at.y });
+    }
+
+    fn set_pen(&mut self, to: Pen) {
+        let from = self.state.pen.unwrap_or_else(|| {
+            self.out.extend_from_slice(b"\x1b[m");
+            Pen::default()
+        });
+        from.change_to(to, self.out);
+        self.state.pen = Some(to);
+    }
+
+    /// Moves to `to`, writing the cells in between again where that is no longer than jumping.
+    fn go(&mut self, to: Position, cells: &[Cell]) {
+        if let State { at: Some(at), pen: Some(pen), .. } = self.state
+            && at.y == to.y
+            && at.x < to.x
+            && to.x - at.x <= LONGEST_GAP
+        {
+            let gap = cells.get(usize::from(at.x)..usize::from(to.x)).unwrap_or_default();
+            let bytes = gap.iter().map(|cell| cell.symbol().len()).sum::<usize>();
+            let simple = |cell: &Cell| {
+                cell.symbol().chars().nth(1).is_none()
+                    && cell.symbol().cell_width() == 1
+                    && pen.for_cell(cell, self.depth) == pen
+            };
+            if bytes <= jump(Some(at), to).bytes().len() && gap.iter().all(simple) {
+                gap.iter().for_each(|cell| self.cell(cell));
+                return;
+            }
+        }
+        self.jump(to);
+    }
+
+    fn jump(&mut self, to: Position) {
+        if self.state.at != Some(to) {
+            self.out.extend_from_slice(jump(self.state.at, to).bytes());
+            self.state.at = Some(to);
+        }
+    }
+
+    /// The end of a frame: the pen goes back to plain, so that what others write, or a terminal shows while it is
+    /// resized, is not painted; then the cursor.
+    fn finish(&mut self, cursor: Option<Position>, area: Rect) {
+        if self.state.pen.is_some_and(|pen| pen != Pen::default()) {
+            self.set_pen(Pen::default());
+        }
+        if let Some(Position { x, y }) = cursor {
+            let inside = |n: u16, size: u16| n.min(size.saturating_sub(1));
+            self.jump(Position { x: inside(x, area.width), y: inside(y, area.height) });
+        }
+        if self.state.cursor_shown != Some(cursor.is_some()) {
+            self.state.cursor_shown = Some(cursor.is_some());
+            self.out.extend_from_slice(if cursor.is_some() { b"\x1b[?25h" } else { b"\x1b[?25l" });
+        }
+    }
+}
+
+/// The shortest sequence that brings the cursor from `at` to `to`. No line feeds: they would depend on the output
+/// flags of the line discipline, which are not ours alone.
+fn jump(at: Option<Position>, to: Position) -> Short {
+    let mut absolute = Short::new();
+    absolute.byte(0x1b);
+    absolute.byte(b'[');
+    if to.y > 0 {
+        absolute.number(to.y + 1);
+    }
+    if to.x > 0 {
+        absolute.byte(b';');
+        absolute.number(to.x + 1);
+    }
+    absolute.byte(b'H');
+    let Some(at) = at else { return absolute };
+    let mut relative = Short::new();
+    match to.y.cmp(&at.y) {
+        Ordering::Less => step(&mut relative, at.y - to.y, b'A'),
+        Ordering::Equal => {}
+        Ordering::Greater => step(&mut relative, to.y - at.y, b'B'),
+    }
+    match to.x.cmp(&at.x) {
+        Ordering::Less if to.x == 0 => relative.byte(b'\r'),
+        Ordering::Less if at.x - to.x <= 3 => (to.x..at.x).for_each(|_| relative.byte(0x08)),
+        Ordering::Less => step(&mut relative, at.x - to.x, b'D'),
+        Ordering::Equal => {}
+        Ordering::Greater => step(&mut relative, to.x - at.x, b'C'),
+    }
+    if relative.bytes().len() < absolute.bytes().len() { relative } else { absolute }
+}
+
+/// A relative move of `n` cells.
+fn step(out: &mut Short, n: u16, direction: u8) {
+    out.byte(0x1b);
+    out.byte(b'[');
+    if n > 1 {
+        out.number(n);
+    }
+    out.byte(direction);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use std::num::NonZeroU16;
+
+    use ratatui::style::{Color, Modifier, Style};
+    use ratatui::widgets::{Block, Paragraph, Widget};
+
+    use super::*;
+
+    /// A painter and the size of what it paints.
+    struct Screen {
+        painter: Painter<Vec<u8>>,
+        area: Rect,
+    }
+
+    fn screen(width: u16, height: u16, depth: ColorDepth) -> Screen {
+        Screen { painter: Painter::new(Vec::new(), depth), area: Rect::new(0, 0, width, height) }
+    }
+
+    fn emulator(width: u16, height: u16) -> vt100::Parser {
+        vt100::Parser::new(NonZeroU16::new(height).unwrap(), NonZeroU16::new(width).unwrap(), 0)
+    }
+
+    /// Paints, and returns the bytes of that frame.
+    fn paint(screen: &mut Screen, picture: &Buffer, cursor: Option<(u16, u16)>) -> Vec<u8> {
+        let sent = screen.painter.paint(picture, cursor.map(Position::from)).unwrap();
+        let bytes = std::mem::take(screen.painter.writer_mut().get_mut());
+        assert_eq!(bytes.len(), sent);
+        bytes
+    }
+
+    fn draw(screen: &mut Screen, widget: impl Widget, cursor: Option<(u16, u16)>) -> Vec<u8> {
+        let mut picture = Buffer::empty(screen.area);
+        widget.render(picture.area, &mut picture);
+        paint(screen, &picture, cursor)
+    }
+
+    /// Small and repeatable; the tests need variety, not quality.
+    struct Dice(u64);
+
+    impl Dice {
+        fn roll(&mut self, sides: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % sides
+        }
+
+        fn color(&mut self) -> Color {
+            match self.roll(6) {
+                0 | 1 => Color::Reset,
+                2 => Color::LightBlue,
+                3 => Color::Red,
+                4 => Color::Indexed(200),
+                _ => Color::Rgb(10, 200, 30),
+            }
+        }
+
+        fn style(&mut self) -> Style {
+            let modifiers = [Modifier::BOLD, Modifier::DIM, Modifier::REVERSED, Modifier::UNDERLINED, Modifier::ITALIC];
+            let mut style = Style::new().fg(self.color()).bg(self.color());
+            for modifier in modifiers {
+                if self.roll(6) == 0 {
+                    style = style.add_modifier(modifier);
+                }
+            }
+            if self.roll(3) == 0 { Style::new() } else { style }
+        }
+
+        /// A few edits of what stood before: text, blanks, wide characters, boxes.
+        fn scribble(&mut self, buffer: &mut Buffer) {
+            let area = buffer.area;
+            for _ in 0..self.roll(12) {
+                let (x, y) = (self.roll(area.width.into()) as u16, self.roll(area.height.into()) as u16);
+                let text =
+                    ["a", "  ", "     ", "42.5 tok/s", "──┐", "界面", "e\u{301}x", "▁▂▃", "\u{1f600}"][self.roll(9)];
+                let style = self.style();
+                buffer.set_string(x, y, text, style);
+                if self.roll(4) == 0 {
+                    buffer.set_style(Rect::new(0, y, area.width, 1), style);
+                }
+                if self.roll(9) == 0 {
+                    let from = self.roll(area.width.into()) as u16;
+                    buffer.set_string(from, y, " ".repeat(area.width.into()), Style::new());
+                }
+            }
+        }
+    }
+
+    fn expected(color: Color) -> vt100::Color {
+        match color {
+            Color::Reset => vt100::Color::Default,
+            Color::Red => vt100::Color::Idx(1),
+            Color::LightBlue => vt100::Color::Idx(12),
+            Color::Indexed(index) => vt100::Color::Idx(index),
+            Color::Rgb(r, g, b) => vt100::Color::Rgb(r, g, b),
+            other => unreachable!("{other}"),
+        }
+    }
+
+    fn assert_shows(emulator: &vt100::Parser, buffer: &Buffer, frame: usize) {
+        for y in 0..buffer.area.height {
+            let mut x = 0;
+            while x < buffer.area.width {
+                let cell = &buffer[(x, y)];
+                let shown = emulator.screen().cell(y, x).unwrap();
+                let symbol = if shown.contents().is_empty() { " " } else { shown.contents() };
+                assert_eq!(symbol, cell.symbol(), "frame {frame} at {x},{y}");
+                let blank = cell.symbol() == " ";
+                let modifier = cell.modifier;
+                assert_eq!(shown.bgcolor(), expected(cell.bg), "frame {frame} at {x},{y}: background");
+                assert_eq!(shown.inverse(), modifier.contains(Modifier::REVERSED), "frame {frame} at {x},{y}");
+                assert_eq!(shown.underline(), modifier.contains(Modifier::UNDERLINED), "frame {frame} at {x},{y}");
+                if !blank || modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED) {
+                    assert_eq!(shown.fgcolor(), expected(cell.fg), "frame {frame} at {x},{y}: foreground");
+                }
+                // The emulator knows bold or dim, not both at once.
+                if !blank && !modifier.contains(Modifier::BOLD | Modifier::DIM) {
+                    assert_eq!(shown.bold(), modifier.contains(Modifier::BOLD), "frame {frame} at {x},{y}");
+                    assert_eq!(shown.dim(), modifier.contains(Modifier::DIM), "frame {frame} at {x},{y}");
+                    assert_eq!(shown.italic(), modifier.contains(Modifier::ITALIC), "frame {frame} at {x},{y}");
+                }
+                x += cell.cell_width().max(1);
+            }
+        }
+    }
+
+    #[test]
+    fn the_terminal_shows_what_was_drawn() {
+        for seed in 0..40 {
+            let mut dice = Dice(seed);
+            let (width, height) = (1 + dice.roll(30) as u16, 1 + dice.roll(8) as u16);
+            let mut screen = screen(width, height, ColorDepth::TrueColor);
+            let mut emulator = emulator(width, height);
+            emulator.process(b"\x1b[7;35mleft behind");
+            let mut picture = Buffer::empty(Rect::new(0, 0, width, height));
+            for frame in 0..60 {
+                dice.scribble(&mut picture);
+                if dice.roll(20) == 0 {
+                    screen.painter.forget();
+                    emulator.process(b"\x1b[31;1;44m\x1b[2;2Hrubbish");
+                }
+                let place = (dice.roll(width.into()) as u16, dice.roll(height.into()) as u16);
+                let cursor = (dice.roll(3) == 0).then_some(place);
+                emulator.process(&paint(&mut screen, &picture, cursor));
+                assert_shows(&emulator, &picture, frame);
+                assert_eq!(emulator.screen().hide_cursor(), cursor.is_none());
+                if let Some((x, y)) = cursor {
+                    assert_eq!(emulator.screen().cursor_position(), (y, x), "frame {frame}");
+                }
+                let again = paint(&mut screen, &picture, cursor);
+                assert!(again.is_empty(), "an unchanged frame sends nothing: {:?}", String::from_utf8_lossy(&again));
+            }
+        }
+    }
+
+    fn readable(bytes: &[u8]) -> String {
+        let text = String::from_utf8_lossy(bytes).replace("\x1b[?2026h", "").replace("\x1b[?2026l", "");
+        text.replace('\x1b', "^")
+    }
+
+    fn text(screen: &mut Screen, words: &str) -> String {
+        readable(&draw(screen, Paragraph::new(words), None))
+    }
+
+    #[test]
+    fn sequences_are_short() {
+        let mut screen = screen(40, 3, ColorDepth::TrueColor);
+        assert_eq!(text(&mut screen, "1,234.5 tok/s\nmore"), "^[m^[2J^[H1,234.5 tok/s^[2Hmore^[?25l");
+        assert_eq!(text(&mut screen, "1,239.7 tok/s\nmore"), "^[A9.7", "the point is rewritten, not jumped over");
+        assert_eq!(text(&mut screen, "1,239.7\nmore"), "^[K", "the tail of a line is erased");
+        assert_eq!(text(&mut screen, "1,239.7\nless"), "^[2Hless");
+        assert_eq!(text(&mut screen, "1,239.7\nless"), "");
+    }
+
+    #[test]
+    fn a_cursor_in_a_text_field_costs_nothing_while_it_rests() {
+        let mut screen = screen(20, 2, ColorDepth::TrueColor);
+        let mut at = |x, words| readable(&draw(&mut screen, Paragraph::new(words), Some((x, 0))));
+        assert_eq!(at(3, "abc"), "^[m^[2J^[Habc^[?25h");
+        assert_eq!(at(3, "abc"), "");
+        assert_eq!(at(4, "abcd"), "d", "typing a letter sends that letter");
+        assert_eq!(at(3, "abcd"), "\x08");
+        assert_eq!(text(&mut screen, "abcd"), "^[?25l");
+    }
+
+    #[test]
+    fn without_colours_only_attributes_are_sent() {
+        let style = Style::new().fg(Color::Rgb(1, 2, 3)).bg(Color::Blue).add_modifier(Modifier::REVERSED);
+        let view = || Paragraph::new("chosen").style(style).block(Block::bordered());
+        let mono = readable(&draw(&mut screen(20, 3, ColorDepth::Mono), view(), None));
+        assert!(mono.contains("^[7m"), "{mono}");
+        assert!(["[38", "[34", "[44", ";38", "48;"].iter().all(|color| !mono.contains(color)), "{mono}");
+        let sixteen = readable(&draw(&mut screen(20, 3, ColorDepth::Ansi16), view(), None));
+        assert!(sixteen.contains("44m") && !sixteen.contains("38;") && !sixteen.contains("48;"), "{sixteen}");
+    }
+
+    #[test]
+    fn no_text_reaches_the_terminal_as_a_command() {
+        let mut screen = screen(12, 1, ColorDepth::Mono);
+        let mut picture = Buffer::empty(screen.area);
+        for (x, symbol) in ["\u{85}", "a\u{202e}", "\u{9b}", "", "é"].into_iter().enumerate() {
+            picture.content[x].set_symbol(symbol);
+        }
+        assert_eq!(readable(&paint(&mut screen, &picture, None)), "^[m^[2J^[H??^[;3H? ^[;5Hé^[?25l");
+        assert!(["\x1b]0;owned\x07", "\n", "\x1b"].iter().all(|symbol| printable(symbol, false) == "?"));
+        screen.painter.set_ascii(true);
+        assert_eq!(text(&mut screen, "│e\u{301}x"), "\r??^[;3Hx  ");
+    }
+
+    #[test]
+    fn a_new_size_starts_over() {
+        let mut screen = screen(10, 2, ColorDepth::Mono);
+        text(&mut screen, "abc");
+        screen.area = Rect::new(0, 0, 6, 1);
+        assert_eq!(text(&mut screen, "abc"), "^[2J^[Habc");
+        screen.area = Rect::ZERO;
+        assert_eq!(text(&mut screen, "abc"), "^[2J");
+        screen.area = Rect::new(0, 0, 300, 90);
+        assert_eq!(text(&mut screen, "abc"), "^[2J^[Habc");
+    }
+}

@@ -1,0 +1,278 @@
+//! The edge: terminal, files, timers. Waits for something to happen, hands it to [`update`], does what comes back,
+//! draws at most once per round.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use color_eyre::eyre::{Result, WrapErr as _, eyre};
+use crossterm::event::Event;
+
+use super::app::App;
+use super::color::ColorDepth;
+use super::message::{Effect, Message, Saving, Timer};
+use super::terminal::{self, Screen};
+use super::theme::{Glyphs, Themes};
+use super::update::update;
+use super::wait::{Waiter, Wakes};
+use super::{Options, tour, update as updates, view};
+use crate::demo::Demos;
+use crate::record::write_atomically;
+use crate::spec::{Diagnostics, Library};
+use crate::watch::{FileWatch, WatchMode};
+
+/// Runs the interface until the user leaves it.
+///
+/// # Errors
+///
+/// Where there is no terminal, or it goes away in a way that can be told.
+pub fn run(options: Options) -> Result<()> {
+    terminal::install_panic_hook();
+    let lookup = |name: &str| std::env::var(name).ok();
+    let depth = ColorDepth::detect(lookup);
+    let ascii = options.ascii || Glyphs::must_be_ascii(lookup);
+    let tty = terminal::input().wrap_err("the interface needs a terminal")?;
+    let mut waiter = Waiter::new(tty).wrap_err("signals cannot be caught")?;
+    // Watched before loaded, so that no change in between is missed.
+    let (changed, changes) = channel::<()>();
+    let waker = waiter.waker();
+    let mode = options.poll.map_or(WatchMode::Auto, WatchMode::Poll);
+    let watch = FileWatch::start(&watched(&options), mode, move |_| {
+        if changed.send(()).is_ok() {
+            waker.wake();
+        }
+    });
+    let loaded = Loaded::load(&options, depth, None);
+    let size = terminal::size();
+    let glyphs = if ascii { Glyphs::ascii() } else { Glyphs::unicode() };
+    let mut app = App::new(loaded.library, loaded.demos, loaded.themes, glyphs, (size.width, size.height));
+    app.problems = loaded.problems;
+    app.out.clone_from(&options.out);
+    let mut screen = Screen::enter(options.mouse, depth).wrap_err("the terminal cannot be set up")?;
+    screen.set_ascii(ascii);
+    let mut session = Session { options, depth, timers: Vec::new(), quit: false };
+    let start = session.start(&mut app);
+    session.perform(start, &mut app, &mut screen, &mut waiter)?;
+    if let Err(error) = &watch {
+        updates::fail(&mut app, format!("files are not watched: {error}; r reads them again"));
+    }
+    let mut wakes = Wakes::default();
+    while !session.quit && !wakes.must_end() {
+        screen.draw(|frame| view::view(&app, frame.buffer_mut())).wrap_err("the terminal has gone")?;
+        wakes = waiter.wait(session.patience()).wrap_err("waiting failed")?;
+        if wakes.must_end() {
+            break;
+        }
+        if wakes.continued {
+            screen.resume().wrap_err("the terminal cannot be taken again")?;
+        }
+        let mut messages = Vec::new();
+        if wakes.resized || wakes.continued {
+            let size = terminal::size();
+            messages.push(Message::Resize(size.width, size.height));
+        }
+        // Everything that waits is taken before one frame is drawn.
+        while let Some(event) = waiter.next_event() {
+            messages.extend(message(event));
+        }
+        if wakes.woken && changes.try_iter().count() > 0 {
+            messages.push(session.reload(&app));
+        }
+        messages.extend(session.due());
+        if let Some(panic) = terminal::background_panic() {
+            messages.push(Message::Failed(format!("files are no longer watched: {panic}")));
+        }
+        for message in messages {
+            let effects = update(&mut app, message);
+            session.perform(effects, &mut app, &mut screen, &mut waiter)?;
+            if session.quit {
+                break;
+            }
+        }
+    }
+    screen.leave();
+    Ok(())
+}
+
+fn message(event: Event) -> Option<Message> {
+    match event {
+        Event::Key(key) => Some(Message::Key(key)),
+        Event::Paste(text) => Some(Message::Paste(text)),
+        Event::Mouse(mouse) => Some(Message::Mouse(mouse)),
+        Event::Resize(columns, rows) => Some(Message::Resize(columns, rows)),
+        Event::FocusGained | Event::FocusLost => None,
+    }
+}
+
+/// What is read from files.
+struct Loaded {
+    library: Arc<Library>,
+    demos: Vec<Arc<crate::demo::Demo>>,
+    themes: Vec<Arc<super::theme::Theme>>,
+    problems: Diagnostics,
+}
+
+impl Loaded {
+    fn load(options: &Options, depth: ColorDepth, before: Option<&Library>) -> Loaded {
+        let sources = &options.sources;
+        let library = Arc::new(Library::load(sources, before));
+        let (demos, demo_problems) =
+            Demos::load(sources.config_dir.as_deref(), sources.working_dir.then_some(Path::new(".")));
+        let (themes, theme_problems) = Themes::load(sources.config_dir.as_deref(), depth);
+        let mut problems = library.problems().clone();
+        problems.extend(demo_problems);
+        problems.extend(theme_problems);
+        problems.sort();
+        Loaded { library, demos, themes, problems }
+    }
+}
+
+fn watched(options: &Options) -> Vec<PathBuf> {
+    let sources = &options.sources;
+    let mut paths = sources.watched();
+    paths.extend(Demos::watched(sources.config_dir.as_deref(), sources.working_dir.then_some(Path::new("."))));
+    paths.extend(Themes::watched(sources.config_dir.as_deref()));
+    paths
+}
+
+/// What the loop keeps beside the state: nothing a test would want to see.
+struct Session {
+    options: Options,
+    depth: ColorDepth,
+    timers: Vec<(Instant, Timer)>,
+    quit: bool,
+}
+
+impl Session {
+    /// What the flags ask for at the start.
+    fn start(&mut self, app: &mut App) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let mut complaints = Vec::new();
+        if let Some(name) = &self.options.theme {
+            match app.themes.iter().position(|theme| theme.name() == name) {
+                Some(index) => app.theme = index,
+                None => {
+                    let known: Vec<&str> = app.themes.iter().map(|theme| theme.name()).collect();
+                    complaints.push(format!("no theme `{name}`; known are {}", known.join(", ")));
+                }
+            }
+        }
+        for (name, kind) in [(&self.options.target, "target"), (&self.options.workload, "workload")] {
+            let Some(name) = name else { continue };
+            let library = Arc::clone(&app.library);
+            let found = if kind == "target" {
+                library.target(name).map(|target| app.now.setup.target = Arc::clone(&target.name))
+            } else {
+                library.workload(name).map(|workload| app.now.setup.workload = Arc::clone(&workload.name))
+            };
+            complaints.extend(found.err().map(|problem| problem.message));
+        }
+        app.recompute();
+        if let Some(name) = &self.options.demo {
+            match app.demos.iter().find(|demo| &*demo.name == name.as_str()).cloned() {
+                Some(demo) => {
+                    let auto = self.options.demo_auto.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+                    tour::begin(app, demo, auto, &mut effects);
+                }
+                None => complaints.push(format!("no demo `{name}`")),
+            }
+        }
+        if !complaints.is_empty() {
+            updates::fail(app, complaints.join("; "));
+        } else if app.problems.has_errors() {
+            updates::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));
+        }
+        super::layout::follow(app);
+        effects
+    }
+
+    /// How long nothing needs to be done.
+    fn patience(&self) -> Option<Duration> {
+        let next = self.timers.iter().map(|(at, _)| *at).min()?;
+        Some(next.saturating_duration_since(Instant::now()))
+    }
+
+    /// Timers whose time has come.
+    fn due(&mut self) -> Vec<Message> {
+        let now = Instant::now();
+        let due = self.timers.iter().filter(|(at, _)| *at <= now).map(|(_, timer)| Message::Expired(*timer)).collect();
+        self.timers.retain(|(at, _)| *at > now);
+        due
+    }
+
+    fn reload(&self, app: &App) -> Message {
+        let loaded = Loaded::load(&self.options, self.depth, Some(&app.library));
+        Message::Reloaded(loaded.library, loaded.demos, loaded.themes, loaded.problems)
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>, app: &mut App, screen: &mut Screen, waiter: &mut Waiter) -> Result<()> {
+        let mut effects = effects;
+        while !effects.is_empty() {
+            let mut messages = Vec::new();
+            for effect in std::mem::take(&mut effects) {
+                match effect {
+                    Effect::Quit => self.quit = true,
+                    Effect::Suspend => {
+                        screen.suspend(&waiter.signals()).wrap_err("the terminal cannot be taken again")?;
+                        let size = terminal::size();
+                        messages.push(Message::Resize(size.width, size.height));
+                    }
+                    Effect::Repaint => screen.repaint(),
+                    Effect::Reload => messages.push(self.reload(app)),
+                    Effect::Save(saving) => messages.push(save(&saving)),
+                    Effect::Edit { path, line } => {
+                        let edited = screen.yield_to(&waiter.signals(), || edit(&path, line));
+                        waiter.discard_input();
+                        if let Err(error) = edited.wrap_err("the terminal cannot be taken again")? {
+                            messages.push(Message::Failed(format!("{error:#}")));
+                        }
+                        messages.push(self.reload(app));
+                    }
+                    Effect::After { ms, timer } => {
+                        self.timers.push((Instant::now() + Duration::from_millis(ms), timer))
+                    }
+                    Effect::Paste(on) => screen.set_paste(on),
+                }
+            }
+            for message in messages {
+                effects.extend(update(app, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn save(saving: &Saving) -> Message {
+    let path = saving.dir.join(&saving.name);
+    let written = write_atomically(&path, &saving.json)
+        .and_then(|()| write_atomically(&saving.dir.join("last_run.json"), &saving.json));
+    match written {
+        Ok(()) => Message::Done(format!("saved {}", path.display())),
+        Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
+    }
+}
+
+/// Opens `$VISUAL`, `$EDITOR` or vi at a line.
+fn edit(path: &Path, line: u32) -> Result<()> {
+    let chosen =
+        ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()));
+    let chosen = chosen.unwrap_or_else(|| "vi".to_owned());
+    let mut words = chosen.split_whitespace();
+    let program = words.next().unwrap_or("vi");
+    let mut command = Command::new(program);
+    command.args(words);
+    let stem = Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    match stem.as_str() {
+        "code" | "codium" | "cursor" => command.arg("--goto").arg(format!("{}:{line}", path.display())),
+        "subl" | "hx" | "helix" | "zed" => command.arg(format!("{}:{line}", path.display())),
+        "vi" | "vim" | "nvim" | "nano" | "emacs" | "emacsclient" | "micro" | "kak" | "joe" | "ne" | "view" => {
+            command.arg(format!("+{line}")).arg(path)
+        }
+        // Others are not known to take a line.
+        _ => command.arg(path),
+    };
+    let status = command.status().map_err(|error| eyre!("{program} cannot be started: {error}; set EDITOR"))?;
+    if status.success() { Ok(()) } else { Err(eyre!("{program} ended with {status}")) }
+}

@@ -1,0 +1,387 @@
+//! The terminal as a resource: taken, given back on every way out, lent to others, taken again.
+//!
+//! Nothing here asks the terminal a question: every answer would cost a round trip over SSH, and a late one is read as
+//! keys by whoever has the terminal then. Size and modes come from the line discipline, all else from the environment.
+
+use std::cell::Cell as Shared;
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{self, PanicHookInfo};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ThreadId};
+
+use ratatui::backend::{Backend, ClearType, WindowSize};
+use ratatui::buffer::Cell;
+use ratatui::layout::{Position, Size};
+use ratatui::{Frame, Terminal};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Signal, kill_current_process_group};
+use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetwinsize, tcsetattr};
+
+use super::color::ColorDepth;
+use super::painter::Painter;
+use super::wait::Signals;
+
+/// The alternate screen; the cursor is hidden by the first frame.
+const ENTER: &[u8] = b"\x1b[?1049h";
+/// Clicks and the wheel, with coordinates that fit any width. No motion (1002, 1003): it would flood a slow link.
+const MOUSE_ON: &[u8] = b"\x1b[?1000h\x1b[?1006h";
+const MOUSE_OFF: &[u8] = b"\x1b[?1006l\x1b[?1000l";
+const PASTE_ON: &[u8] = b"\x1b[?2004h";
+const PASTE_OFF: &[u8] = b"\x1b[?2004l";
+/// Undoes everything that may be on, in whatever state the last frame was cut off: the synchronized update, colours,
+/// mouse, paste, the hidden cursor, the alternate screen. The bottom line is for terminals without the latter, where
+/// the prompt would otherwise come in the middle of the picture; all others put the cursor back where it was.
+const LEAVE: &[u8] = b"\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[999;1H\x1b[?1049l";
+
+/// More cells than any screen has: a size that a broken line discipline reports must not exhaust the memory.
+const LARGEST: Size = Size { width: 1000, height: 500 };
+/// What a terminal has that does not say.
+const USUAL: Size = Size { width: 80, height: 24 };
+
+/// The modes to put back, and the terminal to put them on.
+static SAVED: Mutex<Option<(OwnedFd, Termios)>> = Mutex::new(None);
+/// Whether [`ENTER`] has been sent.
+static ENTERED: AtomicBool = AtomicBool::new(false);
+/// The thread that draws, while it does.
+static DRAWING: Mutex<Option<ThreadId>> = Mutex::new(None);
+/// What a panic on another thread had to say.
+static BACKGROUND_PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The terminal's input: standard input, or `/dev/tty` where that is something else (`… | atlas`).
+///
+/// # Errors
+///
+/// When there is no terminal at all.
+pub fn input() -> io::Result<File> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return Ok(stdin.as_fd().try_clone_to_owned()?.into());
+    }
+    OpenOptions::new().read(true).write(true).open("/dev/tty")
+}
+
+/// The terminal's size: what standard output's line discipline says, else `COLUMNS` and `LINES`, else 80×24.
+#[must_use]
+pub fn size() -> Size {
+    let known = tcgetwinsize(io::stdout()).or_else(|_| tcgetwinsize(io::stdin())).ok();
+    let named = |name| std::env::var(name).ok().and_then(|value| value.parse().ok());
+    let pick = |reported: Option<u16>, name, usual, largest: u16| {
+        reported.filter(|n| *n > 0).or_else(|| named(name).filter(|n| *n > 0)).unwrap_or(usual).min(largest)
+    };
+    Size {
+        width: pick(known.map(|size| size.ws_col), "COLUMNS", USUAL.width, LARGEST.width),
+        height: pick(known.map(|size| size.ws_row), "LINES", USUAL.height, LARGEST.height),
+    }
+}
+
+/// Gives the terminal back, whatever state it is in. Does nothing where it was not taken, so that it can be called
+/// from every way out: the end, an error, a panic, a signal. It cannot fail in a way that anybody could act upon.
+pub fn restore() {
+    if ENTERED.swap(false, Ordering::AcqRel) {
+        // Not through `Stdout`: another thread may hold its lock, and a panic must not wait for it.
+        let _ = TtyOut::new().and_then(|mut out| out.write_all(LEAVE));
+    }
+    if let Some((tty, modes)) = lock(&SAVED).take() {
+        let _ = tcsetattr(tty, OptionalActions::Now, &modes);
+    }
+    *lock(&DRAWING) = None;
+}
+
+/// Makes panics give the terminal back before they are told. Call it after `color_eyre::install()`, whose hook it
+/// keeps and calls.
+///
+/// A panic on another thread while the screen is up must not touch the screen, as the program goes on: what it says is
+/// kept for [`background_panic`].
+pub fn install_panic_hook() {
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+        let drawing = *lock(&DRAWING);
+        if drawing.is_some_and(|drawing| drawing != thread::current().id()) {
+            *lock(&BACKGROUND_PANIC) = Some(info.to_string());
+        } else {
+            restore();
+            tell(info);
+        }
+    }));
+}
+
+/// What the last panic on a thread other than the drawing one said, once.
+pub fn background_panic() -> Option<String> {
+    lock(&BACKGROUND_PANIC).take()
+}
+
+/// The screen: ratatui draws, the [`Painter`] writes, and the terminal's modes are kept.
+#[derive(Debug)]
+pub struct Screen {
+    terminal: Terminal<Canvas>,
+    cursor: Rc<Shared<Option<Position>>>,
+    painter: Painter<TtyOut>,
+    mouse: bool,
+    paste: bool,
+    /// Whether the bytes that enter wait for the first frame, to share its write.
+    entering: bool,
+}
+
+impl Screen {
+    /// Takes the terminal: raw mode now, the alternate screen with the first frame. `mouse` turns on clicks and wheel.
+    ///
+    /// # Errors
+    ///
+    /// When there is no terminal, or it does not let itself be set.
+    pub fn enter(mouse: bool, depth: ColorDepth) -> io::Result<Screen> {
+        let cursor = Rc::new(Shared::new(None));
+        let canvas = Canvas { size: size(), cursor: Rc::clone(&cursor) };
+        let mut screen = Screen {
+            terminal: Terminal::new(canvas)?,
+            cursor,
+            painter: Painter::new(TtyOut::new()?, depth),
+            mouse,
+            paste: false,
+            entering: false,
+        };
+        screen.take()?;
+        Ok(screen)
+    }
+
+    /// Takes the terminal, for the first time or again.
+    fn take(&mut self) -> io::Result<()> {
+        {
+            let mut saved = lock(&SAVED);
+            if saved.is_none() {
+                let tty = OwnedFd::from(input()?);
+                let modes = tcgetattr(&tty)?;
+                *saved = Some((tty, modes));
+            }
+            if let Some((tty, modes)) = &*saved {
+                let mut raw = modes.clone();
+                raw.make_raw();
+                tcsetattr(tty, OptionalActions::Now, &raw)?;
+            }
+        }
+        *lock(&DRAWING) = Some(thread::current().id());
+        self.painter.writer_mut().discard();
+        self.painter.forget();
+        let writer = self.painter.writer_mut();
+        writer.push_ahead(ENTER);
+        if self.mouse {
+            writer.push_ahead(MOUSE_ON);
+        }
+        if self.paste {
+            writer.push_ahead(PASTE_ON);
+        }
+        self.entering = true;
+        Ok(())
+    }
+
+    /// Draws one frame: one write, or none where nothing changed. Returns the number of bytes sent.
+    ///
+    /// # Errors
+    ///
+    /// When the terminal does not take the bytes: it has gone.
+    pub fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<usize> {
+        self.terminal.backend_mut().size = size();
+        let picture = self.terminal.draw(view)?;
+        if std::mem::take(&mut self.entering) {
+            ENTERED.store(true, Ordering::Release);
+        }
+        self.painter.paint(picture.buffer, self.cursor.get())
+    }
+
+    /// Makes the next frame a full one, for Ctrl-L: something else may have written to the terminal.
+    pub fn repaint(&mut self) {
+        self.painter.forget();
+    }
+
+    /// Turns clicks and wheel on or off, with the next frame.
+    pub fn set_mouse(&mut self, on: bool) {
+        if self.mouse != on {
+            self.mouse = on;
+            self.painter.writer_mut().push_ahead(if on { MOUSE_ON } else { MOUSE_OFF });
+        }
+    }
+
+    /// Turns bracketed paste on or off, with the next frame: wanted while a text field is open, so that a pasted
+    /// letter is text and never a command.
+    pub fn set_paste(&mut self, on: bool) {
+        if self.paste != on {
+            self.paste = on;
+            self.painter.writer_mut().push_ahead(if on { PASTE_ON } else { PASTE_OFF });
+        }
+    }
+
+    /// The most colours to send, from the next frame on, which is a full one.
+    pub fn set_depth(&mut self, depth: ColorDepth) {
+        self.painter.set_depth(depth);
+        self.painter.forget();
+    }
+
+    /// Whether to show everything outside ASCII as `?`, for a locale that cannot show it.
+    pub fn set_ascii(&mut self, ascii: bool) {
+        self.painter.set_ascii(ascii);
+    }
+
+    /// All bytes sent so far.
+    #[must_use]
+    pub fn bytes_sent(&self) -> u64 {
+        self.painter.writer().bytes_sent()
+    }
+
+    /// Gives the terminal back. Frames drawn later would be lost; [`Screen::resume`] takes it again.
+    pub fn leave(&mut self) {
+        self.painter.writer_mut().discard();
+        self.painter.forget();
+        restore();
+    }
+
+    /// Takes the terminal again after [`leave`](Screen::leave), or sets it up anew after a stop that came from
+    /// elsewhere (SIGCONT). The next frame is a full one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Screen::enter`].
+    pub fn resume(&mut self) -> io::Result<()> {
+        self.take()
+    }
+
+    /// Ctrl-Z: gives the terminal back, stops the whole process group (a parent such as `cargo run` too, or the shell
+    /// would wait for it), and takes the terminal again when continued. Where nobody could continue us, as after
+    /// `ssh -t host atlas`, the kernel does not stop us, and this returns at once.
+    ///
+    /// # Errors
+    ///
+    /// When the terminal cannot be taken again.
+    pub fn suspend(&mut self, signals: &Signals) -> io::Result<()> {
+        self.leave();
+        // Refused by nobody: one may always signal one's own group.
+        let _ = kill_current_process_group(Signal::TSTP);
+        self.back(signals)
+    }
+
+    /// Lends the terminal to `run`, which is `$EDITOR` or the like, and takes it again whatever became of that. Keys
+    /// that were typed at the other and not read are dropped, and its Ctrl-C is none of ours. Call
+    /// [`Waiter::discard_input`](super::wait::Waiter::discard_input) afterwards.
+    ///
+    /// # Errors
+    ///
+    /// When the terminal cannot be taken again.
+    pub fn yield_to<T>(&mut self, signals: &Signals, run: impl FnOnce() -> T) -> io::Result<T> {
+        self.leave();
+        let result = run();
+        signals.forget_interrupts();
+        self.back(signals)?;
+        if let Some((tty, _)) = &*lock(&SAVED) {
+            let _ = tcflush(tty, QueueSelector::IFlush);
+        }
+        Ok(result)
+    }
+
+    fn back(&mut self, signals: &Signals) -> io::Result<()> {
+        signals.forget_continued();
+        // `kill %1` sends SIGTERM, then continues us in the background, where touching the terminal would stop us
+        // again before we could end.
+        if signals.terminating().is_some() { Ok(()) } else { self.take() }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Standard output, straight: no buffer that splits a frame, no lock that a panic could wait for.
+#[derive(Debug)]
+struct TtyOut(OwnedFd);
+
+impl TtyOut {
+    fn new() -> io::Result<TtyOut> {
+        Ok(TtyOut(io::stdout().as_fd().try_clone_to_owned()?))
+    }
+}
+
+impl Write for TtyOut {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match rustix::io::write(&self.0, bytes) {
+                // Some other program on this terminal has made it non-blocking, for all who share it.
+                Err(rustix::io::Errno::AGAIN) => {
+                    poll(&mut [PollFd::new(&self.0, PollFlags::OUT)], None).map(drop).or_else(ignore_interrupt)?;
+                }
+                result => return Ok(result?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn ignore_interrupt(error: rustix::io::Errno) -> io::Result<()> {
+    if error == rustix::io::Errno::INTR { Ok(()) } else { Err(error.into()) }
+}
+
+/// The backend that ratatui's [`Terminal`] believes in. It has a size and notes where the cursor is wanted; cells do
+/// not go through it, as the [`Painter`] takes the finished picture as a whole.
+#[derive(Debug)]
+struct Canvas {
+    size: Size,
+    cursor: Rc<Shared<Option<Position>>>,
+}
+
+impl Backend for Canvas {
+    type Error = io::Error;
+
+    fn draw<'a, I>(&mut self, _: I) -> io::Result<()>
+    where
+        I: Iterator<Item = (u16, u16, &'a Cell)>,
+    {
+        Ok(())
+    }
+
+    fn hide_cursor(&mut self) -> io::Result<()> {
+        self.cursor.set(None);
+        Ok(())
+    }
+
+    fn show_cursor(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn get_cursor_position(&mut self) -> io::Result<Position> {
+        Ok(self.cursor.get().unwrap_or(Position::ORIGIN))
+    }
+
+    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> io::Result<()> {
+        self.cursor.set(Some(position.into()));
+        Ok(())
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn clear_region(&mut self, _: ClearType) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn size(&self) -> io::Result<Size> {
+        Ok(self.size)
+    }
+
+    fn window_size(&mut self) -> io::Result<WindowSize> {
+        Ok(WindowSize { columns_rows: self.size, pixels: Size::ZERO })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

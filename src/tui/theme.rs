@@ -1,0 +1,272 @@
+//! How the screen looks: a style for every role, from a YAML file.
+//!
+//! Views know roles, never colours. A theme is read once for the depth of the terminal at hand, so that drawing looks
+//! styles up and nothing else. Backgrounds are painted for selections and flashes only: every painted cell costs bytes
+//! on every frame, and the user's own background is the one they can read on.
+
+mod file;
+mod glyphs;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ratatui::style::{Modifier, Style};
+
+pub use super::color::ColorDepth;
+pub use glyphs::Glyphs;
+
+use crate::spec::library::{read_text, shipped};
+use crate::spec::{Diagnostic, Diagnostics, Origin, Position, Severity};
+
+/// Declares the roles once: documentation, variant, name in a theme, and the role whose style stands in where a theme
+/// says nothing.
+macro_rules! roles {
+    ($($(#[$doc:meta])* $role:ident = $name:literal < $parent:expr,)*) => {
+        /// What a piece of the screen means.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Role {
+            $($(#[$doc])* $role,)*
+        }
+
+        impl Role {
+            /// Every role.
+            pub const ALL: &[Role] = &[$(Role::$role,)*];
+
+            /// Its name in a theme: `border-focused`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Role::$role => $name,)* }
+            }
+
+            /// The role whose style stands in where a theme says nothing about this one. It is declared before.
+            #[must_use]
+            pub const fn parent(self) -> Option<Role> {
+                match self { $(Role::$role => $parent,)* }
+            }
+        }
+    };
+}
+
+roles! {
+    /// Running text.
+    Text = "text" < None,
+    /// Secondary text.
+    Dim = "dim" < Some(Role::Text),
+    /// What draws the eye: arrows of scrolling, progress.
+    Accent = "accent" < Some(Role::Text),
+    /// Frames.
+    Border = "border" < Some(Role::Dim),
+    /// The frame that has the focus.
+    BorderFocused = "border-focused" < Some(Role::Accent),
+    /// Titles of frames.
+    Title = "title" < Some(Role::Text),
+    /// The title of the frame that has the focus.
+    TitleFocused = "title-focused" < Some(Role::Accent),
+    /// Headings inside a pane.
+    Heading = "heading" < Some(Role::Title),
+    /// The selected row of the focused pane.
+    Selection = "selection" < None,
+    /// The selected row of other panes.
+    SelectionDim = "selection-dim" < None,
+    /// Figures.
+    Value = "value" < Some(Role::Text),
+    /// A knob that was turned.
+    Changed = "changed" < Some(Role::Accent),
+    /// A target that is marked.
+    Mark = "mark" < Some(Role::Accent),
+    /// Text being typed.
+    Input = "input" < Some(Role::Value),
+    /// A change for the better.
+    Good = "good" < Some(Role::Text),
+    /// A change for the worse.
+    Bad = "bad" < Some(Role::Text),
+    /// Warnings.
+    Warn = "warn" < Some(Role::Bad),
+    /// Errors.
+    Error = "error" < Some(Role::Bad),
+    /// The best figure of a row.
+    Best = "best" < Some(Role::Good),
+    /// The baseline or reference.
+    Baseline = "baseline" < Some(Role::Dim),
+    /// What just changed on disk.
+    Flash = "flash" < None,
+    /// Keys in the footer and the help.
+    Key = "key" < Some(Role::Accent),
+    /// What keys do, in the footer.
+    Hint = "hint" < Some(Role::Dim),
+    /// The header line's name of the program.
+    Brand = "brand" < Some(Role::Accent),
+    /// First colour of bars and series.
+    Bar1 = "bar-1" < Some(Role::Accent),
+    /// Second colour of bars and series.
+    Bar2 = "bar-2" < Some(Role::Good),
+    /// Third colour.
+    Bar3 = "bar-3" < Some(Role::Changed),
+    /// Fourth colour.
+    Bar4 = "bar-4" < Some(Role::Baseline),
+    /// Fifth colour.
+    Bar5 = "bar-5" < Some(Role::Bad),
+    /// Sixth colour.
+    Bar6 = "bar-6" < Some(Role::Dim),
+}
+
+impl Role {
+    /// The role of that name; underscores are as good as hyphens.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Role> {
+        let name = name.replace('_', "-");
+        Role::ALL.iter().copied().find(|role| role.name() == name)
+    }
+}
+
+/// The themes in force.
+#[derive(Debug, Clone, Copy)]
+pub struct Themes;
+
+impl Themes {
+    /// Loads every theme for a terminal of that depth: the shipped ones, then those in `themes/` under the user's
+    /// configuration directory, which take the place of shipped ones of the same name. A theme that breaks is
+    /// complained about; one of the same name from the layer below stays in force. There is always at least one.
+    #[must_use]
+    pub fn load(config_dir: Option<&Path>, depth: ColorDepth) -> (Vec<Arc<Theme>>, Diagnostics) {
+        let mut themes = Vec::new();
+        let mut problems = Diagnostics::new();
+        for (path, text) in shipped("themes") {
+            lay_over(&mut themes, &format!("{}{path}", Origin::BUILT_IN).into(), text, depth, &mut problems);
+        }
+        themes.sort_by_key(|theme| theme.order);
+        for path in Themes::watched(config_dir).iter().flat_map(|dir| files_in(dir)) {
+            let file: Arc<str> = path.display().to_string().into();
+            match read_text(&path) {
+                Ok(text) => lay_over(&mut themes, &file, &text, depth, &mut problems),
+                Err(message) => problems.push(Diagnostic {
+                    severity: Severity::Error,
+                    file,
+                    at: Position::default(),
+                    path: String::new(),
+                    message,
+                    help: None,
+                }),
+            }
+        }
+        if themes.is_empty() {
+            themes.push(Arc::new(Theme::plain()));
+        }
+        (themes, problems)
+    }
+
+    /// The directories that themes are read from, whether they exist or not: what to watch for changes.
+    #[must_use]
+    pub fn watched(config_dir: Option<&Path>) -> Vec<PathBuf> {
+        config_dir.map(|dir| dir.join("themes")).into_iter().collect()
+    }
+}
+
+/// Colours and attributes by role.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Theme {
+    name: String,
+    description: String,
+    order: u32,
+    /// By [`Role`], in the order of [`Role::ALL`].
+    styles: Vec<Style>,
+}
+
+impl Theme {
+    /// Reads one theme for a terminal of that depth. Complaints go to `diagnostics`; `None` where one of them is an
+    /// error. `known` are themes that it may extend.
+    pub fn read(
+        file: &Arc<str>,
+        text: &str,
+        depth: ColorDepth,
+        known: &[Arc<Theme>],
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Theme> {
+        file::read(file, text, depth, known, diagnostics)
+    }
+
+    /// A theme of attributes alone, which needs no file and shows on every terminal.
+    #[must_use]
+    pub fn plain() -> Theme {
+        let style = |role: &Role| Style::new().add_modifier(plain(*role));
+        Theme {
+            name: "plain".to_owned(),
+            description: "No colours".to_owned(),
+            order: u32::MAX,
+            styles: Role::ALL.iter().map(style).collect(),
+        }
+    }
+
+    /// The name of the theme that suits the terminal's background, as far as the environment tells it (`COLORFGBG`,
+    /// which some terminals set: `15;0`); `dark` where it does not.
+    #[must_use]
+    pub fn suited(lookup: impl Fn(&str) -> Option<String>) -> &'static str {
+        let background = lookup("COLORFGBG").and_then(|value| value.rsplit(';').next()?.trim().parse::<u8>().ok());
+        match background {
+            Some(7 | 9..=15) => "light",
+            _ => "dark",
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is like, in a few words.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The style of a role.
+    #[must_use]
+    pub fn style(&self, role: Role) -> Style {
+        self.styles.get(role as usize).copied().unwrap_or_default()
+    }
+}
+
+/// What a role looks like without colours. Nothing is told by dimness alone, which some terminals do not show.
+fn plain(role: Role) -> Modifier {
+    match role {
+        Role::Selection => Modifier::REVERSED,
+        Role::SelectionDim | Role::Input | Role::Heading => Modifier::UNDERLINED,
+        Role::Flash => Modifier::REVERSED.union(Modifier::BOLD),
+        Role::Error | Role::Warn | Role::Bad => Modifier::BOLD.union(Modifier::UNDERLINED),
+        Role::BorderFocused
+        | Role::TitleFocused
+        | Role::Changed
+        | Role::Mark
+        | Role::Best
+        | Role::Key
+        | Role::Brand
+        | Role::Accent => Modifier::BOLD,
+        Role::Dim | Role::Border | Role::Hint => Modifier::DIM,
+        _ => Modifier::empty(),
+    }
+}
+
+/// Reads a theme and puts it in the place of the one of its name, or behind all others.
+fn lay_over(themes: &mut Vec<Arc<Theme>>, file: &Arc<str>, text: &str, depth: ColorDepth, problems: &mut Diagnostics) {
+    let Some(theme) = Theme::read(file, text, depth, themes, problems) else { return };
+    match themes.iter_mut().find(|known| known.name == theme.name) {
+        Some(known) => *known = Arc::new(theme),
+        None => themes.push(Arc::new(theme)),
+    }
+}
+
+/// YAML files of a directory in order of their names; hidden ones are an editor's business.
+fn files_in(dir: &Path) -> Vec<PathBuf> {
+    let is_theme = |path: &PathBuf| {
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        !hidden && path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+    };
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_theme).collect();
+    files.sort();
+    files
+}
+
+#[cfg(test)]
+mod tests;

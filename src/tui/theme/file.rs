@@ -1,0 +1,213 @@
+//! Themes as they are written.
+//!
+//! ```yaml
+//! name: dusk
+//! extends: dark              # optional: what is not said here is said there
+//! palette:                   # names for colours; a list gives one each for 24 bits, 256 and 16 colours
+//!   sky: ["#86b3e6", 110, cyan]
+//! roles:
+//!   accent: sky              # a colour, or
+//!   selection: { fg: "#ffffff", bg: 24, bold: true, ansi16: { reverse: true } }
+//! ```
+
+use std::sync::Arc;
+
+use ratatui::style::{Color, Modifier, Style};
+
+use super::{Role, Theme, plain};
+use crate::spec::decode::{Bounds, Fields, nearest};
+use crate::spec::node::{Node, Position};
+use crate::spec::parse::parse;
+use crate::spec::{Diagnostic, Diagnostics, Severity};
+use crate::tui::color::{self, ColorDepth};
+
+const ATTRIBUTES: [(&str, Modifier); 5] = [
+    ("bold", Modifier::BOLD),
+    ("dim", Modifier::DIM),
+    ("italic", Modifier::ITALIC),
+    ("underline", Modifier::UNDERLINED),
+    ("reverse", Modifier::REVERSED),
+];
+
+/// Reads a theme; see [`Theme::read`].
+pub(super) fn read(
+    file: &Arc<str>,
+    text: &str,
+    depth: ColorDepth,
+    known: &[Arc<Theme>],
+    diagnostics: &mut Diagnostics,
+) -> Option<Theme> {
+    let mut problems = Diagnostics::new();
+    let theme = parse(file, text, &mut problems).and_then(|node| document(file, &node, depth, known, &mut problems));
+    let broken = problems.has_errors();
+    diagnostics.extend(problems);
+    theme.filter(|_| !broken)
+}
+
+fn document(
+    file: &Arc<str>,
+    node: &Node,
+    depth: ColorDepth,
+    known: &[Arc<Theme>],
+    problems: &mut Diagnostics,
+) -> Option<Theme> {
+    let mut fields = Fields::open(file, "", node, problems)?;
+    let name = fields.required_text("name");
+    let description = fields.text("description").unwrap_or_default();
+    let order = fields.number("order", Bounds { min: 0.0, max: 1e6, whole: true });
+    let base = parent(&mut fields, known);
+    let palette = fields.map("palette", palette).unwrap_or_default();
+    let context = Context { palette: &palette, depth };
+    let said = fields.map("roles", |roles| context.roles(roles)).unwrap_or_default();
+    if !fields.finish() {
+        return None;
+    }
+    let mut styles: Vec<Style> = Vec::with_capacity(Role::ALL.len());
+    for role in Role::ALL {
+        let own = said.iter().find(|(known, _)| known == role).map(|(_, style)| *style);
+        let inherited = || match (&base, role.parent()) {
+            (Some(base), _) => base.style(*role),
+            // Parents are declared, and so decided, before their children.
+            (None, Some(parent)) => styles.get(parent as usize).copied().unwrap_or_default(),
+            (None, None) => Style::new().add_modifier(plain(*role)),
+        };
+        styles.push(match depth {
+            ColorDepth::Mono => Style::new().add_modifier(plain(*role)),
+            _ => own.unwrap_or_else(inherited),
+        });
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded above")]
+    let order = order.map_or(u32::MAX, |order| order as u32);
+    Some(Theme { name: name?, description, order, styles })
+}
+
+fn parent(fields: &mut Fields<'_>, known: &[Arc<Theme>]) -> Option<Arc<Theme>> {
+    let wanted = fields.text("extends")?;
+    let found = known.iter().find(|theme| theme.name() == wanted).cloned();
+    if found.is_none() {
+        let names = known.iter().map(|theme| theme.name());
+        let help = nearest(&wanted, names).map(|near| format!("did you mean `{near}`?"));
+        fields.error("extends", format!("there is no theme called `{wanted}`"), help);
+    }
+    found
+}
+
+/// A name and the colours it stands for, richest first.
+type Named = (String, Vec<Color>);
+
+fn palette(fields: &mut Fields<'_>) -> Vec<Named> {
+    let mut palette: Vec<Named> = Vec::new();
+    for entry in fields.all() {
+        let nodes = entry.value.items().unwrap_or(std::slice::from_ref(&entry.value));
+        let path = format!("palette.{}", entry.key);
+        if color::parse(&entry.key).is_some() {
+            let message = format!("`{}` is a colour already", entry.key);
+            complain(fields, entry.key_at, &path, message, Some("choose another name".to_owned()));
+        }
+        if nodes.is_empty() || nodes.len() > 3 {
+            let message = format!("found {}, expected one to three colours", entry.value.describe());
+            let help = Some("one each for 24 bits, 256 and 16 colours".to_owned());
+            complain(fields, entry.value.at, &path, message, help);
+        }
+        let colors: Vec<Color> = nodes.iter().filter_map(|node| plain_color(fields, node, &path, &[])).collect();
+        palette.push((entry.key.clone(), colors));
+    }
+    palette
+}
+
+/// A colour by value or ANSI name; `palette` is for "did you mean" only.
+fn plain_color(fields: &mut Fields<'_>, node: &Node, path: &str, palette: &[Named]) -> Option<Color> {
+    let written = node.text().map_or_else(|| node.describe(), str::to_owned);
+    let color = color::parse(&written);
+    if color.is_none() {
+        let mut names: Vec<&str> = palette.iter().map(|(name, _)| name.as_str()).collect();
+        for name in color::names() {
+            names.push(name);
+        }
+        let help = nearest(&written, names).map(|near| format!("did you mean `{near}`?"));
+        let message = format!(
+            "found {}, expected a colour: \"#rrggbb\", an ANSI name such as red or bright-blue, default, 0 to 255{}",
+            node.describe(),
+            if palette.is_empty() { "" } else { ", or a name of the palette" }
+        );
+        complain(fields, node.at, path, message, help);
+    }
+    color
+}
+
+fn complain(fields: &mut Fields<'_>, at: Position, path: &str, message: String, help: Option<String>) {
+    let file = Arc::clone(fields.file());
+    fields.diagnostics().push(Diagnostic { severity: Severity::Error, file, at, path: path.to_owned(), message, help });
+}
+
+struct Context<'a> {
+    palette: &'a [Named],
+    depth: ColorDepth,
+}
+
+impl Context<'_> {
+    fn roles(&self, fields: &mut Fields<'_>) -> Vec<(Role, Style)> {
+        let mut said = Vec::new();
+        for entry in fields.all() {
+            let path = format!("roles.{}", entry.key);
+            let style = self.style(fields, &entry.value, &path);
+            match Role::from_name(&entry.key) {
+                Some(role) => said.extend(style.map(|style| (role, style))),
+                None => {
+                    let near = nearest(&entry.key, Role::ALL.iter().map(|role| role.name()));
+                    let file = Arc::clone(fields.file());
+                    fields.diagnostics().push(Diagnostic {
+                        severity: Severity::Warning,
+                        file,
+                        at: entry.key_at,
+                        path,
+                        message: "there is no such role; nothing is drawn with it".to_owned(),
+                        help: near.map(|near| format!("did you mean `{near}`?")),
+                    });
+                }
+            }
+        }
+        said
+    }
+
+    /// A colour, or a mapping of colours and attributes.
+    fn style(&self, fields: &mut Fields<'_>, node: &Node, path: &str) -> Option<Style> {
+        if node.entries().is_none() {
+            return self.color(fields, node, path).map(|color| Style::new().fg(color));
+        }
+        let file = Arc::clone(fields.file());
+        let mut below = Fields::open(&file, path, node, fields.diagnostics())?;
+        let mut style = Style::new();
+        if let Some(color) = below.node("fg") {
+            style.fg = self.color(&mut below, color, &format!("{path}.fg"));
+        }
+        if let Some(color) = below.node("bg") {
+            style.bg = self.color(&mut below, color, &format!("{path}.bg"));
+        }
+        for (name, modifier) in ATTRIBUTES {
+            if below.boolean(name) == Some(true) {
+                style = style.add_modifier(modifier);
+            }
+        }
+        // Sixteen colours are few, and their looks are the user's: some styles need another idea there.
+        let few = below.node("ansi16").and_then(|node| self.style(&mut below, node, &format!("{path}.ansi16")));
+        below.finish();
+        Some(few.filter(|_| self.depth == ColorDepth::Ansi16).unwrap_or(style))
+    }
+
+    fn color(&self, fields: &mut Fields<'_>, node: &Node, path: &str) -> Option<Color> {
+        let named = node.text().and_then(|text| self.palette.iter().find(|(name, _)| name == text));
+        let color = match named {
+            Some((_, colors)) => {
+                let richness = match self.depth {
+                    ColorDepth::TrueColor => 0,
+                    ColorDepth::Ansi256 => 1,
+                    ColorDepth::Ansi16 | ColorDepth::Mono => 2,
+                };
+                *colors.get(richness).or(colors.last())?
+            }
+            None => plain_color(fields, node, path, self.palette)?,
+        };
+        Some(self.depth.nearest(color))
+    }
+}

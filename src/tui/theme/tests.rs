@@ -1,0 +1,206 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use ratatui::style::Color;
+
+use super::*;
+
+const DEPTHS: [ColorDepth; 4] = [ColorDepth::Mono, ColorDepth::Ansi16, ColorDepth::Ansi256, ColorDepth::TrueColor];
+
+fn read(text: &str, depth: ColorDepth) -> (Option<Theme>, String) {
+    let mut problems = Diagnostics::new();
+    let known = [Arc::new(Theme { name: "base".to_owned(), ..Theme::plain() })];
+    let theme = Theme::read(&"t.yaml".into(), text, depth, &known, &mut problems);
+    (theme, problems.to_string())
+}
+
+#[test]
+fn shipped_themes_are_sound_at_every_depth() {
+    for depth in DEPTHS {
+        let (themes, problems) = Themes::load(None, depth);
+        assert!(problems.is_empty(), "{problems}");
+        let names: Vec<&str> = themes.iter().map(|theme| theme.name()).collect();
+        assert_eq!(names, ["dark", "light", "high-contrast", "colour-blind", "ansi-16"]);
+        for theme in &themes {
+            assert!(!theme.description().is_empty());
+            assert_ne!(theme.style(Role::Selection), theme.style(Role::Text), "{} at {depth:?}", theme.name());
+            assert_ne!(theme.style(Role::BorderFocused), theme.style(Role::Border), "{} at {depth:?}", theme.name());
+            for role in Role::ALL {
+                let style = theme.style(*role);
+                let painted = style.bg.is_some_and(|bg| bg != Color::Reset);
+                let may_paint = matches!(role, Role::Selection | Role::SelectionDim | Role::Flash);
+                assert!(!painted || may_paint, "{}: {} paints its background", theme.name(), role.name());
+                assert!(!painted || style.fg.is_some(), "{}: {} needs a foreground", theme.name(), role.name());
+                for color in [style.fg, style.bg].into_iter().flatten() {
+                    assert_eq!(depth.nearest(color), color, "{}: {}", theme.name(), role.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn good_and_bad_differ_by_more_than_hue_for_the_colour_blind() {
+    let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
+    let theme = themes.iter().find(|theme| theme.name() == "colour-blind").unwrap();
+    let luminance = |role| match theme.style(role).fg {
+        Some(Color::Rgb(r, g, b)) => 0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b),
+        other => unreachable!("{other:?}"),
+    };
+    // Blue against vermillion: told apart with every kind of colour vision, and unlike in brightness too.
+    assert!((luminance(Role::Good) - luminance(Role::Bad)).abs() > 15.0);
+}
+
+/// The contrast of two colours as WCAG 2 has it: 1 for equal ones, 21 for black on white.
+fn contrast(a: Color, b: Color) -> f64 {
+    let luminance = |color| {
+        let Color::Rgb(r, g, b) = color else { unreachable!("{color:?}") };
+        let [r, g, b] = [r, g, b].map(|channel| {
+            let c = f64::from(channel) / 255.0;
+            if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+        });
+        0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05
+    };
+    let (a, b): (f64, f64) = (luminance(a), luminance(b));
+    a.max(b) / a.min(b)
+}
+
+#[test]
+fn every_text_can_be_read_on_the_backgrounds_it_is_meant_for() {
+    let (dark, paper) = ([Color::Rgb(0, 0, 0), Color::Rgb(0x28, 0x2c, 0x34)], [Color::Rgb(255, 255, 255)]);
+    let both = [Color::Rgb(0, 0, 0), Color::Rgb(255, 255, 255)];
+    let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
+    for theme in &themes {
+        // Lines need to be seen, text to be read; a palette for every background has to meet in the middle.
+        let (backgrounds, least): (&[Color], f64) = match theme.name() {
+            "dark" => (&dark, 4.5),
+            "light" => (&paper, 4.5),
+            "high-contrast" => (&both, 3.5),
+            _ => continue,
+        };
+        for role in Role::ALL {
+            let style = theme.style(*role);
+            let least = if *role == Role::Border { 1.8 } else { least };
+            let Some(fg @ Color::Rgb(..)) = style.fg else { continue };
+            let painted = style.bg.filter(|bg| *bg != Color::Reset);
+            for background in painted.as_ref().map_or(backgrounds, std::slice::from_ref) {
+                let contrast = contrast(fg, *background);
+                assert!(contrast >= least, "{}: {} on {background:?}: {contrast:.1}", theme.name(), role.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn without_colours_attributes_tell_the_roles_apart() {
+    let (themes, _) = Themes::load(None, ColorDepth::Mono);
+    for theme in &themes {
+        for role in Role::ALL {
+            let style = theme.style(*role);
+            assert_eq!((style.fg, style.bg), (None, None), "{}", role.name());
+        }
+        assert!(theme.style(Role::Selection).add_modifier.contains(Modifier::REVERSED));
+    }
+}
+
+#[test]
+fn a_theme_says_little_and_the_rest_follows() {
+    let text =
+        "name: mine\npalette:\n  sky: ['#86b3e6', 110, cyan]\nroles:\n  accent: sky\n  good: { fg: 34, bold: true }\n";
+    let (theme, problems) = read(text, ColorDepth::TrueColor);
+    assert_eq!(problems, "");
+    let theme = theme.unwrap();
+    let sky = Style::new().fg(Color::Rgb(0x86, 0xb3, 0xe6));
+    assert_eq!(theme.style(Role::Accent), sky);
+    assert_eq!(theme.style(Role::BorderFocused), sky, "a child takes after its parent");
+    assert_eq!(theme.style(Role::Best), Style::new().fg(Color::Indexed(34)).add_modifier(Modifier::BOLD));
+    assert_eq!(theme.style(Role::Selection), Theme::plain().style(Role::Selection), "a selection always shows");
+    let (theme, _) = read(text, ColorDepth::Ansi256);
+    assert_eq!(theme.unwrap().style(Role::Accent).fg, Some(Color::Indexed(110)));
+    let (theme, _) = read(text, ColorDepth::Ansi16);
+    let theme = theme.unwrap();
+    assert_eq!(theme.style(Role::Accent).fg, Some(Color::Cyan));
+    assert_eq!(theme.style(Role::Good).fg, Some(Color::Green));
+}
+
+#[test]
+fn sixteen_colours_may_have_another_idea() {
+    let text = "name: mine\nroles:\n  selection: { fg: '#ffffff', bg: '#204060', ansi16: { reverse: true } }\n";
+    let (theme, problems) = read(text, ColorDepth::Ansi16);
+    assert_eq!(problems, "");
+    assert_eq!(theme.unwrap().style(Role::Selection), Style::new().add_modifier(Modifier::REVERSED));
+    let (theme, _) = read(text, ColorDepth::TrueColor);
+    assert_eq!(theme.unwrap().style(Role::Selection).bg, Some(Color::Rgb(0x20, 0x40, 0x60)));
+}
+
+#[test]
+fn a_theme_may_extend_another() {
+    let (theme, problems) = read("name: mine\nextends: base\nroles:\n  good: green\n", ColorDepth::Ansi16);
+    assert_eq!(problems, "");
+    let theme = theme.unwrap();
+    assert_eq!(theme.style(Role::Key), Theme::plain().style(Role::Key));
+    assert_eq!(theme.style(Role::Good).fg, Some(Color::Green));
+}
+
+#[test]
+fn a_bad_theme_gets_all_its_complaints_at_once() {
+    let text = "extends: bse\npalete: {}\npalette:\n  red: blue\n  many: [1, 2, 3, 4]\nroles:\n  accent: skyy\n  \
+                borderfocused: 12\n  good: { fg: 300, bold: perhaps, colour: red }\n  bad: [1]\n";
+    let (theme, problems) = read(text, ColorDepth::TrueColor);
+    assert_eq!(theme, None);
+    for expected in [
+        "t.yaml:1:10: error: extends: there is no theme called `bse`; did you mean `base`?",
+        "t.yaml:2:1: warning: palete: unknown key; it is kept, and nothing reads it; did you mean `palette`?",
+        "t.yaml:4:3: error: palette.red: `red` is a colour already; choose another name",
+        "t.yaml:5:9: error: palette.many: found a list of 4, expected one to three colours",
+        "t.yaml:7:11: error: roles.accent: found text \"skyy\", expected a colour",
+        "t.yaml:8:3: warning: roles.borderfocused: there is no such role; nothing is drawn with it; did you mean `border-focused`?",
+        "t.yaml:9:15: error: roles.good.fg: found 300, expected a colour",
+        "error: roles.good.bold: found text \"perhaps\", expected true or false",
+        "warning: roles.good.colour: unknown key",
+        "t.yaml:10:8: error: roles.bad: found a list of 1, expected a colour",
+        "1 missing field: name",
+    ] {
+        assert!(problems.contains(expected), "{expected}\nis not in\n{problems}");
+    }
+    for wrong in ["", "- 1", "roles: 3\nname: x", "name: [", "name: x\nroles: {accent: {fg: {}}}"] {
+        assert_eq!(read(wrong, ColorDepth::TrueColor).0, None, "{wrong}");
+    }
+}
+
+#[test]
+fn user_themes_replace_shipped_ones_and_broken_ones_do_not() {
+    let config = tempfile::tempdir().unwrap();
+    std::fs::create_dir(config.path().join("themes")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(config.path().join("themes").join(name), text).unwrap();
+    write("1.yaml", "name: dark\nextends: light\nroles:\n  accent: red\n");
+    write("2.yaml", "name: light\nroles:\n  accent: rde\n");
+    write("3.yml", "name: mine\nextends: dark\n");
+    write(".4.yaml", "not: a theme\n");
+    let (themes, problems) = Themes::load(Some(config.path()), ColorDepth::TrueColor);
+    let find = |name: &str| themes.iter().find(|theme| theme.name() == name).unwrap();
+    assert_eq!(find("dark").style(Role::Accent).fg, Some(Color::Red));
+    assert_eq!(find("mine").style(Role::Accent).fg, Some(Color::Red));
+    assert_eq!(find("dark").style(Role::Good), find("light").style(Role::Good));
+    assert_ne!(find("light").style(Role::Good), Style::new());
+    assert_eq!(problems.errors(), 1);
+    assert!(problems.to_string().contains("2.yaml:3:11: error: roles.accent"), "{problems}");
+    assert_eq!(Themes::watched(Some(config.path())), [config.path().join("themes")]);
+}
+
+#[test]
+fn the_background_is_guessed_from_what_the_environment_says() {
+    let suited = |value: Option<&str>| Theme::suited(|_| value.map(str::to_owned));
+    assert_eq!(suited(None), "dark");
+    assert_eq!(suited(Some("15;0")), "dark");
+    assert_eq!(suited(Some("0;15")), "light");
+    assert_eq!(suited(Some("0;default;7")), "light");
+    assert_eq!(suited(Some("x;y")), "dark");
+}
+
+#[test]
+fn parents_come_before_their_children() {
+    for role in Role::ALL {
+        assert!(role.parent().is_none_or(|parent| (parent as usize) < *role as usize), "{}", role.name());
+        assert_eq!(Role::from_name(&role.name().replace('-', "_")), Some(*role));
+    }
+}

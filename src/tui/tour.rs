@@ -1,0 +1,73 @@
+//! Playing a guided tour: every step is worked out from the tour's beginning, so that going back is exact.
+
+use std::sync::Arc;
+
+use super::app::{App, Overlay, Snapshot, Tour, View};
+use super::message::{Effect, Timer};
+use crate::demo::{Demo, Stage, check};
+
+/// Begins a tour; `auto_ms` makes it go on by itself.
+pub(super) fn begin(app: &mut App, demo: Arc<Demo>, auto_ms: Option<u64>, effects: &mut Vec<Effect>) {
+    let before = app.now.clone();
+    let screen = (app.view, app.pane);
+    app.status = None;
+    app.tour = Some(Tour { demo, step: 0, before, screen, outcomes: Vec::new(), error: None, auto_ms });
+    show(app, effects);
+}
+
+/// One step on or back. Beyond the last step the tour ends.
+pub(super) fn go(app: &mut App, by: isize, effects: &mut Vec<Effect>) {
+    let Some(tour) = &mut app.tour else { return };
+    let next = tour.step.saturating_add_signed(by);
+    if next >= tour.demo.steps.len() {
+        leave(app);
+    } else if next != tour.step {
+        tour.step = next;
+        show(app, effects);
+    }
+}
+
+/// The tour goes on by itself, unless someone was faster.
+pub(super) fn auto(app: &mut App, step: usize, effects: &mut Vec<Effect>) {
+    if app.tour.as_ref().is_some_and(|tour| tour.step == step && tour.auto_ms.is_some()) {
+        go(app, 1, effects);
+    }
+}
+
+/// Ends the tour; everything is as it was before.
+pub(super) fn leave(app: &mut App) {
+    let Some(tour) = app.tour.take() else { return };
+    app.now = tour.before;
+    (app.view, app.pane) = tour.screen;
+    app.overlay = None;
+    app.recompute();
+}
+
+/// Works the step out again, after the files have changed.
+pub(super) fn refresh(app: &mut App) {
+    if let Some(tour) = &mut app.tour {
+        let auto_ms = tour.auto_ms.take();
+        show(app, &mut Vec::new());
+        if let Some(tour) = &mut app.tour {
+            tour.auto_ms = auto_ms;
+        }
+    }
+}
+
+fn show(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(tour) = &mut app.tour else { return };
+    let (stage, errors) = Stage::at_step(&tour.demo, tour.step, &app.library);
+    let expects = tour.demo.steps.get(tour.step).map_or(&[][..], |step| &step.expects);
+    let outcomes = expects.iter().map(|expect| check(expect, &stage, &app.library));
+    tour.outcomes = outcomes.map(|outcome| (outcome.passed, outcome.text)).collect();
+    tour.error = errors.first().map(ToString::to_string);
+    if let Some(ms) = tour.auto_ms {
+        effects.push(Effect::After { ms, timer: Timer::Auto(tour.step) });
+    }
+    app.now = Snapshot { setup: stage.setup, marks: stage.marks, baseline: stage.baseline };
+    app.overlay = (stage.view == View::Help).then_some(Overlay::Help { scroll: 0 });
+    app.view = if stage.view == View::Help { View::Main } else { stage.view };
+    app.pane = stage.focus;
+    app.view_scroll = 0;
+    app.recompute();
+}

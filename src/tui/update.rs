@@ -1,0 +1,579 @@
+//! State and message in, state and effects out. No I/O, no clock: a test types keys and looks at the state.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossterm::event::{KeyEvent, KeyEventKind};
+
+use super::app::{App, Change, Edit, Finder, Overlay, PANES, Pane, Setup, Status, View};
+use super::keymap::{Action, Mode, lookup};
+use super::line::Line;
+use super::message::{Effect, Message, Saving, Timer};
+use super::theme::Theme;
+use super::{finder, layout, mouse, tour};
+use crate::demo::Demo;
+use crate::knob::{Kind, Knob, Overrides, Setting};
+use crate::record::Record;
+use crate::spec::{Diagnostics, Library};
+
+/// How long a note stands in the line of status.
+const STATUS_MS: u64 = 4_000;
+/// How long changed entries stand out.
+const FLASH_MS: u64 = 1_500;
+
+/// Takes one message.
+pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let typing = app.mode().types();
+    match message {
+        Message::Key(key) if key.kind == KeyEventKind::Release => {}
+        Message::Key(key) => press(app, &key, &mut effects),
+        Message::Paste(text) => paste(app, &text),
+        Message::Mouse(event) => mouse::mouse(app, event, &mut effects),
+        Message::Resize(columns, rows) => app.size = (columns, rows),
+        Message::Reloaded(library, demos, themes, problems) => {
+            adopt_themes(app, themes);
+            reloaded(app, library, demos, problems, &mut effects);
+        }
+        Message::Done(text) => note(app, text, &mut effects),
+        Message::Failed(text) => fail(app, text),
+        Message::Expired(timer) => expired(app, timer, &mut effects),
+    }
+    // Pasted text is only wanted while something can be typed.
+    if app.mode().types() != typing {
+        effects.push(Effect::Paste(app.mode().types()));
+    }
+    layout::follow(app);
+    effects
+}
+
+fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
+    let mode = app.mode();
+    if let Some(action) = lookup(mode, key) {
+        act(app, mode, action, effects);
+        return;
+    }
+    match mode {
+        Mode::Editing => typed(app, |line| line.key(key)),
+        Mode::Finding => finder::typed(app, |line| line.key(key)),
+        _ => {}
+    }
+}
+
+fn paste(app: &mut App, text: &str) {
+    let insert = |line: &mut Line| {
+        line.insert(text.trim());
+        true
+    };
+    match app.mode() {
+        Mode::Editing => typed(app, insert),
+        Mode::Finding => finder::typed(app, insert),
+        _ => {}
+    }
+}
+
+/// Says something in the line of status, for a while.
+pub fn note(app: &mut App, text: impl Into<String>, effects: &mut Vec<Effect>) {
+    app.serial += 1;
+    app.status = Some(Status { text: text.into(), error: false, serial: app.serial });
+    effects.push(Effect::After { ms: STATUS_MS, timer: Timer::Status(app.serial) });
+}
+
+/// Says what went wrong, until Esc.
+pub fn fail(app: &mut App, text: impl Into<String>) {
+    app.serial += 1;
+    app.status = Some(Status { text: text.into(), error: true, serial: app.serial });
+}
+
+fn expired(app: &mut App, timer: Timer, effects: &mut Vec<Effect>) {
+    match timer {
+        Timer::Status(serial) if app.status.as_ref().is_some_and(|status| status.serial == serial) => app.status = None,
+        Timer::Flash(serial) if app.serial >= serial => app.flash.clear(),
+        Timer::Auto(step) => tour::auto(app, step, effects),
+        _ => {}
+    }
+}
+
+/// Does what a key or a click asks for.
+pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>) {
+    match action {
+        Action::Quit => effects.push(Effect::Quit),
+        Action::Suspend => effects.push(Effect::Suspend),
+        Action::Repaint => effects.push(Effect::Repaint),
+        Action::Reload => effects.push(Effect::Reload),
+        Action::Move(by) => walk(app, mode, Walk::By(by)),
+        Action::Page(by) => walk(app, mode, Walk::Page(by)),
+        Action::First => walk(app, mode, Walk::To(0)),
+        Action::Last => walk(app, mode, Walk::To(usize::MAX)),
+        Action::Focus(by) if mode == Mode::Compare => {
+            app.column = app.column.saturating_add_signed(by as isize).min(app.columns.len().saturating_sub(1));
+        }
+        Action::Focus(by) => {
+            let index = PANES.iter().position(|pane| *pane == app.pane).unwrap_or_default();
+            let next = (index as i32 + by).rem_euclid(PANES.len() as i32);
+            app.pane = PANES.get(next as usize).copied().unwrap_or(Pane::Targets);
+        }
+        Action::FocusPane(number) => {
+            app.view = View::Main;
+            app.pane = PANES.get(usize::from(number).saturating_sub(1)).copied().unwrap_or(app.pane);
+        }
+        Action::Step(by) => step(app, by),
+        Action::Edit => begin_edit(app),
+        Action::Toggle => toggle(app),
+        Action::Reset => reset(app, effects),
+        Action::ResetAll => reset_all(app, effects),
+        Action::Mark => mark(app, mode),
+        Action::Baseline => baseline(app, mode, effects),
+        Action::ClearBaseline => clear_baseline(app, effects),
+        Action::Compare => show(app, View::Compare),
+        Action::Schedule => show(app, View::Schedule),
+        Action::Problems => show(app, View::Problems),
+        Action::Find => finder::open(app),
+        Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
+        Action::Undo => undo(app, effects),
+        Action::Redo => redo(app, effects),
+        Action::Save => save(app, effects),
+        Action::OpenEditor => open_editor(app, effects),
+        Action::NextTheme => next_theme(app, effects),
+        Action::Demos if app.demos.is_empty() => fail(app, "no tours: demo/ has no file that could be read"),
+        Action::Demos => app.overlay = Some(Overlay::Demos { cursor: 0 }),
+        Action::NextStep => tour::go(app, 1, effects),
+        Action::PreviousStep => tour::go(app, -1, effects),
+        Action::Accept => accept(app, mode, effects),
+        Action::Escape => escape(app, mode),
+        Action::Close if app.view == View::Main => effects.push(Effect::Quit),
+        Action::Close => show(app, app.view),
+    }
+}
+
+/// How far to go in a list.
+enum Walk {
+    By(i32),
+    Page(i32),
+    To(usize),
+}
+
+impl Walk {
+    fn from(&self, row: usize, rows: usize, page: usize) -> usize {
+        let last = rows.saturating_sub(1);
+        match self {
+            Walk::By(by) => row.saturating_add_signed(*by as isize).min(last),
+            Walk::Page(by) => row.saturating_add_signed(*by as isize * page.max(1) as isize).min(last),
+            Walk::To(to) => (*to).min(last),
+        }
+    }
+}
+
+fn walk(app: &mut App, mode: Mode, walk: Walk) {
+    let areas = layout::areas(app);
+    match mode {
+        Mode::Targets => {
+            let (rows, page) = (app.library.targets().len(), layout::inner_rows(areas.targets));
+            let row = walk.from(app.target_row().unwrap_or_default(), rows, page);
+            if let Some(name) = app.library.targets().get(row).map(|target| Arc::clone(&target.name)) {
+                select_target(app, name);
+            }
+        }
+        Mode::Workloads => {
+            let (rows, page) = (app.library.workloads().len(), layout::inner_rows(areas.workloads));
+            let row = walk.from(app.workload_row().unwrap_or_default(), rows, page);
+            if let Some(name) = app.library.workloads().get(row).map(|workload| Arc::clone(&workload.name)) {
+                select_workload(app, name);
+            }
+        }
+        Mode::Knobs => app.knob = walk.from(app.knob, Knob::all().count(), layout::inner_rows(areas.knobs)),
+        Mode::Results => {
+            let page = layout::inner_rows(areas.results);
+            let rows = super::view::results::rows(app, areas.results.width.saturating_sub(2));
+            app.scroll[3] = walk.from(app.scroll[3], (rows + 1).saturating_sub(page), page);
+        }
+        Mode::Compare | Mode::Schedule | Mode::Problems => {
+            let page = layout::inner_rows(areas.body);
+            let rows = super::view::rows(app);
+            app.view_scroll = walk.from(app.view_scroll, (rows + 1).saturating_sub(page), page);
+        }
+        Mode::Helping => {
+            let (rows, page) = super::view::help::extent(app);
+            if let Some(Overlay::Help { scroll }) = &mut app.overlay {
+                *scroll = walk.from(*scroll, (rows + 1).saturating_sub(page), page);
+            }
+        }
+        Mode::Choosing => {
+            let rows = app.demos.len();
+            if let Some(Overlay::Demos { cursor }) = &mut app.overlay {
+                *cursor = walk.from(*cursor, rows, rows);
+            }
+        }
+        Mode::Finding => {
+            if let Some(Overlay::Finder(Finder { matches, cursor, .. })) = &mut app.overlay {
+                *cursor = walk.from(*cursor, matches.len(), 10);
+            }
+        }
+        Mode::Editing | Mode::Touring => {}
+    }
+}
+
+/// Selects a target by name.
+pub fn select_target(app: &mut App, name: Arc<str>) {
+    if app.now.setup.target != name {
+        app.remember(Change::Walk(Pane::Targets));
+        app.now.setup.target = name;
+        app.recompute();
+    }
+}
+
+/// Selects a workload by name.
+pub fn select_workload(app: &mut App, name: Arc<str>) {
+    if app.now.setup.workload != name {
+        app.remember(Change::Walk(Pane::Workloads));
+        app.now.setup.workload = name;
+        app.recompute();
+    }
+}
+
+/// The value a knob has now.
+fn value(app: &App, knob: Knob) -> Option<Setting> {
+    app.answer.scenario.as_ref().map(|scenario| scenario.get(knob))
+}
+
+fn step(app: &mut App, by: i32) {
+    if let Some(edit) = &app.edit {
+        // While typing, the arrows step what is typed, where it is a value.
+        let (knob, text) = (edit.knob, edit.line.text().to_owned());
+        if let Ok(now) = knob.parse(&text, app.answer.fabrics()) {
+            let next = knob.step(&now, by, app.answer.fabrics());
+            typed(app, |line| {
+                *line = Line::selected(next.to_string());
+                true
+            });
+        }
+        return;
+    }
+    let knob = app.knob_here();
+    let Some(now) = value(app, knob) else { return };
+    let next = knob.step(&now, by, app.answer.fabrics());
+    if next != now {
+        app.remember(Change::Step(knob));
+        app.turn(knob, next);
+    }
+}
+
+fn toggle(app: &mut App) {
+    let knob = app.knob_here();
+    let Some(now) = value(app, knob) else { return };
+    let next = match (&now, knob.spec().kind) {
+        (Setting::Toggle(on), _) => Setting::Toggle(!on),
+        (Setting::Choice(_), Kind::Choice(_) | Kind::Fabric) => {
+            let up = knob.step(&now, 1, app.answer.fabrics());
+            // Past the last choice comes the first.
+            if up == now { knob.step(&now, -i32::from(i16::MAX), app.answer.fabrics()) } else { up }
+        }
+        _ => return begin_edit(app),
+    };
+    app.remember(Change::Single);
+    app.turn(knob, next);
+}
+
+fn reset(app: &mut App, effects: &mut Vec<Effect>) {
+    let knob = app.knob_here();
+    if app.now.setup.overrides.contains_key(&knob) {
+        app.remember(Change::Single);
+        app.now.setup.overrides.remove(&knob);
+        app.recompute();
+    } else {
+        note(app, format!("{} has the file's value", knob.name()), effects);
+    }
+}
+
+fn reset_all(app: &mut App, effects: &mut Vec<Effect>) {
+    if app.now.setup.overrides.is_empty() {
+        note(app, "every knob has its file's value", effects);
+        return;
+    }
+    app.remember(Change::Single);
+    app.now.setup.overrides = Overrides::new();
+    app.recompute();
+}
+
+fn begin_edit(app: &mut App) {
+    let knob = app.knob_here();
+    let Some(now) = value(app, knob) else { return };
+    app.edit = Some(Edit { knob, line: Line::selected(now.to_string()), before: app.now.setup.clone(), error: None });
+}
+
+/// Changes the text being typed; the scenario follows every key that leaves a value.
+fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+    let Some(edit) = &mut app.edit else { return };
+    let before = edit.line.text().to_owned();
+    change(&mut edit.line);
+    if edit.line.text() == before {
+        return;
+    }
+    match edit.knob.parse(edit.line.text(), app.answer.fabrics()) {
+        Ok(setting) => {
+            edit.error = None;
+            let knob = edit.knob;
+            app.turn(knob, setting);
+        }
+        Err(error) => edit.error = Some(error.to_string()),
+    }
+}
+
+fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
+    match mode {
+        Mode::Editing => {
+            let Some(edit) = app.edit.take() else { return };
+            if let Some(error) = edit.error {
+                // What was last a value stays; what is typed stays open to be mended.
+                app.edit = Some(Edit { error: Some(error.clone()), ..edit });
+                note(app, error, effects);
+            } else if edit.before != app.now.setup {
+                let after = std::mem::replace(&mut app.now.setup, edit.before);
+                app.remember(Change::Single);
+                app.now.setup = after;
+            }
+        }
+        Mode::Finding => finder::accept(app),
+        Mode::Choosing => {
+            let chosen = match app.overlay {
+                Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),
+                _ => None,
+            };
+            if let Some(demo) = chosen {
+                app.overlay = None;
+                tour::begin(app, demo, None, effects);
+            }
+        }
+        Mode::Compare => {
+            if let Some((name, _)) = app.columns.get(app.column) {
+                let name = Arc::clone(name);
+                select_target(app, name);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn escape(app: &mut App, mode: Mode) {
+    match mode {
+        Mode::Editing => {
+            if let Some(edit) = app.edit.take() {
+                app.now.setup = edit.before;
+                app.recompute();
+            }
+        }
+        Mode::Finding | Mode::Helping | Mode::Choosing => app.overlay = None,
+        Mode::Touring => tour::leave(app),
+        _ if app.status.is_some() => app.status = None,
+        _ => {
+            app.view = View::Main;
+            app.recompute_columns();
+        }
+    }
+}
+
+/// Shows a view, or goes back to the panes where it is shown already.
+fn show(app: &mut App, view: View) {
+    app.view = if app.view == view { View::Main } else { view };
+    app.view_scroll = 0;
+    app.recompute_columns();
+    if app.view == View::Compare {
+        app.column = app.columns.iter().position(|(name, _)| *name == app.now.setup.target).unwrap_or_default();
+    }
+}
+
+fn mark(app: &mut App, mode: Mode) {
+    let name = match mode {
+        Mode::Compare => app.columns.get(app.column).map(|(name, _)| Arc::clone(name)),
+        _ => app.answer.target.as_ref().map(|target| Arc::clone(&target.name)),
+    };
+    let Some(name) = name else { return };
+    app.remember(Change::Single);
+    if !app.now.marks.remove(&name) {
+        app.now.marks.insert(name);
+    }
+    app.recompute_columns();
+}
+
+fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
+    app.remember(Change::Single);
+    let mut setup = app.now.setup.clone();
+    if mode == Mode::Compare
+        && let Some((name, _)) = app.columns.get(app.column)
+    {
+        setup.target = Arc::clone(name);
+    }
+    let text = format!("baseline: {} × {}", setup.target, setup.workload);
+    app.now.baseline = Some(setup);
+    app.recompute();
+    note(app, text, effects);
+}
+
+fn clear_baseline(app: &mut App, effects: &mut Vec<Effect>) {
+    if app.now.baseline.is_some() {
+        app.remember(Change::Single);
+        app.now.baseline = None;
+        app.recompute();
+    }
+    note(app, "baseline: the files' values", effects);
+}
+
+fn undo(app: &mut App, effects: &mut Vec<Effect>) {
+    match app.past.pop() {
+        Some(before) => app.future.push(std::mem::replace(&mut app.now, before)),
+        None => return note(app, "nothing to undo", effects),
+    }
+    app.last_change = None;
+    app.recompute();
+}
+
+fn redo(app: &mut App, effects: &mut Vec<Effect>) {
+    match app.future.pop() {
+        Some(after) => app.past.push(std::mem::replace(&mut app.now, after)),
+        None => return note(app, "nothing to redo", effects),
+    }
+    app.last_change = None;
+    app.recompute();
+}
+
+fn save(app: &mut App, effects: &mut Vec<Effect>) {
+    let (Some(workload), Some(scenario), Ok(estimate)) =
+        (&app.answer.workload, &app.answer.scenario, &app.answer.outcome)
+    else {
+        return fail(app, "nothing to save: there is no estimate");
+    };
+    let setup = &app.now.setup;
+    let track = workload.track.as_deref().unwrap_or("parity");
+    let record = Record::new(&setup.target, workload, track, "pre-opt", scenario, &setup.overrides, estimate);
+    match serde_json::to_string_pretty(&record) {
+        Ok(json) => effects.push(Effect::Save(Box::new(Saving {
+            dir: app.out.clone(),
+            name: record.file_name(),
+            json: json + "\n",
+        }))),
+        Err(error) => fail(app, format!("the record cannot be written: {error}")),
+    }
+}
+
+fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
+    let origin = match app.pane {
+        _ if app.view == View::Problems => {
+            let first = app.problems.iter().nth(app.view_scroll).or_else(|| app.problems.iter().next());
+            first.map(|problem| (Arc::clone(&problem.file), problem.at.line))
+        }
+        Pane::Targets => {
+            app.answer.target.as_ref().map(|target| (Arc::clone(&target.origin.file), target.origin.at.line))
+        }
+        Pane::Workloads | Pane::Knobs => {
+            app.answer.workload.as_ref().map(|workload| (Arc::clone(&workload.origin.file), workload.origin.at.line))
+        }
+        Pane::Results => {
+            app.answer.profile.as_ref().map(|profile| (Arc::clone(&profile.origin.file), profile.origin.at.line))
+        }
+    };
+    match origin {
+        None => fail(app, "nothing to open"),
+        Some((file, _)) if file.starts_with(crate::spec::Origin::BUILT_IN) => {
+            let path = file.trim_start_matches(crate::spec::Origin::BUILT_IN);
+            fail(
+                app,
+                format!("this entry ships inside the binary; write your own {path} and it takes precedence by name"),
+            );
+        }
+        Some((file, line)) => effects.push(Effect::Edit { path: PathBuf::from(&*file), line: line.max(1) }),
+    }
+}
+
+fn next_theme(app: &mut App, effects: &mut Vec<Effect>) {
+    if app.themes.is_empty() {
+        return;
+    }
+    app.theme = (app.theme + 1) % app.themes.len();
+    if let Some(name) = app.theme().map(|theme| theme.name().to_owned()) {
+        note(app, format!("theme: {name}"), effects);
+    }
+}
+
+/// New content of the files: names are kept where they survive, and what changed stands out for a moment.
+fn reloaded(
+    app: &mut App,
+    library: Arc<Library>,
+    demos: Vec<Arc<Demo>>,
+    problems: Diagnostics,
+    effects: &mut Vec<Effect>,
+) {
+    let mut changed = Vec::new();
+    for target in library.targets() {
+        if app.library.target(&target.name).is_ok_and(|old| old.document != target.document)
+            || app.library.target(&target.name).is_err()
+        {
+            changed.push(Arc::clone(&target.name));
+        }
+    }
+    for workload in library.workloads() {
+        if app.library.workload(&workload.name).map_or(true, |old| old.document != workload.document) {
+            changed.push(Arc::clone(&workload.name));
+        }
+    }
+    for profile in library.profiles() {
+        let old = app.library.profiles().find(|old| old.name == profile.name);
+        if old.is_none_or(|old| old.coefficients != profile.coefficients || old.fabrics != profile.fabrics) {
+            let leans = library
+                .targets()
+                .iter()
+                .filter(|target| library.profile_for(target).is_ok_and(|p| p.name == profile.name));
+            changed.extend(leans.map(|target| Arc::clone(&target.name)));
+        }
+    }
+    let (before, after) = (app.problems.errors(), problems.errors());
+    app.library = library;
+    app.demos = demos;
+    app.problems = problems;
+    adopt_first_where_empty(app);
+    app.recompute();
+    tour::refresh(app);
+    app.serial += 1;
+    if !changed.is_empty() {
+        app.flash = changed.iter().cloned().collect();
+        effects.push(Effect::After { ms: FLASH_MS, timer: Timer::Flash(app.serial) });
+    }
+    match (before, after) {
+        (_, 1..) => {
+            fail(app, format!("{} in the files; the last good state stays (! shows them)", app.problems.summary()))
+        }
+        (1.., 0) => {
+            app.status = None;
+            note(app, "the files are good again", effects);
+        }
+        _ if !changed.is_empty() => {
+            let names = changed.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
+            note(app, format!("reloaded: {names}"), effects);
+        }
+        _ => {}
+    }
+}
+
+/// The theme in force stays, by its name.
+fn adopt_themes(app: &mut App, themes: Vec<Arc<Theme>>) {
+    if themes.is_empty() {
+        return;
+    }
+    let name = app.theme().map(|theme| theme.name().to_owned());
+    app.theme = themes.iter().position(|theme| Some(theme.name()) == name.as_deref()).unwrap_or_default();
+    app.themes = themes;
+}
+
+/// Selects the first entries where nothing was ever selected: the files were empty before.
+fn adopt_first_where_empty(app: &mut App) {
+    let Setup { target, workload, .. } = &mut app.now.setup;
+    if target.is_empty()
+        && let Some(first) = app.library.targets().first()
+    {
+        *target = Arc::clone(&first.name);
+    }
+    if workload.is_empty()
+        && let Some(first) = app.library.workloads().first()
+    {
+        *workload = Arc::clone(&first.name);
+    }
+}

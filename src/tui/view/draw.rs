@@ -1,0 +1,235 @@
+//! Putting text and frames into the buffer, clipped to where they belong.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::tui::app::App;
+use crate::tui::theme::{Glyphs, Role, Theme};
+
+/// Where one draws: a buffer, with the theme and the characters to draw with.
+pub struct Canvas<'a> {
+    buffer: &'a mut Buffer,
+    theme: Option<&'a Theme>,
+    /// The characters the terminal can show.
+    pub glyphs: &'a Glyphs,
+}
+
+impl<'a> Canvas<'a> {
+    /// Draws with the theme of `app`.
+    pub fn new(app: &'a App, buffer: &'a mut Buffer) -> Canvas<'a> {
+        Canvas { buffer, theme: app.theme().map(AsRef::as_ref), glyphs: &app.glyphs }
+    }
+
+    /// The style of a role.
+    #[must_use]
+    pub fn role(&self, role: Role) -> Style {
+        self.theme.map_or_else(Style::default, |theme| theme.style(role))
+    }
+
+    /// Writes text into `width` columns from `x`, cut with an ellipsis; returns the column behind it.
+    pub fn text(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
+        let area = self.buffer.area;
+        if y < area.y || y >= area.bottom() || x >= area.right() || width == 0 {
+            return x;
+        }
+        let width = width.min(area.right() - x);
+        let plain = if self.glyphs.is_ascii() { ascii(text) } else { text.into() };
+        let cut = fit(&plain, usize::from(width), self.glyphs.ellipsis);
+        let (end, _) = self.buffer.set_stringn(x, y, &cut, usize::from(width), style);
+        end
+    }
+
+    /// Writes text flush with the right edge of `width` columns from `x`.
+    pub fn right(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) {
+        let cut = fit(text, usize::from(width), self.glyphs.ellipsis);
+        let pad = usize::from(width).saturating_sub(cut.width());
+        self.text(x + u16::try_from(pad).unwrap_or(0), y, width, &cut, style);
+    }
+
+    /// Lays a style over a row's cells, keeping what they show.
+    pub fn tint(&mut self, area: Rect, style: Style) {
+        let area = area.intersection(self.buffer.area);
+        self.buffer.set_style(area, style);
+    }
+
+    /// Empties an area.
+    pub fn clear(&mut self, area: Rect) {
+        let area = area.intersection(self.buffer.area);
+        for y in area.top()..area.bottom() {
+            for x in area.left()..area.right() {
+                if let Some(cell) = self.buffer.cell_mut((x, y)) {
+                    cell.reset();
+                }
+            }
+        }
+        let style = self.role(Role::Text);
+        self.buffer.set_style(area, style);
+    }
+
+    /// A frame with a title on the left and a remark on the right of its upper edge. Returns what is inside.
+    pub fn frame(&mut self, area: Rect, title: &str, remark: &str, focused: bool) -> Rect {
+        if area.width < 2 || area.height < 2 {
+            return Rect::default();
+        }
+        let style = self.role(if focused { Role::BorderFocused } else { Role::Border });
+        let lines = if focused { self.glyphs.border_focused } else { self.glyphs.border };
+        let [horizontal, vertical, top_left, top_right, bottom_left, bottom_right] = lines;
+        let (left, right, top, bottom) = (area.x, area.right() - 1, area.y, area.bottom() - 1);
+        for x in left + 1..right {
+            self.text(x, top, 1, horizontal, style);
+            self.text(x, bottom, 1, horizontal, style);
+        }
+        for y in top + 1..bottom {
+            self.text(left, y, 1, vertical, style);
+            self.text(right, y, 1, vertical, style);
+        }
+        for (x, y, corner) in
+            [(left, top, top_left), (right, top, top_right), (left, bottom, bottom_left), (right, bottom, bottom_right)]
+        {
+            self.text(x, y, 1, corner, style);
+        }
+        let mut end = left + 2;
+        if !title.is_empty() && area.width > 6 {
+            let style = self.role(if focused { Role::TitleFocused } else { Role::Title });
+            let width = (area.width - 4).min(u16::try_from(title.width() + 2).unwrap_or(u16::MAX));
+            end = self.text(left + 2, top, width, &format!(" {title} "), style);
+        }
+        let room = right.saturating_sub(end + 1);
+        let wanted = u16::try_from(remark.width() + 2).unwrap_or(u16::MAX);
+        if !remark.is_empty() && room >= 8 {
+            let width = wanted.min(room);
+            let style = self.role(Role::Dim);
+            self.text(right.saturating_sub(width), top, width, &format!(" {remark} "), style);
+        }
+        Rect::new(area.x + 1, area.y + 1, area.width - 2, area.height - 2)
+    }
+
+    /// Marks on the right edge of a frame that there is more above or below.
+    pub fn more(&mut self, area: Rect, above: bool, below: bool) {
+        if area.width < 2 || area.height < 3 {
+            return;
+        }
+        let style = self.role(Role::Accent);
+        let x = area.right() - 1;
+        if above {
+            let glyph = self.glyphs.up;
+            self.text(x, area.y + 1, 1, glyph, style);
+        }
+        if below {
+            let glyph = self.glyphs.down;
+            self.text(x, area.bottom() - 2, 1, glyph, style);
+        }
+    }
+
+    /// Text with the cell under the cursor reversed: the terminal's own cursor stays hidden, which saves bytes.
+    pub fn typed(&mut self, x: u16, y: u16, width: u16, line: &crate::tui::line::Line, style: Style) {
+        let skip = (line.cursor() + 1).saturating_sub(usize::from(width));
+        let shown: String = line.text().chars().skip(skip).collect();
+        self.text(x, y, width, &format!("{shown:<pad$}", pad = usize::from(width)), style);
+        let reversed = Style::new().add_modifier(Modifier::REVERSED);
+        if line.is_selected() {
+            let length = u16::try_from(shown.width()).unwrap_or(width).min(width);
+            self.tint(Rect::new(x, y, length, 1), reversed);
+        }
+        let cursor = u16::try_from(line.cursor() - skip).unwrap_or_default();
+        self.tint(Rect::new(x + cursor.min(width.saturating_sub(1)), y, 1, 1), reversed);
+    }
+}
+
+/// Text in ASCII: what the program itself writes has an equivalent, anything else becomes `?`.
+fn ascii(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.is_ascii() {
+        return text.into();
+    }
+    let plain = text.chars().map(|c| match c {
+        '×' => 'x',
+        '–' | '—' | '·' => '-',
+        '…' => '~',
+        'µ' => 'u',
+        'Δ' => 'd',
+        '±' => '~',
+        c if c.is_ascii() => c,
+        _ => '?',
+    });
+    plain.collect::<String>().into()
+}
+
+/// Cuts text to `width` columns; what is cut ends in an ellipsis.
+#[must_use]
+pub fn fit(text: &str, width: usize, ellipsis: &str) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let room = width.saturating_sub(ellipsis.width());
+    let mut out = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let w = c.width().unwrap_or(0);
+        if used + w > room {
+            break;
+        }
+        used += w;
+        out.push(c);
+    }
+    out.push_str(ellipsis);
+    out
+}
+
+/// Breaks text into lines of at most `width` columns, at spaces where it can.
+#[must_use]
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in paragraph.split_whitespace() {
+            let mut word = word;
+            if !line.is_empty() && line.width() + 1 + word.width() > width {
+                lines.push(std::mem::take(&mut line));
+            }
+            while word.width() > width {
+                let mut used = 0;
+                let cut = word.char_indices().find(|(_, c)| {
+                    used += c.width().unwrap_or(0);
+                    used > width
+                });
+                let at = cut.map_or(word.len(), |(at, _)| at);
+                let (head, tail) = word.split_at(at);
+                if head.is_empty() {
+                    break;
+                }
+                lines.push(head.to_owned());
+                word = tail;
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_by_width_not_by_bytes() {
+        assert_eq!(fit("abcdef", 4, "…"), "abc…");
+        assert_eq!(fit("äöüß", 4, "…"), "äöüß");
+        assert_eq!(fit("日本語", 4, "…"), "日…");
+        assert_eq!(fit("abc", 0, "…"), "…");
+    }
+
+    #[test]
+    fn lines_break_at_spaces_and_long_words_anywhere() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
+        assert_eq!(wrap("a\n\nb", 4), ["a", "", "b"]);
+        assert!(wrap("any thing at all", 1).iter().all(|line| line.width() <= 1));
+    }
+}

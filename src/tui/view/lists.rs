@@ -1,0 +1,120 @@
+//! The lists of targets and workloads.
+
+use std::sync::Arc;
+
+use ratatui::layout::Rect;
+
+use super::draw::Canvas;
+use crate::tui::app::{App, PANES, Pane, View, title};
+use crate::tui::theme::Role;
+use crate::units;
+
+/// A row of a list.
+struct Row<'a> {
+    name: &'a Arc<str>,
+    detail: String,
+    marked: bool,
+}
+
+/// Draws the targets.
+pub fn targets(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let rows = app.library.targets().iter().map(|target| Row {
+        name: &target.name,
+        detail: format!("{}×{}", target.accelerators_per_node, target.num_nodes),
+        marked: app.now.marks.contains(&target.name),
+    });
+    let marked = app.now.marks.len();
+    let remark = if marked > 0 { format!("{marked} marked") } else { String::new() };
+    list(app, canvas, area, Pane::Targets, app.target_row(), &remark, rows.collect());
+    details(app, canvas, area);
+}
+
+/// What the selected target is, below the list, where there is room to spare.
+fn details(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let Some(target) = &app.answer.target else { return };
+    let used = u16::try_from(app.library.targets().len()).unwrap_or(u16::MAX);
+    let link = target.interconnect.as_ref().map(|link| match link.bw_gbytes_per_sec {
+        Some(bandwidth) => format!("{} {bandwidth} GB/s", link.kind),
+        None => link.kind.clone(),
+    });
+    let network = target.network.as_ref().map(|network| {
+        let kind = network.kind.as_deref().unwrap_or("network");
+        network.gbits_per_accel.map_or_else(|| kind.to_owned(), |rate| format!("{kind} {rate} Gbit/s"))
+    });
+    let cost = &target.cost;
+    let rows: [(&str, Option<String>); 9] = [
+        ("vendor", Some(target.vendor.clone())),
+        ("machine", target.instance_type.clone()),
+        ("memory", Some(format!("{} GB each", target.memory_gb_per_accel))),
+        ("inside", link),
+        ("between", network),
+        ("price", Some(format!("{}/h a node", units::usd(cost.hourly_usd)))),
+        ("power", Some(format!("{} a node", units::with_unit(&units::si(cost.energy_watts_node), "W")))),
+        ("formats", (!target.numeric.is_empty()).then(|| target.numeric.join(" "))),
+        ("profile", app.answer.profile.as_ref().map(|profile| profile.name.to_string())),
+    ];
+    let rows: Vec<(&str, String)> = rows.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
+    let needs = u16::try_from(rows.len()).unwrap_or(u16::MAX);
+    if area.height < used.saturating_add(needs).saturating_add(4) || area.width < 20 {
+        return;
+    }
+    let top = area.bottom() - 1 - needs;
+    let (dim, text) = (canvas.role(Role::Dim), canvas.role(Role::Text));
+    for (y, (name, value)) in (top..).zip(&rows) {
+        canvas.text(area.x + 2, y, 8, name, dim);
+        canvas.text(area.x + 11, y, area.width.saturating_sub(13), value, text);
+    }
+}
+
+/// Draws the workloads.
+pub fn workloads(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let rows = app.library.workloads().iter().map(|workload| Row {
+        name: &workload.name,
+        detail: workload.shape.mode.name().get(..5).unwrap_or_default().to_owned(),
+        marked: false,
+    });
+    list(app, canvas, area, Pane::Workloads, app.workload_row(), "", rows.collect());
+}
+
+fn list(
+    app: &App,
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    pane: Pane,
+    selected: Option<usize>,
+    remark: &str,
+    rows: Vec<Row<'_>>,
+) {
+    let focused = app.pane == pane && app.view == View::Main && app.tour.is_none();
+    let number = PANES.iter().position(|known| *known == pane).unwrap_or_default() + 1;
+    let inner = canvas.frame(area, &format!("{number} {}", title(pane)), remark, focused);
+    let scroll = app.scroll.get(number - 1).copied().unwrap_or_default();
+    let visible = usize::from(inner.height);
+    let total = rows.len();
+    if rows.is_empty() {
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "none in the files", canvas.role(Role::Dim));
+    }
+    for (line, (index, row)) in (0..inner.height).zip(rows.into_iter().enumerate().skip(scroll)) {
+        let y = inner.y + line;
+        let chosen = selected == Some(index);
+        let flash = app.flash.contains(row.name);
+        let style = if flash { canvas.role(Role::Flash) } else { canvas.role(Role::Text) };
+        let sign = if row.marked { canvas.glyphs.mark } else { " " };
+        let marked = canvas.role(Role::Mark);
+        canvas.text(inner.x, y, 1, sign, marked);
+        let detail = u16::try_from(row.detail.chars().count()).unwrap_or_default();
+        let room = inner.width.saturating_sub(2);
+        // A name is worth more than its detail.
+        let needs = u16::try_from(row.name.chars().count()).unwrap_or(u16::MAX).saturating_add(detail + 2);
+        canvas.text(inner.x + 1, y, room, row.name, style);
+        if needs <= room {
+            let dim = canvas.role(Role::Dim);
+            canvas.right(inner.x + 1, y, room, &row.detail, dim);
+        }
+        if chosen {
+            let role = if focused { Role::Selection } else { Role::SelectionDim };
+            canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(role));
+        }
+    }
+    canvas.more(area, scroll > 0, scroll + visible < total);
+}

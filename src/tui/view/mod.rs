@@ -1,0 +1,191 @@
+//! Views: pure functions of the state that fill a buffer.
+
+pub mod compare;
+pub mod draw;
+pub mod help;
+pub mod knobs;
+pub mod lists;
+mod popup;
+pub mod problems;
+pub mod results;
+pub mod schedule;
+mod touring;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::app::{App, Overlay, Pane, View};
+use super::layout::{self, MIN_COLUMNS, MIN_ROWS};
+use super::theme::Role;
+use crate::tui::keymap::{self, Mode};
+use draw::Canvas;
+pub use popup::popup_row;
+
+/// Rows of the full-screen view that is shown.
+#[must_use]
+pub fn rows(app: &App) -> usize {
+    match app.view {
+        View::Compare => compare::rows(app),
+        View::Schedule => schedule::rows(app),
+        View::Problems => problems::rows(app),
+        View::Main | View::Help => 0,
+    }
+}
+
+/// Draws the whole screen.
+pub fn view(app: &App, buffer: &mut Buffer) {
+    let mut canvas = Canvas::new(app, buffer);
+    let screen = Rect::new(0, 0, app.size.0, app.size.1);
+    let text = canvas.role(Role::Text);
+    canvas.tint(screen, text);
+    if !layout::fits(app.size) {
+        too_small(app, &mut canvas);
+        return;
+    }
+    let areas = layout::areas(app);
+    header(app, &mut canvas, areas.header);
+    match app.view {
+        View::Main | View::Help => {
+            lists::targets(app, &mut canvas, areas.targets);
+            lists::workloads(app, &mut canvas, areas.workloads);
+            knobs::knobs(app, &mut canvas, areas.knobs);
+            results::results(app, &mut canvas, areas.results);
+            if areas.phases.height > 2 {
+                schedule::schedule(app, &mut canvas, areas.phases);
+            }
+        }
+        View::Compare => compare::compare(app, &mut canvas, areas.body),
+        View::Schedule => schedule::schedule(app, &mut canvas, areas.body),
+        View::Problems => problems::problems(app, &mut canvas, areas.body),
+    }
+    if app.tour.is_some() {
+        touring::caption(app, &mut canvas, areas.caption);
+    }
+    info(app, &mut canvas, areas.info);
+    footer(app, &mut canvas, areas.footer);
+    match &app.overlay {
+        Some(Overlay::Help { .. }) => help::help(app, &mut canvas),
+        Some(Overlay::Finder(finder)) => popup::finder(app, &mut canvas, finder),
+        Some(Overlay::Demos { cursor }) => popup::demos(app, &mut canvas, *cursor),
+        None => {}
+    }
+}
+
+fn too_small(app: &App, canvas: &mut Canvas<'_>) {
+    let (columns, rows) = app.size;
+    let lines = [
+        format!("{columns}x{rows} is too small"),
+        format!("atlas needs {MIN_COLUMNS}x{MIN_ROWS}"),
+        "q quits".to_owned(),
+    ];
+    let top = rows.saturating_sub(3) / 2;
+    for (y, line) in (top..rows).zip(&lines) {
+        let width = u16::try_from(line.chars().count()).unwrap_or_default();
+        canvas.text(columns.saturating_sub(width) / 2, y, columns, line, canvas.role(Role::Warn));
+    }
+}
+
+/// The program, the scenario, and what needs attention.
+fn header(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let brand = canvas.role(Role::Brand);
+    let mut x = canvas.text(area.x, area.y, area.width, " atlas ", brand) + 1;
+    let mut notes = Vec::new();
+    let marked = app.now.marks.len();
+    if marked > 0 {
+        notes.push((Role::Mark, format!("{marked} marked")));
+    }
+    let turned = app.now.setup.overrides.len();
+    if turned > 0 {
+        notes.push((Role::Changed, format!("{turned} changed")));
+    }
+    if !app.problems.is_empty() {
+        let role = if app.problems.has_errors() { Role::Error } else { Role::Warn };
+        notes.push((role, app.problems.summary()));
+    }
+    let width: u16 = notes.iter().map(|(_, text)| u16::try_from(text.chars().count() + 2).unwrap_or_default()).sum();
+    let mut right = area.right().saturating_sub(width);
+    let room = right.saturating_sub(x + 1);
+    let title = canvas.role(Role::Title);
+    let setup = &app.now.setup;
+    x = canvas.text(x, area.y, room, &format!("{} × {}", setup.target, setup.workload), title);
+    let about = match (&app.answer.scenario, &app.answer.workload) {
+        (Some(scenario), Some(workload)) => {
+            format!("  {}, {} accelerators, {}", workload.shape.mode.name(), scenario.accelerators(), "semi-empirical")
+        }
+        _ => String::new(),
+    };
+    let dim = canvas.role(Role::Dim);
+    let room = right.saturating_sub(x + 1);
+    if usize::from(room) >= about.len() {
+        canvas.text(x, area.y, room, &about, dim);
+    }
+    for (role, text) in notes {
+        let style = canvas.role(role);
+        right = canvas.text(right, area.y, area.right() - right, &text, style) + 2;
+    }
+}
+
+/// What just happened, else a line about what is under the cursor.
+fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let mode = app.mode();
+    let (role, text) = match (&app.edit, &app.status) {
+        (Some(edit), _) if edit.error.is_some() => (Role::Error, edit.error.clone().unwrap_or_default()),
+        (_, Some(status)) if status.error => (Role::Error, status.text.clone()),
+        (_, Some(status)) => (Role::Good, status.text.clone()),
+        _ => (Role::Dim, about(app, mode)),
+    };
+    let style = canvas.role(role);
+    canvas.text(area.x + 1, area.y, area.width.saturating_sub(2), &text, style);
+}
+
+fn about(app: &App, mode: Mode) -> String {
+    let origin = |name: &str, file: &crate::spec::Origin| format!("{name}  [{file}]");
+    match mode {
+        Mode::Targets => app.answer.target.as_ref().map_or_else(String::new, |target| {
+            let text = target.description.as_deref().or(target.notes.as_deref()).unwrap_or(&target.vendor);
+            origin(text, &target.origin)
+        }),
+        Mode::Workloads => app.answer.workload.as_ref().map_or_else(String::new, |workload| {
+            let text = workload.description.as_deref().or(workload.notes.as_deref()).unwrap_or("no description");
+            origin(text, &workload.origin)
+        }),
+        Mode::Knobs | Mode::Editing => knobs::info(app),
+        Mode::Results => {
+            let profile = app.answer.profile.as_ref();
+            profile.map_or_else(String::new, |profile| {
+                origin(&format!("profile {}: {}", profile.name, profile.description.as_deref().unwrap_or_default()), &profile.origin)
+            })
+        }
+        Mode::Compare => "* best of the row; ratios to the reference column (b sets it)".to_owned(),
+        Mode::Schedule => "figures of each phase, waiting included; `all` is weighted by minutes".to_owned(),
+        Mode::Problems => "what is broken keeps its last good state; e opens the file at the first complaint shown".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The most useful keys of the mode; help always last.
+fn footer(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let hints: Vec<(&str, &str)> = keymap::rows(app.mode())
+        .filter_map(|row| Some((app.glyphs.key(row.keys.first()?), row.hint?)))
+        .collect();
+    let width = |(key, hint): &(&str, &str)| u16::try_from(key.chars().count() + hint.chars().count() + 3).unwrap_or_default();
+    let (last, first): (Vec<_>, Vec<_>) = hints.into_iter().partition(|(key, _)| *key == "?");
+    let mut room = area.width.saturating_sub(1 + last.iter().map(width).sum::<u16>());
+    let fitting = first.into_iter().take_while(|hint| {
+        let fits = width(hint) <= room;
+        room = room.saturating_sub(width(hint));
+        fits
+    });
+    let mut x = area.x + 1;
+    let shown: Vec<_> = fitting.collect();
+    for (key, hint) in shown.into_iter().chain(last) {
+        let (bright, dim) = (canvas.role(Role::Key), canvas.role(Role::Hint));
+        x = canvas.text(x, area.y, area.width, key, bright);
+        x = canvas.text(x + 1, area.y, area.width, hint, dim) + 2;
+    }
+    if app.pane == Pane::Targets && app.mode() == Mode::Targets && x + 20 < area.right() {
+        let name = app.theme().map_or("", |theme| theme.name());
+        let dim = canvas.role(Role::Dim);
+        canvas.right(area.right() - 18, area.y, 17, name, dim);
+    }
+}

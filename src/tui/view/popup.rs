@@ -1,0 +1,81 @@
+//! Boxes over the screen: the finder and the list of tours.
+
+use ratatui::layout::Rect;
+
+use super::draw::Canvas;
+use crate::tui::app::{App, Finder, Overlay};
+use crate::tui::theme::Role;
+
+fn area(app: &App) -> Rect {
+    let (columns, rows) = app.size;
+    let width = columns.saturating_sub(4).min(70);
+    let height = rows.saturating_sub(4).min(20);
+    Rect::new((columns - width) / 2, (rows - height) / 2, width, height)
+}
+
+/// Rows of a box's list that fit, and the first row shown.
+fn window(app: &App, heading: u16, cursor: usize) -> (u16, usize) {
+    let room = area(app).height.saturating_sub(2 + heading);
+    (room, (cursor + 1).saturating_sub(usize::from(room)))
+}
+
+/// The row of the open box's list at a place of the screen.
+#[must_use]
+pub fn popup_row(app: &App, column: u16, row: u16) -> Option<usize> {
+    let area = area(app);
+    let (heading, cursor) = match &app.overlay {
+        Some(Overlay::Finder(finder)) => (2, finder.cursor),
+        Some(Overlay::Demos { cursor }) => (0, *cursor),
+        _ => return None,
+    };
+    if !area.contains((column, row).into()) {
+        return None;
+    }
+    let (room, scroll) = window(app, heading, cursor);
+    let line = row.checked_sub(area.y + 1 + heading).filter(|line| *line < room)?;
+    Some(usize::from(line) + scroll)
+}
+
+/// Draws the finder.
+pub(super) fn finder(app: &App, canvas: &mut Canvas<'_>, finder: &Finder) {
+    let area = area(app);
+    canvas.clear(area);
+    let remark = format!("{} of all targets, workloads, knobs", finder.matches.len());
+    let inner = canvas.frame(area, "Find", &remark, true);
+    let style = canvas.role(Role::Input);
+    let key = canvas.role(Role::Key);
+    canvas.text(inner.x + 1, inner.y, 1, "/", key);
+    canvas.typed(inner.x + 3, inner.y, inner.width.saturating_sub(4), &finder.line, style);
+    let (room, scroll) = window(app, 2, finder.cursor);
+    if finder.matches.is_empty() {
+        let dim = canvas.role(Role::Dim);
+        canvas.text(inner.x + 3, inner.y + 2, inner.width.saturating_sub(4), "nothing matches", dim);
+    }
+    for (line, (index, place)) in (0..room).zip(finder.matches.iter().enumerate().skip(scroll)) {
+        let y = inner.y + 2 + line;
+        let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
+        canvas.text(inner.x + 3, y, inner.width.saturating_sub(14), place.name(), text);
+        canvas.right(inner.x, y, inner.width.saturating_sub(1), place.kind(), dim);
+        if index == finder.cursor {
+            canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Selection));
+        }
+    }
+}
+
+/// Draws the list of tours.
+pub(super) fn demos(app: &App, canvas: &mut Canvas<'_>, cursor: usize) {
+    let area = area(app);
+    canvas.clear(area);
+    let inner = canvas.frame(area, "Guided tours", "Enter plays, Esc closes", true);
+    let (room, scroll) = window(app, 0, cursor);
+    for (line, (index, demo)) in (0..room).zip(app.demos.iter().enumerate().skip(scroll)) {
+        let y = inner.y + line;
+        let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
+        let steps = format!("{} steps", demo.steps.len());
+        canvas.text(inner.x + 1, y, inner.width.saturating_sub(12), &demo.title, text);
+        canvas.right(inner.x, y, inner.width.saturating_sub(1), &steps, dim);
+        if index == cursor {
+            canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Selection));
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! A tour's caption: what it says, how far it is, whether what it claims holds.
+
+use ratatui::layout::Rect;
+
+use super::draw::{Canvas, wrap};
+use crate::tui::app::App;
+use crate::tui::theme::Role;
+
+/// Draws the caption.
+pub(super) fn caption(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let Some(tour) = &app.tour else { return };
+    let total = tour.demo.steps.len();
+    let Some(step) = tour.demo.steps.get(tour.step) else { return };
+    let inner = canvas.frame(area, &step.title, &format!("step {} of {total}", tour.step + 1), true);
+    let width = inner.width.saturating_sub(2);
+    let mut y = inner.y;
+    let text = canvas.role(Role::Text);
+    let lines = wrap(&step.say, usize::from(width));
+    let room = inner.height.saturating_sub(1);
+    for line in lines.iter().take(usize::from(room)) {
+        canvas.text(inner.x + 1, y, width, line, text);
+        y += 1;
+    }
+    if let Some(error) = &tour.error {
+        let style = canvas.role(Role::Error);
+        canvas.text(inner.x + 1, y.min(inner.bottom() - 2), width, error, style);
+        y += 1;
+    }
+    // Claims stand in the lines the narration leaves; those that do not hold first.
+    let mut outcomes: Vec<&(bool, String)> = tour.outcomes.iter().collect();
+    outcomes.sort_by_key(|(held, _)| *held);
+    for (held, claim) in outcomes {
+        if y + 1 >= inner.bottom() {
+            break;
+        }
+        let (role, sign) = if *held { (Role::Good, app.glyphs.check) } else { (Role::Bad, app.glyphs.cross) };
+        let style = canvas.role(role);
+        canvas.text(inner.x + 1, y, width, &format!("{sign} {claim}"), style);
+        y += 1;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a handful of steps")]
+    let share = (tour.step + 1) as f64 / total.max(1) as f64;
+    let bar = canvas.glyphs.bar(share, usize::from(width));
+    let style = canvas.role(Role::Bar1);
+    canvas.text(inner.x + 1, inner.bottom() - 1, width, &bar, style);
+}

@@ -1,0 +1,383 @@
+//! One thread that waits for everything at once, and sleeps until something happens.
+//!
+//! Keys, signals, changed files and finished computations all end in one `poll(2)`: the terminal is one descriptor,
+//! everything else writes a byte into a socket pair. No tick, no input thread: an idle program is not woken at all, and
+//! a terminal that has gone is noticed as such instead of being read for ever.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crossterm::event::Event;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::SigId;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
+
+use super::input::Input;
+
+/// Most that is read before the events are handed out, so that endless input cannot keep the screen from being drawn.
+const LONGEST_READ: usize = 64 * 1024;
+
+/// Why [`Waiter::wait`] returned. Several reasons may hold at once; none hold when the time was up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wakes {
+    /// There are events to take with [`Waiter::next_event`].
+    pub input: bool,
+    /// The terminal has another size (SIGWINCH).
+    pub resized: bool,
+    /// The process was continued after a stop that was not our own doing (SIGCONT): the terminal may have been used
+    /// by others meanwhile, so [`Screen::resume`](super::terminal::Screen::resume) is due.
+    pub continued: bool,
+    /// A [`Waker`] was used: look at the channels behind it.
+    pub woken: bool,
+    /// The number of a signal that asks the program to end (SIGTERM, SIGHUP, SIGINT, SIGQUIT).
+    pub terminate: Option<i32>,
+    /// The terminal has gone. There is nobody left to draw for; the program must end.
+    pub hangup: bool,
+}
+
+impl Wakes {
+    /// Whether the program has to end.
+    #[must_use]
+    pub fn must_end(&self) -> bool {
+        self.hangup || self.terminate.is_some()
+    }
+}
+
+/// Wakes the waiting thread from any other; clone it freely.
+#[derive(Debug, Clone)]
+pub struct Waker {
+    pipe: Arc<UnixStream>,
+    woken: Arc<AtomicBool>,
+}
+
+impl Waker {
+    /// Makes [`Waiter::wait`] return with [`Wakes::woken`]. What was put into a channel before is seen after.
+    pub fn wake(&self) {
+        if !self.woken.swap(true, Ordering::AcqRel) {
+            // A full pipe wakes as well as one more byte would, and a closed one has nobody left to wake.
+            let _ = (&*self.pipe).write(&[1]);
+        }
+    }
+}
+
+/// The signals that have come and were not yet dealt with; clone it freely.
+#[derive(Debug, Clone, Default)]
+pub struct Signals {
+    resized: Arc<AtomicBool>,
+    continued: Arc<AtomicBool>,
+    terminate: Arc<AtomicUsize>,
+}
+
+impl Signals {
+    /// The last signal that asked the program to end, if one has come.
+    #[must_use]
+    pub fn terminating(&self) -> Option<i32> {
+        i32::try_from(self.terminate.load(Ordering::Acquire)).ok().filter(|signal| *signal != 0)
+    }
+
+    /// Forgets a continuation: the caller has dealt with it.
+    pub fn forget_continued(&self) {
+        self.continued.store(false, Ordering::Release);
+    }
+
+    /// Forgets SIGINT and SIGQUIT: they were typed at another program that had the terminal.
+    pub fn forget_interrupts(&self) {
+        for signal in [SIGINT, SIGQUIT] {
+            if let Ok(signal) = usize::try_from(signal) {
+                let _ = self.terminate.compare_exchange(signal, 0, Ordering::AcqRel, Ordering::Acquire);
+            }
+        }
+    }
+}
+
+/// Waits for the terminal, signals and [`Waker`]s.
+///
+/// SIGTSTP is left to its default on purpose. Ctrl-Z arrives as a key, because the terminal is raw; while `$EDITOR` has
+/// the terminal, its Ctrl-Z must stop this process too or the shell never gets its prompt back; and the kernel knows
+/// better than we could whether anybody is there to continue a stopped process. A stop that comes from elsewhere is
+/// repaired when SIGCONT ends it.
+#[derive(Debug)]
+pub struct Waiter {
+    tty: File,
+    pipe: UnixStream,
+    waker: Waker,
+    signals: Signals,
+    registered: Vec<SigId>,
+    input: Input,
+    /// When half a sequence is given up.
+    deadline: Option<Instant>,
+    hangup: bool,
+}
+
+impl Waiter {
+    /// Waits for `tty`, which is read and not closed for others; see
+    /// [`terminal::input`](super::terminal::input). Signals are caught from here on until the waiter is dropped.
+    ///
+    /// # Errors
+    ///
+    /// When the socket pair cannot be made or a handler cannot be set.
+    pub fn new(tty: File) -> io::Result<Waiter> {
+        let (pipe, other) = UnixStream::pair()?;
+        pipe.set_nonblocking(true)?;
+        other.set_nonblocking(true)?;
+        let signals = Signals::default();
+        let waker = Waker { pipe: Arc::new(other.try_clone()?), woken: Arc::default() };
+        let mut waiter = Waiter {
+            tty,
+            pipe,
+            waker,
+            signals: signals.clone(),
+            registered: Vec::new(),
+            input: Input::default(),
+            deadline: None,
+            hangup: false,
+        };
+        // Handlers run in the order they are set: the flag stands before the byte arrives.
+        let mut keep = |id: io::Result<SigId>| id.map(|id| waiter.registered.push(id));
+        for (signal, flag) in [(SIGWINCH, &signals.resized), (SIGCONT, &signals.continued)] {
+            keep(signal_hook::flag::register(signal, Arc::clone(flag)))?;
+        }
+        for signal in [SIGTERM, SIGHUP, SIGINT, SIGQUIT] {
+            let number = usize::try_from(signal).unwrap_or_default();
+            keep(signal_hook::flag::register_usize(signal, Arc::clone(&signals.terminate), number))?;
+        }
+        for signal in [SIGWINCH, SIGCONT, SIGTERM, SIGHUP, SIGINT, SIGQUIT] {
+            keep(signal_hook::low_level::pipe::register(signal, other.try_clone()?))?;
+        }
+        Ok(waiter)
+    }
+
+    /// What other threads wake this one with.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// The signals that have come.
+    #[must_use]
+    pub fn signals(&self) -> Signals {
+        self.signals.clone()
+    }
+
+    /// Sleeps until something happens, for ever if no time is given. Half a key sequence wakes it too, once it has
+    /// waited long enough for the rest.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses to wait, which it has no reason to. A terminal that has gone is no error but
+    /// [`Wakes::hangup`].
+    pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Wakes> {
+        let until = timeout.map(|timeout| Instant::now() + timeout);
+        loop {
+            let pending = self.input.is_ready() || self.hangup;
+            let now = Instant::now();
+            let wake_at = if pending { Some(now) } else { until.into_iter().chain(self.deadline).min() };
+            self.sleep(wake_at.map(|at| at.saturating_duration_since(now)))?;
+            let now = Instant::now();
+            if self.deadline.is_some_and(|deadline| deadline <= now) {
+                self.input.give_up();
+                self.deadline = None;
+            }
+            let wakes = Wakes {
+                input: self.input.is_ready(),
+                resized: self.signals.resized.swap(false, Ordering::AcqRel),
+                continued: self.signals.continued.swap(false, Ordering::AcqRel),
+                woken: self.waker.woken.swap(false, Ordering::AcqRel),
+                terminate: self.signals.terminating(),
+                hangup: self.hangup,
+            };
+            if wakes != Wakes::default() || until.is_some_and(|until| until <= now) {
+                return Ok(wakes);
+            }
+        }
+    }
+
+    /// The next key, click or paste, if one has come. Never waits.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.input.pop()
+    }
+
+    /// Forgets half-read sequences and events not yet taken: another program had the terminal.
+    pub fn discard_input(&mut self) {
+        self.input.discard();
+        self.deadline = None;
+    }
+
+    fn sleep(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        let mut fds = [PollFd::new(&self.pipe, PollFlags::IN), PollFd::new(&self.tty, PollFlags::IN)];
+        // A terminal that has gone stays readable for ever; asking about it again would only spin.
+        let asked = if self.hangup { 1 } else { 2 };
+        match poll(fds.get_mut(..asked).unwrap_or_default(), timeout.as_ref()) {
+            Ok(_) => {}
+            // A signal: its byte is in the pipe, or it is none of ours.
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [pipe, tty] = fds.map(|fd| fd.revents());
+        if !pipe.is_empty() {
+            self.drain_pipe();
+        }
+        if !tty.is_empty() {
+            self.read_tty()?;
+        }
+        Ok(())
+    }
+
+    fn drain_pipe(&mut self) {
+        let mut bytes = [0; 64];
+        while matches!((&self.pipe).read(&mut bytes), Ok(count) if count > 0) {}
+    }
+
+    /// Reads while there is something to read; never blocks, as each read follows a poll that promised bytes.
+    fn read_tty(&mut self) -> io::Result<()> {
+        let mut bytes = [0; 4096];
+        let mut total = 0;
+        while total < LONGEST_READ && is_readable(&self.tty)? {
+            match (&self.tty).read(&mut bytes) {
+                Ok(0) => {
+                    self.hangup = true;
+                    break;
+                }
+                Ok(count) => {
+                    total += count;
+                    self.input.feed(bytes.get(..count).unwrap_or_default());
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => break,
+                // EIO is what a terminal answers whose other side has gone; any other error ends it as well.
+                Err(_) => {
+                    self.hangup = true;
+                    break;
+                }
+            }
+        }
+        self.deadline = self.input.patience().map(|patience| Instant::now() + patience);
+        Ok(())
+    }
+}
+
+/// Whether a read would return at once, with bytes, an end or an error.
+fn is_readable(fd: &impl AsFd) -> io::Result<bool> {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&now)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        for id in self.registered.drain(..) {
+            signal_hook::low_level::unregister(id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::fd::OwnedFd;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+    use std::thread;
+
+    use crossterm::event::KeyCode;
+    use signal_hook::low_level::raise;
+
+    use super::*;
+
+    /// Signals go to the whole process: a test that raises one must not run beside another that waits.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    /// A waiter on one end of a socket pair instead of a terminal, and the other end.
+    fn waiter() -> (Waiter, UnixStream, MutexGuard<'static, ()>) {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let (near, far) = UnixStream::pair().unwrap();
+        (Waiter::new(File::from(OwnedFd::from(near))).unwrap(), far, alone)
+    }
+
+    const LONG: Option<Duration> = Some(Duration::from_secs(20));
+    const SHORT: Option<Duration> = Some(Duration::from_millis(30));
+
+    #[test]
+    fn keys_end_the_wait_and_a_burst_comes_as_one() {
+        let (mut waiter, mut keyboard, _alone) = waiter();
+        keyboard.write_all(&b"j".repeat(10_000)).unwrap();
+        let wakes = waiter.wait(LONG).unwrap();
+        assert_eq!(wakes, Wakes { input: true, ..Wakes::default() });
+        assert_eq!(std::iter::from_fn(|| waiter.next_event()).count(), 10_000);
+        assert_eq!(waiter.wait(SHORT).unwrap(), Wakes::default(), "then nothing");
+    }
+
+    #[test]
+    fn a_lone_esc_is_told_from_a_sequence_by_time() {
+        let (mut waiter, mut keyboard, _alone) = waiter();
+        keyboard.write_all(b"\x1b").unwrap();
+        assert!(waiter.wait(LONG).unwrap().input);
+        let Some(Event::Key(key)) = waiter.next_event() else { unreachable!() };
+        assert_eq!(key.code, KeyCode::Esc);
+        keyboard.write_all(b"\x1b").unwrap();
+        let late = keyboard.try_clone().unwrap();
+        let other = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(5));
+            (&late).write_all(b"[A").unwrap();
+        });
+        assert!(waiter.wait(LONG).unwrap().input);
+        let Some(Event::Key(key)) = waiter.next_event() else { unreachable!() };
+        assert_eq!(key.code, KeyCode::Up);
+        other.join().unwrap();
+    }
+
+    #[test]
+    fn wakers_wake_once_for_many_calls() {
+        let (mut waiter, _keyboard, _alone) = waiter();
+        let threads: Vec<_> = (0..4).map(|_| waiter.waker()).map(|waker| thread::spawn(move || waker.wake())).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(waiter.wait(LONG).unwrap(), Wakes { woken: true, ..Wakes::default() });
+        assert_eq!(waiter.wait(SHORT).unwrap(), Wakes::default());
+        let waker = waiter.waker();
+        let other = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(20));
+            waker.wake();
+        });
+        assert!(waiter.wait(None).unwrap().woken, "also from a wait without end");
+        other.join().unwrap();
+    }
+
+    #[test]
+    fn signals_end_the_wait_and_say_which() {
+        let (mut waiter, _keyboard, _alone) = waiter();
+        raise(SIGWINCH).unwrap();
+        assert_eq!(waiter.wait(LONG).unwrap(), Wakes { resized: true, ..Wakes::default() });
+        raise(SIGCONT).unwrap();
+        assert_eq!(waiter.wait(LONG).unwrap(), Wakes { continued: true, ..Wakes::default() });
+        raise(SIGINT).unwrap();
+        waiter.signals().forget_interrupts();
+        assert!(!waiter.wait(SHORT).unwrap().must_end());
+        raise(SIGTERM).unwrap();
+        waiter.signals().forget_interrupts();
+        let wakes = waiter.wait(LONG).unwrap();
+        assert_eq!(wakes.terminate, Some(SIGTERM));
+        assert!(wakes.must_end());
+        assert_eq!(waiter.signals().terminating(), Some(SIGTERM));
+    }
+
+    #[test]
+    fn a_terminal_that_has_gone_ends_it_after_the_last_keys() {
+        let (mut waiter, mut keyboard, _alone) = waiter();
+        keyboard.write_all(b"q").unwrap();
+        drop(keyboard);
+        let wakes = waiter.wait(None).unwrap();
+        assert!(wakes.input && wakes.hangup && wakes.must_end());
+        assert!(waiter.next_event().is_some());
+        assert!(waiter.wait(None).unwrap().hangup, "and it stays so");
+    }
+}

@@ -1,0 +1,56 @@
+//! Which file systems keep quiet about changes.
+
+use std::path::Path;
+
+/// The magic numbers of file systems whose changes may be made by another machine, or by a server behind the kernel's
+/// back; inotify hears of neither.
+#[cfg(target_os = "linux")]
+const SILENT: [u32; 20] = [
+    0x0000_6969, // NFS
+    0x0bd0_0bd0, // Lustre
+    0x4750_4653, // GPFS, Spectrum Scale
+    0x1983_0326, // BeeGFS
+    0x0000_517b, // SMB
+    0xff53_4d42, // CIFS
+    0xfe53_4d42, // SMB2
+    0x00c3_6400, // Ceph
+    0x6573_5546, // FUSE: sshfs, s3fs, WekaFS and the like
+    0x5346_414f, // OpenAFS
+    0x6b41_4653, // AFS of the kernel
+    0x0102_1997, // 9p: WSL, virtual machines
+    0x7375_7245, // Coda
+    0x2003_0528, // OrangeFS, PVFS2
+    0xaad7_aaea, // PanFS
+    0x7461_636f, // OCFS2
+    0x0116_1970, // GFS2
+    0x786f_4256, // VirtualBox shared folders
+    0xbacb_acbc, // VMware shared folders
+    0x0000_564c, // NCP
+];
+
+/// Whether the file system at `path` does not tell of every change, so that one has to look. `false` where that cannot
+/// be found out.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn is_silent(path: &Path) -> bool {
+    // The type of the field differs between platforms, in width and in sign; the numbers have 32 bits.
+    rustix::fs::statfs(path).is_ok_and(|found| SILENT.contains(&((found.f_type as u64 & 0xffff_ffff) as u32)))
+}
+
+/// Elsewhere `notify` polls by itself where it has to.
+#[cfg(not(target_os = "linux"))]
+#[must_use]
+pub fn is_silent(_: &Path) -> bool {
+    false
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_file_systems_speak_for_themselves() {
+        assert!(!is_silent(Path::new("/proc")));
+        assert!(!is_silent(Path::new("/no/such/place")));
+    }
+}

@@ -1,0 +1,201 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::sync::mpsc::Receiver as Changes;
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// Far longer than anything should take, as the machine may be busy with something else.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Scene {
+    root: TempDir,
+    watch: FileWatch,
+    changes: Changes<Vec<PathBuf>>,
+}
+
+impl Scene {
+    /// A directory `data` with two files, watched.
+    fn new(mode: WatchMode) -> Scene {
+        let root = tempfile::tempdir().unwrap();
+        let data = root.path().join("data");
+        fs::create_dir(&data).unwrap();
+        fs::write(data.join("a.yaml"), "a: 1\n").unwrap();
+        fs::write(data.join("b.yaml"), "b: 1\n").unwrap();
+        Scene::watching(root, &["data"], mode)
+    }
+
+    fn watching(root: TempDir, paths: &[&str], mode: WatchMode) -> Scene {
+        let paths: Vec<PathBuf> = paths.iter().map(|path| root.path().join(path)).collect();
+        let (tell, changes) = channel();
+        let watch = FileWatch::start(&paths, mode, move |changed| drop(tell.send(changed))).unwrap();
+        Scene { root, watch, changes }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Waits until `name` is told to have changed; everything that was told until then.
+    fn expect(&self, name: &str) -> Vec<PathBuf> {
+        let wanted = self.path(name);
+        let until = Instant::now() + PATIENCE;
+        let mut told = Vec::new();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let changed = self.changes.recv_timeout(left).unwrap_or_else(|_| unreachable!("{name} was not told"));
+            told.extend(changed);
+            if told.contains(&wanted) {
+                return told;
+            }
+        }
+    }
+
+    fn expect_nothing(&self) {
+        assert_eq!(self.changes.recv_timeout(Duration::from_millis(250)).ok(), None);
+    }
+}
+
+/// Every way of changing a file that an editor or a tool has.
+fn every_way(scene: &Scene) {
+    scene.write("data/a.yaml", "a: 2\n");
+    scene.expect("data/a.yaml");
+    // Renamed over, the way most editors and all careful programs write.
+    scene.write("data/.a.tmp", "a: 3\n");
+    fs::rename(scene.path("data/.a.tmp"), scene.path("data/a.yaml")).unwrap();
+    scene.expect("data/a.yaml");
+    fs::remove_file(scene.path("data/a.yaml")).unwrap();
+    scene.expect("data/a.yaml");
+    scene.write("data/a.yaml", "a: 4\n");
+    scene.expect("data/a.yaml");
+    scene.write("data/new.yaml", "new: 1\n");
+    scene.expect("data/new.yaml");
+    // The directory is swapped for another, with older files even.
+    fs::create_dir(scene.path("next")).unwrap();
+    scene.write("next/a.yaml", "a: 5\n");
+    fs::rename(scene.path("data"), scene.path("previous")).unwrap();
+    scene.expect("data/a.yaml");
+    fs::rename(scene.path("next"), scene.path("data")).unwrap();
+    scene.expect("data/a.yaml");
+    scene.write("data/a.yaml", "a: 6\n");
+    scene.expect("data/a.yaml");
+    // What was moved away is none of ours any more.
+    scene.write("previous/a.yaml", "a: 7\n");
+    scene.expect_nothing();
+    // Deleted as a whole, created again.
+    fs::remove_dir_all(scene.path("data")).unwrap();
+    scene.expect("data/a.yaml");
+    fs::create_dir(scene.path("data")).unwrap();
+    scene.write("data/a.yaml", "a: 8\n");
+    scene.expect("data/a.yaml");
+    scene.write("data/a.yaml", "a: 9\n");
+    scene.expect("data/a.yaml");
+}
+
+#[test]
+fn every_way_of_changing_a_file_is_noticed_by_events() {
+    let scene = Scene::new(WatchMode::Auto);
+    every_way(&scene);
+}
+
+#[test]
+fn every_way_of_changing_a_file_is_noticed_by_polling() {
+    let scene = Scene::new(WatchMode::Poll(Duration::from_millis(50)));
+    assert!(scene.watch.is_polling());
+    every_way(&scene);
+}
+
+#[test]
+fn a_burst_is_one_change_and_reading_is_none() {
+    let scene = Scene::new(WatchMode::Auto);
+    scene.write("data/b.yaml", "b: 2\n");
+    scene.expect("data/b.yaml");
+    let mut file = fs::File::create(scene.path("data/a.yaml")).unwrap();
+    for line in 0..50 {
+        writeln!(file, "line{line}: 1").unwrap();
+        file.flush().unwrap();
+    }
+    scene.write("data/b.yaml", "b: 3\n");
+    let told = scene.expect("data/b.yaml");
+    assert!(told.len() <= 4, "{told:?}");
+    let _ = fs::read(scene.path("data/a.yaml")).unwrap();
+    let _ = fs::read_dir(scene.path("data")).unwrap().count();
+    scene.write("data/.hidden.swp", "x");
+    scene.write("data/backup~", "x");
+    scene.write("elsewhere.yaml", "x");
+    scene.expect_nothing();
+}
+
+#[test]
+fn a_change_is_told_within_a_tenth_of_a_second() {
+    let scene = Scene::new(WatchMode::Auto);
+    scene.write("data/a.yaml", "a: 2\n");
+    scene.expect("data/a.yaml");
+    let fastest = (0..10)
+        .map(|round| {
+            let start = Instant::now();
+            scene.write("data/a.yaml", &format!("a: {round}\n"));
+            scene.expect("data/a.yaml");
+            start.elapsed()
+        })
+        .min()
+        .unwrap();
+    assert!(fastest < Duration::from_millis(100), "{fastest:?}");
+}
+
+#[test]
+fn paths_that_do_not_exist_yet_are_waited_for() {
+    let root = tempfile::tempdir().unwrap();
+    let scene = Scene::watching(root, &["config/atlas/themes", "config/settings.yaml"], WatchMode::Auto);
+    scene.expect_nothing();
+    fs::create_dir_all(scene.path("config/atlas/themes")).unwrap();
+    scene.write("config/atlas/themes/mine.yaml", "name: mine\n");
+    scene.expect("config/atlas/themes/mine.yaml");
+    scene.write("config/settings.yaml", "x: 1\n");
+    scene.expect("config/settings.yaml");
+}
+
+#[test]
+fn links_are_followed_and_noticed_when_they_are_set_anew() {
+    let root = tempfile::tempdir().unwrap();
+    for (directory, text) in [("v1", "a: 1\n"), ("v2", "a: 2\n")] {
+        fs::create_dir(root.path().join(directory)).unwrap();
+        fs::write(root.path().join(directory).join("a.yaml"), text).unwrap();
+    }
+    fs::create_dir(root.path().join("dots")).unwrap();
+    fs::write(root.path().join("dots/b.yaml"), "b: 1\n").unwrap();
+    symlink(root.path().join("v1"), root.path().join("current")).unwrap();
+    symlink(root.path().join("dots/b.yaml"), root.path().join("v2/b.yaml")).unwrap();
+    let scene = Scene::watching(root, &["current"], WatchMode::Auto);
+    symlink(scene.path("v2"), scene.path("next")).unwrap();
+    fs::rename(scene.path("next"), scene.path("current")).unwrap();
+    scene.expect("current/a.yaml");
+    scene.write("dots/b.yaml", "b: 2\n");
+    scene.expect("current/b.yaml");
+}
+
+#[test]
+fn other_paths_take_over_without_a_gap() {
+    let scene = Scene::new(WatchMode::Auto);
+    fs::create_dir(scene.path("more")).unwrap();
+    scene.write("more/c.yaml", "c: 1\n");
+    scene.write("data/a.yaml", "a: 2\n");
+    scene.watch.set_paths(&[scene.path("data"), scene.path("more")]);
+    scene.expect("data/a.yaml");
+    scene.write("more/c.yaml", "c: 2\n");
+    let told = scene.expect("more/c.yaml");
+    assert!(!told.contains(&scene.path("data/a.yaml")));
+    scene.watch.set_paths(&[scene.path("more/c.yaml")]);
+    scene.write("more/c.yaml", "c: 3\n");
+    scene.expect("more/c.yaml");
+    scene.write("data/a.yaml", "a: 3\n");
+    scene.expect_nothing();
+}

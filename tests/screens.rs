@@ -1,0 +1,443 @@
+//! The terminal interface without a terminal: keys in, state and pictures out.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use atlas_fabric::demo::Demos;
+use atlas_fabric::estimate::Metric;
+use atlas_fabric::knob::{KNOBS, Kind, Knob, Setting};
+use atlas_fabric::spec::{Library, Sources};
+use atlas_fabric::tui::app::{App, Overlay, Pane, View};
+use atlas_fabric::tui::color::ColorDepth;
+use atlas_fabric::tui::keymap::Mode;
+use atlas_fabric::tui::message::{Effect, Message, Timer};
+use atlas_fabric::tui::theme::{Glyphs, Themes};
+use atlas_fabric::tui::update::update;
+use atlas_fabric::tui::view::view;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use proptest::prelude::*;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+struct Harness {
+    app: App,
+    effects: Vec<Effect>,
+}
+
+impl Harness {
+    fn new(columns: u16, rows: u16) -> Harness {
+        Harness::with(Glyphs::unicode(), columns, rows)
+    }
+
+    fn with(glyphs: Glyphs, columns: u16, rows: u16) -> Harness {
+        let library = Arc::new(Library::load(&Sources::built_in(), None));
+        let (demos, _) = Demos::load(None, None);
+        let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
+        Harness { app: App::new(library, demos, themes, glyphs, (columns, rows)), effects: Vec::new() }
+    }
+
+    fn send(&mut self, message: Message) {
+        self.effects.extend(update(&mut self.app, message));
+    }
+
+    /// Types keys as the help writes them: letters as they are, others in angle brackets: `jj<Tab><Right>`.
+    fn keys(&mut self, keys: &str) -> &mut Harness {
+        let mut rest = keys;
+        while let Some(first) = rest.chars().next() {
+            let (name, after) = match rest.strip_prefix('<').and_then(|inner| inner.split_once('>')) {
+                Some((name, after)) if !name.is_empty() => (name, after),
+                _ => rest.split_at(first.len_utf8()),
+            };
+            rest = after;
+            let (code, modifiers) = match name {
+                "Tab" => (KeyCode::Tab, KeyModifiers::NONE),
+                "BackTab" => (KeyCode::BackTab, KeyModifiers::SHIFT),
+                "Enter" => (KeyCode::Enter, KeyModifiers::NONE),
+                "Esc" => (KeyCode::Esc, KeyModifiers::NONE),
+                "Space" => (KeyCode::Char(' '), KeyModifiers::NONE),
+                "BS" => (KeyCode::Backspace, KeyModifiers::NONE),
+                "Up" => (KeyCode::Up, KeyModifiers::NONE),
+                "Down" => (KeyCode::Down, KeyModifiers::NONE),
+                "Left" => (KeyCode::Left, KeyModifiers::NONE),
+                "Right" => (KeyCode::Right, KeyModifiers::NONE),
+                "C-r" => (KeyCode::Char('r'), KeyModifiers::CONTROL),
+                "C-c" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
+                "C-z" => (KeyCode::Char('z'), KeyModifiers::CONTROL),
+                "C-d" => (KeyCode::Char('d'), KeyModifiers::CONTROL),
+                other => (KeyCode::Char(other.chars().next().unwrap()), KeyModifiers::NONE),
+            };
+            self.send(Message::Key(KeyEvent::new(code, modifiers)));
+        }
+        self
+    }
+
+    fn draw(&self) -> Buffer {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, self.app.size.0, self.app.size.1));
+        view(&self.app, &mut buffer);
+        buffer
+    }
+
+    fn text(&self) -> String {
+        let buffer = self.draw();
+        let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
+        let lines = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn metric(&self, name: &str) -> f64 {
+        self.app.answer.value(Metric::named(name).unwrap()).unwrap()
+    }
+
+    fn knob(&self, knob: Knob) -> Setting {
+        self.app.answer.scenario.as_ref().unwrap().get(knob)
+    }
+}
+
+macro_rules! snapshot {
+    ($name:expr, $harness:expr) => {
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!($name, $harness.text());
+        });
+    };
+}
+
+#[test]
+fn the_screens_look_as_they_did() {
+    for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
+        let size = format!("{columns}x{rows}");
+        snapshot!(format!("main_{size}"), Harness::new(columns, rows));
+        snapshot!(format!("turned_{size}"), Harness::new(columns, rows).keys("jm<Tab>j<Tab>j<Space>jjj<Right>"));
+        snapshot!(format!("compare_{size}"), Harness::new(columns, rows).keys("2jc"));
+        snapshot!(format!("schedule_{size}"), Harness::new(columns, rows).keys("2jp"));
+        snapshot!(format!("help_{size}"), Harness::new(columns, rows).keys("?<C-d>").without_paths());
+        snapshot!(format!("find_{size}"), Harness::new(columns, rows).keys("/gr"));
+        snapshot!(format!("typing_{size}"), Harness::new(columns, rows).keys("3jjjjj<Enter>12x"));
+        snapshot!(format!("demos_{size}"), Harness::new(columns, rows).keys("d"));
+        snapshot!(format!("tour_{size}"), Harness::new(columns, rows).keys("d<Enter><Space>"));
+    }
+    snapshot!("ascii_120x40", Harness::with(Glyphs::ascii(), 120, 40).keys("3<Right>"));
+    snapshot!("too_small_50x12", Harness::new(50, 12));
+}
+
+impl Harness {
+    /// The help names the user's configuration directory, which differs from machine to machine: scroll to where it
+    /// does not show.
+    fn without_paths(&mut self) -> &mut Harness {
+        if let Some(Overlay::Help { scroll }) = &mut self.app.overlay {
+            *scroll = 0;
+        }
+        self
+    }
+}
+
+#[test]
+fn ascii_screens_are_ascii() {
+    for keys in ["", "c", "p", "?", "d", "/", "d<Enter>", "3<Enter>x", "!", "3j<Space>"] {
+        let text = Harness::with(Glyphs::ascii(), 120, 40).keys(keys).text();
+        let strange: String = text.chars().filter(|c| !c.is_ascii()).collect();
+        assert!(strange.is_empty(), "after {keys:?}: {strange}");
+    }
+}
+
+/// Every screen at every size: no panic, no endless layout.
+#[test]
+fn every_size_can_be_drawn() {
+    let mut harness = Harness::new(80, 24);
+    for keys in ["", "c", "cp", "p!", "!?", "<Esc><Esc>d", "<Enter>", "<Esc>/a", "<Esc>3<Enter>"] {
+        harness.keys(keys);
+        for columns in (1..=220).step_by(7) {
+            for rows in (1..=70).step_by(3) {
+                harness.send(Message::Resize(columns, rows));
+                harness.draw();
+            }
+        }
+    }
+}
+
+#[test]
+fn turning_a_knob_changes_the_numbers_at_once_and_undo_brings_them_back() {
+    let mut h = Harness::new(120, 40);
+    let before = h.metric("tokens_per_sec");
+    h.keys("3j<Space>");
+    assert_eq!(h.app.mode(), Mode::Knobs);
+    assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(false));
+    let after = h.metric("tokens_per_sec");
+    assert!(after < before);
+    assert!(h.text().contains("● cuda_graphs"));
+    h.keys("u");
+    assert_eq!(h.metric("tokens_per_sec"), before);
+    h.keys("<C-r>");
+    assert_eq!(h.metric("tokens_per_sec"), after);
+    h.keys("<BS>");
+    assert_eq!(h.metric("tokens_per_sec"), before);
+    assert!(h.app.now.setup.overrides.is_empty());
+}
+
+#[test]
+fn results_follow_while_a_value_is_typed() {
+    let mut h = Harness::new(120, 40);
+    let before = h.metric("tokens_per_sec");
+    // tp is the sixth knob.
+    h.keys("3jjjjj<Enter>");
+    assert_eq!(h.app.mode(), Mode::Editing);
+    h.keys("4");
+    assert_eq!(h.knob(Knob::Tp), Setting::Number(4.0));
+    let four = h.metric("tokens_per_sec");
+    assert!(four > before, "less tensor parallelism, less communication");
+    h.keys("x");
+    assert!(h.app.edit.as_ref().unwrap().error.as_ref().unwrap().contains("expected a whole number"));
+    assert_eq!(h.metric("tokens_per_sec"), four, "the last value stays");
+    h.keys("<Enter>");
+    assert_eq!(h.app.mode(), Mode::Editing, "an invalid value is not taken");
+    h.keys("<BS>0<Enter>");
+    assert_eq!(h.knob(Knob::Tp), Setting::Number(40.0));
+    // One edit is one step of undo, however many keys it took.
+    h.keys("u");
+    assert_eq!(h.metric("tokens_per_sec"), before);
+    h.keys("<Enter>2<Esc>");
+    assert_eq!(h.metric("tokens_per_sec"), before, "Esc puts the old value back");
+}
+
+#[test]
+fn deltas_are_against_the_files_until_a_baseline_is_set() {
+    let mut h = Harness::new(120, 40);
+    h.keys("3j<Space>");
+    assert!(h.text().contains("vs files"));
+    assert!(h.app.baseline.value(Metric::named("tokens_per_sec").unwrap()).unwrap() > h.metric("tokens_per_sec"));
+    h.keys("b");
+    assert_eq!(h.app.baseline.value(Metric::named("tokens_per_sec").unwrap()), Some(h.metric("tokens_per_sec")));
+    h.keys("1j");
+    assert!(h.text().contains("vs NVIDIA_H100_8x_NVLink"));
+    h.keys("B");
+    assert!(h.app.now.baseline.is_none());
+}
+
+#[test]
+fn marked_targets_are_the_columns() {
+    let mut h = Harness::new(120, 40);
+    h.keys("c");
+    assert_eq!(h.app.columns.len(), 3);
+    h.keys("c<Space>jjmc");
+    let names: Vec<&str> = h.app.columns.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["NVIDIA_H100_8x_NVLink", "SAMBANOVA_SNX_NODE"]);
+    h.keys("<Left><Left><Enter>");
+    assert_eq!(&*h.app.now.setup.target, "NVIDIA_H100_8x_NVLink");
+    h.keys("q");
+    assert_eq!(h.app.view, View::Main);
+}
+
+#[test]
+fn the_finder_goes_to_targets_workloads_and_knobs() {
+    let mut h = Harness::new(120, 40);
+    h.keys("/samba<Enter>");
+    assert_eq!(&*h.app.now.setup.target, "SAMBANOVA_SNX_NODE");
+    h.keys("/inference<Enter>");
+    assert_eq!(&*h.app.now.setup.workload, "gpt5_1t_inference");
+    assert_eq!(h.app.pane, Pane::Workloads);
+    h.keys("/pue<Enter>");
+    assert_eq!((h.app.pane, h.app.knob_here()), (Pane::Knobs, Knob::Pue));
+    h.keys("/osl");
+    let Some(Overlay::Finder(finder)) = &h.app.overlay else { panic!() };
+    assert_eq!(finder.matches[0].name(), "generate", "an alias finds its knob");
+    h.keys("zzzz<Enter>");
+    assert_eq!(h.app.mode(), Mode::Knobs);
+}
+
+#[test]
+fn a_fabric_the_profile_does_not_know_is_an_explanation_not_a_crash() {
+    let mut h = Harness::new(120, 40);
+    h.keys("3jjjj<Enter>NVLink<Enter>1j");
+    let complaint = h.app.answer.outcome.as_ref().unwrap_err();
+    assert!(complaint.contains("not calibrated in profile `groq`"), "{complaint}");
+    assert!(h.text().contains("not calibrated"));
+    h.keys("c");
+    assert!(h.text().contains("GROQ_LPU_NODE: fabric"));
+    h.keys("c1k");
+    assert!(h.app.answer.outcome.is_ok());
+}
+
+#[test]
+fn a_tour_shows_its_steps_and_leaves_everything_as_it_was() {
+    let mut h = Harness::new(120, 40);
+    h.keys("3j<Space>1m");
+    let (now, view) = (h.app.now.clone(), h.app.view);
+    h.keys("d<Enter>");
+    assert_eq!(h.app.mode(), Mode::Touring);
+    let steps = h.app.tour.as_ref().unwrap().demo.steps.len();
+    let mut seen = Vec::new();
+    for step in 0..steps {
+        let tour = h.app.tour.as_ref().unwrap();
+        assert_eq!((tour.step, &tour.error), (step, &None));
+        assert!(tour.outcomes.iter().all(|(held, _)| *held), "{:?}", tour.outcomes);
+        seen.push(h.app.now.clone());
+        if step + 1 < steps {
+            h.keys("<Space>");
+        }
+    }
+    for expected in seen.iter().rev().skip(1) {
+        h.keys("<Left>");
+        assert_eq!(&h.app.now, expected, "going back is exact");
+    }
+    h.keys("<Esc>");
+    assert_eq!((h.app.now, h.app.view), (now, view));
+}
+
+#[test]
+fn a_tour_can_go_by_itself() {
+    let mut h = Harness::new(120, 40);
+    h.keys("d<Enter>");
+    h.app.tour.as_mut().unwrap().auto_ms = Some(10);
+    h.send(Message::Expired(Timer::Auto(0)));
+    assert_eq!(h.app.tour.as_ref().unwrap().step, 1);
+    h.send(Message::Expired(Timer::Auto(0)));
+    assert_eq!(h.app.tour.as_ref().unwrap().step, 1, "an old timer does nothing");
+    assert!(h.effects.contains(&Effect::After { ms: 10, timer: Timer::Auto(1) }));
+}
+
+#[test]
+fn a_reload_keeps_what_the_user_has_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let targets = dir.path().join("targets.yaml");
+    let shipped = include_str!("../workload/targets.yaml");
+    std::fs::write(&targets, shipped).unwrap();
+    let sources = Sources { targets: Some(targets.clone()), ..Sources::built_in() };
+    let mut h = Harness::new(120, 40);
+    h.app.library = Arc::new(Library::load(&sources, None));
+    h.app.recompute();
+    h.keys("jm3j<Space>b1");
+    let before = h.metric("usd_per_hour");
+    let reload = |h: &mut Harness| {
+        let library = Arc::new(Library::load(&sources, Some(&h.app.library)));
+        let problems = library.problems().clone();
+        h.send(Message::Reloaded(library, Vec::new(), Vec::new(), problems));
+    };
+    std::fs::write(&targets, shipped.replace("hourly_usd: 40.0", "hourly_usd: 80.0")).unwrap();
+    reload(&mut h);
+    assert!(h.metric("usd_per_hour") > before + 39.0);
+    assert_eq!(&*h.app.now.setup.target, "GROQ_LPU_NODE");
+    assert_eq!(h.app.now.setup.overrides.len(), 1);
+    assert!(h.app.now.marks.contains("GROQ_LPU_NODE") && h.app.now.baseline.is_some());
+    assert!(h.app.flash.contains("GROQ_LPU_NODE") && h.app.flash.len() == 1, "{:?}", h.app.flash);
+    // A broken file: the last good state stays, the complaint can be read, mending clears it.
+    let after = h.metric("usd_per_hour");
+    std::fs::write(&targets, "- name: [oops\n").unwrap();
+    reload(&mut h);
+    assert_eq!(h.metric("usd_per_hour"), after);
+    assert!(h.app.problems.has_errors());
+    assert!(h.keys("!").text().contains("not YAML"));
+    std::fs::write(&targets, shipped).unwrap();
+    reload(&mut h);
+    assert!(!h.app.problems.has_errors());
+    assert_eq!(h.metric("usd_per_hour"), before);
+    // A name that goes and comes back is selected again.
+    std::fs::write(&targets, shipped.replace("GROQ_LPU_NODE", "OTHER")).unwrap();
+    reload(&mut h);
+    assert!(h.app.answer.outcome.is_err());
+    std::fs::write(&targets, shipped).unwrap();
+    reload(&mut h);
+    assert_eq!(h.metric("usd_per_hour"), before);
+}
+
+#[test]
+fn the_mouse_selects_turns_and_scrolls() {
+    let mut h = Harness::new(120, 40);
+    let click = |h: &mut Harness, column, row| {
+        let kind = MouseEventKind::Down(MouseButton::Left);
+        h.send(Message::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+    };
+    click(&mut h, 5, 3);
+    assert_eq!(&*h.app.now.setup.target, "GROQ_LPU_NODE");
+    // The second knob, below a heading: selected by the first click, toggled by the next.
+    click(&mut h, 40, 4);
+    assert_eq!((h.app.pane, h.app.knob_here()), (Pane::Knobs, Knob::CudaGraphs));
+    assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(true));
+    click(&mut h, 40, 4);
+    assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(false));
+    let wheel = MouseEvent { kind: MouseEventKind::ScrollDown, column: 5, row: 3, modifiers: KeyModifiers::NONE };
+    h.send(Message::Mouse(wheel));
+    assert_eq!(&*h.app.now.setup.target, "SAMBANOVA_SNX_NODE");
+    assert_eq!(h.app.pane, Pane::Knobs, "the wheel leaves the focus alone");
+}
+
+#[test]
+fn keys_ask_for_effects() {
+    let mut h = Harness::new(120, 40);
+    h.keys("s");
+    let Some(Effect::Save(saving)) = h.effects.pop() else { panic!("{:?}", h.effects) };
+    assert_eq!(saving.name, "NVIDIA_H100_8x_NVLink_gpt5_1t_train_parity_1337.json");
+    let record: serde_json::Value = serde_json::from_str(&saving.json).unwrap();
+    assert_eq!(record["record"]["tokens_per_sec"].as_f64(), Some(h.metric("tokens_per_sec")));
+    h.keys("e");
+    assert!(h.app.status.as_ref().unwrap().text.contains("ships inside the binary"));
+    h.keys("<C-z>");
+    assert_eq!(h.effects.pop(), Some(Effect::Suspend));
+    h.keys("q");
+    assert_eq!(h.effects.pop(), Some(Effect::Quit));
+    h.keys("3<Enter><C-c>");
+    assert_eq!(h.effects.pop(), Some(Effect::Quit), "Ctrl-C works while typing, too");
+}
+
+#[test]
+fn the_readme_lists_every_key() {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    for row in atlas_fabric::tui::keymap::BINDINGS {
+        if row.hint.is_some() && row.modes.contains(&Mode::Targets) {
+            assert!(readme.contains(&format!("`{}`", row.keys[0])), "{} is not in the README", row.keys[0]);
+        }
+    }
+}
+
+/// The README's table of knobs is this one, letter by letter.
+#[test]
+fn the_readme_has_the_registry_of_knobs() {
+    let mut table = "| knob | also | takes | what it is |\n| --- | --- | --- | --- |\n".to_owned();
+    for spec in KNOBS {
+        let takes = match spec.kind {
+            Kind::Toggle => "on, off".to_owned(),
+            Kind::Choice(words) => words.join(", "),
+            Kind::Fabric => "a fabric of the profile".to_owned(),
+            Kind::Number { bounds, .. } => bounds.describe(),
+            Kind::Seed => "a whole number".to_owned(),
+        };
+        let unit = if spec.unit.is_empty() { String::new() } else { format!(" ({})", spec.unit) };
+        table += &format!("| `{}` | {} | {takes}{unit} | {} |\n", spec.name, spec.aliases.join(", "), spec.help);
+    }
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    assert!(readme.contains(&table), "the README should have\n{table}");
+}
+
+fn any_key() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "j", "k", "h", "l", "<Tab>", "<Right>", "<Left>", "<Space>", "<BS>", "b", "B", "c", "p", "m", "R", "1", "3", "4", "g",
+        "G", "<Enter>", "<Esc>", "7", "t", "!", "?", "/", "d", "-", "+",
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever is typed, nothing panics, the screen can be drawn, and undoing everything leads back to the start.
+    #[test]
+    fn undo_leads_back_and_redo_forth(keys in prop::collection::vec(any_key(), 0..60)) {
+        let mut h = Harness::new(100, 30);
+        let start = h.app.now.clone();
+        for key in keys {
+            h.keys(key);
+        }
+        h.draw();
+        for _ in 0..4 {
+            h.keys("<Esc>");
+        }
+        let end = h.app.now.clone();
+        let steps = h.app.past.len();
+        for _ in 0..steps {
+            h.keys("u");
+        }
+        prop_assert_eq!(&h.app.now, &start);
+        for _ in 0..steps {
+            h.keys("<C-r>");
+        }
+        prop_assert_eq!(&h.app.now, &end);
+    }
+}

@@ -1,0 +1,274 @@
+//! The real binary on a pseudo-terminal: what it shows, and how it leaves.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![cfg(unix)]
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+/// Long enough for a loaded machine; every wait ends as soon as what it waits for is there.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Session {
+    child: Box<dyn Child + Send + Sync>,
+    writer: Box<dyn Write + Send>,
+    _master: Box<dyn MasterPty + Send>,
+    bytes: Arc<Mutex<Vec<u8>>>,
+    size: (u16, u16),
+}
+
+impl Session {
+    fn start(dir: &Path, arguments: &[&str]) -> Session {
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+        command.args(arguments);
+        command.env_remove("NO_COLOR");
+        Session::run(dir, command)
+    }
+
+    fn run(dir: &Path, mut command: CommandBuilder) -> Session {
+        let size = (100, 30);
+        let pty = native_pty_system()
+            .openpty(PtySize { rows: size.1, cols: size.0, pixel_width: 0, pixel_height: 0 })
+            .unwrap();
+        command.cwd(dir);
+        for (name, value) in [("TERM", "xterm-256color"), ("LANG", "C.UTF-8"), ("LC_ALL", "C.UTF-8")] {
+            command.env(name, value);
+        }
+        command.env("ATLAS_CONFIG_DIR", dir.join("config"));
+        let child = pty.slave.spawn_command(command).unwrap();
+        drop(pty.slave);
+        let mut reader = pty.master.try_clone_reader().unwrap();
+        let writer = pty.master.take_writer().unwrap();
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&bytes);
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(n @ 1..) = reader.read(&mut chunk) {
+                sink.lock().unwrap().extend_from_slice(&chunk[..n]);
+            }
+        });
+        Session { child, writer, _master: pty.master, bytes, size }
+    }
+
+    fn keys(&mut self, keys: &str) {
+        self.writer.write_all(keys.as_bytes()).unwrap();
+        self.writer.flush().unwrap();
+    }
+
+    fn parser(&self) -> vt100::Parser {
+        let rows = std::num::NonZero::new(self.size.1).unwrap();
+        let columns = std::num::NonZero::new(self.size.0).unwrap();
+        let mut parser = vt100::Parser::new(rows, columns, 0);
+        parser.process(&self.bytes.lock().unwrap());
+        parser
+    }
+
+    fn screen(&self) -> String {
+        self.parser().screen().contents()
+    }
+
+    fn wait_for(&self, what: &str) {
+        self.wait(&format!("{what:?} on the screen"), |session| session.screen().contains(what));
+    }
+
+    fn wait(&self, what: &str, holds: impl Fn(&Session) -> bool) {
+        let start = Instant::now();
+        while !holds(self) {
+            assert!(start.elapsed() < PATIENCE, "waited for {what}; the screen is\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn wait_for_end(&mut self) -> u32 {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.exit_code();
+            }
+            assert!(start.elapsed() < PATIENCE, "still running; the screen is\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The alternate screen is left, the cursor shown, mouse and paste reports are off.
+    fn assert_restored(&self) {
+        self.wait("the terminal to be given back", |session| {
+            let parser = session.parser();
+            let screen = parser.screen();
+            !screen.alternate_screen()
+                && !screen.hide_cursor()
+                && !screen.bracketed_paste()
+                && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None
+        });
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.process_id().unwrap().to_string();
+        assert!(std::process::Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+    }
+}
+
+fn shipped_files(dir: &Path) {
+    std::fs::create_dir_all(dir.join("workload")).unwrap();
+    for file in ["targets.yaml", "workloads.yaml"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("workload").join(file);
+        std::fs::copy(from, dir.join("workload").join(file)).unwrap();
+    }
+}
+
+#[test]
+fn it_starts_anywhere_and_quits_cleanly() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("NVIDIA_H100_8x_NVLink");
+    session.wait_for("2642 tok/s");
+    session.keys("3j ");
+    session.wait_for("1 changed");
+    session.keys("q");
+    assert_eq!(session.wait_for_end(), 0);
+    session.assert_restored();
+}
+
+#[test]
+fn signals_give_the_terminal_back() {
+    for signal in ["TERM", "HUP", "INT"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut session = Session::start(dir.path(), &[]);
+        session.wait_for("Results");
+        // With a text field open, paste reports are on, too.
+        session.keys("/");
+        session.wait_for("Find");
+        session.signal(signal);
+        session.wait_for_end();
+        session.assert_restored();
+    }
+}
+
+#[test]
+fn nothing_is_sent_while_nothing_happens_or_a_key_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("Results");
+    session.keys("k");
+    std::thread::sleep(Duration::from_millis(300));
+    let before = session.bytes.lock().unwrap().len();
+    session.keys("kkk\u{1b}[A");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(session.bytes.lock().unwrap().len(), before);
+    session.keys("q");
+    session.wait_for_end();
+}
+
+#[test]
+fn ctrl_z_gives_the_shell_its_terminal_and_fg_brings_the_screen_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = CommandBuilder::new("bash");
+    command.args(["--norc", "--noprofile", "--noediting", "-i"]);
+    command.env("PS1", "ready> ");
+    let mut session = Session::run(dir.path(), command);
+    session.wait_for("ready>");
+    session.keys(&format!("{}\n", env!("CARGO_BIN_EXE_atlas")));
+    session.wait_for("Results");
+    session.keys("\u{1a}");
+    session.wait_for("Stopped");
+    session.assert_restored();
+    session.keys("fg\n");
+    session.wait("the screen again", |session| {
+        session.parser().screen().alternate_screen() && session.screen().contains("Results")
+    });
+    session.keys("q");
+    session.wait("the prompt", |session| !session.parser().screen().alternate_screen());
+    session.keys("exit\n");
+    session.wait_for_end();
+}
+
+#[test]
+fn files_are_reloaded_however_they_change() {
+    let dir = tempfile::tempdir().unwrap();
+    shipped_files(dir.path());
+    let targets = dir.path().join("workload/targets.yaml");
+    let text = std::fs::read_to_string(&targets).unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("$99.57");
+    let price = |usd: &str| text.replace("hourly_usd: 98.32", &format!("hourly_usd: {usd}"));
+    // In place.
+    std::fs::write(&targets, price("48.75")).unwrap();
+    session.wait_for("$50.00");
+    // By an atomic rename.
+    let other = dir.path().join("new.yaml");
+    std::fs::write(&other, price("28.75")).unwrap();
+    std::fs::rename(&other, &targets).unwrap();
+    session.wait_for("$30.00");
+    // Broken: the last good state stays, and the complaint can be read.
+    std::fs::write(&targets, "- name: [").unwrap();
+    session.wait_for("1 error");
+    session.wait_for("$30.00");
+    session.keys("!");
+    session.wait_for("not YAML");
+    session.keys("!");
+    // Deleted and written again.
+    std::fs::remove_file(&targets).unwrap();
+    session.wait_for("$99.57");
+    std::fs::write(&targets, price("18.75")).unwrap();
+    session.wait_for("$20.00");
+    // The whole directory swapped.
+    std::fs::rename(dir.path().join("workload"), dir.path().join("old")).unwrap();
+    shipped_files(dir.path());
+    std::fs::write(&targets, price("8.75")).unwrap();
+    session.wait_for("$10.00");
+    session.keys("q");
+    assert_eq!(session.wait_for_end(), 0);
+}
+
+#[test]
+fn the_editor_opens_at_the_entry_and_its_changes_show() {
+    let dir = tempfile::tempdir().unwrap();
+    shipped_files(dir.path());
+    let editor = dir.path().join("vi");
+    std::fs::write(&editor, "#!/bin/sh\necho \"$1\" > line\nsed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\"\n").unwrap();
+    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.env("EDITOR", &editor);
+    command.env("VISUAL", "");
+    let mut session = Session::run(dir.path(), command);
+    session.wait_for("$99.57");
+    session.keys("e");
+    session.wait_for("$50.00");
+    assert_eq!(std::fs::read_to_string(dir.path().join("line")).unwrap().trim(), "+2");
+    session.keys("q");
+    session.wait_for_end();
+    session.assert_restored();
+}
+
+#[test]
+fn a_record_is_saved_where_it_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &["--out", "records"]);
+    session.wait_for("Results");
+    session.keys("s");
+    session.wait_for("saved");
+    session.keys("q");
+    session.wait_for_end();
+    assert!(dir.path().join("records/last_run.json").exists());
+}
+
+#[test]
+fn a_dumb_or_colourless_terminal_is_served_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.env("NO_COLOR", "1");
+    let mut session = Session::run(dir.path(), command);
+    session.wait_for("Results");
+    session.keys("q");
+    session.wait_for_end();
+    let bytes = session.bytes.lock().unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    // An SGR that sets a colour: 30–37, 38;…, 40–47, 48;…, 90–97, 100–107.
+    let colour = |code: &str| matches!(code.len(), 2 | 3) && ["3", "4", "9", "10"].iter().any(|c| code.starts_with(c)) && !["39", "49", "10"].contains(&code);
+    let sequences = text.split("\u{1b}[").filter_map(|rest| rest.split_once('m')).map(|(codes, _)| codes);
+    let found = sequences.filter(|codes| codes.chars().all(|c| c.is_ascii_digit() || c == ';')).find(|codes| codes.split(';').any(colour));
+    assert_eq!(found, None);
+}
