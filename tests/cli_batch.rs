@@ -179,9 +179,11 @@ fn ids_and_seeds_come_through_as_they_were() {
 fn figures_that_are_no_numbers_are_errors() {
     let goldens = goldens();
     let mut absurd = line(&goldens, cases(&goldens, "run").next().unwrap());
-    absurd["profile"]["hbm"] = json!({"base": 0, "seq_scale": 0, "seq_norm": 0, "max": 1});
+    // The rate is divided by 1 + overhead_weight × overhead, and the overhead is min_overhead here.
+    absurd["profile"]["throughput"]["overhead_weight"] = json!(-1);
+    absurd["profile"]["communication"]["min_overhead"] = json!(1);
     let found = answers(&[], absurd.to_string());
-    assert!(found[0]["error"].as_str().unwrap().contains("hbm_bw_util"), "{}", found[0]);
+    assert!(found[0]["error"].as_str().unwrap().contains("tokens_per_sec"), "{}", found[0]);
 }
 
 #[test]

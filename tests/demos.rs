@@ -96,6 +96,15 @@ fn another_size_of_model_changes_no_throughput() {
     assert!(check(&expect, &stage, &small).passed);
 }
 
+/// What the inference tour says of the files: the load of a spike, the power a node is built for.
+#[test]
+fn spike_and_nominal_power_are_those_of_the_narration() {
+    let library = library();
+    let surge = &library.workload("gpt5_1t_inference").unwrap().phases[1];
+    assert_eq!((&*surge.name, surge.traffic.load_factor), ("surge", 1.15));
+    assert_eq!(library.target("NVIDIA_H100_8x_NVLink").unwrap().cost.energy_watts_node, 10_200.0);
+}
+
 /// What the last step of the inference tour says about the optimiser.
 #[test]
 fn the_optimiser_picks_what_the_tour_says() {
@@ -112,6 +121,7 @@ fn the_optimiser_picks_what_the_tour_says() {
     assert_eq!(picks.collect::<Vec<_>>(), ["fabric=IB", "", ""]);
 }
 
+/// A script with every kind of action.
 const SCRIPT: &str = "\
 name: small
 title: A small tour

@@ -409,8 +409,8 @@ fn the_readme_has_the_registry_of_knobs() {
 
 fn any_key() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
-        "j", "k", "h", "l", "<Tab>", "<Right>", "<Left>", "<Space>", "<BS>", "b", "B", "c", "p", "m", "R", "1", "3", "4", "g",
-        "G", "<Enter>", "<Esc>", "7", "t", "!", "?", "/", "d", "-", "+",
+        "j", "k", "h", "l", "<Tab>", "<Right>", "<Left>", "<Space>", "<BS>", "b", "B", "c", "p", "m", "R", "1", "3",
+        "4", "g", "G", "<Enter>", "<Esc>", "7", "t", "!", "?", "/", "d", "-", "+",
     ])
 }
 

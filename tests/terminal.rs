@@ -228,7 +228,8 @@ fn the_editor_opens_at_the_entry_and_its_changes_show() {
     let dir = tempfile::tempdir().unwrap();
     shipped_files(dir.path());
     let editor = dir.path().join("vi");
-    std::fs::write(&editor, "#!/bin/sh\necho \"$1\" > line\nsed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\"\n").unwrap();
+    std::fs::write(&editor, "#!/bin/sh\necho \"$1\" > line\nsed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\"\n")
+        .unwrap();
     std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
     command.env("EDITOR", &editor);
@@ -267,8 +268,14 @@ fn a_dumb_or_colourless_terminal_is_served_too() {
     let bytes = session.bytes.lock().unwrap();
     let text = String::from_utf8_lossy(&bytes);
     // An SGR that sets a colour: 30–37, 38;…, 40–47, 48;…, 90–97, 100–107.
-    let colour = |code: &str| matches!(code.len(), 2 | 3) && ["3", "4", "9", "10"].iter().any(|c| code.starts_with(c)) && !["39", "49", "10"].contains(&code);
+    let colour = |code: &str| {
+        matches!(code.len(), 2 | 3)
+            && ["3", "4", "9", "10"].iter().any(|c| code.starts_with(c))
+            && !["39", "49", "10"].contains(&code)
+    };
     let sequences = text.split("\u{1b}[").filter_map(|rest| rest.split_once('m')).map(|(codes, _)| codes);
-    let found = sequences.filter(|codes| codes.chars().all(|c| c.is_ascii_digit() || c == ';')).find(|codes| codes.split(';').any(colour));
+    let found = sequences
+        .filter(|codes| codes.chars().all(|c| c.is_ascii_digit() || c == ';'))
+        .find(|codes| codes.split(';').any(colour));
     assert_eq!(found, None);
 }

@@ -335,6 +335,12 @@ impl App {
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
             _ => {}
         }
+        self.mode_below()
+    }
+
+    /// Where keys would go without what lies over the screen.
+    #[must_use]
+    pub fn mode_below(&self) -> Mode {
         if self.tour.is_some() {
             return Mode::Touring;
         }

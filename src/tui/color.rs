@@ -36,7 +36,12 @@ impl ColorDepth {
         if own_palette_only.iter().any(|name| term.starts_with(name)) {
             return if term.starts_with("vt") { ColorDepth::Mono } else { ColorDepth::Ansi16 };
         }
+        // GNU screen takes the parts of a 24-bit sequence for attributes, and passes COLORTERM on all the same.
+        let screen = !value("STY").is_empty() && value("TMUX").is_empty();
         let colorterm = value("COLORTERM").to_ascii_lowercase();
+        if screen {
+            return ColorDepth::Ansi256;
+        }
         if matches!(colorterm.as_str(), "truecolor" | "24bit") || term.ends_with("-direct") {
             return ColorDepth::TrueColor;
         }
@@ -211,6 +216,8 @@ mod tests {
         assert_eq!(depth(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]), ColorDepth::TrueColor);
         assert_eq!(depth(&[("TERM", "xterm-256color"), ("COLORTERM", "24bit")]), ColorDepth::TrueColor);
         assert_eq!(depth(&[("TERM", "xterm-direct")]), ColorDepth::TrueColor);
+        let inside = |name| depth(&[("TERM", "screen.xterm"), ("COLORTERM", "truecolor"), (name, "1")]);
+        assert_eq!((inside("STY"), inside("TMUX")), (ColorDepth::Ansi256, ColorDepth::TrueColor));
         assert_eq!(depth(&[("TERM", "linux"), ("COLORTERM", "truecolor")]), ColorDepth::Ansi16);
         assert_eq!(depth(&[("TERM", "rxvt-16color")]), ColorDepth::Ansi16);
         assert_eq!(depth(&[("TERM", "vt220")]), ColorDepth::Mono);

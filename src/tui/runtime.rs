@@ -14,7 +14,7 @@ use super::app::App;
 use super::color::ColorDepth;
 use super::message::{Effect, Message, Saving, Timer};
 use super::terminal::{self, Screen};
-use super::theme::{Glyphs, Themes};
+use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
 use super::{Options, tour, update as updates, view};
@@ -93,6 +93,10 @@ pub fn run(options: Options) -> Result<()> {
         }
     }
     screen.leave();
+    if let Some(signal) = wakes.terminate {
+        // The terminal is back; now end as whoever sent the signal expects, so that a shell sees what ended us.
+        signal_hook::low_level::emulate_default_handler(signal).wrap_err("the signal's default cannot be followed")?;
+    }
     Ok(())
 }
 
@@ -110,7 +114,7 @@ fn message(event: Event) -> Option<Message> {
 struct Loaded {
     library: Arc<Library>,
     demos: Vec<Arc<crate::demo::Demo>>,
-    themes: Vec<Arc<super::theme::Theme>>,
+    themes: Vec<Arc<Theme>>,
     problems: Diagnostics,
 }
 
@@ -150,6 +154,8 @@ impl Session {
     fn start(&mut self, app: &mut App) -> Vec<Effect> {
         let mut effects = Vec::new();
         let mut complaints = Vec::new();
+        let suited = Theme::suited(|name| std::env::var(name).ok());
+        app.theme = app.themes.iter().position(|theme| theme.name() == suited).unwrap_or_default();
         if let Some(name) = &self.options.theme {
             match app.themes.iter().position(|theme| theme.name() == name) {
                 Some(index) => app.theme = index,

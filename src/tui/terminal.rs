@@ -126,6 +126,8 @@ pub struct Screen {
     painter: Painter<TtyOut>,
     mouse: bool,
     paste: bool,
+    /// Whether the terminal is ours.
+    taken: bool,
     /// Whether the bytes that enter wait for the first frame, to share its write.
     entering: bool,
 }
@@ -145,6 +147,7 @@ impl Screen {
             painter: Painter::new(TtyOut::new()?, depth),
             mouse,
             paste: false,
+            taken: false,
             entering: false,
         };
         screen.take()?;
@@ -177,16 +180,20 @@ impl Screen {
         if self.paste {
             writer.push_ahead(PASTE_ON);
         }
-        self.entering = true;
+        (self.taken, self.entering) = (true, true);
         Ok(())
     }
 
-    /// Draws one frame: one write, or none where nothing changed. Returns the number of bytes sent.
+    /// Draws one frame: one write, or none where nothing changed. Returns the number of bytes sent. While the terminal
+    /// is not ours nothing is drawn: a suspended program that is told to end has no screen any more.
     ///
     /// # Errors
     ///
     /// When the terminal does not take the bytes: it has gone.
     pub fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<usize> {
+        if !self.taken {
+            return Ok(0);
+        }
         self.terminal.backend_mut().size = size();
         let picture = self.terminal.draw(view)?;
         if std::mem::take(&mut self.entering) {
@@ -234,8 +241,9 @@ impl Screen {
         self.painter.writer().bytes_sent()
     }
 
-    /// Gives the terminal back. Frames drawn later would be lost; [`Screen::resume`] takes it again.
+    /// Gives the terminal back. [`Screen::resume`] takes it again.
     pub fn leave(&mut self) {
+        self.taken = false;
         self.painter.writer_mut().discard();
         self.painter.forget();
         restore();
@@ -385,3 +393,6 @@ impl Backend for Canvas {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::app::{App, Overlay, Snapshot, Tour, View};
 use super::message::{Effect, Timer};
-use crate::demo::{Demo, Stage, check};
+use crate::demo::{Action, Demo, Stage, check};
+use crate::knob::Knob;
 
 /// Begins a tour; `auto_ms` makes it go on by itself.
 pub(super) fn begin(app: &mut App, demo: Arc<Demo>, auto_ms: Option<u64>, effects: &mut Vec<Effect>) {
@@ -56,8 +57,9 @@ pub(super) fn refresh(app: &mut App) {
 
 fn show(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(tour) = &mut app.tour else { return };
-    let (stage, errors) = Stage::at_step(&tour.demo, tour.step, &app.library);
-    let expects = tour.demo.steps.get(tour.step).map_or(&[][..], |step| &step.expects);
+    let (demo, step) = (Arc::clone(&tour.demo), tour.step);
+    let (stage, errors) = Stage::at_step(&demo, step, &app.library);
+    let expects = demo.steps.get(step).map_or(&[][..], |step| &step.expects);
     let outcomes = expects.iter().map(|expect| check(expect, &stage, &app.library));
     tour.outcomes = outcomes.map(|outcome| (outcome.passed, outcome.text)).collect();
     tour.error = errors.first().map(ToString::to_string);
@@ -69,5 +71,17 @@ fn show(app: &mut App, effects: &mut Vec<Effect>) {
     app.view = if stage.view == View::Help { View::Main } else { stage.view };
     app.pane = stage.focus;
     app.view_scroll = 0;
+    // The cursor stands on the knob the step turns last.
+    let turned = step_actions(&demo, step).iter().rev().find_map(|action| match action {
+        Action::Set(knob, _) => Some(*knob),
+        _ => None,
+    });
+    if let Some(knob) = turned {
+        app.knob = Knob::all().position(|known| known == knob).unwrap_or_default();
+    }
     app.recompute();
+}
+
+fn step_actions(demo: &Demo, step: usize) -> &[Action] {
+    demo.steps.get(step).map_or(&[], |step| &step.actions)
 }

@@ -5,21 +5,16 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, KeyEventKind};
 
-use super::app::{App, Change, Edit, Finder, Overlay, PANES, Pane, Setup, Status, View};
+use super::app::{App, Change, Edit, Finder, Overlay, PANES, Pane, Status, View};
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
-use super::theme::Theme;
-use super::{finder, layout, mouse, tour};
-use crate::demo::Demo;
-use crate::knob::{Kind, Knob, Overrides, Setting};
+use super::{finder, layout, mouse, reload, tour, turning};
+use crate::knob::Knob;
 use crate::record::Record;
-use crate::spec::{Diagnostics, Library};
 
 /// How long a note stands in the line of status.
 const STATUS_MS: u64 = 4_000;
-/// How long changed entries stand out.
-const FLASH_MS: u64 = 1_500;
 
 /// Takes one message.
 pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
@@ -32,8 +27,8 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         Message::Mouse(event) => mouse::mouse(app, event, &mut effects),
         Message::Resize(columns, rows) => app.size = (columns, rows),
         Message::Reloaded(library, demos, themes, problems) => {
-            adopt_themes(app, themes);
-            reloaded(app, library, demos, problems, &mut effects);
+            reload::adopt_themes(app, themes);
+            reload::reloaded(app, library, demos, problems, &mut effects);
         }
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
@@ -54,7 +49,7 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         return;
     }
     match mode {
-        Mode::Editing => typed(app, |line| line.key(key)),
+        Mode::Editing => turning::typed(app, |line| line.key(key)),
         Mode::Finding => finder::typed(app, |line| line.key(key)),
         _ => {}
     }
@@ -66,7 +61,7 @@ fn paste(app: &mut App, text: &str) {
         true
     };
     match app.mode() {
-        Mode::Editing => typed(app, insert),
+        Mode::Editing => turning::typed(app, insert),
         Mode::Finding => finder::typed(app, insert),
         _ => {}
     }
@@ -117,11 +112,11 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
             app.view = View::Main;
             app.pane = PANES.get(usize::from(number).saturating_sub(1)).copied().unwrap_or(app.pane);
         }
-        Action::Step(by) => step(app, by),
-        Action::Edit => begin_edit(app),
-        Action::Toggle => toggle(app),
-        Action::Reset => reset(app, effects),
-        Action::ResetAll => reset_all(app, effects),
+        Action::Step(by) => turning::step(app, by),
+        Action::Edit => turning::begin_edit(app),
+        Action::Toggle => turning::toggle(app),
+        Action::Reset => turning::reset(app, effects),
+        Action::ResetAll => turning::reset_all(app, effects),
         Action::Mark => mark(app, mode),
         Action::Baseline => baseline(app, mode, effects),
         Action::ClearBaseline => clear_baseline(app, effects),
@@ -228,94 +223,6 @@ pub fn select_workload(app: &mut App, name: Arc<str>) {
         app.remember(Change::Walk(Pane::Workloads));
         app.now.setup.workload = name;
         app.recompute();
-    }
-}
-
-/// The value a knob has now.
-fn value(app: &App, knob: Knob) -> Option<Setting> {
-    app.answer.scenario.as_ref().map(|scenario| scenario.get(knob))
-}
-
-fn step(app: &mut App, by: i32) {
-    if let Some(edit) = &app.edit {
-        // While typing, the arrows step what is typed, where it is a value.
-        let (knob, text) = (edit.knob, edit.line.text().to_owned());
-        if let Ok(now) = knob.parse(&text, app.answer.fabrics()) {
-            let next = knob.step(&now, by, app.answer.fabrics());
-            typed(app, |line| {
-                *line = Line::selected(next.to_string());
-                true
-            });
-        }
-        return;
-    }
-    let knob = app.knob_here();
-    let Some(now) = value(app, knob) else { return };
-    let next = knob.step(&now, by, app.answer.fabrics());
-    if next != now {
-        app.remember(Change::Step(knob));
-        app.turn(knob, next);
-    }
-}
-
-fn toggle(app: &mut App) {
-    let knob = app.knob_here();
-    let Some(now) = value(app, knob) else { return };
-    let next = match (&now, knob.spec().kind) {
-        (Setting::Toggle(on), _) => Setting::Toggle(!on),
-        (Setting::Choice(_), Kind::Choice(_) | Kind::Fabric) => {
-            let up = knob.step(&now, 1, app.answer.fabrics());
-            // Past the last choice comes the first.
-            if up == now { knob.step(&now, -i32::from(i16::MAX), app.answer.fabrics()) } else { up }
-        }
-        _ => return begin_edit(app),
-    };
-    app.remember(Change::Single);
-    app.turn(knob, next);
-}
-
-fn reset(app: &mut App, effects: &mut Vec<Effect>) {
-    let knob = app.knob_here();
-    if app.now.setup.overrides.contains_key(&knob) {
-        app.remember(Change::Single);
-        app.now.setup.overrides.remove(&knob);
-        app.recompute();
-    } else {
-        note(app, format!("{} has the file's value", knob.name()), effects);
-    }
-}
-
-fn reset_all(app: &mut App, effects: &mut Vec<Effect>) {
-    if app.now.setup.overrides.is_empty() {
-        note(app, "every knob has its file's value", effects);
-        return;
-    }
-    app.remember(Change::Single);
-    app.now.setup.overrides = Overrides::new();
-    app.recompute();
-}
-
-fn begin_edit(app: &mut App) {
-    let knob = app.knob_here();
-    let Some(now) = value(app, knob) else { return };
-    app.edit = Some(Edit { knob, line: Line::selected(now.to_string()), before: app.now.setup.clone(), error: None });
-}
-
-/// Changes the text being typed; the scenario follows every key that leaves a value.
-fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
-    let Some(edit) = &mut app.edit else { return };
-    let before = edit.line.text().to_owned();
-    change(&mut edit.line);
-    if edit.line.text() == before {
-        return;
-    }
-    match edit.knob.parse(edit.line.text(), app.answer.fabrics()) {
-        Ok(setting) => {
-            edit.error = None;
-            let knob = edit.knob;
-            app.turn(knob, setting);
-        }
-        Err(error) => edit.error = Some(error.to_string()),
     }
 }
 
@@ -491,89 +398,5 @@ fn next_theme(app: &mut App, effects: &mut Vec<Effect>) {
     app.theme = (app.theme + 1) % app.themes.len();
     if let Some(name) = app.theme().map(|theme| theme.name().to_owned()) {
         note(app, format!("theme: {name}"), effects);
-    }
-}
-
-/// New content of the files: names are kept where they survive, and what changed stands out for a moment.
-fn reloaded(
-    app: &mut App,
-    library: Arc<Library>,
-    demos: Vec<Arc<Demo>>,
-    problems: Diagnostics,
-    effects: &mut Vec<Effect>,
-) {
-    let mut changed = Vec::new();
-    for target in library.targets() {
-        if app.library.target(&target.name).is_ok_and(|old| old.document != target.document)
-            || app.library.target(&target.name).is_err()
-        {
-            changed.push(Arc::clone(&target.name));
-        }
-    }
-    for workload in library.workloads() {
-        if app.library.workload(&workload.name).map_or(true, |old| old.document != workload.document) {
-            changed.push(Arc::clone(&workload.name));
-        }
-    }
-    for profile in library.profiles() {
-        let old = app.library.profiles().find(|old| old.name == profile.name);
-        if old.is_none_or(|old| old.coefficients != profile.coefficients || old.fabrics != profile.fabrics) {
-            let leans = library
-                .targets()
-                .iter()
-                .filter(|target| library.profile_for(target).is_ok_and(|p| p.name == profile.name));
-            changed.extend(leans.map(|target| Arc::clone(&target.name)));
-        }
-    }
-    let (before, after) = (app.problems.errors(), problems.errors());
-    app.library = library;
-    app.demos = demos;
-    app.problems = problems;
-    adopt_first_where_empty(app);
-    app.recompute();
-    tour::refresh(app);
-    app.serial += 1;
-    if !changed.is_empty() {
-        app.flash = changed.iter().cloned().collect();
-        effects.push(Effect::After { ms: FLASH_MS, timer: Timer::Flash(app.serial) });
-    }
-    match (before, after) {
-        (_, 1..) => {
-            fail(app, format!("{} in the files; the last good state stays (! shows them)", app.problems.summary()))
-        }
-        (1.., 0) => {
-            app.status = None;
-            note(app, "the files are good again", effects);
-        }
-        _ if !changed.is_empty() => {
-            let names = changed.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
-            note(app, format!("reloaded: {names}"), effects);
-        }
-        _ => {}
-    }
-}
-
-/// The theme in force stays, by its name.
-fn adopt_themes(app: &mut App, themes: Vec<Arc<Theme>>) {
-    if themes.is_empty() {
-        return;
-    }
-    let name = app.theme().map(|theme| theme.name().to_owned());
-    app.theme = themes.iter().position(|theme| Some(theme.name()) == name.as_deref()).unwrap_or_default();
-    app.themes = themes;
-}
-
-/// Selects the first entries where nothing was ever selected: the files were empty before.
-fn adopt_first_where_empty(app: &mut App) {
-    let Setup { target, workload, .. } = &mut app.now.setup;
-    if target.is_empty()
-        && let Some(first) = app.library.targets().first()
-    {
-        *target = Arc::clone(&first.name);
-    }
-    if workload.is_empty()
-        && let Some(first) = app.library.workloads().first()
-    {
-        *workload = Arc::clone(&first.name);
     }
 }

@@ -47,7 +47,7 @@ impl Glyphs {
     pub const fn unicode() -> Glyphs {
         Glyphs {
             border: ["─", "│", "┌", "┐", "└", "┘"],
-            border_focused: ["━", "┃", "┏", "┓", "┗", "┛"],
+            border_focused: ["━", "│", "┍", "┑", "└", "┘"],
             ellipsis: "…",
             up: "▲",
             down: "▼",

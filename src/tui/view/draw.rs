@@ -73,21 +73,28 @@ impl<'a> Canvas<'a> {
         if area.width < 2 || area.height < 2 {
             return Rect::default();
         }
-        let style = self.role(if focused { Role::BorderFocused } else { Role::Border });
-        let lines = if focused { self.glyphs.border_focused } else { self.glyphs.border };
-        let [horizontal, vertical, top_left, top_right, bottom_left, bottom_right] = lines;
+        // Only the upper edge tells the focus: repainting whole frames would cost a kilobyte at every Tab.
+        let (plain, edge) =
+            (self.role(Role::Border), self.role(if focused { Role::BorderFocused } else { Role::Border }));
+        let [horizontal, vertical, _, _, bottom_left, bottom_right] = self.glyphs.border;
+        let [upper, _, top_left, top_right, _, _] =
+            if focused { self.glyphs.border_focused } else { self.glyphs.border };
         let (left, right, top, bottom) = (area.x, area.right() - 1, area.y, area.bottom() - 1);
         for x in left + 1..right {
-            self.text(x, top, 1, horizontal, style);
-            self.text(x, bottom, 1, horizontal, style);
+            self.text(x, top, 1, upper, edge);
+            self.text(x, bottom, 1, horizontal, plain);
         }
         for y in top + 1..bottom {
-            self.text(left, y, 1, vertical, style);
-            self.text(right, y, 1, vertical, style);
+            self.text(left, y, 1, vertical, plain);
+            self.text(right, y, 1, vertical, plain);
         }
-        for (x, y, corner) in
-            [(left, top, top_left), (right, top, top_right), (left, bottom, bottom_left), (right, bottom, bottom_right)]
-        {
+        let corners = [
+            (left, top, top_left, edge),
+            (right, top, top_right, edge),
+            (left, bottom, bottom_left, plain),
+            (right, bottom, bottom_right, plain),
+        ];
+        for (x, y, corner, style) in corners {
             self.text(x, y, 1, corner, style);
         }
         let mut end = left + 2;

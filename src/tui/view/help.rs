@@ -15,7 +15,7 @@ enum Row {
 }
 
 fn build(app: &App) -> Vec<Row> {
-    let below = App { overlay: None, ..app.clone() }.mode();
+    let below = app.mode_below();
     let mut shown: Vec<*const Binding> = Vec::new();
     let mut all = Vec::new();
     let order = std::iter::once(below).chain(Mode::ALL.into_iter().filter(|mode| *mode != below));

@@ -153,22 +153,27 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Results => {
             let profile = app.answer.profile.as_ref();
             profile.map_or_else(String::new, |profile| {
-                origin(&format!("profile {}: {}", profile.name, profile.description.as_deref().unwrap_or_default()), &profile.origin)
+                origin(
+                    &format!("profile {}: {}", profile.name, profile.description.as_deref().unwrap_or_default()),
+                    &profile.origin,
+                )
             })
         }
         Mode::Compare => "* best of the row; ratios to the reference column (b sets it)".to_owned(),
         Mode::Schedule => "figures of each phase, waiting included; `all` is weighted by minutes".to_owned(),
-        Mode::Problems => "what is broken keeps its last good state; e opens the file at the first complaint shown".to_owned(),
+        Mode::Problems => {
+            "what is broken keeps its last good state; e opens the file at the first complaint shown".to_owned()
+        }
         _ => String::new(),
     }
 }
 
 /// The most useful keys of the mode; help always last.
 fn footer(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let hints: Vec<(&str, &str)> = keymap::rows(app.mode())
-        .filter_map(|row| Some((app.glyphs.key(row.keys.first()?), row.hint?)))
-        .collect();
-    let width = |(key, hint): &(&str, &str)| u16::try_from(key.chars().count() + hint.chars().count() + 3).unwrap_or_default();
+    let hints: Vec<(&str, &str)> =
+        keymap::rows(app.mode()).filter_map(|row| Some((app.glyphs.key(row.keys.first()?), row.hint?))).collect();
+    let width =
+        |(key, hint): &(&str, &str)| u16::try_from(key.chars().count() + hint.chars().count() + 3).unwrap_or_default();
     let (last, first): (Vec<_>, Vec<_>) = hints.into_iter().partition(|(key, _)| *key == "?");
     let mut room = area.width.saturating_sub(1 + last.iter().map(width).sum::<u16>());
     let fitting = first.into_iter().take_while(|hint| {

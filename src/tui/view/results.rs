@@ -136,6 +136,8 @@ fn signed(metric: &Metric, change: f64) -> String {
     let text = match metric.format {
         // The difference of two shares is in points; its relative change stands beside it in per cent.
         Format::Percent => format!("{:.1} pt", change.abs() * 100.0),
+        // Three digits without the sign of the currency: small prices fit, and it stands beside the value.
+        Format::Usd if change.abs() < 1.0 => units::significant(change.abs(), 3),
         format => format.show(change.abs()),
     };
     format!("{}{text}", if change < 0.0 { "-" } else { "+" })

@@ -1,0 +1,98 @@
+//! New content of the files: what the user has done stays wherever its names survive.
+
+use std::sync::Arc;
+
+use super::app::{App, Setup};
+use super::message::{Effect, Timer};
+use super::theme::Theme;
+use super::tour;
+use super::update::{fail, note};
+use crate::demo::Demo;
+use crate::spec::{Diagnostics, Library};
+
+/// How long changed entries stand out.
+const FLASH_MS: u64 = 1_500;
+
+/// New content of the files: names are kept where they survive, and what changed stands out for a moment.
+pub(super) fn reloaded(
+    app: &mut App,
+    library: Arc<Library>,
+    demos: Vec<Arc<Demo>>,
+    problems: Diagnostics,
+    effects: &mut Vec<Effect>,
+) {
+    let mut changed = Vec::new();
+    for target in library.targets() {
+        if app.library.target(&target.name).is_ok_and(|old| old.document != target.document)
+            || app.library.target(&target.name).is_err()
+        {
+            changed.push(Arc::clone(&target.name));
+        }
+    }
+    for workload in library.workloads() {
+        if app.library.workload(&workload.name).map_or(true, |old| old.document != workload.document) {
+            changed.push(Arc::clone(&workload.name));
+        }
+    }
+    for profile in library.profiles() {
+        let old = app.library.profiles().find(|old| old.name == profile.name);
+        if old.is_none_or(|old| old.coefficients != profile.coefficients || old.fabrics != profile.fabrics) {
+            let leans = library
+                .targets()
+                .iter()
+                .filter(|target| library.profile_for(target).is_ok_and(|p| p.name == profile.name));
+            changed.extend(leans.map(|target| Arc::clone(&target.name)));
+        }
+    }
+    let (before, after) = (app.problems.errors(), problems.errors());
+    app.library = library;
+    app.demos = demos;
+    app.problems = problems;
+    adopt_first_where_empty(app);
+    app.recompute();
+    tour::refresh(app);
+    app.serial += 1;
+    if !changed.is_empty() {
+        app.flash = changed.iter().cloned().collect();
+        effects.push(Effect::After { ms: FLASH_MS, timer: Timer::Flash(app.serial) });
+    }
+    match (before, after) {
+        (_, 1..) => {
+            fail(app, format!("{} in the files; the last good state stays (! shows them)", app.problems.summary()))
+        }
+        (1.., 0) => {
+            app.status = None;
+            note(app, "the files are good again", effects);
+        }
+        _ if !changed.is_empty() => {
+            let names = changed.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
+            note(app, format!("reloaded: {names}"), effects);
+        }
+        _ => {}
+    }
+}
+
+/// The theme in force stays, by its name.
+pub(super) fn adopt_themes(app: &mut App, themes: Vec<Arc<Theme>>) {
+    if themes.is_empty() {
+        return;
+    }
+    let name = app.theme().map(|theme| theme.name().to_owned());
+    app.theme = themes.iter().position(|theme| Some(theme.name()) == name.as_deref()).unwrap_or_default();
+    app.themes = themes;
+}
+
+/// Selects the first entries where nothing was ever selected: the files were empty before.
+fn adopt_first_where_empty(app: &mut App) {
+    let Setup { target, workload, .. } = &mut app.now.setup;
+    if target.is_empty()
+        && let Some(first) = app.library.targets().first()
+    {
+        *target = Arc::clone(&first.name);
+    }
+    if workload.is_empty()
+        && let Some(first) = app.library.workloads().first()
+    {
+        *workload = Arc::clone(&first.name);
+    }
+}

@@ -1,0 +1,227 @@
+//! A program in a pseudo-terminal: this very test binary, told by a variable to be [`the_program`]. What counts is the
+//! state in which an emulator, and the line discipline, are left.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::env;
+use std::io::Read as _;
+use std::num::NonZeroU16;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, PtyPair, PtySize, native_pty_system};
+use ratatui::widgets::Paragraph;
+
+use super::*;
+use crate::tui::wait::Waiter;
+
+const ROLE: &str = "ATLAS_TEST_PROGRAM";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Draws what it knows, and does what its role says at the first key.
+#[test]
+fn the_program() {
+    let Ok(role) = env::var(ROLE) else { return };
+    install_panic_hook();
+    let mut waiter = Waiter::new(input().unwrap()).unwrap();
+    let mut screen = Screen::enter(true, ColorDepth::Ansi16).unwrap();
+    screen.set_paste(true);
+    let mut text = "ready".to_owned();
+    loop {
+        screen.draw(|frame| frame.render_widget(Paragraph::new(text.as_str()), frame.area())).unwrap();
+        let wakes = waiter.wait(None).unwrap();
+        if wakes.must_end() {
+            break;
+        }
+        if waiter.next_event().is_none() {
+            continue;
+        }
+        match role.as_str() {
+            "panic" => panic!("on purpose"),
+            "background panic" => {
+                assert!(thread::spawn(|| panic!("on purpose")).join().is_err());
+                text = background_panic().unwrap().lines().last().unwrap().to_owned();
+            }
+            "give back" => {
+                screen.leave();
+                let sent = screen.draw(|frame| frame.render_widget("too late", frame.area())).unwrap();
+                assert_eq!(sent, 0);
+                break;
+            }
+            "suspend" => {
+                // A session leader has nobody to continue it: it must come back by itself.
+                screen.suspend(&waiter.signals()).unwrap();
+                text = "back".to_owned();
+            }
+            "lend" => {
+                let editor = || Command::new("stty").arg("-a").stdin(Stdio::inherit()).output();
+                let modes = screen.yield_to(&waiter.signals(), editor).unwrap().unwrap();
+                waiter.discard_input();
+                let modes = String::from_utf8_lossy(&modes.stdout).into_owned();
+                text = format!("cooked: {}", modes.contains(" icanon") && modes.contains(" echo "));
+            }
+            _ => break,
+        }
+    }
+    drop(screen);
+    println!("the prompt");
+}
+
+struct Program {
+    pty: PtyPair,
+    /// Kept, as dropping it types an end of file.
+    keyboard: Box<dyn io::Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    output: Receiver<Vec<u8>>,
+    emulator: vt100::Parser,
+    modes: String,
+}
+
+impl Program {
+    fn start(role: &str) -> Program {
+        let size = PtySize { rows: 40, cols: 60, pixel_width: 0, pixel_height: 0 };
+        let pty = native_pty_system().openpty(size).unwrap();
+        let modes = format!("{:?}", pty.master.get_termios().unwrap());
+        let mut command = CommandBuilder::new(env::current_exe().unwrap());
+        command.args(["--exact", "tui::terminal::tests::the_program", "--nocapture", "--test-threads=1"]);
+        command.env(ROLE, role);
+        command.env("RUST_BACKTRACE", "0");
+        let child = pty.slave.spawn_command(command).unwrap();
+        let mut reader = pty.master.try_clone_reader().unwrap();
+        let (tell, output) = channel();
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut bytes) {
+                if tell.send(bytes.get(..count).unwrap().to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        let keyboard = pty.master.take_writer().unwrap();
+        let emulator = vt100::Parser::new(NonZeroU16::new(40).unwrap(), NonZeroU16::new(60).unwrap(), 0);
+        let mut program = Program { pty, keyboard, child, output, emulator, modes };
+        program.expect("ready");
+        assert!(program.emulator.screen().alternate_screen());
+        assert!(program.emulator.screen().hide_cursor());
+        assert!(program.emulator.screen().bracketed_paste());
+        assert_ne!(program.emulator.screen().mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+        assert_ne!(program.modes(), program.modes, "raw");
+        program
+    }
+
+    fn modes(&self) -> String {
+        format!("{:?}", self.pty.master.get_termios().unwrap())
+    }
+
+    fn expect(&mut self, text: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !self.emulator.screen().contents().contains(text) {
+            match self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.emulator.process(&bytes),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("`{text}` did not come, but\n{}", self.emulator.screen().contents())
+                }
+            }
+        }
+    }
+
+    fn press(&mut self, key: &str) {
+        self.keyboard.write_all(key.as_bytes()).unwrap();
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.process_id().unwrap()).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    /// Waits for the end, and looks at what is left behind.
+    fn expect_tidy_end(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < until, "it does not end");
+            thread::sleep(Duration::from_millis(5));
+        }
+        while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(100)) {
+            self.emulator.process(&bytes);
+        }
+        let screen = self.emulator.screen();
+        assert!(!screen.alternate_screen());
+        assert!(!screen.hide_cursor());
+        assert!(!screen.bracketed_paste());
+        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+        assert_eq!(self.modes(), self.modes, "the line discipline is as before");
+    }
+}
+
+#[test]
+fn leaving_leaves_nothing_behind() {
+    let mut program = Program::start("quit");
+    program.press("q");
+    program.expect("the prompt");
+    program.expect_tidy_end();
+}
+
+#[test]
+fn signals_leave_nothing_behind() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT] {
+        let mut program = Program::start("quit");
+        program.signal(signal);
+        program.expect_tidy_end();
+    }
+}
+
+#[test]
+fn a_panic_is_told_on_the_usual_screen() {
+    let mut program = Program::start("panic");
+    program.press("x");
+    program.expect("on purpose");
+    program.expect_tidy_end();
+}
+
+#[test]
+fn a_panic_in_the_background_does_not_touch_the_screen() {
+    let mut program = Program::start("background panic");
+    program.press("x");
+    program.expect("on purpose");
+    assert!(program.emulator.screen().alternate_screen());
+    program.pty.master.resize(PtySize { rows: 5, cols: 30, pixel_width: 0, pixel_height: 0 }).unwrap();
+    drop(program.child.kill());
+}
+
+#[test]
+fn without_a_shell_to_continue_it_a_stop_is_no_end() {
+    let mut program = Program::start("suspend");
+    program.press("\x1a");
+    program.expect("back");
+    assert!(program.emulator.screen().alternate_screen());
+    assert_ne!(program.modes(), program.modes, "raw again");
+    program.signal(Signal::TERM);
+    program.expect_tidy_end();
+}
+
+#[test]
+fn nothing_is_drawn_on_a_terminal_that_was_given_back() {
+    let mut program = Program::start("give back");
+    program.press("x");
+    program.expect("the prompt");
+    assert!(!program.emulator.screen().contents().contains("too late"));
+    program.expect_tidy_end();
+}
+
+#[test]
+fn others_get_the_terminal_as_it_was() {
+    let mut program = Program::start("lend");
+    program.press("e");
+    program.expect("cooked: true");
+    assert!(program.emulator.screen().alternate_screen());
+    drop(program.child.kill());
+}
+
+#[test]
+fn a_size_is_always_known() {
+    let size = size();
+    assert!((1..=LARGEST.width).contains(&size.width) && (1..=LARGEST.height).contains(&size.height));
+    restore();
+    restore();
+}

@@ -1,0 +1,100 @@
+//! Turning knobs: by steps, by toggling, by typing.
+
+use super::app::{App, Change, Edit};
+use super::line::Line;
+use super::message::Effect;
+use super::update::note;
+use crate::knob::{Kind, Knob, Overrides, Setting};
+
+/// The value a knob has now.
+fn value(app: &App, knob: Knob) -> Option<Setting> {
+    app.answer.scenario.as_ref().map(|scenario| scenario.get(knob))
+}
+
+/// Turns the knob under the cursor, or what is being typed, by steps.
+pub(super) fn step(app: &mut App, by: i32) {
+    if let Some(edit) = &app.edit {
+        // While typing, the arrows step what is typed, where it is a value.
+        let (knob, text) = (edit.knob, edit.line.text().to_owned());
+        if let Ok(now) = knob.parse(&text, app.answer.fabrics()) {
+            let next = knob.step(&now, by, app.answer.fabrics());
+            typed(app, |line| {
+                *line = Line::selected(next.to_string());
+                true
+            });
+        }
+        return;
+    }
+    let knob = app.knob_here();
+    let Some(now) = value(app, knob) else { return };
+    let next = knob.step(&now, by, app.answer.fabrics());
+    if next != now {
+        app.remember(Change::Step(knob));
+        app.turn(knob, next);
+    }
+}
+
+/// Toggles the knob, or takes its next choice; a number is typed instead.
+pub(super) fn toggle(app: &mut App) {
+    let knob = app.knob_here();
+    let Some(now) = value(app, knob) else { return };
+    let next = match (&now, knob.spec().kind) {
+        (Setting::Toggle(on), _) => Setting::Toggle(!on),
+        (Setting::Choice(_), Kind::Choice(_) | Kind::Fabric) => {
+            let up = knob.step(&now, 1, app.answer.fabrics());
+            // Past the last choice comes the first.
+            if up == now { knob.step(&now, -i32::from(i16::MAX), app.answer.fabrics()) } else { up }
+        }
+        _ => return begin_edit(app),
+    };
+    app.remember(Change::Single);
+    app.turn(knob, next);
+}
+
+/// The knob goes back to the file's value.
+pub(super) fn reset(app: &mut App, effects: &mut Vec<Effect>) {
+    let knob = app.knob_here();
+    if app.now.setup.overrides.contains_key(&knob) {
+        app.remember(Change::Single);
+        app.now.setup.overrides.remove(&knob);
+        app.recompute();
+    } else {
+        note(app, format!("{} has the file's value", knob.name()), effects);
+    }
+}
+
+/// All knobs go back.
+pub(super) fn reset_all(app: &mut App, effects: &mut Vec<Effect>) {
+    if app.now.setup.overrides.is_empty() {
+        note(app, "every knob has its file's value", effects);
+        return;
+    }
+    app.remember(Change::Single);
+    app.now.setup.overrides = Overrides::new();
+    app.recompute();
+}
+
+/// Begins to type a value.
+pub(super) fn begin_edit(app: &mut App) {
+    let knob = app.knob_here();
+    let Some(now) = value(app, knob) else { return };
+    app.edit = Some(Edit { knob, line: Line::selected(now.to_string()), before: app.now.setup.clone(), error: None });
+}
+
+/// Changes the text being typed; the scenario follows every key that leaves a value.
+pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+    let Some(edit) = &mut app.edit else { return };
+    let before = edit.line.text().to_owned();
+    change(&mut edit.line);
+    if edit.line.text() == before {
+        return;
+    }
+    match edit.knob.parse(edit.line.text(), app.answer.fabrics()) {
+        Ok(setting) => {
+            edit.error = None;
+            let knob = edit.knob;
+            app.turn(knob, setting);
+        }
+        Err(error) => edit.error = Some(error.to_string()),
+    }
+}
