@@ -162,7 +162,7 @@ proptest! {
             for workload in library.workloads() {
                 if let Ok(profile) = library.profile_for(target)
                     && let Ok(scenario) = Scenario::resolve(target, workload, profile, &Overrides::new()) {
-                    estimate(&scenario);
+                    let _ = estimate(&scenario);
                 }
             }
         }
