@@ -175,8 +175,21 @@ impl<'a> Fields<'a> {
     /// A number within bounds.
     pub fn number(&mut self, key: &'static str, bounds: Bounds) -> Option<f64> {
         let node = self.node(key)?;
-        match node.number() {
-            Some(value) if bounds.allow(value) => Some(value),
+        let quoted = node.text().and_then(|text| Node::synthetic(super::parse::scalar(text.trim())).number());
+        match node.number().or(quoted) {
+            Some(value) if bounds.allow(value) => {
+                if quoted.is_some() {
+                    let help = Some("take the quotes away".to_owned());
+                    self.complain(
+                        Severity::Warning,
+                        node.at,
+                        key,
+                        format!("found {}, read as {value}", node.describe()),
+                        help,
+                    );
+                }
+                Some(value)
+            }
             _ => {
                 let message = format!("found {}, expected {}", node.describe(), bounds.describe());
                 self.complain(Severity::Error, node.at, key, message, None);
@@ -350,6 +363,18 @@ mod tests {
         assert!(fields.finish());
         assert_eq!(problems.errors(), 5);
         assert!(problems.to_string().starts_with("t.yaml:1:4: error: a: found text \"four\", expected a whole number"));
+    }
+
+    #[test]
+    fn a_quoted_number_is_a_number_with_a_warning() {
+        let file: Arc<str> = "t.yaml".into();
+        let mut problems = Diagnostics::new();
+        let node = parse(&file, "a: '8'\nb: 'eight'\n", &mut problems).unwrap();
+        let mut fields = Fields::open(&file, "", &node, &mut problems).unwrap();
+        assert_eq!(fields.number("a", Bounds::COUNT), Some(8.0));
+        assert_eq!(fields.number("b", Bounds::COUNT), None);
+        fields.finish();
+        assert_eq!((problems.len(), problems.errors()), (2, 1), "{problems}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::decode::{Bounds, Fields};
 use super::diagnostic::Diagnostics;
 use super::node::Node;
 
-/// The coefficients, under the calibration guide's symbols. All are plain numbers; units in brackets.
+/// The coefficients, under the calibration guide's symbols. All are plain numbers; without a unit they are shares or factors.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Coefficients {
     /// B_base: tokens/s of one accelerator alone.
@@ -44,9 +44,9 @@ pub struct Coefficients {
     pub omega_min: f64,
     /// omega: weight of communication overhead in throughput.
     pub omega: f64,
-    /// lat_min [ms].
+    /// lat_min, ms.
     pub lat_min: f64,
-    /// lat_base_coeff [ms·tok/s].
+    /// lat_base_coeff, ms·tok/s.
     pub lat_base_coeff: f64,
     /// r_ttft: TTFT over p50.
     pub r_ttft: f64,
@@ -66,7 +66,7 @@ pub struct Coefficients {
     pub hbm_base: f64,
     /// hbm_seq_scale: added per `hbm_seq_norm` tokens.
     pub hbm_seq_scale: f64,
-    /// hbm_seq_norm [tokens].
+    /// hbm_seq_norm, tokens.
     pub hbm_seq_norm: f64,
     /// hbm_max: memory-bandwidth utilisation that is never exceeded.
     pub hbm_max: f64,
@@ -74,7 +74,7 @@ pub struct Coefficients {
     pub sigma_noise: f64,
     /// sigma_tail: noise of the tails over that of throughput.
     pub sigma_tail: f64,
-    /// peak_tokens_factor [GB per hidden·layer].
+    /// peak_tokens_factor, GB per hidden × layer.
     pub peak_tokens_factor: f64,
     /// overhead_threshold: communication overhead from which a retry is counted.
     pub overhead_threshold: f64,

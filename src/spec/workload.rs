@@ -259,7 +259,7 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, Extra) {
     let params = fields.required_map("params", &["hidden_size", "n_layers"], |params| {
         let hidden = params.required_number("hidden_size", Bounds { max: 1e9, ..Bounds::NATURAL });
         let layers = params.required_number("n_layers", Bounds { max: 1e6, ..Bounds::NATURAL });
-        let extra = (params.number("vocab_size", Bounds::COUNT), params.number("n_heads", Bounds::COUNT));
+        let extra = (params.number("vocab_size", Bounds::NATURAL), params.number("n_heads", Bounds::NATURAL));
         (hidden, layers, extra)
     });
     let parallelism = fields.required_map("parallelism", &["tp", "pp", "dp"], |p| {
@@ -421,10 +421,19 @@ impl Schedule<'_> {
 }
 
 fn read_arrival(fields: &mut Fields<'_>) -> Arrival {
+    // The founding model takes a positive whole number here and ignores anything else; so do we, and say so.
+    let dp_override = fields.node("dp_override").and_then(Node::number).filter(|dp| *dp > 0.0 && dp.fract() == 0.0);
+    if dp_override.is_none() && fields.node("dp_override").is_some() {
+        fields.warn("dp_override", "expected a positive whole number; the phase's dp is used", None);
+    }
+    let servers = fields.number("servers", Bounds { max: 1e9, ..Bounds::POSITIVE });
+    if servers.is_some_and(|servers| servers.fract() != 0.0) {
+        fields.warn("servers", "expected a whole number; the fraction is dropped", None);
+    }
     Arrival {
         requests_per_sec: fields.number("requests_per_sec", Bounds::POSITIVE),
-        servers: fields.number("servers", Bounds { max: 1e9, ..Bounds::NATURAL }),
-        dp_override: fields.number("dp_override", Bounds::FINITE),
+        servers: servers.map(f64::floor),
+        dp_override,
         service_cv: fields.number("service_cv", Bounds::POSITIVE),
         arrival_cv: fields.number("arrival_cv", Bounds::POSITIVE),
     }

@@ -25,7 +25,7 @@ pub(super) fn queue(scenario: &Scenario, phase: &Phase, figures: &Figures) -> Op
     let mut service = 1000.0 * tokens / figures.tokens_per_sec;
     let natural = figures.tokens_per_sec / tokens * phase.traffic.load_factor;
     let arrival_rate = arrival.requests_per_sec.filter(|rate| *rate > 0.0).unwrap_or(natural);
-    let dp = arrival.dp_override.filter(|dp| *dp > 0.0 && dp.fract() == 0.0).unwrap_or(shape.dp);
+    let dp = arrival.dp_override.unwrap_or(shape.dp);
     let servers = arrival.servers.filter(|servers| *servers > 0.0).unwrap_or(dp * scenario.microbatch).max(1.0);
     let cv = |own: Option<f64>| own.unwrap_or(phase.traffic.cv).clamp(CV.0, CV.1);
     let (service_cv, arrival_cv) = (cv(arrival.service_cv), cv(arrival.arrival_cv));
