@@ -318,7 +318,10 @@ fn a_reload_keeps_what_the_user_has_done() {
     assert_eq!(&*h.app.now.setup.target, "GROQ_LPU_NODE");
     assert_eq!(h.app.now.setup.overrides.len(), 1);
     assert!(h.app.now.marks.contains("GROQ_LPU_NODE") && h.app.now.baseline.is_some());
-    assert!(h.app.flash.contains("GROQ_LPU_NODE") && h.app.flash.len() == 1, "{:?}", h.app.flash);
+    let flash = &h.app.flash;
+    assert!(flash.entries.contains("GROQ_LPU_NODE") && flash.entries.len() == 1, "{flash:?}");
+    assert!(flash.knobs.contains(&Knob::HourlyUsd) && flash.metrics.contains("usd_per_hour"), "{flash:?}");
+    assert!(!flash.metrics.contains("tokens_per_sec"), "{flash:?}");
     // A broken file: the last good state stays, the complaint can be read, mending clears it.
     let after = h.metric("usd_per_hour");
     std::fs::write(&targets, "- name: [oops\n").unwrap();

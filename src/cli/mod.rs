@@ -103,7 +103,9 @@ pub fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     let Cli { globals, tui: root, command } = cli;
     let Some(command) = command else {
-        if std::io::stdout().is_terminal() {
+        // A dumb terminal cannot address its cursor: it gets what a pipe gets.
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        if std::io::stdout().is_terminal() && !dumb {
             return tui::run(root, &globals);
         }
         return compare::without_terminal(&globals, root.workload.as_deref());

@@ -428,6 +428,23 @@ fn entries<T>(
     let mut all: Vec<Arc<T>> = Vec::with_capacity(items.len());
     for item in items {
         let Some(entry) = decode(label, item, problems) else { continue };
+        if !showable(name(&entry)) {
+            let at = item.get("name").map_or(item.at, |node| node.at);
+            let message = format!(
+                "found {:?}, expected a name that can be shown: not empty, no control characters",
+                name(&entry)
+            );
+            let file = Arc::clone(label);
+            problems.push(Diagnostic {
+                severity: Severity::Error,
+                file,
+                at,
+                path: "name".to_owned(),
+                message,
+                help: None,
+            });
+            continue;
+        }
         if all.iter().any(|known| name(known) == name(&entry)) {
             let message = "a second entry of this name; the first is used".to_owned();
             let path = name(&entry).to_string();
@@ -447,13 +464,22 @@ fn entries<T>(
     all
 }
 
+/// Whether a name can stand in a list, a table and a file name: something, without control or direction characters.
+fn showable(name: &str) -> bool {
+    let steers = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    !name.trim().is_empty() && !name.contains(steers)
+}
+
 /// Reads a regular file of bounded size as UTF-8.
 pub fn read_text(path: &Path) -> Result<String, String> {
-    let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let meta = file.metadata().map_err(|error| format!("cannot be read: {error}"))?;
+    // Looked at before it is opened: opening a pipe that nobody writes to would wait for ever.
+    let meta = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
     if !meta.is_file() {
         return Err("cannot be read: not a regular file".to_owned());
     }
+    let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     let mut bytes = Vec::new();
     // One byte beyond the bound tells "too large" even where the file grows while it is read.
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;

@@ -363,7 +363,7 @@ impl Schedule<'_> {
         for optional in ["description", "notes"] {
             fields.text(optional);
         }
-        let profile = request_profile.as_deref().or(default_profile);
+        let profile = request_profile.as_deref().filter(|name| !name.is_empty()).or(default_profile);
         let traffic = match profile.map(|name| (name, Traffic::named(name))) {
             None => Traffic::STEADY,
             Some((_, Some(traffic))) => traffic,
@@ -376,8 +376,9 @@ impl Schedule<'_> {
             }
         };
         let arrival = fields.map("arrival", read_arrival).unwrap_or_default();
-        let overrides =
-            fields.node("overrides").cloned().unwrap_or_else(|| Node::synthetic(super::Value::Map(Vec::new())));
+        // An empty list is how some write "none".
+        let written = fields.node("overrides").filter(|node| !node.items().is_some_and(<[Node]>::is_empty));
+        let overrides = written.cloned().unwrap_or_else(|| Node::synthetic(super::Value::Map(Vec::new())));
         fields.finish();
         if minutes.is_none() && self.duration_minutes.is_none() {
             let message = "no duration: neither the phase nor the workload has duration_minutes".to_owned();
@@ -422,7 +423,11 @@ impl Schedule<'_> {
 
 fn read_arrival(fields: &mut Fields<'_>) -> Arrival {
     // The founding model takes a positive whole number here and ignores anything else; so do we, and say so.
-    let dp_override = fields.node("dp_override").and_then(Node::number).filter(|dp| *dp > 0.0 && dp.fract() == 0.0);
+    let dp_override = match fields.node("dp_override").map(|node| &node.value) {
+        #[expect(clippy::cast_precision_loss, reason = "replicas are few")]
+        Some(super::Value::Int(dp)) if *dp > 0 => Some(*dp as f64),
+        _ => None,
+    };
     if dp_override.is_none() && fields.node("dp_override").is_some() {
         fields.warn("dp_override", "expected a positive whole number; the phase's dp is used", None);
     }

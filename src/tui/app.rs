@@ -206,6 +206,17 @@ pub struct Status {
     pub serial: u64,
 }
 
+/// What stands out for a moment after the files were read anew.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Flash {
+    /// Targets and workloads.
+    pub entries: BTreeSet<Arc<str>>,
+    /// Knobs whose value is another.
+    pub knobs: BTreeSet<Knob>,
+    /// Metrics, by name, whose figure is another.
+    pub metrics: BTreeSet<&'static str>,
+}
+
 /// What kind of change went before: equal ones in a row are one step of undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
@@ -262,8 +273,8 @@ pub struct App {
     pub status: Option<Status>,
     /// Counts statuses and flashes, so that an old timer cannot end a new one.
     pub serial: u64,
-    /// Names of entries that just changed on disk.
-    pub flash: BTreeSet<Arc<str>>,
+    /// What just changed on disk.
+    pub flash: Flash,
     /// A tour being played.
     pub tour: Option<Tour>,
     /// Where records go.
@@ -316,7 +327,7 @@ impl App {
             column: 0,
             status: None,
             serial: 0,
-            flash: BTreeSet::new(),
+            flash: Flash::default(),
             tour: None,
             out: PathBuf::from("out"),
             baseline: answer.clone(),

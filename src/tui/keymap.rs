@@ -169,6 +169,7 @@ use Mode::{
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
 const LISTS: &[Mode] = &[Targets, Workloads, Knobs, Results, Compare, Schedule, Problems, Helping, Choosing];
 const SCREENS: &[Mode] = &[Targets, Workloads, Knobs, Results, Compare, Schedule, Problems];
+const VIEWS: &[Mode] = &[Compare, Schedule, Problems];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
 
@@ -187,7 +188,7 @@ pub const BINDINGS: &[Binding] = &[
     row(TOUR, &["Space", "→", "l", "Enter"], Action::NextStep, "next step", Some("next")),
     row(TOUR, &["←", "h", "Backspace"], Action::PreviousStep, "step back", Some("back")),
     row(TOUR, &["Esc", "q"], Action::Escape, "leave; everything is as it was before", Some("leave")),
-    row(&[Editing], &["Enter"], Action::Accept, "keep the value", Some("keep")),
+    row(&[Editing], &["Enter", "Tab"], Action::Accept, "keep the value", Some("keep")),
     row(&[Editing], &["Esc"], Action::Escape, "put the old value back", Some("cancel")),
     row(&[Editing], &["↑"], Action::Step(1), "one step up", Some("step")),
     row(&[Editing], &["↓"], Action::Step(-1), "one step down", None),
@@ -202,6 +203,7 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Knobs], &["Backspace", "Delete"], Action::Reset, "back to the file's value", Some("reset")),
     row(&[Knobs], &["R"], Action::ResetAll, "all knobs back to the files' values", None),
     row(&[Targets], &["Space", "m"], Action::Mark, "mark for the comparison", Some("mark")),
+    row(VIEWS, &["Esc"], Action::Escape, "back to the panes", Some("back")),
     row(&[Compare], &["→", "l"], Action::Focus(1), "next column", Some("column")),
     row(&[Compare], &["←", "h"], Action::Focus(-1), "previous column", None),
     row(&[Compare], &["Enter"], Action::Accept, "select the column's target", Some("select")),
@@ -224,10 +226,10 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["!"], Action::Problems, "what is wrong in the files, or back", None),
     row(SCREENS, &["t"], Action::NextTheme, "next theme", None),
     row(SCREENS, &["r"], Action::Reload, "read the files again (they are watched, too)", None),
-    row(PANES, &["1"], Action::FocusPane(1), "to the targets", None),
-    row(PANES, &["2"], Action::FocusPane(2), "to the workloads", None),
-    row(PANES, &["3"], Action::FocusPane(3), "to the knobs", None),
-    row(PANES, &["4"], Action::FocusPane(4), "to the results", None),
+    row(SCREENS, &["1"], Action::FocusPane(1), "to the targets", None),
+    row(SCREENS, &["2"], Action::FocusPane(2), "to the workloads", None),
+    row(SCREENS, &["3"], Action::FocusPane(3), "to the knobs", None),
+    row(SCREENS, &["4"], Action::FocusPane(4), "to the results", None),
     row(LISTS, &["j", "↓"], Action::Move(1), "down", None),
     row(LISTS, &["k", "↑"], Action::Move(-1), "up", None),
     row(LISTS, &["PageDown", "Ctrl-D"], Action::Page(1), "a screenful down", None),
@@ -235,7 +237,7 @@ pub const BINDINGS: &[Binding] = &[
     row(LISTS, &["g", "Home"], Action::First, "to the first", None),
     row(LISTS, &["G", "End"], Action::Last, "to the last", None),
     row(&[Helping, Choosing], &["q"], Action::Escape, "close", None),
-    row(SCREENS, &["Esc"], Action::Escape, "close the view, dismiss the message", None),
+    row(PANES, &["Esc"], Action::Escape, "dismiss the message", None),
     row(SCREENS, &["?"], Action::Help, "all keys", Some("keys")),
     row(&[Helping], &["?"], Action::Escape, "close", None),
     row(SCREENS, &["q"], Action::Close, "quit; in a view, back to the panes", Some("quit")),

@@ -2,7 +2,7 @@
 //! not always return.
 //!
 //! ```text
-//!  60–109 columns          110–159                    160 and more
+//!   80–109 columns         110–159                    160 and more
 //! ┌header──────────┐  ┌header────────────────┐  ┌header──────────────────────────┐
 //! │targets │       │  │targets  │knobs│results│  │targets  │knobs│results│phases   │
 //! │workload│results│  │         │     │       │  │         │     │       │         │
@@ -16,7 +16,7 @@ use super::app::{App, Pane};
 use crate::knob::Knob;
 
 /// Fewest columns that hold a useful screen.
-pub const MIN_COLUMNS: u16 = 60;
+pub const MIN_COLUMNS: u16 = 80;
 /// Fewest rows that hold a useful screen.
 pub const MIN_ROWS: u16 = 16;
 /// Rows of the caption while a tour plays, its frame included.
@@ -83,7 +83,7 @@ pub fn areas(app: &App) -> Areas {
     let at = |x: u16, y: u16, width: u16, height: u16| Rect::new(x, body.y + y, width, height);
     let height = body.height;
     if columns < 110 {
-        let left = if columns < 80 { 26 } else { 29 + (columns - 80) / 3 };
+        let left = 29 + (columns - 80) / 3;
         // The knobs need the most; the lists scroll.
         let targets = targets.clamp(3, (height / 4).max(3)).min(height);
         let workloads = workloads.clamp(3, (height / 5).max(3)).min(height - targets);

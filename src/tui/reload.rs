@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use super::app::{App, Setup};
+use super::app::{Answer, App, Flash, Setup};
 use super::message::{Effect, Timer};
 use super::theme::Theme;
 use super::tour;
 use super::update::{fail, note};
 use crate::demo::Demo;
+use crate::estimate::METRICS;
+use crate::knob::Knob;
 use crate::spec::{Diagnostics, Library};
 
 /// How long changed entries stand out.
@@ -45,6 +47,7 @@ pub(super) fn reloaded(
         }
     }
     let (before, after) = (app.problems.errors(), problems.errors());
+    let shown = app.answer.clone();
     app.library = library;
     app.demos = demos;
     app.problems = problems;
@@ -53,7 +56,7 @@ pub(super) fn reloaded(
     tour::refresh(app);
     app.serial += 1;
     if !changed.is_empty() {
-        app.flash = changed.iter().cloned().collect();
+        app.flash = flash(app, &shown, &changed);
         effects.push(Effect::After { ms: FLASH_MS, timer: Timer::Flash(app.serial) });
     }
     match (before, after) {
@@ -69,6 +72,16 @@ pub(super) fn reloaded(
             note(app, format!("reloaded: {names}"), effects);
         }
         _ => {}
+    }
+}
+
+/// The entries that changed, and the knobs and figures on the screen that are others than before.
+fn flash(app: &App, shown: &Answer, changed: &[Arc<str>]) -> Flash {
+    let setting = |answer: &Answer, knob: Knob| answer.scenario.as_ref().map(|scenario| scenario.get(knob));
+    Flash {
+        entries: changed.iter().cloned().collect(),
+        knobs: Knob::all().filter(|knob| setting(shown, *knob) != setting(&app.answer, *knob)).collect(),
+        metrics: METRICS.iter().filter(|m| shown.value(m) != app.answer.value(m)).map(|m| m.name).collect(),
     }
 }
 

@@ -265,19 +265,16 @@ fn edit(path: &Path, line: u32) -> Result<()> {
     let chosen =
         ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()));
     let chosen = chosen.unwrap_or_else(|| "vi".to_owned());
-    let mut words = chosen.split_whitespace();
-    let program = words.next().unwrap_or("vi");
-    let mut command = Command::new(program);
-    command.args(words);
+    let program = chosen.split_whitespace().next().unwrap_or("vi");
     let stem = Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    // Through the shell, as git does it: the variable may hold quotes and arguments of its own.
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{chosen} \"$@\"")).arg(program);
     match stem.as_str() {
         "code" | "codium" | "cursor" => command.arg("--goto").arg(format!("{}:{line}", path.display())),
         "subl" | "hx" | "helix" | "zed" => command.arg(format!("{}:{line}", path.display())),
-        "vi" | "vim" | "nvim" | "nano" | "emacs" | "emacsclient" | "micro" | "kak" | "joe" | "ne" | "view" => {
-            command.arg(format!("+{line}")).arg(path)
-        }
-        // Others are not known to take a line.
-        _ => command.arg(path),
+        // What vi, emacs, nano and most others understand.
+        _ => command.arg(format!("+{line}")).arg(path),
     };
     let status = command.status().map_err(|error| eyre!("{program} cannot be started: {error}; set EDITOR"))?;
     if status.success() { Ok(()) } else { Err(eyre!("{program} ended with {status}")) }

@@ -16,12 +16,12 @@ pub(super) fn begin(app: &mut App, demo: Arc<Demo>, auto_ms: Option<u64>, effect
     show(app, effects);
 }
 
-/// One step on or back. Beyond the last step the tour ends.
+/// One step on or back. Beyond the last step there is none.
 pub(super) fn go(app: &mut App, by: isize, effects: &mut Vec<Effect>) {
     let Some(tour) = &mut app.tour else { return };
     let next = tour.step.saturating_add_signed(by);
     if next >= tour.demo.steps.len() {
-        leave(app);
+        super::update::note(app, "this was the last step; Esc leaves, and everything is as it was before", effects);
     } else if next != tour.step {
         tour.step = next;
         show(app, effects);

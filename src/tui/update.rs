@@ -44,6 +44,10 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
 
 fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
     let mode = app.mode();
+    // A note was about what went before; an error stays until Esc.
+    if app.status.as_ref().is_some_and(|status| !status.error) {
+        app.status = None;
+    }
     if let Some(action) = lookup(mode, key) {
         act(app, mode, action, effects);
         return;
@@ -83,7 +87,7 @@ pub fn fail(app: &mut App, text: impl Into<String>) {
 fn expired(app: &mut App, timer: Timer, effects: &mut Vec<Effect>) {
     match timer {
         Timer::Status(serial) if app.status.as_ref().is_some_and(|status| status.serial == serial) => app.status = None,
-        Timer::Flash(serial) if app.serial >= serial => app.flash.clear(),
+        Timer::Flash(serial) if app.serial >= serial => app.flash = super::app::Flash::default(),
         Timer::Auto(step) => tour::auto(app, step, effects),
         _ => {}
     }
@@ -110,6 +114,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         }
         Action::FocusPane(number) => {
             app.view = View::Main;
+            app.recompute_columns();
             app.pane = PANES.get(usize::from(number).saturating_sub(1)).copied().unwrap_or(app.pane);
         }
         Action::Step(by) => turning::step(app, by),
@@ -232,8 +237,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             let Some(edit) = app.edit.take() else { return };
             if let Some(error) = edit.error {
                 // What was last a value stays; what is typed stays open to be mended.
-                app.edit = Some(Edit { error: Some(error.clone()), ..edit });
-                note(app, error, effects);
+                app.edit = Some(Edit { error: Some(error), ..edit });
             } else if edit.before != app.now.setup {
                 let after = std::mem::replace(&mut app.now.setup, edit.before);
                 app.remember(Change::Single);

@@ -64,13 +64,13 @@ impl Worker {
         }
     }
 
-    /// Writes the answer to a line; nothing for a blank one.
+    /// Writes the answer to a line. A blank one is an error as any other, so that answers stay in step with lines.
     pub(super) fn answer(&mut self, bytes: &[u8], number: u64, out: &mut Vec<u8>) {
         // A byte order mark may open the file.
         let bytes = if number == 1 { bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes) } else { bytes };
         let bytes = bytes.trim_ascii();
         if bytes.is_empty() {
-            return;
+            return refuse("null", &format!("line {number}: nothing on it, expected a JSON object"), out);
         }
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,

@@ -98,6 +98,9 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, index: usize, spec: &Spe
         if here && focused {
             style = style.patch(canvas.role(Role::Selection));
         }
+        if app.flash.knobs.contains(&spec.knob) {
+            style = style.patch(canvas.role(Role::Flash));
+        }
         canvas.right(x, area.y, value, &shown, style);
     }
     if unit > 0 {

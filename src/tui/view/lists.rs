@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::Canvas;
 use crate::tui::app::{App, PANES, Pane, View, title};
@@ -97,15 +98,15 @@ fn list(
     for (line, (index, row)) in (0..inner.height).zip(rows.into_iter().enumerate().skip(scroll)) {
         let y = inner.y + line;
         let chosen = selected == Some(index);
-        let flash = app.flash.contains(row.name);
+        let flash = app.flash.entries.contains(row.name);
         let style = if flash { canvas.role(Role::Flash) } else { canvas.role(Role::Text) };
         let sign = if row.marked { canvas.glyphs.mark } else { " " };
         let marked = canvas.role(Role::Mark);
         canvas.text(inner.x, y, 1, sign, marked);
-        let detail = u16::try_from(row.detail.chars().count()).unwrap_or_default();
+        let detail = u16::try_from(row.detail.width()).unwrap_or_default();
         let room = inner.width.saturating_sub(2);
         // A name is worth more than its detail.
-        let needs = u16::try_from(row.name.chars().count()).unwrap_or(u16::MAX).saturating_add(detail + 2);
+        let needs = u16::try_from(row.name.width()).unwrap_or(u16::MAX).saturating_add(detail + 2);
         canvas.text(inner.x + 1, y, room, row.name, style);
         if needs <= room {
             let dim = canvas.role(Role::Dim);
@@ -114,6 +115,9 @@ fn list(
         if chosen {
             let role = if focused { Role::Selection } else { Role::SelectionDim };
             canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(role));
+        }
+        if flash {
+            canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Flash));
         }
     }
     canvas.more(area, scroll > 0, scroll + visible < total);

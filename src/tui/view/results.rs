@@ -106,12 +106,13 @@ fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, metric: &'static Metri
     canvas.text(area.x + 1, area.y, label - 1, metric.label, text);
     let now = app.answer.value(metric);
     let shown = now.map_or_else(|| "–".to_owned(), |now| metric.show(now));
-    let style = canvas.role(Role::Value);
+    let role = if app.flash.metrics.contains(metric.name) { Role::Flash } else { Role::Value };
+    let style = canvas.role(role);
     let mut x = area.x + label;
     canvas.right(x, area.y, value, &shown, style);
     x += value;
     let (Some(now), before) = (now, app.baseline.value(metric)) else { return };
-    if let Some(before) = before.filter(|before| *before != now) {
+    if let Some(before) = before.filter(|before| (now - before).abs() > 1e-9 * before.abs()) {
         let style = change_style(canvas, metric.better, now - before);
         let arrow = if now > before { canvas.glyphs.up } else { canvas.glyphs.down };
         canvas.right(x, area.y, ABSOLUTE, &signed(metric, now - before), style);
@@ -138,6 +139,8 @@ fn signed(metric: &Metric, change: f64) -> String {
         Format::Percent => format!("{:.1} pt", change.abs() * 100.0),
         // Three digits without the sign of the currency: small prices fit, and it stands beside the value.
         Format::Usd if change.abs() < 1.0 => units::significant(change.abs(), 3),
+        Format::Usd if change.abs() < 10_000.0 => format!("{:.2}", change.abs()),
+        Format::Usd => units::si(change.abs()),
         format => format.show(change.abs()),
     };
     format!("{}{text}", if change < 0.0 { "-" } else { "+" })

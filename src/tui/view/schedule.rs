@@ -56,7 +56,9 @@ pub fn rows(app: &App) -> usize {
 /// Draws the panel, or the full view.
 pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let full = app.view == View::Schedule;
-    let inner = canvas.frame(area, "Schedule", "queueing included", full && app.tour.is_none());
+    let serves = app.answer.workload.as_ref().is_some_and(|workload| workload.shape.mode == Mode::Inference);
+    let remark = if serves { "queueing included" } else { "" };
+    let inner = canvas.frame(area, "Schedule", remark, full && app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let dim = canvas.role(Role::Dim);
     let (Some(workload), Ok(estimate)) = (&app.answer.workload, &app.answer.outcome) else {

@@ -17,8 +17,10 @@ pub(super) fn caption(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let text = canvas.role(Role::Text);
     let lines = wrap(&step.say, usize::from(width));
     let room = inner.height.saturating_sub(1);
-    for line in lines.iter().take(usize::from(room)) {
-        canvas.text(inner.x + 1, y, width, line, text);
+    for (i, line) in lines.iter().take(usize::from(room)).enumerate() {
+        let cut = i + 1 == usize::from(room) && lines.len() > usize::from(room);
+        let line = if cut { format!("{line} {}", app.glyphs.ellipsis) } else { line.clone() };
+        canvas.text(inner.x + 1, y, width, &line, text);
         y += 1;
     }
     if let Some(error) = &tour.error {
