@@ -205,3 +205,30 @@ fn a_path_is_a_model() {
     assert_eq!(catalog.model(&folder.join("config.json").display().to_string()).unwrap().id, "tiny-gpt2");
     assert!(catalog.model(&folder.join("none.json").display().to_string()).is_err());
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    /// Whatever numbers a config holds, it is a model of finite size or a complaint.
+    #[test]
+    fn no_number_breaks_it(values in proptest::collection::vec(proptest::num::f64::ANY, 20), kind in 0usize..6) {
+        const KEYS: [&str; 20] = ["hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+            "head_dim", "intermediate_size", "moe_intermediate_size", "n_routed_experts", "n_shared_experts",
+            "num_experts_per_tok", "first_k_dense_replace", "q_lora_rank", "kv_lora_rank", "qk_nope_head_dim",
+            "qk_rope_head_dim", "v_head_dim", "vocab_size", "max_position_embeddings", "num_experts",
+            "num_local_experts"];
+        let types = ["llama", "deepseek_v3", "qwen2_moe", "mixtral", "llama4", "unheard_of"];
+        let mut text = format!("{{\"model_type\": \"{}\"", types[kind]);
+        for (key, value) in KEYS.iter().zip(&values) {
+            // Half of them as counts that pass, so that the sums are reached as well.
+            let value = if value.is_sign_negative() { value.abs().log2().abs().min(1e4).ceil() } else { *value };
+            text += &format!(", \"{key}\": {value}");
+        }
+        text.push('}');
+        let (model, problems) = read(&text);
+        match model {
+            Some(model) => assert!(model.parameters().is_finite() && model.active_parameters() <= model.parameters()),
+            None => assert!(problems.has_errors()),
+        }
+    }
+}

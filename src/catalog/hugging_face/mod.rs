@@ -237,6 +237,12 @@ fn experts(fields: &mut Fields<'_>, family: &Family, n_layers: Option<f64>) -> O
         }
         ExpertKeys::None | ExpertKeys::Local => {}
     }
+    if let (Some(count), Some(per_token)) = (count, per_token)
+        && per_token > count
+    {
+        let message = format!("found {per_token}, more than the {count} experts there are");
+        fields.error("num_experts_per_tok", message, None);
+    }
     if n_layers.is_some_and(|layers| first_dense_layers > layers) {
         fields.error("first_k_dense_replace", "more dense layers than there are layers", None);
     }
