@@ -216,7 +216,19 @@ fn entries<T: Item>(label: &Arc<str>, kind: &str, root: &Node, problems: &mut Di
             return Vec::new();
         }
     };
-    items.iter().filter_map(|item| T::decode(label, item, problems).map(Arc::new)).collect()
+    let mut all: Vec<Arc<T>> = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(entry) = T::decode(label, item, problems) else { continue };
+        let id = entry.names().next().unwrap_or_default();
+        if T::UNIQUE && all.iter().any(|known| known.names().next() == Some(id)) {
+            let message = "a second entry of this id; the first is used".to_owned();
+            let help = Some("rename or remove one of the two".to_owned());
+            problems.push(Diagnostic { path: id.to_owned(), help, ..complaint(label, item.at, message) });
+            continue;
+        }
+        all.push(Arc::new(entry));
+    }
+    all
 }
 
 fn complaint(file: &Arc<str>, at: Position, message: String) -> Diagnostic {

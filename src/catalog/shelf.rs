@@ -8,6 +8,9 @@ use crate::spec::{Diagnostics, Node};
 
 /// Something the catalog holds.
 pub(super) trait Item: Sized {
+    /// Whether there is one of each id.
+    const UNIQUE: bool = true;
+
     /// Reads it from its tree.
     fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Self>;
     /// Its id, then its aliases.
@@ -35,6 +38,8 @@ impl Item for Model {
 }
 
 impl Item for Price {
+    const UNIQUE: bool = false;
+
     fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Self> {
         Price::decode(file, node, diagnostics)
     }
