@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use atlas_fabric::catalog::transformer::Sharing;
-use atlas_fabric::catalog::{Accelerator, Catalog, Model, Price, measurements};
+use atlas_fabric::catalog::{Accelerator, Catalog, Model, Part, Price, measurements};
 use atlas_fabric::spec::parse::parse;
 use atlas_fabric::spec::{Diagnostics, Node, Sources};
 
@@ -265,6 +265,8 @@ fn user_files_lie_over_what_ships_and_a_broken_one_keeps_its_last_entries() {
     let mine = layer.join("accelerators/mine.yaml");
     let entry = "- id: nvidia-h100-sxm-80gb\n  vendor: NVIDIA\n  memory: { gb: 96 }\n  tpd_w: 600\n";
     std::fs::write(&mine, entry).unwrap();
+    // A profile where the founding system kept it is not an accelerator.
+    std::fs::write(layer.join("accelerators/old.yaml"), "utilization: {}\ncompute: {}\n").unwrap();
     let price = "provider: us\naccelerator: h100-sxm\naccelerators: 8\nhourly_usd: 8\ndate: 2026-11\n";
     std::fs::write(layer.join("prices.yaml"), price).unwrap();
     let first = Catalog::load(&sources, None);
@@ -284,4 +286,23 @@ fn user_files_lie_over_what_ships_and_a_broken_one_keeps_its_last_entries() {
     assert!(second.problems().to_string().contains("missing fields: vendor, memory.gb, memory.bw_GBps"));
     assert_eq!(second.accelerator("nvidia-h100-sxm-80gb").unwrap().memory.gb, 96.0);
     assert_eq!(Catalog::load(&sources, None).accelerator("nvidia-h100-sxm-80gb").unwrap().memory.gb, 80.0);
+}
+
+#[test]
+fn what_a_file_holds_is_told_from_its_entries() {
+    let part = |path: &Path| {
+        let file: Arc<str> = path.display().to_string().into();
+        let mut problems = Diagnostics::new();
+        let root = parse(&file, &std::fs::read_to_string(path).unwrap(), &mut problems).unwrap();
+        let part = Part::of(&root)?;
+        Some((part, part.check(&file, &root, &mut problems), problems.len()))
+    };
+    for path in accelerator_files() {
+        assert!(matches!(part(&path), Some((Part::Accelerators, 1.., 0))), "{}", path.display());
+    }
+    assert_eq!(part(&workload().join("models.yaml")), Some((Part::Models, 113, 0)));
+    assert_eq!(part(&workload().join("prices.yaml")), Some((Part::Prices, 266, 0)));
+    for other in ["targets.yaml", "workloads.yaml", "profiles/nvidia.yaml", "../themes/dark.yaml"] {
+        assert_eq!(part(&workload().join(other)), None, "{other}");
+    }
 }

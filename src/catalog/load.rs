@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::hugging_face;
+use super::part::{self, Entries, Part, complaint};
 use super::shelf::{Item, Shelf};
 use super::{Accelerator, Model, Price, digest};
 use crate::spec::decode::nearest;
 use crate::spec::library::read_text;
 use crate::spec::node::Position;
 use crate::spec::parse::parse;
-use crate::spec::{Diagnostic, Diagnostics, Node, Severity, Sources};
+use crate::spec::{Diagnostic, Diagnostics, Node, Sources};
 
 /// Accelerators, models and prices in force. Loading touches only the user's files; shipped entries are decoded when
 /// they are first asked for.
@@ -30,13 +31,6 @@ struct File {
     entries: Entries,
 }
 
-#[derive(Debug, Clone)]
-enum Entries {
-    Accelerators(Vec<Arc<Accelerator>>),
-    Models(Vec<Arc<Model>>),
-    Prices(Vec<Arc<Price>>),
-}
-
 impl Catalog {
     /// Only what ships in the binary.
     #[must_use]
@@ -52,25 +46,16 @@ impl Catalog {
 
     /// What ships, then each layer's `accelerators/*.yaml`, `models.yaml` and `prices.yaml` laid over it: an
     /// accelerator or model replaces the one of its id, a price is added. `before`: files that break keep the entries
-    /// they had there.
+    /// they had there. Profiles, which the founding system kept in `accelerators/`, are passed over.
     #[must_use]
     pub fn load(sources: &Sources, before: Option<&Catalog>) -> Catalog {
         let mut catalog = Catalog::built_in();
         for layer in layers(sources) {
             for path in yaml_files(&layer.join("accelerators")) {
-                let read = |root: &Node, label: &Arc<str>, problems: &mut Diagnostics| {
-                    Entries::Accelerators(entries(label, "accelerators", root, problems))
-                };
-                catalog.take(path, before, read);
+                catalog.take(path, Part::Accelerators, before);
             }
-            let read = |root: &Node, label: &Arc<str>, problems: &mut Diagnostics| {
-                Entries::Models(entries(label, "models", root, problems))
-            };
-            catalog.take(layer.join("models.yaml"), before, read);
-            let read = |root: &Node, label: &Arc<str>, problems: &mut Diagnostics| {
-                Entries::Prices(entries(label, "prices", root, problems))
-            };
-            catalog.take(layer.join("prices.yaml"), before, read);
+            catalog.take(layer.join("models.yaml"), Part::Models, before);
+            catalog.take(layer.join("prices.yaml"), Part::Prices, before);
         }
         catalog
     }
@@ -146,12 +131,7 @@ impl Catalog {
     }
 
     /// Reads one user's file, if it is there, and lays its entries over the rest.
-    fn take(
-        &mut self,
-        path: PathBuf,
-        before: Option<&Catalog>,
-        read: impl Fn(&Node, &Arc<str>, &mut Diagnostics) -> Entries,
-    ) {
+    fn take(&mut self, path: PathBuf, part: Part, before: Option<&Catalog>) {
         if !path.exists() {
             return;
         }
@@ -167,7 +147,10 @@ impl Catalog {
         // An empty file is an empty list.
         let nothing = Node::synthetic(crate::spec::Value::List(Vec::new()));
         let root = root.filter(|root| !root.is_null()).unwrap_or(nothing);
-        let mut decoded = read(&root, &label, &mut problems);
+        if part == Part::Accelerators && part::is_profile(&root) {
+            return;
+        }
+        let mut decoded = part.decode(&label, &root, &mut problems);
         let old = before.and_then(|before| before.files.iter().find(|file| file.path == path));
         if let Some(old) = old.filter(|_| problems.has_errors()) {
             decoded = old.entries.clone();
@@ -202,38 +185,6 @@ fn yaml_files(dir: &Path) -> Vec<PathBuf> {
         .collect();
     paths.sort();
     paths
-}
-
-/// The entries of a list document; also accepts one entry alone, or the list under its kind's name.
-fn entries<T: Item>(label: &Arc<str>, kind: &str, root: &Node, problems: &mut Diagnostics) -> Vec<Arc<T>> {
-    let root = root.get(kind).unwrap_or(root);
-    let items = match root.items() {
-        Some(items) => items,
-        None if root.entries().is_some() => std::slice::from_ref(root),
-        None => {
-            let message = format!("found {}, expected a list of {kind}", root.describe());
-            problems.push(complaint(label, root.at, message));
-            return Vec::new();
-        }
-    };
-    let mut all: Vec<Arc<T>> = Vec::with_capacity(items.len());
-    for item in items {
-        let Some(entry) = T::decode(label, item, problems) else { continue };
-        let id = entry.names().next().unwrap_or_default();
-        if T::UNIQUE && all.iter().any(|known| known.names().next() == Some(id)) {
-            let message = "a second entry of this id; the first is used".to_owned();
-            let help = Some("rename or remove one of the two".to_owned());
-            problems.push(Diagnostic { path: id.to_owned(), help, ..complaint(label, item.at, message) });
-            continue;
-        }
-        all.push(Arc::new(entry));
-    }
-    all
-}
-
-fn complaint(file: &Arc<str>, at: Position, message: String) -> Diagnostic {
-    let file = Arc::clone(file);
-    Diagnostic { severity: Severity::Error, file, at, path: String::new(), message, help: None }
 }
 
 fn unknown<T: Item>(kind: &str, name: &str, shelf: &Shelf<T>) -> Diagnostic {
