@@ -1,14 +1,32 @@
-//! Embeds everything under `workload/`, `themes/` and `demo/`, so that the binary runs from any directory.
+//! Embeds what ships under `workload/`, `themes/` and `demo/`, so that the binary runs from any directory: documents
+//! as text, the catalog as a digest that is looked up without parsing, measurements compressed.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
+
+#[path = "build/digest.rs"]
+mod digest;
+
+// The very modules that read users' files read the catalog here, so that both mean the same.
+#[allow(dead_code, unreachable_pub)]
+#[path = "src/spec/diagnostic.rs"]
+mod diagnostic;
+#[allow(dead_code, unreachable_pub)]
+#[path = "src/spec/node.rs"]
+mod node;
+#[allow(dead_code, unreachable_pub)]
+#[path = "src/spec/parse.rs"]
+mod parse;
 
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    let mut code = String::from("/// Path under the project root and content of every shipped file.\n");
-    code.push_str("pub static FILES: &[(&str, &str)] = &[\n");
+    for path in ["build.rs", "build", "src/spec/diagnostic.rs", "src/spec/node.rs", "src/spec/parse.rs"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    let mut shipped = Vec::new();
     for folder in ["workload", "themes", "demo"] {
         println!("cargo::rerun-if-changed={folder}");
         let mut files = Vec::new();
@@ -17,11 +35,66 @@ fn main() -> io::Result<()> {
         for path in files {
             let name = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
             println!("cargo::rerun-if-changed={name}");
-            let _ = writeln!(code, "    ({name:?}, include_str!({path:?})),");
+            shipped.push((name, path));
         }
+    }
+    let (catalog, documents): (Vec<_>, Vec<_>) = shipped.into_iter().partition(|(name, _)| kind(name).is_some());
+    embed_documents(&documents, &out)?;
+    digest_catalog(&catalog, &out)?;
+    compress_measurements(&root, &out)
+}
+
+fn embed_documents(files: &[(String, PathBuf)], out: &Path) -> io::Result<()> {
+    let mut code = String::from("/// Path under the project root and content of every shipped document.\n");
+    code.push_str("pub static FILES: &[(&str, &str)] = &[\n");
+    for (name, path) in files {
+        let _ = writeln!(code, "    ({name:?}, include_str!({path:?})),");
     }
     code.push_str("];\n");
     fs::write(out.join("shipped.rs"), code)
+}
+
+/// Which part of the catalog a file belongs to, if to any.
+fn kind(name: &str) -> Option<&'static str> {
+    match name {
+        "workload/models.yaml" => Some("models"),
+        "workload/prices.yaml" => Some("prices"),
+        _ => name.starts_with("workload/accelerators/").then_some("accelerators"),
+    }
+}
+
+fn digest_catalog(files: &[(String, PathBuf)], out: &Path) -> io::Result<()> {
+    let mut arena = digest::Arena::default();
+    let mut code = String::from(
+        "/// Every text of the digests, once each.\nstatic ARENA: &str = include_str!(\"catalog.txt\");\n",
+    );
+    for wanted in ["accelerators", "models", "prices"] {
+        let mut digest = digest::Digest::default();
+        for (name, path) in files.iter().filter(|(name, _)| kind(name) == Some(wanted)) {
+            digest.add(&mut arena, name, &fs::read_to_string(path)?).map_err(io::Error::other)?;
+        }
+        fs::write(out.join(format!("{wanted}.bin")), &digest.bytes)?;
+        let _ = writeln!(
+            code,
+            "/// Shipped {wanted}.\npub static {}: Digest =\n    Digest {{ bytes: include_bytes!(\"{wanted}.bin\"), entries: &{:?} }};",
+            wanted.to_uppercase(),
+            digest.entries
+        );
+    }
+    fs::write(out.join("catalog.txt"), arena.text)?;
+    fs::write(out.join("catalog.rs"), code)
+}
+
+fn compress_measurements(root: &Path, out: &Path) -> io::Result<()> {
+    for name in ["training", "inference", "serving_latency"] {
+        let path = format!("workload/measurements/{name}.csv");
+        println!("cargo::rerun-if-changed={path}");
+        let file = fs::File::create(out.join(format!("{name}.csv.deflate")))?;
+        let mut encoder = flate2::write::DeflateEncoder::new(file, flate2::Compression::best());
+        encoder.write_all(&fs::read(root.join(path))?)?;
+        encoder.finish()?;
+    }
+    Ok(())
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

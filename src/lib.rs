@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`units`] | how quantities are shown: prefixes, significant digits, deltas |
 //! | [`spec`] | the YAML documents: parsing with positions, decoding, diagnostics, hot-reloadable library of files |
+//! | [`catalog`] | what ships: accelerators, models, prices, published measurements |
 //! | [`knob`] | the one registry of everything a user may turn |
 //! | [`scenario`] | target × workload × profile × knobs, resolved to plain numbers |
 //! | [`estimate`] | what an engine answers, and the registry of metrics that names each figure |
@@ -19,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod catalog;
 pub mod cli;
 pub mod demo;
 pub mod engine;

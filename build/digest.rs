@@ -1,0 +1,118 @@
+//! The catalog's YAML as bytes that a lookup reads without parsing: what `src/catalog/digest.rs` decodes.
+//!
+//! Texts stand once each in one arena, and are named by offset and length. An entry is the number of its names
+//! (`id` and `aliases`; of a price, `accelerator`), the names, its file, and its tree; whole numbers are LEB128.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::diagnostic::Diagnostics;
+use crate::node::{Node, Value};
+use crate::parse::parse;
+
+/// Texts, each once.
+#[derive(Default)]
+pub(crate) struct Arena {
+    pub(crate) text: String,
+    known: HashMap<String, (usize, usize)>,
+}
+
+impl Arena {
+    fn place(&mut self, text: &str) -> (usize, usize) {
+        if let Some(place) = self.known.get(text) {
+            return *place;
+        }
+        let place = (self.text.len(), text.len());
+        self.text.push_str(text);
+        self.known.insert(text.to_owned(), place);
+        place
+    }
+}
+
+/// Entries of one kind.
+#[derive(Default)]
+pub(crate) struct Digest {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) entries: Vec<usize>,
+}
+
+impl Digest {
+    /// Adds every entry of one file.
+    pub(crate) fn add(&mut self, arena: &mut Arena, file: &str, text: &str) -> Result<(), String> {
+        let label: Arc<str> = file.into();
+        let mut problems = Diagnostics::new();
+        let root = parse(&label, text, &mut problems);
+        if problems.has_errors() {
+            return Err(problems.to_string());
+        }
+        let Some(items) = root.as_ref().and_then(Node::items) else { return Err(format!("{file}: not a list")) };
+        for item in items {
+            self.entries.push(self.bytes.len());
+            let single = [item.get("id").or_else(|| item.get("accelerator"))];
+            let aliases = item.get("aliases").and_then(Node::items).unwrap_or_default();
+            let names: Vec<&str> =
+                single.into_iter().flatten().chain(aliases.iter()).filter_map(|node| node.text()).collect();
+            self.whole(names.len() as u128);
+            for name in names {
+                self.text(arena, name);
+            }
+            self.text(arena, file);
+            self.node(arena, item);
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, mut value: u128) {
+        while value >= 0x80 {
+            self.bytes.push((value & 0x7f) as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+
+    fn text(&mut self, arena: &mut Arena, text: &str) {
+        let (offset, length) = arena.place(text);
+        self.whole(offset as u128);
+        self.whole(length as u128);
+    }
+
+    fn node(&mut self, arena: &mut Arena, node: &Node) {
+        self.whole(node.at.line.into());
+        self.whole(node.at.column.into());
+        match &node.value {
+            Value::Null => self.bytes.push(0),
+            Value::Bool(false) => self.bytes.push(1),
+            Value::Bool(true) => self.bytes.push(2),
+            Value::Int(value) if *value >= 0 => {
+                self.bytes.push(3);
+                self.whole(value.unsigned_abs());
+            }
+            Value::Int(value) => self.float(*value as f64),
+            Value::Float(value) => self.float(*value),
+            Value::Text(text) => {
+                self.bytes.push(5);
+                self.text(arena, text);
+            }
+            Value::List(items) => {
+                self.bytes.push(6);
+                self.whole(items.len() as u128);
+                for item in items {
+                    self.node(arena, item);
+                }
+            }
+            Value::Map(entries) => {
+                self.bytes.push(7);
+                self.whole(entries.len() as u128);
+                for entry in entries {
+                    self.text(arena, &entry.key);
+                    self.node(arena, &entry.value);
+                }
+            }
+        }
+    }
+
+    fn float(&mut self, value: f64) {
+        self.bytes.push(4);
+        self.bytes.extend(value.to_le_bytes());
+    }
+}

@@ -1,0 +1,153 @@
+//! How many parameters a transformer has, added up matrix by matrix.
+
+use super::transformer::{Bias, Experts, Kind, Latent, QkNorm, Transformer};
+
+impl Transformer {
+    /// All parameters.
+    #[must_use]
+    pub fn parameters(&self) -> f64 {
+        self.embedding_parameters() + self.layer_parameters()
+    }
+
+    /// Parameters that one token passes: all but those of experts it is not routed to.
+    #[must_use]
+    pub fn active_parameters(&self) -> f64 {
+        let Some(experts) = &self.experts else { return self.parameters() };
+        let idle = (experts.count - experts.per_token) * self.mlp(experts.ffn_hidden_size);
+        self.parameters() - self.moe_layers() * idle
+    }
+
+    /// Layers whose MLP is a mixture of experts.
+    #[must_use]
+    pub fn moe_layers(&self) -> f64 {
+        self.experts.as_ref().map_or(0.0, |experts| {
+            ((self.n_layers - experts.first_dense_layers) / experts.layer_step.max(1.0)).floor().max(0.0)
+        })
+    }
+
+    /// Width of all query heads together.
+    #[must_use]
+    pub fn query_width(&self) -> f64 {
+        match &self.latent {
+            Some(latent) => self.n_heads * (latent.qk_nope_dim + latent.qk_rope_dim),
+            None => self.n_heads * self.head_dim,
+        }
+    }
+
+    /// Elements that the KV cache keeps for one token in one layer.
+    #[must_use]
+    pub fn kv_width(&self) -> f64 {
+        match &self.latent {
+            Some(latent) => latent.kv_lora_rank + latent.qk_rope_dim,
+            None => 2.0 * self.n_kv_heads * self.head_dim,
+        }
+    }
+
+    /// Embeddings, output layer where it is a matrix of its own, positions, and what frames the layers besides.
+    #[must_use]
+    pub fn embedding_parameters(&self) -> f64 {
+        let hidden = self.hidden_size;
+        let positions = if self.learned_positions { self.max_context * hidden } else { 0.0 };
+        let tokens = self.vocab_size * hidden;
+        match self.kind {
+            Kind::Decoder | Kind::EncoderDecoder => tokens * if self.tied_embeddings { 1.0 } else { 2.0 } + positions,
+            // Two token types and the embedding's norm; the pooler is a square matrix with its bias.
+            Kind::Encoder => tokens + positions + 2.0 * hidden + self.norm(hidden) + hidden * (hidden + 1.0),
+            Kind::Vision => {
+                let frame = self.patches.map_or(0.0, |patches| {
+                    let pixels = 3.0 * patches.patch_size * patches.patch_size;
+                    (pixels + 1.0) * hidden + (hidden + 1.0) * patches.classes
+                });
+                // The class token has a vector of its own.
+                frame + hidden + positions
+            }
+        }
+    }
+
+    /// All layers, with the norms that end a stack.
+    #[must_use]
+    pub fn layer_parameters(&self) -> f64 {
+        let moe = self.moe_layers();
+        let mixture = self.experts.as_ref().map_or(0.0, |experts| self.mixture(experts));
+        let mlps = (self.n_layers - moe) * self.mlp(self.ffn_hidden_size) + moe * mixture;
+        let norms = self.norms_per_layer * self.norm(self.hidden_size);
+        let stack = self.n_layers * (self.attention_parameters() + norms) + mlps;
+        let last = self.norm(self.hidden_size);
+        match self.kind {
+            Kind::Decoder | Kind::Vision => stack + last,
+            Kind::Encoder => stack,
+            Kind::EncoderDecoder => {
+                let cross = self.n_layers * (self.attention_parameters() + self.norm(self.hidden_size));
+                // T5's relative positions: 32 buckets a head, once in each stack (arXiv 1910.10683, section 2.1).
+                2.0 * (stack + last + 32.0 * self.n_heads) + cross
+            }
+        }
+    }
+
+    /// One layer's attention.
+    #[must_use]
+    pub fn attention_parameters(&self) -> f64 {
+        let hidden = self.hidden_size;
+        let projections = match &self.latent {
+            Some(latent) => self.latent_projections(latent),
+            None => {
+                let (query, keys_values) = (self.query_width(), self.kv_width());
+                let bias = match self.attention_bias {
+                    Bias::None => 0.0,
+                    Bias::Qkv => query + keys_values,
+                    Bias::All => query + keys_values + hidden,
+                };
+                hidden * (2.0 * query + keys_values) + bias
+            }
+        };
+        let norm = match self.qk_norm {
+            QkNorm::None => 0.0,
+            QkNorm::Head => 2.0 * self.head_dim,
+            QkNorm::Full => (self.n_heads + self.n_kv_heads) * self.head_dim,
+        };
+        projections + norm + self.indexer_parameters()
+    }
+
+    fn latent_projections(&self, latent: &Latent) -> f64 {
+        let hidden = self.hidden_size;
+        let query = if latent.q_lora_rank > 0.0 {
+            // Down, norm, up.
+            latent.q_lora_rank * (hidden + 1.0 + self.query_width())
+        } else {
+            hidden * self.query_width()
+        };
+        let down = hidden * (latent.kv_lora_rank + latent.qk_rope_dim);
+        let up = latent.kv_lora_rank * (1.0 + self.n_heads * (latent.qk_nope_dim + latent.v_head_dim));
+        query + down + up + self.n_heads * latent.v_head_dim * hidden
+    }
+
+    /// Queries from the compressed query, one key, one weight a head, and the key's layer norm.
+    fn indexer_parameters(&self) -> f64 {
+        self.indexer.map_or(0.0, |indexer| {
+            let queries_from = self.latent.map_or(0.0, |latent| latent.q_lora_rank);
+            let queries_from = if queries_from > 0.0 { queries_from } else { self.hidden_size };
+            queries_from * indexer.heads * indexer.dim
+                + self.hidden_size * (indexer.dim + indexer.heads)
+                + 2.0 * indexer.dim
+        })
+    }
+
+    /// One MLP of width `ffn`.
+    #[must_use]
+    pub fn mlp(&self, ffn: f64) -> f64 {
+        let inner = if self.gated_mlp { 2.0 } else { 1.0 };
+        let bias = if self.mlp_bias { inner * ffn + self.hidden_size } else { 0.0 };
+        (inner + 1.0) * self.hidden_size * ffn + bias
+    }
+
+    /// Router, routed and shared experts of one layer.
+    fn mixture(&self, experts: &Experts) -> f64 {
+        let shared = if experts.shared_ffn_hidden_size > 0.0 { self.mlp(experts.shared_ffn_hidden_size) } else { 0.0 };
+        let gate = if experts.shared_gate { self.hidden_size } else { 0.0 };
+        self.hidden_size * experts.count + experts.count * self.mlp(experts.ffn_hidden_size) + shared + gate
+    }
+
+    fn norm(&self, width: f64) -> f64 {
+        self.norm.weights() * width
+    }
+}

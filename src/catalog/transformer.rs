@@ -1,0 +1,212 @@
+//! Transformers: widths and counts, under the names that `config.json` files use.
+
+mod decode;
+
+/// How its layers are arranged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// Causal layers over tokens: GPT, Llama …
+    #[default]
+    Decoder,
+    /// Bidirectional layers over tokens: BERT.
+    Encoder,
+    /// As many layers of each, the decoder's with cross attention: T5.
+    EncoderDecoder,
+    /// Bidirectional layers over patches of an image: ViT.
+    Vision,
+}
+
+/// Which projections of attention have a bias.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Bias {
+    /// None of them.
+    #[default]
+    None,
+    /// Those to queries, keys and values.
+    Qkv,
+    /// The output's too.
+    All,
+}
+
+/// The kind of norm, as far as it decides how many weights it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NormKind {
+    /// A scale.
+    #[default]
+    RmsNorm,
+    /// A scale and a shift.
+    LayerNorm,
+    /// A layer norm with its scale only.
+    LayerNormNoBias,
+}
+
+impl NormKind {
+    /// Weights for each element of the width.
+    #[must_use]
+    pub fn weights(self) -> f64 {
+        if self == NormKind::LayerNorm { 2.0 } else { 1.0 }
+    }
+}
+
+/// Whether queries and keys are normalised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QkNorm {
+    /// They are not.
+    #[default]
+    None,
+    /// Head by head, with one set of weights for all heads.
+    Head,
+    /// Over all heads together.
+    Full,
+}
+
+/// How keys and values are shared among query heads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Every query head has its own: MHA.
+    MultiHead,
+    /// A group of query heads shares them: GQA.
+    GroupedQuery,
+    /// All query heads share one: MQA.
+    MultiQuery,
+    /// All are expanded from one compressed vector: MLA.
+    Latent,
+}
+
+impl Sharing {
+    /// The literature's abbreviation.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Sharing::MultiHead => "MHA",
+            Sharing::GroupedQuery => "GQA",
+            Sharing::MultiQuery => "MQA",
+            Sharing::Latent => "MLA",
+        }
+    }
+}
+
+/// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Latent {
+    /// Rank of the queries' compression; 0 where they are projected directly.
+    pub q_lora_rank: f64,
+    /// Rank of the joint compression of keys and values.
+    pub kv_lora_rank: f64,
+    /// Width of a head's query and key without position.
+    pub qk_nope_dim: f64,
+    /// Width of the rotary part, one key for all heads.
+    pub qk_rope_dim: f64,
+    /// Width of a head's value.
+    pub v_head_dim: f64,
+}
+
+/// The indexer of sparse attention, which picks the keys that queries attend to (DeepSeek-V3.2).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Indexer {
+    /// Its heads.
+    pub heads: f64,
+    /// Width of one.
+    pub dim: f64,
+}
+
+/// Attention that looks back only so far.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Window {
+    /// Tokens looked back on.
+    pub size: f64,
+    /// Share of the layers that have the window.
+    pub share: f64,
+}
+
+/// Mixture of experts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Experts {
+    /// Routed experts of one layer.
+    pub count: f64,
+    /// Routed experts that one token passes.
+    pub per_token: f64,
+    /// Width of one routed expert.
+    pub ffn_hidden_size: f64,
+    /// Width of all shared experts together; 0 without them.
+    pub shared_ffn_hidden_size: f64,
+    /// Whether the shared experts have a gate of their own.
+    pub shared_gate: bool,
+    /// Leading layers with a dense MLP.
+    pub first_dense_layers: f64,
+    /// Every n-th of the other layers is a mixture of experts.
+    pub layer_step: f64,
+}
+
+/// Patches in, classes out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Patches {
+    /// Side of the square image, pixels.
+    pub image_size: f64,
+    /// Side of a patch, pixels.
+    pub patch_size: f64,
+    /// Classes told apart.
+    pub classes: f64,
+}
+
+/// A transformer in plain numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transformer {
+    /// How its layers are arranged.
+    pub kind: Kind,
+    /// Width of the residual stream.
+    pub hidden_size: f64,
+    /// Layers; of each half where encoder and decoder are two.
+    pub n_layers: f64,
+    /// Query heads.
+    pub n_heads: f64,
+    /// Key-value heads.
+    pub n_kv_heads: f64,
+    /// Width of a query head.
+    pub head_dim: f64,
+    /// Compressed attention in place of plain projections.
+    pub latent: Option<Latent>,
+    /// The indexer of sparse attention.
+    pub indexer: Option<Indexer>,
+    /// Sliding or chunked window.
+    pub window: Option<Window>,
+    /// Biases of attention's projections.
+    pub attention_bias: Bias,
+    /// Width of the dense MLP.
+    pub ffn_hidden_size: f64,
+    /// Whether the MLP is gated (SwiGLU, GeGLU): three matrices rather than two.
+    pub gated_mlp: bool,
+    /// Whether the MLP's projections have biases.
+    pub mlp_bias: bool,
+    /// Mixture of experts in place of the dense MLP.
+    pub experts: Option<Experts>,
+    /// Tokens of the vocabulary; 0 for vision.
+    pub vocab_size: f64,
+    /// Longest sequence, tokens.
+    pub max_context: f64,
+    /// Whether the output layer is the embedding's matrix.
+    pub tied_embeddings: bool,
+    /// Whether positions are learned, a row for each of `max_context`.
+    pub learned_positions: bool,
+    /// Kind of norm.
+    pub norm: NormKind,
+    /// Norms of one layer.
+    pub norms_per_layer: f64,
+    /// Norm of queries and keys.
+    pub qk_norm: QkNorm,
+    /// The frame of a vision transformer.
+    pub patches: Option<Patches>,
+}
+
+impl Transformer {
+    /// How keys and values are shared.
+    #[must_use]
+    pub fn sharing(&self) -> Sharing {
+        match self.latent {
+            Some(_) => Sharing::Latent,
+            None if self.n_kv_heads >= self.n_heads => Sharing::MultiHead,
+            None if self.n_kv_heads <= 1.0 => Sharing::MultiQuery,
+            None => Sharing::GroupedQuery,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Models from the configs of Hugging Face.
+
+use atlas_fabric::catalog::{Catalog, Model, hugging_face};
+use atlas_fabric::spec::Diagnostics;
+
+fn read(text: &str) -> (Option<Model>, Diagnostics) {
+    let mut problems = Diagnostics::new();
+    let model = hugging_face::decode(&"config.json".into(), "it", text, &mut problems);
+    (model, problems)
+}
+
+/// A config must describe what the catalog's entry of the same model describes.
+fn agrees(id: &str, text: &str) {
+    let (model, problems) = read(text);
+    assert!(problems.is_empty(), "{id}: {problems}");
+    let (model, known) = (model.unwrap(), Catalog::built_in().model(id).unwrap());
+    let off = model.parameters() / known.parameters() - 1.0;
+    assert!(off.abs() < 0.001, "{id}: {} against {}", model.parameters(), known.parameters());
+    let off = model.active_parameters() / known.active_parameters() - 1.0;
+    assert!(off.abs() < 0.002, "{id}: active {}", model.active_parameters());
+    let (found, expected) = (model.transformer().unwrap(), known.transformer().unwrap());
+    assert_eq!(found.kv_width(), expected.kv_width(), "{id}");
+    assert_eq!(found.kind, expected.kind, "{id}");
+    match (found.window, expected.window) {
+        (Some(found), Some(expected)) => {
+            assert_eq!(found.size, expected.size, "{id}");
+            assert!((found.share - expected.share).abs() < 0.03, "{id}: {}", found.share);
+        }
+        (found, expected) => assert_eq!(found, expected, "{id}"),
+    }
+}
+
+#[test]
+fn common_families_agree_with_the_catalog() {
+    agrees(
+        "llama-3.1-8b",
+        r#"{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
+        "max_position_embeddings": 131072, "tie_word_embeddings": false, "rope_scaling": {"factor": 8.0},
+        "rms_norm_eps": 1e-05, "attention_bias": false, "mlp_bias": false, "pretraining_tp": 1}"#,
+    );
+    agrees(
+        "mistral-7b",
+        r#"{"model_type": "mistral", "hidden_size": 4096, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000,
+        "max_position_embeddings": 32768, "sliding_window": 4096}"#,
+    );
+    agrees(
+        "mixtral-8x7b",
+        r#"{"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000,
+        "max_position_embeddings": 32768, "sliding_window": null, "num_local_experts": 8,
+        "num_experts_per_tok": 2}"#,
+    );
+    agrees(
+        "qwen2.5-7b",
+        r#"{"model_type": "qwen2", "hidden_size": 3584, "num_hidden_layers": 28,
+        "num_attention_heads": 28, "num_key_value_heads": 4, "intermediate_size": 18944, "vocab_size": 152064,
+        "max_position_embeddings": 131072, "sliding_window": 131072, "use_sliding_window": false}"#,
+    );
+    agrees(
+        "qwen3-30b-a3b",
+        r#"{"model_type": "qwen3_moe", "hidden_size": 2048, "num_hidden_layers": 48,
+        "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "intermediate_size": 6144,
+        "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8, "decoder_sparse_step": 1,
+        "mlp_only_layers": [], "vocab_size": 151936, "max_position_embeddings": 40960, "sliding_window": null}"#,
+    );
+    agrees(
+        "qwen1.5-moe-a2.7b",
+        r#"{"model_type": "qwen2_moe", "hidden_size": 2048, "num_hidden_layers": 24,
+        "num_attention_heads": 16, "num_key_value_heads": 16, "intermediate_size": 5632,
+        "moe_intermediate_size": 1408, "shared_expert_intermediate_size": 5632, "num_experts": 60,
+        "num_experts_per_tok": 4, "vocab_size": 151936, "max_position_embeddings": 8192}"#,
+    );
+    agrees(
+        "gpt-oss-120b",
+        r#"{"model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 36,
+        "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 2880,
+        "num_local_experts": 128, "num_experts_per_tok": 4, "vocab_size": 201088, "sliding_window": 128,
+        "layer_types": ["sliding_attention", "full_attention"], "max_position_embeddings": 131072,
+        "attention_bias": true, "tie_word_embeddings": false}"#,
+    );
+}
+
+#[test]
+fn latent_attention_and_models_with_several_parts() {
+    let v3 = r#"{"model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61,
+        "num_attention_heads": 128, "num_key_value_heads": 128, "intermediate_size": 18432,
+        "moe_intermediate_size": 2048, "n_routed_experts": 256, "n_shared_experts": 1, "num_experts_per_tok": 8,
+        "first_k_dense_replace": 3, "moe_layer_freq": 1, "q_lora_rank": 1536, "kv_lora_rank": 512,
+        "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 129280,
+        "max_position_embeddings": 163840, "num_nextn_predict_layers": 1}"#;
+    agrees("deepseek-v3", v3);
+    agrees(
+        "deepseek-v2-lite",
+        r#"{"model_type": "deepseek_v2", "hidden_size": 2048, "num_hidden_layers": 27,
+        "num_attention_heads": 16, "num_key_value_heads": 16, "intermediate_size": 10944,
+        "moe_intermediate_size": 1408, "n_routed_experts": 64, "n_shared_experts": 2, "num_experts_per_tok": 6,
+        "first_k_dense_replace": 1, "q_lora_rank": null, "kv_lora_rank": 512, "qk_nope_head_dim": 128,
+        "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 102400, "max_position_embeddings": 163840}"#,
+    );
+    let tabs = v3.replace("            ", "\t");
+    agrees("deepseek-v3", &tabs);
+    agrees(
+        "llama-4-scout",
+        r#"{"model_type": "llama4", "text_config": {"model_type": "llama4_text",
+        "hidden_size": 5120, "num_hidden_layers": 48, "num_attention_heads": 40, "num_key_value_heads": 8,
+        "head_dim": 128, "intermediate_size": 8192, "intermediate_size_mlp": 16384, "num_local_experts": 16,
+        "num_experts_per_tok": 1, "interleave_moe_layer_step": 1, "attention_chunk_size": 8192,
+        "vocab_size": 202048, "max_position_embeddings": 10485760}}"#,
+    );
+    agrees(
+        "gemma-3-4b",
+        r#"{"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+        "hidden_size": 2560, "num_hidden_layers": 34, "num_attention_heads": 8, "num_key_value_heads": 4,
+        "head_dim": 256, "intermediate_size": 10240, "vocab_size": 262208, "sliding_window": 1024,
+        "sliding_window_pattern": 6, "max_position_embeddings": 131072}}"#,
+    );
+}
+
+#[test]
+fn older_families() {
+    agrees(
+        "gpt2-xl",
+        r#"{"model_type": "gpt2", "n_embd": 1600, "n_layer": 48, "n_head": 25,
+        "n_positions": 1024, "n_ctx": 1024, "vocab_size": 50257, "n_inner": null}"#,
+    );
+    agrees(
+        "bert-large",
+        r#"{"model_type": "bert", "hidden_size": 1024, "num_hidden_layers": 24,
+        "num_attention_heads": 16, "intermediate_size": 4096, "vocab_size": 30522, "type_vocab_size": 2,
+        "max_position_embeddings": 512}"#,
+    );
+    agrees(
+        "phi-2",
+        r#"{"model_type": "phi", "hidden_size": 2560, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "intermediate_size": 10240, "vocab_size": 51200,
+        "max_position_embeddings": 2048, "partial_rotary_factor": 0.4}"#,
+    );
+    agrees(
+        "phi-4",
+        r#"{"model_type": "phi3", "hidden_size": 5120, "num_hidden_layers": 40,
+        "num_attention_heads": 40, "num_key_value_heads": 10, "intermediate_size": 17920, "vocab_size": 100352,
+        "max_position_embeddings": 16384, "sliding_window": null, "attention_bias": false}"#,
+    );
+    agrees(
+        "gemma-2-9b",
+        r#"{"model_type": "gemma2", "hidden_size": 3584, "num_hidden_layers": 42,
+        "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 256, "intermediate_size": 14336,
+        "vocab_size": 256000, "sliding_window": 4096, "max_position_embeddings": 8192}"#,
+    );
+    agrees(
+        "gemma-2b",
+        r#"{"model_type": "gemma", "hidden_size": 2048, "num_hidden_layers": 18,
+        "num_attention_heads": 8, "num_key_value_heads": 1, "head_dim": 256, "intermediate_size": 16384,
+        "vocab_size": 256000, "max_position_embeddings": 8192}"#,
+    );
+}
+
+#[test]
+fn all_that_is_missing_is_said_at_once() {
+    let (model, problems) = read(r#"{"model_type": "mixtral", "hidden_size": 4096}"#);
+    assert!(model.is_none());
+    let text = problems.to_string();
+    assert_eq!(problems.errors(), 1, "{text}");
+    for field in [
+        "num_hidden_layers",
+        "num_attention_heads",
+        "vocab_size",
+        "intermediate_size",
+        "num_local_experts",
+        "num_experts_per_tok",
+        "max_position_embeddings",
+    ] {
+        assert!(text.contains(field), "{field} in {text}");
+    }
+}
+
+#[test]
+fn nonsense_is_a_complaint() {
+    assert!(read("{").1.has_errors());
+    assert!(read("[1, 2]").1.has_errors());
+    assert!(read("").1.has_errors());
+    let (model, problems) = read(
+        r#"{"model_type": "lama", "hidden_size": -1, "num_hidden_layers": 1e30,
+        "num_attention_heads": "many", "vocab_size": 10, "intermediate_size": 10, "max_position_embeddings": 1}"#,
+    );
+    assert!(model.is_none());
+    assert_eq!(problems.errors(), 3, "{problems}");
+    assert!(problems.to_string().contains("is it like `llama`?"), "{problems}");
+}
+
+#[test]
+fn a_path_is_a_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("tiny-gpt2");
+    std::fs::create_dir(&folder).unwrap();
+    let config = r#"{"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024,
+        "vocab_size": 50257}"#;
+    std::fs::write(folder.join("config.json"), config).unwrap();
+    let catalog = Catalog::built_in();
+    let model = catalog.model(&folder.display().to_string()).unwrap();
+    assert_eq!(model.id, "tiny-gpt2");
+    assert_eq!(model.parameters(), catalog.model("gpt2").unwrap().parameters());
+    assert_eq!(catalog.model(&folder.join("config.json").display().to_string()).unwrap().id, "tiny-gpt2");
+    assert!(catalog.model(&folder.join("none.json").display().to_string()).is_err());
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    /// Whatever numbers a config holds, it is a model of finite size or a complaint.
+    #[test]
+    fn no_number_breaks_it(
+        counts in proptest::collection::vec(1u32..5000, 20),
+        wild in (0usize..60, proptest::num::f64::ANY),
+        kind in 0usize..6,
+    ) {
+        const KEYS: [&str; 20] = ["hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+            "head_dim", "intermediate_size", "moe_intermediate_size", "n_routed_experts", "n_shared_experts",
+            "num_experts_per_tok", "first_k_dense_replace", "q_lora_rank", "kv_lora_rank", "qk_nope_head_dim",
+            "qk_rope_head_dim", "v_head_dim", "vocab_size", "max_position_embeddings", "num_experts",
+            "num_local_experts"];
+        let types = ["llama", "deepseek_v3", "qwen2_moe", "mixtral", "llama4", "unheard_of"];
+        let mut text = format!("{{\"model_type\": \"{}\"", types[kind]);
+        for (index, (key, count)) in KEYS.iter().zip(&counts).enumerate() {
+            // One key in three cases holds any number at all; the rest are counts, so that the sums are reached.
+            let value = if index == wild.0 { wild.1 } else { f64::from(*count) };
+            text += &format!(", \"{key}\": {value}");
+        }
+        text.push('}');
+        let (model, problems) = read(&text);
+        match model {
+            Some(model) => assert!(model.parameters().is_finite() && model.active_parameters() <= model.parameters()),
+            None => assert!(problems.has_errors()),
+        }
+    }
+}
