@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::catalog::Part;
 use crate::spec::Node;
 
 /// What a file may be.
@@ -13,6 +14,7 @@ pub(super) enum Kind {
     Theme,
     Demo,
     Record,
+    Catalog(Part),
 }
 
 /// Keys that speak for a kind.
@@ -51,12 +53,14 @@ impl Kind {
             Kind::Theme => "theme",
             Kind::Demo => "demo",
             Kind::Record => "record",
+            Kind::Catalog(part) => part.name(),
         }
     }
 
     /// By the keys of its entries; where they do not tell, by the file's name and directory.
     pub(super) fn guess(path: &Path, root: Option<&Node>) -> Option<Kind> {
-        root.and_then(Kind::by_content).or_else(|| Kind::by_name(path))
+        let catalog = root.and_then(Part::of).map(Kind::Catalog);
+        catalog.or_else(|| root.and_then(Kind::by_content)).or_else(|| Kind::by_name(path))
     }
 
     fn by_content(root: &Node) -> Option<Kind> {

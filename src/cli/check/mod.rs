@@ -10,6 +10,7 @@ use self::kind::Kind;
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, complain};
+use crate::catalog::Catalog;
 use crate::demo::{Demo, Demos};
 use crate::report::read;
 use crate::spec::library::{config_dir, read_text};
@@ -62,6 +63,7 @@ fn count(n: usize, one: &str, many: &str) -> String {
 fn everything(globals: &Globals) -> Checked {
     let library = Library::load(&globals.sources(), None);
     let mut problems = library.problems().clone();
+    problems.extend(Catalog::load(&globals.sources(), None).problems().clone());
     problems.extend(across(&library, library.targets(), library.workloads(), &[]));
     let config = config_dir();
     let (themes, theme_problems) = Themes::load(config.as_deref(), ColorDepth::TrueColor);
@@ -178,8 +180,9 @@ fn kind_of(path: &Path, problems: &mut Diagnostics) -> Option<Kind> {
     if kind.is_none() {
         problems.extend(broken);
         if root.is_some() {
-            let help = "it is none of targets, workloads, a profile, a theme, a demo and a record".to_owned();
-            problems.push(complain("cannot tell what this file is".to_owned(), Some(help)));
+            let help = "it is none of targets, workloads, a profile, a theme, a demo, a record, accelerators, models \
+                        and prices";
+            problems.push(complain("cannot tell what this file is".to_owned(), Some(help.to_owned())));
         }
     }
     kind
@@ -222,6 +225,12 @@ fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> D
             drop(Theme::read(&label.as_str().into(), &text, ColorDepth::TrueColor, &known, &mut problems));
         }
         Kind::Record => drop(read::entries(path, &mut problems)),
+        Kind::Catalog(part) => {
+            let (file, text) = (label.as_str().into(), read_text(path).unwrap_or_default());
+            if let Some(root) = parse::parse(&file, &text, &mut problems) {
+                part.check(&file, &root, &mut problems);
+            }
+        }
     }
     // The rest of the library was only company.
     let mut own = Diagnostics::new();
