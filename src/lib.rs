@@ -12,6 +12,7 @@
 //! | [`scenario`] | target × workload × profile × knobs, resolved to plain numbers |
 //! | [`estimate`] | what an engine answers, and the registry of metrics that names each figure |
 //! | [`engine`] | pure functions from scenario to estimate |
+//! | [`validate`] | the analytical engine held against published measurements |
 //! | [`search`] | finding better knobs |
 //! | [`record`], [`report`] | estimates written down, and told |
 //! | [`demo`] | guided tours: scripts that are also tests |
@@ -33,4 +34,5 @@ pub mod search;
 pub mod spec;
 pub mod tui;
 pub mod units;
+pub mod validate;
 pub mod watch;

@@ -16,6 +16,7 @@ pub mod pick;
 pub mod report;
 pub mod run;
 pub mod tui;
+pub mod validate;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -76,6 +77,8 @@ pub enum Command {
     Demo(demo::Args),
     /// Validate files; exit 1 with complaints
     Check(check::Args),
+    /// Hold the analytical engine against published measurements
+    Validate(validate::Args),
     /// Open the terminal interface
     Tui(tui::Args),
     /// Print a completion script for a shell
@@ -120,6 +123,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Compare(args) => compare::run(args, &globals),
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),
         Command::Check(args) => check::run(args, &globals),
+        Command::Validate(args) => validate::run(args, &globals),
         Command::Tui(args) => tui::run(args.or(root), &globals),
         Command::Completions(args) => completions::run(args),
     }

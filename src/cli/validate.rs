@@ -1,0 +1,262 @@
+//! `atlas validate`.
+
+use std::path::PathBuf;
+
+use super::args::Globals;
+use super::output::{self, complain};
+use crate::record::write_atomically;
+use crate::report::Format;
+use crate::report::table::{Align, Table};
+use crate::units;
+use crate::validate::report::Stats;
+use crate::validate::verdict::{self, Verdict};
+use crate::validate::{self, Kind, scatter};
+
+/// Hold the analytical engine against published measurements.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas validate                                  all shipped measurements
+  atlas validate --kind training --source vTrain
+  atlas validate --measurements mine.csv --format json
+  atlas validate --kind latency --svg scatter.svg
+
+Errors are predicted over measured, less one. Training rows are judged on tokens per second and accelerator,
+inference rows on the throughput they state, latency rows on TTFT and on TPOT.")]
+pub struct Args {
+    /// A file of measurements with the columns of workload/measurements/*.csv [default: those that ship]
+    #[arg(long, value_name = "FILE.csv")]
+    pub measurements: Option<PathBuf>,
+    /// Only measurements of this kind
+    #[arg(long, value_enum)]
+    pub kind: Option<Kind>,
+    /// Only sources whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub source: Option<String>,
+    /// Fit the constants anew and judge every source with constants that never saw it; takes minutes
+    #[arg(long, conflicts_with_all = ["format", "svg", "source", "measurements"])]
+    pub fit: bool,
+    /// Also write the scatter of predicted against measured
+    #[arg(long, value_name = "FILE.svg")]
+    pub svg: Option<PathBuf>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Judges the measurements and prints the verdicts.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    if args.fit {
+        return fit(args.kind, globals);
+    }
+    let mut verdicts = match &args.measurements {
+        Some(path) => {
+            let text = crate::spec::library::read_text(path)
+                .map_err(|problem| color_eyre::eyre::eyre!("{}: {problem}", path.display()))?;
+            let kind = args
+                .kind
+                .map_or_else(|| Kind::of(&text), Ok)
+                .map_err(|problem| color_eyre::eyre::eyre!("{}: {problem}", path.display()))?;
+            vec![(kind, validate::judge(kind, &text)?)]
+        }
+        None => Kind::ALL
+            .into_iter()
+            .filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind))
+            .map(|kind| Ok((kind, validate::judge(kind, &validate::shipped(kind)?)?)))
+            .collect::<color_eyre::Result<Vec<_>>>()?,
+    };
+    if let Some(source) = &args.source {
+        let wanted = source.to_lowercase();
+        for (_, rows) in &mut verdicts {
+            rows.retain(|verdict| verdict.source.to_lowercase().contains(&wanted));
+        }
+        verdicts.retain(|(_, rows)| !rows.is_empty());
+        if verdicts.is_empty() {
+            return Err(color_eyre::eyre::eyre!("no source contains \"{source}\""));
+        }
+    }
+    let all: Vec<Verdict> = verdicts.iter().flat_map(|(_, rows)| rows.iter().cloned()).collect();
+    match args.format {
+        Format::Table => {
+            let text: String = verdicts.iter().map(|(kind, rows)| told(*kind, rows)).collect();
+            output::print(&globals.charset().write(&text))?;
+        }
+        Format::Csv => output::print(&csv(&all)?)?,
+        Format::Json => output::print(&(serde_json::to_string_pretty(&document(&verdicts))? + "\n"))?,
+        Format::Yaml => output::print(&serde_yaml::to_string(&document(&verdicts))?)?,
+    }
+    if let Some(path) = &args.svg {
+        let names: Vec<&str> = verdicts.iter().map(|(kind, _)| kind.name()).collect();
+        write_atomically(path, &scatter::svg(&all, &format!("Predicted against measured: {}", names.join(", "))))?;
+        complain(&format!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
+/// Fits the constants and prints them, with the errors on sources that the fit did not see.
+fn fit(kind: Option<Kind>, globals: &Globals) -> color_eyre::Result<()> {
+    let spinner = indicatif::ProgressBar::new_spinner().with_message("fitting, one source left out at a time");
+    spinner.enable_steady_tick(std::time::Duration::from_millis(120));
+    let mut out = String::new();
+    for refit in validate::refit(kind)? {
+        let mut table = Table::new([
+            ("constant", Align::Left),
+            ("shipped", Align::Right),
+            ("fitted here", Align::Right),
+            ("unit", Align::Left),
+        ]);
+        for constant in &refit.constants {
+            let fitted = constant.fitted.map_or_else(|| "fixed".to_owned(), |value| units::significant(value, 4));
+            table.row([
+                constant.name.to_owned(),
+                units::significant(constant.shipped, 4),
+                fitted,
+                constant.unit.to_owned(),
+            ]);
+        }
+        out += &format!("{}\n\n{}\n", refit.title, table.render());
+        for judged in &refit.judged {
+            let mut table = Table::new([
+                (judged.title, Align::Left),
+                ("n", Align::Right),
+                ("median", Align::Right),
+                ("p90", Align::Right),
+                ("mean", Align::Right),
+                ("bias", Align::Right),
+            ]);
+            for (name, stats) in &judged.groups {
+                table.row(cells(name, stats));
+            }
+            table.section("all");
+            table.row(cells("all rows", &judged.all));
+            out += &format!("{}\n", table.render());
+        }
+    }
+    spinner.finish_and_clear();
+    output::print(&globals.charset().write(&out))?;
+    Ok(())
+}
+
+/// Rows, and what they amount to.
+fn document(verdicts: &[(Kind, Vec<Verdict>)]) -> serde_json::Value {
+    let numbers = |stats: &Stats| serde_json::json!({"n": stats.n, "median_pct": stats.median, "p90_pct": stats.p90, "mean_pct": stats.mean, "bias_pct": stats.bias});
+    let kinds = verdicts.iter().map(|(kind, rows)| {
+        let sources = verdict::by(rows, |verdict| &verdict.source);
+        let (covered, with_interval) = verdict::coverage(rows);
+        serde_json::json!({
+            "kind": kind.name(),
+            "rows": rows.len(),
+            "errors": numbers(&verdict::overall(rows)),
+            "sources": sources.iter().map(|(name, stats)| ((*name).to_owned(), numbers(stats))).collect::<serde_json::Map<_, _>>(),
+            "interval_coverage": covered,
+            "rows_with_interval": with_interval,
+        })
+    });
+    let rows: Vec<&Verdict> = verdicts.iter().flat_map(|(_, rows)| rows).collect();
+    serde_json::json!({"rows": rows, "kinds": kinds.collect::<Vec<_>>()})
+}
+
+fn csv(verdicts: &[Verdict]) -> color_eyre::Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record([
+        "id",
+        "metric",
+        "source",
+        "accelerator",
+        "regime",
+        "measured",
+        "predicted",
+        "lower",
+        "upper",
+        "reason",
+    ])?;
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for v in verdicts {
+        let (measured, predicted, lower, upper) =
+            (number(v.measured), number(v.predicted), number(v.lower), number(v.upper));
+        let reason = v.reason.as_deref().unwrap_or_default();
+        writer.write_record([
+            &v.id,
+            v.metric,
+            &v.source,
+            &v.accelerator,
+            v.regime,
+            &measured,
+            &predicted,
+            &lower,
+            &upper,
+            reason,
+        ])?;
+    }
+    Ok(String::from_utf8(writer.into_inner().map_err(|error| error.into_error())?)?)
+}
+
+/// The verdicts as a page of text.
+fn told(kind: Kind, rows: &[Verdict]) -> String {
+    let mut out = format!("{}\n\n", kind.title());
+    // Serving's throughput is stated in one of three columns, each row judged on its own; latencies are two figures.
+    let metrics: Vec<&str> = match kind {
+        Kind::Latency => vec!["ttft_ms", "tpot_ms"],
+        Kind::Training => vec!["tokens_per_sec_per_accel"],
+        Kind::Inference => vec!["throughput"],
+    };
+    for metric in metrics {
+        let of: Vec<Verdict> =
+            rows.iter().filter(|verdict| kind != Kind::Latency || verdict.metric == metric).cloned().collect();
+        let stats = verdict::overall(&of);
+        let sources = verdict::by(&of, |verdict| &verdict.source);
+        let mean = sources.values().map(|stats| stats.median).sum::<f64>() / sources.len().max(1) as f64;
+        let mut table = Table::new([
+            (metric, Align::Left),
+            ("n", Align::Right),
+            ("median", Align::Right),
+            ("p90", Align::Right),
+            ("mean", Align::Right),
+            ("bias", Align::Right),
+        ]);
+        table.section("by source");
+        for (name, stats) in &sources {
+            table.row(cells(name, stats));
+        }
+        table.section("by accelerator");
+        for (name, stats) in verdict::by(&of, |verdict| &verdict.accelerator) {
+            table.row(cells(name, &stats));
+        }
+        table.section("by regime");
+        for (name, stats) in verdict::by(&of, |verdict| verdict.regime) {
+            table.row(cells(name, &stats));
+        }
+        table.section("all");
+        table.row(cells("all rows predicted", &stats));
+        out += &table.render();
+        let (covered, n) = verdict::coverage(&of);
+        out += &format!(
+            "mean of the sources' medians {:.1} %, {:.2} times the median of all rows\n{} of measurements lie inside their 90 % interval ({n} rows)\n\n",
+            mean,
+            mean / stats.median,
+            units::percent(covered)
+        );
+        out += &scatter::text(&of, 64, 24);
+        out.push('\n');
+    }
+    let reasons = verdict::reasons(rows);
+    if !reasons.is_empty() {
+        out += "not predicted\n";
+        for (reason, n) in reasons {
+            out += &format!("{n:>6}  {reason}\n");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn cells(name: &str, stats: &Stats) -> Vec<String> {
+    let percent = |value: f64| format!("{value:.1} %");
+    vec![
+        format!("  {}", name.chars().take(64).collect::<String>()),
+        stats.n.to_string(),
+        percent(stats.median),
+        percent(stats.p90),
+        percent(stats.mean),
+        format!("{:+.1} %", stats.bias),
+    ]
+}

@@ -1,0 +1,210 @@
+//! One accelerator as its datasheet describes it, in SI units (FLOP/s, bytes, bytes/s, W).
+
+/// Numeric format of a matrix multiplication's operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// Single precision on vector units.
+    Fp32,
+    /// 19-bit TensorFloat of NVIDIA tensor cores.
+    Tf32,
+    /// 16-bit with an 8-bit exponent.
+    Bf16,
+    /// 16-bit half precision.
+    Fp16,
+    /// 8-bit floating point, per-tensor or block-scaled.
+    Fp8,
+    /// 8-bit integer.
+    Int8,
+    /// 6-bit floating point, block-scaled.
+    Fp6,
+    /// 4-bit floating point, block-scaled (NVFP4, MXFP4).
+    Fp4,
+    /// 4-bit integer weights, multiplied in a wider format (GPTQ, AWQ): no faster than bf16 where it computes.
+    Int4,
+}
+
+impl Precision {
+    /// Number of formats, the length of [`Accelerator::flops`].
+    pub const COUNT: usize = 9;
+
+    /// Bytes of one element, block scales left out.
+    pub const fn bytes(self) -> f64 {
+        match self {
+            Precision::Fp32 | Precision::Tf32 => 4.0,
+            Precision::Bf16 | Precision::Fp16 => 2.0,
+            Precision::Fp8 | Precision::Int8 => 1.0,
+            Precision::Fp6 => 0.75,
+            Precision::Fp4 | Precision::Int4 => 0.5,
+        }
+    }
+
+    /// The next wider format whose arithmetic can stand in where a device lacks this one.
+    const fn wider(self) -> Option<Precision> {
+        match self {
+            Precision::Fp4 | Precision::Fp6 => Some(Precision::Fp8),
+            Precision::Fp8 | Precision::Int8 | Precision::Int4 => Some(Precision::Bf16),
+            Precision::Bf16 => Some(Precision::Fp16),
+            Precision::Fp16 => Some(Precision::Tf32),
+            Precision::Tf32 => Some(Precision::Fp32),
+            Precision::Fp32 => None,
+        }
+    }
+
+    /// Narrow formats need their operands quantised on the fly.
+    pub const fn is_narrow(self) -> bool {
+        matches!(self, Precision::Fp8 | Precision::Int8 | Precision::Fp6 | Precision::Fp4)
+    }
+}
+
+/// Family of hardware, as far as it changes how well the datasheet's rate is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Generation {
+    /// NVIDIA V100.
+    Volta,
+    /// Turing, and consumer or workstation cards of any later generation (GDDR memory, PCIe).
+    Workstation,
+    #[default]
+    /// NVIDIA A100, A800, A30.
+    Ampere,
+    /// NVIDIA H100, H800, H200, H20, GH200.
+    Hopper,
+    /// NVIDIA B200, B300, GB200, GB300 and their successors.
+    Blackwell,
+    /// AMD MI210, MI250.
+    Cdna2,
+    /// AMD MI300, MI325.
+    Cdna3,
+    /// AMD MI350, MI355 and their successors.
+    Cdna4,
+    /// Google TPU, any version.
+    Tpu,
+    /// AWS Trainium and Inferentia.
+    Trainium,
+    /// Intel Gaudi.
+    Gaudi,
+    /// Huawei Ascend.
+    Ascend,
+    /// Intel Data Center GPU Max.
+    PonteVecchio,
+    /// Anything else.
+    Other,
+}
+
+impl Generation {
+    /// Every family, in the order of the fitted tables.
+    pub const ALL: [Generation; 14] = [
+        Generation::Volta,
+        Generation::Workstation,
+        Generation::Ampere,
+        Generation::Hopper,
+        Generation::Blackwell,
+        Generation::Cdna2,
+        Generation::Cdna3,
+        Generation::Cdna4,
+        Generation::Tpu,
+        Generation::Trainium,
+        Generation::Gaudi,
+        Generation::Ascend,
+        Generation::PonteVecchio,
+        Generation::Other,
+    ];
+
+    /// Whether NVIDIA's libraries (NCCL, cuBLAS) run on it.
+    pub const fn is_nvidia(self) -> bool {
+        matches!(
+            self,
+            Generation::Volta
+                | Generation::Workstation
+                | Generation::Ampere
+                | Generation::Hopper
+                | Generation::Blackwell
+        )
+    }
+}
+
+/// One device. Rates are dense; links count one direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Accelerator {
+    /// Family of hardware.
+    pub generation: Generation,
+    /// Dense matrix FLOP/s by [`Precision`] (index = discriminant); 0 where the device lacks the format.
+    pub flops: [f64; Precision::COUNT],
+    /// Device memory, bytes.
+    pub mem_bytes: f64,
+    /// Device memory bandwidth, bytes/s.
+    pub mem_bw: f64,
+    /// Independent matrix cores that a wave of tiles fills: SMs, CUs, MXUs.
+    pub cores: f64,
+    /// Last-level cache, bytes.
+    pub cache_bytes: f64,
+    /// Thermal design power, W.
+    pub tdp_w: f64,
+    /// Scale-up bandwidth per accelerator, bytes/s, one way.
+    pub link_bw: f64,
+    /// Accelerators that the scale-up fabric joins.
+    pub domain: f64,
+    /// Whether the scale-up fabric is switched, so that any pair has the full [`Accelerator::link_bw`].
+    pub switched: bool,
+    /// Scale-out bandwidth per accelerator, bytes/s, one way.
+    pub nic_bw: f64,
+    /// Measured share of the dense bf16 peak that the best large GEMM sustains; 0 where nobody published one.
+    pub gemm_fraction: f64,
+}
+
+impl Default for Accelerator {
+    /// A100 SXM 80 GB (NVIDIA A100 datasheet, 2020): the device most measurements stand for.
+    fn default() -> Self {
+        let mut flops = [0.0; Precision::COUNT];
+        for (slot, value) in flops.iter_mut().zip([19.5e12, 156e12, 312e12, 312e12, 0.0, 624e12]) {
+            *slot = value;
+        }
+        Accelerator {
+            generation: Generation::Ampere,
+            flops,
+            mem_bytes: 80e9,
+            mem_bw: 2.039e12,
+            cores: 108.0,
+            cache_bytes: 40e6,
+            tdp_w: 400.0,
+            link_bw: 300e9,
+            domain: 8.0,
+            switched: true,
+            nic_bw: 25e9,
+            gemm_fraction: 0.0,
+        }
+    }
+}
+
+impl Accelerator {
+    /// Dense FLOP/s in `precision`, or in the next wider format that the device has.
+    pub fn peak(&self, precision: Precision) -> f64 {
+        let mut at = Some(precision);
+        while let Some(p) = at {
+            let rate = self.flops.get(p as usize).copied().unwrap_or(0.0);
+            if rate > 0.0 {
+                return rate;
+            }
+            at = p.wider();
+        }
+        1.0
+    }
+
+    /// Whether the device itself multiplies in `precision` (else a wider format stands in).
+    pub fn has(&self, precision: Precision) -> bool {
+        self.flops.get(precision as usize).is_some_and(|&f| f > 0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_format_falls_back_to_a_wider_one() {
+        let a = Accelerator::default();
+        assert_eq!(a.peak(Precision::Fp8), 312e12);
+        assert_eq!(a.peak(Precision::Fp4), 312e12);
+        assert_eq!(a.peak(Precision::Int8), 624e12);
+        assert!(!a.has(Precision::Fp8));
+    }
+}

@@ -1,0 +1,25 @@
+//! First-principles estimates of training and serving on accelerators.
+//!
+//! Floors, from the ground up; a module imports only from those above it:
+//!
+//! * [`constants`] – every fitted or fixed coefficient, with unit, meaning and origin
+//! * [`accelerator`] – one device as its datasheet describes it
+//! * [`arch`] – a model's architecture and its parameter counts
+//! * [`ops`] – the operators of a layer: FLOPs, bytes, kernels
+//! * [`roofline`] – the time of one operator on one accelerator
+//! * [`collective`] – the time of one collective on one fabric
+//! * [`memory`] – what must be resident on one accelerator
+//! * [`training`] – one optimizer step
+//!
+//! All of it is plain data and pure functions: no I/O, no clock, no allocation.
+
+pub mod accelerator;
+pub mod arch;
+pub mod collective;
+pub mod constants;
+pub mod memory;
+pub mod ops;
+pub mod roofline;
+pub mod serving;
+pub mod serving_constants;
+pub mod training;

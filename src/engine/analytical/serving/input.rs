@@ -1,0 +1,279 @@
+//! What a serving estimate is asked: plain numbers only.
+
+use crate::engine::analytical::accelerator::{Accelerator, Precision};
+use crate::engine::analytical::arch::Architecture;
+
+/// How the runtime drives the accelerator: this decides the fixed cost of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stack {
+    /// Ahead-of-time compiled engine with a C++ runtime (TensorRT-LLM, FasterTransformer, NeuronX, SambaFlow).
+    Compiled,
+    /// Python engine with continuous batching that replays captured graphs (vLLM, SGLang, ATOM).
+    #[default]
+    Graphed,
+    /// Python framework that launches kernel by kernel (Transformers, Accelerate, DeepSpeed).
+    Eager,
+    /// Native runtime for one or a few streams (llama.cpp, exllamav2, MLX).
+    Local,
+}
+
+/// When a scheduler looks at its queue and hands out first tokens: a setting, and the largest part of an unloaded
+/// system's TTFT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Admission {
+    /// Before every step (vLLM).
+    #[default]
+    EveryStep,
+    /// After a fixed number of steps counted in iterations: responses and admissions are batched (TensorRT-LLM's
+    /// `stream_interval`, `batching_wait_iters`).
+    Batched,
+    /// By polling separate tokeniser and detokeniser processes (SGLang's `scheduler_recv_interval`, more steps the
+    /// shorter they are, so about constant in time).
+    Polled,
+}
+
+/// Offered load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// One batch of equal requests that start and end together.
+    Static {
+        /// Sequences side by side.
+        batch: f64,
+    },
+    /// As [`Load::Static`], but only the generation phase is counted.
+    DecodeOnly {
+        /// Sequences side by side.
+        batch: f64,
+    },
+    /// As [`Load::Static`], but only the prefill is counted.
+    PrefillOnly {
+        /// Sequences side by side.
+        batch: f64,
+    },
+    /// A constant number of requests in flight; `requests` in all (infinite where unknown).
+    Closed {
+        /// Requests kept in flight.
+        concurrency: f64,
+        /// Requests of the whole run; infinite where unknown.
+        requests: f64,
+    },
+    /// `requests` queued at once (infinite: an endless backlog).
+    Burst {
+        /// Requests that arrive at once; infinite for an endless backlog.
+        requests: f64,
+    },
+    /// Open arrivals, requests per second.
+    Open {
+        /// Requests per second.
+        rate: f64,
+    },
+}
+
+/// Numeric formats of a deployment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Formats {
+    /// Bytes of one weight of the dense layers, scales counted.
+    pub dense_bytes: f64,
+    /// Bytes of one routed-expert weight.
+    pub expert_bytes: f64,
+    /// Format in which dense layers multiply.
+    pub dense: Precision,
+    /// Format in which experts multiply.
+    pub expert: Precision,
+    /// Dense weights are unpacked to the wider multiplication format inside the GEMM.
+    pub dense_unpack: bool,
+    /// Experts' weights are unpacked to a wider format before they are multiplied.
+    pub expert_unpack: bool,
+    /// Every quantised product is split into several kernels (outliers, scales; LLM.int8(), arXiv 2208.07339).
+    pub split_products: bool,
+    /// Bytes of one KV-cache element.
+    pub kv_bytes: f64,
+}
+
+impl Default for Formats {
+    fn default() -> Self {
+        Formats {
+            dense_bytes: 2.0,
+            expert_bytes: 2.0,
+            dense: Precision::Bf16,
+            expert: Precision::Bf16,
+            dense_unpack: false,
+            expert_unpack: false,
+            split_products: false,
+            kv_bytes: 2.0,
+        }
+    }
+}
+
+/// Layout over accelerators: `dp` replicas of `pp` stages of `attention_dp` x `tp` ranks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Layout {
+    /// Tensor-parallel ranks.
+    pub tp: f64,
+    /// Pipeline stages.
+    pub pp: f64,
+    /// Ranks that hold different whole experts; 1 = experts are sliced as the dense layers are.
+    pub ep: f64,
+    /// Data-parallel attention inside one replica: each group attends to its own sequences, experts are shared.
+    pub attention_dp: f64,
+    /// Independent replicas.
+    pub dp: f64,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Layout { tp: 1.0, pp: 1.0, ep: 1.0, attention_dp: 1.0, dp: 1.0 }
+    }
+}
+
+impl Layout {
+    /// Accelerators of one replica.
+    pub fn replica(&self) -> f64 {
+        self.tp * self.pp * self.attention_dp
+    }
+    /// All accelerators.
+    pub fn accelerators(&self) -> f64 {
+        self.replica() * self.dp
+    }
+}
+
+/// Speculative decoding: a draft of `tokens`, each accepted with probability `acceptance`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Speculation {
+    /// Drafted tokens per step; 0 = off.
+    pub tokens: f64,
+    /// Probability that a drafted token is accepted.
+    pub acceptance: f64,
+    /// Cost of drafting one token relative to a step of the target at batch 1 (an MTP or EAGLE layer: 1 / layers).
+    pub draft_cost: f64,
+}
+
+/// Separate pools for prefill and decode (DistServe, arXiv 2401.09670; Splitwise, arXiv 2311.18677).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pools {
+    /// How the prefill pool is cut.
+    pub prefill: Layout,
+    /// How the decode pool is cut.
+    pub decode: Layout,
+}
+
+/// A serving scenario.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServingInput {
+    /// On what it runs.
+    pub accelerator: Accelerator,
+    /// The model.
+    pub arch: Architecture,
+    /// How it is cut.
+    pub layout: Layout,
+    /// Numeric formats.
+    pub formats: Formats,
+    /// Prompt tokens (mean).
+    pub isl: f64,
+    /// Generated tokens (mean).
+    pub osl: f64,
+    /// Longest output over the mean one: 1 for fixed lengths.
+    pub osl_spread: f64,
+    /// What is asked of it.
+    pub load: Load,
+    /// What kind of software serves.
+    pub stack: Stack,
+    /// Decode steps replay captured graphs; off is vLLM's `enforce_eager`, SGLang's `disable_cuda_graph`.
+    pub captured_graphs: bool,
+    /// The next step is scheduled while the accelerator computes (vLLM V1, SGLang's overlap scheduler, TensorRT-LLM).
+    pub overlapped: bool,
+    /// How requests are let in.
+    pub admission: Admission,
+    /// Beams per request (beam search); 1 = sampling or greedy.
+    pub beams: f64,
+    /// A sequence is admitted only when its whole output fits (TensorRT-LLM's GUARANTEED_NO_EVICT); paging engines
+    /// (vLLM, SGLang) admit more and preempt.
+    pub reserve_output: bool,
+    /// Scheduler: most sequences in one step (`max_num_seqs`, `max_running_requests`, `max_batch_size`).
+    pub max_num_seqs: f64,
+    /// Scheduler: most tokens in one step (`max_num_batched_tokens`, `chunked_prefill_size`, `max_num_tokens`).
+    pub max_num_batched_tokens: f64,
+    /// Share of device memory that the engine may use (`gpu_memory_utilization`, `mem_fraction_static`).
+    pub memory_utilization: f64,
+    /// Prompt chunks share steps with decoding (Sarathi-Serve, arXiv 2403.02310).
+    pub chunked_prefill: bool,
+    /// Share of prompt tokens found in the prefix cache.
+    pub prefix_hit: f64,
+    /// Speculative decoding.
+    pub speculation: Speculation,
+    /// Separate pools for prefill and decode.
+    pub pools: Option<Pools>,
+}
+
+impl Default for ServingInput {
+    fn default() -> Self {
+        ServingInput {
+            accelerator: Accelerator::default(),
+            arch: Architecture::default(),
+            layout: Layout::default(),
+            formats: Formats::default(),
+            isl: 1024.0,
+            osl: 256.0,
+            osl_spread: 1.0,
+            load: Load::Closed { concurrency: 16.0, requests: f64::INFINITY },
+            stack: Stack::Graphed,
+            captured_graphs: true,
+            overlapped: true,
+            admission: Admission::EveryStep,
+            beams: 1.0,
+            reserve_output: false,
+            max_num_seqs: 256.0,
+            max_num_batched_tokens: 8192.0,
+            memory_utilization: 0.9,
+            chunked_prefill: true,
+            prefix_hit: 0.0,
+            speculation: Speculation::default(),
+            pools: None,
+        }
+    }
+}
+
+impl Layout {
+    /// At least one rank along every axis.
+    fn bounded(self) -> Layout {
+        let one = |x: f64| if x.is_finite() { x.clamp(1.0, 1e6) } else { 1.0 };
+        Layout {
+            tp: one(self.tp),
+            pp: one(self.pp),
+            ep: one(self.ep),
+            attention_dp: one(self.attention_dp),
+            dp: one(self.dp),
+        }
+    }
+}
+
+impl ServingInput {
+    /// The same scenario with every count inside the range where the equations hold; sensible input is unchanged.
+    pub(super) fn bounded(&self) -> ServingInput {
+        let least = |x: f64, low: f64| if x.is_finite() { x.clamp(low, 1e12) } else { low };
+        let endless = |x: f64| if x.is_nan() { 1.0 } else { x.max(1.0) };
+        let load = match self.load {
+            Load::Static { batch } => Load::Static { batch: least(batch, 1.0) },
+            Load::DecodeOnly { batch } => Load::DecodeOnly { batch: least(batch, 1.0) },
+            Load::PrefillOnly { batch } => Load::PrefillOnly { batch: least(batch, 1.0) },
+            Load::Closed { concurrency, requests } => {
+                Load::Closed { concurrency: least(concurrency, 1e-3), requests: endless(requests) }
+            }
+            Load::Burst { requests } => Load::Burst { requests: endless(requests) },
+            Load::Open { rate } => Load::Open { rate: least(rate, 1e-9) },
+        };
+        ServingInput {
+            layout: self.layout.bounded(),
+            pools: self.pools.map(|p| Pools { prefill: p.prefill.bounded(), decode: p.decode.bounded() }),
+            load,
+            isl: least(self.isl, 0.0),
+            osl: least(self.osl, 1.0),
+            osl_spread: least(self.osl_spread, 1.0),
+            beams: least(self.beams, 1.0),
+            max_num_seqs: endless(self.max_num_seqs),
+            max_num_batched_tokens: endless(self.max_num_batched_tokens),
+            prefix_hit: least(self.prefix_hit, 0.0).min(1.0),
+            ..*self
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Continuous batching at steady state: how steps of prefill and decode share the accelerator.
+
+use super::input::ServingInput;
+use super::speculative;
+use super::step::{Machine, StepTime, Tokens};
+
+/// One cycle of a replica: every running sequence is prefilled once and generates its whole output.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cycle {
+    /// Sequences that run together.
+    pub batch: f64,
+    /// Seconds by cause over the cycle.
+    pub time: StepTime,
+    /// Seconds of a decode-only step.
+    pub decode_step: f64,
+    /// Seconds of a step that also carries a prompt chunk.
+    pub mixed_step: f64,
+    /// Steps with a prompt chunk, over decode steps, at most 1.
+    pub prefill_share: f64,
+    /// Seconds that one request's prefill adds to the cycle.
+    pub prefill: f64,
+    /// Seconds of one request's prefill with nothing else in its steps.
+    pub prompt_alone: f64,
+}
+
+/// Prompt tokens to compute after the prefix cache.
+pub fn fresh_prompt(input: &ServingInput) -> f64 {
+    (input.isl * (1.0 - input.prefix_hit.clamp(0.0, 1.0))).max(1.0)
+}
+
+/// Keys that prompt tokens see on average: the cached prefix and half of the fresh part.
+fn prompt_context(input: &ServingInput) -> f64 {
+    let fresh = fresh_prompt(input);
+    input.isl - 0.5 * fresh
+}
+
+/// Mean keys a decoding sequence sees over its life.
+pub fn mean_context(input: &ServingInput) -> f64 {
+    input.isl + 0.5 * input.osl
+}
+
+/// Steps that a sequence decodes for.
+pub fn decode_steps(input: &ServingInput) -> f64 {
+    ((input.osl - 1.0).max(0.0) / speculative::tokens_per_step(&input.speculation)).max(0.0)
+}
+
+/// Tokens of a pure decode step of `batch` sequences.
+pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
+    Tokens {
+        decode: batch * input.beams.max(1.0),
+        context: mean_context(input),
+        verified: 1.0 + input.speculation.tokens.max(0.0),
+        ..Tokens::default()
+    }
+}
+
+/// A step that prefills `tokens` prompt tokens of `prompts` requests and decodes nothing.
+pub fn prefill_step(m: &Machine, input: &ServingInput, tokens: f64, prompts: f64) -> StepTime {
+    m.step(&Tokens { prefill: tokens, prefill_context: prompt_context(input), prompts, ..Tokens::default() })
+}
+
+/// Prefill of `requests` whole prompts, in steps of at most `max_num_batched_tokens`.
+pub fn prefill(m: &Machine, input: &ServingInput, requests: f64) -> StepTime {
+    let total = fresh_prompt(input) * requests;
+    let steps = (total / input.max_num_batched_tokens.max(1.0)).max(1.0);
+    prefill_step(m, input, total / steps, requests / steps).scaled(steps)
+}
+
+/// The cycle of `batch` sequences with an endless supply of requests.
+pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
+    let factor = speculative::draft_factor(&input.speculation);
+    let steps = decode_steps(input).max(1e-9);
+    let decode = decode_tokens(input, batch);
+    let decode_time = m.step(&decode).scaled(factor);
+    let fresh = fresh_prompt(input);
+    // Chunk: whole prompts, more than one where several sequences end in the same step, cut at the token budget.
+    let per_step = batch * fresh / steps;
+    let chunk = per_step.max(fresh).min(input.max_num_batched_tokens.max(1.0));
+    let chunks = batch * fresh / chunk;
+    let prompts = chunk / fresh;
+    let alone = prefill_step(m, input, chunk, prompts);
+    let mixed = Tokens {
+        prefill: chunk,
+        prefill_context: prompt_context(input),
+        prompts,
+        decode: decode.decode,
+        context: decode.context,
+        verified: decode.verified,
+    };
+    let mixed_time = if input.chunked_prefill { m.step(&mixed) } else { decode_time.add(&alone, 1.0) };
+    let shared = chunks.min(steps);
+    let time = decode_time.scaled(steps - shared).add(&mixed_time, shared).add(&alone, chunks - shared);
+    Cycle {
+        batch,
+        time,
+        decode_step: decode_time.total(),
+        mixed_step: mixed_time.total(),
+        prefill_share: shared / steps,
+        prompt_alone: prefill(m, input, 1.0).total(),
+        prefill: (mixed_time.total() - decode_time.total()).max(0.0) * chunks / batch.max(1e-9),
+    }
+}

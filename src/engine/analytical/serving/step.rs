@@ -1,0 +1,289 @@
+//! The time of one engine step: linear layers, attention, collectives, launches, host. Each operator is the longer of
+//! arithmetic and traffic plus a share of the shorter one (imperfect overlap).
+
+use super::input::{Layout, ServingInput, Stack};
+use super::shape::Shape;
+use crate::engine::analytical::accelerator::{Accelerator, Generation, Precision};
+use crate::engine::analytical::serving_constants::ServingConstants;
+
+/// Seconds of a step by what they are spent on; they sum to [`StepTime::total`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StepTime {
+    /// Arithmetic of linear layers and attention.
+    pub compute: f64,
+    /// Reading weights.
+    pub weights: f64,
+    /// Reading keys and values.
+    pub kv: f64,
+    /// Activations outside GEMMs.
+    pub activations: f64,
+    /// Collectives between ranks and stages.
+    pub communication: f64,
+    /// Kernel launches and gaps.
+    pub launch: f64,
+    /// Host work between steps.
+    pub host: f64,
+}
+
+impl StepTime {
+    /// All parts together, s.
+    pub fn total(&self) -> f64 {
+        self.compute + self.weights + self.kv + self.activations + self.communication + self.launch + self.host
+    }
+
+    /// `self + factor * other`, part by part.
+    pub fn add(&self, other: &StepTime, factor: f64) -> StepTime {
+        StepTime {
+            compute: self.compute + factor * other.compute,
+            weights: self.weights + factor * other.weights,
+            kv: self.kv + factor * other.kv,
+            activations: self.activations + factor * other.activations,
+            communication: self.communication + factor * other.communication,
+            launch: self.launch + factor * other.launch,
+            host: self.host + factor * other.host,
+        }
+    }
+
+    /// Every part times a factor.
+    pub fn scaled(&self, factor: f64) -> StepTime {
+        StepTime::default().add(self, factor)
+    }
+}
+
+/// Tokens in one step of a replica.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Tokens {
+    /// Sequences that decode, and keys each of them sees.
+    pub decode: f64,
+    /// Keys that a decoding sequence attends to.
+    pub context: f64,
+    /// Prompt tokens, and keys each of them sees on average.
+    pub prefill: f64,
+    /// Keys that a prefilled token attends to.
+    pub prefill_context: f64,
+    /// Prompts that finish in this step (they sample a token).
+    pub prompts: f64,
+    /// Tokens that each decoding sequence verifies (1 without speculation).
+    pub verified: f64,
+}
+
+/// A replica prepared for timing: rates and shapes with all constants applied.
+#[derive(Debug, Clone, Copy)]
+pub struct Machine {
+    /// What one rank holds and computes.
+    pub shape: Shape,
+    dense_rate: f64,
+    expert_rate: f64,
+    attention_rate: f64,
+    weight_bw: f64,
+    kv_bw: f64,
+    activation_seconds: f64,
+    overlap_loss: f64,
+    kernel_seconds: f64,
+    prefill_launch_seconds: f64,
+    step_seconds: f64,
+    sequence_seconds: f64,
+    reduce_latency: f64,
+    reduce_bytes_seconds: f64,
+    exchange_latency: f64,
+    exchange_bytes_seconds: f64,
+    hop_seconds: f64,
+    imbalance: f64,
+    routing_exponent: f64,
+    pp: f64,
+    attention_dp: f64,
+}
+
+/// FLOP/s of linear layers in a format, on many tokens.
+fn linear_rate(acc: &Accelerator, c: &ServingConstants, format: Precision, unpack: bool, slice: f64) -> f64 {
+    let measured = acc.gemm_fraction;
+    // The library's measured maximum, where one is published, scales the fitted share (0.80 on the fit's H100).
+    let share = if measured > 0.0 { c.gemm_fraction * measured / 0.80 } else { c.gemm_fraction };
+    let narrow = match format {
+        Precision::Fp8 | Precision::Int8 if acc.peak(format) > 1.01 * acc.peak(Precision::Bf16) => c.narrow8_fraction,
+        Precision::Fp4 | Precision::Fp6 if acc.has(Precision::Fp4) => c.narrow4_fraction,
+        _ => 1.0,
+    };
+    let unpacked = if unpack { c.unpack_fraction } else { 1.0 };
+    acc.peak(format) * share * narrow * unpacked * slice / (slice + c.slice_half)
+}
+
+/// Share of the rooflines that stacks for this family reach.
+fn maturity(acc: &Accelerator, c: &ServingConstants) -> f64 {
+    use Generation::{Cdna3, Cdna4};
+    match acc.generation {
+        g if g.is_nvidia() => 1.0,
+        Cdna3 | Cdna4 => c.cdna_fraction,
+        _ => c.other_stack_fraction,
+    }
+}
+
+impl Machine {
+    /// The rates of a deployment.
+    pub fn new(input: &ServingInput, layout: &Layout, c: &ServingConstants) -> Machine {
+        let (acc, f) = (&input.accelerator, &input.formats);
+        let shape = Shape::new(&input.arch, f, layout);
+        let ranks = layout.tp * layout.attention_dp;
+        let mature = maturity(acc, c);
+        let fabric = Fabric::of(acc, ranks, c);
+        let reduce = Fabric::of(acc, layout.tp, c);
+        let hidden = shape.hidden * 2.0;
+        let (kernel_seconds, step_seconds) = match input.stack {
+            Stack::Compiled => (c.kernel_graph, c.step_compiled),
+            Stack::Graphed if !input.captured_graphs => (c.kernel_graph + c.kernel_prefill, c.step_python),
+            Stack::Graphed => (c.kernel_graph, c.step_python),
+            // About three kernels for one where products are split.
+            Stack::Eager => (c.kernel_eager * if f.split_products { 3.0 } else { 1.0 }, c.step_python),
+            Stack::Local => (c.kernel_graph, 0.0),
+        };
+        let exposed = if input.overlapped { c.host_exposed } else { 1.0 };
+        // Two all-reduces a layer; a ring moves 2 (n-1)/n of the vector.
+        let reduces = if layout.tp > 1.0 { 2.0 * shape.layers } else { 0.0 };
+        // Attention-parallel groups gather and scatter tokens around the experts: one hidden vector per token to
+        // each of its experts' ranks, at most one per rank, and back.
+        let exchanges = if layout.attention_dp > 1.0 { 2.0 * shape.moe_layers } else { 0.0 };
+        let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(1.0);
+        Machine {
+            dense_rate: mature * linear_rate(acc, c, f.dense, f.dense_unpack, shape.slice),
+            expert_rate: mature
+                * c.grouped_fraction
+                * linear_rate(acc, c, f.expert, f.expert_unpack, shape.expert_slice.max(1.0)),
+            attention_rate: mature
+                * c.attention_fraction
+                * acc.peak(Precision::Bf16)
+                * if acc.gemm_fraction > 0.0 { acc.gemm_fraction } else { 0.8 },
+            // Matrix-vector kernels of native runtimes stream no faster than their cores can unpack.
+            weight_bw: match input.stack {
+                Stack::Local => (mature * acc.mem_bw * c.weight_fraction).min(acc.cores.max(1.0) * c.core_bw),
+                _ => mature * acc.mem_bw * c.weight_fraction,
+            },
+            kv_bw: mature * acc.mem_bw * c.kv_fraction,
+            activation_seconds: shape.layers * hidden * c.activation_passes / (mature * acc.mem_bw * c.weight_fraction),
+            overlap_loss: c.overlap_loss,
+            // Dataflow accelerators run a whole decoder layer as one kernel (Prabhakar et al., arXiv 2405.07518).
+            kernel_seconds: match (input.stack, acc.generation) {
+                (Stack::Compiled, Generation::Other) => 0.1 * kernel_seconds,
+                _ => kernel_seconds / mature,
+            },
+            prefill_launch_seconds: if input.stack == Stack::Local { 0.0 } else { c.kernel_prefill },
+            step_seconds: exposed * step_seconds,
+            sequence_seconds: match input.stack {
+                Stack::Graphed | Stack::Eager => exposed * c.host_per_sequence,
+                // Native runtimes do the same work in compiled code.
+                Stack::Compiled | Stack::Local => 0.1 * c.host_per_sequence,
+            },
+            reduce_latency: reduces * reduce.latency,
+            reduce_bytes_seconds: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(1.0) / reduce.bw,
+            exchange_latency: exchanges * fabric.latency,
+            exchange_bytes_seconds: exchanges * hidden * copies * (ranks - 1.0) / ranks / fabric.bw,
+            hop_seconds: if layout.pp > 1.0 { fabric.latency } else { 0.0 },
+            imbalance: if layout.ep > 1.0 { c.expert_imbalance } else { 1.0 },
+            routing_exponent: c.routing_exponent,
+            pp: layout.pp.max(1.0),
+            attention_dp: layout.attention_dp.max(1.0),
+            shape,
+        }
+    }
+
+    /// One step of all sequences of the replica. With `pp` stages the work is cut into `pp` micro-batches that follow
+    /// one another through the stages, so the step lasts `pp` stage times.
+    pub fn step(&self, t: &Tokens) -> StepTime {
+        let s = &self.shape;
+        // Sequences per micro-batch and attention group; at least one where any decode.
+        let cut = self.pp.min((t.decode + t.prompts.max(if t.prefill > 0.0 { 1.0 } else { 0.0 })).max(1.0));
+        let verified = t.verified.max(1.0);
+        let sequences = group(t.decode / cut, self.attention_dp);
+        let prefill = group(t.prefill / cut, self.attention_dp);
+        let tokens = sequences * verified + prefill;
+        let all_tokens = (t.decode * verified + t.prefill) / cut;
+        let mut out = StepTime::default();
+        // Linear layers of this rank.
+        self.linear(
+            &mut out,
+            s.projection_bytes + s.mlp_bytes,
+            (s.projection_flops + s.mlp_flops) * tokens,
+            self.dense_rate,
+        );
+        if s.experts > 0.0 {
+            let bytes = s.expert_bytes * s.touched(all_tokens.max(0.0).powf(self.routing_exponent));
+            let flops = s.expert_flops * all_tokens;
+            let mut experts = StepTime::default();
+            self.linear(&mut experts, bytes, flops, self.expert_rate);
+            out = out.add(&experts, if all_tokens > 1.0 { self.imbalance } else { 1.0 });
+        }
+        let sampled = sequences * verified + group(t.prompts / cut, self.attention_dp);
+        self.linear(&mut out, s.head_bytes, s.head_flops * sampled, self.dense_rate);
+        // Attention: decode reads each sequence's keys and values once, prefill multiplies them.
+        if sequences > 0.0 {
+            let seen = s.seen(t.context);
+            let traffic = sequences * seen * s.kv_bytes_token / self.kv_bw;
+            let compute = sequences * verified * seen * s.decode_pair_flops / self.attention_rate;
+            if traffic >= compute {
+                out.kv += traffic;
+                out.compute += self.overlap_loss * compute;
+            } else {
+                out.compute += compute;
+                out.kv += self.overlap_loss * traffic;
+            }
+        }
+        if prefill > 0.0 {
+            out.compute += prefill * s.seen(t.prefill_context) * s.prefill_pair_flops / self.attention_rate;
+        }
+        out.activations += tokens * self.activation_seconds;
+        out.communication += self.reduce_latency
+            + self.reduce_bytes_seconds * tokens
+            + self.exchange_latency
+            + self.exchange_bytes_seconds * tokens
+            + self.hop_seconds;
+        out.launch += s.kernels * self.kernel_seconds;
+        if prefill > 0.0 {
+            // No captured graph covers prompt chunks: the host launches kernel by kernel, hidden while the accelerator
+            // is the slower one.
+            out.launch += (s.kernels * self.prefill_launch_seconds - out.total()).max(0.0);
+        }
+        let mut step = out.scaled(self.pp);
+        // Every attention group has a scheduler of its own.
+        step.host = self.step_seconds + self.sequence_seconds * (t.decode + t.prompts) / self.attention_dp;
+        step
+    }
+
+    /// A linear layer: the longer of traffic and arithmetic plus a share of the shorter.
+    fn linear(&self, out: &mut StepTime, bytes: f64, flops: f64, rate: f64) {
+        let traffic = bytes / self.weight_bw;
+        let compute = flops / rate.max(1.0);
+        if traffic >= compute {
+            out.weights += traffic;
+            out.compute += self.overlap_loss * compute;
+        } else {
+            out.compute += compute;
+            out.weights += self.overlap_loss * traffic;
+        }
+    }
+}
+
+/// Share of `n` on the busiest of `groups`.
+fn group(n: f64, groups: f64) -> f64 {
+    if n <= 0.0 { 0.0 } else { (n / groups).max(n.min(1.0)) }
+}
+
+/// Latency and rate of a collective over `ranks` accelerators.
+struct Fabric {
+    latency: f64,
+    bw: f64,
+}
+
+impl Fabric {
+    fn of(acc: &Accelerator, ranks: f64, c: &ServingConstants) -> Fabric {
+        if ranks > acc.domain.max(1.0) {
+            return Fabric { latency: c.nic_latency + c.link_latency, bw: (acc.nic_bw * c.link_fraction).max(1e6) };
+        }
+        // Links slower than 70 GB/s one way are PCIe: no peer loads and stores through a switch.
+        let latency = match acc.generation {
+            // Rings and tori pass a message on from neighbour to neighbour.
+            Generation::Trainium | Generation::Tpu => c.hop_latency * ranks,
+            _ if acc.link_bw < 70e9 => c.pcie_latency,
+            _ => c.link_latency,
+        };
+        Fabric { latency, bw: (acc.link_bw * c.link_fraction).max(1e6) }
+    }
+}

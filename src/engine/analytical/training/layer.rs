@@ -1,0 +1,196 @@
+//! Compute of one layer for one micro-batch: forward, backward and recomputation, operator by operator.
+
+use super::{Plan, Recompute, TrainingInput};
+use crate::engine::analytical::accelerator::{Generation, Precision};
+use crate::engine::analytical::constants::Constants;
+use crate::engine::analytical::ops::{self, Op, OpList, OpName, Slice, Work};
+use crate::engine::analytical::roofline::{self, Gemm};
+
+/// Seconds of arithmetic and traffic, and what the host must launch.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct LayerTime {
+    pub(super) gemm: f64,
+    pub(super) attention: f64,
+    pub(super) elementwise: f64,
+    pub(super) recompute: f64,
+    pub(super) kernels: f64,
+    /// Hardware FLOPs that recomputation adds.
+    pub(super) recompute_flops: f64,
+}
+
+impl LayerTime {
+    pub(super) fn scaled(&self, by: f64) -> LayerTime {
+        LayerTime {
+            gemm: self.gemm * by,
+            attention: self.attention * by,
+            elementwise: self.elementwise * by,
+            recompute: self.recompute * by,
+            kernels: self.kernels * by,
+            recompute_flops: self.recompute_flops * by,
+        }
+    }
+
+    pub(super) fn plus(&self, o: &LayerTime) -> LayerTime {
+        LayerTime {
+            gemm: self.gemm + o.gemm,
+            attention: self.attention + o.attention,
+            elementwise: self.elementwise + o.elementwise,
+            recompute: self.recompute + o.recompute,
+            kernels: self.kernels + o.kernels,
+            recompute_flops: self.recompute_flops + o.recompute_flops,
+        }
+    }
+
+    pub(super) fn total(&self) -> f64 {
+        self.gemm + self.attention + self.elementwise + self.recompute
+    }
+}
+
+/// Forward and backward seconds of one operator.
+struct Pair {
+    forward: f64,
+    backward: f64,
+}
+
+fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Pair {
+    let acc = &i.accelerator;
+    let t = |g: &Gemm| {
+        roofline::gemm_seconds(acc, c, g, precision) + roofline::cast_seconds(acc, c, g, precision, i.block_scaled)
+    };
+    // Input gradient: the weight's transpose; weight gradient: tokens become the inner dimension.
+    let input = Gemm { m: g.m, n: g.k, k: g.n, batch: g.batch };
+    let weight = Gemm { m: g.n, n: g.k, k: g.m, batch: g.batch };
+    let weight = if precision == Precision::Int8 {
+        // Integer training keeps the weight gradient in 16 bit (AQT: forward and input gradient only).
+        roofline::gemm_seconds(acc, c, &weight, Precision::Bf16)
+    } else {
+        t(&weight)
+    };
+    Pair { forward: t(g), backward: t(&input) + i.trained * weight }
+}
+
+/// Attention whose scores go through memory: two batched GEMMs and a softmax (with dropout) between them.
+fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> Pair {
+    let a = &i.arch;
+    let tokens = i.micro * i.seq / i.cp;
+    // It computes the whole square, and masks the upper half.
+    let whole = if a.causal { 2.0 } else { 1.0 };
+    let heads = a.heads / i.tp;
+    let per_head = Gemm { m: i.seq / i.cp, n: i.seq, k: a.head_dim, batch: heads * i.micro };
+    let scores = tokens * i.seq * heads;
+    let efficiency = roofline::shape_efficiency(&i.accelerator, c, &per_head);
+    let rate = i.accelerator.peak(Precision::Bf16) * roofline::best_fraction(&i.accelerator, c) * efficiency;
+    let multiply = whole * flops / rate;
+    // Bytes per score. Forward: written, softmax read and written on the lower half, dropout read and written with a
+    // 1-byte mask, read again. Backward: gradient written, dropout, softmax (two reads, one write), three reads.
+    let (forward, backward) = if i.software.dropout { (11.0, 17.0) } else { (6.0, 12.0) };
+    let traffic = |bytes: f64| roofline::memory_seconds(&i.accelerator, c, bytes * scores);
+    Pair { forward: multiply + traffic(forward), backward: 2.0 * multiply + traffic(backward) }
+}
+
+fn attention_pair(i: &TrainingInput, c: &Constants, flops: f64, bytes: f64) -> Pair {
+    if !i.software.fused_attention {
+        return unfused_attention(i, c, flops);
+    }
+    let head = i.arch.q_width() / i.arch.heads.max(1.0);
+    // Narrow heads leave the matrix units waiting for the softmax between the two products.
+    let narrow = head / (head + c.attention_head_half) * (1.0 + c.attention_head_half / 128.0);
+    let newer = matches!(i.accelerator.generation, Generation::Hopper | Generation::Blackwell);
+    // Kernels written for Ampere's mma instructions reach 0.62 of what Hopper's wgmma can (arXiv 2407.08608).
+    let carried = if newer && !i.software.native_attention { 0.62 } else { 1.0 };
+    let ported = carried * if i.software.first_flash { c.attention_first } else { 1.0 };
+    let forward = roofline::attention_seconds(&i.accelerator, c, flops / (narrow.min(1.0) * ported), bytes);
+    Pair { forward, backward: forward * 2.5 * c.attention_backward }
+}
+
+fn traffic_pair(i: &TrainingInput, c: &Constants, bytes: f64) -> Pair {
+    let fused = if i.software.fused_elementwise { c.fused_traffic } else { c.eager_traffic };
+    let forward = roofline::memory_seconds(&i.accelerator, c, bytes * fused);
+    // Backward reads what forward wrote, and the gradient.
+    Pair { forward, backward: 1.5 * forward }
+}
+
+/// How much of an operator's forward pass is run again.
+fn recomputed(plan: Plan, op: &Op, fused_attention: bool) -> f64 {
+    let partly = match plan.mode {
+        // Fused attention recomputes its scores anyway; elsewhere "selective" re-runs the cheap operators.
+        Recompute::Selective => match op.name {
+            OpName::Attention if !fused_attention => 1.0,
+            OpName::Norm | OpName::Activation => 1.0,
+            _ => 0.0,
+        },
+        Recompute::Full => 1.0,
+        Recompute::None | Recompute::Auto => 0.0,
+    };
+    plan.full_share + (1.0 - plan.full_share) * partly
+}
+
+/// Adds up the operators of `list` under the recompute plan.
+pub(super) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: Precision, plan: Plan) -> LayerTime {
+    let mut sum = LayerTime::default();
+    for op in list.iter() {
+        let (pair, slot) = match op.work {
+            Work::Gemm(g) => {
+                let p = if op.name == OpName::Router { Precision::Bf16 } else { precision };
+                let mut pair = gemm_pair(i, c, &g, p);
+                if g.batch > 1.0 {
+                    // Many small products of uneven size share the device less well than one large one.
+                    pair.forward /= c.grouped_gemm;
+                    pair.backward /= c.grouped_gemm;
+                }
+                (pair, &mut sum.gemm)
+            }
+            Work::Attention { flops, bytes } => (attention_pair(i, c, flops, bytes), &mut sum.attention),
+            Work::Traffic { bytes } => {
+                let unfused = op.name == OpName::Dispatch && !i.software.fused_experts;
+                let passes = if unfused { c.dispatch_unfused } else { 1.0 };
+                (traffic_pair(i, c, bytes * passes), &mut sum.elementwise)
+            }
+        };
+        let gap = op.kernels * c.kernel_gap;
+        *slot += pair.forward + pair.backward + 3.0 * gap;
+        let again = recomputed(plan, op, i.software.fused_attention);
+        sum.recompute += again * (pair.forward + gap);
+        sum.recompute_flops += again * op.flops();
+        let routing = if op.name == OpName::Dispatch && !i.software.fused_experts { c.routing_issue } else { 0.0 };
+        sum.kernels += (op.kernels + routing) * (3.0 + again);
+    }
+    sum
+}
+
+/// The slice of a layer that one accelerator computes for one micro-batch.
+pub(super) fn slice(i: &TrainingInput) -> Slice {
+    Slice {
+        tokens: i.micro * i.seq / i.cp,
+        context: i.arch.mean_context(i.seq),
+        sequences: i.micro,
+        tp: i.tp,
+        sequence_parallel: i.sequence_parallel,
+        ep: i.ep,
+        etp: i.etp,
+        imbalance: i.imbalance,
+        ..Slice::default()
+    }
+}
+
+/// Mean layer of a stage: dense and MoE layers in the model's proportion.
+pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan) -> LayerTime {
+    let s = slice(i);
+    let share = i.arch.moe_layers() / i.arch.layers.max(1.0);
+    let mut sum = LayerTime::default();
+    if share < 1.0 {
+        sum = time(i, c, &ops::layer(&i.arch, &s, false), i.precision, plan).scaled(1.0 - share);
+    }
+    if share > 0.0 {
+        sum = sum.plus(&time(i, c, &ops::layer(&i.arch, &s, true), i.precision, plan).scaled(share));
+    }
+    sum
+}
+
+/// Output layer and loss; never recomputed, and multiplied in 16 bit.
+pub(super) fn head(i: &TrainingInput, c: &Constants) -> LayerTime {
+    let tokens = i.micro * i.seq / i.cp;
+    let list = ops::head(&i.arch, tokens, i.tp, true);
+    let precision = if i.precision == Precision::Fp32 { Precision::Fp32 } else { Precision::Bf16 };
+    time(i, c, &list, precision, Plan::of(Recompute::None))
+}

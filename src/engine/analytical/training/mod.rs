@@ -1,0 +1,313 @@
+//! The time of one optimizer step, from the operators up.
+//!
+//! A micro-batch's forward and backward pass on the slowest pipeline stage is summed operator by operator; the
+//! schedule adds its bubble, data parallelism what it cannot hide, then the optimizer, the host, and stragglers.
+
+mod comm;
+pub mod interval;
+mod layer;
+mod step;
+#[cfg(test)]
+mod tests;
+
+pub use interval::Regime;
+pub use step::estimate;
+
+use crate::engine::analytical::accelerator::{Accelerator, Precision};
+use crate::engine::analytical::arch::Architecture;
+use crate::engine::analytical::memory::MemoryBreakdown;
+
+/// How model states are spread over the data-parallel ranks (ZeRO, arXiv 1910.02054).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sharding {
+    /// Replicated: gradients are all-reduced.
+    #[default]
+    None,
+    /// Optimizer states (Megatron's distributed optimizer).
+    Zero1,
+    /// And gradients.
+    Zero2,
+    /// And weights (FSDP full shard; with [`TrainingInput::shard`] smaller than dp: hybrid, HSDP).
+    Zero3,
+}
+
+/// Which activations are recomputed in the backward pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Recompute {
+    /// Nothing.
+    None,
+    /// Attention's scores only, or a comparable part (arXiv 2205.05198, section 5).
+    Selective,
+    /// Every layer, but for its input.
+    /// Every layer runs forward again.
+    Full,
+    /// Not stated: the least that fits in memory.
+    #[default]
+    Auto,
+}
+
+/// What is recomputed, resolved: a mode for every layer, and the share of layers recomputed in full (Megatron's
+/// `--recompute-num-layers`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plan {
+    /// What every layer recomputes.
+    pub mode: Recompute,
+    /// Share of layers recomputed in full.
+    pub full_share: f64,
+}
+
+impl Plan {
+    /// The plan of a stated mode.
+    pub const fn of(mode: Recompute) -> Self {
+        Plan { mode, full_share: if matches!(mode, Recompute::Full) { 1.0 } else { 0.0 } }
+    }
+}
+
+/// Pipeline schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schedule {
+    /// 1F1B, interleaved where vpp > 1 (arXiv 2104.04473, section 2.2).
+    #[default]
+    OneForwardOneBackward,
+    /// Backward split into input and weight gradients (arXiv 2401.10241).
+    ZeroBubble,
+    /// All forwards before all backwards.
+    AllForward,
+}
+
+/// What the software does, as far as it changes the operators or hides communication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Software {
+    /// Attention never writes its scores to memory (FlashAttention).
+    pub fused_attention: bool,
+    /// Element-wise chains are fused into few kernels (Megatron's and Transformer Engine's, XLA, torch.compile).
+    pub fused_elementwise: bool,
+    /// The step is compiled or replayed as a graph, so that the host launches little (XLA, CUDA graphs).
+    pub compiled: bool,
+    /// Attention is written for this generation's matrix units (FlashAttention-3, cuDNN 9 on Hopper), rather than
+    /// carried over from the one before.
+    pub native_attention: bool,
+    /// Attention is of the first fused generation (FlashAttention-1, Triton).
+    pub first_flash: bool,
+    /// Experts run as grouped GEMMs, with fused routing and permutation.
+    pub fused_experts: bool,
+    /// Expert dispatch sends a token once to each domain that wants it (DeepEP, HybridEP) instead of once per expert.
+    pub deduplicated_dispatch: bool,
+    /// Tensor-parallel collectives are split and overlapped with their GEMMs.
+    pub overlap_tensor: bool,
+    /// Pipeline transfers run beside the next micro-batch.
+    pub overlap_pipeline: bool,
+    /// Gradient reduction and weight gathering run beside backward and forward.
+    pub overlap_data: bool,
+    /// Dropout masks are kept.
+    pub dropout: bool,
+}
+
+impl Default for Software {
+    fn default() -> Self {
+        Software {
+            fused_attention: true,
+            native_attention: true,
+            first_flash: false,
+            fused_experts: true,
+            deduplicated_dispatch: true,
+            fused_elementwise: true,
+            compiled: false,
+            overlap_tensor: true,
+            overlap_pipeline: true,
+            overlap_data: true,
+            dropout: false,
+        }
+    }
+}
+
+/// One training scenario as plain numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrainingInput {
+    /// The model.
+    pub arch: Architecture,
+    /// The device.
+    pub accelerator: Accelerator,
+    /// Accelerators in the job: tp * cp * pp * dp.
+    pub accelerators: f64,
+    /// Accelerators that share the fast fabric (node, or NVL72 rack, or TPU slice).
+    pub domain: f64,
+    /// Scale-out bytes/s per accelerator; 0 = the accelerator's reference.
+    pub nic_bw: f64,
+    /// Downlinks over uplinks of the scale-out network; 1 = non-blocking.
+    pub oversubscription: f64,
+    /// Tokens of a sequence.
+    pub seq: f64,
+    /// Sequences of a micro-batch.
+    pub micro: f64,
+    /// Sequences of a step.
+    pub global: f64,
+    /// Tensor-parallel ranks.
+    pub tp: f64,
+    /// Pipeline stages.
+    pub pp: f64,
+    /// Model chunks of each stage (interleaving).
+    pub vpp: f64,
+    /// Data-parallel ranks.
+    pub dp: f64,
+    /// Context-parallel ranks.
+    pub cp: f64,
+    /// Expert-parallel ranks.
+    pub ep: f64,
+    /// Tensor-parallel ranks inside an expert.
+    pub etp: f64,
+    /// Norms and residuals split over the tensor-parallel ranks (sequence parallelism).
+    pub sequence_parallel: bool,
+    /// How model states are spread.
+    pub sharding: Sharding,
+    /// Ranks that states are sharded over; 0 = all data-parallel ranks.
+    pub shard: f64,
+    /// Pipeline schedule.
+    pub schedule: Schedule,
+    /// What is recomputed.
+    pub recompute: Recompute,
+    /// Format of the layers' matrix multiplications.
+    pub precision: Precision,
+    /// The format carries a scale per block (MXFP8, NVFP4) rather than per tensor.
+    pub block_scaled: bool,
+    /// Bytes of a weight as it is multiplied.
+    pub weight_bytes: f64,
+    /// Bytes of a gradient as it is kept and reduced.
+    pub grad_bytes: f64,
+    /// Bytes of optimizer state per weight (Adam with fp32 master weights: 12).
+    pub optimizer_bytes: f64,
+    /// Load of the busiest expert-parallel rank over the mean.
+    pub imbalance: f64,
+    /// Share of the weights that is trained (frozen layers, adapters): scales weight gradients and their reduction.
+    pub trained: f64,
+    /// What the software does.
+    pub software: Software,
+}
+
+impl Default for TrainingInput {
+    fn default() -> Self {
+        TrainingInput {
+            arch: Architecture::default(),
+            accelerator: Accelerator::default(),
+            accelerators: 8.0,
+            domain: 8.0,
+            nic_bw: 0.0,
+            oversubscription: 1.0,
+            seq: 4096.0,
+            micro: 1.0,
+            global: 128.0,
+            tp: 1.0,
+            pp: 1.0,
+            vpp: 1.0,
+            dp: 8.0,
+            cp: 1.0,
+            ep: 1.0,
+            etp: 1.0,
+            sequence_parallel: false,
+            sharding: Sharding::Zero1,
+            shard: 0.0,
+            schedule: Schedule::OneForwardOneBackward,
+            recompute: Recompute::Auto,
+            precision: Precision::Bf16,
+            block_scaled: false,
+            weight_bytes: 2.0,
+            grad_bytes: 4.0,
+            optimizer_bytes: 12.0,
+            imbalance: 1.0,
+            trained: 1.0,
+            software: Software::default(),
+        }
+    }
+}
+
+impl TrainingInput {
+    /// Micro-batches that each pipeline processes in a step.
+    pub fn micro_batches(&self) -> f64 {
+        (self.global / (self.dp * self.micro)).ceil().max(1.0)
+    }
+}
+
+/// Seconds of a step by cause; [`TimeBreakdown::total`] is the step time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TimeBreakdown {
+    /// Matrix multiplications.
+    pub gemm: f64,
+    /// Attention.
+    pub attention: f64,
+    /// Memory-bound operators.
+    pub elementwise: f64,
+    /// What is recomputed.
+    pub recompute: f64,
+    /// Waiting for the host to launch.
+    pub host: f64,
+    /// Visible tensor-parallel communication.
+    pub tensor_parallel: f64,
+    /// Visible context-parallel communication.
+    pub context_parallel: f64,
+    /// Visible expert dispatch and combine.
+    pub expert_parallel: f64,
+    /// Visible transfers between stages.
+    pub pipeline_transfer: f64,
+    /// Idle pipeline.
+    pub pipeline_bubble: f64,
+    /// Visible gradient reduction and weight gathering.
+    pub data_parallel: f64,
+    /// Optimizer and per-step overhead.
+    pub optimizer: f64,
+    /// Waiting for the slowest rank.
+    pub straggler: f64,
+}
+
+impl TimeBreakdown {
+    /// Names and values in order of declaration.
+    pub fn parts(&self) -> [(&'static str, f64); 13] {
+        [
+            ("gemm", self.gemm),
+            ("attention", self.attention),
+            ("elementwise", self.elementwise),
+            ("recompute", self.recompute),
+            ("host", self.host),
+            ("tensor parallel", self.tensor_parallel),
+            ("context parallel", self.context_parallel),
+            ("expert parallel", self.expert_parallel),
+            ("pipeline transfer", self.pipeline_transfer),
+            ("pipeline bubble", self.pipeline_bubble),
+            ("data parallel", self.data_parallel),
+            ("optimizer", self.optimizer),
+            ("straggler", self.straggler),
+        ]
+    }
+
+    /// The step time.
+    pub fn total(&self) -> f64 {
+        self.parts().iter().map(|(_, v)| v).sum()
+    }
+}
+
+/// The answer for one scenario.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrainingEstimate {
+    /// Seconds of an optimizer step.
+    pub step_seconds: f64,
+    /// Tokens per second of the job.
+    pub tokens_per_second: f64,
+    /// Tokens per second and device.
+    pub tokens_per_second_per_accelerator: f64,
+    /// Model FLOPs utilisation, PaLM convention with full (not halved) attention, of the peak in
+    /// [`TrainingInput::precision`].
+    pub mfu: f64,
+    /// The same with causal attention counted once (Megatron-Core since 2025).
+    pub mfu_causal: f64,
+    /// Hardware FLOPs utilisation: recomputation counted.
+    pub hfu: f64,
+    /// Recomputation that was assumed (resolved where the input's is [`Recompute::Auto`]).
+    pub recompute: Plan,
+    /// Where the time goes.
+    pub time: TimeBreakdown,
+    /// What the fullest device holds.
+    pub memory: MemoryBreakdown,
+    /// Upper bound of the memory, which decides whether it fits.
+    pub memory_upper: f64,
+    /// Whether the upper bound fits.
+    pub fits: bool,
+}

@@ -1,0 +1,142 @@
+//! Measured TTFT and TPOT (`serving_latency.csv`) as scenarios: two cases a row.
+
+use super::hardware::Hardware;
+use super::models::Models;
+use super::serving_rows::{Case, Metric};
+use super::table::Row;
+use super::{serving_devices, serving_formats, serving_models};
+use crate::engine::analytical::serving::{Layout, Load, Pools, ServingInput, Speculation, Stack};
+
+/// The number after a key, as in "silicon_concurrency=128" or "_tp4".
+fn after(text: &str, key: &str) -> Option<f64> {
+    let rest = text.get(text.find(key)? + key.len()..)?;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest.get(..end)?.parse().ok()
+}
+
+/// Concurrency that was measured; the planner's batch size only where nothing else is stated.
+fn concurrency(r: &Row) -> Option<f64> {
+    after(r.text("silicon_data_source"), "silicon_concurrency=").filter(|c| *c > 0.0)
+}
+
+/// Layout of an aggregated deployment. The id tells what ran ("tp4_ep4"); the columns are the planner's reading of it
+/// and multiply sizes in places.
+fn aggregated(r: &Row) -> Layout {
+    let stated = r.positive("tp_size").unwrap_or(1.0);
+    let groups = r.positive("attention_dp_size").unwrap_or(1.0);
+    let ranks = after(r.text("id"), "_tp").filter(|n| *n > 0.0).unwrap_or(stated * groups);
+    let ep = r.positive("moe_ep_size").unwrap_or(1.0).min(ranks);
+    if groups > 1.0 {
+        Layout { tp: 1.0, pp: 1.0, ep: ranks, attention_dp: ranks, dp: 1.0 }
+    } else {
+        Layout { tp: ranks, pp: 1.0, ep, attention_dp: 1.0, dp: 1.0 }
+    }
+}
+
+/// One pool of a disaggregated deployment.
+fn pool(r: &Row, prefix: &str, workers: f64) -> Layout {
+    let n = |column: &str| r.positive(&format!("{prefix}_{column}")).unwrap_or(1.0);
+    Layout {
+        tp: n("tp_size"),
+        pp: n("pp_size"),
+        ep: n("moe_ep_size"),
+        attention_dp: n("attention_dp_size"),
+        dp: workers,
+    }
+}
+
+/// Whether the measured latency at the stated concurrency implies more arithmetic than the accelerators' peak, or a
+/// step shorter than reading one token's weights.
+fn too_fast(input: &ServingInput, concurrency: f64, ttft: f64, tpot: f64) -> bool {
+    let acc = &input.accelerator;
+    let ranks = input.layout.accelerators().max(1.0);
+    let rate = concurrency / (ttft + tpot * (input.osl - 1.0)).max(1e-9);
+    let flops = rate * (input.isl + input.osl) * 2.0 * input.arch.matmul_params();
+    let read = input.arch.matmul_params() * input.formats.expert_bytes.min(input.formats.dense_bytes);
+    flops > ranks * acc.peak(input.formats.expert) || tpot < 0.95 * read / (ranks * acc.mem_bw) / 2.0
+}
+
+/// TTFT and TPOT cases of a row.
+pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2], &'static str> {
+    let concurrency = concurrency(r).ok_or("concurrency not stated")?;
+    let system = r.text("system");
+    let acc = serving_devices::find(hardware, system).ok_or("system not in the catalog")?;
+    let path = r.text("model_path");
+    let model = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    let arch = serving_models::find(models, &model, Some(r)).ok_or("architecture not in the catalog")?;
+    let backend = r.text("backend");
+    let (engine, stack) = match backend {
+        "trtllm" => ("TensorRT-LLM", Stack::Compiled),
+        "sglang" => ("SGLang", Stack::Graphed),
+        _ => ("vLLM", Stack::Graphed),
+    };
+    let weights = match (r.text("precision"), model.starts_with("gpt-oss")) {
+        (_, true) => "mxfp4",
+        ("", _) if model.contains("fp8") => "fp8",
+        (p, _) => p,
+    };
+    let formats = serving_formats::formats(&acc, &arch, &model, engine, stack, weights, "", "");
+    let (seqs, tokens, chunked, share) = serving_formats::scheduler(engine, "1.0", &acc);
+    // InferenceMAX draws lengths from 0.8 to 1.0 of the nominal ones; its runs carry a commit of the sweep in their
+    // source. Other collections send fixed lengths.
+    let origin = r.text("silicon_data_source");
+    let drawn = if origin.contains("workflow_run_id") || origin.contains("source_file=2026") { 0.9 } else { 1.0 };
+    let isl = r.positive("isl").ok_or("input length not stated")? * drawn;
+    let osl = r.positive("osl").ok_or("output length not stated")? * drawn;
+    let pools = if r.text("mode") == "disagg" {
+        let (p, d) = (r.positive("prefill_num_workers"), r.positive("decode_num_workers"));
+        let (Some(p), Some(d)) = (p, d) else { return Err("sizes of the prefill and decode pools not stated") };
+        Some(Pools { prefill: pool(r, "prefill", p), decode: pool(r, "decode", d) })
+    } else {
+        None
+    };
+    let input = ServingInput {
+        accelerator: acc,
+        arch,
+        layout: aggregated(r),
+        formats,
+        isl,
+        osl,
+        osl_spread: 1.0,
+        load: Load::Closed { concurrency, requests: 10.0 * concurrency },
+        stack,
+        captured_graphs: true,
+        overlapped: true,
+        beams: 1.0,
+        admission: serving_formats::admission(engine),
+        reserve_output: backend == "trtllm",
+        max_num_seqs: seqs,
+        max_num_batched_tokens: tokens,
+        memory_utilization: share,
+        chunked_prefill: chunked,
+        prefix_hit: 0.0,
+        speculation: Speculation::default(),
+        pools,
+    };
+    let (ttft, tpot) =
+        (r.positive("silicon_ttft_ms").unwrap_or(0.0) / 1e3, r.positive("silicon_tpot_ms").unwrap_or(0.0) / 1e3);
+    if pools.is_none() && too_fast(&input, concurrency, ttft, tpot) {
+        return Err("faster than the stated accelerators can multiply or read weights: replicas not stated");
+    }
+    let one = |metric: Metric, column: &str| -> Result<Case, &'static str> {
+        Ok(Case {
+            id: r.text("id").to_string(),
+            source: model.clone(),
+            accelerator: system.to_string(),
+            engine: engine.to_string(),
+            model: model.clone(),
+            regime: match (pools.is_some(), metric) {
+                (true, Metric::Ttft) => "disaggregated TTFT",
+                (true, _) => "disaggregated TPOT",
+                (false, Metric::Ttft) => "aggregated TTFT",
+                (false, _) => "aggregated TPOT",
+            },
+            input,
+            metric,
+            // One file of many repeats of the same sweep.
+            weight: if metric == Metric::Tpot { 1.5 } else { 0.5 },
+            measured: r.positive(column).ok_or("no latency stated")? / 1e3,
+        })
+    };
+    Ok([one(Metric::Ttft, "silicon_ttft_ms")?, one(Metric::Tpot, "silicon_tpot_ms")?])
+}

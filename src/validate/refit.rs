@@ -1,0 +1,118 @@
+//! The constants fitted anew: on all rows, and with one group of rows left out at a time.
+
+use std::collections::BTreeMap;
+
+use color_eyre::eyre::Result;
+
+use super::hardware::Hardware;
+use super::models::Models;
+use super::report::{Stats, grouped, stats};
+use super::serving_rows::{Case, Metric};
+use super::{
+    Kind, crossval, latency_rows, serving_fit, serving_rows, serving_validation, shipped, table, training_rows,
+};
+use crate::catalog::Catalog;
+use crate::engine::analytical::constants::{Constants, Field};
+use crate::engine::analytical::serving_constants::ServingConstants;
+
+/// A set of constants fitted, and how it fares on what it has not seen.
+#[derive(Debug, Clone)]
+pub struct Refit {
+    /// What was fitted.
+    pub title: &'static str,
+    /// Every constant.
+    pub constants: Vec<Constant>,
+    /// Errors on rows that the fit behind them did not see.
+    pub judged: Vec<Judged>,
+}
+
+/// A constant, shipped and fitted.
+#[derive(Debug, Clone)]
+pub struct Constant {
+    /// Its name.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The value in use.
+    pub shipped: f64,
+    /// The value that this fit finds; `None` where it is fixed.
+    pub fitted: Option<f64>,
+}
+
+/// Errors by group and over all.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// What was left out.
+    pub title: &'static str,
+    /// By group.
+    pub groups: BTreeMap<String, Stats>,
+    /// Of all rows.
+    pub all: Stats,
+}
+
+fn constants<T>(fields: &[Field<T>], shipped: &T, fitted: &T) -> Vec<Constant> {
+    let of = |field: &Field<T>| Constant {
+        name: field.name,
+        unit: field.unit,
+        shipped: (field.get)(shipped),
+        fitted: field.fitted.then(|| (field.get)(fitted)),
+    };
+    fields.iter().map(of).collect()
+}
+
+/// Fits the constants of training, of serving, or of both.
+pub fn refit(kind: Option<Kind>) -> Result<Vec<Refit>> {
+    let catalog = Catalog::built_in();
+    let (hardware, models) = (Hardware::of(&catalog), Models::of(&catalog));
+    let mut all = Vec::new();
+    if kind.is_none_or(|kind| kind == Kind::Training) {
+        all.push(training(&hardware, &models)?);
+    }
+    if kind.is_none_or(|kind| kind != Kind::Training) {
+        all.push(serving(&hardware, &models)?);
+    }
+    Ok(all)
+}
+
+fn training(hardware: &Hardware, models: &Models) -> Result<Refit> {
+    let rows = table::read(&shipped(Kind::Training)?)?;
+    let cases: Vec<training_rows::Case> =
+        rows.iter().filter_map(|row| training_rows::case(row, hardware, models).ok()).collect();
+    let fitted = crossval::full_fit(&cases);
+    let errors: Vec<f64> = crossval::residuals(&cases).iter().map(|error| error.exp() - 1.0).collect();
+    let groups = grouped(cases.iter().map(|case| case.source.as_str()).zip(errors.iter().copied()));
+    Ok(Refit {
+        title: "Training",
+        constants: constants(Constants::FIELDS, &Constants::default(), &fitted),
+        judged: vec![Judged { title: "tokens/s, source left out", groups, all: stats(&errors) }],
+    })
+}
+
+fn serving(hardware: &Hardware, models: &Models) -> Result<Refit> {
+    let rows = table::read(&shipped(Kind::Inference)?)?;
+    let cases: Vec<Case> = rows.iter().filter_map(|row| serving_rows::case(row, hardware, models).ok()).collect();
+    let rows = table::read(&shipped(Kind::Latency)?)?;
+    let latency: Vec<Case> =
+        rows.iter().filter_map(|row| latency_rows::cases(row, hardware, models).ok()).flatten().collect();
+    let joint: Vec<&Case> = cases.iter().chain(&latency).collect();
+    let prior = ServingConstants::literature();
+    let fitted = serving_fit::fit(&joint, &prior, serving_validation::ROUNDS, &|_| true);
+    let judge = |title, some: &[Case], errors: &[f64]| {
+        let errors = serving_validation::relative(errors);
+        let groups = grouped(some.iter().map(|case| case.source.as_str()).zip(errors.iter().copied()));
+        Judged { title, groups, all: stats(&errors) }
+    };
+    let errors = serving_validation::held_out(&cases, |case| &case.source, &latency);
+    let mut judged = vec![judge("throughput, source left out", &cases, &errors)];
+    let errors = serving_validation::held_out(&latency, |case| &case.source, &cases);
+    for (title, metric) in [("TPOT, model left out", Metric::Tpot), ("TTFT, model left out", Metric::Ttft)] {
+        let (some, errors): (Vec<Case>, Vec<f64>) =
+            latency.iter().cloned().zip(errors.iter().copied()).filter(|(case, _)| case.metric == metric).unzip();
+        judged.push(judge(title, &some, &errors));
+    }
+    Ok(Refit {
+        title: "Serving",
+        constants: constants(ServingConstants::FIELDS, &ServingConstants::default(), &fitted),
+        judged,
+    })
+}

@@ -1,0 +1,205 @@
+//! Numeric formats, runtime kind and scheduler defaults of a serving measurement, from what its row states.
+
+use crate::engine::analytical::accelerator::{Accelerator, Precision};
+use crate::engine::analytical::arch::Architecture;
+use crate::engine::analytical::serving::{Admission, Formats, Stack};
+
+/// Kind of runtime behind an engine's name.
+pub fn stack(engine: &str) -> Stack {
+    let e = engine.to_ascii_lowercase();
+    let any = |names: &[&str]| names.iter().any(|n| e.contains(n));
+    if any(&["llama.cpp", "ollama", "exllama", "ctransformers", "mlx", "ctranslate", "tinychat", "autoawq"]) {
+        Stack::Local
+    } else if any(&[
+        "tensorrt",
+        "fastertransformer",
+        "neuronx",
+        "sambaflow",
+        "optimum nvidia",
+        "saxml",
+        "tt-nn",
+        "habana",
+        "triton",
+    ]) {
+        Stack::Compiled
+    } else if e.contains("deepspeed-mii") {
+        // FastGen: ragged batching on injected kernels, an engine in all but name.
+        Stack::Graphed
+    } else if any(&["transformers", "accelerate", "deepspeed", "autogptq", "lightning", "onnx", "megatron"]) {
+        Stack::Eager
+    } else {
+        Stack::Graphed
+    }
+}
+
+/// Bytes per weight and multiplication format of a weight format's name.
+fn weight(name: &str) -> Option<(f64, Precision)> {
+    Some(match name {
+        "fp32" => (4.0, Precision::Fp32),
+        "bf16" | "fp16" | "float16" | "bfloat16" => (2.0, Precision::Bf16),
+        "fp8" | "mxfp8" | "fp8_block" => (1.0, Precision::Fp8),
+        "int8" => (1.0, Precision::Int8),
+        // Block scales of 4-bit formats: one 8-bit scale per 16 or 32 weights.
+        "fp4" | "nvfp4" | "mxfp4" => (0.53, Precision::Fp4),
+        "int4" | "awq" | "gptq" => (0.53, Precision::Int4),
+        // llama.cpp: bits per weight of whole files (ggml-quants).
+        "q4_0" => (0.57, Precision::Int4),
+        "q4_k_m" | "q4_k" => (0.606, Precision::Int4),
+        "q8_0" => (1.0625, Precision::Int4),
+        "fp8/fp4-experts" => (1.0, Precision::Fp8),
+        other => {
+            let bits: f64 = other.strip_prefix("exl2-")?.strip_suffix("bpw")?.parse().ok()?;
+            (bits / 8.0, Precision::Int4)
+        }
+    })
+}
+
+/// A checkpoint's own format, where a row leaves the precision empty.
+pub fn native(model: &str) -> &'static str {
+    let m = model.to_ascii_lowercase();
+    if m.starts_with("gpt-oss") {
+        "mxfp4"
+    } else if m.starts_with("kimi-k2-thinking") || m.starts_with("kimi-k2.5") {
+        "int4"
+    } else if m.starts_with("deepseek-v") || m == "deepseek-r1" || m.starts_with("kimi-k2") || m.starts_with("minimax")
+    {
+        "fp8"
+    } else {
+        "bf16"
+    }
+}
+
+/// Formats of a deployment. `weights`, `activations` and `kv` are names as measurements spell them, empty if unknown.
+#[allow(clippy::too_many_arguments)]
+pub fn formats(
+    acc: &Accelerator,
+    arch: &Architecture,
+    model: &str,
+    engine: &str,
+    stack: Stack,
+    weights: &str,
+    activations: &str,
+    kv: &str,
+) -> Formats {
+    let reserved_kv = stack == Stack::Compiled || engine.to_ascii_lowercase().contains("tensorrt");
+    // OpenAI's checkpoints exist in MXFP4 only; a label such as "fp8" names the activations or the cache.
+    let name = if weights.is_empty() || model.starts_with("gpt-oss") { native(model) } else { weights };
+    let (bytes, stored) = weight(name).unwrap_or((2.0, Precision::Bf16));
+    let wide = weight(activations).map(|w| w.1);
+    // Weight-only quantisation: a format that the device cannot multiply, or activations said to be wider.
+    let multiplied = |p: Precision| -> (Precision, bool) {
+        let narrow = matches!(p, Precision::Fp8 | Precision::Fp4 | Precision::Int8);
+        if p == Precision::Int4 {
+            // QServe and others multiply 4-bit weights with 8-bit activations on integer units.
+            return match wide {
+                Some(Precision::Int8) if acc.has(Precision::Int8) => (Precision::Int8, true),
+                _ => (Precision::Bf16, true),
+            };
+        }
+        if !narrow {
+            return (p, false);
+        }
+        if !acc.has(p) || wide == Some(Precision::Bf16) || stack == Stack::Local || stack == Stack::Eager {
+            return (Precision::Bf16, true);
+        }
+        if p == Precision::Fp4 && wide == Some(Precision::Fp8) {
+            return (Precision::Fp8, false);
+        }
+        (p, false)
+    };
+    let (expert, expert_unpack) = multiplied(stored);
+    let mut f = Formats {
+        dense_bytes: bytes,
+        expert_bytes: bytes,
+        dense: expert,
+        expert,
+        dense_unpack: expert_unpack,
+        expert_unpack,
+        split_products: stack == Stack::Eager && expert_unpack && !engine.to_ascii_lowercase().contains("vllm"),
+        kv_bytes: weight(kv).map_or(2.0, |w| w.0),
+    };
+    if kv.is_empty() && reserved_kv && matches!(stored, Precision::Fp8 | Precision::Fp4) {
+        // TensorRT-LLM's quantised checkpoints carry fp8 keys and values.
+        f.kv_bytes = 1.0;
+    }
+    if name == "fp8/fp4-experts" {
+        (f.expert_bytes, f.expert, f.expert_unpack) = (0.53, Precision::Fp4, !acc.has(Precision::Fp4));
+    }
+    if arch.is_moe() && stored == Precision::Fp4 {
+        // Published 4-bit checkpoints of mixtures quantise the experts and leave attention in 16 or 8 bit.
+        (f.dense_bytes, f.dense, f.dense_unpack) = (2.0, Precision::Bf16, false);
+        if stack == Stack::Local {
+            // GGUF files of such checkpoints keep attention in q8_0.
+            (f.dense_bytes, f.dense_unpack) = (1.0625, true);
+        }
+    }
+    f
+}
+
+/// Whether the engine schedules the next step while the accelerator computes the current one: vLLM from 0.8 (V1),
+/// SGLang from 0.4, TensorRT-LLM's and others' newer runtimes.
+pub fn overlapped(engine: &str, version: &str) -> bool {
+    !(engine.to_ascii_lowercase().contains("vllm") && before(version, 0, 8))
+}
+
+/// How the engine admits requests.
+pub fn admission(engine: &str) -> Admission {
+    let e = engine.to_ascii_lowercase();
+    if e.contains("sglang") {
+        Admission::Polled
+    } else if e.contains("tensorrt") {
+        Admission::Batched
+    } else {
+        Admission::EveryStep
+    }
+}
+
+/// Whether decode steps replay captured graphs. vLLM's ROCm port of 2024 launched kernels one by one: its steps are
+/// longer than CUDA's by a constant per layer at every batch and tensor-parallel size.
+pub fn captured_graphs(acc: &Accelerator, engine: &str, version: &str) -> bool {
+    use crate::engine::analytical::accelerator::Generation::{Cdna2, Cdna3};
+    // DeepSpeed-FastGen's ragged batches change shape at every step and are not captured.
+    if engine.to_ascii_lowercase().contains("deepspeed-mii") {
+        return false;
+    }
+    !(matches!(acc.generation, Cdna2 | Cdna3) && engine.to_ascii_lowercase().contains("vllm") && before(version, 0, 7))
+}
+
+/// Devices for which Python engines capture no graphs: kernels are launched one by one.
+pub fn lacks_graphs(acc: &Accelerator, engine: &str) -> bool {
+    use crate::engine::analytical::accelerator::Generation::{Ascend, Other, PonteVecchio};
+    matches!(acc.generation, Ascend | PonteVecchio | Other) && engine.to_ascii_lowercase().contains("vllm")
+}
+
+/// Scheduler limits of an engine where a row does not state them: sequences per step, tokens per step, chunked
+/// prefill, share of memory. From the engines' documentation and source (vLLM `EngineArgs`, SGLang `ServerArgs`,
+/// TensorRT-LLM `trtllm-bench`).
+pub fn scheduler(engine: &str, version: &str, acc: &Accelerator) -> (f64, f64, bool, f64) {
+    let e = engine.to_ascii_lowercase();
+    let big =
+        acc.mem_bytes >= 75e9 && !matches!(acc.generation, crate::engine::analytical::accelerator::Generation::Ampere);
+    if e.contains("vllm") {
+        let v1 = !before(version, 0, 8);
+        return match (v1, big) {
+            (false, _) => (256.0, 8192.0, false, 0.9),
+            (true, true) => (1024.0, 8192.0, true, 0.9),
+            (true, false) => (256.0, 2048.0, true, 0.9),
+        };
+    }
+    if e.contains("sglang") {
+        return (2048.0, if big { 8192.0 } else { 4096.0 }, false, 0.88);
+    }
+    if e.contains("tensorrt") {
+        return (2048.0, 8192.0, true, 0.93);
+    }
+    (512.0, 8192.0, true, 0.9)
+}
+
+/// Whether a version string is below `major.minor`; unknown versions are not.
+fn before(version: &str, major: u32, minor: u32) -> bool {
+    let mut parts = version.split(['.', '-', '+']).map(|p| p.trim_start_matches('v').parse::<u32>());
+    match (parts.next(), parts.next()) {
+        (Some(Ok(a)), Some(Ok(b))) => (a, b) < (major, minor),
+        _ => false,
+    }
+}

@@ -1,0 +1,435 @@
+//! Published serving measurements (`inference.csv`) as scenarios. A row that does not state enough gets a reason.
+
+use super::hardware::Hardware;
+use super::models::Models;
+use super::table::Row;
+use super::{serving_devices, serving_formats, serving_models};
+use crate::engine::analytical::accelerator::{Accelerator, Generation};
+use crate::engine::analytical::serving::{Layout, Load, ServingInput, Speculation, Stack};
+
+/// Which published column a case is judged on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// Generated tokens per second.
+    OutputRate,
+    /// Prompt and generated tokens per second.
+    TotalRate,
+    /// Requests per second.
+    RequestRate,
+    /// Time to first token.
+    Ttft,
+    /// Time per output token.
+    Tpot,
+}
+
+/// One measurement with its scenario.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The row's id.
+    pub id: String,
+    /// Who published it.
+    pub source: String,
+    /// On what it ran.
+    pub accelerator: String,
+    /// The serving engine.
+    pub engine: String,
+    /// The model as the row names it.
+    pub model: String,
+    /// The kind of run.
+    pub regime: &'static str,
+    /// The scenario.
+    pub input: ServingInput,
+    /// Which figure is judged.
+    pub metric: Metric,
+    /// What was measured, per second or in seconds.
+    pub measured: f64,
+    /// Weight in a fit relative to a throughput row.
+    pub weight: f64,
+}
+
+/// Shares and habits of the engines' benchmarks that rows leave unsaid.
+const DRAFT_ACCEPTANCE: f64 = 0.7;
+
+/// Mean prompt and output tokens of a data set that a row names instead of lengths, and its longest output over the
+/// mean. From the data sets' own descriptions.
+fn data_set(model: &str, notes: &str) -> Option<(f64, f64, f64)> {
+    let has = |s: &str| notes.contains(s);
+    if has("sharegpt_standard") {
+        return Some((260.0, 340.0, 1.5));
+    }
+    if has("sharegpt_edge") {
+        return Some((104.0, 210.0, 1.2));
+    }
+    if has("sharegpt_longctx") {
+        return Some((28_600.0, 230.0, 1.1));
+    }
+    if has("ShareGPT") {
+        return Some((215.0, 200.0, 3.0));
+    }
+    if has("task lm-arena-chat") {
+        return Some((400.0, 600.0, 1.5));
+    }
+    if has("task gpqa") {
+        return Some((250.0, 6000.0, 1.5));
+    }
+    if has("task sourcegraph-fim") {
+        return Some((500.0, 250.0, 1.5));
+    }
+    if has("MLPerf") {
+        // MLPerf Inference data sets: OpenOrca, CNN/DailyMail, LongBench mix, OpenOrca+GSM8K+MBXP, reasoning sets.
+        return match model {
+            "llama-2-70b" => Some((294.0, 294.0, 1.5)),
+            "gpt-j-6b" | "llama-3.1-8b" => Some((780.0, if model == "gpt-j-6b" { 69.0 } else { 128.0 }, 1.2)),
+            "llama-3.1-405b" => Some((9400.0, 680.0, 1.5)),
+            "mixtral-8x7b" => Some((250.0, 146.0, 2.0)),
+            "deepseek-r1" => Some((900.0, 3880.0, 2.0)),
+            "gpt-oss-120b" => Some((1000.0, 1250.0, 2.0)),
+            _ => None,
+        };
+    }
+    None
+}
+
+/// The number in front of a word, as in "1000 prompts sent at once".
+fn number_before(notes: &str, word: &str) -> Option<f64> {
+    let at = notes.find(word)?;
+    notes.get(..at)?.trim_end().rsplit([' ', '/', ',', '(']).next()?.parse().ok()
+}
+
+/// The number after a phrase, as in "context depth 16384".
+fn number_after(notes: &str, phrase: &str) -> Option<f64> {
+    let rest = notes.get(notes.find(phrase)? + phrase.len()..)?.trim_start();
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    rest.get(..end)?.parse().ok()
+}
+
+/// The throughput that a row states, and the column.
+fn measured(r: &Row, devices: f64) -> Option<(f64, Metric)> {
+    if let Some(x) = r.positive("output_tokens_per_sec_total") {
+        return Some((x, Metric::OutputRate));
+    }
+    if let Some(x) = r.positive("total_tokens_per_sec") {
+        return Some((x, Metric::TotalRate));
+    }
+    if let Some(x) = r.positive("tokens_per_sec_per_accel") {
+        return Some((x * devices, Metric::OutputRate));
+    }
+    r.positive("requests_per_sec").map(|x| (x, Metric::RequestRate))
+}
+
+/// Ranks of one chip, where an engine counts cores.
+fn ranks_per_chip(acc: &str) -> f64 {
+    match acc {
+        "aws-inf2" | "aws-trn1" | "google-tpu-v7x" => 2.0,
+        "aws-trn2" => 4.0,
+        _ => 1.0,
+    }
+}
+
+/// Reasons to leave a row out although it states a throughput.
+fn unusable(r: &Row, notes: &str) -> Option<&'static str> {
+    if r.text("engine") == "DeepSpeed ZeRO" {
+        return Some("weights are gathered layer by layer (ZeRO-3): not a serving layout");
+    }
+    if notes.contains("labels the unit Samples/s") && r.number("output_tokens_per_sec_total").is_some_and(|x| x < 500.0)
+    {
+        return Some("unit ambiguous: value reads as samples/s, column says tokens/s");
+    }
+    if notes.contains("effective concurrency unclear") {
+        return Some("the source says that the effective concurrency is unclear");
+    }
+    None
+}
+
+/// The scenario of a row.
+pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'static str> {
+    let notes = r.text("notes");
+    let (accelerator, model, engine) = (r.text("accelerator"), r.text("model"), r.text("engine"));
+    let per_chip = ranks_per_chip(accelerator);
+    let tp_stated = r.positive("tp").map(|t| (t / per_chip).max(1.0));
+    let devices = r.positive("num_accelerators").or(tp_stated).unwrap_or(1.0);
+    let (measured, metric) = measured(r, devices).ok_or("no throughput stated")?;
+    if let Some(reason) = unusable(r, notes) {
+        return Err(reason);
+    }
+    let acc = serving_devices::find(hardware, accelerator).ok_or("accelerator not in the catalog")?;
+    if acc.mem_bw <= 0.0 || acc.mem_bytes <= 0.0 {
+        return Err("the catalog lacks the accelerator's memory");
+    }
+    let arch =
+        serving_models::find(models, model, Some(r)).ok_or("architecture neither in the catalog nor in the row")?;
+    let runtime = serving_formats::stack(engine);
+    let mut stack = runtime;
+    if stack == Stack::Graphed && serving_formats::lacks_graphs(&acc, engine) {
+        stack = Stack::Eager;
+    }
+
+    let mlperf = notes.contains("MLPerf");
+    let mut weights = r.text("precision_weights");
+    if weights.is_empty() && mlperf {
+        // Closed-division submissions run the narrowest format that passes the accuracy gate on the device.
+        use crate::engine::analytical::accelerator::Precision;
+        weights = if acc.has(Precision::Fp4) && r.text("date") > "2024-07" {
+            "fp4"
+        } else if acc.has(Precision::Fp8) {
+            "fp8"
+        } else if acc.has(Precision::Int8) {
+            "int8"
+        } else {
+            "fp16"
+        };
+    }
+    let formats = serving_formats::formats(
+        &acc,
+        &arch,
+        model,
+        engine,
+        stack,
+        weights,
+        r.text("precision_activations"),
+        r.text("precision_kv"),
+    );
+    let set = data_set(model, notes);
+    let isl = r.number("input_len").or(set.map(|s| s.0)).unwrap_or(64.0).max(1.0);
+    let osl =
+        r.number("output_len").filter(|x| *x >= 2.0 || set.is_none()).or(set.map(|s| s.1)).unwrap_or(256.0).max(1.0);
+    // A client that draws lengths from 0.8 to 1.0 of the nominal ones sends 0.9 of them.
+    let drawn = if notes.contains("0.8-1.0 of nominal") || notes.contains("range-ratio 0.8") { 0.9 } else { 1.0 };
+    let (isl, osl) = (isl * drawn, osl * drawn);
+    let version = match (r.text("engine_version"), r.text("date")) {
+        ("", d) if d < "2025-03" && !d.is_empty() => "0.6",
+        (v, _) => v,
+    };
+    let (mut seqs, tokens, chunked, share) = serving_formats::scheduler(engine, version, &acc);
+    let (mut load, regime) = load(r, notes, runtime);
+    if let Load::Burst { requests } = &mut load
+        && requests.is_infinite()
+        && engine.contains("TensorRT")
+        && !mlperf
+    {
+        // TensorRT-LLM's published tables queue about 6.5 million tokens (30,000 requests of 128/128, 1,500 of
+        // 128/4096; docs/source/performance/perf-overview.md), at least 1,000 requests.
+        *requests = (6.5e6 / (isl + osl)).max(1000.0);
+    }
+    if !matches!(load, Load::Static { .. } | Load::DecodeOnly { .. })
+        && let Some(b) = r.positive("max_batch_size")
+    {
+        seqs = b;
+    }
+    let bulk = matches!(load, Load::Burst { .. } | Load::Open { .. });
+    let layout = layout(r, notes, bulk, devices, tp_stated, &acc, runtime, &formats, &arch);
+    let mut acc = acc;
+    let mut layout = layout;
+    if layout.pp > 1.0 && matches!(runtime, Stack::Local | Stack::Eager) {
+        // Layers split over devices that take turns: one device with all the memory.
+        acc.mem_bytes *= layout.pp;
+        layout.pp = 1.0;
+    }
+    if matches!(load, Load::DecodeOnly { .. }) {
+        seqs = f64::INFINITY;
+    }
+    let context = if matches!(load, Load::DecodeOnly { .. }) {
+        number_after(notes, "context depth ").unwrap_or(r.number("input_len").unwrap_or(0.0))
+    } else {
+        isl
+    };
+    // Lengths drawn evenly from 1 to N: the longest is twice the mean.
+    let spread = if notes.contains("lengths uniform 1..N") {
+        2.0
+    } else if r.number("input_len").is_some() && !notes.contains("ShareGPT") {
+        1.0
+    } else {
+        set.map_or(1.0, |s| s.2)
+    };
+    let input = ServingInput {
+        accelerator: acc,
+        arch,
+        layout,
+        formats,
+        isl: context,
+        osl,
+        osl_spread: spread,
+        load,
+        stack,
+        admission: serving_formats::admission(engine),
+        reserve_output: engine.contains("TensorRT"),
+        captured_graphs: serving_formats::captured_graphs(&acc, engine, version),
+        overlapped: serving_formats::overlapped(engine, version),
+        // MLPerf's GPT-J task decodes with four beams (MLPerf Inference rules, text summarisation).
+        beams: if mlperf && model == "gpt-j-6b" { 4.0 } else { 1.0 },
+        max_num_seqs: seqs,
+        max_num_batched_tokens: tokens,
+        memory_utilization: share,
+        chunked_prefill: chunked,
+        prefix_hit: 0.0,
+        speculation: speculation(r.text("speculative"), arch.layers),
+        pools: None,
+    };
+    if !holds(&input) {
+        return Err("the weights do not fit the stated accelerators in the stated format");
+    }
+    if impossible(&input, metric, measured) {
+        return Err("faster than the weights can be read at the stated concurrency: the load must have been another");
+    }
+    Ok(Case {
+        id: r.text("id").to_string(),
+        source: r.text("source").to_string(),
+        accelerator: accelerator.to_string(),
+        engine: engine.to_string(),
+        model: model.to_string(),
+        regime,
+        input,
+        metric,
+        measured,
+        weight: 1.0,
+    })
+}
+
+/// Whether the weights fit the memory of all devices of a replica, whatever share the engine may use of it.
+fn holds(input: &ServingInput) -> bool {
+    let l = &input.layout;
+    let memory = input.accelerator.mem_bytes * 1.0737 * l.replica().max(1.0);
+    // Streaming and unified-memory runtimes place layers in host memory.
+    input.stack == Stack::Local || weight_bytes(&input.arch, &input.formats) < memory
+}
+
+/// Every step reads at least one token's weights; a stated concurrency bounds the tokens of a step.
+fn impossible(input: &ServingInput, metric: Metric, measured: f64) -> bool {
+    let (Load::Closed { concurrency: n, .. } | Load::Static { batch: n } | Load::DecodeOnly { batch: n }) = input.load
+    else {
+        return false;
+    };
+    let output = match metric {
+        Metric::OutputRate => measured,
+        Metric::TotalRate => measured * input.osl / (input.isl + input.osl),
+        _ => return false,
+    };
+    let f = &input.formats;
+    let read = input.arch.matmul_params() * f.dense_bytes.min(f.expert_bytes);
+    let l = &input.layout;
+    let steps = input.accelerator.mem_bw * l.accelerators().max(1.0) / read.max(1.0) / l.dp.max(1.0);
+    output > 1.05 * n * (1.0 + input.speculation.tokens) * steps
+}
+
+/// Drafting as a row names it: "mtp-3", "EAGLE3, 3 draft tokens".
+fn speculation(text: &str, layers: f64) -> Speculation {
+    let t = text.to_ascii_lowercase();
+    if t.is_empty() || t == "none" {
+        return Speculation::default();
+    }
+    let tokens = number_before(&t, " draft").or(number_after(&t, "mtp-")).or(number_after(&t, "steps=")).unwrap_or(1.0);
+    Speculation { tokens, acceptance: DRAFT_ACCEPTANCE, draft_cost: 1.0 / layers.max(1.0) }
+}
+
+/// The load that a row's columns and protocol describe.
+fn load(r: &Row, notes: &str, stack: Stack) -> (Load, &'static str) {
+    let has = |s: &str| notes.contains(s);
+    let batch = r.positive("concurrency").or(r.positive("max_batch_size"));
+    let decode = has("decode only") || has("decode-only") || has("(decode)") || has("single-stream generation");
+    if decode && let Some(batch) = batch {
+        return (Load::DecodeOnly { batch }, "decode only");
+    }
+    let rate = r.text("request_rate");
+    if let Some(rate) = r.positive("request_rate") {
+        return (Load::Open { rate }, "open loop");
+    }
+    let requests = number_before(notes, " prompts sent at once")
+        .or(number_before(notes, " ShareGPT prompts"))
+        .or(number_after(notes, " s / "))
+        .or(number_before(notes, " requests"))
+        .unwrap_or(f64::INFINITY)
+        .max(1.0);
+    let continuous = rate == "inf" || has("closed loop") || has("sustained");
+    match batch {
+        Some(batch) if !continuous && (has("static") || has("batch 1") || stack != Stack::Graphed) => {
+            (Load::Static { batch }, if batch > 1.0 { "static batch" } else { "single stream" })
+        }
+        Some(concurrency) if r.positive("concurrency").is_some() && !has("offline scenario") => {
+            // InferenceMAX's client sends ten requests per user.
+            let requests = if has("num_prompts=10x concurrency") { 10.0 * concurrency } else { requests };
+            (Load::Closed { concurrency, requests }, "closed loop")
+        }
+        _ => {
+            let requests = if requests.is_infinite() && has("offline scenario") { 150.0 } else { requests };
+            (Load::Burst { requests }, "offline")
+        }
+    }
+}
+
+/// The layout over devices.
+#[allow(clippy::too_many_arguments)]
+fn layout(
+    r: &Row,
+    notes: &str,
+    bulk: bool,
+    devices: f64,
+    tp: Option<f64>,
+    acc: &Accelerator,
+    stack: Stack,
+    f: &crate::engine::analytical::serving::Formats,
+    arch: &crate::engine::analytical::arch::Architecture,
+) -> Layout {
+    let pp = r.positive("pp").unwrap_or(1.0);
+    let ep = r.positive("ep").unwrap_or(1.0);
+    let dp = r.positive("dp").unwrap_or(1.0);
+    let Some(mut tp) = tp else {
+        if matches!(stack, Stack::Local | Stack::Eager) {
+            return Layout { pp: devices, ..Layout::default() };
+        }
+        if arch.is_moe() && devices >= 4.0 {
+            // Large mixtures are deployed with data-parallel attention and whole experts per device, a node each.
+            let groups = devices.min(8.0);
+            return Layout {
+                tp: 1.0,
+                pp: 1.0,
+                ep: groups,
+                attention_dp: groups,
+                dp: (devices / groups).floor().max(1.0),
+            };
+        }
+        // Not stated: the fewest ranks whose memory is at most 60 % weights.
+        let bytes = super::serving_rows::weight_bytes(arch, f);
+        let mut tp = 1.0;
+        while tp < devices && bytes / tp > 0.6 * acc.mem_bytes {
+            tp *= 2.0;
+        }
+        return Layout { tp: f64::min(tp, devices), dp: (devices / tp).max(1.0), ..Layout::default() };
+    };
+    let replica = tp * pp;
+    let attention_dp = if notes.contains("attention DP")
+        || notes.contains("dp attention")
+        || notes.contains("enable-dp-att")
+        || notes.contains("DP for attention")
+    {
+        if dp > 1.0 { dp } else { devices }
+    } else if dp > 1.0 && replica * dp > devices * 1.01 {
+        dp
+    } else {
+        1.0
+    };
+    // Latent attention keeps the same keys and values on every tensor-parallel rank, so deployments for throughput
+    // with experts on all ranks attend data-parallel (DeepSeek-V3 report, section 3.4).
+    let latent = matches!(arch.attention, crate::engine::analytical::arch::Attention::Latent { .. });
+    let attention_dp = if attention_dp <= 1.0 && latent && bulk && ep > 1.0 && ep >= tp { tp } else { attention_dp };
+    if attention_dp > 1.0 {
+        let groups = attention_dp.min(devices).min((tp * dp).max(devices));
+        let tp = (devices / groups).max(1.0);
+        return Layout { tp, pp: 1.0, ep: ep.max(groups), attention_dp: groups, dp: 1.0 };
+    }
+    // A mixture on `ep` devices with tp = 1: the attention is sliced over the same devices.
+    if ep > 1.0 && replica < devices && ep >= devices {
+        tp = devices / pp;
+    }
+    let replicas = if dp > 1.0 { dp } else { (devices / (tp * pp)).floor().max(1.0) };
+    let used = if acc.generation == Generation::Trainium { 1.0 } else { replicas };
+    Layout { tp, pp, ep, attention_dp: 1.0, dp: if dp > 1.0 { dp } else { used } }
+}
+
+/// Bytes of all weights.
+pub fn weight_bytes(
+    arch: &crate::engine::analytical::arch::Architecture,
+    f: &crate::engine::analytical::serving::Formats,
+) -> f64 {
+    let experts = arch.moe_layers() * arch.expert_params();
+    (arch.params() - experts) * f.dense_bytes + experts * f.expert_bytes
+}

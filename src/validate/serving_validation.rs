@@ -1,0 +1,126 @@
+//! Cross-validation of the serving model: constants are fitted without a group of rows and judged on that group, and
+//! 90 % intervals are taken from the residuals so obtained (split conformal; Lei et al., JASA 113, 2018).
+
+use super::report::{Stats, stats};
+use super::serving_fit;
+use super::serving_rows::{Case, Metric};
+use crate::engine::analytical::serving_constants::ServingConstants;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rounds of each fit; all converge in fewer.
+pub const ROUNDS: usize = 30;
+
+/// Sources of `inference.csv` whose measurements also stand in `serving_latency.csv`: neither may train the other.
+const SHARED_ORIGIN: &str = "InferenceX";
+
+/// ln(predicted / measured) of every case of `judged`, with constants fitted without the case's group. `others` train
+/// every fold that does not share their origin.
+pub fn held_out(judged: &[Case], group: fn(&Case) -> &str, others: &[Case]) -> Vec<f64> {
+    let groups: BTreeSet<&str> = judged.iter().map(group).collect();
+    let mut by: BTreeMap<&str, ServingConstants> = BTreeMap::new();
+    for g in groups {
+        let train: Vec<&Case> = judged
+            .iter()
+            .filter(|c| group(c) != g)
+            .chain(others.iter().filter(|c| !same_origin(g, judged, c)))
+            .collect();
+        by.insert(g, serving_fit::fit(&train, &ServingConstants::literature(), ROUNDS, &|_| true));
+    }
+    let fallback = ServingConstants::literature();
+    judged.iter().map(|c| serving_fit::log_error(c, by.get(group(c)).unwrap_or(&fallback))).collect()
+}
+
+/// Whether `other` was measured in the same campaign as the group left out.
+fn same_origin(left_out: &str, judged: &[Case], other: &Case) -> bool {
+    let latency = |c: &Case| matches!(c.metric, Metric::Ttft | Metric::Tpot);
+    let judging_latency = judged.first().is_some_and(latency);
+    if judging_latency {
+        other.source.contains(SHARED_ORIGIN)
+    } else {
+        left_out.contains(SHARED_ORIGIN) && latency(other)
+    }
+}
+
+/// Signed relative errors from logarithmic ones.
+pub fn relative(log_errors: &[f64]) -> Vec<f64> {
+    log_errors.iter().map(|e| e.exp() - 1.0).collect()
+}
+
+/// Fewest residuals from which a regime's interval is taken; below, all regimes together give it.
+const ENOUGH: usize = 30;
+
+/// Factors on a prediction between which the measurement lies in 90 % of cases, from residuals ln(predicted/measured)
+/// and their weights: groups count by the square root of their rows, since the next source is a new group.
+pub fn interval(residuals: &[(f64, f64)]) -> (f64, f64) {
+    let mut r: Vec<(f64, f64)> = residuals.iter().map(|(e, w)| (-e, *w)).collect();
+    r.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let total: f64 = r.iter().map(|x| x.1).sum();
+    let at = |p: f64| {
+        let mut sum = 0.0;
+        r.iter()
+            .find(|x| {
+                sum += x.1;
+                sum >= p * total
+            })
+            .or(r.last())
+            .map_or(0.0, |x| x.0)
+    };
+    (at(0.05).exp(), at(0.95).exp())
+}
+
+/// Residuals with their groups' weights.
+fn weighted(cases: &[Case], group: fn(&Case) -> &str, log_errors: &[f64]) -> Vec<(f64, f64)> {
+    let mut n: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    for c in cases {
+        *n.entry((group(c), c.regime)).or_default() += 1.0;
+    }
+    let weight = |c: &Case| n.get(&(group(c), c.regime)).map_or(0.0, |n| 1.0 / n.sqrt());
+    cases.iter().zip(log_errors).map(|(c, e)| (*e, weight(c))).collect()
+}
+
+/// Interval of each regime: rows and the two factors.
+pub fn intervals(
+    cases: &[Case],
+    group: fn(&Case) -> &str,
+    log_errors: &[f64],
+) -> BTreeMap<&'static str, (usize, f64, f64)> {
+    let all = weighted(cases, group, log_errors);
+    let mut by: BTreeMap<&'static str, Vec<(f64, f64)>> = BTreeMap::new();
+    for (c, x) in cases.iter().zip(&all) {
+        by.entry(c.regime).or_default().push(*x);
+    }
+    by.into_iter()
+        .map(|(k, v)| {
+            let (low, high) = interval(if v.len() < ENOUGH { &all } else { &v });
+            (k, (v.len(), low, high))
+        })
+        .collect()
+}
+
+/// Share of each regime's cases inside the interval that the *other* groups' residuals give.
+pub fn coverage(cases: &[Case], group: fn(&Case) -> &str, log_errors: &[f64]) -> BTreeMap<&'static str, (usize, f64)> {
+    let mut inside: BTreeMap<&'static str, (usize, usize)> = BTreeMap::new();
+    let groups: BTreeSet<&str> = cases.iter().map(group).collect();
+    for g in groups {
+        let (some, errors): (Vec<Case>, Vec<f64>) =
+            cases.iter().cloned().zip(log_errors.iter().copied()).filter(|(c, _)| group(c) != g).unzip();
+        let by = intervals(&some, group, &errors);
+        let any = interval(&weighted(&some, group, &errors));
+        for (c, e) in cases.iter().zip(log_errors).filter(|(c, _)| group(c) == g) {
+            let (low, high) = by.get(c.regime).map_or(any, |x| (x.1, x.2));
+            let ratio = (-e).exp();
+            let slot = inside.entry(c.regime).or_default();
+            slot.0 += 1;
+            slot.1 += usize::from(ratio >= low && ratio <= high);
+        }
+    }
+    inside.into_iter().map(|(k, (n, hit))| (k, (n, 100.0 * hit as f64 / n.max(1) as f64))).collect()
+}
+
+/// Statistics by a key, and of all; the mean of the groups' medians.
+pub fn table(cases: &[Case], log_errors: &[f64], key: fn(&Case) -> &str) -> (BTreeMap<String, Stats>, Stats, f64) {
+    let errors = relative(log_errors);
+    let by = super::report::grouped(cases.iter().map(key).zip(errors.iter().copied()));
+    let mean = by.values().map(|s| s.median).sum::<f64>() / by.len().max(1) as f64;
+    (by, stats(&errors), mean)
+}

@@ -1,0 +1,471 @@
+//! A row of `training.csv` as a scenario and a measured throughput, or the reason why not.
+//!
+//! What a row does not state is filled by the conventions below; each follows from the framework's documented
+//! defaults or from the model's name, never from the result.
+
+use super::hardware::Hardware;
+use super::models::Models;
+use super::names;
+use super::table::Row;
+use crate::engine::analytical::accelerator::{Accelerator, Generation, Precision};
+use crate::engine::analytical::arch::{Architecture, Attention};
+use crate::engine::analytical::constants::Constants;
+use crate::engine::analytical::memory;
+use crate::engine::analytical::training::{Recompute, Schedule, Sharding, Software, TrainingInput};
+
+/// A measurement that states enough to be predicted.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Identifier of the row.
+    pub id: String,
+    /// Where it was published.
+    pub source: String,
+    /// The accelerator's id as the row spells it.
+    pub accelerator: String,
+    /// The model's name as the row spells it.
+    pub model: String,
+    /// Training software.
+    pub framework: String,
+    /// The scenario.
+    pub input: TrainingInput,
+    /// Tokens per second and accelerator.
+    pub measured: f64,
+    /// Devices of the input per accelerator of the row (2 where the row counts cores, tiles or dies).
+    pub devices: f64,
+}
+
+/// A family of training software, as far as it implies what a row leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stack {
+    /// Megatron-Core and what wraps it: NeMo, Megatron-Bridge, Primus, MindSpeed, FlagScale.
+    Megatron,
+    /// Megatron-LM of 2021-22 and Megatron-DeepSpeed: unfused attention, communication not overlapped.
+    MegatronLegacy,
+    /// PyTorch FSDP, DeepSpeed ZeRO and the like, eager.
+    Eager,
+    /// JAX: MaxText, Paxml, T5X.
+    Xla,
+    /// Neuron and other whole-graph compilers.
+    Graph,
+}
+
+fn stack(row: &Row) -> Stack {
+    let f = row.text("framework").to_ascii_lowercase();
+    let year: f64 = row.text("date").get(..4).and_then(|y| y.parse().ok()).unwrap_or(2024.0);
+    let has = |s: &str| f.contains(s);
+    if has("maxtext") || has("pax") || has("jax") || has("t5x") {
+        Stack::Xla
+    } else if has("neuron") {
+        Stack::Graph
+    } else if has("megatron-deepspeed") || has("megatron-lm + deepspeed") {
+        Stack::MegatronLegacy
+    } else if (has("megatron") || has("nemo")) && !has("automodel") {
+        if year < 2023.0 { Stack::MegatronLegacy } else { Stack::Megatron }
+    } else if has("mindspeed") || has("flagscale") || has("primus") || has("hai-llm") || has("nvidia") || has("ngc") {
+        Stack::Megatron
+    } else {
+        Stack::Eager
+    }
+}
+
+/// Month of the software: of the release that its name states ("NeMo 24.03.01"), else of the row.
+fn month(row: &Row) -> String {
+    let release = row.text("framework").split(|ch: char| ch.is_whitespace() || ch == ')').find_map(|w| {
+        let (year, rest) = w.split_once('.')?;
+        let month = rest.get(..2)?;
+        let digits = |t: &str| t.len() == 2 && t.bytes().all(|b| b.is_ascii_digit());
+        (digits(year) && digits(month)).then(|| format!("20{year}-{month}"))
+    });
+    release.unwrap_or_else(|| row.text("date").get(..7).unwrap_or("2024-01").to_string())
+}
+
+fn software(row: &Row, stack: Stack) -> Software {
+    let notes = row.text("notes").to_ascii_lowercase();
+    // Plain Megatron-LM computed attention unfused unless told otherwise until Megatron-Core replaced it.
+    let early = row.text("date") < if row.text("framework").contains("Megatron-LM") { "2024-07" } else { "2023" };
+    let named_flash = row.text("framework").to_ascii_lowercase().contains("flashattention");
+    let fused = !notes.contains("no flash attention")
+        && (named_flash || notes.contains("flash attention") || (stack != Stack::MegatronLegacy && !early));
+    let modern = stack != Stack::MegatronLegacy;
+    let framework = row.text("framework").to_ascii_lowercase();
+    let date = month(row);
+    // NeMo and what follows it switch the overlap on; plain Megatron-LM leaves it off unless asked.
+    let tuned = framework.contains("nemo") || framework.contains("bridge") || framework.contains("nvidia");
+    let sync_free =
+        notes.contains("full-iteration cuda graph") || (date.as_str() >= "2026-06" && row.text("precision") == "mxfp8");
+    let graph = notes.contains("cuda graph") || row.text("framework").contains("compile");
+    Software {
+        fused_attention: fused,
+        fused_elementwise: stack != Stack::Eager || graph,
+        compiled: matches!(stack, Stack::Xla | Stack::Graph) || graph,
+        // cuDNN 9 attention came with Transformer Engine in the middle of 2024, FlashAttention-3 to PyTorch later.
+        native_attention: match stack {
+            Stack::Eager => date.as_str() >= "2025-07",
+            Stack::Xla if row.text("accelerator").starts_with("nvidia") => date.as_str() >= "2024-10",
+            Stack::Xla | Stack::Graph => true,
+            Stack::Megatron | Stack::MegatronLegacy => date.as_str() >= "2024-07",
+        },
+        // llm-foundry's default was Triton's attention (`attn_impl: triton`) until the middle of 2024.
+        first_flash: framework.contains("llm-foundry") || named_flash,
+        // Its sync-free experts under a full-iteration CUDA graph came with 26.06 (June 2026), for Blackwell's MXFP8.
+        fused_experts: matches!(stack, Stack::Xla | Stack::Graph) || sync_free,
+        deduplicated_dispatch: sync_free || notes.contains("deepep") || notes.contains("hybridep"),
+        overlap_tensor: tuned
+            || notes.contains("computation fusion")
+            || notes.contains("communication fusion")
+            || stack == Stack::Xla,
+        overlap_pipeline: modern,
+        overlap_data: modern,
+        dropout: stack == Stack::MegatronLegacy,
+    }
+}
+
+/// The row's own shape over the catalog's entry for its name.
+fn architecture(row: &Row, models: &Models) -> Result<Architecture, &'static str> {
+    let name = row.text("model");
+    if name.starts_with("nemotron-h") || name.starts_with("nemotron-3") || name.contains("qwen3-next") {
+        return Err("hybrid state-space model: its columns do not describe it");
+    }
+    let known = models.find(&names::catalog_id(name));
+    let (Some(hidden), Some(layers)) = (row.positive("hidden_size"), row.positive("n_layers")) else {
+        let mut a = known.ok_or("architecture not stated and model not in the catalog")?;
+        a.layers = row.positive("n_layers").unwrap_or(a.layers);
+        return Ok(a);
+    };
+    if let Some(mut a) = known
+        && a.hidden == hidden
+    {
+        // First dense layers of a shortened model are shortened with it, down to one.
+        if a.dense_layers > 0.0 {
+            a.dense_layers = (a.dense_layers * layers / a.layers).round().max(1.0);
+        }
+        a.layers = layers;
+        a.vocab = row.positive("vocab_size").unwrap_or(a.vocab);
+        if row.text("notes").contains("tokenizer google/gemma") {
+            (a.vocab, a.tied) = (256_000.0, false);
+        }
+        if !a.is_moe() {
+            a.heads = row.positive("n_heads").unwrap_or(a.heads);
+            a.kv_heads = row.positive("n_kv_heads").unwrap_or(a.kv_heads);
+            a.ffn = row.positive("ffn_hidden_size").unwrap_or(a.ffn);
+        }
+        return Ok(a);
+    }
+    Ok(shape_of_row(row, hidden, layers))
+}
+
+/// An architecture from the row alone: GPT-like where nothing else is said.
+fn shape_of_row(row: &Row, hidden: f64, layers: f64) -> Architecture {
+    let heads = row.positive("n_heads").unwrap_or((hidden / 128.0).round().max(1.0));
+    let ffn = row.positive("ffn_hidden_size").unwrap_or(4.0 * hidden);
+    let experts = row.positive("n_experts").unwrap_or(0.0);
+    let mut a = Architecture {
+        layers,
+        hidden,
+        heads,
+        kv_heads: row.positive("n_kv_heads").unwrap_or(heads),
+        // MaxText's scaled models fix the head's width; elsewhere the heads share the hidden size.
+        head_dim: if row.text("model").starts_with("maxtext") { head_dim(row) } else { hidden / heads },
+        ffn,
+        // Megatron's GPT vocabulary, padded (GPT-2's 50257).
+        vocab: row.positive("vocab_size").unwrap_or(if row.text("notes").contains("tokenizer google/gemma") {
+            256_000.0
+        } else {
+            51200.0
+        }),
+        // A plain MLP is four times as wide as the hidden size by tradition; any other width is a gated one's.
+        gated: (ffn / hidden - 4.0).abs() > 0.01,
+        tied: true,
+        attention: Attention::Grouped,
+        experts,
+        top_k: row.positive("experts_per_token").unwrap_or(0.0),
+        moe_ffn: if experts > 0.0 { ffn } else { 0.0 },
+        ..Architecture::default()
+    };
+    if !a.gated {
+        // GPT's learned positions.
+        a.positions = row.positive("seq_len").unwrap_or(0.0);
+    }
+    // Gated or plain, tied or not, and a vocabulary that is not stated: the first that meets the stated parameters.
+    if let Some(stated) = row.positive("params_b") {
+        let usual = [a.vocab, 32_000.0, 125_696.0, 151_936.0, 250_880.0, 256_000.0];
+        let vocabularies = if row.positive("vocab_size").is_some() { &usual[..1] } else { &usual[..] };
+        let mut best = (f64::INFINITY, a);
+        for &vocab in vocabularies {
+            for (gated, tied) in [(a.gated, true), (a.gated, false), (!a.gated, false), (!a.gated, true)] {
+                let b = Architecture { gated, tied, vocab, ..a };
+                let miss = (b.params() / 1e9 / stated).ln().abs();
+                if miss < best.0 - 0.03 {
+                    best = (miss, b);
+                }
+            }
+        }
+        a = best.1;
+    }
+    a
+}
+
+fn head_dim(row: &Row) -> f64 {
+    let notes = row.text("notes");
+    notes
+        .split("head_dim ")
+        .nth(1)
+        .and_then(|t| t.split(|ch: char| !ch.is_ascii_digit()).next())
+        .and_then(|t| t.parse().ok())
+        .unwrap_or(128.0)
+}
+
+/// Gigabits per second and node, where the link's text says so ("4x HDR InfiniBand 200Gbps/node", "8x50GB/s").
+fn node_gbps(text: &str, per_node: f64) -> Option<f64> {
+    // Storage and management networks may be listed beside the compute fabric.
+    let text = text.split("Compute:").nth(1).map_or(text, |t| t.split(',').next().unwrap_or(t));
+    let t = text.to_ascii_lowercase();
+    let count = t
+        .split_whitespace()
+        .find_map(|w| w.split_once('x').and_then(|(n, _)| n.parse::<f64>().ok()))
+        .filter(|&n| n <= 16.0);
+    let before = |unit: &str| {
+        let at = t.find(unit)?;
+        let head = t.get(..at)?.trim_end();
+        let start = head.rfind(|ch: char| !(ch.is_ascii_digit() || ch == '.')).map_or(0, |i| i + 1);
+        head.get(start..)?.parse::<f64>().ok()
+    };
+    let (rate, scale) = before("gbps").or_else(|| before("gb/s")).map(|r| (r, 1.0))?;
+    let bytes = text.contains("GB/s");
+    let gbps = rate * scale * if bytes { 8.0 } else { 1.0 };
+    // "per node" or a rate that no single NIC has is the node's; a bare rate is one NIC per accelerator.
+    match count {
+        Some(n) => Some(n * gbps),
+        None if t.contains("/node") || gbps > 800.0 || t.contains("p4d") || t.contains("p5") => Some(gbps),
+        None => Some(gbps * per_node),
+    }
+}
+
+/// Chips of one TPU slice, where the notes say "2 slice(s) of v5p-128 (64 chips each" or "4 slice(s) of v5e-256".
+fn slice_chips(notes: &str) -> Option<f64> {
+    let after = notes.split("slice(s) of ").nth(1)?;
+    let digits = |t: &str| t.split(|ch: char| !ch.is_ascii_digit()).next().and_then(|d| d.parse::<f64>().ok());
+    match after.split_once('(') {
+        Some((_, chips)) if chips.contains("chips each") => digits(chips),
+        _ => digits(after.split_once('-')?.1),
+    }
+}
+
+fn precision(row: &Row, generation: Generation) -> Precision {
+    match row.text("precision") {
+        "fp8" | "mxfp8" => Precision::Fp8,
+        "nvfp4" | "mxfp4" => Precision::Fp4,
+        "int8" => Precision::Int8,
+        "fp32" => Precision::Tf32,
+        // Recipes that offer both are quoted at their best.
+        "" if row.text("notes").contains("offers fp8") => Precision::Fp8,
+        "fp16" => Precision::Fp16,
+        _ if generation == Generation::Volta => Precision::Fp16,
+        _ => Precision::Bf16,
+    }
+}
+
+fn sharding(row: &Row, stack: Stack) -> Sharding {
+    match row.text("sharding") {
+        "zero1" => Sharding::Zero1,
+        "zero2" => Sharding::Zero2,
+        "zero3" | "fsdp" => Sharding::Zero3,
+        "none" => Sharding::None,
+        _ if row.text("framework").contains("FSDP") => Sharding::Zero3,
+        // Not stated: Megatron-Core's recipes use the distributed optimizer, JAX shards fully, the rest replicates.
+        _ => match stack {
+            Stack::Megatron | Stack::Graph => Sharding::Zero1,
+            Stack::Xla => Sharding::Zero3,
+            Stack::MegatronLegacy | Stack::Eager => Sharding::None,
+        },
+    }
+}
+
+/// Tokens per second and accelerator, as stated or as implied by step time, TFLOP/s or MFU.
+fn measured(row: &Row, a: &Architecture, acc: &Accelerator, p: Precision) -> Result<f64, &'static str> {
+    if let Some(t) = row.positive("tokens_per_sec_per_accel") {
+        return Ok(t);
+    }
+    if let (Some(step), Some(batch), Some(seq), Some(n)) = (
+        row.positive("step_time_s"),
+        row.positive("global_batch"),
+        row.positive("seq_len"),
+        row.positive("num_accelerators"),
+    ) {
+        return Ok(batch * seq / step / n);
+    }
+    let seq = row.positive("seq_len").ok_or("no throughput and no sequence length to derive it from")?;
+    // MaxText and Megatron-Core halve causal attention since the middle of 2025 (training_notes.md).
+    let per_token = a.palm_flops_per_token(seq, row.text("date") >= "2025-07");
+    if let Some(tflops) = row.positive("model_tflops_per_accel") {
+        return Ok(tflops * 1e12 / per_token);
+    }
+    let mfu = row.positive("mfu").ok_or("states no throughput")?;
+    Ok(mfu * acc.peak(p) / per_token)
+}
+
+/// Whether the hardware TFLOP/s that the notes quote ("source TFLOPS/GPU 534.18") exceed the model's by a forward pass.
+fn counts_recompute(notes: &str, measured: f64, a: &Architecture, seq: f64) -> bool {
+    let quoted = notes.split("source TFLOPS/GPU ").nth(1).and_then(|t| t.split(' ').next()?.parse::<f64>().ok());
+    quoted.is_some_and(|q| q * 1e12 > 1.15 * measured * a.palm_flops_per_token(seq, false))
+}
+
+/// A run that was measured did fit: where the sharding is not stated, the least that makes it fit.
+fn fitting_sharding(i: &TrainingInput) -> Sharding {
+    let c = Constants::default();
+    let stages = [i.sharding, Sharding::Zero1, Sharding::Zero2, Sharding::Zero3];
+    let fits = |s: &Sharding| {
+        let sharded = TrainingInput { sharding: *s, ..*i };
+        memory::training_memory(&sharded, &c, Recompute::Full).total() <= i.accelerator.mem_bytes
+    };
+    stages.into_iter().find(fits).unwrap_or(i.sharding)
+}
+
+fn schedule(row: &Row) -> Schedule {
+    let n = row.text("notes");
+    if n.contains("ZB-") || n.contains("zero-bubble") { Schedule::ZeroBubble } else { Schedule::OneForwardOneBackward }
+}
+
+/// Two dies, tiles or cores that software sees as devices.
+fn halved(a: Accelerator) -> Accelerator {
+    Accelerator {
+        flops: a.flops.map(|f| f / 2.0),
+        mem_bytes: a.mem_bytes / 2.0,
+        mem_bw: a.mem_bw / 2.0,
+        cores: (a.cores / 2.0).max(1.0),
+        link_bw: a.link_bw / 2.0,
+        nic_bw: a.nic_bw / 2.0,
+        domain: a.domain * 2.0,
+        ..a
+    }
+}
+
+/// The scenario and throughput of a row.
+pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'static str> {
+    let notes = row.text("notes");
+    if notes.contains("INCONSISTENT") {
+        return Err("marked inconsistent by the table's notes");
+    }
+    if notes.contains("CPU offload") {
+        return Err("weights offloaded to the host, over a link that is not stated");
+    }
+    let stack = stack(row);
+    let arch = architecture(row, models)?;
+    let mut acc = hardware.find(row.text("accelerator")).ok_or("accelerator not in the catalog")?;
+    let precision = precision(row, acc.generation);
+    let measured = measured(row, &arch, &acc, precision)?;
+    let mut n = row.positive("num_accelerators").ok_or("number of accelerators not stated")?;
+    let seq = row.positive("seq_len").ok_or("sequence length not stated")?;
+
+    let full = matches!(row.text("sharding"), "fsdp" | "zero3" | "zero2") || row.text("framework").contains("FSDP");
+    let degree = |column: &str| match row.positive(column) {
+        Some(d) => Ok(d),
+        None if full || stack == Stack::Xla => Ok(1.0),
+        None if n <= 1.0 => Ok(1.0),
+        None => Err("parallelism not stated"),
+    };
+    let (tp, pp) = (degree("tp")?, degree("pp")?);
+    let cp = row.positive("cp").unwrap_or(1.0);
+    let mut devices = 1.0;
+    let by_die = matches!(acc.generation, Generation::Trainium | Generation::PonteVecchio | Generation::Cdna2);
+    if by_die {
+        acc = halved(acc);
+        n *= 2.0;
+        devices = 2.0;
+    }
+    let dp = n / (tp * pp * cp);
+    if dp < 1.0 || (dp - dp.round()).abs() > 1e-6 {
+        return Err("tp * pp * cp does not divide the number of accelerators");
+    }
+    let micro = row.positive("micro_batch");
+    let global = match (row.positive("global_batch"), micro) {
+        (Some(g), _) => g,
+        (None, Some(m)) if pp <= 1.0 => m * dp,
+        _ => return Err("batch not stated"),
+    };
+    // Not stated: JAX does not accumulate; pipelines run one sequence at a time; others about 8192 tokens.
+    let per_rank = (global / dp).max(1.0);
+    let usual = (8192.0 / seq).floor().max(1.0);
+    let micro = micro.unwrap_or(match stack {
+        Stack::Xla => per_rank,
+        _ if pp > 1.0 => 1.0,
+        _ => usual,
+    });
+    let micro = micro.min((global / dp).max(1e-3));
+
+    let per_node = row.positive("accelerators_per_node").unwrap_or(8.0) * devices;
+    let rack = row.text("intra_node_link").contains("NVL72") && !notes.contains("MNNVL=0");
+    let slice = slice_chips(notes).unwrap_or(acc.domain).min(n);
+    let domain = match acc.generation {
+        Generation::Tpu => slice,
+        _ if rack => acc.domain,
+        _ => per_node,
+    };
+    let nic_bw = node_gbps(row.text("inter_node_link"), per_node / devices).map_or(0.0, |g| g * 1e9 / 8.0 / per_node);
+    let lora = notes.contains("LoRA") && !notes.contains("SFT;");
+    let sharding = sharding(row, stack);
+    let pure = notes.contains("MP mode PURE")
+        || (stack == Stack::Megatron && sharding == Sharding::Zero3)
+        || row.text("framework").contains("FSDP1")
+        || stack == Stack::Xla;
+    // DeepEP and HybridEP are expert-parallel dispatchers: where no degree is stated, experts span the domain.
+    let spread = if notes.contains("DeepEP") || notes.contains("HybridEP") { domain } else { 1.0 };
+    let ep = row.positive("ep").unwrap_or(spread.min(n).min(arch.experts.max(1.0)));
+    let mut input = TrainingInput {
+        arch,
+        accelerator: acc,
+        accelerators: n,
+        domain,
+        nic_bw,
+        seq,
+        micro,
+        global,
+        tp,
+        pp,
+        vpp: row.positive("vpp").unwrap_or(1.0),
+        dp,
+        cp,
+        ep: if arch.is_moe() { ep.min(n) } else { 1.0 },
+        sequence_parallel: row
+            .flag("sequence_parallel")
+            .unwrap_or(tp > 1.0 && matches!(stack, Stack::Megatron | Stack::Graph)),
+        sharding,
+        shard: if notes.contains("HYBRID_SHARD") {
+            per_node
+        } else if notes.contains("DP across slices") || notes.contains("slice(s) of") {
+            (domain / tp).max(1.0)
+        } else {
+            0.0
+        },
+        schedule: schedule(row),
+        recompute: match row.text("recompute") {
+            "full" => Recompute::Full,
+            "selective" => Recompute::Selective,
+            "none" => Recompute::None,
+            _ if counts_recompute(notes, measured, &arch, seq) => Recompute::Full,
+            _ => Recompute::Auto,
+        },
+        precision,
+        block_scaled: row.text("precision").starts_with("mx") || row.text("precision").starts_with("nv"),
+        grad_bytes: if pure { 2.0 } else { 4.0 },
+        trained: if lora { 0.01 } else { 1.0 },
+        software: software(row, stack),
+        ..TrainingInput::default()
+    };
+    if row.text("sharding").is_empty() {
+        input.sharding = fitting_sharding(&input);
+    }
+    if input.vpp > 1.0 && arch.layers / (pp * input.vpp) < 1.0 {
+        input.vpp = 1.0;
+    }
+    Ok(Case {
+        id: row.text("id").to_string(),
+        source: row.text("source").to_string(),
+        accelerator: row.text("accelerator").to_string(),
+        model: row.text("model").to_string(),
+        framework: row.text("framework").to_string(),
+        input,
+        measured,
+        devices,
+    })
+}

@@ -1,0 +1,80 @@
+//! The analytical engine against published measurements: what the README says of its errors stays true.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+use atlas_fabric::validate::verdict::{Verdict, coverage, overall};
+use atlas_fabric::validate::{Kind, judge, shipped};
+
+fn verdicts(kind: Kind) -> Vec<Verdict> {
+    judge(kind, &shipped(kind).unwrap()).unwrap()
+}
+
+#[test]
+fn every_row_has_a_prediction_inside_its_interval_or_a_reason() {
+    for kind in Kind::ALL {
+        for verdict in verdicts(kind) {
+            match (verdict.predicted, &verdict.reason) {
+                (Some(predicted), None) => {
+                    let (lower, upper) = (verdict.lower.unwrap(), verdict.upper.unwrap());
+                    assert!(predicted > 0.0 && lower < predicted && predicted < upper, "{verdict:?}");
+                    assert!(verdict.measured.unwrap() > 0.0, "{verdict:?}");
+                }
+                (None, Some(reason)) => assert!(!reason.is_empty()),
+                _ => panic!("{verdict:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn training_is_predicted_as_well_as_the_readme_says() {
+    let all = verdicts(Kind::Training);
+    let stats = overall(&all);
+    assert!(stats.n >= 1470, "{stats:?}");
+    assert!(stats.median <= 8.5 && stats.p90 <= 23.5 && stats.bias.abs() <= 2.0, "{stats:?}");
+    let (share, _) = coverage(&all);
+    assert!(share >= 0.88, "{share}");
+}
+
+#[test]
+fn serving_is_predicted_as_well_as_the_readme_says() {
+    let all = verdicts(Kind::Inference);
+    let stats = overall(&all);
+    assert!(stats.n >= 3690 && stats.median <= 16.0, "{stats:?}");
+    let latency = verdicts(Kind::Latency);
+    for (metric, most) in [("tpot_ms", 15.0), ("ttft_ms", 30.0)] {
+        let of: Vec<Verdict> = latency.iter().filter(|verdict| verdict.metric == metric).cloned().collect();
+        let stats = overall(&of);
+        assert!(stats.n >= 2800 && stats.median <= most, "{metric}: {stats:?}");
+        assert!(coverage(&of).0 >= 0.88, "{metric}");
+    }
+}
+
+#[test]
+fn a_file_of_no_known_kind_says_what_was_expected() {
+    let problem = Kind::of("a,b,c\n1,2,3\n").unwrap_err().to_string();
+    assert!(problem.contains("seq_len") && problem.contains("a,b,c"), "{problem}");
+    assert_eq!(Kind::of(&shipped(Kind::Latency).unwrap()).unwrap(), Kind::Latency);
+    assert_eq!(Kind::of(&shipped(Kind::Inference).unwrap()).unwrap(), Kind::Inference);
+    assert_eq!(Kind::of(&shipped(Kind::Training).unwrap()).unwrap(), Kind::Training);
+}
+
+#[test]
+fn the_command_writes_what_the_engine_says() {
+    let run = |arguments: &[&str]| {
+        let out =
+            std::process::Command::new(env!("CARGO_BIN_EXE_atlas")).arg("validate").args(arguments).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let json: serde_json::Value = serde_json::from_str(&run(&["--kind", "training", "--format", "json"])).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), verdicts(Kind::Training).len());
+    assert!(rows.iter().all(|row| row["predicted"].is_number() != row["reason"].is_string()));
+    let table = run(&["--kind", "training", "--source", "vtrain"]);
+    assert!(table.contains("vTrain") && table.contains("measured across"), "{table}");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("mine.csv");
+    std::fs::write(&path, shipped(Kind::Latency).unwrap().lines().take(4).collect::<Vec<_>>().join("\n")).unwrap();
+    let csv = run(&["--measurements", path.to_str().unwrap(), "--format", "csv"]);
+    assert_eq!(csv.lines().count(), 1 + 2 * 3, "two figures a row: {csv}");
+}
