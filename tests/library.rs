@@ -91,6 +91,20 @@ fn absurd_values_are_complaints() {
 }
 
 #[test]
+fn an_unknown_request_profile_is_told_once_where_it_stands() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = WORKLOADS.replacen("  schedule:\n", "  schedule:\n    default_request_profile: paek\n", 1);
+    write(dir.path(), "workloads.yaml", &text);
+    let library = from(dir.path());
+    let told: Vec<String> = library.problems().iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("gpt5_1t_train.schedule.default_request_profile: found text \"paek\""), "{told:?}");
+    // Names that cannot be shown are refused.
+    write(dir.path(), "targets.yaml", &TARGETS.replacen("GROQ_LPU_NODE", "\"a\\nb\"", 1));
+    assert!(from(dir.path()).problems().to_string().contains("a name that can be shown"));
+}
+
+#[test]
 fn a_broken_profile_is_told_where_it_is_used() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "targets.yaml", TARGETS);

@@ -166,6 +166,10 @@ impl Traffic {
     /// What an unnamed or unknown profile means.
     pub const STEADY: Traffic = Traffic { load_factor: 0.70, cv: 1.0 };
 
+    fn names() -> String {
+        Traffic::PROFILES.map(|(name, _)| name).join(", ")
+    }
+
     fn named(name: &str) -> Option<Traffic> {
         Traffic::PROFILES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, traffic)| *traffic)
     }
@@ -333,7 +337,13 @@ impl Schedule<'_> {
                 help,
             });
         }
-        let default_profile = schedule.get("default_request_profile").and_then(Node::text).map(str::to_owned);
+        let default_profile = schedule.get("default_request_profile").filter(|node| !node.is_null());
+        if let Some(node) = default_profile.filter(|node| node.text().and_then(Traffic::named).is_none()) {
+            let message =
+                format!("found {}, which means steady_state; known are {}", node.describe(), Traffic::names());
+            self.complain(Severity::Warning, node, format!("{path}.default_request_profile"), message, None);
+        }
+        let default_profile = default_profile.and_then(Node::text).map(str::to_owned);
         let Some(list) = schedule.get("phases").filter(|phases| !phases.is_null()) else { return Vec::new() };
         let Some(items) = list.items() else {
             let message = format!("found {}, expected a list of phases; the schedule is ignored", list.describe());
@@ -367,6 +377,8 @@ impl Schedule<'_> {
         let traffic = match profile.map(|name| (name, Traffic::named(name))) {
             None => Traffic::STEADY,
             Some((_, Some(traffic))) => traffic,
+            // An unknown default was complained about where it stands, once.
+            Some((_, None)) if request_profile.as_deref().is_none_or(str::is_empty) => Traffic::STEADY,
             Some((name, None)) => {
                 let names = Traffic::PROFILES.map(|(name, _)| name);
                 let near = nearest(name, names).map(|near| format!("did you mean `{near}`?"));
