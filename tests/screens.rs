@@ -373,6 +373,11 @@ fn keys_ask_for_effects() {
     assert_eq!(record["record"]["tokens_per_sec"].as_f64(), Some(h.metric("tokens_per_sec")));
     h.keys("e");
     assert!(h.app.status.as_ref().unwrap().text.contains("ships inside the binary"));
+    // Offered once; another key in between takes the offer back.
+    h.keys("je");
+    assert!(!h.effects.iter().any(|effect| matches!(effect, Effect::Adopt { .. })));
+    h.keys("e");
+    assert_eq!(h.effects.pop(), Some(Effect::Adopt { path: "workload/targets.yaml".into(), line: 20 }));
     h.keys("<C-z>");
     assert_eq!(h.effects.pop(), Some(Effect::Suspend));
     h.keys("q");

@@ -245,6 +245,24 @@ fn the_editor_opens_at_the_entry_and_its_changes_show() {
 }
 
 #[test]
+fn a_shipped_entry_is_written_here_before_it_is_edited() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.env("EDITOR", "sed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\" #");
+    command.env("VISUAL", "");
+    let mut session = Session::run(dir.path(), command);
+    session.wait_for("$99.57");
+    session.keys("e");
+    session.wait_for("e again writes workload/targets.yaml");
+    assert!(!dir.path().join("workload").exists(), "nothing is written unasked");
+    session.keys("e");
+    session.wait_for("$50.00");
+    session.keys("q");
+    session.wait_for_end();
+    session.assert_restored();
+}
+
+#[test]
 fn a_record_is_saved_where_it_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &["--out", "records"]);

@@ -271,6 +271,8 @@ pub struct App {
     pub column: usize,
     /// The line of status.
     pub status: Option<Status>,
+    /// The shipped file that the next `e` writes here and opens: offered, not done unasked.
+    pub offer: Option<PathBuf>,
     /// Counts statuses and flashes, so that an old timer cannot end a new one.
     pub serial: u64,
     /// What just changed on disk.
@@ -326,6 +328,7 @@ impl App {
             view_scroll: 0,
             column: 0,
             status: None,
+            offer: None,
             serial: 0,
             flash: Flash::default(),
             tour: None,

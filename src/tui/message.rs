@@ -61,6 +61,13 @@ pub enum Effect {
         /// The line, from 1.
         line: u32,
     },
+    /// Write a shipped file into the working directory, where there is none yet, and open it as [`Effect::Edit`] does.
+    Adopt {
+        /// Its path, the same here as among the shipped files.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u32,
+    },
     /// Send a message after a while.
     After {
         /// How long, ms.

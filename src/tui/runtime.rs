@@ -20,6 +20,7 @@ use super::wait::{Waiter, Wakes};
 use super::{Options, tour, update as updates, view};
 use crate::demo::Demos;
 use crate::record::write_atomically;
+use crate::spec::library::shipped;
 use crate::spec::{Diagnostics, Library};
 use crate::watch::{FileWatch, WatchMode};
 
@@ -236,6 +237,17 @@ impl Session {
                         }
                         messages.push(self.reload(app));
                     }
+                    Effect::Adopt { path, line } => {
+                        messages.push(match adopt(&path) {
+                            Ok(()) => {
+                                Message::Done(format!("{} is yours now and takes precedence by name", path.display()))
+                            }
+                            Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
+                        });
+                        if path.exists() {
+                            effects.push(Effect::Edit { path, line });
+                        }
+                    }
                     Effect::After { ms, timer } => {
                         self.timers.push((Instant::now() + Duration::from_millis(ms), timer))
                     }
@@ -258,6 +270,15 @@ fn save(saving: &Saving) -> Message {
         Ok(()) => Message::Done(format!("saved {}", path.display())),
         Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
     }
+}
+
+/// Writes a shipped file into the working directory; one that is there stays as it is.
+fn adopt(path: &Path) -> std::io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    let text = shipped("workload").find(|(name, _)| Path::new(name) == path).map(|(_, text)| text);
+    write_atomically(path, text.ok_or_else(|| std::io::Error::other("it does not ship"))?)
 }
 
 /// Opens `$VISUAL`, `$EDITOR` or vi at a line.

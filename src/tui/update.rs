@@ -49,6 +49,9 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         app.status = None;
     }
     if let Some(action) = lookup(mode, key) {
+        if action != Action::OpenEditor {
+            app.offer = None;
+        }
         act(app, mode, action, effects);
         return;
     }
@@ -384,12 +387,16 @@ fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
     };
     match origin {
         None => fail(app, "nothing to open"),
-        Some((file, _)) if file.starts_with(crate::spec::Origin::BUILT_IN) => {
-            let path = file.trim_start_matches(crate::spec::Origin::BUILT_IN);
-            fail(
-                app,
-                format!("this entry ships inside the binary; write your own {path} and it takes precedence by name"),
-            );
+        Some((file, line)) if file.starts_with(crate::spec::Origin::BUILT_IN) => {
+            let path = PathBuf::from(file.trim_start_matches(crate::spec::Origin::BUILT_IN));
+            if app.offer.take().as_ref() == Some(&path) {
+                effects.push(Effect::Adopt { path, line: line.max(1) });
+            } else {
+                let text =
+                    format!("this entry ships inside the binary; e again writes {} here and opens it", path.display());
+                app.offer = Some(path);
+                note(app, text, effects);
+            }
         }
         Some((file, line)) => effects.push(Effect::Edit { path: PathBuf::from(&*file), line: line.max(1) }),
     }
