@@ -5,7 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use color_eyre::eyre::WrapErr as _;
 use jiff::Timestamp;
 
 use super::document;
@@ -135,6 +134,22 @@ impl Run {
     }
 }
 
+/// What could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {deed} {}: {error}", path.display())]
+pub struct HeadlessError {
+    deed: &'static str,
+    path: PathBuf,
+    #[source]
+    error: io::Error,
+}
+
+impl HeadlessError {
+    fn new(deed: &'static str, path: &Path, error: io::Error) -> HeadlessError {
+        HeadlessError { deed, path: path.to_owned(), error }
+    }
+}
+
 /// Checks a tour, runs and optimises its scenario on each of its targets, and writes everything below `out_root`, into
 /// a directory of its own named after `now` and the tour. `progress` is called whenever a target is done.
 ///
@@ -146,23 +161,23 @@ pub fn run_headless(
     out_root: &Path,
     now: Timestamp,
     progress: &mut dyn FnMut(),
-) -> color_eyre::Result<HeadlessReport> {
+) -> Result<HeadlessReport, HeadlessError> {
     let steps = check_steps(demo, library);
     let dir = own_directory(out_root, &demo.name, now)
-        .wrap_err_with(|| format!("cannot make a directory below {}", out_root.display()))?;
+        .map_err(|error| HeadlessError::new("make a directory below", out_root, error))?;
     let mut report = HeadlessReport { dir, steps, runs: Vec::new(), files: Vec::new() };
     for target in &demo.targets {
         let run = Run::of(demo, target, library);
         if let Ok(run) = &run {
             let files = run.write(&report.dir);
-            report.files.extend(files.wrap_err_with(|| format!("cannot write to {}", report.dir.display()))?);
+            report.files.extend(files.map_err(|error| HeadlessError::new("write to", &report.dir, error))?);
         }
         report.runs.push(TargetReport { target: Arc::clone(target), run });
         progress();
     }
     let path = report.dir.join("report.md");
     write_atomically(&path, &document::markdown(demo, &report, now))
-        .wrap_err_with(|| format!("cannot write {}", path.display()))?;
+        .map_err(|error| HeadlessError::new("write", &path, error))?;
     report.files.push(path);
     Ok(report)
 }

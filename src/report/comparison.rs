@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table};
-use super::{csv, serialised};
+use super::{ReportError, csv, serialised};
 use crate::estimate::{Better, Estimate, METRICS, Metric};
 use crate::scenario::Scenario;
 
@@ -118,12 +118,12 @@ impl Comparison {
     }
 
     /// As JSON.
-    pub fn json(&self) -> color_eyre::Result<String> {
+    pub fn json(&self) -> Result<String, ReportError> {
         serialised(&self.document(), false)
     }
 
     /// As YAML.
-    pub fn yaml(&self) -> color_eyre::Result<String> {
+    pub fn yaml(&self) -> Result<String, ReportError> {
         serialised(&self.document(), true)
     }
 

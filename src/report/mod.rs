@@ -24,8 +24,19 @@ pub enum Format {
     Yaml,
 }
 
+/// Why something cannot be written in a format.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// Not as JSON.
+    #[error("cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Not as YAML.
+    #[error("cannot be written as YAML: {0}")]
+    Yaml(#[from] serde_yaml::Error),
+}
+
 /// Writes a value as pretty JSON or as YAML.
-pub fn serialised(value: &impl Serialize, yaml: bool) -> color_eyre::Result<String> {
+pub fn serialised(value: &impl Serialize, yaml: bool) -> Result<String, ReportError> {
     if yaml {
         return Ok(serde_yaml::to_string(value)?);
     }

@@ -1,6 +1,6 @@
 //! One record as data: JSON and YAML are the record itself, CSV is a line of its figures.
 
-use super::{Format, csv, serialised};
+use super::{Format, ReportError, csv, serialised};
 use crate::estimate::{Estimate, METRICS};
 use crate::record::Record;
 use crate::scenario::Scenario;
@@ -11,7 +11,7 @@ pub fn record(
     scenario: &Scenario,
     answer: &Estimate,
     format: Format,
-) -> color_eyre::Result<String> {
+) -> Result<String, ReportError> {
     match format {
         Format::Csv => Ok(csv_of(record, scenario, answer)),
         format => serialised(record, format == Format::Yaml),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::read::Entry;
 use super::table::{Align, Table};
-use super::{Format, csv, serialised};
+use super::{Format, ReportError, csv, serialised};
 
 /// Means over the runs of one (target, workload, track), rounded as the founding system rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,7 +60,7 @@ impl Summary {
     }
 
     /// In one of the formats; `Table` is the plain table.
-    pub fn write(&self, format: Format) -> color_eyre::Result<String> {
+    pub fn write(&self, format: Format) -> Result<String, ReportError> {
         match format {
             Format::Table => Ok(self.table()),
             Format::Json => serialised(self, false),

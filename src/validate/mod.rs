@@ -25,8 +25,6 @@ pub mod table;
 pub mod training_rows;
 pub mod verdict;
 
-use color_eyre::eyre::{Result, eyre};
-
 use crate::catalog::{Catalog, measurements};
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::serving::interval as interval_of_serving;
@@ -39,6 +37,23 @@ use models::Models;
 use serving_rows::Metric;
 use table::Row;
 use verdict::Verdict;
+
+/// Why measurements cannot be judged.
+#[derive(Debug, thiserror::Error)]
+pub enum ValidateError {
+    /// The columns are those of no kind of measurements.
+    #[error(
+        "the first line names the columns of no kind of measurements: training has `seq_len` and `accelerator`, \
+         inference `input_len` and `engine`, latency `silicon_ttft_ms`; found \"{0}\""
+    )]
+    Columns(String),
+    /// The file is no CSV.
+    #[error("not CSV: {0}")]
+    Csv(#[from] csv::Error),
+    /// The shipped measurements cannot be inflated.
+    #[error("the shipped measurements are damaged: {0}")]
+    Shipped(#[from] std::io::Error),
+}
 
 /// The kinds of measurement files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -76,7 +91,7 @@ impl Kind {
     }
 
     /// The kind of a file, by its columns.
-    pub fn of(text: &str) -> Result<Kind> {
+    pub fn of(text: &str) -> Result<Kind, ValidateError> {
         let head = text.lines().next().unwrap_or_default();
         let has = |column: &str| head.split(',').any(|name| name.trim() == column);
         if has("silicon_ttft_ms") || has("silicon_tpot_ms") {
@@ -86,17 +101,13 @@ impl Kind {
         } else if has("seq_len") && has("accelerator") {
             Ok(Kind::Training)
         } else {
-            Err(eyre!(
-                "the first line names the columns of none of the kinds: training has `seq_len` and `accelerator`, \
-                 inference `input_len` and `engine`, latency `silicon_ttft_ms`; found \"{}\"",
-                head.chars().take(120).collect::<String>()
-            ))
+            Err(ValidateError::Columns(head.chars().take(120).collect()))
         }
     }
 }
 
 /// The measurements of a kind that ship in the binary.
-pub fn shipped(kind: Kind) -> Result<String> {
+pub fn shipped(kind: Kind) -> Result<String, ValidateError> {
     Ok(match kind {
         Kind::Training => measurements::training()?,
         Kind::Inference => measurements::inference()?,
@@ -105,7 +116,7 @@ pub fn shipped(kind: Kind) -> Result<String> {
 }
 
 /// Judges every row of a measurement file with the shipped constants.
-pub fn judge(kind: Kind, text: &str) -> Result<Vec<Verdict>> {
+pub fn judge(kind: Kind, text: &str) -> Result<Vec<Verdict>, ValidateError> {
     let catalog = Catalog::built_in();
     let (hardware, models) = (Hardware::of(&catalog), Models::of(&catalog));
     let rows = table::read(text)?;

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use color_eyre::eyre::Result;
-
 use super::hardware::Hardware;
 use super::models::Models;
 use super::report::{Stats, grouped, stats};
 use super::serving_rows::{Case, Metric};
 use super::{
-    Kind, crossval, latency_rows, serving_fit, serving_rows, serving_validation, shipped, table, training_rows,
+    Kind, ValidateError, crossval, latency_rows, serving_fit, serving_rows, serving_validation, shipped, table,
+    training_rows,
 };
 use crate::catalog::Catalog;
 use crate::engine::analytical::constants::{Constants, Field};
@@ -61,7 +60,7 @@ fn constants<T>(fields: &[Field<T>], shipped: &T, fitted: &T) -> Vec<Constant> {
 }
 
 /// Fits the constants of training, of serving, or of both.
-pub fn refit(kind: Option<Kind>) -> Result<Vec<Refit>> {
+pub fn refit(kind: Option<Kind>) -> Result<Vec<Refit>, ValidateError> {
     let catalog = Catalog::built_in();
     let (hardware, models) = (Hardware::of(&catalog), Models::of(&catalog));
     let mut all = Vec::new();
@@ -74,7 +73,7 @@ pub fn refit(kind: Option<Kind>) -> Result<Vec<Refit>> {
     Ok(all)
 }
 
-fn training(hardware: &Hardware, models: &Models) -> Result<Refit> {
+fn training(hardware: &Hardware, models: &Models) -> Result<Refit, ValidateError> {
     let rows = table::read(&shipped(Kind::Training)?)?;
     let cases: Vec<training_rows::Case> =
         rows.iter().filter_map(|row| training_rows::case(row, hardware, models).ok()).collect();
@@ -88,7 +87,7 @@ fn training(hardware: &Hardware, models: &Models) -> Result<Refit> {
     })
 }
 
-fn serving(hardware: &Hardware, models: &Models) -> Result<Refit> {
+fn serving(hardware: &Hardware, models: &Models) -> Result<Refit, ValidateError> {
     let rows = table::read(&shipped(Kind::Inference)?)?;
     let cases: Vec<Case> = rows.iter().filter_map(|row| serving_rows::case(row, hardware, models).ok()).collect();
     let rows = table::read(&shipped(Kind::Latency)?)?;

@@ -1,6 +1,6 @@
 //! Models from a Hugging Face `config.json`: `model:` of a workload may be the path of one.
 //!
-//! The config names widths and counts; what it leaves to the model's code, [`family`] knows by `model_type`. A type
+//! The config names widths and counts; what it leaves to the model's code, `family` knows by `model_type`. A type
 //! that is not known is read as a Llama-like decoder, with a warning.
 
 mod family;
