@@ -10,6 +10,7 @@ pub mod crossval;
 pub mod fit;
 pub mod hardware;
 pub mod latency_rows;
+mod least_squares;
 pub mod models;
 pub mod names;
 pub mod refit;

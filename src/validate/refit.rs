@@ -95,7 +95,7 @@ fn serving(hardware: &Hardware, models: &Models) -> Result<Refit, ValidateError>
         rows.iter().filter_map(|row| latency_rows::cases(row, hardware, models).ok()).flatten().collect();
     let joint: Vec<&Case> = cases.iter().chain(&latency).collect();
     let prior = ServingConstants::literature();
-    let fitted = serving_fit::fit(&joint, &prior, serving_validation::ROUNDS, &|_| true);
+    let fitted = serving_fit::fit(&joint, &prior, serving_validation::ROUNDS);
     let judge = |title, some: &[Case], errors: &[f64]| {
         let errors = serving_validation::relative(errors);
         let groups = grouped(some.iter().map(|case| case.source.as_str()).zip(errors.iter().copied()));

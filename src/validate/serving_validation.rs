@@ -24,7 +24,7 @@ pub fn held_out(judged: &[Case], group: fn(&Case) -> &str, others: &[Case]) -> V
             .filter(|c| group(c) != g)
             .chain(others.iter().filter(|c| !same_origin(g, judged, c)))
             .collect();
-        by.insert(g, serving_fit::fit(&train, &ServingConstants::literature(), ROUNDS, &|_| true));
+        by.insert(g, serving_fit::fit(&train, &ServingConstants::literature(), ROUNDS));
     }
     let fallback = ServingConstants::literature();
     judged.iter().map(|c| serving_fit::log_error(c, by.get(group(c)).unwrap_or(&fallback))).collect()
