@@ -18,7 +18,6 @@ pub mod report;
 pub mod scatter;
 pub mod serving_devices;
 pub mod serving_fit;
-pub mod serving_formats;
 pub mod serving_models;
 pub mod serving_rows;
 pub mod serving_validation;
