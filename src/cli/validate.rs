@@ -50,7 +50,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     let mut verdicts = match &args.measurements {
         Some(path) => {
-            let text = crate::spec::library::read_text(path)
+            let text = crate::spec::sources::read_text(path)
                 .map_err(|problem| color_eyre::eyre::eyre!("{}: {problem}", path.display()))?;
             let kind = args
                 .kind

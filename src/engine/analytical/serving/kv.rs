@@ -2,10 +2,17 @@
 
 use super::input::{Layout, ServingInput};
 use super::shape::Shape;
+use crate::engine::analytical::accelerator::Accelerator;
 use crate::engine::analytical::serving_constants::ServingConstants;
 
 /// Memory sizes of data sheets are powers of two: "80 GB" is 80 GiB (nvidia-smi: 81,559 MiB on an H100).
 const BINARY: f64 = 1.0737;
+
+/// Bytes of a device as software finds them.
+#[must_use]
+pub fn device_bytes(accelerator: &Accelerator) -> f64 {
+    BINARY * accelerator.mem_bytes
+}
 
 /// Room for keys and values on one replica.
 #[derive(Debug, Clone, Copy, PartialEq)]
