@@ -17,6 +17,7 @@ pub mod report;
 pub mod run;
 pub mod tui;
 pub mod validate;
+pub mod watching;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use args::{Globals, Screen};
+pub use watching::watching;
 
 const EXAMPLES: &str = "\
 Examples:
