@@ -15,6 +15,7 @@ pub mod output;
 pub mod pick;
 pub mod report;
 pub mod run;
+pub mod sweep;
 pub mod tui;
 pub mod validate;
 pub mod watching;
@@ -71,6 +72,8 @@ pub enum Command {
     Run(Box<run::Args>),
     /// Look for better knobs, starting from a record or from the files
     Optimize(optimize::Args),
+    /// Estimate every combination of knobs, into a file that survives a kill
+    Sweep(sweep::Args),
     /// Summarise the records in a directory
     Report(report::Args),
     /// Show targets side by side for one workload
@@ -121,6 +124,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     match command {
         Command::Run(args) => run::run(*args, &globals),
         Command::Optimize(args) => optimize::run(args, &globals),
+        Command::Sweep(args) => sweep::run(args, &globals),
         Command::Report(args) => report::run(args, &globals),
         Command::Compare(args) => compare::run(args, &globals),
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),

@@ -145,12 +145,6 @@ pub struct Tornado {
     pub idle: Vec<Lever>,
 }
 
-impl PartialEq<Knob> for Lever {
-    fn eq(&self, knob: &Knob) -> bool {
-        *self == Lever::Knob(*knob)
-    }
-}
-
 impl Tornado {
     /// Whether a move improves the figure.
     #[must_use]
@@ -175,7 +169,8 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         Outcome { to, value: (metric.get)(&estimate, scenario), trouble: verdict.map(|verdict| verdict.describe()) }
     };
     let mut swings = Vec::new();
-    let skipped = [Knob::Engine, Knob::Seed, Knob::Noise];
+    // Price and network are told among the hardware.
+    let skipped = [Knob::Engine, Knob::Seed, Knob::Noise, Knob::HourlyUsd, Knob::NetworkGbps];
     for knob in Knob::all().filter(|knob| scenario.heeds(*knob) && !skipped.contains(knob)) {
         let from = scenario.get(knob);
         let mut moved = |by: i32| {
