@@ -10,11 +10,13 @@ pub mod compare;
 pub mod completions;
 pub mod demo;
 pub mod failure;
+pub mod goal;
 pub mod optimize;
 pub mod output;
 pub mod pick;
 pub mod report;
 pub mod run;
+pub mod sensitivity;
 pub mod sweep;
 pub mod tui;
 pub mod validate;
@@ -74,6 +76,8 @@ pub enum Command {
     Optimize(optimize::Args),
     /// Estimate every combination of knobs, into a file that survives a kill
     Sweep(sweep::Args),
+    /// Show which knob and which hardware number matter most for a figure
+    Sensitivity(sensitivity::Args),
     /// Summarise the records in a directory
     Report(report::Args),
     /// Show targets side by side for one workload
@@ -125,6 +129,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Run(args) => run::run(*args, &globals),
         Command::Optimize(args) => optimize::run(args, &globals),
         Command::Sweep(args) => sweep::run(args, &globals),
+        Command::Sensitivity(args) => sensitivity::run(args, &globals),
         Command::Report(args) => report::run(args, &globals),
         Command::Compare(args) => compare::run(args, &globals),
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),

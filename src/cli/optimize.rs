@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::{Globals, KnobArgs, Method, milliseconds};
 use super::failure::Failure;
+use super::goal::Goal;
 use super::output::{self, complain};
 use super::pick;
 use super::run::writing;
@@ -54,7 +55,7 @@ pub struct Args {
     pub method: Option<Method>,
     /// What the exhaustive method seeks and under which constraints.
     #[command(flatten)]
-    pub goal: best::Goal,
+    pub goal: Goal,
     /// Knobs, laid over those of the record.
     #[command(flatten)]
     pub knobs: KnobArgs,
@@ -85,7 +86,11 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         let track = pick::track(&picked.workload, args.track.as_deref().or(track.as_deref())).to_owned();
         return best::run(&args, globals, &picked, overrides, &start, &track);
     }
-    args.goal.refuse()?;
+    let unheeded = args.goal.given();
+    if !unheeded.is_empty() {
+        let flags = unheeded.join(", ");
+        return Err(Failure::usage([format!("the hill-climb does not heed {flags}; add --method exhaustive")]).into());
+    }
     let sla = args.sla.unwrap_or(FOUNDING_SLA_MS);
     // The search ignores the schedule, so there is no queue to tell of.
     start.phases.clear();

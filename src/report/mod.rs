@@ -1,6 +1,7 @@
 //! Estimates and records, told: for people as tables and Markdown, for programs as JSON, CSV and YAML.
 
 pub mod comparison;
+pub mod configurations;
 pub mod csv;
 pub mod estimate;
 pub mod optimum;
@@ -8,6 +9,7 @@ pub mod read;
 pub mod rows;
 pub mod summary;
 pub mod table;
+pub mod tornado;
 
 use serde::Serialize;
 

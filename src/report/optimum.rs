@@ -8,7 +8,7 @@ use super::table::{Align, Table, wrap};
 use super::{ReportError, csv, serialised};
 use crate::estimate::{METRICS, Metric};
 use crate::knob::{Knob, Setting};
-use crate::search::optimise::{Bound, Candidate, Optimum, Problem, Proof};
+use crate::search::optimise::{Bound, Candidate, Looked, Optimum, Problem, Proof};
 use crate::search::{Condition, figure};
 use crate::units;
 
@@ -39,7 +39,7 @@ pub fn table(problem: &Problem<'_>, found: &Optimum) -> String {
         out.push_str(&front(problem, &found.front));
     }
     out.push('\n');
-    out.push_str(&wrap(&looked(found), 110, ""));
+    out.push_str(&wrap(&looked(&found.looked), 110, ""));
     out.push('\n');
     out
 }
@@ -175,8 +175,7 @@ fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
 
 /// How far was looked, and what that proves.
 #[must_use]
-pub fn looked(found: &Optimum) -> String {
-    let looked = &found.looked;
+pub fn looked(looked: &Looked) -> String {
     let seconds = units::significant(looked.seconds, 2);
     let counts = format!(
         "{} combinations, {} of them layouts that can be, {} estimated in {seconds} s",
