@@ -11,11 +11,13 @@ pub mod completions;
 pub mod demo;
 pub mod failure;
 pub mod goal;
+pub mod man;
 pub mod optimize;
 pub mod output;
 pub mod pick;
 pub mod report;
 pub mod run;
+pub mod schema;
 pub mod sensitivity;
 pub mod sweep;
 pub mod tui;
@@ -92,12 +94,24 @@ pub enum Command {
     Tui(tui::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
+    /// Write man pages to a directory
+    Man(man::Args),
+    /// Print JSON Schema of the documents that users write
+    Schema(schema::Args),
 }
 
 /// Parses the command line, does what it says, and tells the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     failure::install_hooks();
+    match completions::answer() {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::FAILURE;
+        }
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -137,6 +151,8 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Validate(args) => validate::run(args, &globals),
         Command::Tui(args) => tui::run(args.or(root), &globals),
         Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
+        Command::Schema(args) => schema::run(args),
     }
 }
 
