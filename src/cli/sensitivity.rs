@@ -14,7 +14,8 @@ use crate::search::sensitivity;
   atlas sensitivity --target T --workload W
   atlas sensitivity --target T --workload W --metric cost --set tp=4
 
-Every knob is moved a step down and up, every hardware number ten per cent, alone, all else as it stands.")]
+Every knob is moved a step down and up, every hardware number ten per cent, alone, all else as it stands; replicas follow tp, pp, cp and \
+the number of nodes.")]
 pub struct Args {
     /// Target, by name
     #[arg(long, value_name = "NAME")]

@@ -1,7 +1,8 @@
 //! Which knob and which hardware number matter most for a figure: each one moved alone, a step or ten per cent up and
-//! down, all else as it stands. The bars of a tornado chart.
+//! down, all else as it stands but the replicas, which follow the layout. The bars of a tornado chart.
 
 use super::condition::fits;
+use super::optimise::freed;
 use crate::engine::estimate_into;
 use crate::estimate::{Better, Estimate, Metric};
 use crate::knob::{Kind, Knob, Setting};
@@ -175,7 +176,9 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         let from = scenario.get(knob);
         let mut moved = |by: i32| {
             let to = step(knob, &from, by, parts)?;
-            let mut scenario = scenario.clone();
+            // Replicas follow the layout, or no cut of the model could be moved alone on a target that is full.
+            let layout = matches!(knob, Knob::Tp | Knob::Pp | Knob::Cp | Knob::NumNodes);
+            let mut scenario = if layout { freed(scenario, &|_| false, parts) } else { scenario.clone() };
             scenario.set(knob, &to, parts).ok()?;
             scenario.check(parts).ok()?;
             Some(ask(&scenario, to.to_string()))

@@ -138,16 +138,7 @@ pub(super) fn model() -> Value {
             ("n_layers", width("layers")),
             ("heads", help(heads, "attention heads")),
             ("mla", help(latent, "multi-head latent attention: compressed keys and values")),
-            (
-                "indexer",
-                map(
-                    &["heads", "dim"],
-                    [
-                        ("heads", width("heads")),
-                        ("dim", width("width of a head")),
-                    ],
-                ),
-            ),
+            ("indexer", map(&["heads", "dim"], [("heads", width("heads")), ("dim", width("width of a head"))])),
             (
                 "window",
                 map(
