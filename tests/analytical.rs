@@ -202,3 +202,17 @@ proptest! {
         sound(&scenario, &answer);
     }
 }
+
+#[test]
+fn a_frontier_trades_users_for_throughput() {
+    let parts = parts("h100x8", "llama3_70b_serve");
+    let start = Scenario::from_files(&parts);
+    let points = atlas_fabric::search::frontier::frontier(&start, &parts, 65_536.0).unwrap();
+    assert!(points.len() > 5);
+    let efficient: Vec<_> = points.iter().filter(|point| point.efficient).collect();
+    assert!(efficient.len() > 3);
+    for pair in efficient.windows(2) {
+        assert!(pair[1].serving.tokens_per_sec_per_user < pair[0].serving.tokens_per_sec_per_user);
+        assert!(pair[1].estimate.total.tokens_per_sec > pair[0].estimate.total.tokens_per_sec);
+    }
+}

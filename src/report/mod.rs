@@ -1,5 +1,6 @@
 //! Estimates and records, told: for people as tables and Markdown, for programs as JSON, CSV and YAML.
 
+pub mod chart;
 pub mod comparison;
 pub mod csv;
 pub mod estimate;
