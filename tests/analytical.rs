@@ -134,6 +134,12 @@ fn a_schedule_is_answered_phase_by_phase() {
     assert!(wait(spike) > 10.0 * wait(quiet), "an overload piles up");
     assert!(long.latency.ttft > quiet.latency.ttft, "eight times the prompt");
     assert!(spike.tokens_per_sec > quiet.tokens_per_sec);
+    let serving = estimate.detail.unwrap().serving.unwrap();
+    assert!(
+        (serving.ttft_ms[0] - estimate.total.latency.ttft).abs() < 0.5 * serving.ttft_ms[0],
+        "the day's, waiting included"
+    );
+    assert!(serving.ttft_ms[3] > serving.ttft_ms[0]);
     let minutes: f64 = estimate.phases.iter().map(|phase| phase.minutes).sum();
     let mean: f64 = estimate.phases.iter().map(|phase| phase.tokens_per_sec * phase.minutes).sum::<f64>() / minutes;
     assert!((mean - estimate.total.tokens_per_sec).abs() < 1e-9 * mean);

@@ -6,6 +6,7 @@ pub mod csv;
 pub mod estimate;
 pub mod read;
 pub mod rows;
+pub mod study;
 pub mod summary;
 pub mod table;
 
