@@ -179,10 +179,15 @@ fn run_hours(estimate: &Estimate) -> f64 {
     training(estimate, |training| training.run_tokens) / estimate.total.tokens_per_sec.max(1e-9) / 3600.0
 }
 
+/// Tokens per joule at the plugs of all nodes, and of those that the layout asks for beyond them.
+fn tokens_per_joule(estimate: &Estimate, scenario: &Scenario) -> f64 {
+    estimate.total.tokens_per_sec / (estimate.total.node_power_w * scenario.num_nodes * estimate.shortfall())
+}
+
 /// Every metric, in the order in which panes and tables show them.
 pub const METRICS: [Metric; 31] = [
     entry("tokens_per_sec", "tokens/s", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of all accelerators; generated tokens in inference", |e, _| e.total.tokens_per_sec).unit("tok/s").trust(Trust::Throughput),
-    entry("tokens_per_sec_per_accel", "tok/s/accel", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of one accelerator", |e, s| e.total.tokens_per_sec / s.accelerators()).unit("tok/s").trust(Trust::Throughput),
+    entry("tokens_per_sec_per_accel", "tok/s/accel", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of one accelerator", |e, s| e.total.tokens_per_sec / (s.accelerators() * e.shortfall())).unit("tok/s").trust(Trust::Throughput),
     entry("total_tokens_per_sec", "total tok/s", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "prompt and generated tokens per second of all accelerators", |e, _| serving(e, |s| s.total_tokens_per_sec)).unit("tok/s").trust(Trust::Throughput),
     entry("tokens_per_sec_per_user", "tok/s/user", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "interactivity: generated tokens per second that one user sees, 1 / TPOT", |e, _| serving(e, |s| s.tokens_per_sec_per_user)).unit("tok/s"),
     entry("requests_per_sec", "requests/s", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "requests finished per second", |e, _| serving(e, |s| s.requests_per_sec)).unit("req/s").trust(Trust::Throughput),
@@ -207,7 +212,7 @@ pub const METRICS: [Metric; 31] = [
     entry("tokens_per_dollar", "tokens/$", Cost, Higher, Format::Si, Applies::Always, "tokens one dollar buys, rental and energy", |e, _| 1000.0 / e.cost.usd_per_1k_tokens).unit("tok").trust(Trust::Throughput),
     entry("node_power_w", "power/node", Power, Lower, Format::Si, Applies::Always, "power of one node at this utilisation", |e, _| e.total.node_power_w).unit("W"),
     entry("power_w", "power", Power, Lower, Format::Si, Applies::Always, "power of all nodes, without the facility's overhead", |e, s| e.total.node_power_w * s.num_nodes).unit("W"),
-    entry("tokens_per_joule", "tokens/J", Power, Higher, Format::Si, Applies::Always, "tokens per joule at the nodes' plugs", |e, s| e.total.tokens_per_sec / (e.total.node_power_w * s.num_nodes)).unit("tok/J"),
+    entry("tokens_per_joule", "tokens/J", Power, Higher, Format::Si, Applies::Always, "tokens per joule at the nodes' plugs", |e, s| tokens_per_joule(e, s)).unit("tok/J"),
     entry("flop_utilization", "FLOP use", Utilization, Higher, Format::Percent, Applies::Always, "share of peak FLOP/s that does useful work", |e, _| e.total.flop_utilization),
     entry("hbm_bw_util", "HBM use", Utilization, Neutral, Format::Percent, Applies::Always, "share of peak memory bandwidth in use", |e, _| e.total.hbm_bw_util),
     entry("comm_compute_ratio", "comm share", Utilization, Lower, Format::Percent, Applies::Always, "share of the time that goes into communication", |e, _| e.total.comm_compute_ratio),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::catalog::{Accelerator, Catalog, Model};
 use crate::library::Library;
 use crate::plan::Engine;
-use crate::spec::{Diagnostic, Diagnostics, Profile, Severity, Target, Workload};
+use crate::spec::node::Position;
+use crate::spec::{Diagnostic, Diagnostics, Node, Origin, Profile, Severity, Target, Workload};
 
 /// Target and workload, and what stands behind them.
 #[derive(Debug, Clone)]
@@ -61,15 +62,16 @@ impl Parts {
         let accelerator = target.accelerator.as_deref().and_then(|name| match catalog.accelerator(name) {
             Ok(found) => Some(found),
             Err(problem) => {
-                problems.push(placed(problem, &target.origin, &format!("{}.accelerator", target.name)));
+                problems.push(placed(problem, &target.origin, &target.document, &target.name, "accelerator"));
                 None
             }
         });
-        let model = workload.model.as_deref().and_then(|name| match catalog.model(name) {
+        let model = workload.model.as_deref().and_then(|name| match catalog.model_in(name, workload.origin.folder()) {
             Ok(found) => Some(found),
             Err(found) => {
                 for problem in found.iter() {
-                    problems.push(placed(problem.clone(), &workload.origin, &format!("{}.model", workload.name)));
+                    let (origin, document) = (&workload.origin, &workload.document);
+                    problems.push(placed(problem.clone(), origin, document, &workload.name, "model"));
                 }
                 None
             }
@@ -109,16 +111,18 @@ impl Parts {
     }
 }
 
-/// A complaint of the catalog's, at the place that asked.
-fn placed(problem: Diagnostic, origin: &crate::spec::Origin, path: &str) -> Diagnostic {
-    if !problem.file.starts_with("command line") {
+/// A complaint of the catalog's, at the place that asked; one about a place within a file stays there.
+fn placed(problem: Diagnostic, origin: &Origin, document: &Node, entry: &str, key: &str) -> Diagnostic {
+    let asked = problem.file.starts_with("command line");
+    if !asked && problem.at != Position::default() {
         return problem;
     }
     Diagnostic {
         severity: Severity::Error,
         file: Arc::clone(&origin.file),
-        at: origin.at,
-        path: path.to_owned(),
+        at: document.get(key).map_or(origin.at, |node| node.at),
+        path: format!("{entry}.{key}"),
+        message: if asked { problem.message } else { format!("{}: {}", problem.file, problem.message) },
         ..problem
     }
 }

@@ -98,7 +98,13 @@ impl Scenario {
     fn set_number(&mut self, knob: Knob, value: f64) -> bool {
         match knob {
             Knob::Microbatch => self.microbatch = value,
-            Knob::NumNodes => self.num_nodes = value,
+            Knob::NumNodes => {
+                self.num_nodes = value;
+                let accelerators = self.accelerators();
+                if let Some(machine) = &mut self.machine {
+                    machine.spread(accelerators);
+                }
+            }
             Knob::HourlyUsd => self.hourly_usd = value,
             Knob::UsdPerKwh => self.usd_per_kwh = value,
             Knob::Pue => self.pue = value,
