@@ -260,7 +260,7 @@ pub const METRICS: [Metric; 44] = [
     entry("break_even_months", "break-even", Cost, Lower, Format::Si, Applies::Owned, "months after which buying a node costs less than renting it for the time it works", |_, s| break_even_months(s)).unit("months"),
     entry("node_power_w", "power/node", Power, Lower, Format::Si, Applies::Always, "power of one node at this utilisation", |e, _| e.total.node_power_w).unit("W"),
     entry("power_w", "power", Power, Lower, Format::Si, Applies::Always, "power of all nodes, without the facility's overhead", |e, s| e.total.node_power_w * s.num_nodes).unit("W"),
-    entry("tokens_per_joule", "tokens/J", Power, Higher, Format::Si, Applies::Always, "tokens per joule at the nodes' plugs", |e, s| tokens_per_joule(e, s)).unit("tok/J"),
+    entry("tokens_per_joule", "tokens/J", Power, Higher, Format::Si, Applies::Always, "tokens per joule at the nodes' plugs", tokens_per_joule).unit("tok/J").trust(Trust::Throughput),
     entry("tokens_per_wh", "tokens/Wh", Power, Higher, Format::Si, Applies::Analytical, "tokens per watt-hour at the nodes' plugs", |e, s| tokens_per_joule(e, s) * 3600.0).unit("tok/Wh").trust(Trust::Throughput),
     entry("joules_per_token", "energy/token", Power, Lower, Format::Si, Applies::Analytical, "energy of one token at the nodes' plugs", |e, s| 1.0 / tokens_per_joule(e, s).max(1e-12)).unit("J").trust(Trust::Inverse),
     entry("kwh_per_1m_tokens", "kWh/1M tokens", Power, Lower, Format::Si, Applies::AnalyticalServing, "energy of a million tokens, with the facility's overhead", |e, s| kwh(e, s, 1e6)).unit("kWh").trust(Trust::Inverse),

@@ -171,8 +171,13 @@ impl Scenario {
             seed: SEED,
             noise: true,
         };
+        let size = scenario.model.map(|model| (model.hidden, model.layers));
         for phase in scenario.all_phases() {
             phase.plan.graphs = tuning.cuda_graphs;
+            // A model of the catalog says what `params` does not, to the calibrated model too.
+            if let Some((hidden, layers)) = size.filter(|_| phase.shape.hidden <= 0.0 && phase.shape.layers <= 0.0) {
+                (phase.shape.hidden, phase.shape.layers) = (hidden, layers);
+            }
         }
         scenario.serve(parts);
         scenario.fill();

@@ -59,23 +59,9 @@ impl Parts {
         profile: Result<Arc<Profile>, Diagnostic>,
     ) -> Result<Parts, Diagnostics> {
         let mut problems = Diagnostics::new();
-        let accelerator = target.accelerator.as_deref().and_then(|name| match catalog.accelerator(name) {
-            Ok(found) => Some(found),
-            Err(problem) => {
-                problems.push(placed(problem, &target.origin, &target.document, &target.name, "accelerator"));
-                None
-            }
-        });
-        let model = workload.model.as_deref().and_then(|name| match catalog.model_in(name, workload.origin.folder()) {
-            Ok(found) => Some(found),
-            Err(found) => {
-                for problem in found.iter() {
-                    let (origin, document) = (&workload.origin, &workload.document);
-                    problems.push(placed(problem.clone(), origin, document, &workload.name, "model"));
-                }
-                None
-            }
-        });
+        let accelerator =
+            Parts::accelerator_of(catalog, target).map_err(|problem| problems.push(problem)).ok().flatten();
+        let model = Parts::model_of(catalog, workload).map_err(|found| problems.extend(found)).ok().flatten();
         let profile = match profile {
             Ok(profile) => Some(profile),
             Err(_) if target.accelerator.is_some() => None,
@@ -89,6 +75,31 @@ impl Parts {
         }
         let (target, workload) = (Arc::clone(target), Arc::clone(workload));
         Ok(Parts { target, workload, profile, accelerator, model })
+    }
+
+    /// The datasheet of the accelerator that a target names, if it names one.
+    ///
+    /// # Errors
+    /// That the catalog has no such accelerator, at the place that names it.
+    pub fn accelerator_of(catalog: &Catalog, target: &Target) -> Result<Option<Arc<Accelerator>>, Diagnostic> {
+        let Some(name) = target.accelerator.as_deref() else { return Ok(None) };
+        let placed = |problem| placed(problem, &target.origin, &target.document, &target.name, "accelerator");
+        catalog.accelerator(name).map(Some).map_err(placed)
+    }
+
+    /// The model that a workload names, if it names one.
+    ///
+    /// # Errors
+    /// That the catalog has no such model, at the place that names it, or all that is wrong with its config.
+    pub fn model_of(catalog: &Catalog, workload: &Workload) -> Result<Option<Arc<Model>>, Diagnostics> {
+        let Some(name) = workload.model.as_deref() else { return Ok(None) };
+        catalog.model_in(name, workload.origin.folder()).map(Some).map_err(|found| {
+            let mut problems = Diagnostics::new();
+            for problem in found.iter() {
+                problems.push(placed(problem.clone(), &workload.origin, &workload.document, &workload.name, "model"));
+            }
+            problems
+        })
     }
 
     /// What only the calibrated model needs.
