@@ -3,6 +3,7 @@
 pub mod comparison;
 pub mod csv;
 pub mod estimate;
+pub mod measurements;
 pub mod read;
 pub mod rows;
 pub mod summary;
