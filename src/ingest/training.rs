@@ -10,8 +10,8 @@ use super::series::{Series, Stats};
 
 /// Runs kept apart; what follows joins the last.
 const RUNS: usize = 64;
-/// Steps remembered to tell copies of other ranks.
-const RECENT: usize = 64;
+/// Records remembered to tell copies of other ranks: ranks are not further apart than this.
+const RECENT: usize = 8;
 /// Records listed one by one.
 pub(crate) const LISTED: usize = 2000;
 
