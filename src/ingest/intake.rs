@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use memchr::memmem;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -145,8 +146,11 @@ struct Intake {
     words: Option<AhoCorasick>,
     /// Which recogniser a word belongs to.
     owners: Vec<usize>,
-    /// Who read the last line: the next is likely to be one of its own.
+    /// Who read the last line, and the first word of its lines: the next is likely to be one of its own.
     hot: usize,
+    hot_word: Option<memmem::Finder<'static>>,
+    /// Which recognisers are in the middle of a table or block.
+    open: u64,
     tally: Tally,
     first_line: String,
 }
@@ -167,7 +171,9 @@ impl Intake {
             owners: words.into_iter().map(|(owner, _)| owner).collect(),
             recognisers,
             words: automaton,
-            hot: 0,
+            hot: usize::MAX,
+            hot_word: None,
+            open: 0,
             tally: Tally::default(),
             first_line: String::new(),
         }
@@ -241,12 +247,14 @@ impl Intake {
     /// Offers a line to whom it may concern, until one has read it.
     fn offered(&mut self, line: Line<'_>, trimmed: &str) -> Outcome {
         let hot = self.hot;
+        let mut wanted = self.open;
         let mut noted = false;
-        match self.recognisers.get_mut(hot).map(|recogniser| recogniser.line(line)) {
-            Some(outcome @ (Outcome::Took | Outcome::Skipped(_))) => return outcome,
-            outcome => noted |= outcome == Some(Outcome::Noted),
+        if self.hot_word.as_ref().is_some_and(|word| word.find(line.text.as_bytes()).is_some()) {
+            match self.give(hot, line) {
+                outcome @ (Outcome::Took | Outcome::Skipped(_)) => return outcome,
+                outcome => noted = outcome == Outcome::Noted,
+            }
         }
-        let mut wanted: u64 = 0;
         if let Some(words) = &self.words {
             for found in words.find_overlapping_iter(line.text) {
                 if let Some(owner) = self.owners.get(found.pattern().as_usize()) {
@@ -255,14 +263,15 @@ impl Intake {
             }
         }
         let mut reason = None;
-        for index in 0..self.recognisers.len() {
-            let Some(recogniser) = self.recognisers.get_mut(index) else { break };
-            if index == hot || (wanted & (1 << index) == 0 && !recogniser.open()) {
-                continue;
-            }
-            match recogniser.line(line) {
+        while wanted != 0 {
+            let index = wanted.trailing_zeros() as usize;
+            wanted &= wanted - 1;
+            match self.give(index, line) {
                 Outcome::Took => {
-                    self.hot = index;
+                    if self.hot != index {
+                        let word = self.recognisers.get(index).and_then(|recogniser| recogniser.triggers().first());
+                        (self.hot, self.hot_word) = (index, word.map(|word| memmem::Finder::new(word)));
+                    }
                     return Outcome::Took;
                 }
                 Outcome::Noted => noted = true,
@@ -283,6 +292,14 @@ impl Intake {
             None if noted => Outcome::Noted,
             None => Outcome::No,
         }
+    }
+
+    /// Gives a line to one recogniser.
+    fn give(&mut self, index: usize, line: Line<'_>) -> Outcome {
+        let Some(recogniser) = self.recognisers.get_mut(index) else { return Outcome::No };
+        let outcome = recogniser.line(line);
+        self.open = self.open & !(1 << index) | u64::from(recogniser.open()) << index;
+        outcome
     }
 
     fn finish(self, context: &Context) -> Ingested {

@@ -72,9 +72,13 @@ impl Recogniser for Megatron {
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
-        let about = self.about(text);
         if !has(text, "elapsed time per iteration") {
-            return if about { Outcome::Noted } else { Outcome::No };
+            return if self.about(text) { Outcome::Noted } else { Outcome::No };
+        }
+        // Behind the last bar may stand what another rank says.
+        let glued = memchr::memrchr(b'|', text.as_bytes()).and_then(|at| text.get(at + 1..));
+        if let Some(glued) = glued.filter(|glued| glued.len() > 8) {
+            self.about(glued);
         }
         match self.iterations(line) {
             0 => Outcome::Skipped("an iteration line without a counter or a readable time"),
@@ -158,9 +162,9 @@ impl Megatron {
                 None => (rest, ""),
             };
             rest = behind;
-            let counter = field.rfind("iteration ").map(|at| field.get(at + 10..).unwrap_or_default());
-            let counter = counter.and_then(|text| Some((text, leading(text)?)));
-            if let Some((_, (now, slash))) = counter.filter(|(_, (_, slash))| slash.trim_start().starts_with('/')) {
+            let counter = after(field, "iteration ").filter(|text| text.starts_with(|c: char| c.is_ascii_digit()));
+            let counter = counter.and_then(leading);
+            if let Some((now, slash)) = counter.filter(|(_, slash)| slash.trim_start().starts_with('/')) {
                 if step.step.is_some() {
                     taken += self.take(std::mem::take(&mut step), std::mem::take(&mut extras));
                     step.line = line.number;
@@ -193,8 +197,8 @@ impl Megatron {
     }
 
     fn field(&mut self, field: &str, step: &mut Step, extras: &mut Extras) {
-        let Some((key, value)) = field.rsplit_once(": ").or_else(|| field.rsplit_once(':')) else { return };
-        let key = key.trim();
+        let Some((key, value)) = field.split_once(':') else { return };
+        let key = key.trim_end();
         match key.as_bytes().first() {
             Some(b'e') if key.starts_with("elapsed time per iteration") => {
                 let scale = if key.ends_with("(s)") { 1.0 } else { 1e-3 };

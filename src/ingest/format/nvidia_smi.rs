@@ -69,7 +69,26 @@ pub struct Query {
 impl Recogniser for Query {
     fn triggers(&self) -> &'static [&'static str] {
         // Units tell samples without a head.
-        &["utilization.gpu", "power.draw", "memory.used", "temperature.gpu", " W, ", " %, ", " MiB, ", " W", "clocks."]
+        &[
+            "utilization.gpu",
+            "power.draw",
+            "memory.used",
+            "temperature.gpu",
+            "clocks.",
+            " W, ",
+            " %, ",
+            " MiB, ",
+            "0 W",
+            "1 W",
+            "2 W",
+            "3 W",
+            "4 W",
+            "5 W",
+            "6 W",
+            "7 W",
+            "8 W",
+            "9 W",
+        ]
     }
 
     fn open(&self) -> bool {
