@@ -249,7 +249,8 @@ impl Intake {
         let hot = self.hot;
         let mut wanted = self.open;
         let mut noted = false;
-        if self.hot_word.as_ref().is_some_and(|word| word.find(line.text.as_bytes()).is_some()) {
+        let offered = self.hot_word.as_ref().is_some_and(|word| word.find(line.text.as_bytes()).is_some());
+        if offered {
             match self.give(hot, line) {
                 outcome @ (Outcome::Took | Outcome::Skipped(_)) => return outcome,
                 outcome => noted = outcome == Outcome::Noted,
@@ -261,6 +262,9 @@ impl Intake {
                     wanted |= 1 << owner;
                 }
             }
+        }
+        if offered {
+            wanted &= !(1 << hot);
         }
         let mut reason = None;
         while wanted != 0 {

@@ -25,17 +25,36 @@ pub struct DeepSpeed {
     rlhf_step: Option<u64>,
     actor_loss: Option<f64>,
     skipped: Option<f64>,
+    sft: Training,
+    config: Config,
 }
 
 impl Recogniser for DeepSpeed {
     fn triggers(&self) -> &'static [&'static str] {
-        &["SamplesPerSec=", "iter time (s):", "E2E latency=", "|ppo_ep:", "| ppo_ep:", "skipped="]
+        &[
+            "SamplesPerSec=",
+            "End-to-End =>",
+            "Generation => Latency:",
+            "Training   => Latency:",
+            "Time/seq ",
+            "iter time (s):",
+            "E2E latency=",
+            "|ppo_ep:",
+            "| ppo_ep:",
+            "skipped=",
+        ]
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         if has(text, "E2E latency=") {
             return self.chat(line);
+        }
+        if has(text, "=> Latency:") {
+            return self.chat_block(line);
+        }
+        if has(text, "Model Parameters:") && has(text, "Samples/sec:") {
+            return self.chat_step(line);
         }
         if has(text, "ppo_ep:") {
             self.rlhf_step = number_after(text, "step").map(|step| step as u64);
@@ -68,9 +87,17 @@ impl Recogniser for DeepSpeed {
                 format: "deepspeed-chat-rlhf",
                 weight: Weight::Result,
                 facts,
+                config: self.config.clone(),
                 ..Reading::default()
             };
             out.push(self.rlhf.clone().reading(reading, 1, context));
+        }
+        if !self.sft.is_empty() {
+            let facts = self.sft.facts("steps", 1, context);
+            let (format, config) = ("deepspeed-chat-sft", self.config.clone());
+            let (tool, weight) = ("deepspeed", Weight::Steps);
+            let reading = Reading { tool, format, weight, facts, config, ..Reading::default() };
+            out.push(self.sft.clone().reading(reading, 1, context));
         }
         if !self.pipeline.is_empty() {
             let facts = self.pipeline.facts("global_steps", 1, context);
@@ -166,6 +193,49 @@ impl DeepSpeed {
             }
             self.rlhf_rate = number_after(text, "AvgSamplesPerSec=").or(self.rlhf_rate);
         }
+        Outcome::Took
+    }
+
+    /// Newer DeepSpeed-Chat, three lines a step: `End-to-End => Latency: 3.79s, TFLOPs: 10.87, Samples/sec: 8.44, …,
+    /// Batch Size: 32, Total Seq. Length: 512`, then `Generation => …` and `Training   => …`.
+    fn chat_block(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text;
+        let Some(seconds) = number_after(text, "=> Latency:") else {
+            return Outcome::Skipped("an RLHF step without its latency");
+        };
+        if has(text, "Generation") {
+            self.generate.push(seconds);
+        } else if has(text, "Training") {
+            self.training_time.push(seconds);
+        } else {
+            self.config.number("seq_len", number_after(text, "Seq. Length:"), Origin::File);
+            self.rlhf_rate = number_after(text, "Samples/sec:").or(self.rlhf_rate);
+            self.rlhf.push(Step {
+                seconds: Some(seconds),
+                tflops_per_gpu: number_after(text, "TFLOPs:"),
+                batch: number_after(text, "Batch Size:"),
+                line: line.number,
+                ..Step::default()
+            });
+        }
+        Outcome::Took
+    }
+
+    /// Its first two stages: `Model Parameters: 1.3 B, Latency: 0.65s, TFLOPs: 45.2, Samples/sec: 24.3, …`
+    fn chat_step(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text;
+        let Some(seconds) = number_after(text, "Latency:").filter(|seconds| *seconds > 0.0) else {
+            return Outcome::Skipped("a step of DeepSpeed-Chat without its latency");
+        };
+        self.config.number("parameters_billion", number_after(text, "Model Parameters:"), Origin::File);
+        self.config.number("seq_len", number_after(text, "Sequence Length:"), Origin::File);
+        self.sft.push(Step {
+            seconds: Some(seconds),
+            tflops_per_gpu: number_after(text, "TFLOPs:"),
+            batch: number_after(text, "Batch Size:"),
+            line: line.number,
+            ..Step::default()
+        });
         Outcome::Took
     }
 

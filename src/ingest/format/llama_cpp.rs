@@ -42,10 +42,12 @@ impl Recogniser for LlamaCpp {
             if prompt { (&mut self.prompt, &mut self.prompt_tokens) } else { (&mut self.eval, &mut self.eval_tokens) };
         let Some(rest) = after(text, "eval time =") else { return Outcome::No };
         let rate = after(rest, "per token,").and_then(number);
-        let Some(rate) = rate.or_else(|| rate_from(rest)) else {
+        let rate = rate.or_else(|| rate_from(rest));
+        // A phase of no time has the rate `inf`: the run is one all the same.
+        if rate.is_none() && !has(rest, "per token") {
             return Outcome::Skipped("a llama.cpp timing without a rate");
-        };
-        push(rates, Some(rate));
+        }
+        push(rates, rate);
         push(counts, after(rest, "/").and_then(number));
         Outcome::Took
     }

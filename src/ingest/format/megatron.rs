@@ -102,7 +102,9 @@ impl Megatron {
                 // `[Rank 3]`, `[Rank (0, 1)]` of other forks is no number.
                 whole(rank)
             });
-            if let Some(megabytes) = number(value) {
+            if let Some((figure, unit)) = leading(value).filter(|(figure, _)| figure.is_finite()) {
+                let gigabytes = unit.trim_start().starts_with('G');
+                let megabytes = if gigabytes { figure * 1024.0 } else { figure };
                 found = true;
                 self.memory_records += 1;
                 self.max_allocated = Some(self.max_allocated.map_or(megabytes, |known| known.max(megabytes)));
@@ -187,7 +189,6 @@ impl Megatron {
             rest.starts_with("20") && rest.as_bytes().get(4).is_some_and(|byte| matches!(byte, b'-' | b'/'))
         });
         self.marks.mindspeed |= has(field, ">>");
-        self.marks.neox |= has(field, "samples/sec");
         if let Some(rank) = after(field, "[rank-") {
             self.marks.primus = true;
             if let Some((_, behind)) = leading(rank) {
@@ -197,7 +198,8 @@ impl Megatron {
     }
 
     fn field(&mut self, field: &str, step: &mut Step, extras: &mut Extras) {
-        let Some((key, value)) = field.split_once(':') else { return };
+        // The first versions had no colon: `lm loss 7.2E+00`.
+        let Some((key, value)) = field.split_once(':').or_else(|| field.rsplit_once(' ')) else { return };
         let key = key.trim_end();
         match key.as_bytes().first() {
             Some(b'e') if key.starts_with("elapsed time per iteration") => {
@@ -228,6 +230,7 @@ impl Megatron {
             Some(b'c') if key == "consumed samples" => extras.samples = number(value),
             Some(b'c') if key == "consumed tokens" => extras.tokens = number(value),
             Some(b's') if key == "samples per second" => self.marks.deepspeed = true,
+            Some(_) if key.ends_with("samples/sec") => self.marks.neox = true,
             Some(b'T') if key == "TFLOPs" => {
                 self.marks.deepspeed = true;
                 step.tflops_per_gpu = number(value);
@@ -260,6 +263,7 @@ impl Megatron {
         if !self.training.push(step) {
             return 1;
         }
+        self.marks.primus |= extras.pairs.contains_key("step_time_ms");
         self.consumed_samples = extras.samples.or(self.consumed_samples);
         if extras.tokens.is_some() {
             self.consumed_tokens = [self.consumed_tokens[1], extras.tokens];

@@ -35,7 +35,8 @@ impl Recogniser for NanoGpt {
         }
         let Some((iteration, rest)) = after(text, "iter ").and_then(leading) else { return Outcome::No };
         let Some(rest) = rest.strip_prefix(": loss ") else { return Outcome::No };
-        let time = after(rest, "time ").and_then(leading);
+        // lit-llama, which descends from it, puts a colon behind the word.
+        let time = after(rest, "time").and_then(|time| leading(time.trim_start_matches(':')));
         let Some((time, unit)) = time.filter(|(time, _)| *time > 0.0 && time.is_finite()) else {
             return Outcome::Skipped("a nanoGPT iteration without a time");
         };

@@ -52,7 +52,8 @@ impl Recogniser for NcclTests {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim();
+        // `mpirun --tag-output` puts `[1,0]<stdout>:` in front.
+        let text = line.text.split_once("<stdout>:").map_or(line.text, |(_, text)| text).trim();
         if has(text, "algbw") && has(text, "busbw") && has(text, "time") {
             let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "#").collect();
             let head = words.iter().position(|word| word.trim_start_matches('#') == "size");
@@ -117,14 +118,19 @@ impl Recogniser for NcclTests {
             }
         };
         let ranks = self.tests.iter().map(|test| test.ranks).max().filter(|ranks| *ranks > 0);
-        let ranks = ranks.map(|ranks| ranks as f64).or_else(|| self.tests.first()?.ranks_from_bandwidths(&op));
-        let ranks = ranks.or_else(|| self.tests.first()?.gpus);
+        let listed = ranks.map(|ranks| (ranks as f64, Origin::File));
+        let followed = || {
+            let how = Origin::Derived("bus over algorithm bandwidth");
+            Some((self.tests.first()?.ranks_from_bandwidths(&op)?, how))
+        };
+        let threads = || Some((self.tests.first()?.gpus?, Origin::Derived("threads x GPUs a thread of one process")));
+        let (ranks, origin) = listed.or_else(followed).or_else(threads).unzip();
         facts.set("op", op);
         facts.set("tests", self.tests.len());
         facts.some("ranks", ranks.map(tidy));
         let results: Vec<Value> = self.tests.iter().take(LISTED).map(Test::json).collect();
         facts.set("results", results);
-        self.config.number("num_gpus", ranks, Origin::File);
+        self.config.number("num_gpus", ranks, origin.unwrap_or(Origin::File));
         self.config.merge(&context.settings);
         vec![Reading {
             tool: "nccl_tests",

@@ -79,6 +79,8 @@ impl Recogniser for ServingBlock {
             "total tokens/s",
             " tokens/s",
             "Avg latency:",
+            "Total num prompt tokens:",
+            "Total num output tokens:",
             "% percentile latency:",
             "median throughput:",
             "Prefill. latency:",
@@ -223,6 +225,16 @@ impl ServingBlock {
             }
             self.throughput = Some(map);
             return Outcome::Took;
+        }
+        if let Some(throughput) = &mut self.throughput {
+            for (name, ours) in
+                [("Total num prompt tokens:", "input_tokens"), ("Total num output tokens:", "output_tokens")]
+            {
+                if let Some(value) = number_after(text, name) {
+                    throughput.insert(ours.to_owned(), tidy(value));
+                    return Outcome::Took;
+                }
+            }
         }
         // vLLM: `Avg latency: 3.25 seconds`, `90% percentile latency: 3.3 seconds`
         if let Some(mean) = number_after(text, "Avg latency:") {

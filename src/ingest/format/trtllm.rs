@@ -122,6 +122,25 @@ impl Recogniser for TrtLlm {
         if let Some((_, rest)) = text.split_once("[BENCHMARK]") {
             return self.benchmark(rest);
         }
+        let Some((label, value)) = text.split_once(": ").or_else(|| text.split_once(':')) else { return Outcome::No };
+        let label = label.trim();
+        self.certain |= MARKS.contains(&label);
+        if let Some((_, ours, scale)) = ROWS.iter().find(|(name, ..)| *name == label) {
+            if *ours == "request_throughput" {
+                self.reports += 1;
+            }
+            let Some(value) = number(value) else {
+                let none = matches!(value.trim(), "None" | "N/A" | "");
+                return if none { Outcome::Noted } else { Outcome::Skipped("a row of a report without a number") };
+            };
+            return match ours.split_once('.') {
+                Some((block, name)) => self.set(block, name, Some(value * scale)),
+                None => {
+                    self.facts.set(*ours, tidy(value * scale));
+                    Outcome::Took
+                }
+            };
+        }
         for (mark, block) in
             [("[Latency]", "request_latency_ms"), ("[TTFT]", "ttft_ms"), ("[TPOT]", "tpot_ms"), ("[ITL]", "itl_ms")]
         {
@@ -135,22 +154,6 @@ impl Recogniser for TrtLlm {
             };
             self.certain = true;
             return self.set(block, &name, number(value));
-        }
-        let Some((label, value)) = text.split_once(": ").or_else(|| text.split_once(':')) else { return Outcome::No };
-        let label = label.trim();
-        self.certain |= MARKS.contains(&label);
-        if let Some((_, ours, scale)) = ROWS.iter().find(|(name, ..)| *name == label) {
-            if *ours == "request_throughput" {
-                self.reports += 1;
-            }
-            let Some(value) = number(value) else { return Outcome::Skipped("a row of a report without a number") };
-            return match ours.split_once('.') {
-                Some((block, name)) => self.set(block, name, Some(value * scale)),
-                None => {
-                    self.facts.set(*ours, tidy(value * scale));
-                    Outcome::Took
-                }
-            };
         }
         if let Some((_, ours)) = WORDS.iter().find(|(name, _)| *name == label) {
             self.facts.set(*ours, value.trim());
