@@ -274,7 +274,7 @@ impl Intake {
                 Outcome::Took => {
                     if self.hot != index {
                         let word = self.recognisers.get(index).and_then(|recogniser| recogniser.triggers().first());
-                        (self.hot, self.hot_word) = (index, word.map(|word| memmem::Finder::new(word)));
+                        (self.hot, self.hot_word) = (index, word.map(memmem::Finder::new));
                     }
                     return Outcome::Took;
                 }
@@ -283,12 +283,13 @@ impl Intake {
                 Outcome::No => {}
             }
         }
-        if trimmed.starts_with("{\"") && trimmed.trim_end().ends_with('}') {
-            if let Ok(document) = text::json(trimmed.as_bytes()) {
-                match self.json(&document, line.number) {
-                    Outcome::No => {}
-                    outcome => return outcome,
-                }
+        if trimmed.starts_with("{\"")
+            && trimmed.trim_end().ends_with('}')
+            && let Ok(document) = text::json(trimmed.as_bytes())
+        {
+            match self.json(&document, line.number) {
+                Outcome::No => {}
+                outcome => return outcome,
             }
         }
         match reason {

@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn the_mean_and_extremes_of_a_long_series_are_exact_and_its_quantiles_close() {
-        let values: Vec<f64> = (0..400_000).map(|i| 2.0 + f64::from((i * 7919) % 1000) / 1000.0).collect();
+        let values: Vec<f64> = (0..400_000_u64).map(|i| 2.0 + ((i * 7919) % 1000) as f64 / 1000.0).collect();
         let stats = series(&values).stats(1, 1).unwrap();
         let expected = values.iter().skip(1).sum::<f64>() / (values.len() - 1) as f64;
         assert!((stats.mean - expected).abs() < 1e-9);

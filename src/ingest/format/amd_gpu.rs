@@ -163,7 +163,7 @@ impl RocmSmi {
         Outcome::Took
     }
 
-    /// `GPU[0]		: Current Socket Graphics Package Power (W): 130.0`
+    /// `GPU[0] : Current Socket Graphics Package Power (W): 130.0`
     fn metric_line(&mut self, index: u64, rest: &str) -> Outcome {
         let Some((name, value)) = rest.trim_start_matches([']', ' ', '\t', ':']).rsplit_once(':') else {
             return Outcome::No;

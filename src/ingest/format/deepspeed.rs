@@ -144,10 +144,10 @@ impl DeepSpeed {
             (Some(known), Some(now)) => Some(known.max(now)),
             (known, now) => known.or(now),
         };
-        if let (Some(step), Some(at)) = (step, text.strip_prefix('[').and_then(unix_seconds)) {
-            if self.instants.len() < 4096 {
-                self.instants.push((step, at, current));
-            }
+        if let (Some(step), Some(at)) = (step, text.strip_prefix('[').and_then(unix_seconds))
+            && self.instants.len() < 4096
+        {
+            self.instants.push((step, at, current));
         }
         Outcome::Took
     }

@@ -140,13 +140,13 @@ impl Megatron {
             self.config.number("seq_len", digits.parse().ok(), Origin::File);
             found = true;
         }
-        if let Some(rest) = after(text, "validation loss at iteration") {
-            if let (Some(iteration), Some(loss)) = (whole(rest), number_after(rest, "loss value:")) {
-                if self.validation.len() < LISTED {
-                    self.validation.push(json!([iteration, loss]));
-                }
-                found = true;
+        if let Some(rest) = after(text, "validation loss at iteration")
+            && let (Some(iteration), Some(loss)) = (whole(rest), number_after(rest, "loss value:"))
+        {
+            if self.validation.len() < LISTED {
+                self.validation.push(json!([iteration, loss]));
             }
+            found = true;
         }
         found
     }

@@ -117,10 +117,11 @@ impl MlLog {
                     }
                 }
             }
-            _ if record.get("event_type").and_then(Value::as_str) == Some("POINT_IN_TIME") && !value.is_null() => {
-                if self.named.len() < 1000 {
-                    self.named.entry(key.to_owned()).or_insert_with(|| value.clone());
-                }
+            _ if record.get("event_type").and_then(Value::as_str) == Some("POINT_IN_TIME")
+                && !value.is_null()
+                && self.named.len() < 1000 =>
+            {
+                self.named.entry(key.to_owned()).or_insert_with(|| value.clone());
             }
             _ => {}
         }

@@ -75,15 +75,17 @@ impl Recogniser for NcclTests {
             self.current.gpus = Some(gpus);
             return Outcome::Took;
         }
-        if let Some(rank) = after(text, "Rank ").and_then(leading) {
-            if text.contains('#') && has(rank.1, "Pid") && has(rank.1, "device") {
-                self.current.ranks = self.current.ranks.max(rank.0.max(0.0) as u64 + 1);
-                let device = after(text, "] ").map(str::trim).filter(|device| !device.is_empty());
-                if let Some(device) = device {
-                    self.config.note("device", device, Origin::File);
-                }
-                return Outcome::Took;
+        if let Some(rank) = after(text, "Rank ").and_then(leading)
+            && text.contains('#')
+            && has(rank.1, "Pid")
+            && has(rank.1, "device")
+        {
+            self.current.ranks = self.current.ranks.max(rank.0.max(0.0) as u64 + 1);
+            let device = after(text, "] ").map(str::trim).filter(|device| !device.is_empty());
+            if let Some(device) = device {
+                self.config.note("device", device, Origin::File);
             }
+            return Outcome::Took;
         }
         if let Some(name) = called(text) {
             if has(text, "Collective test starting") {

@@ -50,7 +50,7 @@ impl Recogniser for Table {
                 return Outcome::No;
             };
             let parts: Vec<&str> = inner.split('|').collect();
-            if !parts.get(1).is_some_and(|bus| bus.matches(':').count() >= 2) {
+            if parts.get(1).is_none_or(|bus| bus.matches(':').count() < 2) {
                 return Outcome::No;
             }
             let name = rest.split('|').next().unwrap_or_default().trim();

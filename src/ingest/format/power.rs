@@ -59,10 +59,10 @@ impl Devices {
         let Some(at) = at else { return };
         self.from = Some(self.from.map_or(at, |known| known.min(at)));
         self.to = Some(self.to.map_or(at, |known| known.max(at)));
-        if let Some(last) = self.last.get_mut(device) {
-            if let Some((before, power)) = last.replace((at, watts)).filter(|(before, _)| *before <= at) {
-                self.joules += (at - before) * (power + watts) / 2.0;
-            }
+        if let Some(last) = self.last.get_mut(device)
+            && let Some((before, power)) = last.replace((at, watts)).filter(|(before, _)| *before <= at)
+        {
+            self.joules += (at - before) * (power + watts) / 2.0;
         }
         if self.samples.len() < SAMPLES {
             self.samples.push(PowerSample { device: device as u32, at, watts });

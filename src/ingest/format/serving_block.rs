@@ -158,10 +158,10 @@ impl Recogniser for ServingBlock {
 
 impl ServingBlock {
     fn close(&mut self) {
-        if let Some(block) = self.block.take().filter(|block| !block.is_empty()) {
-            if self.results.len() < LISTED {
-                self.results.push(Value::Object(block));
-            }
+        if let Some(block) = self.block.take().filter(|block| !block.is_empty())
+            && self.results.len() < LISTED
+        {
+            self.results.push(Value::Object(block));
         }
     }
 

@@ -174,10 +174,10 @@ fn facts(kind: Kind, map: &Map<String, Value>) -> Facts {
     }
     if facts.get("total_token_throughput").is_none() {
         let known = (facts.number("input_tokens"), facts.number("output_tokens"), facts.number("duration_s"));
-        if let (Some(input), Some(output), Some(duration)) = known {
-            if duration > 0.0 {
-                facts.set("total_token_throughput", (input + output) / duration);
-            }
+        if let (Some(input), Some(output), Some(duration)) = known
+            && duration > 0.0
+        {
+            facts.set("total_token_throughput", (input + output) / duration);
         }
     }
     if let (Some(from), Some(to)) = (get("benchmark_start_time_unix"), get("benchmark_end_time_unix")) {

@@ -98,7 +98,7 @@ fn column(name: &str) -> (String, f64) {
         lower if has(lower, "input type") || has(lower, "benchmark") || has(lower, "strategy") => {
             ("mode".to_owned(), 1.0)
         }
-        lower if lower == "date" => ("date".to_owned(), 1.0),
+        "date" => ("date".to_owned(), 1.0),
         lower if has(lower, "first token") || has(lower, "ttft") => latency("ttft_ms"),
         lower if has(lower, "inter token") || has(lower, "itl") => latency("itl_ms"),
         lower if has(lower, "time per output token") || has(lower, "tpot") => latency("tpot_ms"),

@@ -102,12 +102,13 @@ impl Recogniser for TorchTitan {
         self.distinct.sort_unstable();
         facts.set("distinct_steps", json!(self.distinct));
         if self.training.runs.len() < 2 {
-            let mean = |sum: usize, of: usize| -> Value {
-                let pairs = self.by_step.iter().filter(|(_, sums)| sums[of] > 0.0);
-                Value::Object(pairs.map(|(step, sums)| (step.to_string(), (sums[sum] / sums[of]).into())).collect())
+            let mean = |pick: fn(&[f64; 4]) -> [f64; 2]| -> Value {
+                let pairs = self.by_step.iter().map(|(step, sums)| (step, pick(sums)));
+                let pairs = pairs.filter(|(_, [_, count])| *count > 0.0);
+                Value::Object(pairs.map(|(step, [sum, count])| (step.to_string(), (sum / count).into())).collect())
             };
-            facts.set("tokens_per_s_per_gpu_by_step", mean(1, 0));
-            facts.set("mfu_percent_by_step", mean(2, 3));
+            facts.set("tokens_per_s_per_gpu_by_step", mean(|[count, rates, ..]| [*rates, *count]));
+            facts.set("mfu_percent_by_step", mean(|[.., shares, count]| [*shares, *count]));
         }
         if let Some((gib, share)) = self.memory {
             facts.set("memory_gib", gib);
