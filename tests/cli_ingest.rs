@@ -94,3 +94,44 @@ fn what_cannot_be_read_is_said_with_its_place_and_what_to_do() {
     let formats = stdout(&atlas(dir.path(), &["ingest", "--formats"]).assert().code(0));
     assert!(formats.contains("nccl-tests") && formats.contains("Zeus"));
 }
+
+#[test]
+fn measured_runs_stand_side_by_side_with_what_they_cost_and_a_prediction() {
+    let dir = logs();
+    let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/logs");
+    std::fs::copy(from.join("tprimat/train_amd_prim_llama.json.gz"), dir.path().join("amd.json.gz")).unwrap();
+    let ingest = ["ingest", "logs/train.log.gz", "--set", "seq_len=4096", "--set", "device=NVIDIA H200"];
+    let ingest = [&ingest[..], &["--format", "benchmark", "--out", "nvd.json"]].concat();
+    atlas(dir.path(), &ingest).assert().code(0);
+    let args = ["compare", "--measured", "amd.json.gz", "logs/power.csv.gz", "nvd.json", "--model", "8e9"];
+    let args = [&args[..], &["--usd-per-gpu-hour", "3", "--budget", "15e12", "--format", "json"]].concat();
+    let all = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
+    let figure = |run: usize, name: &str| {
+        let figures = all["measured"][run]["figures"].as_array().unwrap();
+        let found = figures.iter().find(|figure| figure["name"] == name).unwrap_or_else(|| panic!("{name}"));
+        found["value"].as_f64().unwrap_or(f64::NAN)
+    };
+    // The tool that wrote the file says 6742.94459; 6 x 8e9 FLOPs a token of 1307.4 TFLOP/s; 8 x 750 W; 8 x 3 $/h.
+    assert!((figure(0, "tokens/s/accelerator") - 6742.94459).abs() < 0.01);
+    assert!((figure(0, "MFU %") - 6742.94459 * 48e9 / 1307.4e12 * 100.0).abs() < 1e-3);
+    assert!((figure(0, "tokens/Wh by TDP") - 53943.557 * 3600.0 / 6000.0).abs() < 1.0);
+    assert!((figure(0, "tokens/Wh as drawn") - 53943.557 * 3600.0 / 2403.620_24).abs() < 1.0);
+    assert!((figure(0, "tokens/$") - 53943.557 * 3600.0 / 24.0).abs() < 10.0);
+    assert!((figure(0, "days for the budget") - 15e12 / 53943.557 / 86400.0).abs() < 1e-2);
+    assert!((figure(1, "tokens/s") - 1024.0 * 4096.0 / 12.084_988_9).abs() < 0.1);
+    assert!(all["measured"][0]["notes"].to_string().contains("the loss falls below 0.05"));
+
+    let args =
+        ["compare", "--measured", "amd.json.gz", "--target", "NVIDIA_H100_8x_NVLink", "--workload", "gpt5_1t_train"];
+    let text = stdout(&atlas(dir.path(), &args).assert().code(0));
+    assert!(text.contains("prediction over measurement, %") && text.contains("AMD Instinct MI300X"), "{text}");
+    for (args, code, expected) in [
+        (&["compare", "--measured", "logs/bench.json.gz"][..], 1, "holds serving: expected a training run"),
+        (&["compare", "--measured", "amd.json.gz", "--model", "nonsense-1b"], 2, "--model"),
+        (&["compare", "--model", "8e9"], 2, "--measured"),
+        (&["compare", "--measured", "amd.json.gz", "--usd-per-kwh", "0"], 2, "expected a number above 0"),
+    ] {
+        let error = stderr(&atlas(dir.path(), args).assert().code(code));
+        assert!(error.contains(expected), "{args:?}: {error}");
+    }
+}

@@ -104,6 +104,29 @@ pub enum Method {
     HillClimb,
 }
 
+/// What measured runs are judged by.
+#[derive(Debug, Clone, Default, Args)]
+pub struct MeasuredArgs {
+    /// Measured runs, in place of targets: logs, or the benchmark JSON of `atlas ingest`
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Measured runs")]
+    pub measured: Vec<PathBuf>,
+    /// Model of the catalog, or parameters a token passes through: llama-3.1-8b, 8e9
+    #[arg(long, value_name = "NAME|N", requires = "measured", help_heading = "Measured runs")]
+    pub model: Option<String>,
+    /// Number format whose peak the MFU refers to [default: that of the file, else bf16]
+    #[arg(long, value_name = "FORMAT", requires = "measured", help_heading = "Measured runs")]
+    pub precision: Option<String>,
+    /// Dollars for one accelerator and hour [default: the catalog's cheapest]
+    #[arg(long, value_name = "USD", requires = "measured", help_heading = "Measured runs")]
+    pub usd_per_gpu_hour: Option<f64>,
+    /// Dollars for a kilowatt-hour [default: 0.1]
+    #[arg(long, value_name = "USD", requires = "measured", help_heading = "Measured runs")]
+    pub usd_per_kwh: Option<f64>,
+    /// Tokens of the whole training: 15e12
+    #[arg(long, value_name = "TOKENS", requires = "measured", help_heading = "Measured runs")]
+    pub budget: Option<f64>,
+}
+
 /// `atlas ingest`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = "Examples:

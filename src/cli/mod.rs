@@ -11,6 +11,7 @@ pub mod completions;
 pub mod demo;
 pub mod failure;
 pub mod ingest;
+pub mod measured;
 pub mod optimize;
 pub mod output;
 pub mod pick;

@@ -51,6 +51,10 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
             "total_memory_gb": value("device_memory_gb"),
             "precision": value("precision"),
         },
+        "model_info": {
+            "name": value("model"),
+            "total_params": config.get("parameters_billion").map(|billions| billions * 1e9),
+        },
         "parallelism_config": {
             "strategy_name": strategy,
             "tensor_model_parallel_size": value("tensor_parallel"),

@@ -6,6 +6,7 @@
 //! guessed silently: what a figure was worked out from stands in its origin, and the [`Tally`] counts what was read,
 //! what was passed over, and why.
 
+pub mod economics;
 pub mod format;
 pub mod founding;
 pub mod intake;

@@ -328,7 +328,7 @@ fn bootstrap(values: &[f64], seed: u64) -> [[f64; 2]; 3] {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use proptest::prelude::*;
 

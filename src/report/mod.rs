@@ -3,6 +3,7 @@
 pub mod comparison;
 pub mod csv;
 pub mod estimate;
+pub mod measured;
 pub mod measurements;
 pub mod read;
 pub mod rows;

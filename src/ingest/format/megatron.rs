@@ -243,9 +243,12 @@ impl Megatron {
             Some(b'h' | b'r') if key.ends_with("mem usage/free/total/usage_ratio") => {
                 self.marks.primus = true;
                 let parts: Vec<f64> = value.split('/').filter_map(number).collect();
-                step.memory_gb = parts.first().copied();
+                // Some versions count binary and say so.
+                let binary = value.contains("GiB");
+                let decimal = |gigabytes: f64| if binary { gigabytes * 1.073_741_824 } else { gigabytes };
+                step.memory_gb = parts.first().copied().map(decimal);
                 if let Some(total) = parts.get(2) {
-                    self.config.number("device_memory_gb", Some(*total), Origin::File);
+                    self.config.number("device_memory_gb", Some(decimal(*total)), Origin::File);
                 }
                 if self.pairs.len() < LISTED {
                     extras.pairs.insert("hip_mem_gb".to_owned(), json!(parts));
