@@ -45,6 +45,11 @@ fn what_is_set_completes_the_measurement() {
     assert!((rate - 1024.0 * 4096.0 / 12.084_988_9).abs() < 0.1, "{rate}");
     assert_eq!(run["performance_metrics"]["tokens_per_second_per_gpu"].as_f64().unwrap(), rate / 8.0);
     assert_eq!(run["step_times"].as_array().unwrap().len(), 10);
+    // A workload says what neither log nor user does, and no more.
+    let args = ["ingest", "logs/train.log.gz", "--workload", "gpt5_1t_train", "--format", "json"];
+    let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
+    assert_eq!(got["origins"]["seq_len"], "workload");
+    assert_eq!((got["facts"]["num_gpus"].as_u64(), got["facts"]["global_batch_size"].as_u64()), (Some(8), Some(1024)));
     // The other rule for warm-up, and none.
     for (rule, dropped) in [("change-point", 1), ("0", 0), ("3", 3)] {
         let args = ["ingest", "logs/train.log.gz", "--format", "json", "--warmup", rule];
@@ -115,7 +120,7 @@ fn measured_runs_stand_side_by_side_with_what_they_cost_and_a_prediction() {
     assert!((figure(0, "tokens/s/accelerator") - 6742.94459).abs() < 0.01);
     assert!((figure(0, "MFU %") - 6742.94459 * 48e9 / 1307.4e12 * 100.0).abs() < 1e-3);
     assert!((figure(0, "tokens/Wh by TDP") - 53943.557 * 3600.0 / 6000.0).abs() < 1.0);
-    assert!((figure(0, "tokens/Wh as drawn") - 53943.557 * 3600.0 / 2403.620_24).abs() < 1.0);
+    assert!((figure(0, "tokens/Wh as drawn") - 53943.557 * 3600.0 / 2_403.620_24).abs() < 1.0);
     assert!((figure(0, "tokens/$") - 53943.557 * 3600.0 / 24.0).abs() < 10.0);
     assert!((figure(0, "days for the budget") - 15e12 / 53943.557 / 86400.0).abs() < 1e-2);
     assert!((figure(1, "tokens/s") - 1024.0 * 4096.0 / 12.084_988_9).abs() < 0.1);

@@ -148,6 +148,9 @@ pub struct IngestArgs {
     /// Say what the log does not: num_gpus=64, seq_len=4096, …; repeatable
     #[arg(long, value_name = "NAME=VALUE", long_help = ingest_settings_help())]
     pub set: Vec<String>,
+    /// Workload that fills what neither the log nor --set tells
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
     /// Warm-up taken off: the first step of a run that begins at its start, all until the time settles, or N steps
     #[arg(long, value_name = "first|change-point|N", default_value = "first", value_parser = super::ingest::warmup)]
     pub warmup: crate::ingest::Warmup,

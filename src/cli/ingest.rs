@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 use super::args::{Globals, IngestArgs};
 use super::failure::Failure;
 use super::output::{self, complain};
+use super::pick;
 use crate::ingest::{self, Config, Context, IngestError, Ingested, Origin, SETTINGS, founding, joint, measurement};
 use crate::report::measurements as told;
+use crate::spec::Workload;
 
 /// What is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -34,7 +36,11 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
         output::print(&globals.charset().write(&told::formats()))?;
         return Ok(());
     }
-    let settings = settings(&args)?;
+    let mut settings = settings(&args)?;
+    if let Some(name) = &args.workload {
+        let library = pick::library(globals);
+        fill(&mut settings, library.workload(name).map_err(Failure::from)?);
+    }
     let context = Context { name: String::new(), warmup: args.warmup, seed: args.seed, settings };
     let (mut files, failed) = read_all(&args, &context)?;
     joint::join(&mut files);
@@ -150,6 +156,24 @@ fn settings(args: &IngestArgs) -> Result<Config, Failure> {
         }
     }
     if problems.is_empty() { Ok(config) } else { Err(Failure::usage(problems)) }
+}
+
+/// What a workload tells of a training run. Its counts of GPUs do not bind: they stand last.
+fn fill(settings: &mut Config, workload: &Workload) {
+    let shape = workload.shape;
+    for (name, value) in [
+        ("seq_len", shape.prompt),
+        ("tensor_parallel", shape.tp),
+        ("pipeline_parallel", shape.pp),
+        ("data_parallel", shape.dp),
+        ("hidden_size", shape.hidden),
+        ("num_layers", shape.layers),
+    ] {
+        settings.number(name, Some(value), Origin::Workload);
+    }
+    if let Some(model) = &workload.model {
+        settings.note("model", model.as_str(), Origin::Workload);
+    }
 }
 
 /// Everything a file gave: the facts of the leading reading beside its tool and format, the others behind it.

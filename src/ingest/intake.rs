@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::IngestError;
 use super::lines::{Line, Lines, unpacked};
-use super::reading::{Config, Context, Origin, Reading};
+use super::reading::{Context, Reading};
 use super::recogniser::{self, Outcome, Recogniser};
 use super::text;
 
@@ -309,14 +309,9 @@ impl Intake {
 
     fn finish(self, context: &Context) -> Ingested {
         let mut context = context.clone();
-        let mut settings = Config::default();
-        for (name, value, origin) in context.settings.iter() {
-            settings.note(name, value.clone(), origin.max(Origin::Workload));
-        }
         for found in self.recognisers.iter().filter_map(|recogniser| recogniser.settings()) {
-            settings.merge(&found);
+            context.settings.merge(&found);
         }
-        context.settings = settings;
         let mut readings: Vec<Reading> =
             self.recognisers.into_iter().flat_map(|recogniser| recogniser.finish(&context)).collect();
         // Stable: among equals the order of the table of formats holds.

@@ -73,14 +73,14 @@ impl From<Facts> for Value {
 /// Where a setting comes from, best last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
+    /// From the workload the user named: it fills what nothing else tells.
+    Workload,
     /// Taken from the name of the file.
     FileName,
     /// Worked out from other figures; the words say how.
     Derived(&'static str),
     /// It stands in the file.
     File,
-    /// From the workload the user named.
-    Workload,
     /// The user said so.
     User,
 }

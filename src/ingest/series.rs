@@ -214,7 +214,10 @@ impl Series {
         dropped.min(self.n.saturating_sub(1))
     }
 
-    fn change_point(&self) -> usize {
+    /// After how many values the series settles: the first of three in a row within 5 %, or three scaled median
+    /// absolute deviations, of the median of the second half. 0 where it never does, or has fewer than six values.
+    #[must_use]
+    pub fn change_point(&self) -> usize {
         let Some(second_half) = self.kept.get(self.kept.len() / 2..).filter(|_| self.n >= 6) else { return 0 };
         let mut values = second_half.to_vec();
         let median = quantile(&mut values, 0.5);

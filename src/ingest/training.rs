@@ -246,6 +246,14 @@ impl Training {
                 reading.facts.set(name, value.clone());
             }
         }
+        let seconds = &self.all.seconds;
+        let (settles, dropped) = (seconds.change_point(), seconds.warmup(context.warmup, self.all.starts(), usual));
+        if settles > dropped && self.runs.len() < 2 {
+            reading.notes.push(format!(
+                "{dropped} records of warm-up were taken off, but the time settles after {settles}: \
+                 --warmup change-point takes those"
+            ));
+        }
         if self.runs.len() >= RUNS {
             reading.notes.push(format!("more than {RUNS} runs: what follows the first {RUNS} counts as one"));
         }
