@@ -144,6 +144,9 @@ pub fn unpacked<'a>(source: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>>
 
 /// The text of a line without what steers a terminal; nothing is copied where there is nothing to take out.
 fn clean(raw: &[u8]) -> Cow<'_, str> {
+    // Marks of the byte order: that of UTF-8, and that of UTF-16, whose NUL bytes are taken out below.
+    let marks: [&[u8]; 2] = [b"\xef\xbb\xbf", b"\xff\xfe"];
+    let raw = marks.iter().find_map(|mark| raw.strip_prefix(*mark)).unwrap_or(raw);
     if memchr::memchr2(0x1b, 0, raw).is_none() {
         return String::from_utf8_lossy(raw);
     }
@@ -188,6 +191,8 @@ mod tests {
         let expected = [(1, "a"), (1, ""), (2, "bar 1"), (2, "bar 2"), (3, "step: 4"), (4, "no\u{fffd}end")];
         assert_eq!(lines, expected.map(|(number, text)| (number, text.to_owned())));
         assert_eq!(all(b""), []);
+        assert_eq!(all(b"\xef\xbb\xbfa"), [(1, "a".to_owned())]);
+        assert_eq!(all(b"\xff\xfea\0b\0\n\0c\0"), [(1, "ab".to_owned()), (2, "c".to_owned())]);
     }
 
     #[test]

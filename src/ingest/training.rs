@@ -220,6 +220,16 @@ impl Training {
         }
         facts.some("total_iterations_planned", all.planned);
         facts.some("step_time_s", all.stats(&all.seconds, usual, context).map(|stats| stats.json()));
+        let drop = all.seconds.warmup(context.warmup, all.starts(), usual);
+        let outliers: Vec<Value> = all
+            .seconds
+            .outliers(drop, 100)
+            .into_iter()
+            .map(|(record, seconds)| json!({"record": record, "step_time_s": seconds}))
+            .collect();
+        if !outliers.is_empty() {
+            facts.set("step_time_outliers", outliers);
+        }
         facts.some("global_batch_size", all.batch.map(tidy));
         facts.some("loss", ends(&all.loss));
         facts.some("log_interval", all.log_interval().filter(|_| self.runs.len() < 2));

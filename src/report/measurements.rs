@@ -158,7 +158,7 @@ fn shown(value: &Value) -> String {
         Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
         Value::Number(number) => match number.as_f64() {
             Some(value) if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
-            Some(value) => significant(value, 6),
+            Some(value) => trimmed(&significant(value, 6)),
             None => number.to_string(),
         },
         Value::String(text) => text.chars().take(60).collect(),
@@ -177,6 +177,14 @@ fn shown(value: &Value) -> String {
             }
             words.join(", ")
         }
+    }
+}
+
+/// Without zeros that say nothing: the tools round as they like.
+fn trimmed(number: &str) -> String {
+    match number.contains('.') && !number.contains('e') {
+        true => number.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => number.to_owned(),
     }
 }
 
