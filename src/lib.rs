@@ -16,6 +16,7 @@
 //! | [`estimate`] | what an engine answers, and the registry of metrics that names each figure |
 //! | [`engine`] | pure functions from scenario to estimate |
 //! | [`validate`] | the analytical engine held against published measurements |
+//! | [`ingest`] | real logs turned into measurements, one file a format |
 //! | [`search`] | finding better knobs |
 //! | [`record`], [`report`] | estimates written down, and told |
 //! | [`demo`] | guided tours: scripts that are also tests |
@@ -29,6 +30,7 @@ pub mod cli;
 pub mod demo;
 pub mod engine;
 pub mod estimate;
+pub mod ingest;
 pub mod knob;
 pub mod library;
 pub mod plan;

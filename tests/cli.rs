@@ -23,7 +23,7 @@ fn json_file(path: &Path) -> Value {
 fn help_version_and_usage() {
     let dir = temp();
     let help = stdout(&atlas(dir.path(), &["--help"]).assert().code(0));
-    for subcommand in ["run", "optimize", "report", "compare", "demo", "check", "tui", "completions"] {
+    for subcommand in ["run", "optimize", "report", "compare", "demo", "check", "ingest", "tui", "completions"] {
         assert!(help.contains(&format!("\n  {subcommand} ")), "{subcommand}");
         let help = stdout(&atlas(dir.path(), &[subcommand, "--help"]).assert().code(0));
         assert!(help.contains("Usage: atlas"), "{subcommand}");

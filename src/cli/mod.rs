@@ -11,6 +11,8 @@ pub mod completions;
 pub mod demo;
 pub mod failure;
 pub mod frontier;
+pub mod ingest;
+pub mod measured;
 pub mod optimize;
 pub mod output;
 pub mod pick;
@@ -35,6 +37,7 @@ Examples:
   atlas report --records out --out out/report.md
   atlas check workload/*.yaml                 validate files, exit 1 with complaints
   atlas run --batch scenarios.jsonl           one JSON line out per JSON line in
+  atlas ingest train.log --set seq_len=4096   measurements out of a log
 
 Files: what ships in the binary, then the user's configuration directory, then ./workload, entry by entry by name;
 --workload-dir, --targets, --workloads and --hardware choose explicitly.";
@@ -80,6 +83,8 @@ pub enum Command {
     Demo(demo::Args),
     /// Validate files; exit 1 with complaints
     Check(check::Args),
+    /// Turn logs of training, serving, network and power tools into measurements
+    Ingest(Box<args::IngestArgs>),
     /// Hold the analytical engine against published measurements
     Validate(validate::Args),
     /// Open the terminal interface
@@ -128,6 +133,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),
         Command::Check(args) => check::run(args, &globals),
         Command::Validate(args) => validate::run(args, &globals),
+        Command::Ingest(args) => ingest::run(*args, &globals),
         Command::Tui(args) => tui::run(args.or(root), &globals),
         Command::Completions(args) => completions::run(args),
     }

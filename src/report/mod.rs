@@ -4,6 +4,8 @@ pub mod chart;
 pub mod comparison;
 pub mod csv;
 pub mod estimate;
+pub mod measured;
+pub mod measurements;
 pub mod read;
 pub mod rows;
 pub mod study;
