@@ -1,0 +1,137 @@
+//! The playbook on scenarios of every kind: what it says is true, and what it offers runs.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+#[path = "common/plans.rs"]
+mod plans;
+
+use std::collections::BTreeSet;
+
+use atlas_fabric::advice::{self, Changes, Objective, advise};
+use atlas_fabric::engine;
+use atlas_fabric::estimate::{Estimate, Verdict};
+use atlas_fabric::knob::{Knob, Setting};
+use atlas_fabric::scenario::{Parts, Scenario};
+
+/// The scenario without schedule, which advice looks at, with changes laid over it.
+fn changed(parts: &Parts, scenario: &Scenario, changes: &Changes) -> (Scenario, Estimate) {
+    let mut scenario = scenario.clone();
+    scenario.phases.clear();
+    for (knob, setting) in changes {
+        scenario.set(*knob, setting, parts).unwrap();
+    }
+    let estimate = engine::estimate(&scenario);
+    (scenario, estimate)
+}
+
+fn verdict(estimate: &Estimate) -> Verdict {
+    estimate.detail.unwrap().verdict
+}
+
+#[test]
+fn what_advice_promises_is_what_an_estimate_with_its_changes_says() {
+    let library = plans::library();
+    let (mut told, mut names) = (0, BTreeSet::new());
+    for (parts, scenario) in plans::all(&library) {
+        let estimate = engine::estimate(&scenario);
+        for objective in Objective::ALL {
+            let all = advise(&scenario, &parts, &estimate, objective);
+            let metric = objective.metric(&scenario);
+            let (plain, before) = changed(&parts, &scenario, &Changes::new());
+            let runs = verdict(&before).fits();
+            for pair in all.windows(2) {
+                assert!(pair[0].gain >= pair[1].gain);
+            }
+            for advice in &all {
+                let (turned, after) = changed(&parts, &scenario, &advice.changes);
+                let at = format!("{} x {}: {} ({})", parts.target.name, parts.workload.name, advice.rule.name, advice.text);
+                assert_eq!(advice.after, (metric.get)(&after, &turned), "{at}");
+                assert_eq!(advice.before, (metric.get)(&before, &plain), "{at}");
+                assert!(verdict(&after).fits(), "{at}");
+                assert_eq!(advice.fixes, !runs, "{at}");
+                assert!(advice.fixes || advice.gain >= 0.005, "{at}");
+                assert!(!advice.text.is_empty() && !advice.changes.is_empty());
+                told += 1;
+                names.insert(advice.rule.name);
+            }
+        }
+    }
+    // Rules that never speak on thirteen kinds of workloads and ten kinds of hardware are none.
+    let silent: Vec<&str> = advice::rules().map(|rule| rule.name).filter(|name| !names.contains(name)).collect();
+    println!("{told} pieces of advice by {} rules; silent: {silent:?}", names.len());
+    assert!(names.len() >= 25, "{names:?}");
+}
+
+#[test]
+fn rules_are_many_and_each_has_a_reason_and_a_source() {
+    let mut seen = BTreeSet::new();
+    for rule in advice::rules() {
+        assert!(!rule.reason.is_empty() && rule.source.len() > 10, "{}", rule.name);
+        assert!(!rule.reason.ends_with('.') && rule.reason.len() < 160, "{}", rule.name);
+        seen.insert((rule.name, rule.reason));
+    }
+    assert!(seen.len() >= 25);
+    assert_eq!(seen.len(), advice::rules().count());
+}
+
+#[test]
+fn every_change_that_is_said_to_fit_fits_and_is_small() {
+    let library = plans::library();
+    let mut fixed = 0;
+    for (parts, scenario) in plans::all(&library) {
+        let (plain, before) = changed(&parts, &scenario, &Changes::new());
+        let Some(fit) = advice::fit::fit(&plain, &parts, &before) else {
+            assert!(verdict(&before).fits());
+            continue;
+        };
+        assert!(!verdict(&before).fits());
+        if let Verdict::Memory { needs, has } = fit.verdict {
+            assert_eq!(fit.excess_bytes, needs - has);
+        }
+        for fix in &fit.fixes {
+            let (_, after) = changed(&parts, &scenario, &fix.changes);
+            assert!(verdict(&after).fits(), "{} x {}: {}", parts.target.name, parts.workload.name, fix.text);
+            fixed += 1;
+        }
+    }
+    assert!(fixed > 50, "{fixed}");
+}
+
+#[test]
+fn a_model_too_large_for_one_device_is_cut_or_quantised() {
+    let library = plans::library();
+    let (parts, scenario) = plans::one(&library, "h100x8", "serve_70b_one", &[]);
+    let estimate = engine::estimate(&scenario);
+    let fit = advice::fit::fit(&scenario, &parts, &estimate).unwrap();
+    assert!(fit.excess_bytes > 50e9, "{}", fit.excess_bytes);
+    let knobs: Vec<Knob> = fit.fixes.iter().map(|fix| fix.changes[0].0).collect();
+    assert!(knobs.contains(&Knob::Tp) && knobs.contains(&Knob::Precision), "{knobs:?}");
+    let advice = advise(&scenario, &parts, &estimate, Objective::Throughput);
+    assert!(advice[0].fixes);
+}
+
+#[test]
+fn a_long_sequence_without_recomputation_is_told_how_to_fit() {
+    let library = plans::library();
+    let (parts, scenario) = plans::one(&library, "h100x8", "train_long", &[]);
+    let estimate = engine::estimate(&scenario);
+    let fit = advice::fit::fit(&scenario, &parts, &estimate).unwrap();
+    assert!(!fit.fixes.is_empty() && fit.fixes.iter().all(|fix| fix.fixes));
+    let single = fit.fixes.iter().any(|fix| fix.changes[0] == (Knob::Recompute, Setting::Choice("full".into())));
+    assert!(single || fit.fixes.iter().all(|fix| fix.changes.len() >= 2), "{:?}", fit.fixes);
+}
+
+#[test]
+fn the_objective_decides_what_is_advised() {
+    let library = plans::library();
+    let (parts, scenario) = plans::one(&library, "h100x8", "serve_70b", &[]);
+    let estimate = engine::estimate(&scenario);
+    let first = |objective| advise(&scenario, &parts, &estimate, objective);
+    let (rate, latency) = (first(Objective::Throughput), first(Objective::Latency));
+    assert!(rate.iter().any(|advice| advice.changes[0].0 == Knob::Concurrency));
+    let concurrency = |all: &[advice::Advice]| {
+        all.iter().find(|advice| advice.changes[0].0 == Knob::Concurrency).map(|advice| advice.changes[0].1.clone())
+    };
+    if let Some(Setting::Number(fewer)) = concurrency(&latency) {
+        assert!(fewer < 64.0);
+    }
+}
