@@ -114,6 +114,14 @@ pub struct Advice {
     pub after_verdict: Verdict,
 }
 
+impl Advice {
+    /// Whether it comes from no rule, but from the search for a smallest change that runs.
+    #[must_use]
+    pub fn is_plain_fix(&self) -> bool {
+        std::ptr::eq(self.rule, &raw const rules::MAKE_IT_FIT)
+    }
+}
+
 /// By which share of `before` the figure becomes better.
 fn gain(metric: &Metric, before: f64, after: f64) -> f64 {
     let change = match metric.better {
