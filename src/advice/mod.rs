@@ -133,7 +133,7 @@ fn gain(metric: &Metric, before: f64, after: f64) -> f64 {
 }
 
 /// What to turn, best first: rules tried on the scenario, whose estimate is at hand. At most [`MOST_TRIALS`] estimates
-/// are made. Where the scenario cannot run, what makes it run comes first and alone, by what is left of the figure.
+/// are made. A schedule is left out: gains are those of the workload as a whole. Where the scenario cannot run, what makes it run comes first and alone, by what is left of the figure.
 #[must_use]
 pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective: Objective) -> Vec<Advice> {
     let mut trial = Trial::new(scenario, parts, estimate, objective, MOST_TRIALS);
