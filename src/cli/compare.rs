@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::args::{Globals, KnobArgs};
+use super::args::{Globals, KnobArgs, MeasuredArgs};
 use super::failure::Failure;
 use super::goal::Goal;
+use super::measured;
 use super::output::{self, complain};
 use super::{pick, watching};
 use crate::engine;
@@ -27,6 +28,7 @@ use crate::spec::{Diagnostics, Target, Workload};
   atlas compare --workload gpt5_1t_inference --baseline GROQ_LPU_NODE --set microbatch=8
   atlas compare --target NVIDIA_H100_8x_NVLink --target GROQ_LPU_NODE --format csv
   atlas compare --workload W --methodology maximum-performance --objective cost --tpot 50
+  atlas compare --measured h100.json mi300x.json --model llama-3.1-8b --usd-per-gpu-hour 3
 
 Two methodologies are fair: identical-config asks what the hardware changes with all knobs equal; maximum-performance \
 lets every target have its own best knobs under the same constraints, which the flags under Search set.")]
@@ -52,6 +54,9 @@ pub struct Args {
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Measured runs.
+    #[command(flatten)]
+    pub measured: MeasuredArgs,
 }
 
 /// Prints the comparison.
@@ -65,8 +70,14 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(Failure::usage([format!("{flags}: only --methodology maximum-performance searches")]).into());
     }
     let gauge = Gauge::default();
-    let comparison =
-        watching(&gauge, Duration::from_millis(500), "candidates", || compare(&library, &args, methodology, &gauge))??;
+    let wanted = args.measured.measured.is_empty() || !args.target.is_empty() || args.workload.is_some();
+    let predict = || compare(&library, &args, methodology, &gauge);
+    let predicted = wanted.then(|| watching(&gauge, Duration::from_millis(500), "candidates", predict));
+    let predicted = predicted.transpose()?.transpose()?;
+    if !args.measured.measured.is_empty() {
+        return measured::run(&args.measured, args.format, predicted.as_ref(), globals);
+    }
+    let Some(comparison) = predicted else { return Ok(()) };
     // Without the flag the output is the plain comparison that it always was.
     let configurations = args.methodology.map(|methodology| Configurations::of(&comparison, methodology));
     let text = match (args.format, configurations) {

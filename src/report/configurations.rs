@@ -10,6 +10,9 @@ use crate::scenario::Scenario;
 use crate::search::Methodology;
 use crate::search::methodology::differences;
 
+/// Most targets that stand side by side; more stand one below the other.
+const MOST_COLUMNS: usize = 4;
+
 /// Methodology, and the knobs that are not the same in all columns that have an answer.
 #[derive(Debug, Clone)]
 pub struct Configurations {
@@ -53,11 +56,21 @@ impl Configurations {
             out.push_str("no knob differs\n");
             return out;
         }
-        let targets = self.targets.iter().map(|target| (target.clone(), Align::Right));
-        let mut table = Table::new(std::iter::once(("differs".to_owned(), Align::Left)).chain(targets));
-        for (knob, values) in &self.differences {
-            let values = values.iter().map(|value| value.as_ref().map_or_else(|| "n/a".to_owned(), Setting::to_string));
-            table.row(std::iter::once(knob.name().to_owned()).chain(values));
+        let show = |value: &Option<Setting>| value.as_ref().map_or_else(|| "n/a".to_owned(), Setting::to_string);
+        let few = self.targets.len() <= MOST_COLUMNS;
+        let names: Vec<String> = self.differences.iter().map(|(knob, _)| knob.name().to_owned()).collect();
+        let columns = if few { self.targets.clone() } else { names };
+        let columns = columns.into_iter().map(|name| (name, Align::Right));
+        let mut table = Table::new(std::iter::once(("differs".to_owned(), Align::Left)).chain(columns));
+        if few {
+            for (knob, values) in &self.differences {
+                table.row(std::iter::once(knob.name().to_owned()).chain(values.iter().map(show)));
+            }
+        } else {
+            for (i, target) in self.targets.iter().enumerate() {
+                let values = self.differences.iter().map(|(_, values)| values.get(i).map_or_else(String::new, show));
+                table.row(std::iter::once(target.clone()).chain(values));
+            }
         }
         out.push('\n');
         out.push_str(&table.render());

@@ -174,6 +174,10 @@ fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> 
                 ("", 1.0),
             ],
         ),
+        Format::Hours => (
+            "a time: hours, or a number with s, min, h or d",
+            &[("min", 1.0 / 60.0), ("s", 1.0 / 3600.0), ("h", 1.0), ("d", 24.0), ("", 1.0)],
+        ),
         Format::Percent => ("a share from 0 to 1, or per cent", &[("%", 0.01), ("", 1.0)]),
         Format::Usd => ("US dollars", &[("k", 1e3), ("M", 1e6), ("", 1.0)]),
         Format::Si | Format::Count => ("a number", &[("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12), ("", 1.0)]),
@@ -201,7 +205,7 @@ mod tests {
         };
         assert_eq!(bound("tpot<=50"), ("tpot_ms", Relation::AtMost, 50.0));
         assert_eq!(bound("ttft < 2 s"), ("ttft_ms", Relation::Below, 2000.0));
-        assert_eq!(bound("time_to_train<=30d"), ("time_to_train_h", Relation::AtMost, 30.0 * 86_400_000.0));
+        assert_eq!(bound("time_to_train<=30d"), ("time_to_train_h", Relation::AtMost, 720.0));
         assert_eq!(bound("headroom >= 10%"), ("headroom", Relation::AtLeast, 0.1));
         assert_eq!(bound("usd_per_hour<=$1.5k"), ("usd_per_hour", Relation::AtMost, 1500.0));
         assert_eq!(bound("power<=20kW"), ("power_w", Relation::AtMost, 20_000.0));

@@ -8,10 +8,12 @@
 //! * [`sweep`] – every point of a space, in order, in constant memory
 //! * [`sensitivity`] – which knob and which hardware number matter most
 //! * [`methodology`] – two fair ways to compare targets
+//! * [`frontier`] – throughput against interactivity, as more requests are served side by side
 //! * [`hill_climb`] – the founding system's single change
 
 pub mod condition;
 pub mod figure;
+pub mod frontier;
 pub mod gauge;
 pub mod hill_climb;
 pub mod methodology;
