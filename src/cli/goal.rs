@@ -35,7 +35,7 @@ pub struct Goal {
     pub headroom: Option<String>,
     /// Most that all nodes may cost in an hour, USD
     #[arg(long, value_name = "USD")]
-    pub budget: Option<String>,
+    pub budget_per_hour: Option<String>,
     /// Most that a million tokens may cost, USD
     #[arg(long, value_name = "USD")]
     pub budget_per_1m: Option<String>,
@@ -68,7 +68,7 @@ impl Goal {
             ("--ttft", self.ttft.is_some()),
             ("--tpot", self.tpot.is_some()),
             ("--headroom", self.headroom.is_some()),
-            ("--budget", self.budget.is_some()),
+            ("--budget-per-hour", self.budget_per_hour.is_some()),
             ("--budget-per-1m", self.budget_per_1m.is_some()),
             ("--power-cap", self.power_cap.is_some()),
             ("--allow-idle", self.allow_idle),
@@ -94,7 +94,7 @@ impl Goal {
             ("--ttft", "ttft<=", &self.ttft),
             ("--tpot", "tpot<=", &self.tpot),
             ("--headroom", "headroom>=", &self.headroom),
-            ("--budget", "usd_per_hour<=", &self.budget),
+            ("--budget-per-hour", "usd_per_hour<=", &self.budget_per_hour),
             ("--budget-per-1m", "usd_per_1m_tokens<=", &self.budget_per_1m),
             ("--power-cap", "power<=", &self.power_cap),
         ];
