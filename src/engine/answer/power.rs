@@ -5,7 +5,7 @@
 //!
 //! | machine and work | published | here |
 //! | --- | --- | --- |
-//! | 8 × H100, training and fine-tuning (arXiv 2412.08602; MLPerf Training 4.1 power, Dell XE9680) | 8.2 to 8.6 kW a node | 7.9 to 8.4 kW |
+//! | 8 × H100, training and fine-tuning (arXiv 2412.08602; MLPerf Training 4.1 power, Dell XE9680) | 8.2 to 8.6 kW a node | 7.75 kW |
 //! | 8 × H100, Llama 3.1 405B decoding (dstack's benchmark of MI300X and H100) | 448 to 469 W each | 440 W |
 //! | 8 × H200, gpt-oss-120b decoding, 64 requests (Nebius, nvidia-smi) | 304 W each | 320 W |
 //! | 8 × MI300X, idle with a model loaded (dstack, rocm-smi) | 123 to 136 W each | 105 W |
