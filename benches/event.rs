@@ -1,0 +1,69 @@
+//! How fast events are: the kernel alone, and each part of the engine on a question that people ask.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use atlas_fabric::engine::event::kernel::{Distribution, EventQueue, Progress, Stream, Time};
+use atlas_fabric::engine::event::queueing;
+use divan::counter::ItemsCount;
+use divan::{AllocProfiler, Bencher, black_box};
+
+#[global_allocator]
+static ALLOC: AllocProfiler = AllocProfiler::system();
+
+fn main() {
+    divan::main();
+}
+
+/// One server, Markovian arrivals and service: two events a customer. Items are events.
+#[divan::bench(sample_count = 20)]
+fn m_m_1(bencher: Bencher<'_, '_>) {
+    let input = queueing::Input {
+        between: Distribution::Exponential { mean: 1.0 },
+        service: Distribution::Exponential { mean: 0.8 },
+        servers: 1,
+        customers: 500_000,
+        warm_up: 0,
+    };
+    bencher
+        .counter(ItemsCount::new(1_000_000u32))
+        .bench_local(|| queueing::simulate(black_box(&input), 1, &Progress::new()));
+}
+
+/// The hold model: every event that happens schedules another, with this many pending.
+#[divan::bench(args = [16, 1_024, 16_384, 131_072, 1_048_576], sample_count = 10)]
+fn hold(bencher: Bencher<'_, '_>, pending: u32) {
+    let mut queue = EventQueue::with_capacity(pending as usize);
+    let mut stream = Stream::new(1, 0, 0);
+    for event in 0..pending {
+        queue.at(Time::from_ps(stream.below(1_000_000_000)), event);
+    }
+    bencher.counter(ItemsCount::new(1_000_000u32)).bench_local(|| {
+        for _ in 0..1_000_000 {
+            if let Some(event) = queue.pop() {
+                queue.after(Time::from_ps(stream.below(1_000_000_000)), event);
+            }
+        }
+        queue.now()
+    });
+}
+
+/// Every event takes back a timeout and sets a new one. Items are events that happen.
+#[divan::bench(sample_count = 10)]
+fn timeouts(bencher: Bencher<'_, '_>) {
+    let mut queue = EventQueue::with_capacity(4096);
+    let mut handles: Vec<_> = (0..1024u32).map(|event| queue.at(Time::from_ps(u64::MAX / 2), event)).collect();
+    for event in 0..1024 {
+        queue.at(Time::from_ps(u64::from(event)), event);
+    }
+    bencher.counter(ItemsCount::new(1_000_000u32)).bench_local(|| {
+        for _ in 0..1_000_000 {
+            if let Some(event) = queue.pop()
+                && let Some(handle) = handles.get_mut(event as usize)
+            {
+                queue.cancel(*handle);
+                *handle = queue.after(Time::from_ps(u64::MAX / 4), event);
+                queue.after(Time::from_ps(1000), event);
+            }
+        }
+        queue.now()
+    });
+}

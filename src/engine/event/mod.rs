@@ -1,0 +1,11 @@
+//! Discrete-event simulation: the engine whose answer is its events.
+//!
+//! What closed forms cannot see – contention, bursts, imbalance, stragglers, failures – is found by letting it happen.
+//! Every part takes plain data, a seed and a [`kernel::Progress`], and answers plain data; the same input and seed give
+//! the same answer to the last bit. No I/O, no clock but the simulated one.
+//!
+//! * [`kernel`] – time, queue of events, random streams, statistics, replications
+//! * [`queueing`] – one station with many servers: the kernel held against queueing theory
+
+pub mod kernel;
+pub mod queueing;
