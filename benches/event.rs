@@ -1,8 +1,12 @@
 //! How fast events are: the kernel alone, and each part of the engine on a question that people ask.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use atlas_fabric::engine::analytical::accelerator::{Accelerator, Generation};
+use atlas_fabric::engine::analytical::arch::Architecture;
+use atlas_fabric::engine::analytical::serving::{Layout, Load, ServingInput, Speculation};
+use atlas_fabric::engine::analytical::serving_constants::ServingConstants;
 use atlas_fabric::engine::event::kernel::{Distribution, EventQueue, Progress, Stream, Time};
-use atlas_fabric::engine::event::queueing;
+use atlas_fabric::engine::event::{queueing, serving};
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
 
@@ -66,4 +70,57 @@ fn timeouts(bencher: Bencher<'_, '_>) {
         }
         queue.now()
     });
+}
+
+/// A 70B decoder on eight H100s, in front of it 4,000 requests of 250 output tokens in the mean: a million tokens.
+fn serving_70b() -> serving::Input {
+    let mut accelerator = Accelerator {
+        generation: Generation::Hopper,
+        mem_bw: 3.35e12,
+        link_bw: 450e9,
+        cores: 132.0,
+        ..Accelerator::default()
+    };
+    for (slot, rate) in accelerator.flops.iter_mut().zip([67e12, 495e12, 989e12, 989e12, 1979e12, 1979e12]) {
+        *slot = rate;
+    }
+    let arch = Architecture {
+        layers: 80.0,
+        hidden: 8192.0,
+        heads: 64.0,
+        kv_heads: 8.0,
+        ffn: 28672.0,
+        vocab: 128_256.0,
+        ..Architecture::default()
+    };
+    let system = ServingInput {
+        accelerator,
+        arch,
+        layout: Layout { tp: 8.0, ..Layout::default() },
+        load: Load::Open { rate: 8.0 },
+        ..ServingInput::default()
+    };
+    let mut input = serving::Input::of(&system, &ServingConstants::default(), 4000);
+    input.lengths.isl = Distribution::Uniform { low: 512.0, high: 1536.0 };
+    input.lengths.osl = Distribution::Uniform { low: 64.0, high: 448.0 };
+    input
+}
+
+/// Items are output tokens.
+#[divan::bench(sample_count = 20)]
+fn serving_4000_requests(bencher: Bencher<'_, '_>) {
+    let input = serving_70b();
+    bencher
+        .counter(ItemsCount::new(1_024_000u32))
+        .bench_local(|| serving::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.output_tokens_per_sec));
+}
+
+/// The same with drafts, of which every sequence accepts its own number.
+#[divan::bench(sample_count = 20)]
+fn serving_4000_requests_with_drafts(bencher: Bencher<'_, '_>) {
+    let mut input = serving_70b();
+    input.system.speculation = Speculation { tokens: 3.0, acceptance: 0.7, draft_cost: 0.0125 };
+    bencher
+        .counter(ItemsCount::new(1_024_000u32))
+        .bench_local(|| serving::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.output_tokens_per_sec));
 }

@@ -5,7 +5,9 @@
 //! the same answer to the last bit. No I/O, no clock but the simulated one.
 //!
 //! * [`kernel`] – time, queue of events, random streams, statistics, replications
+//! * [`serving`] – requests through batching engines
 //! * [`queueing`] – one station with many servers: the kernel held against queueing theory
 
 pub mod kernel;
 pub mod queueing;
+pub mod serving;

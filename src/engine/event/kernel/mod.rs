@@ -8,23 +8,28 @@
 //! * [`random`] – counter-based streams, so that compared systems see the same arrivals
 //! * [`distribution`] – what is drawn from them
 //! * [`statistics`] – tallies, integrals over time, quantiles
+//! * [`histogram`], [`strip`] – the same for more than one would keep: quantiles in bins, levels in cells
 //! * [`replication`] – confidence intervals, also of paired differences
 //! * [`progress`] – how far a run is, and the wish to end it
 
 pub mod distribution;
+pub mod histogram;
 pub mod progress;
 pub mod queue;
 pub mod random;
 pub mod replication;
 pub mod statistics;
+pub mod strip;
 pub mod time;
 
 pub use distribution::Distribution;
+pub use histogram::Histogram;
 pub use progress::Progress;
 pub use queue::{EventQueue, Handle};
 pub use random::Stream;
 pub use replication::Interval;
 pub use statistics::{Quantiles, Tally, TimeWeighted};
+pub use strip::Strip;
 pub use time::Time;
 
 /// Events between two looks at the wish to end.

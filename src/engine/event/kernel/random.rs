@@ -24,6 +24,12 @@ impl Stream {
         Stream { key: (seed as u32, (seed >> 32) as u32), entity, purpose, index: 0, spare: None }
     }
 
+    /// The same stream at its `index`-th pair of numbers.
+    #[must_use]
+    pub const fn at(self, index: u64) -> Stream {
+        Stream { index, spare: None, ..self }
+    }
+
     /// 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {

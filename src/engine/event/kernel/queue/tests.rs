@@ -57,8 +57,7 @@ fn a_handle_that_outlived_its_event_cancels_nothing() {
 
 #[test]
 fn numbering_anew_keeps_the_order() {
-    let mut queue = EventQueue::<u32>::default();
-    queue.sequence = (1 << SEQUENCE_BITS) - 50;
+    let mut queue = EventQueue::<u32> { sequence: (1 << SEQUENCE_BITS) - 50, ..EventQueue::default() };
     let mut late = None;
     for event in 0..100 {
         queue.at(Time::from_ps(5), event);
