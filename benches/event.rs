@@ -6,6 +6,7 @@ use atlas_fabric::engine::analytical::arch::Architecture;
 use atlas_fabric::engine::analytical::serving::{Layout, Load, ServingInput, Speculation};
 use atlas_fabric::engine::analytical::serving_constants::ServingConstants;
 use atlas_fabric::engine::event::kernel::{Distribution, EventQueue, Progress, Stream, Time};
+use atlas_fabric::engine::event::network::{self, Algorithm, Fabric, Job, Operation, Routing, Shape, Wire};
 use atlas_fabric::engine::event::{queueing, serving};
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
@@ -123,4 +124,52 @@ fn serving_4000_requests_with_drafts(bencher: Bencher<'_, '_>) {
     bencher
         .counter(ItemsCount::new(1_024_000u32))
         .bench_local(|| serving::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.output_tokens_per_sec));
+}
+
+const WIRE: Wire = Wire { bandwidth: 50e9, latency: 1e-6 };
+
+fn network_of(
+    shape: Shape,
+    routing: Routing,
+    operation: Operation,
+    algorithm: Algorithm,
+    bytes: f64,
+) -> network::Input {
+    let job = Job { operation, algorithm, ranks: vec![], bytes, begin: 0.0 };
+    network::Input { shape, degraded: vec![], routing, jobs: vec![job] }
+}
+
+fn domains(domains: u32, fabric: Fabric) -> Shape {
+    let link = Wire { bandwidth: 450e9, latency: 1e-6 };
+    Shape::Domains { domains, per_domain: 8, link, nic: WIRE, fabric }
+}
+
+/// A ring over 512 accelerators, 1,022 steps. Items are events: each message leaves and arrives.
+#[divan::bench(sample_count = 10)]
+fn network_ring(bencher: Bencher<'_, '_>) {
+    let ring = Algorithm::Ring { channels: 1, local: 8, chunks: 1 };
+    let input = network_of(domains(64, Fabric::OneSwitch), Routing::First, Operation::AllReduce, ring, 1e9);
+    bencher
+        .counter(ItemsCount::new(2 * 1022 * 512u32))
+        .bench_local(|| network::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.events));
+}
+
+/// A hierarchical all-reduce over 4,096 accelerators.
+#[divan::bench(sample_count = 5)]
+fn network_hierarchical(bencher: Bencher<'_, '_>) {
+    let sides = Algorithm::Dimensions { sides: [8, 512, 1] };
+    let input = network_of(domains(512, Fabric::OneSwitch), Routing::First, Operation::AllReduce, sides, 1e9);
+    bencher
+        .counter(ItemsCount::new(2 * 2 * (7 + 511) * 4096u32))
+        .bench_local(|| network::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.events));
+}
+
+/// Everybody to everybody over colliding hashed ways of a fat tree, 128 accelerators: rates change at every event.
+#[divan::bench(sample_count = 5)]
+fn network_collisions(bencher: Bencher<'_, '_>) {
+    let fabric = Fabric::FatTree { domains_per_leaf: 2, spines: 8, oversubscription: 2.0, latency: 1e-6 };
+    let input = network_of(domains(16, fabric), Routing::Hashed, Operation::AllToAll, Algorithm::Pairwise, 1e9);
+    bencher
+        .counter(ItemsCount::new(2 * 127 * 128u32))
+        .bench_local(|| network::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.events));
 }

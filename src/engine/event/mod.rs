@@ -5,9 +5,11 @@
 //! the same answer to the last bit. No I/O, no clock but the simulated one.
 //!
 //! * [`kernel`] – time, queue of events, random streams, statistics, replications
+//! * [`network`] – collectives as flows over links
 //! * [`serving`] – requests through batching engines
 //! * [`queueing`] – one station with many servers: the kernel held against queueing theory
 
 pub mod kernel;
+pub mod network;
 pub mod queueing;
 pub mod serving;
