@@ -3,11 +3,13 @@
 
 use atlas_fabric::engine::analytical::accelerator::{Accelerator, Generation};
 use atlas_fabric::engine::analytical::arch::Architecture;
+use atlas_fabric::engine::analytical::constants::Constants;
 use atlas_fabric::engine::analytical::serving::{Layout, Load, ServingInput, Speculation};
 use atlas_fabric::engine::analytical::serving_constants::ServingConstants;
+use atlas_fabric::engine::analytical::training::TrainingInput;
 use atlas_fabric::engine::event::kernel::{Distribution, EventQueue, Progress, Stream, Time};
 use atlas_fabric::engine::event::network::{self, Algorithm, Fabric, Job, Operation, Routing, Shape, Wire};
-use atlas_fabric::engine::event::{queueing, serving};
+use atlas_fabric::engine::event::{queueing, serving, training};
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
 
@@ -172,4 +174,66 @@ fn network_collisions(bencher: Bencher<'_, '_>) {
     bencher
         .counter(ItemsCount::new(2 * 127 * 128u32))
         .bench_local(|| network::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.events));
+}
+
+/// One step of a 405B decoder on 16,384 accelerators: 8 tensor-parallel, 16 stages, 128 replicas.
+fn training_405b() -> training::Input {
+    let arch = Architecture {
+        layers: 126.0,
+        hidden: 16384.0,
+        heads: 128.0,
+        kv_heads: 8.0,
+        ffn: 53248.0,
+        vocab: 128_256.0,
+        ..Architecture::default()
+    };
+    let system = TrainingInput {
+        arch,
+        accelerator: serving_70b().system.accelerator,
+        accelerators: 16384.0,
+        nic_bw: 50e9,
+        seq: 8192.0,
+        global: 2048.0,
+        tp: 8.0,
+        pp: 16.0,
+        dp: 128.0,
+        sequence_parallel: true,
+        ..TrainingInput::default()
+    };
+    training::Input { steps: 1, recorded_step: u32::MAX, ..training::Input::of(&system, &Constants::default()) }
+}
+
+/// All replicas alike: one stands for all.
+#[divan::bench(sample_count = 20)]
+fn training_405b_even(bencher: Bencher<'_, '_>) {
+    let input = training_405b();
+    bencher.bench_local(|| training::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.events));
+}
+
+/// Every stage of every replica, each pass with its own time. Items are passes.
+#[divan::bench(sample_count = 5)]
+fn training_405b_with_jitter(bencher: Bencher<'_, '_>) {
+    let input = training::Input { jitter: 0.03, ..training_405b() };
+    bencher
+        .counter(ItemsCount::new(2 * 16 * 16 * 128u32))
+        .bench_local(|| training::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.events));
+}
+
+/// Fifty days of it with a failure every three hours, at seventeen intervals between checkpoints, ten times each.
+#[divan::bench(sample_count = 5)]
+fn best_checkpoint_interval(bencher: Bencher<'_, '_>) {
+    let hour = 3600.0;
+    let input = training::faults::Input {
+        work: 50.0 * 24.0 * hour,
+        nodes: 2048.0,
+        node_mtbf: 2048.0 * 3.0 * hour,
+        interval: hour,
+        checkpoint: 60.0,
+        flush: 0.0,
+        detection: 120.0,
+        restart: 480.0,
+        spares: 16,
+        repair: Distribution::Exponential { mean: 24.0 * hour },
+    };
+    bencher.bench_local(|| training::faults::best_interval(black_box(&input), 1, 10, &Progress::new()));
 }

@@ -7,9 +7,11 @@
 //! * [`kernel`] – time, queue of events, random streams, statistics, replications
 //! * [`network`] – collectives as flows over links
 //! * [`serving`] – requests through batching engines
+//! * [`training`] – steps through pipelines, failures and checkpoints
 //! * [`queueing`] – one station with many servers: the kernel held against queueing theory
 
 pub mod kernel;
 pub mod network;
 pub mod queueing;
 pub mod serving;
+pub mod training;

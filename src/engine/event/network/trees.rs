@@ -161,6 +161,7 @@ pub(super) fn in_switch(b: &mut Builder, ranks: u32, bytes: f64, chunks: u32, re
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
     use super::*;
 
     #[test]
