@@ -8,10 +8,12 @@
 //! * [`network`] – collectives as flows over links
 //! * [`serving`] – requests through batching engines
 //! * [`training`] – steps through pipelines, failures and checkpoints
+//! * [`scaling`] – what more accelerators bring
 //! * [`queueing`] – one station with many servers: the kernel held against queueing theory
 
 pub mod kernel;
 pub mod network;
 pub mod queueing;
+pub mod scaling;
 pub mod serving;
 pub mod training;

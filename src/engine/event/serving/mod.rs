@@ -7,6 +7,7 @@
 //!
 //! * [`input`] – what is asked
 //! * [`workload`] – who arrives when, with what lengths
+//! * [`trace`] – recorded requests, as others publish them
 //! * [`kv`] – blocks of keys and values, and the prefix cache
 //! * [`replica`] – one engine: its queue, its batch, its steps
 //! * [`cluster`] – routing, front ends, transfers between pools, scaling
@@ -20,6 +21,7 @@ pub mod input;
 mod kv;
 pub mod output;
 mod replica;
+pub mod trace;
 pub mod workload;
 
 #[cfg(test)]
