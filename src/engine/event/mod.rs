@@ -8,12 +8,16 @@
 //! * [`network`] – collectives as flows over links
 //! * [`serving`] – requests through batching engines
 //! * [`training`] – steps through pipelines, failures and checkpoints
+//! * [`cluster`] – several jobs and a scheduler
+//! * [`range`] – numbers that make no sense
 //! * [`scaling`] – what more accelerators bring
 //! * [`queueing`] – one station with many servers: the kernel held against queueing theory
 
+pub mod cluster;
 pub mod kernel;
 pub mod network;
 pub mod queueing;
+pub mod range;
 pub mod scaling;
 pub mod serving;
 pub mod training;

@@ -2,12 +2,13 @@
 //! 6.5.2), which changes only when a flow that it shares a link with, directly or through others, comes or goes.
 //!
 //! What comes and goes in one instant is answered together at its end. Only the part of the network that is connected
-//! to a change through shared links is filled anew.
+//! to a change through shared links is filled anew; a flow with its links to itself needs no filling at all.
 #![expect(clippy::indexing_slicing, reason = "flows and hops are numbered here, links by the topology that made them")]
 
 use super::routing::Route;
 use super::topology::Topology;
 use crate::engine::event::kernel::{EventQueue, Handle, Time};
+use smallvec::SmallVec;
 
 /// Something happens in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +63,7 @@ struct Hop {
 struct Channel {
     capacity: f64,
     /// Flows over it, and which of their hops it is.
-    flows: Vec<(u32, u32)>,
+    flows: SmallVec<[(u32, u32); 2]>,
     carried: f64,
     met: u32,
     spare: f64,
@@ -148,14 +149,23 @@ impl Flows {
             self.widen(route.links.len());
         }
         let base = id as usize * self.stride;
+        let mut alone = true;
         for (hop, &link) in route.links.iter().enumerate() {
             let channel = &mut self.channels[link as usize];
+            alone &= channel.flows.is_empty();
             self.hops[base + hop] = Hop { link, place: channel.flows.len() as u32 };
             channel.flows.push((id, hop as u32));
         }
-        // One link of it leads to all others.
-        self.dirty.extend(route.links.first());
-        self.expect_settling(queue);
+        if alone {
+            // Nobody to share with. Whoever comes yet in this instant has the rates found anew.
+            let flow = &mut self.flows[id as usize];
+            flow.rate = route.bandwidth;
+            flow.ends = queue.after(Time::from_seconds(bytes / route.bandwidth), NetworkEvent::Left(id).into());
+        } else {
+            // One link of it leads to all others.
+            self.dirty.extend(route.links.first());
+            self.expect_settling(queue);
+        }
     }
 
     /// Answers an event of the network.

@@ -4,6 +4,7 @@ use super::collectives::{Algorithm, Operation};
 use super::routing::Routing;
 use super::shapes::{Fabric, Shape};
 use super::topology::Wire;
+use crate::engine::event::range::{OutOfRange, Ranges};
 use thiserror::Error;
 
 /// A network and what is sent over it.
@@ -38,17 +39,8 @@ pub struct Job {
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Problem {
     /// A number out of its range.
-    #[error("{what} is {found}, expected {least} to {most}")]
-    OutOfRange {
-        /// Which.
-        what: &'static str,
-        /// What was found.
-        found: f64,
-        /// Least that makes sense.
-        least: f64,
-        /// Most that makes sense.
-        most: f64,
-    },
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
     /// A rank that is not there, or twice.
     #[error("job {job} names accelerator {accelerator} twice, or there are not so many; count from 0")]
     Rank {
@@ -58,7 +50,10 @@ pub enum Problem {
         accelerator: u32,
     },
     /// An algorithm that does not do what is asked.
-    #[error("job {job}: {algorithm:?} does no {operation:?} over {ranks} ranks; choose another algorithm")]
+    #[error(
+        "job {job}: {algorithm:?} does no {operation:?} over {ranks} ranks, or only in more than 67 million messages; \
+         choose another algorithm"
+    )]
     NotDone {
         /// Which job, from 0.
         job: u32,
@@ -89,18 +84,16 @@ pub enum Problem {
 
 /// Most accelerators of one network.
 const MOST_ACCELERATORS: f64 = 131_072.0;
+/// Most cables between switches.
+const MOST_CABLES: f64 = 4e6;
 /// Most accelerators that are all cabled to one another.
 const MOST_MESHED: f64 = 2048.0;
 
 impl Input {
     /// All that makes no sense.
     pub fn problems(&self) -> Vec<Problem> {
-        let mut out = Vec::new();
-        let mut range = |what, found: f64, least: f64, most: f64| {
-            if !(least..=most).contains(&found) {
-                out.push(Problem::OutOfRange { what, found, least, most });
-            }
-        };
+        let mut ranges = Ranges::default();
+        let mut range = |what, found, least, most| ranges.check(what, found, least, most);
         let count = self.shape.accelerators().map_or(f64::INFINITY, f64::from);
         let most = if matches!(self.shape, Shape::FullMesh { .. }) { MOST_MESHED } else { MOST_ACCELERATORS };
         range("number of accelerators", count, 1.0, most);
@@ -124,6 +117,7 @@ impl Input {
             range("routers of a group", f64::from(routers), 1.0, 1024.0);
             range("accelerators of a router", f64::from(per_router), 1.0, 1024.0);
         }
+        range("number of cables", cables(&self.shape), 0.0, MOST_CABLES);
         for &(accelerator, factor) in &self.degraded {
             range("number of a degraded accelerator", f64::from(accelerator), 0.0, count - 1.0);
             range("factor of a degraded accelerator", factor, 0.0, 1e6);
@@ -132,6 +126,7 @@ impl Input {
             range("bytes of a job", job.bytes, 0.0, 1e18);
             range("beginning of a job", job.begin, 0.0, 1e6);
         }
+        let mut out: Vec<Problem> = ranges.0.into_iter().map(Problem::from).collect();
         for (number, job) in (0..).zip(&self.jobs) {
             let mut seen = job.ranks.clone();
             seen.sort_unstable();
@@ -143,6 +138,24 @@ impl Input {
             }
         }
         out
+    }
+}
+
+/// Cables between switches, where there may be many more than accelerators.
+fn cables(shape: &Shape) -> f64 {
+    match *shape {
+        Shape::Domains { domains, per_domain, fabric, .. } => match fabric {
+            Fabric::OneSwitch => 0.0,
+            Fabric::FatTree { domains_per_leaf, spines, .. } => {
+                (f64::from(domains) / f64::from(domains_per_leaf.max(1))).ceil() * f64::from(spines)
+            }
+            Fabric::Rails { spines, .. } => f64::from(per_domain) * f64::from(spines),
+        },
+        Shape::Dragonfly { groups, routers, .. } => {
+            let (groups, routers) = (f64::from(groups), f64::from(routers));
+            0.5 * (groups * groups + groups * routers * routers)
+        }
+        _ => 0.0,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::topology::Topology;
 use crate::engine::event::kernel::{Stream, Time};
+use smallvec::SmallVec;
 use std::collections::HashMap;
 
 /// Purpose of the random streams that stand for the switches' hashes.
@@ -22,7 +23,7 @@ pub enum Routing {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
     /// Links in order.
-    pub links: Vec<u32>,
+    pub links: SmallVec<[u32; 6]>,
     /// Sum of their latencies.
     pub latency: Time,
     /// Bandwidth of the narrowest, bytes/s.
@@ -54,8 +55,7 @@ impl<'a> Router<'a> {
             return None;
         }
         let mut hash = Stream::new(self.seed, HASH, from).at(u64::from(to) << 8);
-        let mut route =
-            Route { links: Vec::with_capacity(left as usize), latency: Time::ZERO, bandwidth: f64::INFINITY };
+        let mut route = Route { links: SmallVec::new(), latency: Time::ZERO, bandwidth: f64::INFINITY };
         let mut node = from;
         while left > 0 {
             let mut nearer = topology.leaving(node).filter(|(_, link)| distance(link.to) < left);

@@ -80,7 +80,7 @@ fn routes(topology: &Topology, pairs: impl Iterator<Item = (u32, u32)>) -> Vec<R
 }
 
 fn disjoint(routes: &[Route]) -> bool {
-    let mut links: Vec<u32> = routes.iter().flat_map(|r| r.links.clone()).collect();
+    let mut links: Vec<u32> = routes.iter().flat_map(|r| r.links.to_vec()).collect();
     links.sort_unstable();
     links.windows(2).all(|pair| pair[0] != pair[1])
 }

@@ -3,6 +3,7 @@
 use crate::engine::analytical::serving::{Load, ServingInput, kv, step::Machine};
 use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::engine::event::kernel::Distribution;
+use crate::engine::event::range::{OutOfRange, Ranges};
 use thiserror::Error;
 
 /// A deployment, its load, and what is expected of it.
@@ -182,26 +183,9 @@ impl Default for Slo {
 /// Something in the input that makes no sense.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Problem {
-    /// A number that must be positive is not.
-    #[error("{what} is {found}, expected a positive number")]
-    NotPositive {
-        /// Which.
-        what: &'static str,
-        /// What was found.
-        found: f64,
-    },
     /// A number out of its range.
-    #[error("{what} is {found}, expected {least} to {most}")]
-    OutOfRange {
-        /// Which.
-        what: &'static str,
-        /// What was found.
-        found: f64,
-        /// Least that makes sense.
-        least: f64,
-        /// Most that makes sense.
-        most: f64,
-    },
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
     /// A trace whose times go back.
     #[error("request {index} of the trace arrives before the one above it; sort the trace by time")]
     TraceOrder {
@@ -277,74 +261,67 @@ impl Input {
     /// All that makes no sense.
     pub fn problems(&self) -> Vec<Problem> {
         let mut out = Vec::new();
+        let mut ranges = Ranges::default();
+        let r = &mut ranges;
         let s = &self.system;
-        let range = |out: &mut Vec<Problem>, what, found: f64, least: f64, most: f64| {
-            if !(least..=most).contains(&found) {
-                out.push(Problem::OutOfRange { what, found, least, most });
-            }
-        };
-        let positive = |out: &mut Vec<Problem>, what, found: f64| {
-            if !(found > 0.0 && found.is_finite()) {
-                out.push(Problem::NotPositive { what, found });
-            }
-        };
-        range(&mut out, "requests", f64::from(self.requests), 1.0, MOST_REQUESTS);
-        range(&mut out, "warm_up", f64::from(self.warm_up), 0.0, f64::from(self.requests.saturating_sub(1)));
-        range(&mut out, "block_size", f64::from(self.block_size), 1.0, 65_536.0);
-        range(&mut out, "max_num_seqs", s.max_num_seqs, 1.0, f64::INFINITY);
-        range(&mut out, "max_num_batched_tokens", s.max_num_batched_tokens, 1.0, f64::INFINITY);
-        range(&mut out, "gpu_memory_utilization", s.memory_utilization, 0.05, 1.0);
-        range(&mut out, "speculated tokens", s.speculation.tokens, 0.0, 64.0);
-        range(&mut out, "acceptance", s.speculation.acceptance, 0.0, 1.0);
-        range(&mut out, "dp", s.layout.dp, 1.0, MOST_REPLICAS);
+        r.check("requests", f64::from(self.requests), 1.0, MOST_REQUESTS);
+        r.check("warm_up", f64::from(self.warm_up), 0.0, f64::from(self.requests.saturating_sub(1)));
+        r.check("block_size", f64::from(self.block_size), 1.0, 65_536.0);
+        r.check("max_num_seqs", s.max_num_seqs, 1.0, f64::INFINITY);
+        r.check("max_num_batched_tokens", s.max_num_batched_tokens, 1.0, f64::INFINITY);
+        r.check("gpu_memory_utilization", s.memory_utilization, 0.05, 1.0);
+        r.check("speculated tokens", s.speculation.tokens, 0.0, 64.0);
+        r.check("acceptance", s.speculation.acceptance, 0.0, 1.0);
+        r.check("dp", s.layout.dp, 1.0, MOST_REPLICAS);
         match &self.arrivals {
-            Arrivals::Poisson { rate } => positive(&mut out, "rate", *rate),
+            Arrivals::Poisson { rate } => r.positive("rate", *rate),
             Arrivals::Gamma { rate, cv } => {
-                positive(&mut out, "rate", *rate);
-                range(&mut out, "cv of arrivals", *cv, 0.0, 100.0);
+                r.positive("rate", *rate);
+                r.check("cv of arrivals", *cv, 0.0, 100.0);
             }
             Arrivals::Phases(phases) => {
-                positive(&mut out, "number of phases", phases.len() as f64);
+                r.positive("number of phases", phases.len() as f64);
                 for phase in phases {
-                    positive(&mut out, "seconds of a phase", phase.seconds);
-                    range(&mut out, "rate of a phase", phase.rate, 0.0, 1e9);
-                    range(&mut out, "cv of a phase", phase.cv, 0.0, 100.0);
+                    r.positive("seconds of a phase", phase.seconds);
+                    r.check("rate of a phase", phase.rate, 0.0, 1e9);
+                    r.check("cv of a phase", phase.cv, 0.0, 100.0);
                 }
             }
             Arrivals::Burst => {}
-            Arrivals::Closed { concurrency } => positive(&mut out, "concurrency", f64::from(*concurrency)),
+            Arrivals::Closed { concurrency } => r.positive("concurrency", f64::from(*concurrency)),
             Arrivals::Trace(trace) => {
-                positive(&mut out, "requests of the trace", trace.len() as f64);
+                r.positive("requests of the trace", trace.len() as f64);
                 let back = trace.windows(2).position(|pair| matches!(pair, [a, b] if b.seconds < a.seconds));
                 out.extend(back.map(|index| Problem::TraceOrder { index: index + 1 }));
             }
         }
         match self.prefixes {
             Prefixes::None => {}
-            Prefixes::Share(share) => range(&mut out, "share of prefixes found", share, 0.0, 1.0),
+            Prefixes::Share(share) => r.check("share of prefixes found", share, 0.0, 1.0),
             Prefixes::Groups { groups, skew, .. } => {
-                range(&mut out, "groups of prefixes", f64::from(groups), 1.0, 1e6);
-                range(&mut out, "skew of the groups", skew, 0.0, 10.0);
+                r.check("groups of prefixes", f64::from(groups), 1.0, 1e6);
+                r.check("skew of the groups", skew, 0.0, 10.0);
             }
             Prefixes::Trace { piece } => {
-                range(&mut out, "tokens of a piece", f64::from(piece), 1.0, 1e6);
+                r.check("tokens of a piece", f64::from(piece), 1.0, 1e6);
                 if !piece.is_multiple_of(self.block_size.max(1)) {
                     out.push(Problem::Pieces { piece, block: self.block_size });
                 }
             }
         }
         if let Some(a) = &self.autoscaling {
-            range(&mut out, "fewest replicas", f64::from(a.least), 1.0, f64::from(a.most));
-            range(&mut out, "most replicas", f64::from(a.most), 1.0, MOST_REPLICAS);
-            positive(&mut out, "requests aimed at per replica", a.target);
-            positive(&mut out, "seconds between scaling decisions", a.every);
-            range(&mut out, "seconds to start a replica", a.start, 0.0, 1e6);
-            range(&mut out, "seconds of patience", a.patience, 0.0, 1e6);
+            r.check("fewest replicas", f64::from(a.least), 1.0, f64::from(a.most));
+            r.check("most replicas", f64::from(a.most), 1.0, MOST_REPLICAS);
+            r.positive("requests aimed at per replica", a.target);
+            r.positive("seconds between scaling decisions", a.every);
+            r.check("seconds to start a replica", a.start, 0.0, 1e6);
+            r.check("seconds of patience", a.patience, 0.0, 1e6);
             if s.pools.is_some() {
                 out.push(Problem::Together { what: "autoscaling and separate pools" });
             }
         }
         self.room(&mut out);
+        out.extend(ranges.0.into_iter().map(Problem::from));
         out
     }
 

@@ -3,7 +3,7 @@
 
 use crate::engine::event::kernel::replication::replicate;
 use crate::engine::event::kernel::{Distribution, EventQueue, Handle, Interval, Model, Progress, Stream, Time, run};
-use thiserror::Error;
+use crate::engine::event::range::{OutOfRange, Ranges};
 
 /// Purposes of the random streams.
 const FAILURES: u32 = 32;
@@ -57,20 +57,6 @@ pub struct Output {
     pub unfinished: bool,
 }
 
-/// Something in the input that makes no sense.
-#[derive(Debug, Clone, Copy, PartialEq, Error)]
-#[error("{what} is {found}, expected {least} to {most}")]
-pub struct Problem {
-    /// Which number.
-    pub what: &'static str,
-    /// What was found.
-    pub found: f64,
-    /// Least that makes sense.
-    pub least: f64,
-    /// Most that makes sense.
-    pub most: f64,
-}
-
 impl Input {
     /// Mean time between failures of the whole job, seconds.
     pub fn mtbf(&self) -> f64 {
@@ -78,7 +64,7 @@ impl Input {
     }
 
     /// All that makes no sense.
-    pub fn problems(&self) -> Vec<Problem> {
+    pub fn problems(&self) -> Vec<OutOfRange> {
         let longest = Time::MAX.seconds();
         let ranges = [
             ("work", self.work, 0.0, longest),
@@ -91,10 +77,9 @@ impl Input {
             ("seconds of a restart", self.restart, 0.0, longest),
             ("mean seconds of a repair", self.repair.mean(), 0.0, longest),
         ];
-        let bad = |&(what, found, least, most): &(&'static str, f64, f64, f64)| {
-            (!(least..=most).contains(&found)).then_some(Problem { what, found, least, most })
-        };
-        ranges.iter().filter_map(bad).collect()
+        let mut found = Ranges::default();
+        ranges.into_iter().for_each(|(what, value, least, most)| found.check(what, value, least, most));
+        found.0
     }
 
     /// Young's interval (CACM 17 (1974)): the square root of twice a checkpoint's cost times the time between failures.
@@ -266,7 +251,7 @@ impl Model for Course<'_> {
 /// # Errors
 ///
 /// Everything in the input that makes no sense, at once.
-pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<Problem>> {
+pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<OutOfRange>> {
     let problems = input.problems();
     if !problems.is_empty() {
         return Err(problems);
@@ -322,7 +307,7 @@ pub fn best_interval(
     seed: u64,
     replications: u32,
     progress: &Progress,
-) -> Result<(Vec<Choice>, Option<Choice>), Vec<Problem>> {
+) -> Result<(Vec<Choice>, Option<Choice>), Vec<OutOfRange>> {
     let problems = input.problems();
     if !problems.is_empty() {
         return Err(problems);

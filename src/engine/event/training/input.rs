@@ -4,7 +4,7 @@ use super::schedule::Kind;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::training::TrainingInput;
 use crate::engine::event::kernel::Quantiles;
-use thiserror::Error;
+use crate::engine::event::range::{OutOfRange, Ranges};
 
 /// A training job and how uneven its hardware is.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,10 @@ pub struct Input {
     pub jitter: f64,
     /// Slow hosts.
     pub slow: Vec<Slow>,
+    /// Gradients are compressed before they are reduced.
+    pub compression: Option<Compression>,
+    /// Seconds in which the loader has a step's data ready, one step ahead; 0 = always.
+    pub loading: f64,
     /// Simulate every data-parallel replica even where all are alike.
     pub every_replica: bool,
     /// Keep the tasks of this step for the timeline; `u32::MAX` = of none.
@@ -37,6 +41,15 @@ pub struct Slow {
     pub stage: u32,
     /// Its time over the others'.
     pub factor: f64,
+}
+
+/// Compression of gradients (PowerSGD, top-k, quantisation).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compression {
+    /// Bytes before over bytes after.
+    pub ratio: f64,
+    /// Seconds of compressing and restoring all gradients of a stage.
+    pub seconds: f64,
 }
 
 /// What a task is.
@@ -122,23 +135,6 @@ pub struct Output {
     pub cancelled: bool,
 }
 
-/// Something in the input that makes no sense.
-#[derive(Debug, Clone, Copy, PartialEq, Error)]
-pub enum Problem {
-    /// A number out of its range.
-    #[error("{what} is {found}, expected {least} to {most}")]
-    OutOfRange {
-        /// Which.
-        what: &'static str,
-        /// What was found.
-        found: f64,
-        /// Least that makes sense.
-        least: f64,
-        /// Most that makes sense.
-        most: f64,
-    },
-}
-
 /// Most passes of a step over all simulated stages.
 const MOST_PASSES: f64 = 1e8;
 
@@ -152,6 +148,8 @@ impl Input {
             buckets: 8,
             jitter: 0.0,
             slow: Vec::new(),
+            compression: None,
+            loading: 0.0,
             every_replica: false,
             recorded_step: 0,
         }
@@ -163,17 +161,18 @@ impl Input {
     }
 
     /// All that makes no sense.
-    pub fn problems(&self) -> Vec<Problem> {
-        let mut out = Vec::new();
-        let mut range = |what, found: f64, least: f64, most: f64| {
-            if !(least..=most).contains(&found) {
-                out.push(Problem::OutOfRange { what, found, least, most });
-            }
-        };
+    pub fn problems(&self) -> Vec<OutOfRange> {
+        let mut ranges = Ranges::default();
+        let mut range = |what, found, least, most| ranges.check(what, found, least, most);
         let s = &self.system;
         range("steps", f64::from(self.steps), 1.0, 1e6);
         range("buckets", f64::from(self.buckets), 1.0, 4096.0);
         range("jitter", self.jitter, 0.0, 10.0);
+        range("seconds of loading", self.loading, 0.0, 1e6);
+        if let Some(c) = self.compression {
+            range("ratio of compression", c.ratio, 1.0, 1e6);
+            range("seconds of compression", c.seconds, 0.0, 1e6);
+        }
         range("pp", s.pp, 1.0, 4096.0);
         range("vpp", s.vpp, 1.0, 4096.0);
         range("dp", s.dp, 1.0, 1e6);
@@ -184,6 +183,6 @@ impl Input {
             range("stage of a slow host", f64::from(slow.stage), 0.0, s.pp - 1.0);
             range("factor of a slow host", slow.factor, 0.01, 1e3);
         }
-        out
+        ranges.0
     }
 }

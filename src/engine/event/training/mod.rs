@@ -7,7 +7,7 @@
 //! * [`faults`] – failures, restarts, checkpoints
 //!
 //! Where all replicas are alike one stands for all; that this changes nothing is a test. Not modelled: operators one by
-//! one (a pass is a task), contention between collectives of different stages, memory, data loading.
+//! one (a pass is a task), contention between collectives of different stages, memory.
 
 pub mod costs;
 pub mod faults;
@@ -19,14 +19,15 @@ mod step;
 mod tests;
 
 use super::kernel::{EventQueue, Progress, Time, run};
-pub use input::{Input, Output, Problem, Slow, StreamKind, Task, TaskKind};
+use super::range::OutOfRange;
+pub use input::{Compression, Input, Output, Slow, StreamKind, Task, TaskKind};
 
 /// Runs the steps.
 ///
 /// # Errors
 ///
 /// Everything in the input that makes no sense, at once.
-pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<Problem>> {
+pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<OutOfRange>> {
     let problems = input.problems();
     if !problems.is_empty() {
         return Err(problems);

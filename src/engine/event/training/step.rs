@@ -28,6 +28,8 @@ pub(super) enum Event {
     DataEnd(u32),
     /// The optimizer ends, and with it the step.
     OptimizerEnd,
+    /// The next step's data are there.
+    Loaded,
 }
 
 /// A collective of a data-parallel group.
@@ -88,6 +90,9 @@ pub(super) struct Job<'a> {
     last_before_optimizer: u32,
     step: u32,
     step_begin: Time,
+    /// Whether the next step's data are there, and whether it waits for them.
+    loaded: bool,
+    waiting: bool,
     out: Output,
 }
 
@@ -100,7 +105,10 @@ impl<'a> Job<'a> {
         for slow in &input.slow {
             factors[(slow.replica * stages + slow.stage) as usize] *= slow.factor;
         }
-        let costs = Costs::of(s, &input.constants);
+        let mut costs = Costs::of(s, &input.constants);
+        if let Some(c) = input.compression.filter(|_| costs.reduce > 0.0) {
+            costs.reduce = costs.reduce / c.ratio + c.seconds;
+        }
         let buckets = if costs.reduce > 0.0 { input.buckets * chunks } else { 0 };
         let orders: Vec<Vec<Pass>> =
             (0..stages).map(|stage| order(s.schedule, stage, stages, micros, chunks)).collect();
@@ -113,6 +121,8 @@ impl<'a> Job<'a> {
             last_before_optimizer: NONE,
             step: 0,
             step_begin: Time::ZERO,
+            loaded: true,
+            waiting: false,
             out: Output { replicas, ..Output::default() },
             input,
             costs,
@@ -151,7 +161,11 @@ impl<'a> Job<'a> {
     }
 
     fn begin_step(&mut self, queue: &mut EventQueue<Event>) {
-        self.step_begin = queue.now();
+        self.waiting = false;
+        if self.input.loading > 0.0 {
+            self.loaded = false;
+            queue.after(Time::from_seconds(self.input.loading), Event::Loaded);
+        }
         let slots = (self.micros * self.chunks) as usize;
         for process in &mut self.processes {
             process.place = 0;
@@ -438,7 +452,13 @@ impl<'a> Job<'a> {
             self.out.critical_path.reverse();
         }
         self.step += 1;
-        if self.step < self.input.steps {
+        self.step_begin = queue.now();
+        self.waiting = self.step < self.input.steps;
+        self.begin_if_loaded(queue);
+    }
+
+    fn begin_if_loaded(&mut self, queue: &mut EventQueue<Event>) {
+        if self.waiting && self.loaded {
             self.begin_step(queue);
         }
     }
@@ -492,6 +512,10 @@ impl Model for Job<'_> {
             Event::Bucket { process, bucket } => self.bucket(process, bucket, queue),
             Event::DataEnd(stage) => self.end_data(stage, queue),
             Event::OptimizerEnd => self.end_step(queue),
+            Event::Loaded => {
+                self.loaded = true;
+                self.begin_if_loaded(queue);
+            }
         }
     }
 

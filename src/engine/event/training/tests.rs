@@ -168,6 +168,23 @@ fn overlap_hides_the_reduction_and_buckets_help() {
 }
 
 #[test]
+fn compression_shortens_a_slow_reduction_and_a_slow_loader_sets_the_pace() {
+    let mut input = Input::of(&TrainingInput { nic_bw: 3e9, ..pipelined() }, &Constants::default());
+    input.steps = 4;
+    let step = |input: &Input| simulate(input, 1, &Progress::new()).unwrap().step;
+    let plain = step(&input).mean;
+    input.compression = Some(Compression { ratio: 8.0, seconds: 0.01 });
+    assert!(step(&input).mean < plain);
+    input.compression = None;
+    input.loading = 0.5 * plain;
+    assert_eq!(step(&input).mean, plain);
+    input.loading = 1.5 * plain;
+    let slow = step(&input);
+    // The first step's data are there; every other step waits.
+    assert!((slow.most / input.loading - 1.0).abs() < 1e-6 && (slow.least / plain - 1.0).abs() < 1e-6, "{slow:?}");
+}
+
+#[test]
 fn tasks_fill_the_timeline_and_the_critical_path_leads_to_its_end() {
     for schedule in [Schedule::OneForwardOneBackward, Schedule::ZeroBubble, Schedule::AllForward] {
         let system = TrainingInput { schedule, ..pipelined() };

@@ -132,7 +132,7 @@ proptest! {
             if from != to {
                 let route = router.route(from, to).unwrap();
                 flows.send(&mut queue, &route, bytes, next as u32);
-                live.push((next as u32, route.links.clone()));
+                live.push((next as u32, route.links.to_vec()));
                 sent += bytes * route.links.len() as f64;
             }
             next += 1;
