@@ -8,9 +8,9 @@
 //! * [`input`] – what is asked
 //! * [`workload`] – who arrives when, with what lengths
 //! * [`trace`] – recorded requests, as others publish them
-//! * [`kv`] – blocks of keys and values, and the prefix cache
-//! * [`replica`] – one engine: its queue, its batch, its steps
-//! * [`cluster`] – routing, front ends, transfers between pools, scaling
+//! * `kv` – blocks of keys and values, and the prefix cache
+//! * `replica` – one engine: its queue, its batch, its steps
+//! * `cluster` – routing, front ends, transfers between pools, scaling
 //! * [`output`] – distributions, goodput, levels over time
 //!
 //! Not modelled: priorities, swapping to host memory (preempted sequences are recomputed), beams, layer-wise overlap of
