@@ -4,12 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use atlas_fabric::engine::semi_empirical::estimate;
+use atlas_fabric::engine::estimate;
 use atlas_fabric::estimate::Estimate;
 use atlas_fabric::knob::{Knob, Overrides, Setting};
-use atlas_fabric::scenario::Scenario;
+use atlas_fabric::library::Library;
+use atlas_fabric::scenario::{Parts, Scenario};
 use atlas_fabric::spec::parse::parse;
-use atlas_fabric::spec::{Diagnostics, Library, Node, Sources};
+use atlas_fabric::spec::{Diagnostics, Node, Sources};
 use proptest::prelude::*;
 
 const TARGETS: &str = include_str!("../workload/targets.yaml");
@@ -33,8 +34,8 @@ fn what_ships_is_without_complaint() {
     assert_eq!((library.targets().len(), library.workloads().len(), library.profiles().count()), (3, 2, 3));
     for target in library.targets() {
         for workload in library.workloads() {
-            let profile = library.profile_for(target).unwrap();
-            assert!(Scenario::resolve(target, workload, profile, &Overrides::new()).is_ok());
+            let parts = Parts::of(&library, target, workload).unwrap();
+            assert!(Scenario::resolve(&parts, &Overrides::new()).is_ok(), "{} × {}", target.name, workload.name);
         }
     }
 }
@@ -122,9 +123,8 @@ fn a_broken_profile_is_told_where_it_is_used() {
 
 fn answer(overrides: &Overrides) -> Estimate {
     let library = Library::load(&Sources::built_in(), None);
-    let target = library.target("NVIDIA_H100_8x_NVLink").unwrap();
-    let workload = library.workload("gpt5_1t_inference").unwrap();
-    estimate(&Scenario::resolve(target, workload, library.profile_for(target).unwrap(), overrides).unwrap())
+    let parts = Parts::find(&library, "NVIDIA_H100_8x_NVLink", "gpt5_1t_inference").unwrap();
+    estimate(&Scenario::resolve(&parts, overrides).unwrap())
 }
 
 #[test]
@@ -174,8 +174,8 @@ proptest! {
         let library = from(dir.path());
         for target in library.targets() {
             for workload in library.workloads() {
-                if let Ok(profile) = library.profile_for(target)
-                    && let Ok(scenario) = Scenario::resolve(target, workload, profile, &Overrides::new()) {
+                if let Ok(parts) = Parts::of(&library, target, workload)
+                    && let Ok(scenario) = Scenario::resolve(&parts, &Overrides::new()) {
                     let _ = estimate(&scenario);
                 }
             }

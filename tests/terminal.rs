@@ -125,7 +125,7 @@ fn it_starts_anywhere_and_quits_cleanly() {
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("NVIDIA_H100_8x_NVLink");
     session.wait_for("2642 tok/s");
-    session.keys("3j ");
+    session.keys("3jj ");
     session.wait_for("1 changed");
     session.keys("q");
     assert_eq!(session.wait_for_end(), 0);

@@ -8,10 +8,16 @@ use super::part::{self, Entries, Part, complaint};
 use super::shelf::{Item, Shelf};
 use super::{Accelerator, Model, Price, digest};
 use crate::spec::decode::nearest;
-use crate::spec::library::read_text;
 use crate::spec::node::Position;
 use crate::spec::parse::parse;
+use crate::spec::sources::read_text;
 use crate::spec::{Diagnostic, Diagnostics, Node, Sources};
+
+impl Default for Catalog {
+    fn default() -> Catalog {
+        Catalog::built_in()
+    }
+}
 
 /// Accelerators, models and prices in force. Loading touches only the user's files; shipped entries are decoded when
 /// they are first asked for.

@@ -1,20 +1,20 @@
 //! What users write: YAML documents, read with positions, decoded field by field, complained about in one voice.
 //!
-//! text → [`parse`] → [`Node`] → [`decode`] → [`Target`], [`Workload`], [`Profile`], gathered by [`library`].
+//! text → [`parse`] → [`Node`] → [`decode`] → [`Target`], [`Workload`], [`Profile`], gathered by [`crate::library`].
 
 pub mod decode;
 pub mod diagnostic;
-pub mod library;
 pub mod node;
 pub mod parse;
 pub mod profile;
+pub mod sources;
 pub mod target;
 pub mod workload;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use library::{Library, Sources};
 pub use node::{Node, Position, Value};
 pub use profile::Profile;
+pub use sources::Sources;
 pub use target::Target;
 pub use workload::{Mode, Workload};
 

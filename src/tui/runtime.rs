@@ -19,9 +19,10 @@ use super::update::update;
 use super::wait::{Waiter, Wakes};
 use super::{Options, tour, update as updates, view};
 use crate::demo::Demos;
+use crate::library::Library;
 use crate::record::write_atomically;
-use crate::spec::library::shipped;
-use crate::spec::{Diagnostics, Library};
+use crate::spec::Diagnostics;
+use crate::spec::sources::shipped;
 use crate::watch::{FileWatch, WatchMode};
 
 /// Runs the interface until the user leaves it.

@@ -3,8 +3,9 @@
 use super::hardware::Hardware;
 use super::models::Models;
 use super::table::Row;
-use super::{serving_devices, serving_formats, serving_models};
+use super::{serving_devices, serving_models};
 use crate::engine::analytical::accelerator::{Accelerator, Generation};
+use crate::engine::analytical::serving::software;
 use crate::engine::analytical::serving::{Layout, Load, ServingInput, Speculation, Stack};
 
 /// Which published column a case is judged on.
@@ -158,9 +159,9 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
     }
     let arch =
         serving_models::find(models, model, Some(r)).ok_or("architecture neither in the catalog nor in the row")?;
-    let runtime = serving_formats::stack(engine);
+    let runtime = software::stack(engine);
     let mut stack = runtime;
-    if stack == Stack::Graphed && serving_formats::lacks_graphs(&acc, engine) {
+    if stack == Stack::Graphed && software::lacks_graphs(&acc, engine) {
         stack = Stack::Eager;
     }
 
@@ -179,7 +180,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
             "fp16"
         };
     }
-    let formats = serving_formats::formats(
+    let formats = software::formats(
         &acc,
         &arch,
         model,
@@ -200,7 +201,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         ("", d) if d < "2025-03" && !d.is_empty() => "0.6",
         (v, _) => v,
     };
-    let (mut seqs, tokens, chunked, share) = serving_formats::scheduler(engine, version, &acc);
+    let (mut seqs, tokens, chunked, share) = software::scheduler(engine, version, &acc);
     let (mut load, regime) = load(r, notes, runtime);
     if let Load::Burst { requests } = &mut load
         && requests.is_infinite()
@@ -251,10 +252,10 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         osl_spread: spread,
         load,
         stack,
-        admission: serving_formats::admission(engine),
+        admission: software::admission(engine),
         reserve_output: engine.contains("TensorRT"),
-        captured_graphs: serving_formats::captured_graphs(&acc, engine, version),
-        overlapped: serving_formats::overlapped(engine, version),
+        captured_graphs: software::captured_graphs(&acc, engine, version),
+        overlapped: software::overlapped(engine, version),
         // MLPerf's GPT-J task decodes with four beams (MLPerf Inference rules, text summarisation).
         beams: if mlperf && model == "gpt-j-6b" { 4.0 } else { 1.0 },
         max_num_seqs: seqs,

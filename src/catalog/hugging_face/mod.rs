@@ -12,9 +12,9 @@ use self::family::{ExpertKeys, FALLBACK, Family, KNOWN};
 use super::model::{Architecture, Model};
 use super::transformer::{Bias, Experts, Indexer, Kind, Latent, Transformer, Window};
 use crate::spec::decode::{Bounds, Fields, nearest};
-use crate::spec::library::read_text;
 use crate::spec::node::Position;
 use crate::spec::parse::parse;
+use crate::spec::sources::read_text;
 use crate::spec::{Diagnostic, Diagnostics, Node, Origin, Severity};
 
 const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };

@@ -12,10 +12,11 @@ use super::failure::Failure;
 use super::output::{self, complain};
 use crate::catalog::Catalog;
 use crate::demo::{Demo, Demos};
+use crate::library::Library;
 use crate::report::read;
-use crate::spec::library::{config_dir, read_text};
 use crate::spec::profile::{ProfileKey, choose};
-use crate::spec::{Diagnostic, Diagnostics, Library, Position, Severity, Sources, Target, Workload, parse};
+use crate::spec::sources::{config_dir, read_text};
+use crate::spec::{Diagnostic, Diagnostics, Position, Severity, Sources, Target, Workload, parse};
 use crate::tui::color::ColorDepth;
 use crate::tui::theme::{Theme, Themes};
 

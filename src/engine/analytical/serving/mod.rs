@@ -2,6 +2,7 @@
 //! a step, the scheduler's limits and the room for keys and values.
 //!
 //! * [`input`] – what is asked
+//! * [`software`] – what an engine's name says of runtime, formats and scheduler
 //! * [`shape`] – the work of one rank
 //! * [`step`] – the time of one engine step
 //! * [`kv`] – how many sequences fit
@@ -18,6 +19,7 @@ pub mod kv;
 pub mod latency;
 pub mod queue;
 pub mod shape;
+pub mod software;
 pub mod speculative;
 pub mod steady_state;
 pub mod step;

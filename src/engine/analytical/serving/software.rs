@@ -1,4 +1,4 @@
-//! Numeric formats, runtime kind and scheduler defaults of a serving measurement, from what its row states.
+//! What an engine's name and version say: runtime kind, numeric formats, scheduler defaults.
 
 use crate::engine::analytical::accelerator::{Accelerator, Precision};
 use crate::engine::analytical::arch::Architecture;
