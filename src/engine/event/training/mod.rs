@@ -3,6 +3,7 @@
 //!
 //! * [`costs`] – the analytical engine's times, cut into passes
 //! * [`schedule`] – in which order a stage takes them
+//! * [`operators`] – what a pass is made of, for the eye
 //! * [`input`] – what is asked and answered
 //! * [`faults`] – failures, restarts, checkpoints
 //!
@@ -12,6 +13,7 @@
 pub mod costs;
 pub mod faults;
 pub mod input;
+pub mod operators;
 pub mod schedule;
 mod step;
 
