@@ -9,7 +9,7 @@
 //! * [`workload`] – who arrives when, with what lengths
 //! * [`trace`] – recorded requests, as others publish them
 //! * `kv` – blocks of keys and values, and the prefix cache
-//! * `replica` – one engine: its queue, its batch, its steps
+//! * `engine`, `replica` – what a pool's engines have in common; one of them: its queue, its batch, its steps
 //! * `cluster` – routing, front ends, transfers between pools, scaling
 //! * [`output`] – distributions, goodput, levels over time
 //!
@@ -17,10 +17,12 @@
 //! KV transfers, network contention between transfers of different replicas.
 
 mod cluster;
+mod engine;
 pub mod input;
 mod kv;
 pub mod output;
 mod replica;
+mod request;
 pub mod trace;
 pub mod workload;
 

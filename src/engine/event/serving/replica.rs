@@ -1,159 +1,13 @@
 //! One engine: requests wait, run in batches of steps, are preempted where memory runs out, and leave.
 #![expect(clippy::indexing_slicing, reason = "request ids are minted by the cluster and never outlive its list")]
 
-use super::input::{Input, Prefixes};
+use super::engine::{Engine, accepted};
 use super::kv::KvPool;
-use super::workload::{Demand, Workload};
-use crate::engine::analytical::serving::step::{Machine, Tokens};
-use crate::engine::analytical::serving::{Layout, kv, speculative};
-use crate::engine::event::kernel::{Histogram, Stream, Time};
+use super::request::{Request, first_names, held, whole_pieces};
+use super::workload::Workload;
+use crate::engine::analytical::serving::step::Tokens;
+use crate::engine::event::kernel::{Histogram, Time};
 use std::collections::VecDeque;
-
-/// Purpose of the random streams of accepted drafts.
-const ACCEPTANCE: u32 = 8;
-
-/// A request on its way.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Request {
-    pub(super) demand: Demand,
-    pub(super) arrival: Time,
-    /// When it joined the queue of its replica.
-    pub(super) queued: Time,
-    /// When its first token came, and its last one so far.
-    pub(super) first: Time,
-    pub(super) last: Time,
-    /// Tokens whose keys and values are there, and tokens that must be before the next one is sampled.
-    pub(super) computed: u32,
-    target: u32,
-    pub(super) emitted: u32,
-    /// Tokens of it in the step in flight.
-    scheduled: u32,
-    /// Blocks of its own, pieces of the cache that it holds, tokens that both have room for.
-    blocks: u32,
-    shared: u32,
-    covered: u32,
-    /// Blocks and pieces on the replica that prefilled it, until they are transferred.
-    remote: (u32, u32),
-    pub(super) replica: u32,
-    pub(super) preemptions: u32,
-}
-
-impl Request {
-    pub(super) fn new(demand: Demand, arrival: Time) -> Self {
-        Request {
-            demand,
-            arrival,
-            queued: arrival,
-            first: Time::ZERO,
-            last: Time::ZERO,
-            computed: 0,
-            target: demand.isl,
-            emitted: 0,
-            scheduled: 0,
-            blocks: 0,
-            shared: 0,
-            covered: 0,
-            remote: (0, 0),
-            replica: 0,
-            preemptions: 0,
-        }
-    }
-
-    fn emit(&mut self, tokens: u32, now: Time, gaps: &mut Histogram) {
-        if self.emitted == 0 {
-            self.first = now;
-        } else {
-            let gap = now.since(self.last).seconds() / f64::from(tokens);
-            gaps.add(gap, u64::from(tokens));
-        }
-        self.emitted += tokens;
-        self.last = now;
-    }
-}
-
-/// What all replicas of a pool have in common.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Engine {
-    machine: Machine,
-    pub(super) total_blocks: u64,
-    block_size: u32,
-    piece: u32,
-    max_num_seqs: usize,
-    max_num_batched_tokens: u32,
-    threshold: u32,
-    chunked_prefill: bool,
-    reserve_output: bool,
-    overlapped: bool,
-    /// Tokens that a decoding sequence verifies in a step.
-    verified: u32,
-    acceptance: f64,
-    draft_cost: f64,
-    share_found: f64,
-    cached: bool,
-    seed: u64,
-    /// Sequences are handed over after their prompt.
-    pub(super) prefill_only: bool,
-}
-
-impl Engine {
-    pub(super) fn new(input: &Input, layout: &Layout, prefill_only: bool, piece: u32, seed: u64) -> Self {
-        let s = &input.system;
-        let machine = Machine::new(s, layout, &input.constants);
-        let capacity = kv::capacity(s, layout, &machine.shape, &input.constants);
-        Engine {
-            machine,
-            total_blocks: (capacity.tokens / f64::from(input.block_size)) as u64,
-            block_size: input.block_size,
-            piece,
-            // The limit counts per attention group: each is an engine rank with its own scheduler.
-            max_num_seqs: (s.max_num_seqs * layout.attention_dp.max(1.0)) as usize,
-            max_num_batched_tokens: s.max_num_batched_tokens as u32,
-            threshold: match input.long_prefill_token_threshold {
-                0 => u32::MAX,
-                n => n,
-            },
-            chunked_prefill: s.chunked_prefill,
-            reserve_output: s.reserve_output,
-            overlapped: s.overlapped,
-            verified: 1 + s.speculation.tokens as u32,
-            acceptance: s.speculation.acceptance,
-            draft_cost: speculative::draft_factor(&s.speculation) - 1.0,
-            share_found: if let Prefixes::Share(share) = input.prefixes { share } else { 0.0 },
-            cached: matches!(input.prefixes, Prefixes::Groups { .. } | Prefixes::Trace { .. }),
-            seed,
-            prefill_only,
-        }
-    }
-
-    /// Blocks of `tokens` tokens; windowed layers keep only their window.
-    fn blocks(&self, tokens: u32) -> u32 {
-        if self.machine.shape.window_share <= 0.0 {
-            return tokens.div_ceil(self.block_size);
-        }
-        (self.machine.shape.seen(f64::from(tokens)) / f64::from(self.block_size)).ceil() as u32
-    }
-
-    /// Whether a request's keys and values fit an empty replica at its longest.
-    pub(super) fn holds(&self, demand: &Demand) -> bool {
-        let longest = demand.isl.saturating_add(demand.osl).saturating_add(self.verified);
-        u64::from(self.blocks(longest)) <= self.total_blocks
-    }
-
-    /// Seconds of a step.
-    fn seconds(&self, tokens: &Tokens) -> f64 {
-        let step = self.machine.step(tokens).total();
-        if self.draft_cost <= 0.0 || tokens.decode <= 0.0 {
-            return step;
-        }
-        let decode = Tokens { prefill: 0.0, prefill_context: 0.0, prompts: 0.0, ..*tokens };
-        step + self.draft_cost * self.machine.step(&decode).total()
-    }
-
-    /// Bytes of keys and values that one rank sends for a prompt of `isl` tokens.
-    pub(super) fn transfer_bytes(&self, isl: u32) -> f64 {
-        self.machine.shape.seen(f64::from(isl)) * self.machine.shape.kv_bytes_token
-    }
-}
 
 /// Whether a replica takes requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -345,7 +199,7 @@ impl Replica {
     /// Takes what the prefix cache has; one token at least is computed, for its output is wanted.
     fn find_prefix(&mut self, r: &mut Request, workload: &Workload<'_>, e: &Engine) {
         let found = if e.cached {
-            r.shared = self.kv.hold(whole_pieces(workload, r, e));
+            r.shared = self.kv.hold(whole_pieces(workload, r));
             r.shared.saturating_mul(e.piece)
         } else {
             (e.share_found * f64::from(r.demand.isl)) as u32
@@ -446,7 +300,7 @@ impl Replica {
     /// Hands the pieces of a computed prompt to the cache.
     fn keep_prefix(&mut self, r: &mut Request, workload: &Workload<'_>, e: &Engine) {
         let blocks = e.piece / e.block_size;
-        let names = whole_pieces(workload, r, e).get(r.shared as usize..).unwrap_or(&[]);
+        let names = whole_pieces(workload, r).get(r.shared as usize..).unwrap_or(&[]);
         let most = (r.blocks / blocks.max(1)) as usize;
         let kept = self.kv.keep(names.get(..most.min(names.len())).unwrap_or(&[]));
         r.blocks -= kept * blocks;
@@ -495,28 +349,4 @@ impl Replica {
         self.running.push(id);
         false
     }
-}
-
-/// Drafted tokens that are accepted: each with the same probability, up to the first that is not.
-fn accepted(e: &Engine, r: &Request, id: u32) -> u32 {
-    if e.acceptance >= 1.0 {
-        return e.verified - 1;
-    }
-    let u = Stream::new(e.seed, ACCEPTANCE, id).at(u64::from(r.emitted)).uniform();
-    (u.ln() / e.acceptance.max(1e-12).ln()) as u32
-}
-
-/// The names of the pieces that a prompt fills wholly.
-fn whole_pieces<'w>(workload: &'w Workload<'_>, r: &Request, e: &Engine) -> &'w [u64] {
-    first_names(workload, r, r.demand.isl / e.piece)
-}
-
-/// The names of the pieces that a request holds.
-fn held<'w>(workload: &'w Workload<'_>, r: &Request) -> &'w [u64] {
-    first_names(workload, r, r.shared)
-}
-
-fn first_names<'w>(workload: &'w Workload<'_>, r: &Request, count: u32) -> &'w [u64] {
-    let names = workload.names(r.demand.prefix);
-    names.get(..count as usize).unwrap_or(names)
 }
