@@ -381,6 +381,7 @@ impl<'a> Cluster<'a> {
             .replicas
             .iter()
             .fold((0, 0), |(asked, found), r| (asked + r.prompt_tokens.0, found + r.prompt_tokens.1));
+        debug_assert!(ended != Ended::Empty || self.used.level() == 0.0, "blocks are left over");
         let window = Window {
             begin: self.begin,
             last_arrival: self.last_arrival,
