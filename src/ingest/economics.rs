@@ -3,7 +3,7 @@
 
 /// Tokens of the yardstick that costs and times refer to.
 pub const TRILLION: f64 = 1e12;
-/// Carbon dioxide of a kilowatt-hour, kg: the founding comparison tool's figure, about the world's mean of 2019.
+/// Carbon dioxide of a kilowatt-hour, kg: the founding comparison tool's figure, kept so that its records compare.
 pub const CO2_KG_PER_KWH: f64 = 0.5;
 /// Share of the memory that a larger batch may fill, by the founding comparison tool.
 const FILLED: f64 = 0.9;

@@ -92,6 +92,9 @@ pub struct Series {
     least: f64,
     most: f64,
     kept: Vec<f64>,
+    /// Of the sample: which value is the next to be taken, with which weight, and the state of its generator.
+    next: usize,
+    weight: f64,
     state: u64,
 }
 
@@ -112,20 +115,41 @@ impl Series {
         }
         if self.kept.len() < KEPT {
             self.kept.push(value);
-        } else {
-            // Algorithm R (Vitter 1985) over what follows the head.
-            let slot = HEAD + (self.random() % (self.n - HEAD + 1) as u64) as usize;
-            if let Some(kept) = self.kept.get_mut(slot) {
-                *kept = value;
-            }
+        } else if self.n >= self.next {
+            self.sample(value);
         }
         self.n += 1;
         self.last = value;
     }
 
-    /// splitmix64 (Steele, Lea, Flood 2014), seeded by nothing: the same file gives the same sample.
-    fn random(&mut self) -> u64 {
-        splitmix(&mut self.state)
+    /// Puts a value in a place of the sample behind the head, and draws which value is the next: Algorithm L (Li 1994),
+    /// which passes over all others without a draw.
+    fn sample(&mut self, value: f64) {
+        let size = (KEPT - HEAD) as f64;
+        if self.next == 0 {
+            self.weight = (self.uniform().ln() / size).exp();
+            self.next = self.n.saturating_add(self.passed_over());
+            if self.n < self.next {
+                return;
+            }
+        }
+        let slot = HEAD + (splitmix(&mut self.state) % (KEPT - HEAD) as u64) as usize;
+        if let Some(kept) = self.kept.get_mut(slot) {
+            *kept = value;
+        }
+        self.weight *= (self.uniform().ln() / size).exp();
+        self.next = self.n.saturating_add(1).saturating_add(self.passed_over());
+    }
+
+    /// How many values the sample passes over.
+    fn passed_over(&mut self) -> usize {
+        // Saturates where the weight has become too small.
+        (self.uniform().ln() / (1.0 - self.weight).ln()).floor() as usize
+    }
+
+    /// From 0 to 1, neither of them. Seeded by nothing: the same file gives the same sample.
+    fn uniform(&mut self) -> f64 {
+        ((splitmix(&mut self.state) >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
     }
 
     /// Values so far.
@@ -293,6 +317,7 @@ fn fence(values: &[f64]) -> (f64, f64) {
     (median, (5.0 * 1.4826 * quantile(&mut values, 0.5)).max(0.01 * median.abs()))
 }
 
+/// splitmix64 (Steele, Lea and Flood 2014).
 fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;

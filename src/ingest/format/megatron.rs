@@ -46,6 +46,8 @@ pub struct Megatron {
     footprint_mb: Option<f64>,
     shard_billion: Option<f64>,
     world: Option<u64>,
+    /// `63/64`: the rank that writes, of how many.
+    rank: String,
 }
 
 /// The parts of one iteration line that the shared [`Step`] has no room for.
@@ -164,7 +166,11 @@ impl Megatron {
                 None => (rest, ""),
             };
             rest = behind;
-            let counter = after(field, "iteration ").filter(|text| text.starts_with(|c: char| c.is_ascii_digit()));
+            // Looking for a slash first is much cheaper, and most fields have none.
+            let slash = memchr::memchr(b'/', field.as_bytes());
+            let counter = slash
+                .and_then(|_| after(field, "iteration "))
+                .filter(|text| text.starts_with(|c: char| c.is_ascii_digit()));
             let counter = counter.and_then(leading);
             if let Some((now, slash)) = counter.filter(|(_, slash)| slash.trim_start().starts_with('/')) {
                 if step.step.is_some() {
@@ -173,7 +179,7 @@ impl Megatron {
                 }
                 step.step = Some(now as u64);
                 step.planned = slash.trim_start().get(1..).and_then(whole);
-                if taken == 0 && self.training.all.n < 64 {
+                if taken == 0 && (self.training.all.n < 64 || self.marks.primus) {
                     self.prefix(field);
                 }
                 continue;
@@ -191,6 +197,7 @@ impl Megatron {
         self.marks.mindspeed |= has(field, ">>");
         if let Some(rank) = after(field, "[rank-") {
             self.marks.primus = true;
+            self.rank = rank.split(']').next().unwrap_or_default().chars().take(24).collect();
             if let Some((_, behind)) = leading(rank) {
                 self.world = behind.strip_prefix('/').and_then(whole).or(self.world);
             }
@@ -280,8 +287,8 @@ impl Megatron {
             record.insert("planned".to_owned(), json!(step.planned));
             record.insert("global_batch_size".to_owned(), step.batch.map_or(Value::Null, tidy));
             record.insert("lm_loss".to_owned(), json!(step.loss));
-            if let Some(world) = self.world {
-                record.insert("rank_world".to_owned(), format!("{}/{world}", world.saturating_sub(1)).into());
+            if !self.rank.is_empty() {
+                record.insert("rank_world".to_owned(), self.rank.as_str().into());
             }
             self.pairs.push(Value::Object(record));
         }
@@ -330,13 +337,13 @@ impl Megatron {
         if let (Some(megabytes), Some(shard)) = (self.footprint_mb, self.shard_billion) {
             let bytes = megabytes * 1_048_576.0 / (shard * 1e9);
             let dp = 12.0 / (bytes - 6.0);
-            let whole_model = config.get("parameters_billion").is_some_and(|all| (shard / all - 1.0).abs() < 0.01);
+            // How many shards make the model; uneven ones (embeddings on one stage) tell nothing.
+            let shards = config.get("parameters_billion").map(|all| all / shard);
+            let shards = shards.filter(|shards| (shards / shards.round() - 1.0).abs() < 0.02).map(f64::round);
             if bytes > 6.0 && bytes < 17.5 && (dp - dp.round()).abs() < 0.02 * dp {
                 let how = Origin::Derived("weight and optimizer take 6 + 12/DP bytes a parameter");
                 config.number("data_parallel", Some(dp.round()), how);
-                if whole_model {
-                    config.number("num_gpus", Some(dp.round()), how);
-                }
+                config.number("num_gpus", shards.map(|shards| shards * dp.round()), how);
             }
         }
     }

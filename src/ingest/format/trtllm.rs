@@ -10,7 +10,7 @@ use crate::ingest::text::{has, json_number, leading, number};
 use crate::ingest::training::LISTED;
 
 /// Rows, our names, and what their figures are multiplied with.
-const ROWS: [(&str, &str, f64); 33] = [
+const ROWS: [(&str, &str, f64); 37] = [
     ("Request Throughput (req/sec)", "request_throughput", 1.0),
     ("Total Output Throughput (tokens/sec)", "output_throughput", 1.0),
     ("Token Throughput (tokens/sec)", "output_throughput", 1.0),
@@ -43,6 +43,10 @@ const ROWS: [(&str, &str, f64); 33] = [
     ("Average Inter-token latency (ms)", "itl_ms.mean", 1.0),
     ("Total Input Tokens (tokens)", "input_tokens", 1.0),
     ("Total Output Tokens (tokens)", "output_tokens", 1.0),
+    ("Generation Token Throughput (tokens/sec)", "output_throughput", 1.0),
+    ("Average time-to-first-token (ms)", "ttft_ms.mean", 1.0),
+    ("Average inter-token latency (ms)", "itl_ms.mean", 1.0),
+    ("Acceptance Rate (Speculative)", "acceptance_rate", 1.0),
     ("Max Input Length", "max_input_tokens", 1.0),
 ];
 
@@ -95,6 +99,8 @@ impl Recogniser for TrtLlm {
             "Average request latency",
             "Average time-",
             "Average Inter-token latency",
+            "Average inter-token latency",
+            "Acceptance Rate (",
             "TP Size:",
             "PP Size:",
             "EP Size:",
