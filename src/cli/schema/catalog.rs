@@ -134,6 +134,16 @@ pub(super) fn model() -> Value {
                     ],
                 ),
             ),
+            (
+                "published_tokens",
+                map(
+                    &["tokens"],
+                    [
+                        ("tokens", positive("tokens that it was trained on, as published")),
+                        ("source", text("where they are published")),
+                    ],
+                ),
+            ),
             ("hidden_size", width("width of the residual stream")),
             ("n_layers", width("layers")),
             ("heads", help(heads, "attention heads")),

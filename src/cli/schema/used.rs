@@ -18,8 +18,9 @@ pub(super) fn target() -> Value {
             ("pue", knob(Knob::Pue)),
             ("usd_per_kwh", knob(Knob::UsdPerKwh)),
             ("kg_co2e_per_kwh", knob(Knob::KgCo2ePerKwh)),
-            ("capex_usd_node", positive("purchase price of one node [$]")),
-            ("amortization_years", positive("years over which a purchase is written off")),
+            ("capex_usd_node", knob(Knob::CapexUsdNode)),
+            ("amortization_years", knob(Knob::AmortizationYears)),
+            ("utilization", knob(Knob::Utilization)),
         ],
     );
     let interconnect = map(
