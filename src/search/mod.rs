@@ -4,9 +4,9 @@
 //! * [`figure`] – what a search may aim at or bound: every metric, and what only searches ask for
 //! * [`condition`] – bounds on figures, as `--where` writes them
 //! * [`rule`] – what a layout must divide, known before it is estimated
-//! * [`optimise`] – the best point of a space, proved where the space allows
+//! * [`mod@optimise`] – the best point of a space, proved where the space allows
 //! * [`sweep`] – every point of a space, in order, in constant memory
-//! * [`sensitivity`] – which knob and which hardware number matter most
+//! * [`mod@sensitivity`] – which knob and which hardware number matter most
 //! * [`methodology`] – two fair ways to compare targets
 //! * [`frontier`] – throughput against interactivity, as more requests are served side by side
 //! * [`hill_climb`] – the founding system's single change

@@ -1,7 +1,7 @@
 //! The best point of a space under conditions: every point is looked at where that can be done, and the answer says so.
 //!
 //! Layouts that cannot be (see [`Rule`]) are cut off as whole branches before anything is estimated; what is left costs
-//! about a microsecond a candidate. Where even that is too much, [`local`] searches from many starts and says how far
+//! about a microsecond a candidate. Where even that is too much, many local searches start at random places, and the answer says how far
 //! it looked.
 
 mod answer;
