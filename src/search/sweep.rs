@@ -213,7 +213,7 @@ pub struct Grid {
     pub axes: Vec<Axis>,
     /// A row of figures for each point, in order; `None` where a point cannot run.
     pub points: Vec<Cell>,
-    /// The point nearest to where the scenario stands, where it stands on all axes.
+    /// The point at which the scenario stands, where its values are on the axes.
     pub here: Option<usize>,
 }
 
@@ -342,11 +342,14 @@ mod tests {
     #[test]
     fn a_grid_knows_where_the_scenario_stands() {
         let (parts, scenario) = sweep().contenders.remove(0);
-        let axes = vec![Axis::of(Knob::Microbatch, [1.0, 2.0, 4.0]), Axis::of(Knob::Tp, [1.0, 8.0])];
+        let (micro, tp) = (scenario.microbatch, scenario.base.shape.tp);
+        let axes =
+            vec![Axis::of(Knob::Microbatch, [micro, 2.0 * micro, 4.0 * micro]), Axis::of(Knob::Tp, [tp + 1.0, tp])];
         let metric = super::super::figure::named("throughput").unwrap();
         let grid = grid(&scenario, &parts, axes, &[metric], &[], &Gauge::default()).unwrap();
         assert_eq!(grid.points.len(), 6);
         let here = grid.here.unwrap();
+        assert_eq!(here, 1);
         let unscheduled = estimate(&scenario).total.tokens_per_sec;
         assert_eq!(grid.points[here].values[0].to_bits(), unscheduled.to_bits());
     }
