@@ -43,7 +43,8 @@ fn what_advice_promises_is_what_an_estimate_with_its_changes_says() {
             }
             for advice in &all {
                 let (turned, after) = changed(&parts, &scenario, &advice.changes);
-                let at = format!("{} x {}: {} ({})", parts.target.name, parts.workload.name, advice.rule.name, advice.text);
+                let at =
+                    format!("{} x {}: {} ({})", parts.target.name, parts.workload.name, advice.rule.name, advice.text);
                 assert_eq!(advice.after, (metric.get)(&after, &turned), "{at}");
                 assert_eq!(advice.before, (metric.get)(&before, &plain), "{at}");
                 assert!(verdict(&after).fits(), "{at}");

@@ -163,6 +163,7 @@ pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective
 impl Rule {
     /// Whether the rule can say anything about the scenario.
     fn speaks_of(&self, scenario: &Scenario) -> bool {
-        self.mode.is_none_or(|mode| mode == scenario.mode()) && self.engine.is_none_or(|engine| engine == scenario.engine)
+        self.mode.is_none_or(|mode| mode == scenario.mode())
+            && self.engine.is_none_or(|engine| engine == scenario.engine)
     }
 }

@@ -1,16 +1,11 @@
 //! What the calibrated model can tell: its own knobs.
 
-use super::super::case::{number, toggle, word};
 use super::super::Rule;
+use super::super::case::{number, toggle, word};
 use crate::knob::{Knob, Setting};
 use crate::plan::Engine;
 
-const fn calibrated(
-    name: &'static str,
-    reason: &'static str,
-    source: &'static str,
-    propose: super::Propose,
-) -> Rule {
+const fn calibrated(name: &'static str, reason: &'static str, source: &'static str, propose: super::Propose) -> Rule {
     Rule { name, reason, source, mode: None, engine: Some(Engine::SemiEmpirical), propose }
 }
 

@@ -103,6 +103,15 @@ impl Glyphs {
         self.levels.get(step).copied().unwrap_or(" ")
     }
 
+    /// A cell filled from the left by this many eighths.
+    #[must_use]
+    pub fn eighths(&self, filled: usize) -> &'static str {
+        if self.ascii {
+            return if filled >= 4 { "#" } else { "-" };
+        }
+        [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].get(filled).copied().unwrap_or("█")
+    }
+
     /// A bar of `width` columns filled to `share` (0 to 1), in eighths of a cell; the rest is spaces.
     #[must_use]
     pub fn bar(&self, share: f64, width: usize) -> String {
@@ -113,8 +122,7 @@ impl Glyphs {
             let full = (share * width as f64).round() as usize;
             return format!("{}{}", "#".repeat(full), ".".repeat(width.saturating_sub(full)));
         }
-        let part = [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].get(rest).copied().unwrap_or(" ");
-        let part = if rest == 0 { "" } else { part };
+        let part = if rest == 0 { "" } else { self.eighths(rest) };
         let used = full + usize::from(rest > 0);
         format!("{}{part}{}", "█".repeat(full), " ".repeat(width.saturating_sub(used)))
     }
