@@ -160,6 +160,7 @@ fn the_analytical_screens_look_as_they_did() {
         snapshot!(format!("serves_{size}"), Harness::analytical(columns, rows).keys("2jj3jjj<Right>"));
         snapshot!(format!("breakdown_{size}"), Harness::analytical(columns, rows).keys("2j6"));
         snapshot!(format!("advice_{size}"), Harness::analytical(columns, rows).keys("2jj7"));
+        snapshot!(format!("explain_{size}"), Harness::analytical(columns, rows).keys("4<Enter>j<Enter>"));
     }
     snapshot!("commands_120x40", Harness::analytical(120, 40).keys(":brk"));
     snapshot!("ascii_fits_120x40", Harness::of(&analytical(), Glyphs::ascii(), 120, 40).keys("2jj3<Right>"));
@@ -485,6 +486,30 @@ fn advice_is_applied_with_enter_and_taken_back_with_u() {
     let first = h.app.advice()[0].text.clone();
     h.keys("<Esc>");
     assert!(h.text().contains(&first));
+}
+
+#[test]
+fn a_figure_is_explained_down_to_its_inputs() {
+    let mut h = Harness::analytical(120, 40);
+    h.keys("4<Enter>");
+    assert_eq!(h.app.view, View::Explain);
+    let folded = h.text();
+    // Down to the tokens of a step, and into them: the file that says how long a sequence is.
+    h.keys("jjj<Enter>");
+    assert_ne!(h.text(), folded, "unfolded or folded");
+    h.keys("k");
+    assert!(h.text().contains("workloads.yaml"), "{}", h.text());
+    // The next figure, and back to the panes with the cursor on it.
+    let before = h.app.figure;
+    h.keys("<Right>");
+    assert_ne!(h.app.figure, before);
+    h.keys("<Esc>");
+    assert_eq!((h.app.view, h.app.pane), (View::Main, Pane::Results));
+    // Every figure can be explained, folded in every way.
+    for _ in 0..h.app.answer.metrics().count() {
+        h.keys("8jj<Enter>jjj<Enter>G<Enter>8<Right>").draw();
+        h.keys("4j");
+    }
 }
 
 #[test]

@@ -88,11 +88,12 @@ impl Answer {
         answer
     }
 
-    /// A metric's value, where there is one.
+    /// A metric's value, where it says something.
     #[must_use]
     pub fn value(&self, metric: &Metric) -> Option<f64> {
         let (scenario, estimate) = (self.scenario.as_ref()?, self.outcome.as_ref().ok()?);
-        Some((metric.get)(estimate, scenario)).filter(|value| value.is_finite())
+        let value = metric.applies_to(scenario).then(|| (metric.get)(estimate, scenario));
+        value.filter(|value| value.is_finite())
     }
 
     /// What the engine knows beyond the figures, where it reasons from hardware.
@@ -300,8 +301,8 @@ pub struct App {
     pub view_scroll: usize,
     /// The row under the cursor of a full-screen view that has one.
     pub view_row: usize,
-    /// Nodes of the explanation that are folded, by their path.
-    pub folded: BTreeSet<String>,
+    /// Nodes of the explanation that are not folded or unfolded as usual, by their path.
+    pub toggled: BTreeSet<String>,
     /// The comparison's column under the cursor.
     pub column: usize,
     /// The metric that orders the comparison's columns, best first; the files' order where unset.
@@ -367,7 +368,7 @@ impl App {
             scroll: [0; 4],
             view_scroll: 0,
             view_row: 0,
-            folded: BTreeSet::new(),
+            toggled: BTreeSet::new(),
             column: 0,
             order: None,
             status: None,

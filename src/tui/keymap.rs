@@ -249,6 +249,8 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Results], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
     row(&[Advice], &["Enter"], Action::Accept, "turn the knobs as advised; u takes it back", Some("apply")),
     row(&[Explain], &["Enter", "Space"], Action::Fold, "fold or unfold", Some("fold")),
+    row(&[Explain], &["→", "l"], Action::Focus(1), "the next figure", Some("figure")),
+    row(&[Explain], &["←", "h"], Action::Focus(-1), "the figure before", None),
     row(PANES, &["Tab", "l"], Action::Focus(1), "next pane", Some("pane")),
     row(PANES, &["Shift-Tab", "h"], Action::Focus(-1), "previous pane", None),
     row(&[Targets, Workloads, Results], &["→"], Action::Focus(1), "next pane", None),

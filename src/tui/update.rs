@@ -109,6 +109,11 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::First => walk(app, mode, Walk::To(0)),
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
         Action::Focus(by) if mode == Mode::Compare => across(app, by),
+        Action::Focus(by) if mode == Mode::Explain => {
+            walk_results(app, &Walk::By(by), 1);
+            (app.view_row, app.view_scroll) = (0, 0);
+            app.toggled.clear();
+        }
         Action::Focus(by) => {
             let index = PANES.iter().position(|pane| *pane == app.pane).unwrap_or_default();
             let next = (index as i32 + by).rem_euclid(PANES.len() as i32);
@@ -360,6 +365,7 @@ fn escape(app: &mut App, mode: Mode) {
 fn show(app: &mut App, view: View) {
     app.view = if app.view == view { View::Main } else { view };
     (app.view_scroll, app.view_row) = (0, 0);
+    app.toggled.clear();
     app.recompute_columns();
     if app.view == View::Compare {
         app.column = app.columns.iter().position(|(name, _)| *name == app.now.setup.target).unwrap_or_default();

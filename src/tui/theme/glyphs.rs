@@ -21,6 +21,10 @@ pub struct Glyphs {
     pub mark: &'static str,
     /// A turned knob.
     pub changed: &'static str,
+    /// Unfolded.
+    pub open: &'static str,
+    /// Folded.
+    pub closed: &'static str,
     /// Held.
     pub check: &'static str,
     /// Did not hold.
@@ -55,6 +59,8 @@ impl Glyphs {
             bullet: "·",
             mark: "◆",
             changed: "●",
+            open: "▾",
+            closed: "▸",
             check: "✓",
             cross: "✗",
             levels: ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
@@ -75,6 +81,8 @@ impl Glyphs {
             bullet: "-",
             mark: "#",
             changed: "*",
+            open: "v",
+            closed: ">",
             check: "y",
             cross: "x",
             levels: ["_", ".", ":", "-", "=", "+", "*", "#"],
@@ -175,6 +183,8 @@ mod tests {
                 glyphs.bullet,
                 glyphs.mark,
                 glyphs.changed,
+                glyphs.open,
+                glyphs.closed,
                 glyphs.check,
                 glyphs.cross,
             ];

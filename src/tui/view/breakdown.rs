@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
-use crate::estimate::{Breakdown, Detail, MemoryUse};
+use crate::estimate::{Better, Breakdown, Detail, MemoryUse};
 use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::theme::Role;
@@ -32,6 +32,8 @@ pub struct Bar {
     /// Where the bar begins and ends, as shares of its width.
     span: (f64, f64),
     role: Role,
+    /// How it differs from the baseline's: before and now.
+    change: Option<(f64, f64)>,
     /// The capacity, as a share of the width; what is beyond does not fit.
     mark: Option<f64>,
 }
@@ -43,8 +45,20 @@ fn colour(nth: usize) -> Role {
     COLOURS.get(nth % COLOURS.len()).copied().unwrap_or(Role::Bar1)
 }
 
+/// How a part differs from the baseline's, where it does.
+fn change(before: Option<&Breakdown>, label: &str, now: f64) -> Option<(f64, f64)> {
+    let before = before?.part(label);
+    ((now - before).abs() > 1e-9 * before.abs()).then_some((before, now))
+}
+
 /// The parts of a time that are not nothing, and the whole. `show` writes a time given in the parts' unit.
-fn time(rows: &mut Vec<Row>, title: &'static str, parts: &Breakdown, show: impl Fn(f64) -> String) {
+fn time(
+    rows: &mut Vec<Row>,
+    title: &'static str,
+    parts: &Breakdown,
+    before: Option<&Breakdown>,
+    show: impl Fn(f64) -> String,
+) {
     let total = parts.total();
     rows.push(Row::Heading(title, show(total)));
     let mut from = 0.0;
@@ -56,6 +70,7 @@ fn time(rows: &mut Vec<Row>, title: &'static str, parts: &Breakdown, show: impl 
             share,
             span: (from, from + share),
             role: colour(nth),
+            change: change(before, label, *value),
             mark: None,
         }));
         from += share;
@@ -63,7 +78,7 @@ fn time(rows: &mut Vec<Row>, title: &'static str, parts: &Breakdown, show: impl 
 }
 
 /// What a device holds against what it has: parts, whole, upper bound, with the capacity as a mark through all rows.
-fn memory(rows: &mut Vec<Row>, memory: &MemoryUse) {
+fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
     let gb = |bytes: f64| format!("{:.2} GB", bytes * 1e-9);
     let total = memory.total();
     let full = memory.capacity.max(memory.upper).max(total).max(1.0);
@@ -83,12 +98,14 @@ fn memory(rows: &mut Vec<Row>, memory: &MemoryUse) {
             share: of(*value),
             span: (from / full, (from + value) / full),
             role: colour(nth),
+            change: change(before, label, *value),
             mark,
         }));
         from += value;
     }
     let whole = |label, bytes: f64, role| {
-        Row::Bar(Bar { label, amount: gb(bytes), share: of(bytes), span: (0.0, bytes / full), role, mark })
+        let change = None;
+        Row::Bar(Bar { label, amount: gb(bytes), share: of(bytes), span: (0.0, bytes / full), role, change, mark })
     };
     rows.push(whole("all", total, Role::Text));
     if memory.upper > total {
@@ -100,23 +117,35 @@ fn limits(rows: &mut Vec<Row>, detail: &Detail) {
     rows.push(Row::Heading("what bounds it", String::new()));
     for (cause, share) in detail.limits.ranked().into_iter().filter(|(_, share)| *share > 0.0) {
         let (span, role) = ((0.0, share), if share == detail.limits.ranked()[0].1 { Role::Accent } else { Role::Dim });
-        rows.push(Row::Bar(Bar { label: cause.name(), amount: String::new(), share, span, role, mark: None }));
+        rows.push(Row::Bar(Bar {
+            label: cause.name(),
+            amount: String::new(),
+            share,
+            span,
+            role,
+            change: None,
+            mark: None,
+        }));
     }
 }
 
 /// All blocks, in two columns: time and what bounds it, memory and what the first token waits for.
 fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     let detail = app.answer.detail()?;
+    // Parts of one kind of work say nothing about those of the other.
+    let alike = |before: &&Detail| before.training.is_some() == detail.training.is_some();
+    let before = app.baseline.detail().filter(alike);
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let seconds = |s: f64| units::duration_ms(s * 1e3);
     let title = if detail.training.is_some() { "time of an optimizer step" } else { "time of an output token" };
-    time(&mut left, title, &detail.time, seconds);
+    time(&mut left, title, &detail.time, before.map(|before| &before.time), seconds);
     left.push(Row::Blank);
     limits(&mut left, detail);
-    memory(&mut right, &detail.memory);
+    memory(&mut right, &detail.memory, before.map(|before| &before.memory.parts));
     if let Some(serving) = &detail.serving {
         right.push(Row::Blank);
-        time(&mut right, "time to the first token", &serving.first_token, units::duration_ms);
+        let before = before.and_then(|before| before.serving.as_ref()).map(|before| &before.first_token);
+        time(&mut right, "time to the first token", &serving.first_token, before, units::duration_ms);
     }
     Some([left, right])
 }
@@ -138,11 +167,17 @@ const TWO_COLUMNS: u16 = 110;
 /// Rows of the view.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    if layout::areas(app).body.width >= TWO_COLUMNS {
+    let body = layout::areas(app).body;
+    if in_columns(app, body) {
         blocks(app).map_or(1, |[left, right]| left.len().max(right.len()))
     } else {
         column(app).len().max(1)
     }
+}
+
+/// Whether the view needs two columns, and has room for them: long bars are better.
+fn in_columns(app: &App, body: Rect) -> bool {
+    body.width >= TWO_COLUMNS && column(app).len() > layout::inner_rows(body)
 }
 
 /// Rows of the pane beside the results.
@@ -163,7 +198,7 @@ pub fn breakdown(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         return;
     };
     let scroll = if full { app.view_scroll } else { 0 };
-    let total = if full && area.width >= TWO_COLUMNS {
+    let total = if full && in_columns(app, area) {
         let half = (inner.width - 3) / 2;
         block(canvas, Rect { width: half, ..inner }, &left, scroll);
         block(canvas, Rect { x: inner.x + half + 3, width: half, ..inner }, &right, scroll);
@@ -195,6 +230,9 @@ fn block(canvas: &mut Canvas<'_>, area: Rect, rows: &[Row], scroll: usize) {
 const LABEL: u16 = 18;
 const AMOUNT: u16 = 9;
 const SHARE: u16 = 8;
+/// Columns of a change against the baseline, and fewest columns of a block that has them.
+const CHANGE: u16 = 11;
+const CHANGE_FROM: u16 = 70;
 
 fn bar(canvas: &mut Canvas<'_>, area: Rect, part: &Bar) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
@@ -202,7 +240,15 @@ fn bar(canvas: &mut Canvas<'_>, area: Rect, part: &Bar) {
     let x = area.x + LABEL;
     canvas.right(x, area.y, AMOUNT, &part.amount, value);
     canvas.right(x + AMOUNT, area.y, SHARE, &units::percent(part.share), dim);
-    let x = x + AMOUNT + SHARE + 2;
+    let mut x = x + AMOUNT + SHARE + 2;
+    if area.width >= CHANGE_FROM {
+        if let Some((before, now)) = part.change {
+            let style = super::results::change_style(canvas, Better::Lower, now - before);
+            let arrow = if now > before { canvas.glyphs.up } else { canvas.glyphs.down };
+            canvas.right(x - 1, area.y, CHANGE - 1, &format!("{arrow}{}", units::relative(before, now)), style);
+        }
+        x += CHANGE;
+    }
     let room = area.right().saturating_sub(x);
     let track = Rect { x, width: room, ..area };
     let style = canvas.role(part.role);

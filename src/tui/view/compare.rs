@@ -257,7 +257,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     for (slot, (index, metric)) in shown() {
         let style = if index == here { canvas.role(Role::TitleFocused) } else { heading };
         let order = if app.order == Some(metric.name) { canvas.glyphs.down } else { "" };
-        canvas.right(metric_x(slot), inner.y, LISTED - 2, &format!("{order}{}", metric.label), style);
+        canvas.right(metric_x(slot) - 1, inner.y, LISTED - 1, &format!("{order}{}", metric.label), style);
         canvas.right(metric_x(slot), inner.y + 1, LISTED - 2, metric.unit, dim);
         if index == here {
             canvas.tint(Rect::new(metric_x(slot), inner.y, LISTED - 1, 1), canvas.role(Role::SelectionDim));
@@ -268,6 +268,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         _ => format!("{}–{} of {}", from + 1, from + fit, all.len()),
     };
     canvas.right(inner.x, inner.y, inner.width.saturating_sub(1), &more, dim);
+    canvas.right(inner.x, inner.y + 1, inner.width.saturating_sub(1), "to ref.", dim);
     canvas.text(inner.x + 2, inner.y, name_width - 2, "target", heading);
     let winners: Vec<Option<usize>> = shown().map(|(_, (_, metric))| best(app, metric)).collect();
     let reference = app.reference_column();

@@ -186,7 +186,9 @@ fn ascii(text: &str) -> std::borrow::Cow<'_, str> {
     }
     let plain = text.chars().map(|c| match c {
         '×' => 'x',
-        '–' | '—' | '·' => '-',
+        '–' | '—' | '−' => '-',
+        '·' => '*',
+        '→' => '>',
         '…' => '~',
         'µ' => 'u',
         'Δ' => 'd',

@@ -179,7 +179,7 @@ pub fn info(app: &App) -> String {
         Source::Turned => format!(" [was {file}]"),
         Source::File => String::new(),
         Source::Usual if spec.home == Home::Nowhere => String::new(),
-        Source::Usual => " [no file says; this follows]".to_owned(),
+        Source::Usual => " [not in the files]".to_owned(),
     };
     let pinned = pinned_by(app, knob);
     let pinned = if pinned.is_empty() { String::new() } else { format!(" [phase {} sets its own]", pinned.join(", ")) };

@@ -44,7 +44,7 @@ pub fn rows(app: &App) -> usize {
 pub fn cursor_lines(app: &App) -> Option<(usize, usize)> {
     match app.view {
         View::Advice => Some(advice::lines_of(app, app.view_row)),
-        View::Explain => Some((app.view_row, app.view_row)),
+        View::Explain => Some(explain::lines_here(app)),
         View::Compare => Some((compare::cursor_line(app), compare::cursor_line(app))),
         _ => None,
     }
