@@ -128,7 +128,7 @@ fn attempt(trial: &mut Trial<'_>, case: &Case<'_>, rungs: &[(Knob, &Setting)]) -
     for (knob, setting) in rungs.iter().filter(|(knob, _)| !cut.contains(knob)) {
         changes.push((*knob, (*setting).clone()));
     }
-    trial.advice(&rules::MAKE_IT_FIT, changes)
+    trial.advice(&rules::MAKE_IT_FIT, changes, 0.0)
 }
 
 /// Doublings of a number, up to a bound.
@@ -170,7 +170,7 @@ fn ladders(case: &Case<'_>) -> Vec<Ladder> {
         (Verdict::Memory { .. }, Mode::Inference) => serving_memory(case),
         (Verdict::Accelerators { needs, has }, _) => accelerators(case, needs / has),
         (Verdict::Indivisible { what, .. }, _) => indivisible(case, what),
-        (Verdict::Overload { capacity, .. }, _) => overload(case, capacity),
+        (Verdict::Overload { offered, capacity }, _) => overload(case, offered, capacity),
     };
     let ladders = all.into_iter().map(|(knob, rungs)| Ladder { knob, rungs });
     ladders.filter(|ladder| !ladder.rungs.is_empty() && case.scenario.heeds(ladder.knob)).collect()
@@ -265,10 +265,11 @@ fn indivisible(case: &Case<'_>, what: &str) -> Rungs {
     }
 }
 
-fn overload(case: &Case<'_>, capacity: f64) -> Rungs {
+fn overload(case: &Case<'_>, offered: f64, capacity: f64) -> Rungs {
     // Just below what can be served: at it, the queue would still grow.
     let served = (0.9 * capacity * 1e3).floor() / 1e3;
     let seqs = case.number(Knob::MaxNumSeqs);
+    let enough = (case.scenario.num_nodes * offered / (0.9 * capacity)).ceil().min(1e6);
     vec![
         (Knob::MaxNumSeqs, doubled(seqs, 4096.0)),
         (Knob::Tp, halved(case.tp).into_iter().chain(doubled(case.tp, case.domain.min(case.devices))).collect()),
@@ -276,7 +277,7 @@ fn overload(case: &Case<'_>, capacity: f64) -> Rungs {
         (Knob::Precision, narrower(case)),
         (Knob::ChunkedPrefill, vec![toggle(Knob::ChunkedPrefill, true).1]),
         (Knob::PrefillAccelerators, vec![Setting::Number(0.0)]),
-        (Knob::NumNodes, doubled(case.scenario.num_nodes, 64.0 * case.scenario.num_nodes)),
+        (Knob::NumNodes, vec![Setting::Number(enough), Setting::Number(2.0 * enough)]),
         (Knob::RequestRate, vec![Setting::Number(served)]),
     ]
 }

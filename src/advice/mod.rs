@@ -85,6 +85,8 @@ pub struct Rule {
     engine: Option<Engine>,
     /// Proposes changes where its condition holds.
     propose: fn(&Case<'_>, &mut Vec<Changes>),
+    /// The least gain for which changes are worth their side effects.
+    worth: fn(&Case<'_>, &Changes) -> f64,
 }
 
 /// A rule applied: what to turn, and what comes of it.
@@ -139,7 +141,8 @@ pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective
             if changes.is_empty() || all.iter().any(|known| known.changes == changes) {
                 continue;
             }
-            let Some(advice) = trial.advice(rule, changes) else { continue };
+            let worth = (rule.worth)(&case, &changes);
+            let Some(advice) = trial.advice(rule, changes, worth) else { continue };
             if best.as_ref().is_none_or(|best| advice.gain > best.gain) {
                 best = Some(advice);
             }

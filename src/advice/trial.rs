@@ -61,8 +61,8 @@ impl<'a> Trial<'a> {
         Some((turned, &self.turned))
     }
 
-    /// What a rule's changes gain; `None` where they gain nothing, or make what runs stop running.
-    pub(super) fn advice(&mut self, rule: &'static Rule, changes: Changes) -> Option<Advice> {
+    /// What a rule's changes gain; `None` where that is less than what they are worth, or they make what runs stop.
+    pub(super) fn advice(&mut self, rule: &'static Rule, changes: Changes, worth: f64) -> Option<Advice> {
         let metric = self.metric;
         let before = (metric.get)(&self.before, &self.base);
         let fixes = !self.fits();
@@ -70,17 +70,21 @@ impl<'a> Trial<'a> {
         let after = (metric.get)(estimate, &scenario);
         let (rate, after_verdict) = (estimate.total.tokens_per_sec, verdict(estimate));
         let gain = gain(metric, before, after);
-        let shown = after_verdict.fits() && after.is_finite() && (fixes || gain >= LEAST_GAIN);
+        let shown = after_verdict.fits() && after.is_finite() && (fixes || gain >= worth.max(LEAST_GAIN));
         let text = String::new();
         shown.then_some(Advice { rule, text, changes, metric, before, after, gain, fixes, rate, after_verdict })
     }
 
-    /// Changes in words: `tp 8 → 4, microbatch 1 → 2`.
+    /// Changes in words: `tp 8 → 4, concurrency stays 128`.
     pub(super) fn words(&self, changes: &Changes) -> String {
         let mut words = String::new();
         for (knob, setting) in changes {
             let comma = if words.is_empty() { "" } else { ", " };
-            words.push_str(&format!("{comma}{} {} → {setting}", knob.name(), self.base.get(*knob)));
+            let (name, now) = (knob.name(), self.base.get(*knob));
+            // What followed from something else, and would follow it, is pinned.
+            let turned =
+                if now == *setting { format!("{name} stays {now}") } else { format!("{name} {now} → {setting}") };
+            words.push_str(&format!("{comma}{turned}"));
         }
         words
     }

@@ -17,6 +17,7 @@ const TARGETS: &str = "
 - {name: v5p64, vendor: Google, accelerator: google-tpu-v5p, accelerators_per_node: 4, num_nodes: 16, memory_gb_per_accel: 95, cost: {hourly_usd: 16.8, energy_watts_node: 2500, pue: 1.1}}
 - {name: trn1x16, vendor: AWS, accelerator: aws-trn1, accelerators_per_node: 16, num_nodes: 4, memory_gb_per_accel: 32, cost: {hourly_usd: 21.5, energy_watts_node: 6000, pue: 1.2}}
 - {name: rtx4090x2, vendor: NVIDIA, accelerator: nvidia-rtx-4090, accelerators_per_node: 2, num_nodes: 1, memory_gb_per_accel: 24, cost: {hourly_usd: 0.8, energy_watts_node: 1200, pue: 1.2}}
+- {name: plain, vendor: NVIDIA, accelerators_per_node: 8, num_nodes: 2, memory_gb_per_accel: 80, cost: {hourly_usd: 24.0, energy_watts_node: 10200, pue: 1.2}}
 ";
 
 const WORKLOADS: &str = "

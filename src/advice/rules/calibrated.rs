@@ -6,7 +6,7 @@ use crate::knob::{Knob, Setting};
 use crate::plan::Engine;
 
 const fn calibrated(name: &'static str, reason: &'static str, source: &'static str, propose: super::Propose) -> Rule {
-    Rule { name, reason, source, mode: None, engine: Some(Engine::SemiEmpirical), propose }
+    Rule { name, reason, source, mode: None, engine: Some(Engine::SemiEmpirical), propose, worth: super::any_gain }
 }
 
 pub(super) static RULES: &[Rule] = &[

@@ -34,21 +34,43 @@ pub(super) static MAKE_IT_FIT: Rule = Rule {
     mode: None,
     engine: None,
     propose: |_, _| {},
+    worth: any_gain,
 };
+
+/// Any gain will do.
+fn any_gain(_: &Case<'_>, _: &Changes) -> f64 {
+    0.0
+}
 
 type Propose = fn(&Case<'_>, &mut Vec<Changes>);
 
 /// A rule of training that the analytical engine can judge.
 const fn training(name: &'static str, reason: &'static str, source: &'static str, propose: Propose) -> Rule {
-    Rule { name, reason, source, mode: Some(Mode::Training), engine: Some(Engine::Analytical), propose }
+    Rule {
+        name,
+        reason,
+        source,
+        mode: Some(Mode::Training),
+        engine: Some(Engine::Analytical),
+        propose,
+        worth: any_gain,
+    }
 }
 
 /// A rule of serving that the analytical engine can judge.
 const fn serving(name: &'static str, reason: &'static str, source: &'static str, propose: Propose) -> Rule {
-    Rule { name, reason, source, mode: Some(Mode::Inference), engine: Some(Engine::Analytical), propose }
+    Rule {
+        name,
+        reason,
+        source,
+        mode: Some(Mode::Inference),
+        engine: Some(Engine::Analytical),
+        propose,
+        worth: any_gain,
+    }
 }
 
 /// A rule of both modes that the analytical engine can judge.
 const fn both(name: &'static str, reason: &'static str, source: &'static str, propose: Propose) -> Rule {
-    Rule { name, reason, source, mode: None, engine: Some(Engine::Analytical), propose }
+    Rule { name, reason, source, mode: None, engine: Some(Engine::Analytical), propose, worth: any_gain }
 }

@@ -1,32 +1,31 @@
 //! How requests are batched, chunked and placed.
 
-use super::super::Rule;
 use super::super::case::{floor_power, number, toggle};
+use super::super::{Case, Changes, Rule};
 use super::serving;
-use crate::knob::Knob;
+use crate::knob::{Knob, Setting};
 
 /// Throughput that a doubling of the requests in flight must bring, so that it is still below the knee: with less,
 /// most of what a request adds is its own waiting.
 const KNEE: f64 = 0.25;
 
 pub(super) static RULES: &[Rule] = &[
-    serving(
-        "more requests in flight, up to the knee",
-        "decoding steps read the weights once for all sequences; until arithmetic or the KV cache takes over they are free",
-        "Pope et al., Efficiently Scaling Transformer Inference, arXiv 2211.05102, section 2",
-        |case, out| {
-            let serving = case.detail().and_then(|detail| detail.serving);
-            let room = serving.map_or(0.0, |serving| serving.max_concurrency * case.dp);
-            if case.open_load() {
-                return;
-            }
-            for times in [2.0, 4.0] {
-                if times * case.concurrency() <= room && knee_is_beyond(case) {
-                    out.push(vec![number(Knob::Concurrency, times * case.concurrency())]);
+    Rule {
+        worth: up_to_the_knee,
+        ..serving(
+            "more requests in flight, up to the knee",
+            "steps read the weights once for all sequences: until arithmetic or the KV cache takes over, more are nearly free",
+            "Pope et al., Efficiently Scaling Transformer Inference, arXiv 2211.05102, section 2",
+            |case, out| {
+                let serving = case.detail().and_then(|detail| detail.serving);
+                let room = serving.map_or(0.0, |serving| serving.max_concurrency * case.dp);
+                if !case.open_load() {
+                    let more = [2.0, 4.0, 8.0].map(|times| times * case.concurrency());
+                    out.extend(more.into_iter().filter(|c| *c <= room).map(|c| vec![number(Knob::Concurrency, c)]));
                 }
-            }
-        },
-    ),
+            },
+        )
+    },
     serving(
         "fewer requests in flight",
         "beyond the knee requests only wait for each other",
@@ -93,7 +92,7 @@ pub(super) static RULES: &[Rule] = &[
         "prompts that share steps with decoding use its idle arithmetic and never stall it",
         "Agrawal et al., Sarathi-Serve, arXiv 2403.02310, section 4",
         |case, out| {
-            let on = case.scenario.get(Knob::ChunkedPrefill) == crate::knob::Setting::Toggle(true);
+            let on = case.scenario.get(Knob::ChunkedPrefill) == Setting::Toggle(true);
             if case.scenario.base.shape.prompt > 0.0 {
                 out.push(vec![toggle(Knob::ChunkedPrefill, !on)]);
             }
@@ -150,10 +149,12 @@ pub(super) static RULES: &[Rule] = &[
     ),
 ];
 
-/// Whether twice the requests would bring much more throughput: what every sequence needs for itself (arithmetic, its
-/// keys and values, host work) is still little beside what all share.
-fn knee_is_beyond(case: &super::Case<'_>) -> bool {
-    // Of a step of time 1 a share p grows with the batch: a doubling brings 2 / (1 + p) - 1.
-    let grows = ["compute", "KV cache", "activations", "host"].iter().map(|part| case.part(part)).sum::<f64>();
-    2.0 / (1.0 + grows) - 1.0 >= KNEE
+/// What requests in flight must bring, at [`KNEE`] a doubling.
+fn up_to_the_knee(case: &Case<'_>, changes: &Changes) -> f64 {
+    let more = changes.iter().find_map(|(knob, setting)| match (knob, setting) {
+        (Knob::Concurrency, Setting::Number(more)) => Some(*more),
+        _ => None,
+    });
+    let doublings = (more.unwrap_or_default() / case.concurrency()).max(1.0).log2();
+    (1.0 + KNEE).powf(doublings) - 1.0
 }

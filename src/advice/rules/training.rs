@@ -32,12 +32,14 @@ pub(super) static RULES: &[Rule] = &[
         "memory won by recomputation may buy larger matrix products and fewer passes than it costs",
         "Chen et al., arXiv 1604.06174; Korthikanti et al., arXiv 2205.05198, section 5",
         |case, out| {
+            // `auto` recomputes as much as a larger micro-batch asks for without being told.
             let mode = match case.recompute {
-                Recompute::None | Recompute::Auto => "selective",
-                Recompute::Selective | Recompute::Full => "full",
+                Recompute::None => "selective",
+                Recompute::Selective => "full",
+                Recompute::Full | Recompute::Auto => return,
             };
             let mut changes = case.micro(2.0 * case.micro);
-            if case.recompute != Recompute::Full && !changes.is_empty() {
+            if !changes.is_empty() {
                 changes.push(word(Knob::Recompute, mode));
                 out.push(changes);
             }
