@@ -493,12 +493,12 @@ fn a_figure_is_explained_down_to_its_inputs() {
     let mut h = Harness::analytical(120, 40);
     h.keys("4<Enter>");
     assert_eq!(h.app.view, View::Explain);
-    let folded = h.text();
     // Down to the tokens of a step, and into them: the file that says how long a sequence is.
-    h.keys("jjj<Enter>");
-    assert_ne!(h.text(), folded, "unfolded or folded");
-    h.keys("k");
     assert!(h.text().contains("workloads.yaml"), "{}", h.text());
+    h.keys("j<Enter>");
+    assert!(!h.text().contains("workloads.yaml"), "folded\n{}", h.text());
+    h.keys("<Enter>jj");
+    assert!(h.text().contains("sequence.prompt"), "{}", h.text());
     // The next figure, and back to the panes with the cursor on it.
     let before = h.app.figure;
     h.keys("<Right>");

@@ -111,10 +111,13 @@ impl Session {
     }
 }
 
-fn shipped_files(dir: &Path) {
+/// Entries that ship, whatever else does.
+const FOUNDING: [&str; 4] = ["--target", "NVIDIA_H100_8x_NVLink", "--workload", "gpt5_1t_train"];
+
+fn founding_files(dir: &Path) {
     std::fs::create_dir_all(dir.join("workload")).unwrap();
     for file in ["targets.yaml", "workloads.yaml"] {
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("workload").join(file);
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/founding").join(file);
         std::fs::copy(from, dir.join("workload").join(file)).unwrap();
     }
 }
@@ -122,9 +125,9 @@ fn shipped_files(dir: &Path) {
 #[test]
 fn it_starts_anywhere_and_quits_cleanly() {
     let dir = tempfile::tempdir().unwrap();
-    let mut session = Session::start(dir.path(), &[]);
+    let mut session = Session::start(dir.path(), &FOUNDING);
     session.wait_for("NVIDIA_H100_8x_NVLink");
-    session.wait_for("2642 tok/s");
+    session.wait_for("2642 ");
     session.keys("3jj ");
     session.wait_for("1 changed");
     session.keys("q");
@@ -152,7 +155,7 @@ fn nothing_is_sent_while_nothing_happens_or_a_key_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("Results");
-    session.keys("k");
+    session.keys("g");
     std::thread::sleep(Duration::from_millis(300));
     let before = session.bytes.lock().unwrap().len();
     session.keys("kkk\u{1b}[A");
@@ -188,10 +191,10 @@ fn ctrl_z_gives_the_shell_its_terminal_and_fg_brings_the_screen_back() {
 #[test]
 fn files_are_reloaded_however_they_change() {
     let dir = tempfile::tempdir().unwrap();
-    shipped_files(dir.path());
+    founding_files(dir.path());
     let targets = dir.path().join("workload/targets.yaml");
     let text = std::fs::read_to_string(&targets).unwrap();
-    let mut session = Session::start(dir.path(), &[]);
+    let mut session = Session::start(dir.path(), &FOUNDING);
     session.wait_for("$99.57");
     let price = |usd: &str| text.replace("hourly_usd: 98.32", &format!("hourly_usd: {usd}"));
     // In place.
@@ -216,7 +219,7 @@ fn files_are_reloaded_however_they_change() {
     session.wait_for("$20.00");
     // The whole directory swapped.
     std::fs::rename(dir.path().join("workload"), dir.path().join("old")).unwrap();
-    shipped_files(dir.path());
+    founding_files(dir.path());
     std::fs::write(&targets, price("8.75")).unwrap();
     session.wait_for("$10.00");
     session.keys("q");
@@ -226,7 +229,7 @@ fn files_are_reloaded_however_they_change() {
 #[test]
 fn the_editor_opens_at_the_entry_and_its_changes_show() {
     let dir = tempfile::tempdir().unwrap();
-    shipped_files(dir.path());
+    founding_files(dir.path());
     let editor = dir.path().join("vi");
     std::fs::write(&editor, "#!/bin/sh\necho \"$1\" > line\nsed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\"\n")
         .unwrap();
@@ -234,6 +237,7 @@ fn the_editor_opens_at_the_entry_and_its_changes_show() {
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
     command.env("EDITOR", &editor);
     command.env("VISUAL", "");
+    command.args(FOUNDING);
     let mut session = Session::run(dir.path(), command);
     session.wait_for("$99.57");
     session.keys("e");
@@ -250,6 +254,7 @@ fn a_shipped_entry_is_written_here_before_it_is_edited() {
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
     command.env("EDITOR", "sed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\" #");
     command.env("VISUAL", "");
+    command.args(FOUNDING);
     let mut session = Session::run(dir.path(), command);
     session.wait_for("$99.57");
     session.keys("e");
@@ -272,6 +277,47 @@ fn a_record_is_saved_where_it_is_asked_for() {
     session.keys("q");
     session.wait_for_end();
     assert!(dir.path().join("records/last_run.json").exists());
+}
+
+/// Through tmux's wrapping as well, since a terminal in a terminal is where most of this happens.
+#[test]
+fn a_figure_goes_to_the_clipboard() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.args(FOUNDING);
+    command.env("TMUX", "/tmp/tmux,1,0");
+    let mut session = Session::run(dir.path(), command);
+    session.wait_for("Results");
+    session.keys("1y");
+    session.wait_for("on the clipboard");
+    let bytes = session.bytes.lock().unwrap().clone();
+    let text = String::from_utf8_lossy(&bytes);
+    // NVIDIA_H100_8x_NVLink in base64.
+    let name = "TlZJRElBX0gxMDBfOHhfTlZMaW5r";
+    assert!(text.contains(&format!("\u{1b}]52;c;{name}\u{7}")));
+    assert!(text.contains(&format!("\u{1b}Ptmux;\u{1b}\u{1b}]52;c;{name}\u{7}\u{1b}\\")));
+    session.keys("q");
+    session.wait_for_end();
+    session.assert_restored();
+}
+
+#[test]
+fn turned_knobs_are_written_into_their_file() {
+    let dir = tempfile::tempdir().unwrap();
+    founding_files(dir.path());
+    let targets = dir.path().join("workload/targets.yaml");
+    let before = std::fs::read_to_string(&targets).unwrap();
+    let mut session = Session::start(dir.path(), &FOUNDING);
+    session.wait_for("$99.57");
+    session.keys("/hourly_usd\r+w");
+    session.wait_for("Write to the files");
+    assert_eq!(std::fs::read_to_string(&targets).unwrap(), before, "nothing is written before Enter");
+    session.keys("\r");
+    session.wait_for("wrote ");
+    assert_eq!(std::fs::read_to_string(&targets).unwrap(), before.replacen("hourly_usd: 98.32", "hourly_usd: 99", 1));
+    session.wait("the knob to be turned no longer", |session| !session.screen().contains("1 changed"));
+    session.keys("q");
+    session.wait_for_end();
 }
 
 #[test]
