@@ -15,7 +15,7 @@ use atlas_fabric::tui::keymap::Mode;
 use atlas_fabric::tui::message::{Effect, Message, Timer};
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
-use atlas_fabric::tui::view::view;
+use atlas_fabric::tui::view::{rows as view_rows, view};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
@@ -421,6 +421,12 @@ fn the_mouse_selects_turns_and_scrolls() {
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(true));
     click(&mut h, 40, 7);
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(false));
+    // A click on a node selects it, another folds it.
+    click(&mut h, 60, 1);
+    assert_eq!(h.app.view, View::Explain);
+    let before = view_rows(&h.app);
+    click(&mut h, 10, 3);
+    assert!(view_rows(&h.app) < before, "the root was under the cursor");
     // The strip of views, there and back.
     click(&mut h, 30, 1);
     assert_eq!(h.app.view, View::Breakdown);

@@ -75,6 +75,16 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         }
         return;
     }
+    if matches!(app.view, View::Advice | View::Explain)
+        && let Some(row) = view::row_at(app, event.row)
+    {
+        let again = app.view_row == row;
+        app.view_row = row;
+        if again {
+            let action = if app.view == View::Explain { Action::Fold } else { Action::Accept };
+            update::act(app, mode, action, effects);
+        }
+    }
     if app.view != View::Main {
         return;
     }

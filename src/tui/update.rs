@@ -139,7 +139,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Palette => palette::open(app),
         Action::Copy => copying::copy(app, false, effects),
         Action::CopyAll => copying::copy(app, true, effects),
-        Action::WriteBack => write_back::open(app),
+        Action::WriteBack => write_back::open(app, effects),
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
         Action::Undo => undo(app, effects),
         Action::Redo => redo(app, effects),

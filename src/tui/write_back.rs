@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::app::{App, Overlay};
+use super::message::Effect;
 use super::theme::Role;
-use super::update::fail;
+use super::update::{fail, note};
 use crate::knob::{Home, Knob, Setting};
 use crate::spec::parse::parse;
 use crate::spec::{Diagnostics, Node, Origin, Value};
@@ -81,7 +82,10 @@ fn diff(before: &str, after: &str) -> Vec<(Role, String)> {
 }
 
 /// Shows what would be written, or says why nothing can be.
-pub(super) fn open(app: &mut App) {
+pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
+    if app.now.setup.overrides.is_empty() {
+        return note(app, "nothing to write: every knob has its file's value", effects);
+    }
     match plan(app) {
         Ok(plan) => app.overlay = Some(Overlay::WriteBack { plan: Arc::new(plan), scroll: 0 }),
         Err(complaint) => fail(app, complaint),
@@ -90,9 +94,6 @@ pub(super) fn open(app: &mut App) {
 
 fn plan(app: &App) -> Result<WritePlan, String> {
     let overrides = &app.now.setup.overrides;
-    if overrides.is_empty() {
-        return Err("nothing to write: every knob has its file's value".to_owned());
-    }
     let (Some(target), Some(workload)) = (&app.answer.target, &app.answer.workload) else {
         return Err("nothing to write: target or workload is not there".to_owned());
     };

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::{Canvas, wrap};
@@ -233,13 +234,17 @@ fn value(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, answer: &Answer, 
     }
     if let Some(ratio) = base.filter(|base| *base != 0.0).map(|base| value / base) {
         let text = format!("×{}", units::significant(ratio, 3));
-        let style = if (ratio - 1.0).abs() < 1e-9 {
-            canvas.role(Role::Dim)
-        } else {
-            super::results::change_style(canvas, metric.better, ratio - 1.0)
-        };
+        let style = ratio_style(canvas, metric.better, ratio);
         canvas.right(cell.x + room + 1, cell.y, RATIO, &text, style);
     }
+}
+
+/// What a ratio tells: nothing, where its three digits say one.
+fn ratio_style(canvas: &Canvas<'_>, better: Better, ratio: f64) -> Style {
+    if (ratio - 1.0).abs() < 0.005 {
+        return canvas.role(Role::Dim);
+    }
+    super::results::change_style(canvas, better, ratio - 1.0)
 }
 
 /// Targets as rows.
@@ -304,7 +309,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
             && let Some(value) = answer.value(metric)
         {
             let ratio = value / base;
-            let style = super::results::change_style(canvas, metric.better, ratio - 1.0);
+            let style = ratio_style(canvas, metric.better, ratio);
             let text = format!("×{}", units::significant(ratio, 3));
             canvas.right(inner.right() - 9, y, 8, &text, style);
         }

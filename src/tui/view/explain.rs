@@ -81,14 +81,14 @@ pub fn rows(app: &App) -> usize {
     tree(app).map_or(1, |root| nodes(app, &root).len())
 }
 
-/// First and last line of the node under the cursor.
+/// First and last line of a node in sight.
 #[must_use]
-pub fn lines_here(app: &App) -> (usize, usize) {
+pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     let Some(root) = tree(app) else { return (0, 0) };
     let all = nodes(app, &root);
     let width = layout::areas(app).body.width;
-    let first = all.iter().take(app.view_row).map(|node| node.lines(width)).sum();
-    (first, first + all.get(app.view_row).map_or(0, |node| node.lines(width) - 1))
+    let first = all.iter().take(row).map(|node| node.lines(width)).sum();
+    (first, first + all.get(row).map_or(0, |node| node.lines(width) - 1))
 }
 
 /// The node under the cursor in words, for the clipboard.

@@ -43,11 +43,26 @@ pub fn rows(app: &App) -> usize {
 #[must_use]
 pub fn cursor_lines(app: &App) -> Option<(usize, usize)> {
     match app.view {
-        View::Advice => Some(advice::lines_of(app, app.view_row)),
-        View::Explain => Some(explain::lines_here(app)),
         View::Compare => Some((compare::cursor_line(app), compare::cursor_line(app))),
+        _ => lines_of(app, app.view_row),
+    }
+}
+
+/// First and last line of a row of a view whose rows can be pointed at.
+fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
+    match app.view {
+        View::Advice => Some(advice::lines_of(app, row)),
+        View::Explain => Some(explain::lines_of(app, row)),
         _ => None,
     }
+}
+
+/// The row of the full-screen view at a line of the screen.
+#[must_use]
+pub fn row_at(app: &App, y: u16) -> Option<usize> {
+    let body = layout::areas(app).body;
+    let line = usize::from(y.checked_sub(body.y + 1)?) + app.view_scroll;
+    (0..rows(app)).find(|row| lines_of(app, *row).is_some_and(|(first, last)| (first..=last).contains(&line)))
 }
 
 /// Draws the whole screen.

@@ -75,7 +75,7 @@ fn build(app: &App, width: u16) -> Vec<Row> {
         } else {
             let [(first, share), (second, next), ..] = detail.limits.ranked();
             let (share, next) = (100.0 * share, 100.0 * next);
-            let text = format!("{}-bound {share:.0} %; next {} {next:.0} %", first.name(), second.name());
+            let text = format!("{} {share:.0} %, {} {next:.0} %", first.name(), second.name());
             rows.push(Row::Text(Role::Text, text));
         }
     }
