@@ -8,9 +8,12 @@ use std::collections::BTreeSet;
 
 use atlas_fabric::advice::{self, Changes, Objective, advise};
 use atlas_fabric::engine;
-use atlas_fabric::estimate::{Estimate, Verdict};
-use atlas_fabric::knob::{Knob, Setting};
+use atlas_fabric::estimate::{Estimate, METRICS, Verdict};
+use atlas_fabric::explain::explain;
+use atlas_fabric::knob::{KNOBS, Kind, Knob, Setting};
+use atlas_fabric::plan::Engine;
 use atlas_fabric::scenario::{Parts, Scenario};
+use proptest::prelude::*;
 
 /// The scenario without schedule, which advice looks at, with changes laid over it.
 fn changed(parts: &Parts, scenario: &Scenario, changes: &Changes) -> (Scenario, Estimate) {
@@ -176,5 +179,67 @@ fn the_objective_decides_what_is_advised() {
     };
     if let Some(Setting::Number(fewer)) = concurrency(&latency) {
         assert!(fewer < 64.0);
+    }
+}
+
+/// A setting of a knob: `at` picks among its words, or a number between its bounds, small ones more often.
+fn setting(knob: Knob, at: f64) -> Option<Setting> {
+    match knob.spec().kind {
+        Kind::Toggle => Some(Setting::Toggle(at < 0.5)),
+        Kind::Choice(words) => {
+            let index = (at * words.len() as f64) as usize;
+            words.get(index).map(|word| Setting::Choice((*word).into()))
+        }
+        Kind::Number { bounds, .. } => {
+            let value = bounds.min.max(1e-3) * (bounds.max / bounds.min.max(1e-3)).powf(at * at);
+            let value = if bounds.whole { value.round() } else { value };
+            Some(Setting::Number(value.clamp(bounds.min, bounds.max)))
+        }
+        Kind::Fabric | Kind::Seed => None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_turned_fixes_run_and_derivations_add_up(
+        target in 0usize..11,
+        workload in 0usize..15,
+        turned in proptest::collection::vec((0usize..KNOBS.len(), 0.0f64..1.0), 0..6),
+    ) {
+        let library = plans::library();
+        let (target, workload) = (&library.targets()[target], &library.workloads()[workload]);
+        let parts = Parts::of(&library, target, workload).unwrap();
+        let mut scenario = Scenario::from_files(&parts);
+        for (knob, at) in turned {
+            let knob = KNOBS[knob].knob;
+            if let Some(setting) = setting(knob, at).filter(|_| knob != Knob::Engine) {
+                scenario.set(knob, &setting, &parts).unwrap();
+            }
+        }
+        prop_assume!(scenario.check(&parts).is_ok());
+        let estimate = engine::estimate(&scenario);
+        for advice in advise(&scenario, &parts, &estimate, Objective::Throughput) {
+            let (_, after) = changed(&parts, &scenario, &advice.changes);
+            prop_assert!(verdict(&after).fits(), "{}", advice.text);
+        }
+        let (plain, before) = changed(&parts, &scenario, &Changes::new());
+        for fix in advice::fit::fit(&plain, &parts, &before).map(|fit| fit.fixes).unwrap_or_default() {
+            prop_assert!(scenario.engine == Engine::Analytical);
+            let (_, after) = changed(&parts, &scenario, &fix.changes);
+            prop_assert!(verdict(&after).fits(), "{}", fix.text);
+        }
+        for metric in METRICS.iter().filter(|metric| metric.applies_to(&scenario)) {
+            let value = (metric.get)(&estimate, &scenario);
+            let tree = explain(&scenario, &parts, &estimate, metric);
+            prop_assert!(tree.value == value || (tree.value - value).abs() <= 1e-9 * value.abs() || value.is_nan());
+            for term in tree.walk() {
+                let Some(equation) = &term.equation else { continue };
+                let computed = equation.value(&term.terms);
+                let same = computed == term.value || (computed - term.value).abs() <= 1e-9 * term.value.abs();
+                prop_assert!(same || !term.value.is_finite(), "{}: {} = {computed}", metric.name, term.symbol);
+            }
+        }
     }
 }

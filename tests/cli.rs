@@ -354,3 +354,87 @@ fn themes_and_demos_are_checked_too() {
     }
     assert!(stdout(&run).contains("(theme, ") && stdout(&run).contains("(demo, "), "{}", stdout(&run));
 }
+
+/// A target with an accelerator and workloads with models, which the analytical engine answers.
+fn analytical(dir: &Path) -> String {
+    std::fs::write(
+        dir.join("targets.yaml"),
+        "- {name: node, vendor: NVIDIA, accelerator: nvidia-h100-sxm-80gb, accelerators_per_node: 8, num_nodes: 1, \
+         memory_gb_per_accel: 80, cost: {hourly_usd: 24.0, energy_watts_node: 10200, pue: 1.2}}\n",
+    )
+    .unwrap();
+    std::fs::write(
+        dir.join("workloads.yaml"),
+        "- {name: train, mode: training, model: llama-3.1-8b, sequence: {prompt: 8192, generate: 0}, batch: {micro: 1, \
+         global: 128}, sharding: fsdp}\n\
+         - {name: serve, mode: inference, model: llama-3.1-70b, sequence: {prompt: 1024, generate: 256}, parallelism: \
+         {tp: 8}, serving: {concurrency: 64}}\n",
+    )
+    .unwrap();
+    dir.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn explain_tells_a_figure_down_to_where_its_inputs_were_written() {
+    let dir = temp();
+    let files = analytical(dir.path());
+    let ask = |metric: &str, more: &[&str]| {
+        let args = ["explain", metric, "--workload-dir", &files, "--target", "node", "--workload", "train"];
+        let mut command = atlas(dir.path(), &args);
+        command.args(more);
+        command.assert()
+    };
+    let tree = stdout(&ask("tokens_per_sec", &["--set", "global=256", "--depth", "5"]).code(0));
+    for part in
+        ["X = D / T", "T_gemm = F_gemm / (peak × eta)", "workloads.yaml:1 sequence.prompt", "[knob global, over"]
+    {
+        assert!(tree.contains(part), "{part} in {tree}");
+    }
+    assert!(!stdout(&ask("mfu", &["--depth", "0"]).code(0)).contains("├─"));
+    let json: Value = serde_json::from_str(&stdout(&ask("MFU", &["--format", "json"]).code(0))).unwrap();
+    assert!(json["equation"].as_str().unwrap().starts_with("MFU = ") && json["terms"].as_array().unwrap().len() > 2);
+    let unknown = stderr(&ask("tokens_per_second", &[]).code(2));
+    assert!(unknown.contains("no metric `tokens_per_second`; did you mean `tokens_per_sec`?"), "{unknown}");
+    assert!(stderr(&ask("ttft_ms", &[]).code(2)).contains("says nothing about training"));
+}
+
+#[test]
+fn advise_says_what_to_turn_and_what_makes_a_scenario_run() {
+    let dir = temp();
+    let files = analytical(dir.path());
+    let ask = |workload: &str, more: &[&str]| {
+        let args = ["advise", "--workload-dir", &files, "--target", "node", "--workload", workload];
+        let mut command = atlas(dir.path(), &args);
+        command.args(more);
+        command.assert()
+    };
+    let table = stdout(&ask("train", &[]).code(0));
+    assert!(table.contains("train in fp8: precision bf16 → fp8") && table.contains("arXiv 2209.05433"), "{table}");
+    let json: Value =
+        serde_json::from_str(&stdout(&ask("serve", &["--format", "json", "--objective", "cost"]).code(0))).unwrap();
+    assert_eq!(json["objective"], "cost");
+    assert!(json["advice"].as_array().unwrap().iter().all(|advice| advice["metric"] == "dollar_per_1k_tokens"));
+    let short = stdout(&ask("serve", &["--set", "tp=1"]).code(0));
+    assert!(short.starts_with("does not fit: needs") && short.contains("tp 1 → 2"), "{short}");
+    let json: Value =
+        serde_json::from_str(&stdout(&ask("serve", &["--set", "tp=1", "--format", "json"]).code(0))).unwrap();
+    assert!(json["excess_bytes"].as_f64().unwrap() > 5e10 && json["fixes"][0]["makes_it_run"] == true);
+    let refused = stderr(&ask("train", &["--objective", "fun"]).code(2));
+    assert!(refused.contains("expected one of throughput, latency, cost"), "{refused}");
+}
+
+#[test]
+fn run_ends_with_what_bounds_it_where_time_and_memory_go_and_advice() {
+    let dir = temp();
+    let files = analytical(dir.path());
+    let args = ["run", "--workload-dir", &files, "--target", "node", "--workload", "train"];
+    let table = stdout(&atlas(dir.path(), &args).assert().code(0));
+    for part in
+        ["bottleneck: compute-bound", "verdict: fits", "time of an optimizer step", "memory of a device", "\nadvice\n"]
+    {
+        assert!(table.contains(part), "{part} in {table}");
+    }
+    assert_eq!(table.matches("100.0 %").count(), 2, "{table}");
+    let rate = table.lines().find(|line| line.trim_start().starts_with("tokens/s")).unwrap();
+    assert!(rate.contains("ktok/s  [") && rate.contains(" .. "), "{rate}");
+}

@@ -90,7 +90,7 @@ fn inputs_say_where_they_were_written() {
     assert!(origin(&mfu, "tp").ends_with("workloads.yaml:3 parallelism.tp"), "{}", origin(&mfu, "tp"));
     assert_eq!(origin(&mfu, "dp"), "knob dp");
     assert!(origin(&mfu, "peak").starts_with("catalog nvidia-h100-sxm-80gb (built-in:"), "{}", origin(&mfu, "peak"));
-    assert!(origin(&mfu, "gemm_hopper").contains("Origin: fitted"));
+    assert!(origin(&mfu, "gemm_hopper").starts_with("constant gemm_hopper: fitted"));
     assert!(origin(&cost, "PUE").starts_with("knob pue, over "), "{}", origin(&cost, "PUE"));
     assert!(origin(&cost, "C_rent").contains("targets.yaml:4 cost.hourly_usd"), "{}", origin(&cost, "C_rent"));
     assert!(matches!(find(&cost, "USD_kWh").unwrap().origin, Some(Origin::Default(_))));

@@ -114,6 +114,14 @@ pub struct Advice {
     pub after_verdict: Verdict,
 }
 
+impl Advice {
+    /// Whether it comes from no rule, but from the search for a smallest change that runs.
+    #[must_use]
+    pub fn is_plain_fix(&self) -> bool {
+        std::ptr::eq(self.rule, &raw const rules::MAKE_IT_FIT)
+    }
+}
+
 /// By which share of `before` the figure becomes better.
 fn gain(metric: &Metric, before: f64, after: f64) -> f64 {
     let change = match metric.better {
@@ -125,7 +133,7 @@ fn gain(metric: &Metric, before: f64, after: f64) -> f64 {
 }
 
 /// What to turn, best first: rules tried on the scenario, whose estimate is at hand. At most [`MOST_TRIALS`] estimates
-/// are made. Where the scenario cannot run, what makes it run comes first and alone, by what is left of the figure.
+/// are made. A schedule is left out: gains are those of the workload as a whole. Where the scenario cannot run, what makes it run comes first and alone, by what is left of the figure.
 #[must_use]
 pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective: Objective) -> Vec<Advice> {
     let mut trial = Trial::new(scenario, parts, estimate, objective, MOST_TRIALS);

@@ -3,12 +3,14 @@
 //! Data goes to stdout, everything else to stderr. Exit 0 is success, 2 is a command line that cannot be meant, 1 is
 //! every other failure. A reader that goes away (`atlas … | head`) is no failure.
 
+pub mod advise;
 pub mod args;
 pub mod batch;
 pub mod check;
 pub mod compare;
 pub mod completions;
 pub mod demo;
+pub mod explain;
 pub mod failure;
 pub mod optimize;
 pub mod output;
@@ -30,6 +32,8 @@ Examples:
   atlas                                       open the terminal interface
   atlas compare --workload gpt5_1t_inference  all targets side by side
   atlas run --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_train --set tp=4
+  atlas advise --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_train --objective cost
+  atlas explain tokens_per_sec --target GROQ_LPU_NODE --workload gpt5_1t_inference
   atlas optimize --record out/last_run.json --sla 100
   atlas report --records out --out out/report.md
   atlas check workload/*.yaml                 validate files, exit 1 with complaints
@@ -69,6 +73,10 @@ pub enum Command {
     Run(Box<run::Args>),
     /// Look for better knobs, starting from a record or from the files
     Optimize(optimize::Args),
+    /// Say what to turn: rules of the trade, each tried on the scenario
+    Advise(Box<advise::Args>),
+    /// Show how a figure comes about: equations, numbers, and where each input was written
+    Explain(Box<explain::Args>),
     /// Summarise the records in a directory
     Report(report::Args),
     /// Show targets side by side for one workload
@@ -119,6 +127,8 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     match command {
         Command::Run(args) => run::run(*args, &globals),
         Command::Optimize(args) => optimize::run(args, &globals),
+        Command::Advise(args) => advise::run(&args, &globals),
+        Command::Explain(args) => explain::run(&args, &globals),
         Command::Report(args) => report::run(args, &globals),
         Command::Compare(args) => compare::run(args, &globals),
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),

@@ -12,6 +12,7 @@ mod serving;
 mod training;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
@@ -39,6 +40,8 @@ pub struct Term {
     pub name: Cow<'static, str>,
     /// Its value.
     pub value: f64,
+    /// The word in force, where the input is a word or a switch rather than a number.
+    pub word: Option<Arc<str>>,
     /// Its unit; empty where there is none.
     pub unit: &'static str,
     /// How it follows from [`Term::terms`]; `None` for inputs.
@@ -63,6 +66,7 @@ impl Term {
             symbol: symbol.into(),
             name: name.into(),
             value,
+            word: None,
             unit,
             equation: None,
             terms: Vec::new(),
@@ -128,10 +132,10 @@ impl Term {
         Some(self.equation.as_ref()?.numbers(&self.terms))
     }
 
-    /// Value with unit.
+    /// Value with unit, or the word in force.
     #[must_use]
     pub fn shown(&self) -> String {
-        origin::shown(self.value, self.unit)
+        self.word.as_ref().map_or_else(|| origin::shown(self.value, self.unit), |word| word.to_string())
     }
 
     /// This term and all below it, depth first, what bears on them left out.
@@ -149,7 +153,11 @@ impl Serialize for Term {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("symbol", &self.symbol)?;
         map.serialize_entry("name", &self.name)?;
-        map.serialize_entry("value", &self.value)?;
+        match &self.word {
+            Some(word) => map.serialize_entry("value", &**word)?,
+            // JSON has no infinities.
+            None => map.serialize_entry("value", &self.value.is_finite().then_some(self.value))?,
+        }
         map.serialize_entry("unit", self.unit)?;
         if let (Some(symbols), Some(numbers)) = (self.in_symbols(), self.in_numbers()) {
             map.serialize_entry("equation", &symbols)?;

@@ -62,10 +62,18 @@ impl fmt::Display for Origin {
             Origin::Knob { knob, over: None } => write!(f, "knob {}", knob.name()),
             Origin::Catalog { id, place, source: Some(source) } => write!(f, "catalog {id} ({place}): {source}"),
             Origin::Catalog { id, place, source: None } => write!(f, "catalog {id} ({place})"),
-            Origin::Constant(listed) => write!(f, "constant {}: {}", listed.name, listed.origin),
+            Origin::Constant(listed) => write!(f, "constant {}: {}", listed.name, told(listed).1),
             Origin::Default(what) => write!(f, "default: {what}"),
             Origin::Engine(how) => f.write_str(how),
         }
+    }
+}
+
+/// What a constant is, and where its value comes from.
+fn told(listed: &Listed) -> (&'static str, &'static str) {
+    match listed.origin.split_once("Origin:") {
+        Some((what, origin)) => (what.trim().trim_end_matches('.'), origin.trim().trim_end_matches('.')),
+        None => (listed.origin, "documented"),
     }
 }
 
@@ -84,6 +92,7 @@ pub(super) fn shown(value: f64, unit: &str) -> String {
                 units::si(value)
             }
         }
+        unit if value.fract() == 0.0 && value.abs() < 1e4 => units::with_unit(&value.to_string(), unit),
         unit => units::with_unit(&units::si(value), unit),
     }
 }
@@ -161,14 +170,15 @@ impl<'a> Inputs<'a> {
 
     /// A knob as a term. Words and switches count 1 where they are on.
     pub(crate) fn knob(&self, symbol: &'static str, knob: Knob) -> Term {
-        let (value, name) = match self.scenario.get(knob) {
-            Setting::Number(value) => (value, knob.spec().help.to_owned()),
-            Setting::Toggle(on) => (f64::from(u8::from(on)), knob.spec().help.to_owned()),
-            Setting::Choice(word) => (1.0, format!("{} {word}: {}", knob.name(), knob.spec().help)),
+        let setting = self.scenario.get(knob);
+        let (value, word): (f64, Option<Arc<str>>) = match &setting {
+            Setting::Number(value) => (*value, None),
+            Setting::Toggle(on) => (f64::from(u8::from(*on)), Some(setting.to_string().into())),
+            Setting::Choice(word) => (1.0, Some(Arc::clone(word))),
             #[expect(clippy::cast_precision_loss, reason = "a seed is shown, not reckoned with")]
-            Setting::Seed(seed) => (seed as f64, knob.spec().help.to_owned()),
+            Setting::Seed(seed) => (*seed as f64, None),
         };
-        Term::input(symbol, name, knob.spec().unit, value).from(self.of_knob(knob))
+        Term { word, ..Term::input(symbol, knob.spec().help, knob.spec().unit, value).from(self.of_knob(knob)) }
     }
 
     /// A figure of the accelerator's datasheet, unless the target says it itself at `path`.
@@ -243,7 +253,8 @@ pub(crate) fn constants(listed: impl Iterator<Item = Listed> + Clone, names: &[&
     let of = |name: &&'static str| {
         let found = listed.clone().find(|one| one.name == *name)?;
         let unit = if found.unit == "1" { "" } else { found.unit };
-        Some(Term::input(found.name, "constant of the engine", unit, found.value).from(Origin::Constant(found)))
+        let (what, _) = told(&found);
+        Some(Term::input(found.name, what, unit, found.value).from(Origin::Constant(found)))
     };
     names.iter().filter_map(of).collect()
 }

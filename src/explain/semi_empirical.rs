@@ -183,7 +183,13 @@ impl Told<'_> {
         }
         let chi = Term::derived("chi", "intensity of communication", "", chi);
         let fabric = inputs.knob("gamma_fabric", Knob::Fabric);
-        let mut all = chi * Term { value: scenario.fabric_factor, ..fabric };
+        let mut all = chi
+            * Term {
+                value: scenario.fabric_factor,
+                name: format!("factor of fabric {}", scenario.fabric).into(),
+                word: None,
+                ..fabric
+            };
         if scenario.sriov {
             let jitter = self.coefficient("jitter", "communication.jitter_per_sriov", c.jitter_sriov);
             all = all * Term::derived("gamma_jitter", "jitter of shared NICs", "", jitter + 1.0);

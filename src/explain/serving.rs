@@ -3,9 +3,11 @@
 use super::expression::{Written, product, sum};
 use super::origin::constants;
 use super::{Origin, Term, Whole, money};
+use crate::engine::analytical::accelerator::Precision;
+use crate::engine::analytical::serving::{Admission, Stack};
 use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::estimate::{Detail, Serving};
-use crate::knob::Knob;
+use crate::knob::{Knob, Setting};
 
 /// The derivation of a figure; `None` for figures that serving does not have.
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
@@ -69,6 +71,31 @@ impl Told<'_> {
 
     fn constants(&self, names: &[&'static str]) -> Vec<Term> {
         constants(self.c.table().collect::<Vec<_>>().into_iter(), names)
+    }
+
+    /// Whether a constant bears on this deployment at all.
+    fn bears(&self, constant: &str) -> bool {
+        let served = &self.whole.scenario.base.served;
+        let formats = &served.formats;
+        let mixture = self.whole.scenario.model.is_some_and(|model| model.is_moe());
+        let eager = served.stack == Stack::Eager;
+        let chunked = self.whole.scenario.get(Knob::ChunkedPrefill) == Setting::Toggle(true);
+        let multiplies = |all: &[Precision]| all.contains(&formats.dense) || (mixture && all.contains(&formats.expert));
+        match constant {
+            "narrow8_fraction" => multiplies(&[Precision::Fp8, Precision::Int8]),
+            "narrow4_fraction" => multiplies(&[Precision::Fp4, Precision::Fp6]),
+            "unpack_fraction" => formats.dense_unpack || formats.expert_unpack,
+            "grouped_fraction" => mixture,
+            "kernel_eager" => eager,
+            "kernel_graph" | "kernel_prefill" => !eager,
+            "step_compiled" => served.stack == Stack::Compiled,
+            "step_python" => matches!(served.stack, Stack::Graphed | Stack::Eager),
+            "burst_share" => chunked,
+            "burst_share_separate" => !chunked,
+            "batched_steps" => served.admission == Admission::Batched,
+            "polled_seconds" => served.admission == Admission::Polled,
+            _ => true,
+        }
     }
 
     fn prompt(&self) -> Term {
@@ -178,7 +205,7 @@ impl Told<'_> {
             ),
             _ => ("the engine's figure", Vec::new(), &[]),
         };
-        bearing.extend(self.constants(names));
+        bearing.extend(self.constants(&names.iter().copied().filter(|name| self.bears(name)).collect::<Vec<_>>()));
         Term::input(format!("t_{}", name.replace(' ', "_")), name, "s", seconds)
             .from(Origin::Engine(how))
             .borne(bearing)
@@ -246,7 +273,8 @@ impl Told<'_> {
                 ),
                 _ => ("the engine's figure", &[]),
             };
-            let mut bearing = self.constants(names);
+            let mut bearing =
+                self.constants(&names.iter().copied().filter(|name| self.bears(name)).collect::<Vec<_>>());
             if *name == "prefill" {
                 bearing.extend([
                     self.prompt(),

@@ -3,6 +3,7 @@
 use super::expression::{Written, ceiling, product, sum};
 use super::origin::constants;
 use super::{Origin, Term, Whole, money};
+use crate::engine::analytical::accelerator::{Generation, Precision};
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::ops::{self, Op, Slice, Work};
 use crate::engine::answer::training;
@@ -226,24 +227,24 @@ impl Told<'_> {
         let head = Term::derived("F_head", "output layer, a micro-batch", "FLOP", sum(head));
         let flops = self.micro_batches() * passes * (Written::from(layers) + head);
         let flops = Term::derived("F_gemm", "FLOPs of matrix products on a device in a step", "FLOP", flops);
-        let names: &[&'static str] = &[
-            "gemm_ampere",
-            "gemm_hopper",
-            "gemm_blackwell",
-            "gemm_young",
-            "gemm_systolic",
-            "gemm_other",
-            "power_exponent",
-            "gemm_k_half",
-            "block_intensity",
-            "traffic_exposed",
-            "wave_loss",
-            "grouped_gemm",
-            "cast_traffic",
-            "kernel_gap",
-        ];
+        let best = match input.accelerator.generation {
+            Generation::Volta | Generation::Ampere | Generation::Workstation => "gemm_ampere",
+            Generation::Hopper => "gemm_hopper",
+            Generation::Blackwell => "gemm_blackwell",
+            Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4 => "gemm_young",
+            Generation::Ascend | Generation::Trainium => "gemm_young",
+            Generation::Tpu => "gemm_systolic",
+            _ => "gemm_other",
+        };
+        let mut names = vec![best, "gemm_k_half", "block_intensity", "traffic_exposed", "wave_loss", "kernel_gap"];
+        if a.is_moe() {
+            names.push("grouped_gemm");
+        }
+        if input.precision.is_narrow() {
+            names.push("cast_traffic");
+        }
         let rate = input.accelerator.peak(input.precision);
-        self.at_the_peak(symbol, "gemm", seconds, flops, rate, names)
+        self.at_the_peak(symbol, "gemm", seconds, flops, rate, &names)
     }
 
     fn attention(&self, symbol: String, seconds: f64) -> Term {
@@ -256,7 +257,7 @@ impl Told<'_> {
         let flops = Term::derived("F_attention", "FLOPs of attention on a device in a step", "FLOP", flops);
         let names: &[&'static str] =
             &["attention_fraction", "attention_first", "attention_head_half", "attention_backward", "kernel_gap"];
-        let rate = input.accelerator.peak(crate::engine::analytical::accelerator::Precision::Bf16);
+        let rate = input.accelerator.peak(Precision::Bf16);
         self.at_the_peak(symbol, "attention", seconds, flops, rate, names)
     }
 

@@ -1,8 +1,11 @@
 //! Estimates and records, told: for people as tables and Markdown, for programs as JSON, CSV and YAML.
 
+pub mod advice;
+pub mod breakdown;
 pub mod comparison;
 pub mod csv;
 pub mod estimate;
+pub mod explanation;
 pub mod read;
 pub mod rows;
 pub mod summary;
