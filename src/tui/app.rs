@@ -429,8 +429,15 @@ impl App {
     pub fn recompute(&mut self) {
         self.answer = Answer::of(&self.library, &self.now.setup);
         self.advice = OnceCell::new();
-        let files = Setup { overrides: Overrides::new(), ..self.now.setup.clone() };
-        self.baseline = Answer::of(&self.library, self.now.baseline.as_ref().unwrap_or(&files));
+        self.baseline = match &self.now.baseline {
+            Some(setup) => Answer::of(&self.library, setup),
+            // Nothing is turned: this is what the files say.
+            None if self.now.setup.overrides.is_empty() => self.answer.clone(),
+            None => {
+                let files = Setup { overrides: Overrides::new(), ..self.now.setup.clone() };
+                Answer::of(&self.library, &files)
+            }
+        };
         self.recompute_columns();
     }
 

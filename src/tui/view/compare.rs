@@ -314,7 +314,12 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
             canvas.right(inner.right() - 9, y, 8, &text, style);
         }
         if index == app.column {
-            canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Selection));
+            // The name and the cell under the cursor: a whole row of a wide screen is a lot to send at every step.
+            let selection = canvas.role(Role::Selection);
+            canvas.tint(Rect::new(inner.x, y, name_width, 1), selection);
+            if let Some(slot) = here.checked_sub(from).and_then(|slot| u16::try_from(slot).ok()) {
+                canvas.tint(Rect::new(metric_x(slot), y, LISTED - 1, 1), selection);
+            }
         }
     }
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < app.columns.len());

@@ -166,8 +166,9 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 canvas.text(behind, y, inner.right().saturating_sub(behind + 1), &origin.to_string(), dim);
             }
             if row == app.view_row {
+                // Where it comes from stays as it is: it is long, and repainting it at every step is not cheap.
                 let selection = canvas.role(Role::Selection);
-                canvas.tint(Rect::new(inner.x, y, inner.width, 1), selection);
+                canvas.tint(Rect::new(inner.x, y, left + VALUE + UNIT - 1, 1), selection);
             }
         }
         for words in node.equation(area.width) {
