@@ -88,7 +88,14 @@ fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> Pair {
     Pair { forward: multiply + traffic(forward), backward: 2.0 * multiply + traffic(backward) }
 }
 
-fn attention_pair(i: &TrainingInput, c: &Constants, flops: f64, bytes: f64) -> Pair {
+fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, bytes: f64) -> Pair {
+    if name == OpName::Recurrence {
+        // Chunks of a linear mixer: small products in a kernel of their own; backward recomputes the states.
+        let narrow = i.arch.linear.map_or(128.0, |linear| linear.head_dim);
+        let share = narrow / (narrow + c.attention_head_half) * (1.0 + c.attention_head_half / 128.0);
+        let forward = roofline::attention_seconds(&i.accelerator, c, flops / share.clamp(0.1, 1.0), bytes);
+        return Pair { forward, backward: 2.5 * forward };
+    }
     if !i.software.fused_attention {
         return unfused_attention(i, c, flops);
     }
@@ -140,7 +147,11 @@ pub(super) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: P
                 }
                 (pair, &mut sum.gemm)
             }
-            Work::Attention { flops, bytes } => (attention_pair(i, c, flops, bytes), &mut sum.attention),
+            Work::Attention { flops, bytes } => (attention_pair(i, c, op.name, flops, bytes), &mut sum.attention),
+            Work::Vector { flops } => {
+                let forward = flops / (i.accelerator.peak(Precision::Fp32) * c.memory_fraction);
+                (Pair { forward, backward: 2.0 * forward }, &mut sum.elementwise)
+            }
             Work::Traffic { bytes } => {
                 let unfused = op.name == OpName::Dispatch && !i.software.fused_experts;
                 let passes = if unfused { c.dispatch_unfused } else { 1.0 };
@@ -163,6 +174,7 @@ pub(super) fn slice(i: &TrainingInput) -> Slice {
     Slice {
         tokens: i.micro * i.seq / i.cp,
         context: i.arch.mean_context(i.seq),
+        scored: if i.arch.causal { 0.5 * i.seq } else { i.seq },
         sequences: i.micro,
         tp: i.tp,
         sequence_parallel: i.sequence_parallel,
@@ -173,23 +185,37 @@ pub(super) fn slice(i: &TrainingInput) -> Slice {
     }
 }
 
-/// Mean layer of a stage: dense and MoE layers in the model's proportion.
+/// Mean layer of a stage: mixers and MLPs of every kind in the model's proportion.
 pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan) -> LayerTime {
-    let s = slice(i);
-    let share = i.arch.moe_layers() / i.arch.layers.max(1.0);
+    let a = &i.arch;
+    let mut s = slice(i);
+    let depth = a.depth().max(1.0);
     let mut sum = LayerTime::default();
-    if share < 1.0 {
-        sum = time(i, c, &ops::layer(&i.arch, &s, false), i.precision, plan).scaled(1.0 - share);
+    let mut add = |layers: f64, list: &dyn Fn() -> OpList| {
+        if layers > 0.0 {
+            sum = sum.plus(&time(i, c, &list(), i.precision, plan).scaled(layers / depth));
+        }
+    };
+    if a.encoder_layers > 0.0 {
+        let encoder = Slice { context: i.seq, ..s };
+        add(a.encoder_layers, &|| ops::attention(a, &encoder));
+        add(a.encoder_layers, &|| ops::mlp(a, &encoder));
+        let keys = s.tokens;
+        s = Slice { tokens: i.micro * i.target() / i.cp, context: a.mean_context(i.target()), ..s };
+        let cross = Slice { context: i.seq, ..s };
+        add(a.layers, &|| ops::cross_attention(a, &cross, keys));
     }
-    if share > 0.0 {
-        sum = sum.plus(&time(i, c, &ops::layer(&i.arch, &s, true), i.precision, plan).scaled(share));
-    }
+    let moe = a.moe_layers();
+    add(a.attention_layers(), &|| ops::attention(a, &s));
+    add(a.linear_layers(), &|| ops::linear(a, &s));
+    add(a.mlp_layers() - moe, &|| ops::mlp(a, &s));
+    add(moe, &|| ops::mixture(a, &s));
     sum
 }
 
 /// Output layer and loss; never recomputed, and multiplied in 16 bit.
 pub(super) fn head(i: &TrainingInput, c: &Constants) -> LayerTime {
-    let tokens = i.micro * i.seq / i.cp;
+    let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
     let list = ops::head(&i.arch, tokens, i.tp, true);
     let precision = if i.precision == Precision::Fp32 { Precision::Fp32 } else { Precision::Bf16 };
     time(i, c, &list, precision, Plan::of(Recompute::None))

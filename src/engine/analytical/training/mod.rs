@@ -2,15 +2,24 @@
 //!
 //! A micro-batch's forward and backward pass on the slowest pipeline stage is summed operator by operator; the
 //! schedule adds its bubble, data parallelism what it cannot hide, then the optimizer, the host, and stragglers.
+//!
+//! Conventions. A token of an encoder-decoder is one of the encoder's input. A sample of a vision network is an image: a
+//! convolutional one has `seq` = 1, so that `micro` and `global` count images and "tokens" per second are images per
+//! second; a vision transformer has its patches and the class token as `seq`.
 
+#[cfg(test)]
+mod breadth;
 mod comm;
+mod convolution;
 pub mod interval;
 mod layer;
+mod optimizer;
 mod step;
 #[cfg(test)]
 mod tests;
 
 pub use interval::Regime;
+pub use optimizer::{Offload, Optimizer};
 pub use step::estimate;
 
 use crate::engine::analytical::accelerator::{Accelerator, Precision};
@@ -38,8 +47,7 @@ pub enum Recompute {
     None,
     /// Attention's scores only, or a comparable part (arXiv 2205.05198, section 5).
     Selective,
-    /// Every layer, but for its input.
-    /// Every layer runs forward again.
+    /// Every layer runs forward again from its input, which alone is kept.
     Full,
     /// Not stated: the least that fits in memory.
     #[default]
@@ -174,8 +182,15 @@ pub struct TrainingInput {
     pub weight_bytes: f64,
     /// Bytes of a gradient as it is kept and reduced.
     pub grad_bytes: f64,
-    /// Bytes of optimizer state per weight (Adam with fp32 master weights: 12).
+    /// Bytes of optimizer state per weight (Adam with fp32 master weights: 12); see [`Optimizer::bytes`].
     pub optimizer_bytes: f64,
+    /// What a step computes besides; [`TrainingInput::with_optimizer`] sets both.
+    pub optimizer: Optimizer,
+    /// What is kept on the host.
+    pub offload: Offload,
+    /// Tokens of a sequence on the decoder's side of an encoder-decoder; 0 = T5's 114 for 512 of the encoder
+    /// (arXiv 1910.10683, section 3.1.4). [`TrainingInput::seq`], and tokens in all figures, are the encoder's.
+    pub target_seq: f64,
     /// Load of the busiest expert-parallel rank over the mean.
     pub imbalance: f64,
     /// Share of the weights that is trained (frozen layers, adapters): scales weight gradients and their reduction.
@@ -213,6 +228,9 @@ impl Default for TrainingInput {
             weight_bytes: 2.0,
             grad_bytes: 4.0,
             optimizer_bytes: 12.0,
+            optimizer: Optimizer::Adam,
+            offload: Offload::default(),
+            target_seq: 0.0,
             imbalance: 1.0,
             trained: 1.0,
             software: Software::default(),
@@ -224,6 +242,33 @@ impl TrainingInput {
     /// Micro-batches that each pipeline processes in a step.
     pub fn micro_batches(&self) -> f64 {
         (self.global / (self.dp * self.micro)).ceil().max(1.0)
+    }
+
+    /// The same run under another optimizer, with or without fp32 master weights.
+    #[must_use]
+    pub fn with_optimizer(self, optimizer: Optimizer, master: bool) -> Self {
+        TrainingInput { optimizer, optimizer_bytes: optimizer.bytes(master), ..self }
+    }
+
+    /// Tokens of a sequence on the decoder's side; without an encoder, [`TrainingInput::seq`].
+    pub fn target(&self) -> f64 {
+        if self.arch.encoder_layers <= 0.0 {
+            self.seq
+        } else if self.target_seq > 0.0 {
+            self.target_seq
+        } else {
+            (self.seq * 114.0 / 512.0).ceil()
+        }
+    }
+
+    /// Tokens that a layer passes through a tensor-parallel reduction in one pass, per sequence and layer: every block
+    /// (mixer, MLP, cross attention) ends in one. 2 × seq in plain transformers.
+    fn reduced_tokens(&self) -> f64 {
+        let a = &self.arch;
+        if a.encoder_layers > 0.0 {
+            return (2.0 * a.encoder_layers * self.seq + 3.0 * a.layers * self.target()) / a.depth().max(1.0);
+        }
+        self.seq * (a.attention_share + a.mlp_share + a.linear.map_or(0.0, |linear| linear.share))
     }
 }
 
@@ -254,13 +299,15 @@ pub struct TimeBreakdown {
     pub data_parallel: f64,
     /// Optimizer and per-step overhead.
     pub optimizer: f64,
+    /// Visible transfers to and from the host, and what it computes.
+    pub offload: f64,
     /// Waiting for the slowest rank.
     pub straggler: f64,
 }
 
 impl TimeBreakdown {
     /// Names and values in order of declaration.
-    pub fn parts(&self) -> [(&'static str, f64); 13] {
+    pub fn parts(&self) -> [(&'static str, f64); 14] {
         [
             ("gemm", self.gemm),
             ("attention", self.attention),
@@ -274,6 +321,7 @@ impl TimeBreakdown {
             ("pipeline bubble", self.pipeline_bubble),
             ("data parallel", self.data_parallel),
             ("optimizer", self.optimizer),
+            ("offload", self.offload),
             ("straggler", self.straggler),
         ]
     }
@@ -293,13 +341,17 @@ pub struct TrainingEstimate {
     pub tokens_per_second: f64,
     /// Tokens per second and device.
     pub tokens_per_second_per_accelerator: f64,
-    /// Model FLOPs utilisation, PaLM convention with full (not halved) attention, of the peak in
-    /// [`TrainingInput::precision`].
+    /// Model FLOPs utilisation as PaLM defines it (arXiv 2204.02311, appendix B): observed tokens/s times 6 N + 12 L H Q T
+    /// over the peak in [`TrainingInput::precision`]; the whole square of attention counts, recomputation does not, and N
+    /// are the weights that a token multiplies (output layer counted, embedding look-up not).
     pub mfu: f64,
-    /// The same with causal attention counted once (Megatron-Core since 2025).
+    /// The same with only the half of attention that causal masks and windows leave (Megatron-Core, MaxText since 2025).
     pub mfu_causal: f64,
-    /// Hardware FLOPs utilisation: recomputation counted.
+    /// Hardware FLOPs utilisation (arXiv 2205.05198, section 4.4 and equation 8): what is recomputed counts as well, the
+    /// whole square of attention as in [`TrainingEstimate::mfu`].
     pub hfu: f64,
+    /// Model FLOPs of one token, forward and backward, behind `mfu`.
+    pub flops_per_token: f64,
     /// Recomputation that was assumed (resolved where the input's is [`Recompute::Auto`]).
     pub recompute: Plan,
     /// Where the time goes.

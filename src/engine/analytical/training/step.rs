@@ -1,6 +1,9 @@
 //! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host, stragglers.
 
-use super::{Plan, Recompute, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, layer};
+use super::{
+    Plan, Recompute, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, convolution, layer,
+    optimizer,
+};
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::memory::{self, LocalParams, MemoryBreakdown};
 use crate::engine::analytical::roofline;
@@ -32,12 +35,12 @@ fn resolve(i: &TrainingInput, c: &Constants) -> (Plan, MemoryBreakdown) {
 /// A stage's work on one micro-batch in layers: its own, and whether the uneven ends were balanced.
 fn stage_layers(i: &TrainingInput) -> f64 {
     let chunks = (i.pp * i.vpp.max(1.0)).max(1.0);
-    let even = i.arch.layers / chunks;
+    let even = i.arch.depth() / chunks;
     if (even - even.round()).abs() < 1e-9 {
         even * i.vpp.max(1.0)
     } else {
         // Uneven models give the ends fewer layers, as if embedding and output layer were one layer each.
-        ((i.arch.layers + 2.0) / chunks).ceil() * i.vpp.max(1.0) - 1.0
+        ((i.arch.depth() + 2.0) / chunks).ceil() * i.vpp.max(1.0) - 1.0
     }
 }
 
@@ -68,17 +71,6 @@ fn collective_calls(i: &TrainingInput, plan: Plan, moe_share: f64) -> f64 {
     let expert = if i.ep * i.etp > 1.0 { 2.0 * passes * moe_share } else { 0.0 };
     let context = if i.cp > 1.0 { passes } else { 0.0 };
     tensor + expert + context
-}
-
-/// Seconds of the optimizer: states are read and written once, memory-bound.
-fn optimizer(i: &TrainingInput, c: &Constants) -> f64 {
-    let local = LocalParams::of(i);
-    let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { ranks.max(1.0) };
-    let owned = (local.dense + local.embedding) / shard(i.dp * i.cp)
-        + local.experts / shard(i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0));
-    // Read and write the states, read the gradient twice (norm and update), write the weight.
-    let bytes = owned * i.trained * (2.0 * i.optimizer_bytes + 2.0 * i.grad_bytes + i.weight_bytes);
-    roofline::memory_seconds(&i.accelerator, c, bytes) + c.step_overhead
 }
 
 /// What data parallelism cannot hide behind the compute that is beside it.
@@ -113,10 +105,12 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
     let (plan, memory) = resolve(i, c);
     let m = i.micro_batches();
     let f = comm::fabric(i, c);
-    let one = layer::mean_layer(i, c, plan);
-    let head = layer::head(i, c);
+    let (one, head) = match &i.arch.convolutions {
+        Some(network) => (convolution::mean(i, c, network), convolution::head(i, c, network)),
+        None => (layer::mean_layer(i, c, plan), layer::head(i, c)),
+    };
     let layers = stage_layers(i);
-    let moe_share = i.arch.moe_layers() / i.arch.layers.max(1.0);
+    let moe_share = i.arch.moe_layers() / i.arch.depth().max(1.0);
 
     // The slowest stage: the last one, with the output layer on top of its layers.
     let tensor = comm::tensor(i, c, &f, plan);
@@ -131,7 +125,7 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
     let calls = collective_calls(i, plan, moe_share) * layers;
     let host = host_excess(device, (stage.kernels + calls * c.collective_issue) * eager * c.issue);
 
-    let bubble_unit = per_layer * i.arch.layers / i.pp + sums + transfer;
+    let bubble_unit = per_layer * i.arch.depth() / i.pp + sums + transfer;
     let bubble = (i.pp - 1.0) * bubble_unit * bubble_share(i);
     let data = comm::data(i, &f);
     let mut time = TimeBreakdown {
@@ -146,7 +140,8 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
         pipeline_transfer: m * transfer,
         pipeline_bubble: bubble,
         data_parallel: exposed_data(i, c, device + host, data),
-        optimizer: optimizer(i, c),
+        optimizer: optimizer::seconds(i, c),
+        offload: optimizer::offloaded(i, c, device + host, memory::kept(i, plan)),
         straggler: 0.0,
     };
     let doublings = (i.accelerators / i.domain.max(1.0)).max(1.0).log2();
@@ -156,9 +151,9 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
     let tokens = i.global * i.seq;
     let per_second = tokens / step;
     let peak = i.accelerators * i.accelerator.peak(i.precision);
-    let model = i.arch.palm_flops_per_token(i.seq, false);
-    let causal = i.arch.palm_flops_per_token(i.seq, true);
-    let again = one.recompute_flops * i.arch.layers * i.tp * i.cp / (i.micro * i.seq);
+    let model = i.arch.flops_per_token(i.seq, i.target(), false);
+    let causal = i.arch.flops_per_token(i.seq, i.target(), true);
+    let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
     let upper = memory.upper(c);
     TrainingEstimate {
         step_seconds: step,
@@ -167,6 +162,7 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
         mfu: per_second * model / peak,
         mfu_causal: per_second * causal / peak,
         hfu: per_second * (model + again) / peak,
+        flops_per_token: model,
         recompute: plan,
         time,
         memory,
