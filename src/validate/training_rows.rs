@@ -11,7 +11,7 @@ use crate::engine::analytical::accelerator::{Accelerator, Generation, Precision}
 use crate::engine::analytical::arch::{Architecture, Attention};
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::memory;
-use crate::engine::analytical::training::{Recompute, Schedule, Sharding, Software, TrainingInput};
+use crate::engine::analytical::training::{self, Recompute, Schedule, Sharding, Software, TrainingInput};
 
 /// A measurement that states enough to be predicted.
 #[derive(Debug, Clone)]
@@ -30,6 +30,8 @@ pub struct Case {
     pub input: TrainingInput,
     /// Tokens per second and accelerator.
     pub measured: f64,
+    /// Bytes of memory that the row states: the first device's, as the driver's tools show them.
+    pub memory: Option<f64>,
     /// Devices of the input per accelerator of the row (2 where the row counts cores, tiles or dies).
     pub devices: f64,
 }
@@ -123,9 +125,6 @@ fn software(row: &Row, stack: Stack) -> Software {
 /// The row's own shape over the catalog's entry for its name.
 fn architecture(row: &Row, models: &Models) -> Result<Architecture, &'static str> {
     let name = row.text("model");
-    if name.starts_with("nemotron-h") || name.starts_with("nemotron-3") || name.contains("qwen3-next") {
-        return Err("hybrid state-space model: its columns do not describe it");
-    }
     let known = models.find(&names::catalog_id(name));
     let (Some(hidden), Some(layers)) = (row.positive("hidden_size"), row.positive("n_layers")) else {
         let mut a = known.ok_or("architecture not stated and model not in the catalog")?;
@@ -275,6 +274,10 @@ fn sharding(row: &Row, stack: Stack) -> Sharding {
         // Not stated: Megatron-Core's recipes use the distributed optimizer, JAX shards fully, the rest replicates.
         _ => match stack {
             Stack::Megatron | Stack::Graph => Sharding::Zero1,
+            // What DeepSpeed is put under Megatron-LM for.
+            Stack::MegatronLegacy if row.text("framework").to_ascii_lowercase().contains("deepspeed") => {
+                Sharding::Zero1
+            }
             Stack::Xla => Sharding::Zero3,
             Stack::MegatronLegacy | Stack::Eager => Sharding::None,
         },
@@ -316,9 +319,22 @@ fn fitting_sharding(i: &TrainingInput) -> Sharding {
     let stages = [i.sharding, Sharding::Zero1, Sharding::Zero2, Sharding::Zero3];
     let fits = |s: &Sharding| {
         let sharded = TrainingInput { sharding: *s, ..*i };
-        memory::training_memory(&sharded, &c, Recompute::Full).total() <= i.accelerator.mem_bytes
+        memory::training_memory(&sharded, &c, Recompute::Full).total() <= i.accelerator.capacity()
     };
     stages.into_iter().find(fits).unwrap_or(i.sharding)
+}
+
+/// Memory in use, where a column or a part of the notes of its own states it ("47.0 TFLOPs as logged; …; 16GB").
+fn stated_memory(row: &Row) -> Option<f64> {
+    const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+    let column = row.positive("peak_memory_gb").or_else(|| row.positive("memory_gb"));
+    let noted = || {
+        row.text("notes").split(';').find_map(|part| {
+            let (number, rest) = part.trim().split_once("GB")?;
+            (rest.is_empty() || rest.starts_with(' ')).then(|| number.trim().parse::<f64>().ok())?
+        })
+    };
+    column.or_else(noted).filter(|gb| *gb > 0.0).map(|gb| gb * GIB)
 }
 
 fn schedule(row: &Row) -> Schedule {
@@ -337,6 +353,16 @@ fn halved(a: Accelerator) -> Accelerator {
         nic_bw: a.nic_bw / 2.0,
         domain: a.domain * 2.0,
         ..a
+    }
+}
+
+impl Case {
+    /// Predicted over stated memory, less one, where the row states it.
+    #[must_use]
+    pub fn memory_error(&self, c: &Constants) -> Option<f64> {
+        let plan = training::estimate(&self.input, c).recompute;
+        let mode = if plan.full_share >= 1.0 { Recompute::Full } else { plan.mode };
+        Some(memory::first_stage(&self.input, c, mode).total() / self.memory? - 1.0)
     }
 }
 
@@ -452,6 +478,10 @@ pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'s
         software: software(row, stack),
         ..TrainingInput::default()
     };
+    if row.text("framework").to_ascii_lowercase().contains("deepspeed") && sharding != Sharding::None {
+        // Its documented defaults: reduce_bucket_size and allgather_bucket_size of 5e8 elements, in 16 bit.
+        input.bucket_bytes = 2.0 * 5e8 * 2.0;
+    }
     if row.text("sharding").is_empty() {
         input.sharding = fitting_sharding(&input);
     }
@@ -466,6 +496,7 @@ pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'s
         framework: row.text("framework").to_string(),
         input,
         measured,
+        memory: stated_memory(row),
         devices,
     })
 }

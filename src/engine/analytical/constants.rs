@@ -151,8 +151,9 @@ constant_set! {
         /// rows, where the error is flat; NeMo's published scaling on H100 loses 0.3-0.6 % per doubling.
         straggler: 0.004, "1", 0.0, 0.1, fixed;
         // -- memory of a training step ---------------------------------------------------------------------------
-        /// Share of transient memory that fragmentation can waste. Origin: fixed; PyTorch's caching allocator.
-        fragmentation: 0.1, "1", 0.0, 0.5, fixed;
+        /// Share of transient memory that fragmentation wastes as a rule; the upper bound has three times as much. Origin:
+        /// fixed; PyTorch's caching allocator.
+        fragmentation: 0.05, "1", 0.0, 0.5, fixed;
         /// Workspaces of libraries (cuBLAS, NCCL). Origin: fixed.
         workspace: 0.5e9, "bytes", 0.0, 8e9, fixed;
         /// Driver context and what frameworks keep outside the allocator. Origin: fixed.

@@ -12,6 +12,11 @@ pub enum LinearKind {
     GatedDelta,
 }
 
+/// Tokens of a chunk of Mamba-2's scan in Megatron-Core (mamba_ssm's own default is 256).
+const CHUNK: f64 = 128.0;
+/// Tokens of a chunk of the delta rule in flash-linear-attention.
+const DELTA_CHUNK: f64 = 64.0;
+
 /// A linear mixer in plain numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Linear {
@@ -89,14 +94,12 @@ impl Linear {
         let state = self.heads * self.head_dim * self.state;
         match self.kind {
             LinearKind::Mamba1 => 0.0,
-            // Chunks of 256 in mamba_ssm, 128 in Megatron-Core.
             LinearKind::Mamba2 => {
-                let q = 128.0;
+                let q = CHUNK;
                 2.0 * (q * self.groups * self.state + q * self.inner() + 2.0 * state)
             }
-            // Chunks of 64 in flash-linear-attention.
             LinearKind::GatedDelta => {
-                let q = 64.0;
+                let q = DELTA_CHUNK;
                 2.0 * (q * self.heads * (3.0 * self.state + 2.0 * self.head_dim) + 3.0 * state)
             }
         }
@@ -110,16 +113,19 @@ impl Linear {
         }
     }
 
-    /// Elements that pass through memory for one token, forward: the convolution and the scan each read their input and
-    /// write their output, a gated norm follows; chunk states are written and read in fp32 (counted as two elements).
+    /// Elements of 16 bit that pass through memory for one token, forward: the convolution and the scan each read their
+    /// input and write their output, and a gated norm follows. Between the kernels of a chunked scan travel its fp32
+    /// states (written, passed on chunk by chunk, read: two writes, two reads) and, in Mamba-2, the fp32 scores of a chunk
+    /// (mamba_ssm's `mamba_chunk_scan_combined`).
     pub fn elements(&self) -> f64 {
-        let chunk = match self.kind {
-            LinearKind::Mamba1 => f64::INFINITY,
-            LinearKind::Mamba2 => 128.0,
-            LinearKind::GatedDelta => 64.0,
+        let fp32 = 2.0;
+        let state = self.inner() * self.state;
+        let between = match self.kind {
+            LinearKind::Mamba1 => 0.0,
+            LinearKind::Mamba2 => fp32 * (4.0 * state / CHUNK + 2.0 * self.groups * CHUNK),
+            LinearKind::GatedDelta => fp32 * 4.0 * state / DELTA_CHUNK,
         };
-        let states = 2.0 * 2.0 * self.inner() * self.state / chunk;
-        2.0 * self.convolved() + (self.convolved() + self.inner()) + 3.0 * self.inner() + states
+        2.0 * self.convolved() + (self.convolved() + self.inner()) + 3.0 * self.inner() + between
     }
 }
 

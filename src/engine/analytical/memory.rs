@@ -20,28 +20,57 @@ pub struct MemoryBreakdown {
     pub optimizer: f64,
     /// What the backward pass needs of the forward pass.
     pub activations: f64,
+    /// The layer that is being recomputed.
+    pub recomputed: f64,
     /// Logits and their gradient on the last stage.
     pub logits: f64,
     /// Collective buffers, gathered layers, workspaces.
     pub buffers: f64,
+    /// What the allocator reserves beyond what it hands out: blocks that no longer fit what is asked of them.
+    pub fragmentation: f64,
     /// Driver context and framework reserve.
     pub reserve: f64,
 }
 
 impl MemoryBreakdown {
-    /// The point estimate: what the allocator hands out at its peak, plus the reserve.
+    /// The point estimate: what the driver's tools show (`nvidia-smi`): the allocator's reservation and the context.
     pub fn total(&self) -> f64 {
-        self.weights + self.gradients + self.optimizer + self.activations + self.logits + self.buffers + self.reserve
+        self.parts().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// What the framework itself counts as allocated (`max_memory_allocated`): no driver context.
+    /// Names and bytes in order of declaration.
+    pub fn parts(&self) -> [(&'static str, f64); 9] {
+        [
+            ("weights", self.weights),
+            ("gradients", self.gradients),
+            ("optimizer", self.optimizer),
+            ("activations", self.activations),
+            ("recomputed layer", self.recomputed),
+            ("logits", self.logits),
+            ("buffers", self.buffers),
+            ("fragmentation", self.fragmentation),
+            ("reserve", self.reserve),
+        ]
+    }
+
+    /// What the framework itself counts as allocated (`max_memory_allocated`).
     pub fn allocated(&self) -> f64 {
+        self.total() - self.reserve - self.fragmentation
+    }
+
+    /// What the framework's allocator reserves (`max_memory_reserved`).
+    pub fn reserved(&self) -> f64 {
         self.total() - self.reserve
     }
 
-    /// Upper bound: fragmentation of everything that comes and goes.
+    /// Upper bound: three times the usual fragmentation of everything that comes and goes.
     pub fn upper(&self, c: &Constants) -> f64 {
-        self.total() + c.fragmentation * (self.activations + self.logits + self.buffers)
+        self.total() + 2.0 * c.fragmentation * self.transient()
+    }
+
+    /// What comes and goes in a step.
+    fn transient(&self) -> f64 {
+        self.activations + self.recomputed + self.logits + self.buffers
     }
 }
 
@@ -258,30 +287,42 @@ fn stage_memory(i: &TrainingInput, c: &Constants, recompute: Recompute, stage: &
     let dense = states(i, local.dense + local.embedding, i.dp * i.cp);
     let expert = states(i, local.experts, i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0));
     let held = if stage.first { in_flight(i) } else { 1.0 };
-    let mut activations = held * stage.activations(i, recompute);
-    if recompute == Recompute::Full && a.convolutions.is_none() {
-        // One layer at a time is recomputed and held whole.
-        activations += i.micro * i.seq / i.cp * Kept::of(i, Recompute::None).layer(i);
-    }
+    let activations = held * stage.activations(i, recompute);
     // bf16 logits, fp32 softmax and its gradient.
     let with_logits = i.pp <= 1.0 || !stage.first;
-    let logits =
-        if with_logits { i.micro * i.target() / i.cp * a.head_share(i.seq) * a.head_width() / i.tp * 8.0 } else { 0.0 };
+    let positions = i.micro * i.target() / i.cp * a.head_share(i.seq);
+    let logits = if with_logits { 8.0 * positions * a.head_width() / i.tp } else { 0.0 };
+    // One layer at a time is recomputed and held whole. The logits are gone by then, but an allocator that caches its
+    // blocks by size seldom has them back.
+    let recomputed = if recompute == Recompute::Full && a.convolutions.is_none() {
+        i.micro * i.seq / i.cp * Kept::of(i, Recompute::None).layer(i)
+    } else {
+        0.0
+    };
     let gathered = if i.sharding == Sharding::Zero3 {
         2.0 * (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(1.0)) * i.weight_bytes
     } else {
         0.0
     };
+    let buckets = i.bucket_bytes.min(4.0 * (local.total()));
     let here = |share: f64| 1.0 - share.clamp(0.0, 1.0);
-    MemoryBreakdown {
+    let parts = MemoryBreakdown {
         weights: (dense.0 + expert.0) * here(i.offload.weights),
         gradients: (dense.1 + expert.1) * here(i.offload.weights),
         optimizer: (dense.2 + expert.2) * here(i.offload.optimizer),
         activations: activations * here(i.offload.activations),
+        recomputed,
         logits,
-        buffers: gathered + c.workspace,
+        buffers: gathered + buckets + c.workspace,
+        fragmentation: 0.0,
         reserve: c.reserve,
-    }
+    };
+    MemoryBreakdown { fragmentation: c.fragmentation * parts.transient(), ..parts }
+}
+
+/// Memory of the first pipeline stage, on which job logs and tools that look at rank 0 report.
+pub fn first_stage(i: &TrainingInput, c: &Constants, recompute: Recompute) -> MemoryBreakdown {
+    stage_memory(i, c, recompute, &Stage::of(i, true))
 }
 
 #[cfg(test)]
@@ -379,7 +420,6 @@ mod tests {
         let c = Constants::default();
         let m = training_memory(&TrainingInput::default(), &c, Recompute::None);
         assert!(m.upper(&c) >= m.total());
-        let parts = m.weights + m.gradients + m.optimizer + m.activations + m.logits + m.buffers + m.reserve;
-        assert!((parts - m.total()).abs() < 1.0);
+        assert!(m.parts().iter().all(|(_, bytes)| *bytes >= 0.0));
     }
 }

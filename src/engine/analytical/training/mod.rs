@@ -191,6 +191,8 @@ pub struct TrainingInput {
     /// Tokens of a sequence on the decoder's side of an encoder-decoder; 0 = T5's 114 for 512 of the encoder
     /// (arXiv 1910.10683, section 3.1.4). [`TrainingInput::seq`], and tokens in all figures, are the encoder's.
     pub target_seq: f64,
+    /// Bytes of buckets that the framework allocates for its collectives (DeepSpeed: two of 5e8 elements).
+    pub bucket_bytes: f64,
     /// Load of the busiest expert-parallel rank over the mean.
     pub imbalance: f64,
     /// Share of the weights that is trained (frozen layers, adapters): scales weight gradients and their reduction.
@@ -231,6 +233,7 @@ impl Default for TrainingInput {
             optimizer: Optimizer::Adam,
             offload: Offload::default(),
             target_seq: 0.0,
+            bucket_bytes: 0.0,
             imbalance: 1.0,
             trained: 1.0,
             software: Software::default(),

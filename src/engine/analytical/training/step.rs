@@ -14,7 +14,7 @@ fn resolve(i: &TrainingInput, c: &Constants) -> (Plan, MemoryBreakdown) {
     if matches!(i.recompute, Recompute::None | Recompute::Full) {
         return (Plan::of(i.recompute), memory::training_memory(i, c, i.recompute));
     }
-    let room = i.accelerator.mem_bytes;
+    let room = i.accelerator.capacity();
     if i.recompute == Recompute::Auto {
         let none = memory::training_memory(i, c, Recompute::None);
         if none.total() <= room {
@@ -29,7 +29,10 @@ fn resolve(i: &TrainingInput, c: &Constants) -> (Plan, MemoryBreakdown) {
     let full = memory::training_memory(i, c, Recompute::Full);
     let share = ((some.total() - room) / (some.total() - full.total()).max(1.0)).clamp(0.0, 1.0);
     let activations = some.activations + share * (full.activations - some.activations);
-    (Plan { mode: Recompute::Selective, full_share: share }, MemoryBreakdown { activations, ..some })
+    let (recomputed, fragmentation) =
+        (share * full.recomputed, some.fragmentation + share * (full.fragmentation - some.fragmentation));
+    let memory = MemoryBreakdown { activations, recomputed, fragmentation, ..some };
+    (Plan { mode: Recompute::Selective, full_share: share }, memory)
 }
 
 /// A stage's work on one micro-batch in layers: its own, and whether the uneven ends were balanced.
@@ -167,6 +170,6 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
         time,
         memory,
         memory_upper: upper,
-        fits: upper <= i.accelerator.mem_bytes,
+        fits: upper <= i.accelerator.capacity(),
     }
 }
