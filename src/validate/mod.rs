@@ -23,6 +23,7 @@ pub mod serving_rows;
 pub mod serving_validation;
 pub mod table;
 pub mod training_rows;
+mod training_words;
 pub mod verdict;
 
 use crate::catalog::{Catalog, measurements};

@@ -134,14 +134,15 @@ impl Kept {
         // recomputation re-runs norms and activation functions, so their outputs need not be kept.
         let kept = if i.precision.is_narrow() { i.precision.bytes() } else { 2.0 };
         let again = recompute == Recompute::Selective;
+        let products = if again && i.software.alternate_recompute { 0.5 } else { 1.0 };
         let masks = if i.software.dropout { a.hidden / split } else { 0.0 };
         let plain = input + if again { 0.0 } else { kept * a.hidden / split } + masks;
         let kv = a.kv_heads.max(i.tp) * a.head_dim * 2.0;
         let gate = if a.attention_gate { a.v_width() } else { 0.0 };
-        let qkv = 2.0 * (a.q_width() + gate + kv) / i.tp;
+        let qkv = products * 2.0 * (a.q_width() + gate + kv) / i.tp;
         let attention_out = (2.0 + if kept < 2.0 { kept } else { 0.0 }) * a.v_width() / i.tp;
         let (ups, routed) = (a.mlp_matrices() - 1.0, a.top_k * i.imbalance);
-        let width = 2.0 * ups + if again { 0.0 } else { kept };
+        let width = products * 2.0 * ups + if again { 0.0 } else { kept };
         // A routed copy keeps its input, the up-projections and the activation's output.
         let mixture = routed * (kept * a.expert_width() + width * a.moe_ffn) / split + width * a.shared_ffn / i.tp;
         // Scores, softmax and dropout of unfused attention: 5 bytes per head and pair of positions.
@@ -161,6 +162,13 @@ impl Kept {
         }
     }
 
+    /// The same with MLPs and mixtures recomputed from their inputs.
+    fn without_mlps(self, i: &TrainingInput) -> Kept {
+        let split = if i.sequence_parallel { i.tp } else { 1.0 };
+        let input = 2.0 * i.arch.hidden / split;
+        Kept { mlp: input.min(self.mlp), mixture: input.min(self.mixture), ..self }
+    }
+
     /// The largest layer.
     fn layer(&self, i: &TrainingInput) -> f64 {
         let a = &i.arch;
@@ -176,6 +184,8 @@ impl Kept {
 pub fn kept(i: &TrainingInput, plan: Plan) -> f64 {
     let stage = Stage::of(i, true);
     let some = stage.activations(i, plan.mode);
+    let mlps = stage.sum(i, &Kept::of(i, plan.mode).without_mlps(i));
+    let some = if plan.mlp_share > 0.0 { some + plan.mlp_share * (mlps - some) } else { some };
     some + plan.full_share * (stage.activations(i, Recompute::Full) - some)
 }
 
@@ -254,7 +264,12 @@ impl Stage {
         if let Some(network) = &a.convolutions {
             return convolutional_activations(i, network);
         }
-        let kept = Kept::of(i, recompute);
+        self.sum(i, &Kept::of(i, recompute))
+    }
+
+    /// Bytes of one micro-batch's layers that keep `kept` a token.
+    fn sum(&self, i: &TrainingInput, kept: &Kept) -> f64 {
+        let a = &i.arch;
         let tokens = i.micro * i.target() / i.cp;
         let own = self.attention * kept.attention
             + self.linear * kept.linear
@@ -318,6 +333,32 @@ fn stage_memory(i: &TrainingInput, c: &Constants, recompute: Recompute, stage: &
         reserve: c.reserve,
     };
     MemoryBreakdown { fragmentation: c.fragmentation * parts.transient(), ..parts }
+}
+
+/// Memory where every layer recomputes its cheap operators and its MLP, and keeps its attention.
+pub fn without_mlps(i: &TrainingInput, c: &Constants) -> MemoryBreakdown {
+    let of = |first: bool| {
+        let stage = Stage::of(i, first);
+        let base = stage_memory(i, c, Recompute::Selective, &stage);
+        if i.arch.convolutions.is_some() {
+            return base;
+        }
+        let kept = Kept::of(i, Recompute::Selective);
+        let held = if first { in_flight(i) } else { 1.0 };
+        let activations = held * stage.sum(i, &kept.without_mlps(i)) * (1.0 - i.offload.activations.clamp(0.0, 1.0));
+        // One MLP at a time is recomputed and held whole.
+        let whole = Kept::of(i, Recompute::None);
+        let mlp = if i.arch.moe_layers() > 0.0 { whole.mixture } else { whole.mlp };
+        let recomputed = i.micro * i.seq / i.cp * mlp;
+        let changed = MemoryBreakdown { activations, recomputed, fragmentation: 0.0, ..base };
+        MemoryBreakdown { fragmentation: c.fragmentation * changed.transient(), ..changed }
+    };
+    let first = of(true);
+    if i.pp <= 1.0 {
+        return first;
+    }
+    let last = of(false);
+    if last.total() > first.total() { last } else { first }
 }
 
 /// Memory of the first pipeline stage, on which job logs and tools that look at rank 0 report.

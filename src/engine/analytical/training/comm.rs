@@ -81,7 +81,8 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
     if g.size <= 1.0 || params <= 0.0 {
         return;
     }
-    let gradients = params * i.trained * i.grad_bytes;
+    let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
+    let gradients = params * i.trained * reduced;
     let weights = params * 2.0;
     match i.sharding {
         Sharding::None => out.per_step += coll::all_reduce(f, g, gradients),

@@ -31,7 +31,7 @@ fn convolution(i: &TrainingInput, c: &Constants, at: &Place) -> LayerTime {
     let weights = shape.channels_in * shape.channels_out * taps * wide;
     let time = |g: &Gemm| {
         let memory = roofline::memory_seconds(&i.accelerator, c, read + written + weights);
-        (roofline::gemm_compute(&i.accelerator, c, g, i.precision) + c.traffic_exposed * memory).max(memory)
+        roofline::gemm_compute(&i.accelerator, c, g, i.precision) + memory
     };
     let forward = time(&Gemm::new(pixels, shape.channels_out, shape.channels_in * taps));
     // The first convolution needs no gradient of the images.

@@ -1,6 +1,6 @@
 //! Compute of one layer for one micro-batch: forward, backward and recomputation, operator by operator.
 
-use super::{Plan, Recompute, TrainingInput};
+use super::{Plan, Recompute, Software, TrainingInput};
 use crate::engine::analytical::accelerator::{Generation, Precision};
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::ops::{self, Op, OpList, OpName, Slice, Work};
@@ -54,9 +54,7 @@ struct Pair {
 
 fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Pair {
     let acc = &i.accelerator;
-    let t = |g: &Gemm| {
-        roofline::gemm_seconds(acc, c, g, precision) + roofline::cast_seconds(acc, c, g, precision, i.block_scaled)
-    };
+    let t = |g: &Gemm| roofline::gemm_seconds(acc, c, g, precision) + roofline::cast_seconds(acc, c, g, precision);
     // Input gradient: the weight's transpose; weight gradient: tokens become the inner dimension.
     let input = Gemm { m: g.m, n: g.k, k: g.n, batch: g.batch };
     let weight = Gemm { m: g.n, n: g.k, k: g.m, batch: g.batch };
@@ -90,10 +88,14 @@ fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> Pair {
 
 fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, bytes: f64) -> Pair {
     if name == OpName::Recurrence {
-        // Chunks of a linear mixer: small products in a kernel of their own; backward recomputes the states.
-        let narrow = i.arch.linear.map_or(128.0, |linear| linear.head_dim);
-        let share = narrow / (narrow + c.attention_head_half) * (1.0 + c.attention_head_half / 128.0);
-        let forward = roofline::attention_seconds(&i.accelerator, c, flops / share.clamp(0.1, 1.0), bytes);
+        // Chunks of a linear mixer. Mamba-2's kernels take as long as FlashAttention-2 does for 2048 keys (arXiv 2405.21060,
+        // figure 10, on A100): half of its rate, once their traffic is counted apart. They are written for Ampere's
+        // instructions, which later generations run at what Hopper makes of them; backward recomputes the states.
+        let hopper = 0.62 * 989.4e12 / i.accelerator.peak(Precision::Bf16);
+        let carried =
+            if matches!(i.accelerator.generation, Generation::Hopper | Generation::Blackwell) { hopper } else { 1.0 };
+        let share = 0.5 * carried.clamp(0.05, 1.0);
+        let forward = roofline::attention_seconds(&i.accelerator, c, flops / share, bytes);
         return Pair { forward, backward: 2.5 * forward };
     }
     if !i.software.fused_attention {
@@ -117,18 +119,53 @@ fn traffic_pair(i: &TrainingInput, c: &Constants, bytes: f64) -> Pair {
     Pair { forward, backward: 1.5 * forward }
 }
 
+/// Whether a matrix carries an adapter: attention's projections do, those of MLPs where `mlps` says so.
+fn adapted(name: OpName, mlps: bool) -> bool {
+    match name {
+        OpName::QueryKeyValue | OpName::OutputProjection => true,
+        OpName::MlpUp | OpName::MlpDown | OpName::SharedUp | OpName::SharedDown => mlps,
+        _ => false,
+    }
+}
+
+/// A low-rank adapter beside a frozen matrix (LoRA, arXiv 2106.09685, section 4.1): its products are small, but it reads the
+/// input once more, and reads and writes the output to add its own; backward reads the output's gradient and the input
+/// for its two weight gradients, and adds to the input's gradient.
+fn with_adapter(i: &TrainingInput, c: &Constants, g: &Gemm, plain: &Pair) -> Pair {
+    let (input, output) = (2.0 * g.batch * g.m * g.k, 2.0 * g.batch * g.m * g.n);
+    let seconds = |bytes| roofline::memory_seconds(&i.accelerator, c, bytes) + 2.0 * c.kernel_gap;
+    Pair {
+        forward: plain.forward + seconds(input + 3.0 * output),
+        backward: plain.backward + seconds(4.0 * input + 2.0 * output),
+    }
+}
+
 /// How much of an operator's forward pass is run again.
-fn recomputed(plan: Plan, op: &Op, fused_attention: bool) -> f64 {
+fn recomputed(plan: Plan, op: &Op, software: &Software) -> f64 {
     let partly = match plan.mode {
         // Fused attention recomputes its scores anyway; elsewhere "selective" re-runs the cheap operators.
         Recompute::Selective => match op.name {
-            OpName::Attention if !fused_attention => 1.0,
+            OpName::Attention if !software.fused_attention => 1.0,
+            OpName::Logits => 0.0,
+            _ if software.alternate_recompute && matches!(op.work, Work::Gemm(_)) => 0.5,
             OpName::Norm | OpName::Activation => 1.0,
             _ => 0.0,
         },
         Recompute::Full => 1.0,
         Recompute::None | Recompute::Auto => 0.0,
     };
+    let mlp = match op.name {
+        OpName::Router
+        | OpName::Dispatch
+        | OpName::MlpUp
+        | OpName::Activation
+        | OpName::MlpDown
+        | OpName::Latent
+        | OpName::SharedUp
+        | OpName::SharedDown => plan.mlp_share,
+        _ => 0.0,
+    };
+    let partly = mlp + (1.0 - mlp) * partly;
     plan.full_share + (1.0 - plan.full_share) * partly
 }
 
@@ -140,6 +177,9 @@ pub(super) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: P
             Work::Gemm(g) => {
                 let p = if op.name == OpName::Router { Precision::Bf16 } else { precision };
                 let mut pair = gemm_pair(i, c, &g, p);
+                if i.trained < 1.0 && adapted(op.name, i.adapted_mlps) {
+                    pair = with_adapter(i, c, &g, &pair);
+                }
                 if g.batch > 1.0 {
                     // Many small products of uneven size share the device less well than one large one.
                     pair.forward /= c.grouped_gemm;
@@ -160,11 +200,12 @@ pub(super) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: P
         };
         let gap = op.kernels * c.kernel_gap;
         *slot += pair.forward + pair.backward + 3.0 * gap;
-        let again = recomputed(plan, op, i.software.fused_attention);
+        let again = recomputed(plan, op, &i.software);
         sum.recompute += again * (pair.forward + gap);
         sum.recompute_flops += again * op.flops();
-        let routing = if op.name == OpName::Dispatch && !i.software.fused_experts { c.routing_issue } else { 0.0 };
-        sum.kernels += (op.kernels + routing) * (3.0 + again);
+        // The host waits for the routing where it runs: forward, and again where that is recomputed.
+        let waits = op.name == OpName::Dispatch && i.software.synchronous_routing;
+        sum.kernels += op.kernels * (3.0 + again) + if waits { c.routing_issue * (1.0 + again) } else { 0.0 };
     }
     sum
 }

@@ -1,7 +1,7 @@
 //! The time of one optimizer step, from the operators up.
 //!
 //! A micro-batch's forward and backward pass on the slowest pipeline stage is summed operator by operator; the
-//! schedule adds its bubble, data parallelism what it cannot hide, then the optimizer, the host, and stragglers.
+//! schedule adds its bubble, data parallelism what it cannot hide, then the optimizer and the host.
 //!
 //! Conventions. A token of an encoder-decoder is one of the encoder's input. A sample of a vision network is an image: a
 //! convolutional one has `seq` = 1, so that `micro` and `global` count images and "tokens" per second are images per
@@ -60,6 +60,9 @@ pub enum Recompute {
 pub struct Plan {
     /// What every layer recomputes.
     pub mode: Recompute,
+    /// Share of layers that recompute their MLP (or mixture of experts) besides (Megatron-Core's `--recompute-modules mlp
+    /// moe`): by the byte, cheaper than attention, above all on long sequences.
+    pub mlp_share: f64,
     /// Share of layers recomputed in full.
     pub full_share: f64,
 }
@@ -67,7 +70,7 @@ pub struct Plan {
 impl Plan {
     /// The plan of a stated mode.
     pub const fn of(mode: Recompute) -> Self {
-        Plan { mode, full_share: if matches!(mode, Recompute::Full) { 1.0 } else { 0.0 } }
+        Plan { mode, mlp_share: 0.0, full_share: if matches!(mode, Recompute::Full) { 1.0 } else { 0.0 } }
     }
 }
 
@@ -99,6 +102,9 @@ pub struct Software {
     pub first_flash: bool,
     /// Experts run as grouped GEMMs, with fused routing and permutation.
     pub fused_experts: bool,
+    /// The host waits in every mixture of experts for the number of tokens that each expert got. Not where routing is
+    /// fused, nor where tokens beyond an expert's capacity are dropped, which fixes all shapes.
+    pub synchronous_routing: bool,
     /// Expert dispatch sends a token once to each domain that wants it (DeepEP, HybridEP) instead of once per expert.
     pub deduplicated_dispatch: bool,
     /// Tensor-parallel collectives are split and overlapped with their GEMMs.
@@ -109,6 +115,8 @@ pub struct Software {
     pub overlap_data: bool,
     /// Dropout masks are kept.
     pub dropout: bool,
+    /// Selective recomputation re-runs every other matrix multiplication as well (torchtitan's `op` policy).
+    pub alternate_recompute: bool,
 }
 
 impl Default for Software {
@@ -118,6 +126,7 @@ impl Default for Software {
             native_attention: true,
             first_flash: false,
             fused_experts: true,
+            synchronous_routing: false,
             deduplicated_dispatch: true,
             fused_elementwise: true,
             compiled: false,
@@ -125,6 +134,7 @@ impl Default for Software {
             overlap_pipeline: true,
             overlap_data: true,
             dropout: false,
+            alternate_recompute: false,
         }
     }
 }
@@ -182,6 +192,8 @@ pub struct TrainingInput {
     pub weight_bytes: f64,
     /// Bytes of a gradient as it is kept and reduced.
     pub grad_bytes: f64,
+    /// Bytes of a gradient as it is reduced over the data-parallel ranks; 0 = as it is kept.
+    pub reduce_bytes: f64,
     /// Bytes of optimizer state per weight (Adam with fp32 master weights: 12); see [`Optimizer::bytes`].
     pub optimizer_bytes: f64,
     /// What a step computes besides; [`TrainingInput::with_optimizer`] sets both.
@@ -197,6 +209,8 @@ pub struct TrainingInput {
     pub imbalance: f64,
     /// Share of the weights that is trained (frozen layers, adapters): scales weight gradients and their reduction.
     pub trained: f64,
+    /// Adapters of a frozen model stand beside MLPs too, not only beside attention's projections.
+    pub adapted_mlps: bool,
     /// What the software does.
     pub software: Software,
 }
@@ -229,6 +243,7 @@ impl Default for TrainingInput {
             block_scaled: false,
             weight_bytes: 2.0,
             grad_bytes: 4.0,
+            reduce_bytes: 0.0,
             optimizer_bytes: 12.0,
             optimizer: Optimizer::Adam,
             offload: Offload::default(),
@@ -236,6 +251,7 @@ impl Default for TrainingInput {
             bucket_bytes: 0.0,
             imbalance: 1.0,
             trained: 1.0,
+            adapted_mlps: true,
             software: Software::default(),
         }
     }
@@ -304,13 +320,11 @@ pub struct TimeBreakdown {
     pub optimizer: f64,
     /// Visible transfers to and from the host, and what it computes.
     pub offload: f64,
-    /// Waiting for the slowest rank.
-    pub straggler: f64,
 }
 
 impl TimeBreakdown {
     /// Names and values in order of declaration.
-    pub fn parts(&self) -> [(&'static str, f64); 14] {
+    pub fn parts(&self) -> [(&'static str, f64); 13] {
         [
             ("gemm", self.gemm),
             ("attention", self.attention),
@@ -325,7 +339,6 @@ impl TimeBreakdown {
             ("data parallel", self.data_parallel),
             ("optimizer", self.optimizer),
             ("offload", self.offload),
-            ("straggler", self.straggler),
         ]
     }
 

@@ -1,4 +1,4 @@
-//! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host, stragglers.
+//! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host.
 
 use super::{
     Plan, Recompute, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, convolution, layer,
@@ -25,14 +25,26 @@ fn resolve(i: &TrainingInput, c: &Constants) -> (Plan, MemoryBreakdown) {
     if some.total() <= room {
         return (Plan::of(Recompute::Selective), some);
     }
-    // "Selective" names any partial policy, so it may reach as far as it must.
+    // "Selective" names any partial policy, so it may reach as far as it must: MLPs first, then whole layers.
+    let between = |from: &MemoryBreakdown, to: &MemoryBreakdown| {
+        let share = ((from.total() - room) / (from.total() - to.total()).max(1.0)).clamp(0.0, 1.0);
+        let mix = |a: f64, b: f64| a + share * (b - a);
+        let memory = MemoryBreakdown {
+            activations: mix(from.activations, to.activations),
+            recomputed: mix(from.recomputed, to.recomputed),
+            fragmentation: mix(from.fragmentation, to.fragmentation),
+            ..*from
+        };
+        (share, memory)
+    };
+    let mlps = memory::without_mlps(i, c);
+    if mlps.total() <= room {
+        let (mlp_share, memory) = between(&some, &mlps);
+        return (Plan { mode: Recompute::Selective, mlp_share, full_share: 0.0 }, memory);
+    }
     let full = memory::training_memory(i, c, Recompute::Full);
-    let share = ((some.total() - room) / (some.total() - full.total()).max(1.0)).clamp(0.0, 1.0);
-    let activations = some.activations + share * (full.activations - some.activations);
-    let (recomputed, fragmentation) =
-        (share * full.recomputed, some.fragmentation + share * (full.fragmentation - some.fragmentation));
-    let memory = MemoryBreakdown { activations, recomputed, fragmentation, ..some };
-    (Plan { mode: Recompute::Selective, full_share: share }, memory)
+    let (full_share, memory) = between(&mlps, &full);
+    (Plan { mode: Recompute::Selective, mlp_share: 1.0, full_share }, memory)
 }
 
 /// A stage's work on one micro-batch in layers: its own, and whether the uneven ends were balanced.
@@ -43,7 +55,7 @@ fn stage_layers(i: &TrainingInput) -> f64 {
         even * i.vpp.max(1.0)
     } else {
         // Uneven models give the ends fewer layers, as if embedding and output layer were one layer each.
-        ((i.arch.depth() + 2.0) / chunks).ceil() * i.vpp.max(1.0) - 1.0
+        ((i.arch.depth() + 2.0) / i.pp).ceil() - 1.0
     }
 }
 
@@ -64,7 +76,7 @@ fn accumulation(i: &TrainingInput, c: &Constants) -> f64 {
         return 0.0;
     }
     let bytes = LocalParams::of(i).total() * i.trained * (2.0 * i.grad_bytes - 2.0);
-    c.traffic_exposed * roofline::memory_seconds(&i.accelerator, c, bytes)
+    roofline::memory_seconds(&i.accelerator, c, bytes)
 }
 
 /// Collectives that the host starts per layer and micro-batch.
@@ -126,12 +138,12 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
     let device = stage.total() + sums + layers * (tensor + context + expert) + transfer;
     let eager = if i.software.compiled { c.compiled_kernels } else { 1.0 };
     let calls = collective_calls(i, plan, moe_share) * layers;
-    let host = host_excess(device, (stage.kernels + calls * c.collective_issue) * eager * c.issue);
+    let host = host_excess(device, (stage.kernels + calls) * eager * c.issue);
 
     let bubble_unit = per_layer * i.arch.depth() / i.pp + sums + transfer;
     let bubble = (i.pp - 1.0) * bubble_unit * bubble_share(i);
     let data = comm::data(i, &f);
-    let mut time = TimeBreakdown {
+    let time = TimeBreakdown {
         gemm: m * stage.gemm,
         attention: m * stage.attention,
         elementwise: m * (stage.elementwise + sums),
@@ -145,11 +157,7 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
         data_parallel: exposed_data(i, c, device + host, data),
         optimizer: optimizer::seconds(i, c),
         offload: optimizer::offloaded(i, c, device + host, memory::kept(i, plan)),
-        straggler: 0.0,
     };
-    let doublings = (i.accelerators / i.domain.max(1.0)).max(1.0).log2();
-    time.straggler = time.total() * c.straggler * doublings;
-
     let step = time.total();
     let tokens = i.global * i.seq;
     let per_second = tokens / step;
