@@ -34,8 +34,8 @@ fn every_row_has_a_prediction_inside_its_interval_or_a_reason() {
 fn training_is_predicted_as_well_as_the_readme_says() {
     let all = verdicts(Kind::Training);
     let stats = overall(&all);
-    assert!(stats.n >= 1470, "{stats:?}");
-    assert!(stats.median <= 8.5 && stats.p90 <= 23.5 && stats.bias.abs() <= 2.0, "{stats:?}");
+    assert!(stats.n >= 1560, "{stats:?}");
+    assert!(stats.median <= 8.5 && stats.p90 <= 24.5 && stats.bias.abs() <= 2.0, "{stats:?}");
     let (share, _) = coverage(&all);
     assert!(share >= 0.88, "{share}");
 }
