@@ -6,9 +6,12 @@
 //! | floor | what it holds |
 //! | --- | --- |
 //! | [`units`] | how quantities are shown: prefixes, significant digits, deltas |
-//! | [`spec`] | the YAML documents: parsing with positions, decoding, diagnostics, hot-reloadable library of files |
+//! | [`plan`] | the words of a run: engines, shardings, formats, servers |
+//! | [`spec`] | the YAML documents: parsing with positions, decoding, diagnostics |
 //! | [`catalog`] | what ships: accelerators, models, prices, published measurements |
+//! | [`library`] | everything in force: the layers of files over what ships, hot-reloadable |
 //! | [`knob`] | the one registry of everything a user may turn |
+//! | [`engine::analytical`] | the physics of training and serving: plain inputs to plain answers |
 //! | [`scenario`] | target × workload × profile × knobs, resolved to plain numbers |
 //! | [`estimate`] | what an engine answers, and the registry of metrics that names each figure |
 //! | [`engine`] | pure functions from scenario to estimate |
@@ -27,6 +30,8 @@ pub mod demo;
 pub mod engine;
 pub mod estimate;
 pub mod knob;
+pub mod library;
+pub mod plan;
 pub mod record;
 pub mod report;
 pub mod scenario;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::output::{self, complain};
-use super::pick::{self, Picked};
-use crate::engine::semi_empirical;
+use super::pick;
+use crate::engine;
+use crate::library::Library;
 use crate::report::Format;
 use crate::report::comparison::{Column, Comparison};
-use crate::scenario::Scenario;
-use crate::spec::{Diagnostics, Library, Target, Workload};
+use crate::scenario::{Parts, Scenario};
+use crate::spec::{Diagnostics, Target, Workload};
 
 /// Show targets side by side.
 #[derive(Debug, Default, clap::Args)]
@@ -95,7 +96,7 @@ fn compare(library: &Library, args: &Args) -> Result<Comparison, Failure> {
     let columns = targets.iter().map(|target| Column {
         target: target.name.to_string(),
         answer: scenario(library, target, workload, &args.knobs).map(|scenario| {
-            let estimate = semi_empirical::estimate(&scenario);
+            let estimate = engine::estimate(&scenario);
             (scenario, estimate)
         }),
     });
@@ -112,8 +113,7 @@ fn scenario(
     workload: &Arc<Workload>,
     knobs: &KnobArgs,
 ) -> Result<Scenario, String> {
-    let profile = library.profile_for(target).map_err(|problem| problem.to_string())?;
-    let overrides = knobs.overrides(&profile.fabrics).map_err(|failure| failure.to_string())?;
-    let picked = Picked { target: Arc::clone(target), workload: Arc::clone(workload), profile: Arc::clone(profile) };
-    picked.resolve(&overrides).map_err(|error| format!("{error:#}"))
+    let parts = Parts::of(library, target, workload).map_err(|problems| problems.to_string())?;
+    let overrides = knobs.overrides(parts.fabrics()).map_err(|failure| failure.to_string())?;
+    Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())
 }

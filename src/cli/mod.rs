@@ -10,6 +10,7 @@ pub mod compare;
 pub mod completions;
 pub mod demo;
 pub mod failure;
+pub mod frontier;
 pub mod optimize;
 pub mod output;
 pub mod pick;
@@ -73,6 +74,8 @@ pub enum Command {
     Report(report::Args),
     /// Show targets side by side for one workload
     Compare(compare::Args),
+    /// Throughput against interactivity, as more requests are served side by side
+    Frontier(frontier::Args),
     /// Play a guided tour, or check what it expects
     Demo(demo::Args),
     /// Validate files; exit 1 with complaints
@@ -121,6 +124,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Optimize(args) => optimize::run(args, &globals),
         Command::Report(args) => report::run(args, &globals),
         Command::Compare(args) => compare::run(args, &globals),
+        Command::Frontier(args) => frontier::run(args, &globals),
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),
         Command::Check(args) => check::run(args, &globals),
         Command::Validate(args) => validate::run(args, &globals),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::table::{Align, Table, wrap};
-use crate::engine::semi_empirical::notes::notes;
+use crate::engine::notes::notes;
 use crate::estimate::{Estimate, Figures, METRICS, Section};
 use crate::knob::{Group, Knob};
 use crate::scenario::Scenario;

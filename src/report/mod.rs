@@ -1,10 +1,12 @@
 //! Estimates and records, told: for people as tables and Markdown, for programs as JSON, CSV and YAML.
 
+pub mod chart;
 pub mod comparison;
 pub mod csv;
 pub mod estimate;
 pub mod read;
 pub mod rows;
+pub mod study;
 pub mod summary;
 pub mod table;
 

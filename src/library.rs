@@ -1,85 +1,20 @@
-//! The library: every target, workload and profile in force, layer over layer, with the complaints about them.
+//! The library: every target, workload and profile in force, and the catalog behind them, layer over layer, with the complaints about them.
 //!
 //! Layers, later over earlier, entry by entry by name: what ships in the binary, the user's configuration directory,
 //! `workload/` of the working directory. Explicit paths replace the layers they name. A file that breaks keeps its
 //! last good entries when the library is loaded anew from the one before.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::diagnostic::{Diagnostic, Diagnostics, Severity};
-use super::node::{Node, Position};
-use super::parse::{MAX_FILE_BYTES, parse};
-use super::profile::{ProfileKey, choose};
-use super::{Origin, Profile, Target, Workload};
+use crate::catalog::Catalog;
 use crate::spec::decode::nearest;
-
-include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
-
-/// Where the documents come from.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sources {
-    /// A directory with `targets.yaml`, `workloads.yaml` and `profiles/`, in place of the layers.
-    pub workload_dir: Option<PathBuf>,
-    /// A file of targets, in place of the layers' targets.
-    pub targets: Option<PathBuf>,
-    /// A file of workloads, in place of the layers' workloads.
-    pub workloads: Option<PathBuf>,
-    /// A directory of profiles, or one profile for every target, in place of the layers' profiles.
-    pub hardware: Option<PathBuf>,
-    /// The user's configuration directory, where there is one.
-    pub config_dir: Option<PathBuf>,
-    /// Whether `workload/` of the working directory is a layer.
-    pub working_dir: bool,
-}
-
-impl Sources {
-    /// What a user without any flags gets.
-    #[must_use]
-    pub fn usual() -> Sources {
-        Sources { config_dir: config_dir(), working_dir: true, ..Sources::default() }
-    }
-
-    /// Only what ships in the binary.
-    #[must_use]
-    pub fn built_in() -> Sources {
-        Sources::default()
-    }
-
-    /// The files and directories to watch for changes, whether they exist yet or not.
-    #[must_use]
-    pub fn watched(&self) -> Vec<PathBuf> {
-        let mut paths: Vec<PathBuf> = self.layers();
-        paths.extend([&self.targets, &self.workloads, &self.hardware].into_iter().flatten().cloned());
-        let profiles: Vec<PathBuf> = self.layers().iter().map(|layer| layer.join("profiles")).collect();
-        paths.extend(profiles);
-        paths
-    }
-
-    /// Layer directories, lowest first.
-    fn layers(&self) -> Vec<PathBuf> {
-        if let Some(dir) = &self.workload_dir {
-            return vec![dir.clone()];
-        }
-        let config = self.config_dir.as_ref().map(|dir| dir.join("workload"));
-        config.into_iter().chain(self.working_dir.then(|| PathBuf::from("workload"))).collect()
-    }
-}
-
-/// The user's configuration directory: `$ATLAS_CONFIG_DIR`, else the platform's usual place.
-#[must_use]
-pub fn config_dir() -> Option<PathBuf> {
-    if let Some(dir) = std::env::var_os("ATLAS_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
-        return Some(dir.into());
-    }
-    directories::ProjectDirs::from("", "", "atlas-fabric").map(|dirs| dirs.config_dir().to_path_buf())
-}
-
-/// Shipped files below `folder/`: path and content.
-pub fn shipped(folder: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    FILES.iter().copied().filter(move |(path, _)| path.split('/').next() == Some(folder))
-}
+use crate::spec::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::spec::node::{Node, Position};
+use crate::spec::parse::parse;
+use crate::spec::profile::{self, ProfileKey, choose};
+use crate::spec::sources::{read_text, shipped};
+use crate::spec::{Origin, Profile, Sources, Target, Workload};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -112,6 +47,7 @@ pub struct Library {
     /// One profile for every target: `--hardware FILE`.
     single_profile: bool,
     problems: Diagnostics,
+    catalog: Arc<Catalog>,
 }
 
 impl Library {
@@ -139,9 +75,17 @@ impl Library {
             }
         }
         library.profiles.sort_by(|(a, _), (b, _)| a.stem.cmp(&b.stem));
+        library.catalog = Arc::new(Catalog::load(sources, before.map(|before| &*before.catalog)));
+        problems.extend(library.catalog.problems().clone());
         library.problems = problems;
         library.files = files;
         library
+    }
+
+    /// Accelerators, models and prices in force.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
     }
 
     /// All targets, shipped ones first.
@@ -154,6 +98,17 @@ impl Library {
     #[must_use]
     pub fn workloads(&self) -> &[Arc<Workload>] {
         &self.workloads
+    }
+
+    /// The `config.json` files that workloads name as their models: to be watched like the rest.
+    #[must_use]
+    pub fn configs(&self) -> Vec<PathBuf> {
+        let path = |workload: &Arc<Workload>| {
+            let path = Path::new(workload.model.as_deref()?);
+            let json = path.extension().is_some_and(|extension| extension == "json");
+            json.then(|| workload.origin.folder().join(path))
+        };
+        self.workloads.iter().filter_map(path).collect()
     }
 
     /// Every profile that could be decoded.
@@ -211,13 +166,10 @@ impl Library {
             None => Err(complain(
                 format!(
                     "no profile: none is named `{}.yaml` or `{}.yaml`, and none matches the target or its vendor",
-                    super::profile::stem_for(&target.name),
+                    profile::stem_for(&target.name),
                     target.vendor.to_lowercase()
                 ),
-                format!(
-                    "write workload/profiles/{}.yaml with every coefficient",
-                    super::profile::stem_for(&target.name)
-                ),
+                format!("write workload/profiles/{}.yaml with every coefficient", profile::stem_for(&target.name)),
             )),
         }
     }
@@ -235,6 +187,14 @@ fn find<'l, T>(all: &'l [Arc<T>], wanted: &str, name: impl Fn(&T) -> &Arc<str>) 
     all.iter().find(|entry| &**name(entry) == wanted)
 }
 
+/// Names in a row; of many, the first few.
+fn listed<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
+    const SHOWN: usize = 12;
+    let rest = names.clone().count().saturating_sub(SHOWN);
+    let shown = names.take(SHOWN).collect::<Vec<_>>().join(", ");
+    if rest > 0 { format!("{shown} and {rest} more") } else { shown }
+}
+
 fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Diagnostic {
     let near = nearest(name, known.clone()).map(|near| format!("did you mean `{near}`?"));
     Diagnostic {
@@ -242,14 +202,9 @@ fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str> + Cl
         file: "command line".into(),
         at: Position::default(),
         path: String::new(),
-        message: format!("no {kind} `{name}`; known are {}", known.collect::<Vec<_>>().join(", ")),
+        message: format!("no {kind} `{name}`; known are {}", listed(known)),
         help: near,
     }
-}
-
-/// The path of an entry in complaints: its name, else its kind.
-pub(super) fn entry_label(node: &Node, kind: &str) -> String {
-    node.get("name").and_then(Node::text).map_or_else(|| kind.to_owned(), str::to_owned)
 }
 
 struct Loader<'a> {
@@ -470,22 +425,4 @@ fn showable(name: &str) -> bool {
         c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     !name.trim().is_empty() && !name.contains(steers)
-}
-
-/// Reads a regular file of bounded size as UTF-8.
-pub fn read_text(path: &Path) -> Result<String, String> {
-    // Looked at before it is opened: opening a pipe that nobody writes to would wait for ever.
-    let meta = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
-    if !meta.is_file() {
-        return Err("cannot be read: not a regular file".to_owned());
-    }
-    let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let mut bytes = Vec::new();
-    // One byte beyond the bound tells "too large" even where the file grows while it is read.
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("larger than the {MAX_FILE_BYTES} bytes allowed"));
-    }
-    String::from_utf8(bytes)
-        .map_err(|error| format!("not UTF-8: the byte at offset {} is none", error.utf8_error().valid_up_to()))
 }
