@@ -318,6 +318,8 @@ fn measured(row: &Row, a: &Architecture, acc: &Accelerator, p: Precision) -> Res
         return Ok(tflops * 1e12 / per_token);
     }
     let mfu = row.positive("mfu").ok_or("states no throughput")?;
+    // A share; above one it is a percentage.
+    let mfu = if mfu > 1.0 { mfu / 100.0 } else { mfu };
     Ok(mfu * acc.peak(p) / per_token)
 }
 
