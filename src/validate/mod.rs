@@ -24,6 +24,7 @@ pub mod serving_validation;
 pub mod story;
 pub mod table;
 pub mod training_rows;
+mod training_words;
 pub mod verdict;
 
 use crate::catalog::{Catalog, measurements};
@@ -94,7 +95,7 @@ impl Kind {
     /// The kind of a file, by its columns.
     pub fn of(text: &str) -> Result<Kind, ValidateError> {
         let head = text.lines().next().unwrap_or_default();
-        let has = |column: &str| head.split(',').any(|name| name.trim() == column);
+        let has = |column: &str| head.split(',').any(|name| table::canonical(name) == column);
         if has("silicon_ttft_ms") || has("silicon_tpot_ms") {
             Ok(Kind::Latency)
         } else if has("input_len") && has("engine") {
