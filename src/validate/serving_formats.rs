@@ -192,6 +192,13 @@ pub fn scheduler(engine: &str, version: &str, acc: &Accelerator) -> (f64, f64, b
     if e.contains("tensorrt") {
         return (2048.0, 8192.0, true, 0.93);
     }
+    if ["llama.cpp", "ollama", "ctransformers", "llama-cpp"].iter().any(|n| e.contains(n)) {
+        // A prompt passes in micro-batches of `n_ubatch` tokens, each of which reads all weights anew.
+        return (512.0, 512.0, true, 0.95);
+    }
+    if e.contains("exllama") {
+        return (512.0, 2048.0, true, 0.95);
+    }
     (512.0, 8192.0, true, 0.9)
 }
 

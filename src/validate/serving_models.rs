@@ -34,6 +34,9 @@ fn alias(name: &str) -> &str {
 /// Sliding-window and linear-attention layers, which the catalog's columns do not carry (model cards, config.json).
 fn windowed(name: &str, a: Architecture) -> Architecture {
     let with = |window: f64, share: f64| Architecture { window, window_share: share, ..a };
+    // Gated delta rules and Mamba-2 alike keep an inner width of twice the model's times 128 in 32 bit
+    // (Qwen3-Next: 32 heads of 128 x 128 at a width of 2048; Nemotron Nano 2: 10,240 x 128 at 4480).
+    let recurrent = |share: f64| Architecture { window_share: share, state_bytes: 2.0 * a.hidden * 128.0 * 4.0, ..a };
     if name.starts_with("gpt-oss") {
         with(128.0, 0.5)
     } else if name.starts_with("gemma-3") || name.starts_with("gemma-4") {
@@ -43,10 +46,10 @@ fn windowed(name: &str, a: Architecture) -> Architecture {
     } else if name.starts_with("llama-4") {
         with(8192.0, 0.75)
     } else if name.starts_with("qwen3.5") || name.contains("next") || name.starts_with("kimi-linear") {
-        // Three of four layers keep a fixed-size state instead of keys and values; about 64 keys' worth.
-        with(64.0, 0.75)
+        // Three of four layers keep a fixed-size state instead of keys and values.
+        recurrent(0.75)
     } else if name.contains("nemotron-nano") || name.contains("nemotron-3") {
-        with(64.0, 0.9)
+        recurrent(0.9)
     } else {
         a
     }

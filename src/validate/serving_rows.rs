@@ -2,6 +2,7 @@
 
 use super::hardware::Hardware;
 use super::models::Models;
+use super::serving_flags::Flags;
 use super::table::Row;
 use super::{serving_devices, serving_formats, serving_models};
 use crate::engine::analytical::accelerator::{Accelerator, Generation};
@@ -90,10 +91,12 @@ fn data_set(model: &str, notes: &str) -> Option<(f64, f64, f64)> {
     None
 }
 
-/// The number in front of a word, as in "1000 prompts sent at once".
+/// The number in front of a word, as in "1000 prompts sent at once"; where the word stands more than once, the first
+/// that a number precedes.
 fn number_before(notes: &str, word: &str) -> Option<f64> {
-    let at = notes.find(word)?;
-    notes.get(..at)?.trim_end().rsplit([' ', '/', ',', '(']).next()?.parse().ok()
+    notes.match_indices(word).find_map(|(at, _)| {
+        notes.get(..at)?.trim_end().rsplit([' ', '/', ',', '(']).next()?.parse().ok().filter(|x: &f64| x.is_finite())
+    })
 }
 
 /// The number after a phrase, as in "context depth 16384".
@@ -200,7 +203,22 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         ("", d) if d < "2025-03" && !d.is_empty() => "0.6",
         (v, _) => v,
     };
-    let (mut seqs, tokens, chunked, share) = serving_formats::scheduler(engine, version, &acc);
+    let flags = Flags::of(notes);
+    let limits = serving_formats::scheduler(engine, version, &acc);
+    let mut seqs =
+        flags.number(&["max-num-seqs", "max-running-requests", "max-batch-size", "parallel"]).unwrap_or(limits.0);
+    let tokens = flags
+        .number(&["max-num-batched-tokens", "chunked-prefill-size", "max-num-tokens", "ubatch-size"])
+        .unwrap_or(limits.1);
+    let chunked = match flags {
+        f if f.has(&["no-enable-chunked-prefill"]) => false,
+        f if f.has(&["enable-chunked-prefill", "enable-mixed-chunk"]) => true,
+        _ => limits.2,
+    };
+    let share = flags
+        .number(&["gpu-memory-utilization", "mem-fraction-static", "kv-cache-free-gpu-memory-fraction"])
+        .filter(|share| *share <= 1.0)
+        .unwrap_or(limits.3);
     let (mut load, regime) = load(r, notes, runtime);
     if let Load::Burst { requests } = &mut load
         && requests.is_infinite()
@@ -253,8 +271,10 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         stack,
         admission: serving_formats::admission(engine),
         reserve_output: engine.contains("TensorRT"),
-        captured_graphs: serving_formats::captured_graphs(&acc, engine, version),
-        overlapped: serving_formats::overlapped(engine, version),
+        captured_graphs: serving_formats::captured_graphs(&acc, engine, version)
+            && !flags.has(&["enforce-eager", "disable-cuda-graph"]),
+        overlapped: serving_formats::overlapped(engine, version)
+            && !flags.has(&["disable-overlap-schedule", "no-async-scheduling"]),
         // MLPerf's GPT-J task decodes with four beams (MLPerf Inference rules, text summarisation).
         beams: if mlperf && model == "gpt-j-6b" { 4.0 } else { 1.0 },
         max_num_seqs: seqs,
@@ -334,6 +354,7 @@ fn load(r: &Row, notes: &str, stack: Stack) -> (Load, &'static str) {
         return (Load::Open { rate }, "open loop");
     }
     let requests = number_before(notes, " prompts sent at once")
+        .or(number_before(notes, " prompts at max concurrency"))
         .or(number_before(notes, " ShareGPT prompts"))
         .or(number_after(notes, " s / "))
         .or(number_before(notes, " requests"))
@@ -396,10 +417,11 @@ fn layout(
         return Layout { tp: f64::min(tp, devices), dp: (devices / tp).max(1.0), ..Layout::default() };
     };
     let replica = tp * pp;
+    let flags = Flags::of(notes);
     let attention_dp = if notes.contains("attention DP")
         || notes.contains("dp attention")
-        || notes.contains("enable-dp-att")
         || notes.contains("DP for attention")
+        || flags.has(&["enable-dp-attention", "enable-attention-dp"])
     {
         if dp > 1.0 { dp } else { devices }
     } else if dp > 1.0 && replica * dp > devices * 1.01 {
@@ -410,7 +432,9 @@ fn layout(
     // Latent attention keeps the same keys and values on every tensor-parallel rank, so deployments for throughput
     // with experts on all ranks attend data-parallel (DeepSeek-V3 report, section 3.4).
     let latent = matches!(arch.attention, crate::engine::analytical::arch::Attention::Latent { .. });
-    let attention_dp = if attention_dp <= 1.0 && latent && bulk && ep > 1.0 && ep >= tp { tp } else { attention_dp };
+    // A command line that does not ask for it has it not.
+    let unsaid = attention_dp <= 1.0 && !flags.any();
+    let attention_dp = if unsaid && latent && bulk && ep > 1.0 && ep >= tp { tp } else { attention_dp };
     if attention_dp > 1.0 {
         let groups = attention_dp.min(devices).min((tp * dp).max(devices));
         let tp = (devices / groups).max(1.0);

@@ -27,6 +27,10 @@ constant_set! {
         /// Share of the large-GEMM rate that fused attention sustains in prefill.
         /// Origin: fixed; free fits find 0.65-0.78, FlashAttention-2/3 (arXiv 2307.08691, 2407.08608): 0.5-0.75 of peak.
         attention_fraction: 0.68, "1", 0.1, 1.0, fixed;
+        /// Rows to which a matrix multiplication's tile pads a few tokens: what it computes no less than.
+        /// Origin: fixed; the shape of the instruction, 64 rows on Hopper (`wgmma.m64`), CUTLASS's and cuBLAS's least
+        /// tiles elsewhere.
+        tile_rows: 64.0, "tokens", 1.0, 256.0, fixed;
         /// Part of the shorter of arithmetic and traffic that is not hidden behind the longer one.
         /// Origin: fitted; a perfect roofline has 0.
         overlap_loss: 0.306, "1", 0.0, 1.0, fitted;
@@ -130,6 +134,7 @@ impl ServingConstants {
             slice_half: 1500.0,
             grouped_fraction: 0.6,
             attention_fraction: 0.68,
+            tile_rows: 64.0,
             overlap_loss: 0.25,
             weight_fraction: 0.82,
             core_bw: 8.5e9,

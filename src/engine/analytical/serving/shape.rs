@@ -3,9 +3,6 @@
 use super::input::{Formats, Layout};
 use crate::engine::analytical::arch::{Architecture, Attention};
 
-/// Windows of at most this many keys stand for layers that keep a fixed-size state instead of keys and values.
-const STATE_WINDOW: f64 = 64.0;
-
 /// Per-rank quantities of one pipeline stage. Linear layers are grouped: attention projections, dense and shared
 /// MLPs, routed experts, output layer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,6 +35,8 @@ pub struct Shape {
     pub head_flops: f64,
     /// Bytes of KV per token on this rank, all layers of the stage that keep all tokens, and per windowed layer share.
     pub kv_bytes_token: f64,
+    /// Bytes of fixed-size state per sequence on this rank, all layers of the stage.
+    pub state_bytes: f64,
     /// FLOPs of one query against one key, all layers of the stage, this rank, in decode.
     pub decode_pair_flops: f64,
     /// The same in prefill (latent attention multiplies in the expanded space).
@@ -73,6 +72,7 @@ impl Shape {
         let expert = if a.is_moe() { a.mlp_params(a.moe_ffn) } else { 0.0 };
         let head = a.vocab * a.hidden / tp / pp;
         let (kv_width, decode_pair, prefill_pair) = attention_widths(a, tp);
+        let windowed = if a.window > 0.0 || a.state_bytes > 0.0 { a.window_share } else { 0.0 };
         let embedding = if a.tied { 0.0 } else { a.vocab * a.hidden / tp / pp };
         Shape {
             layers,
@@ -89,16 +89,17 @@ impl Shape {
             head_bytes: head * 2.0,
             head_flops: 2.0 * head,
             kv_bytes_token: layers * kv_width * f.kv_bytes,
+            state_bytes: layers * windowed * a.state_bytes / tp,
             decode_pair_flops: layers * decode_pair,
             prefill_pair_flops: layers * prefill_pair,
-            window: a.window,
-            window_share: if a.window > 0.0 { a.window_share } else { 0.0 },
+            window: if a.state_bytes > 0.0 { 0.0 } else { a.window },
+            window_share: windowed,
             slice: (projections + mlp) / layers.max(1.0) / a.hidden.max(1.0),
             expert_slice: expert / a.hidden.max(1.0) / if l.ep > 1.0 { 1.0 } else { ranks },
             kernels: 8.0 * layers
                 + 5.0 * moe_layers
                 // Layers with a fixed-size state (linear attention, state space): convolution, gates, scan, norm.
-                + if a.window > 0.0 && a.window <= STATE_WINDOW { 6.0 * layers * a.window_share } else { 0.0 }
+                + if a.state_bytes > 0.0 { 6.0 * layers * windowed } else { 0.0 }
                 + if a.shared_ffn > 0.0 { 4.0 * moe_layers } else { 0.0 }
                 + if matches!(a.attention, Attention::Latent { .. }) { 8.0 * layers } else { 0.0 },
             resident_bytes: (projections + mlp) * f.dense_bytes

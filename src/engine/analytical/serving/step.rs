@@ -78,6 +78,8 @@ pub struct Machine {
     weight_bw: f64,
     kv_bw: f64,
     activation_seconds: f64,
+    dense_tile: f64,
+    expert_tile: f64,
     overlap_loss: f64,
     kernel_seconds: f64,
     prefill_launch_seconds: f64,
@@ -159,6 +161,8 @@ impl Machine {
             },
             kv_bw: mature * acc.mem_bw * c.kv_fraction,
             activation_seconds: shape.layers * hidden * c.activation_passes / (mature * acc.mem_bw * c.weight_fraction),
+            dense_tile: tile(acc, input.stack, f.dense_unpack, c),
+            expert_tile: tile(acc, input.stack, true, c),
             overlap_loss: c.overlap_loss,
             // Dataflow accelerators run a whole decoder layer as one kernel (Prabhakar et al., arXiv 2405.07518).
             kernel_seconds: match (input.stack, acc.generation) {
@@ -201,12 +205,14 @@ impl Machine {
         self.linear(
             &mut out,
             s.projection_bytes + s.mlp_bytes,
-            (s.projection_flops + s.mlp_flops) * tokens,
+            (s.projection_flops + s.mlp_flops) * tokens.max(self.dense_tile),
             self.dense_rate,
         );
         if s.experts > 0.0 {
-            let bytes = s.expert_bytes * s.touched(all_tokens.max(0.0).powf(self.routing_exponent));
-            let flops = s.expert_flops * all_tokens;
+            let touched = s.touched(all_tokens.max(0.0).powf(self.routing_exponent));
+            let bytes = s.expert_bytes * touched;
+            let padded = touched * self.expert_tile / s.top_k.max(1.0);
+            let flops = s.expert_flops * all_tokens.max(padded);
             let mut experts = StepTime::default();
             self.linear(&mut experts, bytes, flops, self.expert_rate);
             out = out.add(&experts, if all_tokens > 1.0 { self.imbalance } else { 1.0 });
@@ -216,7 +222,8 @@ impl Machine {
         // Attention: decode reads each sequence's keys and values once, prefill multiplies them.
         if sequences > 0.0 {
             let seen = s.seen(t.context);
-            let traffic = sequences * seen * s.kv_bytes_token / self.kv_bw;
+            // A state is read and written back.
+            let traffic = sequences * (seen * s.kv_bytes_token + 2.0 * s.state_bytes) / self.kv_bw;
             let compute = sequences * verified * seen * s.decode_pair_flops / self.attention_rate;
             if traffic >= compute {
                 out.kv += traffic;
@@ -258,6 +265,18 @@ impl Machine {
             out.compute += compute;
             out.weights += self.overlap_loss * traffic;
         }
+    }
+}
+
+/// Rows that a multiplication pads its tokens to.
+fn tile(acc: &Accelerator, stack: Stack, unpack: bool, c: &ServingConstants) -> f64 {
+    let warpgroup = matches!(acc.generation, Generation::Hopper | Generation::Blackwell);
+    match stack {
+        // Native runtimes multiply a few rows as vectors.
+        Stack::Local => 1.0,
+        // Kernels that unpack weights are built on `mma.m16n8k16`, as everything is before Hopper.
+        _ if unpack || !warpgroup => c.tile_rows.min(16.0),
+        _ => c.tile_rows,
     }
 }
 
