@@ -142,6 +142,20 @@ pub fn overlapped(engine: &str, version: &str) -> bool {
     !(engine.to_ascii_lowercase().contains("vllm") && before(version, 0, 8))
 }
 
+/// Whether a compiled runtime's scheduler and sampler run in Python: TensorRT-LLM's PyTorch backend, the default from
+/// 1.0; what states neither version nor backend is taken for the one of its date. MLPerf's harness drives the C++
+/// executor.
+pub fn python_executor(engine: &str, version: &str, date: &str, notes: &str) -> bool {
+    if !engine.to_ascii_lowercase().contains("tensorrt") || notes.contains("MLPerf") {
+        return false;
+    }
+    if notes.contains("PyTorch backend") {
+        return true;
+    }
+    let digits = version.find(|c: char| c.is_ascii_digit()).and_then(|at| version.get(at..)).unwrap_or("");
+    if digits.is_empty() { date > "2025-09" } else { !before(digits.trim_end_matches(','), 1, 0) }
+}
+
 /// How the engine admits requests.
 pub fn admission(engine: &str) -> Admission {
     let e = engine.to_ascii_lowercase();

@@ -275,6 +275,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
             && !flags.has(&["enforce-eager", "disable-cuda-graph"]),
         overlapped: serving_formats::overlapped(engine, version)
             && !flags.has(&["disable-overlap-schedule", "no-async-scheduling"]),
+        python_executor: serving_formats::python_executor(engine, r.text("engine_version"), r.text("date"), notes),
         // MLPerf's GPT-J task decodes with four beams (MLPerf Inference rules, text summarisation).
         beams: if mlperf && model == "gpt-j-6b" { 4.0 } else { 1.0 },
         max_num_seqs: seqs,

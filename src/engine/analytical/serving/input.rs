@@ -182,6 +182,9 @@ pub struct ServingInput {
     pub captured_graphs: bool,
     /// The next step is scheduled while the accelerator computes (vLLM V1, SGLang's overlap scheduler, TensorRT-LLM).
     pub overlapped: bool,
+    /// The scheduler and sampler of a compiled runtime run in Python (TensorRT-LLM's PyTorch backend, the default from
+    /// 1.0), so that every running sequence costs host time as in a Python engine.
+    pub python_executor: bool,
     /// How requests are let in.
     pub admission: Admission,
     /// Beams per request (beam search); 1 = sampling or greedy.
@@ -219,6 +222,7 @@ impl Default for ServingInput {
             stack: Stack::Graphed,
             captured_graphs: true,
             overlapped: true,
+            python_executor: false,
             admission: Admission::EveryStep,
             beams: 1.0,
             reserve_output: false,

@@ -173,6 +173,7 @@ impl Machine {
             step_seconds: exposed * step_seconds,
             sequence_seconds: match input.stack {
                 Stack::Graphed | Stack::Eager => exposed * c.host_per_sequence,
+                Stack::Compiled if input.python_executor => exposed * c.host_per_sequence,
                 // Native runtimes do the same work in compiled code.
                 Stack::Compiled | Stack::Local => 0.1 * c.host_per_sequence,
             },
