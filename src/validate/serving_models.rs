@@ -37,7 +37,11 @@ fn windowed(name: &str, a: Architecture) -> Architecture {
     // Gated delta rules and Mamba-2 alike keep an inner width of twice the model's times 128 in 32 bit
     // (Qwen3-Next: 32 heads of 128 x 128 at a width of 2048; Nemotron Nano 2: 10,240 x 128 at 4480).
     let recurrent = |share: f64| Architecture { window_share: share, state_bytes: 2.0 * a.hidden * 128.0 * 4.0, ..a };
-    if name.starts_with("gpt-oss") {
+    if name.starts_with("deepseek-v4") {
+        Architecture { selected: 1024.0, streams: 4.0, shared_ffn: a.moe_ffn, ..a }
+    } else if name.starts_with("deepseek-v3.2") || name.starts_with("deepseek-math-v2") || name.starts_with("glm-5") {
+        Architecture { selected: 2048.0, ..a }
+    } else if name.starts_with("gpt-oss") {
         with(128.0, 0.5)
     } else if name.starts_with("gemma-3") || name.starts_with("gemma-4") {
         with(1024.0, 5.0 / 6.0)

@@ -85,6 +85,7 @@ pub struct Machine {
     prefill_launch_seconds: f64,
     step_seconds: f64,
     sequence_seconds: f64,
+    draft_share: f64,
     reduce_latency: f64,
     reduce_bytes_seconds: f64,
     exchange_latency: f64,
@@ -160,7 +161,8 @@ impl Machine {
                 _ => mature * acc.mem_bw * c.weight_fraction,
             },
             kv_bw: mature * acc.mem_bw * c.kv_fraction,
-            activation_seconds: shape.layers * hidden * c.activation_passes / (mature * acc.mem_bw * c.weight_fraction),
+            activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes)
+                / (mature * acc.mem_bw * c.weight_fraction),
             dense_tile: tile(acc, input.stack, f.dense_unpack, c),
             expert_tile: tile(acc, input.stack, true, c),
             overlap_loss: c.overlap_loss,
@@ -177,6 +179,7 @@ impl Machine {
                 // Native runtimes do the same work in compiled code.
                 Stack::Compiled | Stack::Local => 0.1 * c.host_per_sequence,
             },
+            draft_share: if input.overlapped { 0.0 } else { 1.0 },
             reduce_latency: reduces * reduce.latency,
             reduce_bytes_seconds: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(1.0) / reduce.bw,
             exchange_latency: exchanges * fabric.latency,
@@ -252,6 +255,8 @@ impl Machine {
         let mut step = out.scaled(self.pp);
         // Every attention group has a scheduler of its own.
         step.host = self.step_seconds + self.sequence_seconds * (t.decode + t.prompts) / self.attention_dp;
+        // Where nothing is scheduled ahead, every drafted token is a step of its own to the host.
+        step.host += (verified - 1.0) * self.draft_share * step.host;
         step
     }
 
