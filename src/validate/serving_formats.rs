@@ -156,6 +156,11 @@ pub fn python_executor(engine: &str, version: &str, date: &str, notes: &str) -> 
     if digits.is_empty() { date > "2025-09" } else { !before(digits.trim_end_matches(','), 1, 0) }
 }
 
+/// Whether an engine runs graphs compiled for one batch and one length: Neuron's.
+pub fn fixed_shapes(engine: &str) -> bool {
+    engine.to_ascii_lowercase().contains("neuron")
+}
+
 /// How the engine admits requests.
 pub fn admission(engine: &str) -> Admission {
     let e = engine.to_ascii_lowercase();
@@ -213,7 +218,8 @@ pub fn scheduler(engine: &str, version: &str, acc: &Accelerator) -> (f64, f64, b
     if e.contains("exllama") {
         return (512.0, 2048.0, true, 0.95);
     }
-    (512.0, 8192.0, true, 0.9)
+    // Unknown: memory decides.
+    (2048.0, 8192.0, true, 0.9)
 }
 
 /// Whether a version string is below `major.minor`; unknown versions are not.

@@ -48,6 +48,9 @@ pub struct Case {
     pub weight: f64,
 }
 
+/// Memory sizes of data sheets are powers of two.
+const BINARY: f64 = 1.0737;
+
 /// Shares and habits of the engines' benchmarks that rows leave unsaid.
 const DRAFT_ACCEPTANCE: f64 = 0.7;
 
@@ -182,16 +185,19 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
             "fp16"
         };
     }
-    let formats = serving_formats::formats(
-        &acc,
-        &arch,
-        model,
-        engine,
-        stack,
-        weights,
-        r.text("precision_activations"),
-        r.text("precision_kv"),
-    );
+    let formats_of = |weights: &str| {
+        let (activations, kv) = (r.text("precision_activations"), r.text("precision_kv"));
+        serving_formats::formats(&acc, &arch, model, engine, stack, weights, activations, kv)
+    };
+    let mut formats = formats_of(weights);
+    let room = BINARY * acc.mem_bytes * devices / r.positive("dp").unwrap_or(1.0).max(1.0);
+    if weights.is_empty() && weight_bytes(&arch, &formats) > room {
+        // What ran had room: the widest format that has.
+        formats = formats_of("fp8");
+        if weight_bytes(&arch, &formats) > room {
+            formats = formats_of("int4");
+        }
+    }
     let set = data_set(model, notes);
     let isl = r.number("input_len").or(set.map(|s| s.0)).unwrap_or(64.0).max(1.0);
     let osl =
@@ -279,6 +285,11 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         // MLPerf's GPT-J task decodes with four beams (MLPerf Inference rules, text summarisation).
         beams: if mlperf && model == "gpt-j-6b" { 4.0 } else { 1.0 },
         max_num_seqs: seqs,
+        compiled_batch: if serving_formats::fixed_shapes(engine) {
+            r.positive("max_batch_size").unwrap_or(0.0) / layout.dp.max(1.0)
+        } else {
+            0.0
+        },
         max_num_batched_tokens: tokens,
         memory_utilization: share,
         chunked_prefill: chunked,
@@ -309,7 +320,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
 /// Whether the weights fit the memory of all devices of a replica, whatever share the engine may use of it.
 fn holds(input: &ServingInput) -> bool {
     let l = &input.layout;
-    let memory = input.accelerator.mem_bytes * 1.0737 * l.replica().max(1.0);
+    let memory = input.accelerator.mem_bytes * BINARY * l.replica().max(1.0);
     // Streaming and unified-memory runtimes place layers in host memory.
     input.stack == Stack::Local || weight_bytes(&input.arch, &input.formats) < memory
 }
@@ -394,6 +405,8 @@ fn layout(
     let pp = r.positive("pp").unwrap_or(1.0);
     let ep = r.positive("ep").unwrap_or(1.0);
     let dp = r.positive("dp").unwrap_or(1.0);
+    // Replicas that a row counts share its devices.
+    let tp = tp.or((dp > 1.0 && dp <= devices && !arch.is_moe()).then_some((devices / dp / pp).max(1.0)));
     let Some(mut tp) = tp else {
         if matches!(stack, Stack::Local | Stack::Eager) {
             return Layout { pp: devices, ..Layout::default() };
@@ -437,9 +450,12 @@ fn layout(
     let unsaid = attention_dp <= 1.0 && !flags.any();
     let attention_dp = if unsaid && latent && bulk && ep > 1.0 && ep >= tp { tp } else { attention_dp };
     if attention_dp > 1.0 {
-        let groups = attention_dp.min(devices).min((tp * dp).max(devices));
-        let tp = (devices / groups).max(1.0);
-        return Layout { tp, pp: 1.0, ep: ep.max(groups), attention_dp: groups, dp: 1.0 };
+        // Ranks of one replica: all data-parallel groups, or as many as share the experts where those are stated.
+        let ranks = if dp > 1.0 { replica * dp } else { replica.max(ep) };
+        let ranks = if ranks > 1.0 && ranks <= devices { ranks } else { devices };
+        let groups = attention_dp.min(ranks);
+        let replicas = (devices / ranks).floor().max(1.0);
+        return Layout { tp: (ranks / groups).max(1.0), pp: 1.0, ep: ep.max(groups), attention_dp: groups, dp: replicas };
     }
     // A mixture on `ep` devices with tp = 1: the attention is sliced over the same devices.
     if ep > 1.0 && replica < devices && ep >= devices {

@@ -194,6 +194,8 @@ pub struct ServingInput {
     pub reserve_output: bool,
     /// Scheduler: most sequences in one step (`max_num_seqs`, `max_running_requests`, `max_batch_size`).
     pub max_num_seqs: f64,
+    /// Sequences that a graph compiled for a fixed shape always computes, present or not (Neuron); 0 = those present.
+    pub compiled_batch: f64,
     /// Scheduler: most tokens in one step (`max_num_batched_tokens`, `chunked_prefill_size`, `max_num_tokens`).
     pub max_num_batched_tokens: f64,
     /// Share of device memory that the engine may use (`gpu_memory_utilization`, `mem_fraction_static`).
@@ -227,6 +229,7 @@ impl Default for ServingInput {
             beams: 1.0,
             reserve_output: false,
             max_num_seqs: 256.0,
+            compiled_batch: 0.0,
             max_num_batched_tokens: 8192.0,
             memory_utilization: 0.9,
             chunked_prefill: true,
@@ -275,6 +278,7 @@ impl ServingInput {
             osl_spread: least(self.osl_spread, 1.0),
             beams: least(self.beams, 1.0),
             max_num_seqs: endless(self.max_num_seqs),
+            compiled_batch: least(self.compiled_batch, 0.0),
             max_num_batched_tokens: endless(self.max_num_batched_tokens),
             prefix_hit: least(self.prefix_hit, 0.0).min(1.0),
             ..*self

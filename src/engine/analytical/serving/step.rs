@@ -183,7 +183,11 @@ impl Machine {
             reduce_latency: reduces * reduce.latency,
             reduce_bytes_seconds: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(1.0) / reduce.bw,
             exchange_latency: exchanges * fabric.latency,
-            exchange_bytes_seconds: exchanges * hidden * copies * (ranks - 1.0) / ranks / fabric.bw,
+            // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
+            exchange_bytes_seconds: exchanges * 0.5 * shape.hidden * (f.expert.bytes().min(2.0) + 2.0) * copies
+                * (ranks - 1.0)
+                / ranks
+                / fabric.bw,
             hop_seconds: if layout.pp > 1.0 { fabric.latency } else { 0.0 },
             imbalance: if layout.ep > 1.0 { c.expert_imbalance } else { 1.0 },
             routing_exponent: c.routing_exponent,
