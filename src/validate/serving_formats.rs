@@ -184,6 +184,25 @@ pub fn captured_graphs(acc: &Accelerator, engine: &str, version: &str) -> bool {
     !(matches!(acc.generation, Cdna2 | Cdna3) && engine.to_ascii_lowercase().contains("vllm") && before(version, 0, 7))
 }
 
+/// Whether decode attention reads keys and values once per group of query heads. TensorRT-LLM's masked multi-head kernel
+/// did not; its XQA kernels came with 0.6, at first for groups of eight (release notes). vLLM's own paged attention does
+/// not either: on CUDA until FlashAttention took over with 0.4.2, on ROCm until 0.7, and on devices before Ampere, which
+/// FlashAttention-2 does not support. Transformers repeats keys and values to all heads.
+pub fn grouped_decode(acc: &Accelerator, arch: &Architecture, engine: &str, version: &str) -> bool {
+    use crate::engine::analytical::accelerator::Generation::{Cdna2, Cdna3};
+    let e = engine.to_ascii_lowercase();
+    if e.contains("tensorrt") {
+        let eight = (arch.heads / arch.kv_heads.max(1.0) - 8.0).abs() < 0.01;
+        return !before(version, 0, 6) && (eight || !before(version, 0, 10));
+    }
+    if e.contains("vllm") {
+        let rocm = matches!(acc.generation, Cdna2 | Cdna3) && before(version, 0, 7);
+        let old_device = acc.generation.is_nvidia() && !acc.has(Precision::Bf16) && before(version, 0, 10);
+        return !(rocm || old_device || before(version, 0, 4));
+    }
+    !(e.contains("transformers") && stack(engine) == Stack::Eager)
+}
+
 /// Devices for which Python engines capture no graphs: kernels are launched one by one.
 pub fn lacks_graphs(acc: &Accelerator, engine: &str) -> bool {
     use crate::engine::analytical::accelerator::Generation::{Ascend, Other, PonteVecchio};

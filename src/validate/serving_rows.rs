@@ -206,7 +206,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
     let drawn = if notes.contains("0.8-1.0 of nominal") || notes.contains("range-ratio 0.8") { 0.9 } else { 1.0 };
     let (isl, osl) = (isl * drawn, osl * drawn);
     let version = match (r.text("engine_version"), r.text("date")) {
-        ("", d) if d < "2025-03" && !d.is_empty() => "0.6",
+        ("", d) if d < "2025-03" && !d.is_empty() && engine.contains("vLLM") => "0.6",
         (v, _) => v,
     };
     let flags = Flags::of(notes);
@@ -250,7 +250,9 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         layout.pp = 1.0;
     }
     if matches!(load, Load::DecodeOnly { .. }) {
+        // A batch whose steps were timed ran at once.
         seqs = f64::INFINITY;
+        acc.mem_bytes = f64::MAX.sqrt();
     }
     let context = if matches!(load, Load::DecodeOnly { .. }) {
         number_after(notes, "context depth ").unwrap_or(r.number("input_len").unwrap_or(0.0))
@@ -279,6 +281,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         reserve_output: engine.contains("TensorRT"),
         captured_graphs: serving_formats::captured_graphs(&acc, engine, version)
             && !flags.has(&["enforce-eager", "disable-cuda-graph"]),
+        grouped_decode: serving_formats::grouped_decode(&acc, &arch, engine, version),
         overlapped: serving_formats::overlapped(engine, version)
             && !flags.has(&["disable-overlap-schedule", "no-async-scheduling"]),
         python_executor: serving_formats::python_executor(engine, r.text("engine_version"), r.text("date"), notes),

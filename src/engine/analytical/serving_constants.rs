@@ -42,6 +42,9 @@ constant_set! {
         core_bw: 9.09e9, "bytes/s", 1e9, 1e11, fitted;
         /// Share of the bandwidth at which paged keys and values are read. Origin: fitted.
         kv_fraction: 0.761, "1", 0.1, 1.0, fitted;
+        /// Bytes of keys and values per second that one core passes where every query head reads them for itself.
+        /// Origin: fitted; a quarter of the 64 bytes a clock that an SM takes from its caches.
+        head_bw: 2.2e10, "bytes/s", 2e9, 2e11, fitted;
         /// Times that a layer's hidden vector is read or written outside GEMMs and attention
         /// (norms, rotary, residuals, activation, quantisation). Origin: fixed; counting kernels gives 15-30,
         /// free fits 19-27.
@@ -139,6 +142,7 @@ impl ServingConstants {
             weight_fraction: 0.82,
             core_bw: 8.5e9,
             kv_fraction: 0.65,
+            head_bw: 2.2e10,
             activation_passes: 20.0,
             kernel_graph: 2.0e-6,
             kernel_prefill: 15.0e-6,

@@ -180,6 +180,9 @@ pub struct ServingInput {
     pub stack: Stack,
     /// Decode steps replay captured graphs; off is vLLM's `enforce_eager`, SGLang's `disable_cuda_graph`.
     pub captured_graphs: bool,
+    /// Decode attention reads a group's keys and values once for all its query heads; off where a kernel works head by
+    /// head (TensorRT-LLM before XQA, vLLM's own paged attention where FlashAttention-2 is missing).
+    pub grouped_decode: bool,
     /// The next step is scheduled while the accelerator computes (vLLM V1, SGLang's overlap scheduler, TensorRT-LLM).
     pub overlapped: bool,
     /// The scheduler and sampler of a compiled runtime run in Python (TensorRT-LLM's PyTorch backend, the default from
@@ -223,6 +226,7 @@ impl Default for ServingInput {
             load: Load::Closed { concurrency: 16.0, requests: f64::INFINITY },
             stack: Stack::Graphed,
             captured_graphs: true,
+            grouped_decode: true,
             overlapped: true,
             python_executor: false,
             admission: Admission::EveryStep,

@@ -4,6 +4,7 @@
 use super::input::{Layout, ServingInput, Stack};
 use super::shape::Shape;
 use crate::engine::analytical::accelerator::{Accelerator, Generation, Precision};
+use crate::engine::analytical::arch::Attention;
 use crate::engine::analytical::serving_constants::ServingConstants;
 
 /// Seconds of a step by what they are spent on; they sum to [`StepTime::total`].
@@ -76,7 +77,8 @@ pub struct Machine {
     expert_rate: f64,
     attention_rate: f64,
     weight_bw: f64,
-    kv_bw: f64,
+    kv_seconds: f64,
+    state_seconds: f64,
     activation_seconds: f64,
     dense_tile: f64,
     expert_tile: f64,
@@ -160,7 +162,16 @@ impl Machine {
                 Stack::Local => (mature * acc.mem_bw * c.weight_fraction).min(acc.cores.max(1.0) * c.core_bw),
                 _ => mature * acc.mem_bw * c.weight_fraction,
             },
-            kv_bw: mature * acc.mem_bw * c.kv_fraction,
+            kv_seconds: (1.0 / (mature * acc.mem_bw * c.kv_fraction)).max(match input.arch.attention {
+                // Head by head, the same keys pass a core's caches once for every query head of the group.
+                Attention::Grouped if !input.grouped_decode => {
+                    let (ranks, own) = (layout.tp.max(1.0), &input.arch);
+                    let readers = (own.heads / ranks) / (own.kv_heads / ranks).max(1.0);
+                    readers / (mature * acc.cores.max(1.0) * c.head_bw)
+                }
+                _ => 0.0,
+            }),
+            state_seconds: 2.0 / (mature * acc.mem_bw * c.kv_fraction),
             activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes)
                 / (mature * acc.mem_bw * c.weight_fraction),
             dense_tile: tile(acc, input.stack, f.dense_unpack, c),
@@ -231,7 +242,8 @@ impl Machine {
         if sequences > 0.0 {
             let seen = s.seen(t.context);
             // A state is read and written back.
-            let traffic = sequences * (seen * s.kv_bytes_token + 2.0 * s.state_bytes) / self.kv_bw;
+            let traffic =
+                sequences * (seen * s.kv_bytes_token * self.kv_seconds + s.state_bytes * self.state_seconds);
             let compute = sequences * verified * seen * s.decode_pair_flops / self.attention_rate;
             if traffic >= compute {
                 out.kv += traffic;
