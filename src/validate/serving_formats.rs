@@ -32,25 +32,52 @@ pub fn stack(engine: &str) -> Stack {
     }
 }
 
-/// Bytes per weight and multiplication format of a weight format's name.
+/// Bytes per weight and multiplication format of a weight format's name, in whatever spelling.
 fn weight(name: &str) -> Option<(f64, Precision)> {
-    Some(match name {
-        "fp32" => (4.0, Precision::Fp32),
-        "bf16" | "fp16" | "float16" | "bfloat16" => (2.0, Precision::Bf16),
-        "fp8" | "mxfp8" | "fp8_block" => (1.0, Precision::Fp8),
-        "int8" => (1.0, Precision::Int8),
+    let lower = name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
+    // A name of several parts ("int4-awq", "fp8/bf16") says the weights' format first.
+    let first = lower.split(['/', '+']).next().unwrap_or("");
+    let found = match first {
+        "fp32" | "float32" | "f32" => (4.0, Precision::Fp32),
+        "tf32" => (4.0, Precision::Tf32),
+        "bf16" | "fp16" | "f16" | "float16" | "bfloat16" | "half" | "16" => (2.0, Precision::Bf16),
+        "fp8" | "mxfp8" | "fp8-block" | "fp8-e4m3" | "fp8-e5m2" | "e4m3" | "e5m2" | "float8" => (1.0, Precision::Fp8),
+        "int8" | "w8a8" | "w8a16" | "i8" | "bnb-int8" | "smoothquant" => (1.0, Precision::Int8),
+        "mxfp6" | "fp6" => (0.78, Precision::Fp6),
         // Block scales of 4-bit formats: one 8-bit scale per 16 or 32 weights.
         "fp4" | "nvfp4" | "mxfp4" => (0.53, Precision::Fp4),
-        "int4" | "awq" | "gptq" => (0.53, Precision::Int4),
-        // llama.cpp: bits per weight of whole files (ggml-quants).
-        "q4_0" => (0.57, Precision::Int4),
-        "q4_k_m" | "q4_k" => (0.606, Precision::Int4),
-        "q8_0" => (1.0625, Precision::Int4),
-        "fp8/fp4-experts" => (1.0, Precision::Fp8),
-        other => {
-            let bits: f64 = other.strip_prefix("exl2-")?.strip_suffix("bpw")?.parse().ok()?;
-            (bits / 8.0, Precision::Int4)
-        }
+        "int4" | "awq" | "gptq" | "nf4" | "w4a16" | "w4a8" | "i4" | "bnb-nf4" | "hqq" => (0.53, Precision::Int4),
+        other => match ggml_bits(other) {
+            Some(bits) => (bits / 8.0, if bits > 15.0 { Precision::Bf16 } else { Precision::Int4 }),
+            None if other.contains('-') => return other.split('-').find_map(weight),
+            None => return None,
+        },
+    };
+    Some(found)
+}
+
+/// Bits per weight of whole files in llama.cpp's and ExLlama's formats (ggml-quants; `exl2-4.0bpw`).
+fn ggml_bits(name: &str) -> Option<f64> {
+    if let Some(bits) = name.strip_prefix("exl2-").or(name.strip_prefix("exl3-")).and_then(|b| b.strip_suffix("bpw")) {
+        return bits.parse().ok().filter(|bits: &f64| (1.0..=16.0).contains(bits));
+    }
+    Some(match name {
+        "q8-0" => 8.5,
+        "q6-k" => 6.56,
+        "q5-0" => 5.54,
+        "q5-k-m" | "q5-k" => 5.69,
+        "q5-k-s" => 5.54,
+        "q4-0" => 4.56,
+        "q4-1" => 5.0,
+        "q4-k-m" | "q4-k" => 4.85,
+        "q4-k-s" => 4.58,
+        "iq4-nl" => 4.5,
+        "iq4-xs" => 4.25,
+        "q3-k-m" | "q3-k" => 3.91,
+        "q3-k-l" => 4.27,
+        "q3-k-s" => 3.5,
+        "q2-k" => 2.96,
+        _ => return None,
     })
 }
 

@@ -458,7 +458,13 @@ fn layout(
         let ranks = if ranks > 1.0 && ranks <= devices { ranks } else { devices };
         let groups = attention_dp.min(ranks);
         let replicas = (devices / ranks).floor().max(1.0);
-        return Layout { tp: (ranks / groups).max(1.0), pp: 1.0, ep: ep.max(groups), attention_dp: groups, dp: replicas };
+        return Layout {
+            tp: (ranks / groups).max(1.0),
+            pp: 1.0,
+            ep: ep.max(groups),
+            attention_dp: groups,
+            dp: replicas,
+        };
     }
     // A mixture on `ep` devices with tp = 1: the attention is sliced over the same devices.
     if ep > 1.0 && replica < devices && ep >= devices {

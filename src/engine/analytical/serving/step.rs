@@ -195,7 +195,11 @@ impl Machine {
             reduce_bytes_seconds: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(1.0) / reduce.bw,
             exchange_latency: exchanges * fabric.latency,
             // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
-            exchange_bytes_seconds: exchanges * 0.5 * shape.hidden * (f.expert.bytes().min(2.0) + 2.0) * copies
+            exchange_bytes_seconds: exchanges
+                * 0.5
+                * shape.hidden
+                * (f.expert.bytes().min(2.0) + 2.0)
+                * copies
                 * (ranks - 1.0)
                 / ranks
                 / fabric.bw,
@@ -242,8 +246,7 @@ impl Machine {
         if sequences > 0.0 {
             let seen = s.seen(t.context);
             // A state is read and written back.
-            let traffic =
-                sequences * (seen * s.kv_bytes_token * self.kv_seconds + s.state_bytes * self.state_seconds);
+            let traffic = sequences * (seen * s.kv_bytes_token * self.kv_seconds + s.state_bytes * self.state_seconds);
             let compute = sequences * verified * seen * s.decode_pair_flops / self.attention_rate;
             if traffic >= compute {
                 out.kv += traffic;
