@@ -76,7 +76,8 @@ impl Shape {
         let shared = if a.shared_ffn > 0.0 { a.mlp_params(a.shared_ffn) } else { 0.0 };
         let projections = layers * a.attention_params() / tp;
         // With data-parallel attention the dense MLPs are replicated with it (DeepSeek-V3 deployments, SGLang, TRT-LLM).
-        let mlp = (dense_layers * a.mlp_params(a.ffn) + moe_layers * (shared + a.hidden * a.experts)) / tp;
+        let mlp = (dense_layers * a.mlp_params(a.ffn) + moe_layers * shared) / tp;
+        let router = moe_layers * a.hidden * a.experts / tp;
         let expert = if a.is_moe() { a.mlp_params(a.moe_ffn) } else { 0.0 };
         let head = a.vocab * a.hidden / tp / pp;
         let (kv_width, decode_pair, prefill_pair) = attention_widths(a, tp);
@@ -86,9 +87,10 @@ impl Shape {
             layers,
             moe_layers,
             hidden: a.hidden,
-            projection_bytes: projections * f.dense_bytes,
-            projection_flops: 2.0 * projections,
-            mlp_bytes: mlp * f.dense_bytes,
+            projection_bytes: (projections + router) * f.dense_bytes,
+            projection_flops: 2.0 * (projections + router),
+            // Checkpoints of mixtures quantise shared experts and dense MLPs as they do routed experts.
+            mlp_bytes: mlp * f.expert_bytes,
             mlp_flops: 2.0 * mlp,
             expert_bytes: moe_layers * expert * f.expert_bytes / ranks,
             expert_flops: 2.0 * moe_layers * expert * a.top_k / ranks,
@@ -105,7 +107,7 @@ impl Shape {
             selected: a.selected,
             // Both sublayers mix the streams in and out: about four passes over each (arXiv 2512.24880).
             stream_passes: if a.streams > 1.0 { 8.0 * a.streams } else { 0.0 },
-            slice: (projections + mlp) / layers.max(1.0) / a.hidden.max(1.0),
+            slice: (projections + mlp + router) / layers.max(1.0) / a.hidden.max(1.0),
             expert_slice: expert / a.hidden.max(1.0) / if l.ep > 1.0 { 1.0 } else { ranks },
             kernels: 8.0 * layers
                 + 5.0 * moe_layers
@@ -117,7 +119,8 @@ impl Shape {
                 + if a.streams > 1.0 { 12.0 * layers } else { 0.0 }
                 + if a.shared_ffn > 0.0 { 4.0 * moe_layers } else { 0.0 }
                 + if matches!(a.attention, Attention::Latent { .. }) { 8.0 * layers } else { 0.0 },
-            resident_bytes: (projections + mlp) * f.dense_bytes
+            resident_bytes: (projections + router) * f.dense_bytes
+                + mlp * f.expert_bytes
                 + moe_layers * expert * a.experts * f.expert_bytes / ranks
                 + (head + embedding) * 2.0,
         }

@@ -74,6 +74,7 @@ pub struct Machine {
     /// What one rank holds and computes.
     pub shape: Shape,
     dense_rate: f64,
+    mlp_rate: f64,
     expert_rate: f64,
     attention_rate: f64,
     weight_bw: f64,
@@ -150,6 +151,7 @@ impl Machine {
         let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(1.0);
         Machine {
             dense_rate: mature * linear_rate(acc, c, f.dense, f.dense_unpack, shape.slice),
+            mlp_rate: mature * linear_rate(acc, c, f.expert, f.expert_unpack, shape.slice),
             expert_rate: mature
                 * c.grouped_fraction
                 * linear_rate(acc, c, f.expert, f.expert_unpack, shape.expert_slice.max(1.0)),
@@ -225,12 +227,9 @@ impl Machine {
         let all_tokens = (t.decode * verified + t.prefill) / cut;
         let mut out = StepTime::default();
         // Linear layers of this rank.
-        self.linear(
-            &mut out,
-            s.projection_bytes + s.mlp_bytes,
-            (s.projection_flops + s.mlp_flops) * tokens.max(self.dense_tile),
-            self.dense_rate,
-        );
+        let rows = tokens.max(self.dense_tile);
+        self.linear(&mut out, s.projection_bytes, s.projection_flops * rows, self.dense_rate);
+        self.linear(&mut out, s.mlp_bytes, s.mlp_flops * rows, self.mlp_rate);
         if s.experts > 0.0 {
             let touched = s.touched(all_tokens.max(0.0).powf(self.routing_exponent));
             let bytes = s.expert_bytes * touched;
