@@ -59,11 +59,32 @@ fn windowed(name: &str, a: Architecture) -> Architecture {
     }
 }
 
+/// Models that the catalog lacks and rows describe by their size alone, after their config.json.
+fn published(name: &str) -> Option<Architecture> {
+    name.starts_with("glm-4.7-flash").then(|| Architecture {
+        layers: 47.0,
+        hidden: 2048.0,
+        heads: 20.0,
+        kv_heads: 20.0,
+        head_dim: 256.0,
+        ffn: 10240.0,
+        vocab: 154_880.0,
+        attention: Attention::Latent { q_rank: 768.0, kv_rank: 512.0, nope: 192.0, rope: 64.0, value: 256.0 },
+        experts: 64.0,
+        top_k: 4.0,
+        moe_ffn: 1536.0,
+        shared_ffn: 1536.0,
+        dense_layers: 1.0,
+        ..Architecture::default()
+    })
+}
+
 /// Architecture of the model that a row names.
 pub fn find(models: &Models, name: &str, row: Option<&Row>) -> Option<Architecture> {
     let name = name.trim().to_ascii_lowercase();
     let found = models
         .find(alias(&name))
+        .or_else(|| published(&name))
         .or_else(|| row.and_then(|r| from_row(&name, r)))
         .or_else(|| scaled(models, &name, row))?;
     Some(windowed(&name, found))

@@ -61,6 +61,8 @@ pub struct Shape {
     /// attention, output, norm, up, down with activation), five more for a mixture (route, permute, two grouped GEMMs,
     /// combine), four for its shared experts, eight for latent attention's compression and absorption.
     pub kernels: f64,
+    /// Those of them that only prompts longer than the indexer's selection need.
+    pub index_kernels: f64,
     /// Bytes of all weights on one rank, embedding counted.
     pub resident_bytes: f64,
 }
@@ -82,6 +84,8 @@ impl Shape {
         let head = a.vocab * a.hidden / tp / pp;
         let (kv_width, decode_pair, prefill_pair) = attention_widths(a, tp);
         let windowed = if a.window > 0.0 || a.state_bytes > 0.0 { a.window_share } else { 0.0 };
+        // Indexer: two projections, norm, rotary, quantisation, cache, scores, selection.
+        let index_kernels = if a.selected > 0.0 { 8.0 * layers } else { 0.0 };
         let embedding = if a.tied { 0.0 } else { a.vocab * a.hidden / tp / pp };
         Shape {
             layers,
@@ -109,12 +113,12 @@ impl Shape {
             stream_passes: if a.streams > 1.0 { 8.0 * a.streams } else { 0.0 },
             slice: (projections + mlp + router) / layers.max(1.0) / a.hidden.max(1.0),
             expert_slice: expert / a.hidden.max(1.0) / if l.ep > 1.0 { 1.0 } else { ranks },
+            index_kernels,
             kernels: 8.0 * layers
                 + 5.0 * moe_layers
                 // Layers with a fixed-size state (linear attention, state space): convolution, gates, scan, norm.
                 + if a.state_bytes > 0.0 { 6.0 * layers * windowed } else { 0.0 }
-                // Indexer: two projections, norm, rotary, quantisation, cache, scores, selection.
-                + if a.selected > 0.0 { 8.0 * layers } else { 0.0 }
+                + index_kernels
                 // Streams: norm, projection, normalisation of the mixing matrix, three mixes, at both sublayers.
                 + if a.streams > 1.0 { 12.0 * layers } else { 0.0 }
                 + if a.shared_ffn > 0.0 { 4.0 * moe_layers } else { 0.0 }

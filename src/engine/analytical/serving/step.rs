@@ -268,7 +268,9 @@ impl Machine {
         if prefill > 0.0 {
             // No captured graph covers prompt chunks: the host launches kernel by kernel, hidden while the accelerator
             // is the slower one.
-            out.launch += (s.kernels * self.prefill_launch_seconds - out.total()).max(0.0);
+            // Prompts of fewer keys than an indexer selects attend to all.
+            let skipped = if 2.0 * t.prefill_context <= s.selected { s.index_kernels } else { 0.0 };
+            out.launch += ((s.kernels - skipped) * self.prefill_launch_seconds - out.total()).max(0.0);
         }
         let mut step = out.scaled(self.pp);
         // Every attention group has a scheduler of its own.
