@@ -82,7 +82,8 @@ pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2],
     let origin = r.text("silicon_data_source");
     let drawn = if origin.contains("workflow_run_id") || origin.contains("source_file=2026") { 0.9 } else { 1.0 };
     let isl = r.positive("isl").ok_or("input length not stated")? * drawn;
-    let osl = r.positive("osl").ok_or("output length not stated")? * drawn;
+    // One token has a first, but no next.
+    let osl = r.positive("osl").filter(|osl| *osl >= 2.0).ok_or("fewer than two output tokens")? * drawn;
     let pools = if r.text("mode") == "disagg" {
         let (p, d) = (r.positive("prefill_num_workers"), r.positive("decode_num_workers"));
         let (Some(p), Some(d)) = (p, d) else { return Err("sizes of the prefill and decode pools not stated") };

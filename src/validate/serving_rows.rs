@@ -6,7 +6,7 @@ use super::serving_flags::Flags;
 use super::table::Row;
 use super::{serving_devices, serving_formats, serving_models};
 use crate::engine::analytical::accelerator::{Accelerator, Generation};
-use crate::engine::analytical::serving::{Layout, Load, ServingInput, Speculation, Stack};
+use crate::engine::analytical::serving::{Layout, Load, ServingInput, Speculation, Stack, speculative};
 
 /// Which published column a case is judged on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,7 +297,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         memory_utilization: share,
         chunked_prefill: chunked,
         prefix_hit: 0.0,
-        speculation: speculation(r.text("speculative"), arch.layers),
+        speculation: speculation(r.text("speculative"), notes, arch.layers),
         pools: None,
     };
     if !holds(&input) {
@@ -347,13 +347,21 @@ fn impossible(input: &ServingInput, metric: Metric, measured: f64) -> bool {
 }
 
 /// Drafting as a row names it: "mtp-3", "EAGLE3, 3 draft tokens".
-fn speculation(text: &str, layers: f64) -> Speculation {
+fn speculation(text: &str, notes: &str, layers: f64) -> Speculation {
     let t = text.to_ascii_lowercase();
     if t.is_empty() || t == "none" {
         return Speculation::default();
     }
     let tokens = number_before(&t, " draft").or(number_after(&t, "mtp-")).or(number_after(&t, "steps=")).unwrap_or(1.0);
-    Speculation { tokens, acceptance: DRAFT_ACCEPTANCE, draft_cost: 1.0 / layers.max(1.0) }
+    let drafted = |acceptance| Speculation { tokens, acceptance, draft_cost: 1.0 / layers.max(1.0) };
+    let Some(length) = number_after(notes, "accept length ") else { return drafted(DRAFT_ACCEPTANCE) };
+    // A stated mean of accepted tokens gives the probability behind it.
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..24 {
+        let middle = 0.5 * (low + high);
+        if speculative::tokens_per_step(&drafted(middle)) < length { low = middle } else { high = middle }
+    }
+    drafted(0.5 * (low + high))
 }
 
 /// The load that a row's columns and protocol describe.
