@@ -276,6 +276,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         osl,
         osl_spread: spread,
         load,
+        arrivals: number_before(notes, " prompts at ").or(number_before(notes, " completed")).unwrap_or(f64::INFINITY),
         stack,
         admission: serving_formats::admission(engine),
         reserve_output: engine.contains("TensorRT"),

@@ -176,6 +176,8 @@ pub struct ServingInput {
     pub osl_spread: f64,
     /// What is asked of it.
     pub load: Load,
+    /// Requests of a run with open arrivals, which ends with its last answer; infinite for a service.
+    pub arrivals: f64,
     /// What kind of software serves.
     pub stack: Stack,
     /// Decode steps replay captured graphs; off is vLLM's `enforce_eager`, SGLang's `disable_cuda_graph`.
@@ -224,6 +226,7 @@ impl Default for ServingInput {
             osl: 256.0,
             osl_spread: 1.0,
             load: Load::Closed { concurrency: 16.0, requests: f64::INFINITY },
+            arrivals: f64::INFINITY,
             stack: Stack::Graphed,
             captured_graphs: true,
             grouped_decode: true,
@@ -277,6 +280,7 @@ impl ServingInput {
             layout: self.layout.bounded(),
             pools: self.pools.map(|p| Pools { prefill: p.prefill.bounded(), decode: p.decode.bounded() }),
             load,
+            arrivals: endless(self.arrivals),
             isl: least(self.isl, 0.0),
             osl: least(self.osl, 1.0),
             osl_spread: least(self.osl_spread, 1.0),

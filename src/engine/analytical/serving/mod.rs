@@ -299,13 +299,34 @@ fn burst(input: &ServingInput, c: &ServingConstants, m: &Machine, requests: f64,
     out
 }
 
-/// Open arrivals: the batch follows from Little's law; at or above capacity the system serves what it can.
+/// Open arrivals of a run that ends: no more run together than there are, and the last answer is waited for.
 fn open(input: &ServingInput, c: &ServingConstants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
+    let arrivals = input.arrivals / input.layout.dp.max(1.0);
+    if !arrivals.is_finite() {
+        return service(input, c, m, rate, limit);
+    }
+    let mut out = service(input, c, m, rate, limit.min(arrivals.max(1.0)));
+    let mut rest = out.e2e.mean;
+    if !rest.is_finite() {
+        // Faster than they can be served: as good as all at once.
+        out = burst(input, c, m, arrivals.max(1.0), limit);
+        rest = (arrivals / out.requests_per_sec.max(1e-12) - arrivals / rate).max(0.0);
+    }
+    let slowed = arrivals / (arrivals / rate + rest) / out.requests_per_sec.max(1e-12);
+    out.requests_per_sec *= slowed;
+    out.output_tokens_per_sec *= slowed;
+    out.total_tokens_per_sec *= slowed;
+    out
+}
+
+/// Open arrivals: the batch follows from Little's law; at or above capacity the system serves what it can.
+fn service(input: &ServingInput, c: &ServingConstants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
     let full = steady_state::cycle(m, input, limit);
     let most = limit / full.time.total().max(1e-12);
     if rate >= most {
         let mut out = burst(input, c, m, f64::INFINITY, limit);
         out.ttft = Spread::of(f64::INFINITY, 0.0, 0.0);
+        out.e2e = out.ttft;
         out.first_token.slot = f64::INFINITY;
         return out;
     }

@@ -273,3 +273,16 @@ fn work_in_python_costs_host_time() {
     let draft = |overlapped| run(&ServingInput { speculation, overlapped, ..closed(32.0) }).output_tokens_per_sec;
     assert!(draft(false) < draft(true));
 }
+
+#[test]
+fn a_run_of_few_arrivals_waits_for_its_last_answer() {
+    let of = |rate, arrivals| run(&ServingInput { load: Load::Open { rate }, arrivals, ..base() }).requests_per_sec;
+    for rate in [0.1, 0.5] {
+        assert!(of(rate, 4.0) < of(rate, 40.0) && of(rate, 40.0) < of(rate, 4000.0), "{rate}");
+    }
+    for rate in [0.1, 0.5, 1e4] {
+        let endless = of(rate, f64::INFINITY);
+        assert!(of(rate, 4.0) < endless, "{rate}");
+        assert!((of(rate, 1e6) - endless).abs() < 0.1 * endless, "{rate}");
+    }
+}
