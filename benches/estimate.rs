@@ -1,11 +1,13 @@
 //! How long one estimate takes, and how much of that is resolving and drawing.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use atlas_fabric::engine;
 use atlas_fabric::engine::semi_empirical::{estimate_into, estimate_unscheduled_into};
 use atlas_fabric::estimate::Estimate;
 use atlas_fabric::knob::{Knob, Overrides, Setting};
-use atlas_fabric::scenario::{Scenario, first_draw};
-use atlas_fabric::spec::{Library, Sources};
+use atlas_fabric::library::Library;
+use atlas_fabric::scenario::{Parts, Scenario, first_draw};
+use atlas_fabric::spec::Sources;
 use divan::{AllocProfiler, Bencher, black_box};
 
 #[global_allocator]
@@ -15,10 +17,12 @@ fn main() {
     divan::main();
 }
 
+fn parts(library: &Library, workload: &str) -> Parts {
+    Parts::find(library, "NVIDIA_H100_8x_NVLink", workload).unwrap()
+}
+
 fn scenario(library: &Library, workload: &str) -> Scenario {
-    let target = library.target("NVIDIA_H100_8x_NVLink").unwrap();
-    let profile = library.profile_for(target).unwrap();
-    Scenario::resolve(target, library.workload(workload).unwrap(), profile, &Overrides::new()).unwrap()
+    Scenario::resolve(&parts(library, workload), &Overrides::new()).unwrap()
 }
 
 /// One phase: the budget is 0.2 µs without an allocation.
@@ -42,15 +46,46 @@ fn a_schedule(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn a_knob_and_an_estimate(bencher: Bencher<'_, '_>) {
     let library = Library::load(&Sources::built_in(), None);
-    let profile = library.profiles().next().unwrap().clone();
+    let parts = parts(&library, "gpt5_1t_train");
     let mut scenario = scenario(&library, "gpt5_1t_train");
     let mut estimate = Estimate::default();
     let settings = (Setting::Number(4.0), Setting::Number(8.0));
     let mut turn = false;
     bencher.bench_local(move || {
         turn = !turn;
-        scenario.set(Knob::Tp, black_box(if turn { &settings.0 } else { &settings.1 }), &profile).unwrap();
+        scenario.set(Knob::Tp, black_box(if turn { &settings.0 } else { &settings.1 }), &parts).unwrap();
         estimate_unscheduled_into(&scenario, black_box(&mut estimate));
+    });
+}
+
+fn analytical(workload: &str) -> (Parts, Scenario) {
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/analytical");
+    let (targets, workloads) = (Some(data.join("targets.yaml")), Some(data.join("workloads.yaml")));
+    let library = Library::load(&Sources { targets, workloads, ..Sources::built_in() }, None);
+    let parts = Parts::find(&library, "h100x8", workload).unwrap();
+    let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+    (parts, scenario)
+}
+
+/// From first principles: the budget is 2 µs without an allocation.
+#[divan::bench(args = ["llama3_8b_train", "llama3_70b_serve"])]
+fn an_analytical_estimate(bencher: Bencher<'_, '_>, workload: &str) {
+    let (_, scenario) = analytical(workload);
+    let mut estimate = Estimate::default();
+    bencher.bench_local(move || engine::estimate_into(black_box(&scenario), black_box(&mut estimate)));
+}
+
+/// Turning a knob and asking again, from first principles.
+#[divan::bench(args = ["llama3_8b_train", "llama3_70b_serve"])]
+fn a_knob_and_an_analytical_estimate(bencher: Bencher<'_, '_>, workload: &str) {
+    let (parts, mut scenario) = analytical(workload);
+    let mut estimate = Estimate::default();
+    let settings = (Setting::Number(4.0), Setting::Number(8.0));
+    let mut turn = false;
+    bencher.bench_local(move || {
+        turn = !turn;
+        scenario.set(Knob::Tp, black_box(if turn { &settings.0 } else { &settings.1 }), &parts).unwrap();
+        engine::estimate_into(&scenario, black_box(&mut estimate));
     });
 }
 

@@ -12,13 +12,29 @@ use std::sync::Arc;
 pub use registry::KNOBS;
 
 use crate::spec::decode::{Bounds, nearest};
-use crate::spec::{Node, Value};
+
+use crate::plan::{Engine, canonical};
+use crate::spec::{Mode, Node, Value};
 
 /// One thing the user may turn. Order is the order in which panes and tables show them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Knob {
+    /// What answers.
+    Engine,
     /// Sequences per device and step.
     Microbatch,
+    /// Sequences of an optimizer step.
+    Global,
+    /// Format of matrix multiplications and weights.
+    Precision,
+    /// Format of the KV cache.
+    KvPrecision,
+    /// What the backward pass computes again.
+    Recompute,
+    /// Communication beside computation.
+    Overlap,
+    /// Load of the busiest expert-parallel rank over the mean.
+    ExpertImbalance,
     /// Kernels launched as captured graphs.
     CudaGraphs,
     /// NICs that read accelerator memory directly.
@@ -31,20 +47,70 @@ pub enum Knob {
     Tp,
     /// Pipeline stages.
     Pp,
+    /// Model chunks of a stage.
+    Vpp,
     /// Data-parallel replicas.
     Dp,
+    /// Context-parallel ranks.
+    Cp,
+    /// Expert-parallel ranks.
+    Ep,
+    /// Sequence parallelism.
+    Sp,
+    /// How model states are spread over replicas.
+    Sharding,
+    /// Ranks that states are spread over.
+    Shard,
+    /// The order of a pipeline's passes.
+    PipelineSchedule,
     /// Prompt tokens, the ISL.
     Prompt,
     /// Generated tokens, the OSL.
     Generate,
+    /// Tokens of the whole training run.
+    TrainTokens,
+    /// Software that serves.
+    Server,
+    /// Requests in flight.
+    Concurrency,
+    /// Requests per second.
+    RequestRate,
+    /// Most sequences in a step.
+    MaxNumSeqs,
+    /// Most tokens in a step.
+    MaxNumBatchedTokens,
+    /// Share of memory the engine may use.
+    GpuMemoryUtilization,
+    /// Prompt chunks in decoding steps.
+    ChunkedPrefill,
+    /// Share of prompts found in the cache.
+    PrefixHit,
+    /// Tokens drafted per step.
+    DraftTokens,
+    /// Probability that a draft is accepted.
+    DraftAcceptance,
+    /// Accelerators that only prefill.
+    PrefillAccelerators,
     /// Nodes.
     NumNodes,
+    /// Network bandwidth of one accelerator.
+    NetworkGbps,
+    /// Downlinks over uplinks.
+    Oversubscription,
     /// Rental of a node.
     HourlyUsd,
     /// Price of energy.
     UsdPerKwh,
     /// Power usage effectiveness.
     Pue,
+    /// Emissions of the grid.
+    KgCo2ePerKwh,
+    /// Purchase price of a node.
+    CapexUsdNode,
+    /// Years of writing off.
+    AmortizationYears,
+    /// Share of the time that owned hardware works.
+    Utilization,
     /// Seed of the noise.
     Seed,
     /// Whether noise is drawn at all.
@@ -54,12 +120,16 @@ pub enum Knob {
 /// The section a knob stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
+    /// What answers.
+    Engine,
     /// What the software stack does.
     Runtime,
     /// How the model is cut.
     Parallelism,
-    /// How long the sequences are.
+    /// How long the sequences are, and how many.
     Sequence,
+    /// How requests come and are scheduled.
+    Serving,
     /// How much hardware, at which price.
     Target,
     /// Reproducibility.
@@ -71,11 +141,35 @@ impl Group {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Group::Engine => "engine",
             Group::Runtime => "runtime",
             Group::Parallelism => "parallelism",
             Group::Sequence => "sequence",
+            Group::Serving => "serving",
             Group::Target => "target",
             Group::Run => "run",
+        }
+    }
+}
+
+/// Where a knob's value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Home {
+    /// In the workload's entry, at this path.
+    Workload(&'static [&'static str]),
+    /// In the target's entry, at this path.
+    Target(&'static [&'static str]),
+    /// In no file.
+    Nowhere,
+}
+
+impl Home {
+    /// The path in the workload's entry, if it is there.
+    #[must_use]
+    pub fn in_workload(self) -> Option<&'static [&'static str]> {
+        match self {
+            Home::Workload(path) => Some(path),
+            Home::Target(_) | Home::Nowhere => None,
         }
     }
 }
@@ -124,8 +218,26 @@ pub struct Spec {
     pub kind: Kind,
     /// Unit, or nothing.
     pub unit: &'static str,
+    /// Where files write it.
+    pub home: Home,
+    /// The mode it matters in; both where unset.
+    pub mode: Option<Mode>,
+    /// The engine it matters to; all where unset.
+    pub engine: Option<Engine>,
+    /// A mode of an engine in which it matters nothing all the same.
+    pub except: Option<(Mode, Engine)>,
     /// One line of help.
     pub help: &'static str,
+}
+
+impl Spec {
+    /// Whether turning it changes anything in this mode and under this engine.
+    #[must_use]
+    pub fn matters(&self, mode: Mode, engine: Engine) -> bool {
+        self.mode.is_none_or(|only| only == mode)
+            && self.engine.is_none_or(|only| only == engine)
+            && self.except != Some((mode, engine))
+    }
 }
 
 impl Knob {
@@ -168,8 +280,15 @@ impl Knob {
                 _ => Err(refuse("on or off".to_owned())),
             },
             Kind::Choice(choices) => {
-                let found = choices.iter().find(|choice| choice.eq_ignore_ascii_case(text));
-                found.map(|choice| Setting::Choice((*choice).into())).ok_or_else(|| refuse(choices.join(" or ")))
+                let usual = canonical(text);
+                let found = choices.iter().find(|choice| choice.eq_ignore_ascii_case(usual));
+                found.map(|choice| Setting::Choice((*choice).into())).ok_or_else(|| {
+                    refuse(if choices.len() > 2 {
+                        format!("one of {}", choices.join(", "))
+                    } else {
+                        choices.join(" or ")
+                    })
+                })
             }
             Kind::Fabric => {
                 let found = fabrics.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
@@ -250,13 +369,14 @@ fn previous_power_of_two(value: f64) -> f64 {
     if value <= 1.0 { 0.0 } else { (value.log2().ceil() - 1.0).exp2() }
 }
 
-/// Numbers as people type them: `8192`, `8k`, `1.5M`, `1_000`, `0.12`.
+/// Numbers as people type them: `8192`, `8k`, `1.5M`, `15T` tokens, `1_000`, `0.12`.
 fn parse_number(text: &str) -> Option<f64> {
     let clean = text.replace('_', "");
     let (digits, scale) = match clean.char_indices().next_back() {
         Some((at, 'k' | 'K')) => (clean.get(..at)?, 1e3),
         Some((at, 'M')) => (clean.get(..at)?, 1e6),
-        Some((at, 'G')) => (clean.get(..at)?, 1e9),
+        Some((at, 'G' | 'B')) => (clean.get(..at)?, 1e9),
+        Some((at, 'T')) => (clean.get(..at)?, 1e12),
         _ => (clean.as_str(), 1.0),
     };
     // `inf` and `nan` are numbers to Rust, not to a user.

@@ -6,13 +6,19 @@
 //! | floor | what it holds |
 //! | --- | --- |
 //! | [`units`] | how quantities are shown: prefixes, significant digits, deltas |
-//! | [`spec`] | the YAML documents: parsing with positions, decoding, diagnostics, hot-reloadable library of files |
+//! | [`plan`] | the words of a run: engines, shardings, formats, servers |
+//! | [`spec`] | the YAML documents: parsing with positions, decoding, diagnostics |
 //! | [`catalog`] | what ships: accelerators, models, prices, published measurements |
+//! | [`library`] | everything in force: the layers of files over what ships, hot-reloadable |
 //! | [`knob`] | the one registry of everything a user may turn |
+//! | [`engine::analytical`] | the physics of training and serving: plain inputs to plain answers |
 //! | [`scenario`] | target × workload × profile × knobs, resolved to plain numbers |
 //! | [`estimate`] | what an engine answers, and the registry of metrics that names each figure |
 //! | [`engine`] | pure functions from scenario to estimate |
 //! | [`validate`] | the analytical engine held against published measurements |
+//! | [`ingest`] | real logs turned into measurements, one file a format |
+//! | [`advice`] | the rules of the trade, each tried on the scenario at hand; what makes an infeasible one fit |
+//! | [`explain`] | the derivation of a figure: equations, numbers, and where each input was written |
 //! | [`search`] | finding better knobs |
 //! | [`record`], [`report`] | estimates written down, and told |
 //! | [`demo`] | guided tours: scripts that are also tests |
@@ -21,12 +27,17 @@
 
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod catalog;
 pub mod cli;
 pub mod demo;
 pub mod engine;
 pub mod estimate;
+pub mod explain;
+pub mod ingest;
 pub mod knob;
+pub mod library;
+pub mod plan;
 pub mod record;
 pub mod report;
 pub mod scenario;

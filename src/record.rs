@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::estimate::{Estimate, Figures, Latency};
+use crate::estimate::{Detail, Estimate, Figures, Latency};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 use crate::spec::{Node, Workload};
@@ -155,6 +155,9 @@ pub struct Body<'a> {
     plain: Plain,
     #[serde(flatten)]
     schedule: Option<Scheduled<'a>>,
+    /// What an engine that reasons from hardware adds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<Detail>,
 }
 
 #[derive(Debug, Serialize)]
@@ -231,7 +234,7 @@ impl<'a> Body<'a> {
     pub fn of(estimate: &Estimate, workload: &'a Workload) -> Body<'a> {
         let plain = Plain::from(&estimate.total);
         if estimate.phases.is_empty() {
-            return Body { plain, schedule: None };
+            return Body { plain, schedule: None, detail: estimate.detail };
         }
         let queue = &estimate.queue;
         let phases = workload.phases.iter().zip(&estimate.phases);
@@ -259,7 +262,7 @@ impl<'a> Body<'a> {
             schedule_total_minutes: estimate.total_minutes,
             schedule_effects: true,
         };
-        Body { plain, schedule: Some(schedule) }
+        Body { plain, schedule: Some(schedule), detail: estimate.detail }
     }
 }
 
@@ -318,7 +321,7 @@ impl<'a> Record<'a> {
             dollar_per_1k_tokens: estimate.cost.usd_per_1k_tokens_parity,
             dollar_per_1k_tokens_all_nodes: estimate.cost.usd_per_1k_tokens,
             label,
-            engine: "semi_empirical",
+            engine: scenario.engine.name(),
             seed: scenario.seed,
             set: assignments(overrides),
         }

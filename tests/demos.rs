@@ -8,9 +8,10 @@ use assert_cmd::Command;
 use atlas_fabric::demo::headless::check_steps;
 use atlas_fabric::demo::{Action, Demo, DemoError, Demos, Expect, Pane, Reset, Stage, View, check, run_headless};
 use atlas_fabric::knob::{Knob, Overrides, Setting};
-use atlas_fabric::scenario::Scenario;
+use atlas_fabric::library::Library;
+use atlas_fabric::scenario::{Parts, Scenario};
 use atlas_fabric::search::hill_climb::hill_climb;
-use atlas_fabric::spec::{Diagnostics, Library, Position, Sources};
+use atlas_fabric::spec::{Diagnostics, Position, Sources};
 use jiff::Timestamp;
 use proptest::prelude::*;
 
@@ -111,10 +112,9 @@ fn the_optimiser_picks_what_the_tour_says() {
     let library = library();
     let demo = shipped_named("gpt5_1t_inference");
     let picks = demo.targets.iter().map(|name| {
-        let (target, workload) = (library.target(name).unwrap(), library.workload(&demo.workload).unwrap());
-        let profile = library.profile_for(target).unwrap();
-        let start = Scenario::resolve(target, workload, profile, &Overrides::new()).unwrap();
-        let found = hill_climb(&start, profile, demo.sla_p99_ms).scenario;
+        let parts = Parts::find(&library, name, &demo.workload).unwrap();
+        let start = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+        let found = hill_climb(&start, &parts, demo.sla_p99_ms).scenario;
         let changed = Knob::all().filter(|knob| found.get(*knob) != start.get(*knob));
         changed.map(|knob| format!("{}={}", knob.name(), found.get(knob))).collect::<Vec<_>>().join(" ")
     });

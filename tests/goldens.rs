@@ -8,7 +8,7 @@ use std::sync::Arc;
 use atlas_fabric::engine::semi_empirical;
 use atlas_fabric::knob::{Knob, Overrides, Setting};
 use atlas_fabric::record::{Body, Knobs};
-use atlas_fabric::scenario::{Scenario, first_draw};
+use atlas_fabric::scenario::{Parts, Scenario, first_draw};
 use atlas_fabric::search::hill_climb::hill_climb;
 use atlas_fabric::spec::profile::{ProfileKey, choose};
 use atlas_fabric::spec::{Diagnostics, Node, Profile, Target, Workload};
@@ -16,13 +16,7 @@ use serde_json::{Value, json};
 
 use common::{compare, goldens, input};
 
-struct Case {
-    target: Target,
-    workload: Workload,
-    profile: Profile,
-}
-
-fn decode(goldens: &Value, inputs: &Value) -> Result<Case, Diagnostics> {
+fn decode(goldens: &Value, inputs: &Value) -> Result<Parts, Diagnostics> {
     let node = |kind: &str| -> Node { serde_json::from_value(input(goldens, inputs, kind).clone()).unwrap() };
     let file: Arc<str> = "case".into();
     let mut problems = Diagnostics::new();
@@ -31,7 +25,7 @@ fn decode(goldens: &Value, inputs: &Value) -> Result<Case, Diagnostics> {
     let profile = Profile::decode(&file, "profile", &node("hardware_model"), &mut problems);
     match (target, workload, profile) {
         (Some(target), Some(workload), Some(profile)) if !problems.has_errors() => {
-            Ok(Case { target, workload, profile })
+            Ok(Parts::calibrated(&target.into(), &workload.into(), &profile.into()))
         }
         _ => Err(problems),
     }
@@ -60,7 +54,7 @@ fn every_run_agrees() {
         let (id, inputs, expected) = (case["id"].as_str().unwrap(), &case["inputs"], &case["expected"]);
         let answer = decode(&goldens, inputs).map_err(|problems| problems.to_string()).and_then(|case| {
             let overrides = overrides(&inputs["knobs"], &inputs["seed"]);
-            let scenario = Scenario::resolve(&case.target, &case.workload, &case.profile, &overrides);
+            let scenario = Scenario::resolve(&case, &overrides);
             scenario.map(|scenario| (case, scenario)).map_err(|error| error.to_string())
         });
         cases += 1;
@@ -95,7 +89,7 @@ fn every_cli_run_agrees() {
             flags.as_object_mut().unwrap().remove(other);
         }
         let overrides = overrides(&flags, &seed);
-        let scenario = Scenario::resolve(&decoded.target, &decoded.workload, &decoded.profile, &overrides).unwrap();
+        let scenario = Scenario::resolve(&decoded, &overrides).unwrap();
         let estimate = semi_empirical::estimate(&scenario);
         let record = atlas_fabric::record::Record::new(
             &decoded.target.name,
@@ -128,8 +122,8 @@ fn every_optimisation_agrees() {
         let (id, inputs, expected) = (case["id"].as_str().unwrap(), &case["inputs"], &case["expected"]);
         let decoded = decode(&goldens, inputs).unwrap();
         let overrides = overrides(&inputs["knobs"], &inputs["seed"]);
-        let start = Scenario::resolve(&decoded.target, &decoded.workload, &decoded.profile, &overrides).unwrap();
-        let found = hill_climb(&start, &decoded.profile, inputs["sla_p99_ms"].as_f64().unwrap());
+        let start = Scenario::resolve(&decoded, &overrides).unwrap();
+        let found = hill_climb(&start, &decoded, inputs["sla_p99_ms"].as_f64().unwrap());
         let found = json!({
             "knobs": Knobs::of(&found.scenario),
             "record": Body::of(&found.estimate, &decoded.workload),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use atlas_fabric::demo::Demos;
 use atlas_fabric::estimate::Metric;
 use atlas_fabric::knob::{KNOBS, Kind, Knob, Setting};
-use atlas_fabric::spec::{Library, Sources};
+use atlas_fabric::library::Library;
+use atlas_fabric::spec::Sources;
 use atlas_fabric::tui::app::{App, Overlay, Pane, View};
 use atlas_fabric::tui::color::ColorDepth;
 use atlas_fabric::tui::keymap::Mode;
@@ -25,13 +26,23 @@ struct Harness {
     effects: Vec<Effect>,
 }
 
+/// The founding system's three targets and two workloads, whatever ships beside them.
+fn founding() -> Sources {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/founding");
+    Sources {
+        targets: Some(data.join("targets.yaml")),
+        workloads: Some(data.join("workloads.yaml")),
+        ..Sources::built_in()
+    }
+}
+
 impl Harness {
     fn new(columns: u16, rows: u16) -> Harness {
         Harness::with(Glyphs::unicode(), columns, rows)
     }
 
     fn with(glyphs: Glyphs, columns: u16, rows: u16) -> Harness {
-        let library = Arc::new(Library::load(&Sources::built_in(), None));
+        let library = Arc::new(Library::load(&founding(), None));
         let (demos, _) = Demos::load(None, None);
         let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
         Harness { app: App::new(library, demos, themes, glyphs, (columns, rows)), effects: Vec::new() }
@@ -133,7 +144,7 @@ impl Harness {
 
 #[test]
 fn ascii_screens_are_ascii() {
-    for keys in ["", "c", "p", "?", "d", "/", "d<Enter>", "3<Enter>x", "!", "3j<Space>"] {
+    for keys in ["", "c", "p", "?", "d", "/", "d<Enter>", "3<Enter>x", "!", "3jj<Space>"] {
         let text = Harness::with(Glyphs::ascii(), 120, 40).keys(keys).text();
         let strange: String = text.chars().filter(|c| !c.is_ascii()).collect();
         assert!(strange.is_empty(), "after {keys:?}: {strange}");
@@ -159,7 +170,7 @@ fn every_size_can_be_drawn() {
 fn turning_a_knob_changes_the_numbers_at_once_and_undo_brings_them_back() {
     let mut h = Harness::new(120, 40);
     let before = h.metric("tokens_per_sec");
-    h.keys("3j<Space>");
+    h.keys("3jj<Space>");
     assert_eq!(h.app.mode(), Mode::Knobs);
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(false));
     let after = h.metric("tokens_per_sec");
@@ -178,8 +189,8 @@ fn turning_a_knob_changes_the_numbers_at_once_and_undo_brings_them_back() {
 fn results_follow_while_a_value_is_typed() {
     let mut h = Harness::new(120, 40);
     let before = h.metric("tokens_per_sec");
-    // tp is the sixth knob.
-    h.keys("3jjjjj<Enter>");
+    // tp is the seventh knob.
+    h.keys("3jjjjjj<Enter>");
     assert_eq!(h.app.mode(), Mode::Editing);
     h.keys("4");
     assert_eq!(h.knob(Knob::Tp), Setting::Number(4.0));
@@ -202,7 +213,7 @@ fn results_follow_while_a_value_is_typed() {
 #[test]
 fn deltas_are_against_the_files_until_a_baseline_is_set() {
     let mut h = Harness::new(120, 40);
-    h.keys("3j<Space>");
+    h.keys("3jj<Space>");
     assert!(h.text().contains("vs files"));
     assert!(h.app.baseline.value(Metric::named("tokens_per_sec").unwrap()).unwrap() > h.metric("tokens_per_sec"));
     h.keys("b");
@@ -247,7 +258,7 @@ fn the_finder_goes_to_targets_workloads_and_knobs() {
 #[test]
 fn a_fabric_the_profile_does_not_know_is_an_explanation_not_a_crash() {
     let mut h = Harness::new(120, 40);
-    h.keys("3jjjj<Enter>NVLink<Enter>1j");
+    h.keys("3jjjjj<Enter>NVLink<Enter>1j");
     let complaint = h.app.answer.outcome.as_ref().unwrap_err();
     assert!(complaint.contains("not calibrated in profile `groq`"), "{complaint}");
     assert!(h.text().contains("not calibrated"));
@@ -260,7 +271,7 @@ fn a_fabric_the_profile_does_not_know_is_an_explanation_not_a_crash() {
 #[test]
 fn a_tour_shows_its_steps_and_leaves_everything_as_it_was() {
     let mut h = Harness::new(120, 40);
-    h.keys("3j<Space>1m");
+    h.keys("3jj<Space>1m");
     let (now, view) = (h.app.now.clone(), h.app.view);
     h.keys("d<Enter>");
     assert_eq!(h.app.mode(), Mode::Touring);
@@ -299,13 +310,13 @@ fn a_tour_can_go_by_itself() {
 fn a_reload_keeps_what_the_user_has_done() {
     let dir = tempfile::tempdir().unwrap();
     let targets = dir.path().join("targets.yaml");
-    let shipped = include_str!("../workload/targets.yaml");
+    let shipped = include_str!("data/founding/targets.yaml");
     std::fs::write(&targets, shipped).unwrap();
-    let sources = Sources { targets: Some(targets.clone()), ..Sources::built_in() };
+    let sources = Sources { targets: Some(targets.clone()), ..founding() };
     let mut h = Harness::new(120, 40);
     h.app.library = Arc::new(Library::load(&sources, None));
     h.app.recompute();
-    h.keys("jm3j<Space>b1");
+    h.keys("jm3jj<Space>b1");
     let before = h.metric("usd_per_hour");
     let reload = |h: &mut Harness| {
         let library = Arc::new(Library::load(&sources, Some(&h.app.library)));
@@ -351,11 +362,11 @@ fn the_mouse_selects_turns_and_scrolls() {
     };
     click(&mut h, 5, 3);
     assert_eq!(&*h.app.now.setup.target, "GROQ_LPU_NODE");
-    // The second knob, below a heading: selected by the first click, toggled by the next.
-    click(&mut h, 40, 4);
+    // The second knob below its group's heading: selected by the first click, toggled by the next.
+    click(&mut h, 40, 6);
     assert_eq!((h.app.pane, h.app.knob_here()), (Pane::Knobs, Knob::CudaGraphs));
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(true));
-    click(&mut h, 40, 4);
+    click(&mut h, 40, 6);
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(false));
     let wheel = MouseEvent { kind: MouseEventKind::ScrollDown, column: 5, row: 3, modifiers: KeyModifiers::NONE };
     h.send(Message::Mouse(wheel));
@@ -366,6 +377,8 @@ fn the_mouse_selects_turns_and_scrolls() {
 #[test]
 fn keys_ask_for_effects() {
     let mut h = Harness::new(120, 40);
+    h.app.library = Arc::new(Library::load(&Sources::built_in(), None));
+    h.app.recompute();
     h.keys("s");
     let Some(Effect::Save(saving)) = h.effects.pop() else { panic!("{:?}", h.effects) };
     assert_eq!(saving.name, "NVIDIA_H100_8x_NVLink_gpt5_1t_train_parity_1337.json");
@@ -377,7 +390,8 @@ fn keys_ask_for_effects() {
     h.keys("je");
     assert!(!h.effects.iter().any(|effect| matches!(effect, Effect::Adopt { .. })));
     h.keys("e");
-    assert_eq!(h.effects.pop(), Some(Effect::Adopt { path: "workload/targets.yaml".into(), line: 20 }));
+    let line = h.app.library.target("GROQ_LPU_NODE").unwrap().origin.at.line;
+    assert_eq!(h.effects.pop(), Some(Effect::Adopt { path: "workload/targets.yaml".into(), line }));
     h.keys("<C-z>");
     assert_eq!(h.effects.pop(), Some(Effect::Suspend));
     h.keys("q");

@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
-use super::args::{Globals, KnobArgs};
+use super::args::{Globals, KnobArgs, MeasuredArgs};
 use super::failure::Failure;
+use super::measured;
 use super::output::{self, complain};
-use super::pick::{self, Picked};
-use crate::engine::semi_empirical;
+use super::pick;
+use crate::engine;
+use crate::library::Library;
 use crate::report::Format;
 use crate::report::comparison::{Column, Comparison};
-use crate::scenario::Scenario;
-use crate::spec::{Diagnostics, Library, Target, Workload};
+use crate::scenario::{Parts, Scenario};
+use crate::spec::{Diagnostics, Target, Workload};
 
 /// Show targets side by side.
 #[derive(Debug, Default, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas compare
   atlas compare --workload gpt5_1t_inference --baseline GROQ_LPU_NODE --set microbatch=8
-  atlas compare --target NVIDIA_H100_8x_NVLink --target GROQ_LPU_NODE --format csv")]
+  atlas compare --target NVIDIA_H100_8x_NVLink --target GROQ_LPU_NODE --format csv
+  atlas compare --measured h100.json mi300x.json --model llama-3.1-8b --usd-per-gpu-hour 3")]
 pub struct Args {
     /// Target to show; repeatable [default: all]
     #[arg(long, value_name = "NAME")]
@@ -34,12 +37,20 @@ pub struct Args {
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Measured runs.
+    #[command(flatten)]
+    pub measured: MeasuredArgs,
 }
 
 /// Prints the comparison.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);
+    if !args.measured.measured.is_empty() {
+        let wanted = !args.target.is_empty() || args.workload.is_some();
+        let predicted = if wanted { Some(compare(&library, &args)?) } else { None };
+        return measured::run(&args.measured, args.format, predicted.as_ref(), globals);
+    }
     let comparison = compare(&library, &args)?;
     let text = match args.format {
         Format::Table => globals.charset().write(&comparison.table()).into_owned(),
@@ -95,7 +106,7 @@ fn compare(library: &Library, args: &Args) -> Result<Comparison, Failure> {
     let columns = targets.iter().map(|target| Column {
         target: target.name.to_string(),
         answer: scenario(library, target, workload, &args.knobs).map(|scenario| {
-            let estimate = semi_empirical::estimate(&scenario);
+            let estimate = engine::estimate(&scenario);
             (scenario, estimate)
         }),
     });
@@ -112,8 +123,7 @@ fn scenario(
     workload: &Arc<Workload>,
     knobs: &KnobArgs,
 ) -> Result<Scenario, String> {
-    let profile = library.profile_for(target).map_err(|problem| problem.to_string())?;
-    let overrides = knobs.overrides(&profile.fabrics).map_err(|failure| failure.to_string())?;
-    let picked = Picked { target: Arc::clone(target), workload: Arc::clone(workload), profile: Arc::clone(profile) };
-    picked.resolve(&overrides).map_err(|error| format!("{error:#}"))
+    let parts = Parts::of(library, target, workload).map_err(|problems| problems.to_string())?;
+    let overrides = knobs.overrides(parts.fabrics()).map_err(|failure| failure.to_string())?;
+    Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())
 }

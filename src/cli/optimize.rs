@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use super::args::{Globals, KnobArgs, Method, milliseconds};
 use super::failure::Failure;
 use super::output::{self, complain};
-use super::pick::{self, Picked};
+use super::pick;
 use super::run::writing;
 use crate::estimate::{Estimate, METRICS};
 use crate::knob::{Knob, Overrides};
 use crate::record::Record;
 use crate::report::table::{Align, Table};
 use crate::report::{Format, rows};
-use crate::scenario::Scenario;
+use crate::scenario::{Parts, Scenario};
 use crate::search::hill_climb::{Found, hill_climb};
 use crate::spec::{Diagnostics, Mode};
 use crate::{report, units};
@@ -65,18 +65,18 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         (None, Some(target), Some(workload)) => (pick::pick(&library, target, workload)?, Overrides::new(), None),
         _ => return Err(Failure::usage(["--record is needed, or --target and --workload"]).into()),
     };
-    args.knobs.lay_over(&mut overrides, Some(&picked.profile.fabrics))?;
-    let mut start = picked.resolve(&overrides)?;
+    args.knobs.lay_over(&mut overrides, Some(picked.fabrics()))?;
+    let mut start = Scenario::resolve(&picked, &overrides)?;
     // The search ignores the schedule, so there is no queue to tell of.
     start.phases.clear();
     let Method::HillClimb = args.method;
-    let found = hill_climb(&start, &picked.profile, args.sla);
+    let found = hill_climb(&start, &picked, args.sla);
     report::estimate::finite(&found.estimate).map_err(|problem| color_eyre::eyre::eyre!(problem))?;
     // What the search changed is laid over what the user had turned.
     for knob in Knob::all().filter(|knob| found.scenario.get(*knob) != start.get(*knob)) {
         overrides.insert(knob, found.scenario.get(knob));
     }
-    let track = picked.track(args.track.as_deref().or(track.as_deref()));
+    let track = pick::track(&picked.workload, args.track.as_deref().or(track.as_deref()));
     let record = Record::new(
         &picked.target.name,
         &picked.workload,
@@ -96,15 +96,14 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 }
 
 /// Reads target, workload, knobs and track of a record; complains about everything that is wrong with it at once.
-fn from_record(library: &crate::spec::Library, path: &Path) -> Result<(Picked, Overrides, Option<String>), Failure> {
+fn from_record(library: &crate::library::Library, path: &Path) -> Result<(Parts, Overrides, Option<String>), Failure> {
     let mut problems = Diagnostics::new();
     let start = report::read::start(path, library, &mut problems);
     for problem in problems.iter().filter(|problem| problem.severity == crate::spec::Severity::Warning) {
         complain(&problem.to_string());
     }
     let start = start.ok_or_else(|| Failure::Input(errors_of(problems)))?;
-    let picked = Picked { target: start.target, workload: start.workload, profile: start.profile };
-    Ok((picked, start.overrides, start.track))
+    Ok((start.parts, start.overrides, start.track))
 }
 
 fn errors_of(problems: Diagnostics) -> Diagnostics {
@@ -116,7 +115,7 @@ fn errors_of(problems: Diagnostics) -> Diagnostics {
 }
 
 /// Before and after, and every change that was tried.
-fn tell(picked: &Picked, start: &Scenario, found: &Found, sla: f64) -> String {
+fn tell(picked: &Parts, start: &Scenario, found: &Found, sla: f64) -> String {
     let mut out = format!("{} × {}\n", picked.target.name, picked.workload.name);
     let inference = start.mode() == Mode::Inference;
     let sla_text = if inference { format!(", p99 within {}", units::duration_ms(sla)) } else { String::new() };

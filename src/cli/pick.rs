@@ -1,24 +1,11 @@
 //! From names on the command line to a scenario.
 
-use std::sync::Arc;
-
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::complain;
-use crate::knob::Overrides;
-use crate::scenario::Scenario;
-use crate::spec::{Diagnostics, Library, Profile, Severity, Target, Workload};
-
-/// Target, workload and the profile in force.
-#[derive(Debug, Clone)]
-pub struct Picked {
-    /// The target.
-    pub target: Arc<Target>,
-    /// The workload.
-    pub workload: Arc<Workload>,
-    /// The profile in force for the target.
-    pub profile: Arc<Profile>,
-}
+use crate::library::Library;
+use crate::scenario::Parts;
+use crate::spec::{Diagnostics, Severity, Workload};
 
 /// Loads the files the flags name. Errors in them are told on stderr at once, since they explain why a name may be
 /// missing; warnings are counted.
@@ -40,35 +27,13 @@ fn tell(problems: &Diagnostics) {
     }
 }
 
-/// Finds all three, or complains about every one that is not there.
-pub fn pick(library: &Library, target: &str, workload: &str) -> Result<Picked, Failure> {
-    let mut problems = Diagnostics::new();
-    let target = library.target(target).map_err(|problem| problems.push(problem));
-    let workload = library.workload(workload).map_err(|problem| problems.push(problem));
-    if let (Ok(target), Ok(workload)) = (target, workload) {
-        match library.profile_for(target) {
-            Ok(profile) => {
-                return Ok(Picked {
-                    target: Arc::clone(target),
-                    workload: Arc::clone(workload),
-                    profile: Arc::clone(profile),
-                });
-            }
-            Err(problem) => problems.push(problem),
-        }
-    }
-    Err(problems.into())
+/// Finds everything that the two names lead to, or complains about every one that leads nowhere.
+pub fn pick(library: &Library, target: &str, workload: &str) -> Result<Parts, Failure> {
+    Ok(Parts::find(library, target, workload)?)
 }
 
-impl Picked {
-    /// Resolves with these knobs.
-    pub fn resolve(&self, overrides: &Overrides) -> color_eyre::Result<Scenario> {
-        Ok(Scenario::resolve(&self.target, &self.workload, &self.profile, overrides)?)
-    }
-
-    /// The track to file under: the flag's, else the workload's, else the founding default.
-    #[must_use]
-    pub fn track<'a>(&'a self, flag: Option<&'a str>) -> &'a str {
-        flag.or(self.workload.track.as_deref()).unwrap_or("parity")
-    }
+/// The track to file under: the flag's, else the workload's, else the founding default.
+#[must_use]
+pub fn track<'a>(workload: &'a Workload, flag: Option<&'a str>) -> &'a str {
+    flag.or(workload.track.as_deref()).unwrap_or("parity")
 }

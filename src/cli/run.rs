@@ -8,9 +8,11 @@ use super::args::{Globals, KnobArgs, Method, milliseconds};
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{batch, pick};
-use crate::engine::semi_empirical;
+use crate::advice::{Objective, advise};
+use crate::engine;
 use crate::record::Record;
 use crate::report::{Format, estimate, rows};
+use crate::scenario::Scenario;
 
 /// Estimate one workload on one target.
 #[derive(Debug, clap::Args)]
@@ -65,16 +67,17 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     };
     let library = pick::library(globals);
     let picked = pick::pick(&library, target, workload)?;
-    let overrides = args.knobs.overrides(&picked.profile.fabrics)?;
-    let scenario = picked.resolve(&overrides)?;
-    let answer = semi_empirical::estimate(&scenario);
+    let overrides = args.knobs.overrides(picked.fabrics())?;
+    let scenario = Scenario::resolve(&picked, &overrides)?;
+    let answer = engine::estimate(&scenario);
     estimate::finite(&answer).map_err(|problem| eyre!(problem))?;
-    let track = picked.track(args.track.as_deref());
+    let track = pick::track(&picked.workload, args.track.as_deref());
     let record = Record::new(&picked.target.name, &picked.workload, track, "pre-opt", &scenario, &overrides, &answer);
     let path = record.write(&args.out, &record.file_name()).map_err(|error| writing(&args.out, &error))?;
     match args.format {
         Format::Table => {
-            let text = estimate::tell(&picked.target, &picked.workload, track, &scenario, &answer, output::width());
+            let advice = advise(&scenario, &picked, &answer, Objective::default());
+            let text = estimate::tell(&picked, track, &scenario, &answer, &advice, output::width());
             output::print(&globals.charset().write(&text))?;
         }
         format => output::print(&rows::record(&record, &scenario, &answer, format)?)?,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::headless::{HeadlessReport, Run};
 use super::script::Demo;
-use crate::engine::semi_empirical::notes::notes;
+use crate::engine::notes::notes;
 use crate::report::comparison::{Column, Comparison};
 use crate::report::estimate::phases;
 use crate::spec::Mode;

@@ -10,13 +10,14 @@ use jiff::Timestamp;
 use super::document;
 use super::script::Demo;
 use super::state::{Outcome, Stage, check};
-use crate::engine::semi_empirical;
+use crate::engine;
 use crate::estimate::Estimate;
 use crate::knob::{Knob, Overrides};
+use crate::library::Library;
 use crate::record::{Record, write_atomically};
-use crate::scenario::Scenario;
+use crate::scenario::{Parts, Scenario};
 use crate::search::hill_climb::{Found, hill_climb};
-use crate::spec::{Library, Profile, Target, Workload};
+use crate::spec::{Profile, Target, Workload};
 
 /// Directories of one second and name that are tried before giving up.
 const DIRECTORIES: u32 = 1000;
@@ -62,7 +63,7 @@ pub struct Run {
     /// The workload.
     pub workload: Arc<Workload>,
     /// The profile in force.
-    pub profile: Arc<Profile>,
+    pub profile: Option<Arc<Profile>>,
     /// The scenario as the files have it.
     pub scenario: Scenario,
     /// Its estimate.
@@ -102,14 +103,11 @@ impl HeadlessReport {
 
 impl Run {
     fn of(demo: &Demo, target: &str, library: &Library) -> Result<Run, String> {
-        let target = library.target(target).map_err(|problem| problem.message)?;
-        let workload = library.workload(&demo.workload).map_err(|problem| problem.message)?;
-        let profile = library.profile_for(target).map_err(|problem| problem.message)?;
-        let scenario = Scenario::resolve(target, workload, profile, &Overrides::new());
-        let scenario = scenario.map_err(|error| error.to_string())?;
-        let estimate = semi_empirical::estimate(&scenario);
-        let found = hill_climb(&scenario, profile, demo.sla_p99_ms);
-        let (target, workload, profile) = (Arc::clone(target), Arc::clone(workload), Arc::clone(profile));
+        let parts = Parts::find(library, target, &demo.workload).map_err(|problems| problems.messages())?;
+        let scenario = Scenario::resolve(&parts, &Overrides::new()).map_err(|error| error.to_string())?;
+        let estimate = engine::estimate(&scenario);
+        let found = hill_climb(&scenario, &parts, demo.sla_p99_ms);
+        let Parts { target, workload, profile, .. } = parts;
         Ok(Run { target, workload, profile, scenario, estimate, found })
     }
 

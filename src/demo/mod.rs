@@ -24,7 +24,7 @@ pub use headless::{HeadlessReport, StepReport, run_headless};
 pub use script::{Action, Demo, Pane, Reset, Step, View};
 pub use state::{DemoError, Outcome, Setup, Stage, check};
 
-use crate::spec::library::{read_text, shipped};
+use crate::spec::sources::{read_text, shipped};
 use crate::spec::{Diagnostic, Diagnostics, Origin, Position, Severity};
 
 /// The scripts in force.

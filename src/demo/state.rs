@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::expect::{Comparison, Expect, Factor, Figure, Operator, Quantity, Source, Term, Test};
 use super::script::{Action, Demo, Pane, Reset, View};
-use crate::engine::semi_empirical;
+use crate::engine;
 use crate::estimate::{Estimate, Queue};
 use crate::knob::{KnobError, Overrides, Setting};
-use crate::scenario::{Scenario, ScenarioError};
-use crate::spec::{Library, Profile, Target, Workload};
+use crate::library::Library;
+use crate::scenario::{Parts, Scenario, ScenarioError};
+use crate::spec::Workload;
 use crate::units;
 
 /// What makes a scenario: names and turned knobs.
@@ -79,9 +80,6 @@ pub struct Outcome {
     pub text: String,
 }
 
-/// The documents a setup names, and the profile in force.
-type Found<'l> = (&'l Arc<Target>, &'l Arc<Workload>, &'l Arc<Profile>);
-
 /// A setup looked up and answered.
 struct Answer {
     workload: Arc<Workload>,
@@ -90,18 +88,16 @@ struct Answer {
 }
 
 impl Setup {
-    fn look_up<'l>(&self, library: &'l Library) -> Result<Found<'l>, DemoError> {
-        let missing = |diagnostic: crate::spec::Diagnostic| DemoError::Missing(diagnostic.message);
-        let target = library.target(&self.target).map_err(missing)?;
-        let workload = library.workload(&self.workload).map_err(missing)?;
-        Ok((target, workload, library.profile_for(target).map_err(missing)?))
+    fn look_up(&self, library: &Library) -> Result<Parts, DemoError> {
+        let missing = |problems: crate::spec::Diagnostics| DemoError::Missing(problems.messages());
+        Parts::find(library, &self.target, &self.workload).map_err(missing)
     }
 
     fn answer(&self, library: &Library) -> Result<Answer, DemoError> {
-        let (target, workload, profile) = self.look_up(library)?;
-        let scenario = Scenario::resolve(target, workload, profile, &self.overrides)?;
-        let estimate = semi_empirical::estimate(&scenario);
-        Ok(Answer { workload: Arc::clone(workload), scenario, estimate })
+        let parts = self.look_up(library)?;
+        let scenario = Scenario::resolve(&parts, &self.overrides)?;
+        let estimate = engine::estimate(&scenario);
+        Ok(Answer { workload: parts.workload, scenario, estimate })
     }
 }
 
@@ -137,10 +133,10 @@ impl Stage {
                 self.setup.workload = Arc::clone(&workload.name);
             }
             Action::Set(knob, text) => {
-                let (target, workload, profile) = self.setup.look_up(library)?;
-                let setting = knob.parse(text, &profile.fabrics)?;
+                let parts = self.setup.look_up(library)?;
+                let setting = knob.parse(text, parts.fabrics())?;
                 // A value the files have anyway is not turned.
-                if Scenario::from_files(target, workload, profile).get(*knob) == setting {
+                if Scenario::from_files(&parts).get(*knob) == setting {
                     self.setup.overrides.remove(knob);
                 } else {
                     self.setup.overrides.insert(*knob, setting);
@@ -241,7 +237,8 @@ impl Answer {
             total_minutes: figures.minutes,
             service: figures.latency,
             queue,
-            cost: semi_empirical::cost(&self.scenario, &figures),
+            cost: engine::cost(&self.scenario, &figures),
+            detail: self.estimate.detail,
         };
         Ok(self)
     }

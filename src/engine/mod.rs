@@ -1,4 +1,45 @@
 //! Engines: pure functions from a scenario to an estimate. No I/O, no clock, no globals, no allocation on the hot path.
+//!
+//! * [`analytical`] – the physics: plain inputs to plain answers; knows neither files nor scenarios
+//! * [`semi_empirical`] – the founding system's calibrated model
+//! * [`answer`] – a scenario put to the physics
+//! * [`notes`] – what a reader of an engine's numbers must know
 
 pub mod analytical;
+pub mod answer;
+pub mod notes;
 pub mod semi_empirical;
+
+use crate::estimate::{Cost, Estimate, Figures};
+use crate::plan::Engine;
+use crate::scenario::Scenario;
+
+/// Answers a scenario by the engine it names.
+#[must_use]
+pub fn estimate(scenario: &Scenario) -> Estimate {
+    let mut estimate = Estimate::default();
+    estimate_into(scenario, &mut estimate);
+    estimate
+}
+
+/// As [`estimate`], into one whose memory is used again: no allocation once its phases have room.
+pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
+    match scenario.engine {
+        Engine::SemiEmpirical => semi_empirical::estimate_into(scenario, estimate),
+        Engine::Analytical => answer::estimate_into(scenario, estimate),
+    }
+}
+
+/// As [`estimate_into`], as if the scenario had no schedule: what searches compare.
+pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
+    match scenario.engine {
+        Engine::SemiEmpirical => semi_empirical::estimate_unscheduled_into(scenario, estimate),
+        Engine::Analytical => answer::estimate_unscheduled_into(scenario, estimate),
+    }
+}
+
+/// What figures cost: rental and energy of all nodes over tokens.
+#[must_use]
+pub fn cost(scenario: &Scenario, figures: &Figures) -> Cost {
+    semi_empirical::cost(scenario, figures)
+}

@@ -1,6 +1,8 @@
 //! The table of knobs. A knob added here appears everywhere.
 
-use super::{Group, Kind, Knob, Spec, Step};
+use super::{Group, Home, Kind, Knob, Spec, Step};
+use crate::plan::{Engine, Format, PipelineSchedule, Recompute, Server, Sharding};
+use crate::spec::Mode;
 use crate::spec::decode::Bounds;
 
 const fn whole(min: f64, max: f64, step: Step) -> Kind {
@@ -11,150 +13,567 @@ const fn real(min: f64, max: f64, step: f64) -> Kind {
     Kind::Number { bounds: Bounds { min, max, whole: false }, step: Step::Add(step) }
 }
 
+const fn ranks(max: f64) -> Kind {
+    whole(1.0, max, Step::Double)
+}
+
+/// An entry without unit, of both modes, that every engine heeds and that stands in a workload's file.
+const fn entry(
+    knob: Knob,
+    name: &'static str,
+    aliases: &'static [&'static str],
+    group: Group,
+    kind: Kind,
+    path: &'static [&'static str],
+    help: &'static str,
+) -> Spec {
+    let home = if path.is_empty() { Home::Nowhere } else { Home::Workload(path) };
+    Spec { knob, name, aliases, group, kind, unit: "", home, mode: None, engine: None, except: None, help }
+}
+
+impl Spec {
+    const fn unit(self, unit: &'static str) -> Spec {
+        Spec { unit, ..self }
+    }
+
+    const fn of_target(self) -> Spec {
+        let home = match self.home {
+            Home::Workload(path) => Home::Target(path),
+            other => other,
+        };
+        Spec { home, ..self }
+    }
+
+    const fn training(self) -> Spec {
+        Spec { mode: Some(Mode::Training), ..self }
+    }
+
+    const fn inference(self) -> Spec {
+        Spec { mode: Some(Mode::Inference), ..self }
+    }
+
+    const fn analytical(self) -> Spec {
+        Spec { engine: Some(Engine::Analytical), ..self }
+    }
+
+    const fn except(self, mode: Mode, engine: Engine) -> Spec {
+        Spec { except: Some((mode, engine)), ..self }
+    }
+
+    const fn calibrated(self) -> Spec {
+        Spec { engine: Some(Engine::SemiEmpirical), ..self }
+    }
+}
+
 /// The registry.
-pub const KNOBS: [Spec; 16] = [
-    Spec {
-        knob: Knob::Microbatch,
-        name: "microbatch",
-        aliases: &["micro", "micro_batch"],
-        group: Group::Runtime,
-        kind: whole(1.0, 65_536.0, Step::Double),
-        unit: "seq",
-        help: "sequences per device and step; in inference, requests served side by side",
-    },
-    Spec {
-        knob: Knob::CudaGraphs,
-        name: "cuda_graphs",
-        aliases: &["graphs"],
-        group: Group::Runtime,
-        kind: Kind::Toggle,
-        unit: "",
-        help: "launch kernels as captured graphs: less launch overhead, more utilisation",
-    },
-    Spec {
-        knob: Knob::GpudirectRdma,
-        name: "gpudirect_rdma",
-        aliases: &["gpudirect", "gdr"],
-        group: Group::Runtime,
-        kind: Kind::Toggle,
-        unit: "",
-        help: "NICs read accelerator memory directly: cheaper communication",
-    },
-    Spec {
-        knob: Knob::Virt,
-        name: "virt",
-        aliases: &["virtualization"],
-        group: Group::Runtime,
-        kind: Kind::Choice(&["bare", "sriov"]),
-        unit: "",
-        help: "bare metal, or NICs shared by SR-IOV: jitter and longer tails",
-    },
-    Spec {
-        knob: Knob::Fabric,
-        name: "fabric",
-        aliases: &["network"],
-        group: Group::Runtime,
-        kind: Kind::Fabric,
-        unit: "",
-        help: "fabric between accelerators, one of those the profile is calibrated for",
-    },
-    Spec {
-        knob: Knob::Tp,
-        name: "tp",
-        aliases: &["tensor_parallel"],
-        group: Group::Parallelism,
-        kind: whole(1.0, 4096.0, Step::Double),
-        unit: "",
-        help: "tensor-parallel ranks: each layer cut across accelerators",
-    },
-    Spec {
-        knob: Knob::Pp,
-        name: "pp",
-        aliases: &["pipeline_parallel"],
-        group: Group::Parallelism,
-        kind: whole(1.0, 4096.0, Step::Double),
-        unit: "",
-        help: "pipeline stages: layers in a row of accelerators",
-    },
-    Spec {
-        knob: Knob::Dp,
-        name: "dp",
-        aliases: &["data_parallel"],
-        group: Group::Parallelism,
-        kind: whole(1.0, 1_048_576.0, Step::Double),
-        unit: "",
-        help: "data-parallel replicas",
-    },
-    Spec {
-        knob: Knob::Prompt,
-        name: "prompt",
-        aliases: &["isl", "seq"],
-        group: Group::Sequence,
-        kind: whole(0.0, 16_777_216.0, Step::Double),
-        unit: "tok",
-        help: "prompt tokens (ISL); the whole sequence in training",
-    },
-    Spec {
-        knob: Knob::Generate,
-        name: "generate",
-        aliases: &["osl"],
-        group: Group::Sequence,
-        kind: whole(0.0, 16_777_216.0, Step::Double),
-        unit: "tok",
-        help: "generated tokens (OSL); 0 in training",
-    },
-    Spec {
-        knob: Knob::NumNodes,
-        name: "num_nodes",
-        aliases: &["nodes"],
-        group: Group::Target,
-        kind: whole(1.0, 1_000_000.0, Step::Double),
-        unit: "",
-        help: "nodes of the target",
-    },
-    Spec {
-        knob: Knob::HourlyUsd,
-        name: "hourly_usd",
-        aliases: &["hourly", "price"],
-        group: Group::Target,
-        kind: real(0.0, 1e9, 1.0),
-        unit: "$/h",
-        help: "rental of one node",
-    },
-    Spec {
-        knob: Knob::UsdPerKwh,
-        name: "usd_per_kwh",
-        aliases: &["kwh", "energy_price"],
-        group: Group::Target,
-        kind: real(0.0, 1e6, 0.01),
-        unit: "$/kWh",
-        help: "price of energy, paid beside the rental",
-    },
-    Spec {
-        knob: Knob::Pue,
-        name: "pue",
-        aliases: &[],
-        group: Group::Target,
-        kind: real(0.0, 100.0, 0.05),
-        unit: "",
-        help: "facility power over IT power",
-    },
-    Spec {
-        knob: Knob::Seed,
-        name: "seed",
-        aliases: &[],
-        group: Group::Run,
-        kind: Kind::Seed,
-        unit: "",
-        help: "seed of the noise; phase i draws from seed + i",
-    },
-    Spec {
-        knob: Knob::Noise,
-        name: "noise",
-        aliases: &[],
-        group: Group::Run,
-        kind: Kind::Toggle,
-        unit: "",
-        help: "draw run-to-run noise as the founding model does; off gives the expectation",
-    },
+pub const KNOBS: [Spec; 48] = [
+    entry(
+        Knob::Engine,
+        "engine",
+        &[],
+        Group::Engine,
+        Kind::Choice(Engine::NAMES),
+        &[],
+        "what answers: first principles, or the founding system's calibrated model",
+    ),
+    entry(
+        Knob::Microbatch,
+        "microbatch",
+        &["micro", "micro_batch"],
+        Group::Runtime,
+        ranks(65_536.0),
+        &["runtime_tuning", "microbatch"],
+        "sequences per device and step; in inference, requests served side by side",
+    )
+    .unit("seq")
+    .except(Mode::Inference, Engine::Analytical),
+    entry(
+        Knob::Global,
+        "global",
+        &["global_batch", "gbs"],
+        Group::Runtime,
+        ranks(16_777_216.0),
+        &["batch", "global"],
+        "sequences of one optimizer step, over all replicas",
+    )
+    .unit("seq")
+    .training()
+    .analytical(),
+    entry(
+        Knob::Precision,
+        "precision",
+        &["dtype", "format"],
+        Group::Runtime,
+        Kind::Choice(Format::NAMES),
+        &["precision", "weights"],
+        "format of matrix multiplications and of the weights behind them",
+    )
+    .analytical(),
+    entry(
+        Knob::KvPrecision,
+        "kv_precision",
+        &["kv_cache_dtype", "kv"],
+        Group::Runtime,
+        Kind::Choice(Format::NAMES),
+        &["precision", "kv"],
+        "format of the KV cache",
+    )
+    .inference()
+    .analytical(),
+    entry(
+        Knob::Recompute,
+        "recompute",
+        &["activation_checkpointing"],
+        Group::Runtime,
+        Kind::Choice(Recompute::NAMES),
+        &["recompute"],
+        "activations computed again in the backward pass: less memory, more work",
+    )
+    .training()
+    .analytical(),
+    entry(
+        Knob::Overlap,
+        "overlap",
+        &[],
+        Group::Runtime,
+        Kind::Toggle,
+        &["overlap"],
+        "communication runs beside computation, as far as it can",
+    )
+    .training()
+    .analytical(),
+    entry(
+        Knob::ExpertImbalance,
+        "expert_imbalance",
+        &["imbalance"],
+        Group::Runtime,
+        real(1.0, 100.0, 0.1),
+        &["expert_imbalance"],
+        "load of the busiest expert-parallel rank over the mean",
+    )
+    .training()
+    .analytical(),
+    entry(
+        Knob::CudaGraphs,
+        "cuda_graphs",
+        &["graphs"],
+        Group::Runtime,
+        Kind::Toggle,
+        &["runtime_tuning", "cuda_graphs"],
+        "launch kernels as captured graphs: less launch overhead, more utilisation",
+    ),
+    entry(
+        Knob::GpudirectRdma,
+        "gpudirect_rdma",
+        &["gpudirect", "gdr"],
+        Group::Runtime,
+        Kind::Toggle,
+        &["runtime_tuning", "gpudirect_rdma"],
+        "NICs read accelerator memory directly: cheaper communication",
+    )
+    .calibrated(),
+    entry(
+        Knob::Virt,
+        "virt",
+        &["virtualization"],
+        Group::Runtime,
+        Kind::Choice(&["bare", "sriov"]),
+        &["runtime_tuning", "virt"],
+        "bare metal, or NICs shared by SR-IOV: jitter and longer tails",
+    )
+    .calibrated(),
+    entry(
+        Knob::Fabric,
+        "fabric",
+        &["network"],
+        Group::Runtime,
+        Kind::Fabric,
+        &["runtime_tuning", "fabric"],
+        "fabric between accelerators, one of those the profile is calibrated for",
+    )
+    .calibrated(),
+    entry(
+        Knob::Tp,
+        "tp",
+        &["tensor_parallel"],
+        Group::Parallelism,
+        ranks(4096.0),
+        &["parallelism", "tp"],
+        "tensor-parallel ranks: each layer cut across accelerators",
+    ),
+    entry(
+        Knob::Pp,
+        "pp",
+        &["pipeline_parallel"],
+        Group::Parallelism,
+        ranks(4096.0),
+        &["parallelism", "pp"],
+        "pipeline stages: layers in a row of accelerators",
+    ),
+    entry(
+        Knob::Vpp,
+        "vpp",
+        &["virtual_pipeline"],
+        Group::Parallelism,
+        ranks(256.0),
+        &["parallelism", "vpp"],
+        "model chunks of each pipeline stage (interleaving): a smaller bubble, more transfers",
+    )
+    .training()
+    .analytical(),
+    entry(
+        Knob::Dp,
+        "dp",
+        &["data_parallel"],
+        Group::Parallelism,
+        ranks(1_048_576.0),
+        &["parallelism", "dp"],
+        "data-parallel replicas; unset, they fill the target",
+    ),
+    entry(
+        Knob::Cp,
+        "cp",
+        &["context_parallel"],
+        Group::Parallelism,
+        ranks(1024.0),
+        &["parallelism", "cp"],
+        "context-parallel ranks: each sequence cut across accelerators",
+    )
+    .training()
+    .analytical(),
+    entry(
+        Knob::Ep,
+        "ep",
+        &["expert_parallel"],
+        Group::Parallelism,
+        ranks(4096.0),
+        &["parallelism", "ep"],
+        "expert-parallel ranks: experts spread over accelerators",
+    )
+    .analytical(),
+    entry(
+        Knob::Sp,
+        "sp",
+        &["sequence_parallel"],
+        Group::Parallelism,
+        Kind::Toggle,
+        &["parallelism", "sp"],
+        "norms and residuals split over the tensor-parallel ranks; unset, on where tp > 1",
+    )
+    .training()
+    .analytical(),
+    entry(
+        Knob::Sharding,
+        "sharding",
+        &["zero"],
+        Group::Parallelism,
+        Kind::Choice(Sharding::NAMES),
+        &["sharding"],
+        "how model states are spread over replicas: optimizer, gradients, weights (zero3 is FSDP)",
+    )
+    .training()
+    .analytical(),
+    entry(
+        Knob::Shard,
+        "shard",
+        &["hsdp"],
+        Group::Parallelism,
+        whole(0.0, 1_048_576.0, Step::Double),
+        &["shard"],
+        "replicas that states are spread over (HSDP); 0: all",
+    )
+    .training()
+    .analytical(),
+    entry(
+        Knob::PipelineSchedule,
+        "pp_schedule",
+        &["pipeline_schedule"],
+        Group::Parallelism,
+        Kind::Choice(PipelineSchedule::NAMES),
+        &["pipeline_schedule"],
+        "order of a pipeline's forward and backward passes",
+    )
+    .training()
+    .analytical(),
+    entry(
+        Knob::Prompt,
+        "prompt",
+        &["isl", "seq"],
+        Group::Sequence,
+        whole(0.0, 16_777_216.0, Step::Double),
+        &["sequence", "prompt"],
+        "prompt tokens (ISL); the whole sequence in training",
+    )
+    .unit("tok"),
+    entry(
+        Knob::Generate,
+        "generate",
+        &["osl"],
+        Group::Sequence,
+        whole(0.0, 16_777_216.0, Step::Double),
+        &["sequence", "generate"],
+        "generated tokens (OSL); 0 in training",
+    )
+    .unit("tok"),
+    entry(
+        Knob::TrainTokens,
+        "train_tokens",
+        &["budget_tokens"],
+        Group::Sequence,
+        Kind::Number { bounds: Bounds { min: 1.0, max: 1e18, whole: false }, step: Step::Double },
+        &["train_tokens"],
+        "tokens of the whole training run: its time, cost, energy",
+    )
+    .unit("tok")
+    .training()
+    .analytical(),
+    entry(
+        Knob::Server,
+        "server",
+        &["serving_engine"],
+        Group::Serving,
+        Kind::Choice(Server::NAMES),
+        &["serving", "engine"],
+        "software that serves: it decides batching, launches and the limits below",
+    )
+    .inference()
+    .analytical(),
+    entry(
+        Knob::Concurrency,
+        "concurrency",
+        &["users"],
+        Group::Serving,
+        ranks(1_048_576.0),
+        &["serving", "concurrency"],
+        "requests in flight, over all replicas; each is replaced when it ends",
+    )
+    .unit("req")
+    .inference()
+    .analytical(),
+    entry(
+        Knob::RequestRate,
+        "request_rate",
+        &["rps", "qps"],
+        Group::Serving,
+        real(0.0, 1e9, 1.0),
+        &["serving", "request_rate"],
+        "requests per second that arrive at random, in place of a concurrency; 0: none",
+    )
+    .unit("req/s")
+    .inference()
+    .analytical(),
+    entry(
+        Knob::MaxNumSeqs,
+        "max_num_seqs",
+        &["max_running_requests", "max_batch_size"],
+        Group::Serving,
+        ranks(65_536.0),
+        &["serving", "max_num_seqs"],
+        "most sequences in one step of a replica",
+    )
+    .unit("seq")
+    .inference()
+    .analytical(),
+    entry(
+        Knob::MaxNumBatchedTokens,
+        "max_num_batched_tokens",
+        &["chunked_prefill_size", "max_num_tokens"],
+        Group::Serving,
+        ranks(1_048_576.0),
+        &["serving", "max_num_batched_tokens"],
+        "most tokens in one step of a replica: the size of a prompt's chunk",
+    )
+    .unit("tok")
+    .inference()
+    .analytical(),
+    entry(
+        Knob::GpuMemoryUtilization,
+        "gpu_memory_utilization",
+        &["mem_fraction_static"],
+        Group::Serving,
+        real(0.05, 1.0, 0.01),
+        &["serving", "gpu_memory_utilization"],
+        "share of device memory that the engine may use",
+    )
+    .inference()
+    .analytical(),
+    entry(
+        Knob::ChunkedPrefill,
+        "chunked_prefill",
+        &[],
+        Group::Serving,
+        Kind::Toggle,
+        &["serving", "chunked_prefill"],
+        "prompt chunks share steps with decoding (Sarathi-Serve)",
+    )
+    .inference()
+    .analytical(),
+    entry(
+        Knob::PrefixHit,
+        "prefix_hit",
+        &["prefix_cache_hit"],
+        Group::Serving,
+        real(0.0, 1.0, 0.1),
+        &["serving", "prefix_cache_hit"],
+        "share of prompt tokens found in the prefix cache",
+    )
+    .inference()
+    .analytical(),
+    entry(
+        Knob::DraftTokens,
+        "draft_tokens",
+        &["speculative_tokens"],
+        Group::Serving,
+        whole(0.0, 64.0, Step::Add(1.0)),
+        &["serving", "speculative", "tokens"],
+        "tokens drafted per step (speculative decoding, MTP, EAGLE); 0: off",
+    )
+    .unit("tok")
+    .inference()
+    .analytical(),
+    entry(
+        Knob::DraftAcceptance,
+        "draft_acceptance",
+        &["acceptance"],
+        Group::Serving,
+        real(0.0, 1.0, 0.05),
+        &["serving", "speculative", "acceptance"],
+        "probability that a drafted token is accepted",
+    )
+    .inference()
+    .analytical(),
+    entry(
+        Knob::PrefillAccelerators,
+        "prefill_accelerators",
+        &["prefill_pool"],
+        Group::Serving,
+        whole(0.0, 1_048_576.0, Step::Double),
+        &["serving", "prefill_accelerators"],
+        "accelerators that only prefill, apart from those that decode; 0: both on all",
+    )
+    .inference()
+    .analytical(),
+    entry(
+        Knob::NumNodes,
+        "num_nodes",
+        &["nodes"],
+        Group::Target,
+        ranks(1_000_000.0),
+        &["num_nodes"],
+        "nodes of the target",
+    )
+    .of_target(),
+    entry(
+        Knob::NetworkGbps,
+        "network_gbps",
+        &["nic_gbps"],
+        Group::Target,
+        real(0.0, 1e6, 100.0),
+        &["network", "Gbps_per_accel"],
+        "network bandwidth between nodes, of one accelerator",
+    )
+    .unit("Gb/s")
+    .of_target()
+    .analytical(),
+    entry(
+        Knob::Oversubscription,
+        "oversubscription",
+        &[],
+        Group::Target,
+        real(1.0, 100.0, 0.5),
+        &["network", "oversubscription"],
+        "downlinks over uplinks of the network between nodes; 1: non-blocking",
+    )
+    .of_target()
+    .analytical(),
+    entry(
+        Knob::HourlyUsd,
+        "hourly_usd",
+        &["hourly", "price"],
+        Group::Target,
+        real(0.0, 1e9, 1.0),
+        &["cost", "hourly_usd"],
+        "rental of one node",
+    )
+    .unit("$/h")
+    .of_target(),
+    entry(
+        Knob::UsdPerKwh,
+        "usd_per_kwh",
+        &["kwh", "energy_price"],
+        Group::Target,
+        real(0.0, 1e6, 0.01),
+        &["cost", "usd_per_kwh"],
+        "price of energy, paid beside the rental",
+    )
+    .unit("$/kWh")
+    .of_target(),
+    entry(
+        Knob::Pue,
+        "pue",
+        &[],
+        Group::Target,
+        real(0.0, 100.0, 0.05),
+        &["cost", "pue"],
+        "facility power over IT power",
+    )
+    .of_target(),
+    entry(
+        Knob::KgCo2ePerKwh,
+        "kg_co2e_per_kwh",
+        &["grid_intensity", "co2"],
+        Group::Target,
+        real(0.0, 10.0, 0.05),
+        &["cost", "kg_co2e_per_kwh"],
+        "emissions of the grid",
+    )
+    .unit("kg/kWh")
+    .of_target()
+    .analytical(),
+    entry(
+        Knob::CapexUsdNode,
+        "capex_usd_node",
+        &["capex"],
+        Group::Target,
+        real(0.0, 1e9, 10_000.0),
+        &["cost", "capex_usd_node"],
+        "purchase price of one node, the alternative to rental; 0: none is known",
+    )
+    .unit("$")
+    .of_target()
+    .analytical(),
+    entry(
+        Knob::AmortizationYears,
+        "amortization_years",
+        &["years"],
+        Group::Target,
+        real(0.1, 50.0, 1.0),
+        &["cost", "amortization_years"],
+        "years over which a purchase is written off",
+    )
+    .of_target()
+    .analytical(),
+    entry(
+        Knob::Utilization,
+        "utilization",
+        &["duty"],
+        Group::Target,
+        real(0.01, 1.0, 0.1),
+        &["cost", "utilization"],
+        "share of the time that owned hardware works; it is written off all the time",
+    )
+    .of_target()
+    .analytical(),
+    entry(Knob::Seed, "seed", &[], Group::Run, Kind::Seed, &[], "seed of the noise; phase i draws from seed + i")
+        .calibrated(),
+    entry(
+        Knob::Noise,
+        "noise",
+        &[],
+        Group::Run,
+        Kind::Toggle,
+        &[],
+        "draw run-to-run noise as the founding model does; off gives the expectation",
+    )
+    .calibrated(),
 ];

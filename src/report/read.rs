@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::knob::{Knob, KnobError, Overrides};
-use crate::scenario::SEED;
+use crate::knob::{Knob, KnobError, Overrides, Setting};
+use crate::library::Library;
+use crate::plan::Engine;
+use crate::scenario::{Parts, SEED};
 use crate::spec::decode::{Bounds, Fields};
-use crate::spec::library::read_text;
-use crate::spec::{Diagnostic, Diagnostics, Library, Node, Position, Profile, Severity, Target, Workload, parse};
+use crate::spec::sources::read_text;
+use crate::spec::{Diagnostic, Diagnostics, Node, Position, Severity, parse};
 
 /// What a summary needs of a record.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,7 +92,8 @@ pub fn entries(path: &Path, problems: &mut Diagnostics) -> Vec<Entry> {
     all
 }
 
-fn files(path: &Path, problems: &mut Diagnostics) -> Vec<PathBuf> {
+/// The records below a path: the `*.json` of a directory, or the file itself.
+pub fn files(path: &Path, problems: &mut Diagnostics) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_owned()];
     }
@@ -151,12 +154,8 @@ fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Ent
 /// Where an optimisation starts: what a record says, found in the files.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// The target.
-    pub target: Arc<Target>,
-    /// The workload.
-    pub workload: Arc<Workload>,
-    /// The profile in force for the target.
-    pub profile: Arc<Profile>,
+    /// The target and the workload, and what stands behind them.
+    pub parts: Parts,
     /// The record's knobs, its seed and its `set`.
     pub overrides: Overrides,
     /// The track it was filed under.
@@ -181,7 +180,11 @@ pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Opti
     let seed = fields.node("seed").cloned();
     let target = target.and_then(|name| found(&mut fields, "target", library.target(&name)));
     let workload = workload.and_then(|name| found(&mut fields, "workload", library.workload(&name)));
-    let profile = target.as_ref().and_then(|target| found(&mut fields, "target", library.profile_for(target)));
+    let parts = target.zip(workload).and_then(|(target, workload)| {
+        Parts::of(library, &target, &workload)
+            .map_err(|problems| problems.iter().for_each(|p| fields.error("target", p.message.clone(), p.help.clone())))
+            .ok()
+    });
     let mut overrides = Overrides::new();
     match seed {
         // The founding records keep the seed in their file name only.
@@ -191,7 +194,13 @@ pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Opti
         }
         Some(node) => lay(&mut fields, &mut overrides, "seed", Ok(Knob::Seed), &node, &[]),
     }
-    let fabrics = profile.as_ref().map(|profile| Arc::clone(&profile.fabrics));
+    let profile = parts.as_ref().and_then(|parts| parts.profile.as_ref());
+    let fabrics = profile.map(|profile| Arc::clone(&profile.fabrics));
+    // Records of old do not name their engine; those that do are answered by it again.
+    let engine = node.get("engine").and_then(Node::text).and_then(Engine::named);
+    if let Some(engine) = engine.filter(|engine| parts.as_ref().is_some_and(|parts| parts.engine() != *engine)) {
+        overrides.insert(Knob::Engine, Setting::Choice(engine.name().into()));
+    }
     for entry in knobs.iter().flatten().filter(|entry| !entry.value.is_null()) {
         let knob = Knob::named(&entry.key);
         // Which fabrics there are is unknown without a profile; that there is none has been said.
@@ -210,7 +219,7 @@ pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Opti
     if problems.errors() > before {
         return None;
     }
-    Some(Start { target: target?, workload: workload?, profile: profile?, overrides, track })
+    Some(Start { parts: parts?, overrides, track })
 }
 
 /// Turns "not in the files" into a complaint about the record's field.

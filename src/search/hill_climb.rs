@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use crate::engine::semi_empirical::estimate_unscheduled_into;
+use crate::engine::estimate_unscheduled_into;
 use crate::estimate::Estimate;
 use crate::knob::{Knob, Setting};
-use crate::scenario::{Scenario, first_draw};
-use crate::spec::{Mode, Profile};
+use crate::scenario::{Parts, Scenario, first_draw};
+use crate::spec::Mode;
 
 /// A change must beat the best so far by this factor to be kept.
 const GAIN: f64 = 1.03;
@@ -45,7 +45,7 @@ pub struct Trial {
 
 /// Searches from `start`. `sla_p99_ms` binds inference only.
 #[must_use]
-pub fn hill_climb(start: &Scenario, profile: &Profile, sla_p99_ms: f64) -> Found {
+pub fn hill_climb(start: &Scenario, parts: &Parts, sla_p99_ms: f64) -> Found {
     let mut estimate = Estimate::default();
     estimate_unscheduled_into(start, &mut estimate);
     let baseline = estimate.clone();
@@ -54,10 +54,10 @@ pub fn hill_climb(start: &Scenario, profile: &Profile, sla_p99_ms: f64) -> Found
     // Noise of the candidates comes from seed + 1; the answer keeps the seed it was asked with.
     let mut reseeded = start.clone();
     reseeded.reseed(start.seed.saturating_add(1), first_draw);
-    for (knob, setting) in candidates(start) {
+    for (knob, setting) in candidates(start).into_iter().filter(|(knob, _)| start.heeds(*knob)) {
         let mut candidate = reseeded.clone();
-        let changed = candidate.set(knob, &setting, profile);
-        if changed.is_err() || !candidate.fabric_factor.is_finite() {
+        let changed = candidate.set(knob, &setting, parts);
+        if changed.is_err() || candidate.check(parts).is_err() {
             tried.push(Trial { knob, setting, tokens_per_sec: None, p99_ms: 0.0, kept: false });
             continue;
         }

@@ -70,6 +70,12 @@ impl Diagnostic {
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
+    /// What every complaint says, without its place, in one line.
+    #[must_use]
+    pub fn messages(&self) -> String {
+        self.iter().map(|problem| problem.message.as_str()).collect::<Vec<_>>().join("; ")
+    }
+
     /// No complaints yet.
     #[must_use]
     pub fn new() -> Diagnostics {

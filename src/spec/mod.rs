@@ -1,23 +1,24 @@
 //! What users write: YAML documents, read with positions, decoded field by field, complained about in one voice.
 //!
-//! text → [`parse`] → [`Node`] → [`decode`] → [`Target`], [`Workload`], [`Profile`], gathered by [`library`].
+//! text → [`parse`] → [`Node`] → [`decode`] → [`Target`], [`Workload`], [`Profile`], gathered by [`crate::library`].
 
 pub mod decode;
 pub mod diagnostic;
-pub mod library;
 pub mod node;
 pub mod parse;
 pub mod profile;
+pub mod sources;
 pub mod target;
 pub mod workload;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use library::{Library, Sources};
 pub use node::{Node, Position, Value};
 pub use profile::Profile;
+pub use sources::Sources;
 pub use target::Target;
 pub use workload::{Mode, Workload};
 
+use std::path::Path;
 use std::sync::Arc;
 
 /// Where an entry was written: what `e` opens in the editor, what explanations point at.
@@ -37,6 +38,13 @@ impl Origin {
     #[must_use]
     pub fn is_built_in(&self) -> bool {
         self.file.starts_with(Origin::BUILT_IN)
+    }
+
+    /// The folder that relative paths in the file start from.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        let file = (!self.is_built_in()).then(|| Path::new(&*self.file));
+        file.and_then(Path::parent).unwrap_or(Path::new(""))
     }
 }
 

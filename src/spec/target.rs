@@ -53,8 +53,10 @@ pub struct Target {
 pub struct Interconnect {
     /// NVLink, xGMI, PCIe …
     pub kind: String,
-    /// Bandwidth per accelerator, GB/s.
+    /// Bandwidth per accelerator, both directions together as datasheets state it, GB/s.
     pub bw_gbytes_per_sec: Option<f64>,
+    /// Accelerators that it joins; the node's, where nothing else is said.
+    pub domain_size: Option<f64>,
 }
 
 /// The link between nodes.
@@ -66,6 +68,8 @@ pub struct Network {
     pub gbits_per_accel: Option<f64>,
     /// rail, fat-tree, torus …
     pub topology: Option<String>,
+    /// Downlinks over uplinks; 1 where non-blocking.
+    pub oversubscription: Option<f64>,
 }
 
 /// Price and power of one node.
@@ -79,12 +83,20 @@ pub struct Cost {
     pub pue: f64,
     /// Price of energy, USD per kWh.
     pub usd_per_kwh: Option<f64>,
+    /// Emissions of the grid, kg CO2e per kWh.
+    pub kg_co2e_per_kwh: Option<f64>,
+    /// Purchase price of one node, USD: the alternative to rental.
+    pub capex_usd_node: Option<f64>,
+    /// Years over which a purchase is written off.
+    pub amortization_years: Option<f64>,
+    /// Share of the time that owned hardware works.
+    pub utilization: Option<f64>,
 }
 
 impl Target {
     /// Decodes one entry of `targets.yaml`. Complaints go to `diagnostics`; `None` means that one of them is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Target> {
-        let label = super::library::entry_label(node, "target");
+        let label = super::sources::entry_label(node, "target");
         let mut fields = Fields::open(file, label, node, diagnostics)?;
         let before = fields.diagnostics().errors();
         let name = fields.required_text("name");
@@ -98,20 +110,35 @@ impl Target {
         let interconnect = fields.map("interconnect", |link| {
             let kind = link.required_text("type");
             let bw_gbytes_per_sec = link.number("bw_GBps", Bounds::POSITIVE);
-            link.number("domain_size", Bounds::COUNT);
-            kind.map(|kind| Interconnect { kind, bw_gbytes_per_sec })
+            let domain_size = link.number("domain_size", Bounds::COUNT);
+            kind.map(|kind| Interconnect { kind, bw_gbytes_per_sec, domain_size })
         });
         let network = fields.map("network", |link| Network {
             kind: link.text("type"),
             gbits_per_accel: link.number("Gbps_per_accel", Bounds::POSITIVE),
             topology: link.text("topology"),
+            oversubscription: link.number("oversubscription", Bounds { min: 1.0, max: 100.0, whole: false }),
         });
         let cost = fields.required_map("cost", &["hourly_usd", "energy_watts_node", "pue"], |cost| {
             let hourly_usd = cost.required_number("hourly_usd", Bounds::POSITIVE);
             let energy_watts_node = cost.required_number("energy_watts_node", Bounds::POSITIVE);
             let pue = cost.required_number("pue", Bounds { min: 0.0, max: 100.0, whole: false });
             let usd_per_kwh = cost.number("usd_per_kwh", Bounds::POSITIVE);
-            Some(Cost { hourly_usd: hourly_usd?, energy_watts_node: energy_watts_node?, pue: pue?, usd_per_kwh })
+            let kg_co2e_per_kwh = cost.number("kg_co2e_per_kwh", Bounds { max: 10.0, ..Bounds::POSITIVE });
+            let capex_usd_node = cost.number("capex_usd_node", Bounds::POSITIVE);
+            let amortization_years = cost.number("amortization_years", Bounds { min: 0.1, max: 50.0, whole: false });
+            let utilization = cost.number("utilization", Bounds { min: 0.01, ..Bounds::SHARE });
+            let (hourly_usd, energy_watts_node, pue) = (hourly_usd?, energy_watts_node?, pue?);
+            Some(Cost {
+                hourly_usd,
+                energy_watts_node,
+                pue,
+                usd_per_kwh,
+                kg_co2e_per_kwh,
+                capex_usd_node,
+                amortization_years,
+                utilization,
+            })
         });
         for passive in ["host_cpu_arch", "container_base", "source", "region"] {
             fields.text(passive);

@@ -2,9 +2,15 @@
 
 use std::sync::Arc;
 
+mod plan;
+mod schedule;
+
+pub use plan::{PlanSpec, ServingSpec};
+
+use self::schedule::Schedule;
 use super::Origin;
-use super::decode::{Bounds, Fields, nearest};
-use super::diagnostic::{Diagnostic, Diagnostics, Severity};
+use super::decode::{Bounds, Fields};
+use super::diagnostic::Diagnostics;
 use super::node::Node;
 
 /// Training or inference.
@@ -52,6 +58,8 @@ pub struct Workload {
     pub duration_minutes: Option<f64>,
     /// What the whole workload is, without any phase's overrides.
     pub shape: Shape,
+    /// Batch, sharding, formats, serving software, as far as the file says.
+    pub plan: PlanSpec,
     /// The knobs the file sets.
     pub tuning: Tuning,
     /// The schedule; empty without one.
@@ -81,9 +89,9 @@ pub struct Shape {
     pub prompt: f64,
     /// Generated tokens per sequence (OSL).
     pub generate: f64,
-    /// Hidden size.
+    /// Hidden size; 0 where only the model's name says it.
     pub hidden: f64,
-    /// Layers.
+    /// Layers; 0 where only the model's name says it.
     pub layers: f64,
 }
 
@@ -113,8 +121,8 @@ pub struct PhaseSpec {
     pub minutes: f64,
     /// The workload with the overrides merged in.
     pub shape: Shape,
-    /// Which numbers of `shape` the overrides set, so that a knob leaves them alone.
-    pub pinned: Pinned,
+    /// The plan with the overrides merged in.
+    pub plan: PlanSpec,
     /// Scale of throughput.
     pub tokens_scale: Option<f64>,
     /// Scale of throughput and power.
@@ -129,21 +137,6 @@ pub struct PhaseSpec {
     pub settings: Arc<[Node; 3]>,
     /// `overrides` as written, for records.
     pub overrides: Arc<Node>,
-}
-
-/// Which numbers a phase's overrides pin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pinned {
-    /// `parallelism.tp` is overridden.
-    pub tp: bool,
-    /// `parallelism.pp` is overridden.
-    pub pp: bool,
-    /// `parallelism.dp` is overridden.
-    pub dp: bool,
-    /// `sequence.prompt` is overridden.
-    pub prompt: bool,
-    /// `sequence.generate` is overridden.
-    pub generate: bool,
 }
 
 /// A request profile: how loaded and how bursty.
@@ -194,26 +187,18 @@ impl Workload {
     /// Decodes one entry of `workloads.yaml`. Complaints go to `diagnostics`; `None` means that one is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Workload> {
         let before = diagnostics.errors();
-        let label = super::library::entry_label(node, "workload");
+        let label = super::sources::entry_label(node, "workload");
         let mut fields = Fields::open(file, label.clone(), node, diagnostics)?;
         let name = fields.required_text("name");
-        let (shape, (vocab_size, n_heads)) = read_shape(&mut fields);
-        let precision = fields.map("precision", |p| {
-            p.text("kv");
-            p.text("optimizer");
-            (p.text("weights"), p.text("activations"))
-        });
+        let (shape, plan, Extra { vocab_size, n_heads, precision }) = read_shape(&mut fields);
         let tuning = fields.map("runtime_tuning", read_tuning).unwrap_or_default();
-        let model = fields.text("model");
         let model_family = fields.text("model_family");
         let framework = fields.text("framework");
         let track = fields.text("track");
         let duration_minutes = fields.number("duration_minutes", Bounds::POSITIVE);
         let description = fields.text("description");
         let notes = fields.text("notes");
-        for read_elsewhere in
-            ["dataloader", "optimizer", "best_for", "source", "sharding", "recompute", "batch", "schedule"]
-        {
+        for read_elsewhere in ["dataloader", "optimizer", "best_for", "source", "schedule"] {
             fields.node(read_elsewhere);
         }
         let at = fields.at();
@@ -227,10 +212,10 @@ impl Workload {
         if diagnostics.errors() > before {
             return None;
         }
-        let (precision_weights, precision_activations) = precision.unwrap_or_default();
+        let (precision_weights, precision_activations) = precision;
         Some(Workload {
             name: name?.into(),
-            model,
+            model: node.get("model").and_then(Node::text).map(str::to_owned),
             model_family,
             framework,
             vocab_size,
@@ -240,6 +225,7 @@ impl Workload {
             track,
             duration_minutes,
             shape: shape?,
+            plan,
             tuning,
             phases: phases.into(),
             description,
@@ -252,40 +238,75 @@ impl Workload {
 
 const MODES: [(&str, Mode); 2] = [("training", Mode::Training), ("inference", Mode::Inference)];
 
-/// Vocabulary size and heads: of no use to the semi-empirical model, but part of what a workload says of itself.
-type Extra = (Option<f64>, Option<f64>);
+/// What only engines that reason from a model's architecture need of it.
+#[derive(Debug, Default)]
+struct Extra {
+    vocab_size: Option<f64>,
+    n_heads: Option<f64>,
+    /// Formats of weights and activations, as written.
+    precision: (Option<String>, Option<String>),
+}
 
-/// Mode, parallelism, sequence and size: of a workload, or of a workload with a phase's overrides merged in.
-fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, Extra) {
+/// Mode, parallelism, sequence, size and plan: of a workload, or of a workload with a phase's overrides merged in.
+fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
     let written = fields.choice("mode", &MODES);
     let named = fields.text("name").is_some_and(|name| name.to_lowercase().contains("inference"));
     let mode = written.unwrap_or(if named { Mode::Inference } else { Mode::Training });
-    let params = fields.required_map("params", &["hidden_size", "n_layers"], |params| {
-        let hidden = params.required_number("hidden_size", Bounds { max: 1e9, ..Bounds::NATURAL });
-        let layers = params.required_number("n_layers", Bounds { max: 1e6, ..Bounds::NATURAL });
-        let extra = (params.number("vocab_size", Bounds::NATURAL), params.number("n_heads", Bounds::NATURAL));
-        (hidden, layers, extra)
-    });
-    let parallelism = fields.required_map("parallelism", &["tp", "pp", "dp"], |p| {
-        for optional in ["cp", "ep", "vpp", "sp"] {
-            p.node(optional);
+    let mut plan = PlanSpec::read(fields);
+    let mut extra = Extra::default();
+    // A model of the catalog says what `params` would; ranks that are not written are 1, and replicas fill the target.
+    let catalogued = fields.text("model").is_some();
+    let size = |params: &mut Fields<'_>, extra: &mut Extra| {
+        (extra.vocab_size, extra.n_heads) =
+            (params.number("vocab_size", Bounds::NATURAL), params.number("n_heads", Bounds::NATURAL));
+        let (hidden, layers) = (Bounds { max: 1e9, ..Bounds::NATURAL }, Bounds { max: 1e6, ..Bounds::NATURAL });
+        if catalogued {
+            let or_model = |value: Option<f64>| value.or(Some(0.0));
+            return (or_model(params.number("hidden_size", hidden)), or_model(params.number("n_layers", layers)));
         }
-        let tp = p.required_number("tp", Bounds { max: 1e6, ..Bounds::COUNT });
-        let pp = p.required_number("pp", Bounds { max: 1e6, ..Bounds::COUNT });
-        let dp = p.required_number("dp", Bounds { max: 1e6, ..Bounds::COUNT });
-        Some((tp?, pp?, dp?))
-    });
+        (params.required_number("hidden_size", hidden), params.required_number("n_layers", layers))
+    };
+    let params = if catalogued {
+        Some(fields.map("params", |params| size(params, &mut extra)).unwrap_or((Some(0.0), Some(0.0))))
+    } else {
+        fields.required_map("params", &["hidden_size", "n_layers"], |params| size(params, &mut extra))
+    };
+    let ranks = |p: &mut Fields<'_>, plan: &mut PlanSpec| {
+        plan.parallelism(p);
+        let bounds = Bounds { max: 1e6, ..Bounds::COUNT };
+        if catalogued {
+            plan.dp = p.number("dp", bounds);
+            let or_one = |value: Option<f64>| Some(value.unwrap_or(1.0));
+            return Some((or_one(p.number("tp", bounds))?, or_one(p.number("pp", bounds))?, plan.dp.unwrap_or(1.0)));
+        }
+        let tp = p.required_number("tp", bounds);
+        let pp = p.required_number("pp", bounds);
+        plan.dp = p.required_number("dp", bounds);
+        Some((tp?, pp?, plan.dp?))
+    };
+    let parallelism = if catalogued {
+        Some(fields.map("parallelism", |p| ranks(p, &mut plan)).unwrap_or(Some((1.0, 1.0, 1.0))))
+    } else {
+        fields.required_map("parallelism", &["tp", "pp", "dp"], |p| ranks(p, &mut plan))
+    };
     let sequence = fields.required_map("sequence", &["prompt", "generate"], |s| {
         let prompt = s.required_number("prompt", Bounds { max: 1e9, ..Bounds::NATURAL });
         let generate = s.required_number("generate", Bounds { max: 1e9, ..Bounds::NATURAL });
         Some((prompt?, generate?))
     });
-    let (hidden, layers, extra) = params.unwrap_or_default();
+    if let Some(precision) = fields.map("precision", |p| {
+        p.text("optimizer");
+        plan.precision(p);
+        (p.text("weights"), p.text("activations"))
+    }) {
+        extra.precision = precision;
+    }
+    let (hidden, layers) = params.unwrap_or_default();
     let shape = || {
         let ((tp, pp, dp), (prompt, generate)) = (parallelism.flatten()?, sequence.flatten()?);
         Some(Shape { mode, tp, pp, dp, prompt, generate, hidden: hidden?, layers: layers? })
     };
-    (shape(), extra)
+    (shape(), plan, extra)
 }
 
 fn read_tuning(fields: &mut Fields<'_>) -> Tuning {
@@ -295,163 +316,5 @@ fn read_tuning(fields: &mut Fields<'_>) -> Tuning {
         gpudirect_rdma: fields.boolean("gpudirect_rdma"),
         virt: fields.choice("virt", &[("bare", "bare"), ("sriov", "sriov")]).map(str::to_owned),
         fabric: fields.text("fabric").map(Into::into),
-    }
-}
-
-/// Reads `schedule`, merging each phase's overrides into the workload.
-struct Schedule<'a> {
-    file: &'a Arc<str>,
-    label: &'a str,
-    workload: &'a Node,
-    duration_minutes: Option<f64>,
-    diagnostics: &'a mut Diagnostics,
-}
-
-impl Schedule<'_> {
-    fn complain(&mut self, severity: Severity, node: &Node, path: String, message: String, help: Option<String>) {
-        let file = Arc::clone(self.file);
-        self.diagnostics.push(Diagnostic { severity, file, at: node.at, path, message, help });
-    }
-
-    fn decode(mut self, schedule: &Node) -> Vec<PhaseSpec> {
-        let path = format!("{}.schedule", self.label);
-        let Some(entries) = schedule.entries() else {
-            let message =
-                format!("found {}, expected a mapping with `phases`; the schedule is ignored", schedule.describe());
-            self.complain(Severity::Warning, schedule, path, message, None);
-            return Vec::new();
-        };
-        for entry in entries.iter().filter(|entry| !["phases", "default_request_profile"].contains(&entry.key.as_str()))
-        {
-            let help = nearest(&entry.key, ["phases", "default_request_profile"])
-                .map(|near| format!("did you mean `{near}`?"));
-            let file = Arc::clone(self.file);
-            let message = "unknown key; it is kept, and nothing reads it".to_owned();
-            let path = format!("{path}.{}", entry.key);
-            self.diagnostics.push(Diagnostic {
-                severity: Severity::Warning,
-                file,
-                at: entry.key_at,
-                path,
-                message,
-                help,
-            });
-        }
-        let default_profile = schedule.get("default_request_profile").filter(|node| !node.is_null());
-        if let Some(node) = default_profile.filter(|node| node.text().and_then(Traffic::named).is_none()) {
-            let message =
-                format!("found {}, which means steady_state; known are {}", node.describe(), Traffic::names());
-            self.complain(Severity::Warning, node, format!("{path}.default_request_profile"), message, None);
-        }
-        let default_profile = default_profile.and_then(Node::text).map(str::to_owned);
-        let Some(list) = schedule.get("phases").filter(|phases| !phases.is_null()) else { return Vec::new() };
-        let Some(items) = list.items() else {
-            let message = format!("found {}, expected a list of phases; the schedule is ignored", list.describe());
-            self.complain(Severity::Warning, list, format!("{path}.phases"), message, None);
-            return Vec::new();
-        };
-        let mut phases = Vec::with_capacity(items.len());
-        for (index, item) in items.iter().enumerate() {
-            if item.entries().is_none() {
-                let message = format!("found {}, expected a mapping; the phase is skipped", item.describe());
-                self.complain(Severity::Warning, item, format!("{path}.phases[{index}]"), message, None);
-                continue;
-            }
-            phases.extend(self.phase(index, item, default_profile.as_deref()));
-        }
-        phases
-    }
-
-    fn phase(&mut self, index: usize, node: &Node, default_profile: Option<&str>) -> Option<PhaseSpec> {
-        let path = format!("{}.schedule.phases[{index}]", self.label);
-        let mut fields = Fields::open(self.file, path.clone(), node, self.diagnostics)?;
-        let name = fields.text("name").unwrap_or_else(|| format!("phase_{}", index + 1));
-        let minutes = fields.number("duration_minutes", Bounds::FINITE);
-        let tokens_scale = fields.number("tokens_scale", Bounds::FINITE);
-        let autoscale_factor = fields.number("autoscale_factor", Bounds::FINITE);
-        let request_profile = fields.text("request_profile");
-        for optional in ["description", "notes"] {
-            fields.text(optional);
-        }
-        let profile = request_profile.as_deref().filter(|name| !name.is_empty()).or(default_profile);
-        let traffic = match profile.map(|name| (name, Traffic::named(name))) {
-            None => Traffic::STEADY,
-            Some((_, Some(traffic))) => traffic,
-            // An unknown default was complained about where it stands, once.
-            Some((_, None)) if request_profile.as_deref().is_none_or(str::is_empty) => Traffic::STEADY,
-            Some((name, None)) => {
-                let names = Traffic::PROFILES.map(|(name, _)| name);
-                let near = nearest(name, names).map(|near| format!("did you mean `{near}`?"));
-                let message = format!("unknown profile \"{name}\" means steady_state; known are {}", names.join(", "));
-                fields.warn("request_profile", message, near);
-                Traffic::STEADY
-            }
-        };
-        let arrival = fields.map("arrival", read_arrival).unwrap_or_default();
-        // An empty list is how some write "none".
-        let written = fields.node("overrides").filter(|node| !node.items().is_some_and(<[Node]>::is_empty));
-        let overrides = written.cloned().unwrap_or_else(|| Node::synthetic(super::Value::Map(Vec::new())));
-        fields.finish();
-        if minutes.is_none() && self.duration_minutes.is_none() {
-            let message = "no duration: neither the phase nor the workload has duration_minutes".to_owned();
-            self.complain(Severity::Error, node, path.clone(), message, Some("add duration_minutes".to_owned()));
-        }
-        let merged = self.workload.merged(&overrides);
-        // Only the shape is read here, so keys it does not know are no news: the whole workload warned about them.
-        let mut scratch = Diagnostics::new();
-        let shape =
-            Fields::open(self.file, format!("{path}.overrides"), &merged, &mut scratch).and_then(|mut fields| {
-                let (shape, _) = read_shape(&mut fields);
-                fields.finish();
-                shape
-            });
-        for problem in scratch.iter().filter(|problem| problem.severity == Severity::Error) {
-            self.diagnostics.push(problem.clone());
-        }
-        let raw = |key: &str| node.get(key).cloned().unwrap_or_else(|| Node::synthetic(super::Value::Null));
-        let pins = |path: &[&str]| overrides.at_path(path).is_some();
-        Some(PhaseSpec {
-            name: name.into(),
-            index: u32::try_from(index).unwrap_or(u32::MAX),
-            minutes: minutes.filter(|minutes| *minutes > 0.0).or(self.duration_minutes).unwrap_or_default(),
-            shape: shape?,
-            pinned: Pinned {
-                tp: pins(&["parallelism", "tp"]),
-                pp: pins(&["parallelism", "pp"]),
-                dp: pins(&["parallelism", "dp"]),
-                prompt: pins(&["sequence", "prompt"]),
-                generate: pins(&["sequence", "generate"]),
-            },
-            tokens_scale,
-            autoscale_factor,
-            request_profile: request_profile.map(Into::into),
-            traffic,
-            arrival,
-            settings: Arc::new([raw("tokens_scale"), raw("autoscale_factor"), raw("request_profile")]),
-            overrides: Arc::new(overrides),
-        })
-    }
-}
-
-fn read_arrival(fields: &mut Fields<'_>) -> Arrival {
-    // The founding model takes a positive whole number here and ignores anything else; so do we, and say so.
-    let dp_override = match fields.node("dp_override").map(|node| &node.value) {
-        #[expect(clippy::cast_precision_loss, reason = "replicas are few")]
-        Some(super::Value::Int(dp)) if *dp > 0 => Some(*dp as f64),
-        _ => None,
-    };
-    if dp_override.is_none() && fields.node("dp_override").is_some() {
-        fields.warn("dp_override", "expected a positive whole number; the phase's dp is used", None);
-    }
-    let servers = fields.number("servers", Bounds { max: 1e9, ..Bounds::POSITIVE });
-    if servers.is_some_and(|servers| servers.fract() != 0.0) {
-        fields.warn("servers", "expected a whole number; the fraction is dropped", None);
-    }
-    Arrival {
-        requests_per_sec: fields.number("requests_per_sec", Bounds::POSITIVE),
-        servers: servers.map(f64::floor),
-        dp_override,
-        service_cv: fields.number("service_cv", Bounds::POSITIVE),
-        arrival_cv: fields.number("arrival_cv", Bounds::POSITIVE),
     }
 }

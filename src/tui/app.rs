@@ -9,11 +9,12 @@ use super::line::Line;
 use super::theme::{Glyphs, Theme};
 use crate::demo::Demo;
 pub use crate::demo::{Pane, Setup, View};
-use crate::engine::semi_empirical;
+use crate::engine;
 use crate::estimate::{Estimate, METRICS, Metric};
-use crate::knob::{Knob, Overrides, Setting};
-use crate::scenario::Scenario;
-use crate::spec::{Diagnostics, Library, Profile, Target, Workload};
+use crate::knob::{KNOBS, Knob, Overrides, Setting, Spec};
+use crate::library::Library;
+use crate::scenario::{Parts, Scenario};
+use crate::spec::{Diagnostics, Profile, Target, Workload};
 
 /// What undo brings back.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -35,6 +36,8 @@ pub struct Answer {
     pub workload: Option<Arc<Workload>>,
     /// The profile in force.
     pub profile: Option<Arc<Profile>>,
+    /// All that the scenario is made of.
+    pub parts: Option<Parts>,
     /// What the files say.
     pub files: Option<Scenario>,
     /// With the knobs laid over.
@@ -51,41 +54,31 @@ impl Answer {
             target: None,
             workload: None,
             profile: None,
+            parts: None,
             files: None,
             scenario: None,
             outcome: Err(String::new()),
         };
-        let mut complaints = Vec::new();
-        match library.target(&setup.target) {
-            Ok(target) => answer.target = Some(Arc::clone(target)),
-            Err(problem) => complaints.push(problem.message),
-        }
-        match library.workload(&setup.workload) {
-            Ok(workload) => answer.workload = Some(Arc::clone(workload)),
-            Err(problem) => complaints.push(problem.message),
-        }
-        if let Some(target) = &answer.target {
-            match library.profile_for(target) {
-                Ok(profile) => answer.profile = Some(Arc::clone(profile)),
-                Err(problem) => complaints.push(problem.message),
+        answer.target = library.target(&setup.target).ok().cloned();
+        answer.workload = library.workload(&setup.workload).ok().cloned();
+        let parts = match Parts::find(library, &setup.target, &setup.workload) {
+            Ok(parts) => parts,
+            Err(problems) => {
+                answer.outcome = Err(problems.messages());
+                return answer;
             }
-        }
-        let (Some(target), Some(workload), Some(profile)) = (&answer.target, &answer.workload, &answer.profile) else {
-            answer.outcome = Err(complaints.join("; "));
-            return answer;
         };
-        let files = Scenario::from_files(target, workload, profile);
+        let files = Scenario::from_files(&parts);
         let mut scenario = files.clone();
-        for (knob, setting) in &setup.overrides {
-            if let Err(error) = scenario.set(*knob, setting, profile) {
-                complaints.push(error.to_string());
-            }
-        }
-        answer.outcome = match Scenario::resolve(target, workload, profile, &setup.overrides) {
-            Ok(scenario) if complaints.is_empty() => Ok(semi_empirical::estimate(&scenario)),
-            Ok(_) => Err(complaints.join("; ")),
+        let refused = setup.overrides.iter().filter_map(|(knob, setting)| scenario.set(*knob, setting, &parts).err());
+        let complaints: Vec<String> = refused.map(|error| error.to_string()).collect();
+        answer.outcome = match scenario.check(&parts) {
+            Ok(()) if complaints.is_empty() => Ok(engine::estimate(&scenario)),
+            Ok(()) => Err(complaints.join("; ")),
             Err(error) => Err(error.to_string()),
         };
+        answer.profile.clone_from(&parts.profile);
+        answer.parts = Some(parts);
         answer.files = Some(files);
         answer.scenario = Some(scenario);
         answer
@@ -261,8 +254,8 @@ pub struct App {
     pub overlay: Option<Overlay>,
     /// A value being typed.
     pub edit: Option<Edit>,
-    /// The row of the knobs pane.
-    pub knob: usize,
+    /// The knob under the cursor of the knobs pane.
+    pub knob: Knob,
     /// First rows shown of targets, workloads, knobs, results.
     pub scroll: [usize; 4],
     /// First row shown in a full-screen view.
@@ -323,7 +316,7 @@ impl App {
             view: View::Main,
             overlay: None,
             edit: None,
-            knob: 0,
+            knob: Knob::Engine,
             scroll: [0; 4],
             view_scroll: 0,
             column: 0,
@@ -421,7 +414,20 @@ impl App {
     /// The knob under the cursor.
     #[must_use]
     pub fn knob_here(&self) -> Knob {
-        Knob::all().nth(self.knob).unwrap_or(Knob::Microbatch)
+        self.knobs().find(|spec| spec.knob >= self.knob).map_or(self.knob, |spec| spec.knob)
+    }
+
+    /// The knobs that change anything in the scenario on the screen, in order.
+    pub fn knobs(&self) -> impl Iterator<Item = &'static Spec> {
+        let heeds = |spec: &&Spec| self.answer.scenario.as_ref().is_none_or(|scenario| scenario.heeds(spec.knob));
+        KNOBS.iter().filter(heeds)
+    }
+
+    /// The place of the knob under the cursor among them.
+    #[must_use]
+    pub fn knob_index(&self) -> usize {
+        let here = self.knob_here();
+        self.knobs().position(|spec| spec.knob == here).unwrap_or_default()
     }
 
     /// Remembers the present for undo, unless the same kind of change went just before.

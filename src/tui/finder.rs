@@ -8,7 +8,7 @@ use fuzzy_matcher::skim::SkimMatcherV2;
 use super::app::{App, Finder, Overlay, Pane, Place, View};
 use super::line::Line;
 use super::update;
-use crate::knob::{KNOBS, Knob};
+use crate::knob::KNOBS;
 
 impl Place {
     /// Its name.
@@ -64,7 +64,7 @@ pub(super) fn accept(app: &mut App) {
         Some(Place::Knob(knob)) => {
             app.pane = Pane::Knobs;
             app.view = View::Main;
-            app.knob = Knob::all().position(|known| known == *knob).unwrap_or_default();
+            app.knob = *knob;
         }
         None => {}
     }

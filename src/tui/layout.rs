@@ -13,7 +13,6 @@
 use ratatui::layout::Rect;
 
 use super::app::{App, Pane};
-use crate::knob::Knob;
 
 /// Fewest columns that hold a useful screen.
 pub const MIN_COLUMNS: u16 = 80;
@@ -55,10 +54,11 @@ pub fn fits(size: (u16, u16)) -> bool {
 
 /// Rows of knobs and their headings.
 #[must_use]
-pub fn knob_rows() -> usize {
-    let mut groups: Vec<_> = crate::knob::KNOBS.iter().map(|spec| spec.group).collect();
+pub fn knob_rows(app: &App) -> usize {
+    let mut groups: Vec<_> = app.knobs().map(|spec| spec.group).collect();
+    let knobs = groups.len();
     groups.dedup();
-    Knob::all().count() + groups.len()
+    knobs + groups.len()
 }
 
 /// The rectangles for the present state.
@@ -142,14 +142,15 @@ pub fn follow(app: &mut App) {
     let (targets, workloads) = (app.library.targets().len(), app.library.workloads().len());
     let (target, workload) = (app.target_row().unwrap_or_default(), app.workload_row().unwrap_or_default());
     let results = super::view::results::rows(app, areas.results.width.saturating_sub(2));
+    // The knobs' help takes the pane's last line; a group's heading comes into view with its first knob.
+    let row = super::view::knobs::row_of(app, app.knob_here());
+    let top = if app.knob_index() == 0 { 0 } else { row };
+    let all_knobs = knob_rows(app);
     let [scroll_targets, scroll_workloads, scroll_knobs, scroll_results] = &mut app.scroll;
     keep(scroll_targets, target, inner_rows(areas.targets), targets);
     keep(scroll_workloads, workload, inner_rows(areas.workloads), workloads);
-    // The knobs' help takes the pane's last line; a group's heading comes into view with its first knob.
-    let row = super::view::knobs::row_of(app.knob);
     let rows = inner_rows(areas.knobs);
-    let top = if app.knob == 0 { 0 } else { row };
-    *scroll_knobs = (*scroll_knobs).min(top).max((row + 1).saturating_sub(rows)).min(knob_rows().saturating_sub(rows));
+    *scroll_knobs = (*scroll_knobs).min(top).max((row + 1).saturating_sub(rows)).min(all_knobs.saturating_sub(rows));
     *scroll_results = (*scroll_results).min(results.saturating_sub(inner_rows(areas.results)));
 }
 

@@ -7,7 +7,8 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::theme::Theme;
 use crate::demo::Demo;
-use crate::spec::{Diagnostics, Library};
+use crate::library::Library;
+use crate::spec::Diagnostics;
 
 /// Something happened.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use super::app::{App, Overlay, Pane, View};
 use super::keymap::{Action, Mode};
 use super::message::Effect;
 use super::{layout, update, view};
-use crate::knob::{Kind, Knob};
+use crate::knob::Kind;
 
 /// Rows one notch of the wheel goes.
 const NOTCH: i32 = 3;
@@ -87,12 +87,11 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             }
         }
         Pane::Knobs => {
-            let Some(index) = view::knobs::knob_at(row + app.scroll[2]) else { return };
-            let again = app.knob == index;
-            app.knob = index;
+            let Some(knob) = view::knobs::knob_at(app, row + app.scroll[2]) else { return };
+            let again = app.knob == knob;
+            app.knob = knob;
             if again {
-                let kind = Knob::all().nth(index).map(|knob| knob.spec().kind);
-                let toggles = matches!(kind, Some(Kind::Toggle | Kind::Choice(_) | Kind::Fabric));
+                let toggles = matches!(knob.spec().kind, Kind::Toggle | Kind::Choice(_) | Kind::Fabric);
                 update::act(app, Mode::Knobs, if toggles { Action::Toggle } else { Action::Edit }, effects);
             }
         }

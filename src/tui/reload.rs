@@ -10,7 +10,8 @@ use super::update::{fail, note};
 use crate::demo::Demo;
 use crate::estimate::METRICS;
 use crate::knob::Knob;
-use crate::spec::{Diagnostics, Library};
+use crate::library::Library;
+use crate::spec::Diagnostics;
 
 /// How long changed entries stand out.
 const FLASH_MS: u64 = 1_500;

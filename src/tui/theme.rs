@@ -15,7 +15,7 @@ use ratatui::style::{Modifier, Style};
 pub use super::color::ColorDepth;
 pub use glyphs::Glyphs;
 
-use crate::spec::library::{read_text, shipped};
+use crate::spec::sources::{read_text, shipped};
 use crate::spec::{Diagnostic, Diagnostics, Origin, Position, Severity};
 
 /// Declares the roles once: documentation, variant, name in a theme, and the role whose style stands in where a theme

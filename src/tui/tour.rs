@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::app::{App, Overlay, Snapshot, Tour, View};
 use super::message::{Effect, Timer};
 use crate::demo::{Action, Demo, Stage, check};
-use crate::knob::Knob;
 
 /// Begins a tour; `auto_ms` makes it go on by itself.
 pub(super) fn begin(app: &mut App, demo: Arc<Demo>, auto_ms: Option<u64>, effects: &mut Vec<Effect>) {
@@ -77,7 +76,7 @@ fn show(app: &mut App, effects: &mut Vec<Effect>) {
         _ => None,
     });
     if let Some(knob) = turned {
-        app.knob = Knob::all().position(|known| known == knob).unwrap_or_default();
+        app.knob = knob;
     }
     app.recompute();
 }

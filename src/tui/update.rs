@@ -10,7 +10,6 @@ use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
 use super::{finder, layout, mouse, reload, tour, turning};
-use crate::knob::Knob;
 use crate::record::Record;
 
 /// How long a note stands in the line of status.
@@ -184,7 +183,11 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 select_workload(app, name);
             }
         }
-        Mode::Knobs => app.knob = walk.from(app.knob, Knob::all().count(), layout::inner_rows(areas.knobs)),
+        Mode::Knobs => {
+            let row = walk.from(app.knob_index(), app.knobs().count(), layout::inner_rows(areas.knobs));
+            let there = app.knobs().nth(row).map(|spec| spec.knob);
+            app.knob = there.unwrap_or(app.knob);
+        }
         Mode::Results => {
             let page = layout::inner_rows(areas.results);
             let rows = super::view::results::rows(app, areas.results.width.saturating_sub(2));

@@ -3,86 +3,12 @@
 use std::collections::HashMap;
 
 use crate::catalog::Catalog;
-use crate::catalog::accelerator::Accelerator as Sheet;
-use crate::engine::analytical::accelerator::{Accelerator, Generation, Precision};
+use crate::engine::analytical::accelerator::{Accelerator, Precision};
+use crate::engine::analytical::datasheet::accelerator;
 
 /// Accelerators by catalog id and alias.
 #[derive(Debug, Clone)]
 pub struct Hardware(HashMap<String, Accelerator>);
-
-fn generation(sheet: &Sheet) -> Generation {
-    let memory = sheet.memory.kind.as_deref().unwrap_or_default();
-    let workstation = memory.starts_with("GDDR") || sheet.vendor == "Apple";
-    match (sheet.vendor.as_str(), sheet.generation.as_str()) {
-        ("NVIDIA" | "Apple", _) if workstation => Generation::Workstation,
-        (_, "Volta") => Generation::Volta,
-        (_, "Ampere") => Generation::Ampere,
-        (_, "Hopper") => Generation::Hopper,
-        (_, "Blackwell" | "Blackwell Ultra" | "Rubin") => Generation::Blackwell,
-        (_, "CDNA2") => Generation::Cdna2,
-        (_, "CDNA3") => Generation::Cdna3,
-        (_, "CDNA4" | "CDNA5") => Generation::Cdna4,
-        (_, "TPU") => Generation::Tpu,
-        (_, "Trainium" | "Inferentia") => Generation::Trainium,
-        (_, "Gaudi") => Generation::Gaudi,
-        (_, "Ascend") => Generation::Ascend,
-        (_, "Ponte Vecchio") => Generation::PonteVecchio,
-        _ => Generation::Other,
-    }
-}
-
-/// GB/s one way where the catalog leaves the scale-up link blank.
-fn blank_link(vendor: &str) -> f64 {
-    match vendor {
-        // NeuronLink-v2: 384 GB/s both ways per chip (AWS Neuron documentation, trn1 architecture).
-        "AWS" => 192.0,
-        // Xe Link: one 28 GB/s link to each of five peers (Aurora node description).
-        "Intel" => 140.0,
-        // PCIe 4.0 x16, half of its 32 GB/s: what peers reach through the host.
-        _ => 16.0,
-    }
-}
-
-/// A datasheet in SI units.
-fn accelerator(sheet: &Sheet) -> Accelerator {
-    let peaks = &sheet.peaks;
-    let mut flops = [0.0; Precision::COUNT];
-    for (precision, tera) in [
-        (Precision::Fp32, peaks.fp32),
-        (Precision::Tf32, peaks.tf32),
-        (Precision::Bf16, peaks.bf16),
-        (Precision::Fp16, peaks.fp16),
-        (Precision::Fp8, peaks.fp8),
-        (Precision::Int8, peaks.int8),
-        (Precision::Fp4, peaks.fp4),
-    ] {
-        if let Some(slot) = flops.get_mut(precision as usize) {
-            *slot = tera.unwrap_or(0.0) * 1e12;
-        }
-    }
-    let scale_up = sheet.scale_up.as_ref();
-    let link = scale_up.and_then(|link| link.kind.as_deref()).unwrap_or_default();
-    let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
-    let bf16 = positive(peaks.bf16);
-    let measured = sheet.measured.as_ref().zip(bf16).map_or(0.0, |(measured, peak)| measured.tflops_bf16 / peak);
-    Accelerator {
-        generation: generation(sheet),
-        flops,
-        mem_bytes: sheet.memory.gb * 1e9,
-        mem_bw: positive(sheet.memory.bw_gbytes_per_sec).unwrap_or(0.0) * 1e9,
-        cores: positive(sheet.cores).unwrap_or(1.0),
-        cache_bytes: positive(sheet.cache_mb).unwrap_or(0.0) * 1e6,
-        tdp_w: positive(sheet.tdp_w).unwrap_or(0.0),
-        link_bw: scale_up
-            .and_then(|link| positive(link.bw_gbytes_per_sec))
-            .unwrap_or_else(|| blank_link(&sheet.vendor))
-            * 1e9,
-        domain: scale_up.and_then(|link| positive(link.domain_size)).unwrap_or(1.0),
-        switched: link.starts_with("NVLink") && !link.contains("bridge") && !link.starts_with("NVLink 2"),
-        nic_bw: positive(sheet.scale_out_gbits_per_sec).unwrap_or(100.0) * 1e9 / 8.0,
-        gemm_fraction: measured,
-    }
-}
 
 /// Catalog id for an id as measurement files spell it: vendor prefix and memory size left out.
 fn alias(id: &str) -> &str {

@@ -4,7 +4,8 @@ use super::hardware::Hardware;
 use super::models::Models;
 use super::serving_rows::{Case, Metric};
 use super::table::Row;
-use super::{serving_devices, serving_formats, serving_models};
+use super::{serving_devices, serving_models};
+use crate::engine::analytical::serving::software;
 use crate::engine::analytical::serving::{Layout, Load, Pools, ServingInput, Speculation, Stack};
 
 /// The number after a key, as in "silicon_concurrency=128" or "_tp4".
@@ -75,8 +76,8 @@ pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2],
         ("", _) if model.contains("fp8") => "fp8",
         (p, _) => p,
     };
-    let formats = serving_formats::formats(&acc, &arch, &model, engine, stack, weights, "", "");
-    let (seqs, tokens, chunked, share) = serving_formats::scheduler(engine, "1.0", &acc);
+    let formats = software::formats(&acc, &arch, &model, engine, stack, weights, "", "");
+    let (seqs, tokens, chunked, share) = software::scheduler(engine, "1.0", &acc);
     // InferenceMAX draws lengths from 0.8 to 1.0 of the nominal ones; its runs carry a commit of the sweep in their
     // source. Other collections send fixed lengths.
     let origin = r.text("silicon_data_source");
@@ -105,9 +106,9 @@ pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2],
         captured_graphs: true,
         grouped_decode: true,
         overlapped: true,
-        python_executor: serving_formats::python_executor(engine, "1.0", "", ""),
+        python_executor: software::python_executor(engine, "1.0", "", ""),
         beams: 1.0,
-        admission: serving_formats::admission(engine),
+        admission: software::admission(engine),
         reserve_output: backend == "trtllm",
         max_num_seqs: seqs,
         compiled_batch: 0.0,

@@ -4,9 +4,9 @@ use super::hardware::Hardware;
 use super::models::Models;
 use super::serving_flags::Flags;
 use super::table::Row;
-use super::{serving_devices, serving_formats, serving_models};
+use super::{serving_devices, serving_models};
 use crate::engine::analytical::accelerator::{Accelerator, Generation};
-use crate::engine::analytical::serving::{Layout, Load, ServingInput, Speculation, Stack, speculative};
+use crate::engine::analytical::serving::{Layout, Load, ServingInput, Speculation, Stack, software, speculative};
 
 /// Which published column a case is judged on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,9 +164,9 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
     }
     let arch =
         serving_models::find(models, model, Some(r)).ok_or("architecture neither in the catalog nor in the row")?;
-    let runtime = serving_formats::stack(engine);
+    let runtime = software::stack(engine);
     let mut stack = runtime;
-    if stack == Stack::Graphed && serving_formats::lacks_graphs(&acc, engine) {
+    if stack == Stack::Graphed && software::lacks_graphs(&acc, engine) {
         stack = Stack::Eager;
     }
 
@@ -187,7 +187,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
     }
     let formats_of = |weights: &str| {
         let (activations, kv) = (r.text("precision_activations"), r.text("precision_kv"));
-        serving_formats::formats(&acc, &arch, model, engine, stack, weights, activations, kv)
+        software::formats(&acc, &arch, model, engine, stack, weights, activations, kv)
     };
     let mut formats = formats_of(weights);
     let room = BINARY * acc.mem_bytes * devices / r.positive("dp").unwrap_or(1.0).max(1.0);
@@ -210,7 +210,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         (v, _) => v,
     };
     let flags = Flags::of(notes);
-    let limits = serving_formats::scheduler(engine, version, &acc);
+    let limits = software::scheduler(engine, version, &acc);
     let mut seqs =
         flags.number(&["max-num-seqs", "max-running-requests", "max-batch-size", "parallel"]).unwrap_or(limits.0);
     let tokens = flags
@@ -278,18 +278,18 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         load,
         arrivals: number_before(notes, " prompts at ").or(number_before(notes, " completed")).unwrap_or(f64::INFINITY),
         stack,
-        admission: serving_formats::admission(engine),
+        admission: software::admission(engine),
         reserve_output: engine.contains("TensorRT"),
-        captured_graphs: serving_formats::captured_graphs(&acc, engine, version)
+        captured_graphs: software::captured_graphs(&acc, engine, version)
             && !flags.has(&["enforce-eager", "disable-cuda-graph"]),
-        grouped_decode: serving_formats::grouped_decode(&acc, &arch, engine, version),
-        overlapped: serving_formats::overlapped(engine, version)
+        grouped_decode: software::grouped_decode(&acc, &arch, engine, version),
+        overlapped: software::overlapped(engine, version)
             && !flags.has(&["disable-overlap-schedule", "no-async-scheduling"]),
-        python_executor: serving_formats::python_executor(engine, r.text("engine_version"), r.text("date"), notes),
+        python_executor: software::python_executor(engine, r.text("engine_version"), r.text("date"), notes),
         // MLPerf's GPT-J task decodes with four beams (MLPerf Inference rules, text summarisation).
         beams: if mlperf && model == "gpt-j-6b" { 4.0 } else { 1.0 },
         max_num_seqs: seqs,
-        compiled_batch: if serving_formats::fixed_shapes(engine) {
+        compiled_batch: if software::fixed_shapes(engine) {
             r.positive("max_batch_size").unwrap_or(0.0) / layout.dp.max(1.0)
         } else {
             0.0

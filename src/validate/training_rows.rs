@@ -326,20 +326,6 @@ fn schedule(row: &Row) -> Schedule {
     if n.contains("ZB-") || n.contains("zero-bubble") { Schedule::ZeroBubble } else { Schedule::OneForwardOneBackward }
 }
 
-/// Two dies, tiles or cores that software sees as devices.
-fn halved(a: Accelerator) -> Accelerator {
-    Accelerator {
-        flops: a.flops.map(|f| f / 2.0),
-        mem_bytes: a.mem_bytes / 2.0,
-        mem_bw: a.mem_bw / 2.0,
-        cores: (a.cores / 2.0).max(1.0),
-        link_bw: a.link_bw / 2.0,
-        nic_bw: a.nic_bw / 2.0,
-        domain: a.domain * 2.0,
-        ..a
-    }
-}
-
 /// The scenario and throughput of a row.
 pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'static str> {
     let notes = row.text("notes");
@@ -369,7 +355,7 @@ pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'s
     let mut devices = 1.0;
     let by_die = matches!(acc.generation, Generation::Trainium | Generation::PonteVecchio | Generation::Cdna2);
     if by_die {
-        acc = halved(acc);
+        acc = acc.split(2.0);
         n *= 2.0;
         devices = 2.0;
     }

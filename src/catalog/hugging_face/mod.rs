@@ -12,9 +12,9 @@ use self::family::{ExpertKeys, FALLBACK, Family, KNOWN};
 use super::model::{Architecture, Model};
 use super::transformer::{Bias, Experts, Indexer, Kind, Latent, Transformer, Window};
 use crate::spec::decode::{Bounds, Fields, nearest};
-use crate::spec::library::read_text;
 use crate::spec::node::Position;
 use crate::spec::parse::parse;
+use crate::spec::sources::read_text;
 use crate::spec::{Diagnostic, Diagnostics, Node, Origin, Severity};
 
 const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };
@@ -76,6 +76,7 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
         family: Some(family.name.to_owned()),
         published_total_b: None,
         published_active_b: None,
+        published_tokens: None,
         architecture: Architecture::Transformer(Box::new(transformer?)),
         source: Some(file.to_string()),
         note: part.map(|_| "language part of a model with several".to_owned()),

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::line::{KEYS, Line};
 use super::memo::{Draws, Found, Memo};
 use super::parts::{Context, decode, explain, read_knobs};
-use crate::engine::semi_empirical::estimate_into;
+use crate::engine::estimate_into;
 use crate::estimate::Estimate;
 use crate::knob::{Knob, Overrides, Setting};
 use crate::record::{Body, Knobs};
 use crate::report::estimate as told;
-use crate::scenario::Scenario;
+use crate::scenario::{Parts, Scenario};
 use crate::search::hill_climb::hill_climb;
 use crate::spec::decode::nearest;
 use crate::spec::{Diagnostics, Node, Profile, Target, Workload};
@@ -25,16 +25,14 @@ pub(super) struct Worker {
     /// Profiles found for a target, by the target's text.
     matched: Memo<Profile>,
     /// Scenarios before any knob, most recent first.
-    scenarios: Vec<Arc<Parts>>,
+    scenarios: Vec<Arc<Prepared>>,
     draws: Draws,
     estimate: Estimate,
 }
 
 /// A scenario as the files say, and what it was made of.
-struct Parts {
-    target: Arc<Target>,
-    workload: Arc<Workload>,
-    profile: Arc<Profile>,
+struct Prepared {
+    parts: Parts,
     scenario: Scenario,
 }
 
@@ -103,8 +101,9 @@ impl Worker {
     }
 
     fn estimate(&mut self, line: &Line<'_>, number: u64, out: &mut Vec<u8>) -> Result<(), String> {
-        let (parts, overrides) = self.read(line, number)?;
-        let mut scenario = parts.resolve(&overrides, &mut self.draws)?;
+        let (prepared, overrides) = self.read(line, number)?;
+        let mut scenario = prepared.resolve(&overrides, &mut self.draws)?;
+        let parts = &prepared.parts;
         let _ = write!(out, "{{\"id\":{}", line.id());
         let written = match self.context.sla_p99_ms {
             None => {
@@ -115,7 +114,7 @@ impl Worker {
             Some(sla) => {
                 // The search ignores the schedule, and is quicker without it.
                 scenario.phases.clear();
-                let found = hill_climb(&scenario, &parts.profile, sla);
+                let found = hill_climb(&scenario, parts, sla);
                 told::finite(&found.estimate)?;
                 out.extend_from_slice(b",\"knobs\":");
                 serde_json::to_writer(&mut *out, &Knobs::of(&found.scenario))
@@ -126,7 +125,7 @@ impl Worker {
     }
 
     /// Finds or decodes all parts of a line; an error names all that is wrong with it.
-    fn read(&mut self, line: &Line<'_>, number: u64) -> Result<(Arc<Parts>, Overrides), String> {
+    fn read(&mut self, line: &Line<'_>, number: u64) -> Result<(Arc<Prepared>, Overrides), String> {
         let context = Arc::clone(&self.context);
         let library = &context.library;
         let mut problems: Vec<Arc<str>> = Vec::new();
@@ -150,9 +149,13 @@ impl Worker {
                 };
                 decode(&context, number, "profile", text, |name| library.profile(name).cloned(), inline)
             })),
-            (None, Some(text), Ok(target)) => Some(
-                self.matched.get(text, || library.profile_for(target).cloned().map_err(|problem| explain(&problem))),
-            ),
+            (None, Some(text), Ok(target)) => {
+                let found = self
+                    .matched
+                    .get(text, || library.profile_for(target).cloned().map_err(|problem| explain(&problem)));
+                // A target that names an accelerator can be answered without a profile.
+                (found.is_ok() || target.accelerator.is_none()).then_some(found)
+            }
             // What is wrong with the target is said already.
             _ => None,
         };
@@ -170,48 +173,55 @@ impl Worker {
         );
         note(overrides.as_ref().map(|_| Arc::default()).map_err(|problem| problem.as_str().into()));
         match (target, workload, profile, overrides) {
+            (Ok(target), Ok(workload), None, Ok(overrides)) => Ok((self.prepare(&target, &workload, None)?, overrides)),
             (Ok(target), Ok(workload), Some(Ok(profile)), Ok(overrides)) => {
-                Ok((self.parts(target, workload, profile), overrides))
+                Ok((self.prepare(&target, &workload, Some(profile))?, overrides))
             }
             _ => Err(problems.join("; ")),
         }
     }
 
     /// The scenario these make before any knob, from memory where they have met before.
-    fn parts(&mut self, target: Arc<Target>, workload: Arc<Workload>, profile: Arc<Profile>) -> Arc<Parts> {
+    fn prepare(
+        &mut self,
+        target: &Arc<Target>,
+        workload: &Arc<Workload>,
+        profile: Option<Arc<Profile>>,
+    ) -> Result<Arc<Prepared>, String> {
         const MOST: usize = 256;
-        let known = self.scenarios.iter().position(|parts| {
-            Arc::ptr_eq(&parts.target, &target)
-                && Arc::ptr_eq(&parts.workload, &workload)
-                && Arc::ptr_eq(&parts.profile, &profile)
+        let same = |one: &Option<Arc<Profile>>| one.as_ref().map(Arc::as_ptr) == profile.as_ref().map(Arc::as_ptr);
+        let known = self.scenarios.iter().position(|prepared| {
+            let parts = &prepared.parts;
+            Arc::ptr_eq(&parts.target, target) && Arc::ptr_eq(&parts.workload, workload) && same(&parts.profile)
         });
         if let Some(recent) = known.and_then(|at| self.scenarios.get_mut(..=at)) {
             recent.rotate_right(1);
         } else {
-            let scenario = Scenario::from_files(&target, &workload, &profile);
+            let library = &self.context.library;
+            let profile = profile.map_or_else(|| library.profile_for(target).cloned(), Ok);
+            let parts = Parts::with(library.catalog(), target, workload, profile);
+            let parts = parts.map_err(|problems| problems.iter().map(explain).collect::<Vec<_>>().join("; "))?;
+            let scenario = Scenario::from_files(&parts);
             self.scenarios.truncate(MOST - 1);
-            self.scenarios.insert(0, Arc::new(Parts { target, workload, profile, scenario }));
+            self.scenarios.insert(0, Arc::new(Prepared { parts, scenario }));
         }
         #[expect(clippy::indexing_slicing, reason = "either way one stands in front now")]
-        Arc::clone(&self.scenarios[0])
+        Ok(Arc::clone(&self.scenarios[0]))
     }
 }
 
-impl Parts {
+impl Prepared {
     /// As [`Scenario::resolve`], without drawing the same noise again.
     fn resolve(&self, overrides: &Overrides, draws: &mut Draws) -> Result<Scenario, String> {
         let mut scenario = self.scenario.clone();
         for (knob, setting) in overrides {
             match (knob, setting) {
                 (Knob::Seed, Setting::Seed(seed)) => scenario.reseed(*seed, |seed| draws.first(seed)),
-                _ => scenario.set(*knob, setting, &self.profile).map_err(|error| error.to_string())?,
+                _ => scenario.set(*knob, setting, &self.parts).map_err(|error| error.to_string())?,
             }
         }
-        if scenario.fabric_factor.is_finite() {
-            return Ok(scenario);
-        }
-        // The long way knows the words.
-        Scenario::resolve(&self.target, &self.workload, &self.profile, overrides).map_err(|error| error.to_string())
+        scenario.check(&self.parts).map_err(|error| error.to_string())?;
+        Ok(scenario)
     }
 }
 

@@ -7,7 +7,8 @@ use super::super::args::KnobArgs;
 use super::super::output::complain;
 use super::line::Line;
 use crate::knob::{Knob, Overrides};
-use crate::spec::{Diagnostic, Diagnostics, Library, Node, Severity};
+use crate::library::Library;
+use crate::spec::{Diagnostic, Diagnostics, Node, Severity};
 
 /// What all workers share.
 pub(super) struct Context {

@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(guess("my_targets.yaml", "]["), Some(Kind::Targets));
         assert_eq!(guess("a.yaml", "name: x\n"), None);
         assert_eq!(guess("a.json", "{\"target\": \"t\", \"record\": {}, \"knobs\": {}}"), Some(Kind::Record));
-        for (path, text) in crate::spec::library::shipped("workload") {
+        for (path, text) in crate::spec::sources::shipped("workload") {
             let wanted = match path {
                 "workload/targets.yaml" => Kind::Targets,
                 "workload/workloads.yaml" => Kind::Workloads,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::spec::library::{read_text, shipped};
+use crate::spec::sources::{read_text, shipped};
 use crate::spec::{Diagnostic, Origin};
 
 /// Texts of the files complained about, each read once.

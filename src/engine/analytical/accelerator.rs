@@ -189,6 +189,21 @@ impl Accelerator {
         1.0
     }
 
+    /// One of several equal dies, tiles or cores that software sees as devices.
+    #[must_use]
+    pub fn split(self, dies: f64) -> Accelerator {
+        Accelerator {
+            flops: self.flops.map(|rate| rate / dies),
+            mem_bytes: self.mem_bytes / dies,
+            mem_bw: self.mem_bw / dies,
+            cores: (self.cores / dies).max(1.0),
+            link_bw: self.link_bw / dies,
+            nic_bw: self.nic_bw / dies,
+            domain: self.domain * dies,
+            ..self
+        }
+    }
+
     /// Whether the device itself multiplies in `precision` (else a wider format stands in).
     pub fn has(&self, precision: Precision) -> bool {
         self.flops.get(precision as usize).is_some_and(|&f| f > 0.0)

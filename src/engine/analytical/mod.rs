@@ -5,6 +5,7 @@
 //! * [`constants`] – every fitted or fixed coefficient, with unit, meaning and origin
 //! * [`accelerator`] – one device as its datasheet describes it
 //! * [`arch`] – a model's architecture and its parameter counts
+//! * [`datasheet`] – both, from the entries of the catalog
 //! * [`ops`] – the operators of a layer: FLOPs, bytes, kernels
 //! * [`roofline`] – the time of one operator on one accelerator
 //! * [`collective`] – the time of one collective on one fabric
@@ -17,6 +18,7 @@ pub mod accelerator;
 pub mod arch;
 pub mod collective;
 pub mod constants;
+pub mod datasheet;
 pub mod memory;
 pub mod ops;
 pub mod roofline;

@@ -1,13 +1,11 @@
 //! The calibrated model of the founding system, reproduced to 1e-9 relative, noise included.
 //!
 //! Faithful also where it is weak: throughput does not depend on the size of the model, memory is clipped rather than
-//! checked, the median latency is a constant for any accelerator faster than `lat_base_coeff / lat_min`. [`notes`]
+//! checked, the median latency is a constant for any accelerator faster than `lat_base_coeff / lat_min`. [`super::notes`]
 //! says so beside the numbers.
 
 mod queue;
-mod schedule;
-
-pub mod notes;
+pub(in crate::engine) mod schedule;
 
 use crate::estimate::{Cost, Estimate, Figures, Latency};
 use crate::scenario::{Phase, Scenario};
@@ -29,11 +27,13 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     }
     schedule::estimate_into(scenario, estimate);
     estimate.cost = cost(scenario, &estimate.total);
+    estimate.detail = None;
 }
 
 /// Answers a scenario as if it had no schedule: what the hill-climb compares.
 pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate.phases.clear();
+    estimate.detail = None;
     estimate.total = figures(scenario, &scenario.base);
     estimate.total_minutes = scenario.base.minutes;
     estimate.service = Latency::default();

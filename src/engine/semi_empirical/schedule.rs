@@ -28,7 +28,7 @@ fn scaled(scenario: &Scenario, phase: &Phase) -> Figures {
 }
 
 /// Duration-weighted means; peak memory is the maximum, retries are sums. A schedule that lasts no time has no means.
-fn aggregate(estimate: &mut Estimate) {
+pub(in crate::engine) fn aggregate(estimate: &mut Estimate) {
     let phases = &estimate.phases;
     let minutes: f64 = phases.iter().map(|phase| phase.minutes).sum();
     let mean = |get: &dyn Fn(&Figures) -> f64| {

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
-use crate::knob::{KNOBS, Knob, Setting, Spec};
+use crate::knob::{Knob, Setting, Spec};
 use crate::tui::app::{App, Pane, View};
 use crate::tui::theme::Role;
 use crate::units;
@@ -12,28 +12,28 @@ use crate::units;
 #[derive(Debug, Clone, Copy)]
 enum Row {
     Heading(&'static str),
-    Knob(usize, &'static Spec),
+    Knob(&'static Spec),
 }
 
-fn rows() -> impl Iterator<Item = Row> {
-    KNOBS.iter().enumerate().flat_map(|(index, spec)| {
-        let first =
-            index.checked_sub(1).and_then(|before| KNOBS.get(before)).is_none_or(|before| before.group != spec.group);
-        first.then_some(Row::Heading(spec.group.name())).into_iter().chain(std::iter::once(Row::Knob(index, spec)))
+fn rows(app: &App) -> impl Iterator<Item = Row> {
+    let mut group = None;
+    app.knobs().flat_map(move |spec| {
+        let first = group.replace(spec.group) != Some(spec.group);
+        first.then_some(Row::Heading(spec.group.name())).into_iter().chain(std::iter::once(Row::Knob(spec)))
     })
 }
 
 /// The row of a knob.
 #[must_use]
-pub fn row_of(knob: usize) -> usize {
-    rows().position(|row| matches!(row, Row::Knob(index, _) if index == knob)).unwrap_or_default()
+pub fn row_of(app: &App, knob: Knob) -> usize {
+    rows(app).position(|row| matches!(row, Row::Knob(spec) if spec.knob == knob)).unwrap_or_default()
 }
 
 /// The knob of a row.
 #[must_use]
-pub fn knob_at(row: usize) -> Option<usize> {
-    match rows().nth(row) {
-        Some(Row::Knob(index, _)) => Some(index),
+pub fn knob_at(app: &App, row: usize) -> Option<Knob> {
+    match rows(app).nth(row) {
+        Some(Row::Knob(spec)) => Some(spec.knob),
         _ => None,
     }
 }
@@ -53,30 +53,31 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let turned = app.now.setup.overrides.len();
     let remark = if turned > 0 { format!("{turned} changed") } else { String::new() };
     let inner = canvas.frame(area, "3 Knobs", &remark, focused);
-    let total = rows().count();
+    let total = rows(app).count();
     let scroll = app.scroll[2];
-    for (line, row) in (0..inner.height).zip(rows().skip(scroll)) {
+    let longest = app.knobs().map(|spec| spec.name.len()).max().unwrap_or_default();
+    for (line, row) in (0..inner.height).zip(rows(app).skip(scroll)) {
         let y = inner.y + line;
         match row {
             Row::Heading(name) => {
                 let style = canvas.role(Role::Heading);
                 canvas.text(inner.x + 1, y, inner.width.saturating_sub(1), name, style);
             }
-            Row::Knob(index, spec) => knob(app, canvas, Rect::new(inner.x, y, inner.width, 1), index, spec, focused),
+            Row::Knob(spec) => knob(app, canvas, Rect::new(inner.x, y, inner.width, 1), longest, spec, focused),
         }
     }
     canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < total);
 }
 
-fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, index: usize, spec: &Spec, focused: bool) {
-    let here = app.knob == index;
+fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, longest: usize, spec: &Spec, focused: bool) {
+    let here = app.knob_here() == spec.knob;
     let turned = app.now.setup.overrides.contains_key(&spec.knob);
     let text = canvas.role(if turned { Role::Changed } else { Role::Text });
     let sign = if turned { canvas.glyphs.changed } else { " " };
     canvas.text(area.x, area.y, 1, sign, text);
-    // name 15 | value, flush right | unit 5
-    let unit = if area.width >= 30 { 6 } else { 0 };
-    let name = 15.min(area.width / 2 + 1);
+    // name | value, flush right | unit 5
+    let unit = if area.width >= 30 && longest < 20 { 6 } else { 0 };
+    let name = (u16::try_from(longest).unwrap_or(15) + 1).min(area.width * 3 / 4);
     let value = area.width.saturating_sub(2 + name + unit + 1);
     canvas.text(area.x + 2, area.y, name, spec.name, text);
     let x = area.x + 2 + name;
@@ -101,7 +102,9 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, index: usize, spec: &Spe
         if app.flash.knobs.contains(&spec.knob) {
             style = style.patch(canvas.role(Role::Flash));
         }
-        canvas.right(x, area.y, value, &shown, style);
+        // A word that is too long for the column of numbers takes the column of units as well, where there is none.
+        let long = spec.unit.is_empty() && shown.chars().count() > usize::from(value);
+        canvas.right(x, area.y, if long { value + unit } else { value }, &shown, style);
     }
     if unit > 0 {
         let mut style = canvas.role(Role::Dim);
@@ -129,14 +132,7 @@ pub fn info(app: &App) -> String {
 
 /// The phases whose overrides set this knob's number themselves.
 fn pinned_by(app: &App, knob: Knob) -> Vec<&str> {
-    let Some(workload) = &app.answer.workload else { return Vec::new() };
-    let pins = |phase: &&crate::spec::workload::PhaseSpec| match knob {
-        Knob::Tp => phase.pinned.tp,
-        Knob::Pp => phase.pinned.pp,
-        Knob::Dp => phase.pinned.dp,
-        Knob::Prompt => phase.pinned.prompt,
-        Knob::Generate => phase.pinned.generate,
-        _ => false,
-    };
-    workload.phases.iter().filter(pins).map(|phase| &*phase.name).collect()
+    let (Some(workload), Some(scenario)) = (&app.answer.workload, &app.answer.scenario) else { return Vec::new() };
+    let named = workload.phases.iter().zip(&scenario.phases);
+    named.filter(|(_, phase)| phase.pinned.pins(knob)).map(|(spec, _)| &*spec.name).collect()
 }

@@ -110,7 +110,12 @@ fn header(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     x = canvas.text(x, area.y, room, &format!("{} × {}", setup.target, setup.workload), title);
     let about = match (&app.answer.scenario, &app.answer.workload) {
         (Some(scenario), Some(workload)) => {
-            format!("  {}, {} accelerators, {}", workload.shape.mode.name(), scenario.accelerators(), "semi-empirical")
+            format!(
+                "  {}, {} accelerators, {}",
+                workload.shape.mode.name(),
+                scenario.accelerators(),
+                scenario.engine.name()
+            )
         }
         _ => String::new(),
     };

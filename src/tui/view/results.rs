@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::draw::{Canvas, wrap};
-use crate::engine::semi_empirical::notes::notes;
+use crate::engine::notes::notes;
 use crate::estimate::{Better, Format, Metric};
 use crate::tui::app::{App, Pane, View};
 use crate::tui::theme::Role;

@@ -2,10 +2,17 @@
 
 use super::input::{Layout, ServingInput};
 use super::shape::Shape;
+use crate::engine::analytical::accelerator::Accelerator;
 use crate::engine::analytical::serving_constants::ServingConstants;
 
 /// Memory sizes of data sheets are powers of two: "80 GB" is 80 GiB (nvidia-smi: 81,559 MiB on an H100).
 const BINARY: f64 = 1.0737;
+
+/// Bytes of a device as software finds them.
+#[must_use]
+pub fn device_bytes(accelerator: &Accelerator) -> f64 {
+    BINARY * accelerator.mem_bytes
+}
 
 /// Room for keys and values on one replica.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,6 +23,8 @@ pub struct Capacity {
     pub tokens: f64,
     /// Sequences at their mean length that one replica can hold.
     pub sequences: f64,
+    /// Bytes per rank of one sequence at its full length.
+    pub whole_sequence: f64,
     /// Whether the weights and at least one sequence fit.
     pub fits: bool,
 }
@@ -39,6 +48,7 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Servin
         free_bytes,
         tokens: (free_bytes / shape.kv_bytes_token.max(1e-9)).max(0.0) * groups,
         sequences,
+        whole_sequence: shape.seen(input.isl + input.osl * input.beams.max(1.0)) * shape.kv_bytes_token,
         fits: sequences >= 1.0,
     }
 }

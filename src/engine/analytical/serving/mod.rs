@@ -2,6 +2,7 @@
 //! a step, the scheduler's limits and the room for keys and values.
 //!
 //! * [`input`] – what is asked
+//! * [`software`] – what an engine's name says of runtime, formats and scheduler
 //! * [`shape`] – the work of one rank
 //! * [`step`] – the time of one engine step
 //! * [`kv`] – how many sequences fit
@@ -18,6 +19,7 @@ pub mod kv;
 pub mod latency;
 pub mod queue;
 pub mod shape;
+pub mod software;
 pub mod speculative;
 pub mod steady_state;
 pub mod step;
@@ -176,8 +178,9 @@ fn served(
 }
 
 /// One batch of equal requests, prefilled together, decoded to the longest output. What does not fit runs in turns.
-fn batch_run(input: &ServingInput, m: &Machine, batch: f64, limit: f64) -> ServingEstimate {
-    let batch = batch.max(1.0);
+fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> ServingEstimate {
+    // Fewer requests than replicas leave some idle: a share below one is one sequence on a part of the replicas.
+    let batch = share.max(1.0);
     let turns = (batch / limit).max(1.0);
     let at_once = batch / turns;
     let prefill = steady_state::prefill(m, input, at_once);
@@ -189,25 +192,25 @@ fn batch_run(input: &ServingInput, m: &Machine, batch: f64, limit: f64) -> Servi
     let seconds = total.total();
     let first = FirstToken { prefill: prefill.total(), ..FirstToken::default() };
     let tpot = decode.total() / (input.osl - 1.0).max(1.0);
-    served(input, batch / seconds, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, Spread::of(tpot, 0.0, 0.0))
+    served(input, share / seconds, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, Spread::of(tpot, 0.0, 0.0))
 }
 
 /// The generation phase alone.
-fn decode_only(input: &ServingInput, m: &Machine, batch: f64, limit: f64) -> ServingEstimate {
-    let batch = batch.max(1.0).min(limit.max(1.0));
+fn decode_only(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> ServingEstimate {
+    let batch = share.max(1.0).min(limit.max(1.0));
     let factor = speculative::draft_factor(&input.speculation);
     let step = m.step(&steady_state::decode_tokens(input, batch)).scaled(factor);
     let tpot = step.total() / speculative::tokens_per_step(&input.speculation);
-    let rate = batch / (tpot * input.osl.max(1.0));
+    let rate = batch * share.min(1.0) / (tpot * input.osl.max(1.0));
     served(input, rate, batch, step, FirstToken::default(), Spread::of(tpot, 0.0, 0.0))
 }
 
 /// The prefill alone: rates count prompt tokens as the total.
-fn prefill_only(input: &ServingInput, m: &Machine, batch: f64) -> ServingEstimate {
-    let batch = batch.max(1.0);
+fn prefill_only(input: &ServingInput, m: &Machine, share: f64) -> ServingEstimate {
+    let batch = share.max(1.0);
     let time = steady_state::prefill(m, input, batch);
     let first = FirstToken { prefill: time.total(), ..FirstToken::default() };
-    let rate = batch / time.total().max(1e-12);
+    let rate = share / time.total().max(1e-12);
     served(&ServingInput { osl: 1.0, ..*input }, rate, batch, time, first, Spread::default())
 }
 
@@ -243,12 +246,14 @@ fn closed(
 ) -> ServingEstimate {
     let replicas = input.layout.dp.max(1.0);
     let offered = (concurrency / replicas).max(concurrency.min(1.0)).max(1e-9);
+    // Fewer requests than replicas leave some idle.
+    let busy = (concurrency / replicas / offered).min(1.0);
     let batch = offered.min(limit);
     let cycle = steady_state::cycle(m, input, batch);
     let life = cycle.time.total();
     let first = latency::closed_loop(input, c, &cycle, offered - batch);
     let served_rate = batch / (life + if offered > batch { 0.0 } else { c.request_overhead });
-    let mut rate = front_end(input, c, served_rate);
+    let mut rate = busy * front_end(input, c, served_rate);
     if requests.is_finite() {
         // The last requests drain at a falling batch: half a cycle of every run is run half empty.
         let runs = (requests / replicas / batch).max(1.0);

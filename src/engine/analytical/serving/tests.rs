@@ -286,3 +286,24 @@ fn a_run_of_few_arrivals_waits_for_its_last_answer() {
         assert!((of(rate, 1e6) - endless).abs() < 0.1 * endless, "{rate}");
     }
 }
+
+#[test]
+fn replicas_without_a_request_serve_nothing() {
+    let layout = |dp| Layout { dp, ..Layout::default() };
+    let requests = |n: f64| {
+        [
+            Load::Closed { concurrency: n, requests: f64::INFINITY },
+            Load::Static { batch: n },
+            Load::DecodeOnly { batch: n },
+            Load::PrefillOnly { batch: n },
+        ]
+    };
+    for load in requests(1.0) {
+        let of = |dp| run(&ServingInput { load, layout: layout(dp), ..base() }).requests_per_sec;
+        assert!((of(4.0) / of(1.0) - 1.0).abs() < 1e-6, "{load:?}");
+    }
+    for (one, four) in requests(1.0).into_iter().zip(requests(4.0)) {
+        let of = |load, dp| run(&ServingInput { load, layout: layout(dp), ..base() }).requests_per_sec;
+        assert!((of(four, 4.0) / of(one, 1.0) - 4.0).abs() < 1e-6, "{one:?}");
+    }
+}

@@ -13,38 +13,11 @@ mod tests;
 pub use interval::Regime;
 pub use step::estimate;
 
+pub use crate::plan::{PipelineSchedule as Schedule, Recompute, Sharding};
+
 use crate::engine::analytical::accelerator::{Accelerator, Precision};
 use crate::engine::analytical::arch::Architecture;
 use crate::engine::analytical::memory::MemoryBreakdown;
-
-/// How model states are spread over the data-parallel ranks (ZeRO, arXiv 1910.02054).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sharding {
-    /// Replicated: gradients are all-reduced.
-    #[default]
-    None,
-    /// Optimizer states (Megatron's distributed optimizer).
-    Zero1,
-    /// And gradients.
-    Zero2,
-    /// And weights (FSDP full shard; with [`TrainingInput::shard`] smaller than dp: hybrid, HSDP).
-    Zero3,
-}
-
-/// Which activations are recomputed in the backward pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Recompute {
-    /// Nothing.
-    None,
-    /// Attention's scores only, or a comparable part (arXiv 2205.05198, section 5).
-    Selective,
-    /// Every layer, but for its input.
-    /// Every layer runs forward again.
-    Full,
-    /// Not stated: the least that fits in memory.
-    #[default]
-    Auto,
-}
 
 /// What is recomputed, resolved: a mode for every layer, and the share of layers recomputed in full (Megatron's
 /// `--recompute-num-layers`).
@@ -61,18 +34,6 @@ impl Plan {
     pub const fn of(mode: Recompute) -> Self {
         Plan { mode, full_share: if matches!(mode, Recompute::Full) { 1.0 } else { 0.0 } }
     }
-}
-
-/// Pipeline schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Schedule {
-    /// 1F1B, interleaved where vpp > 1 (arXiv 2104.04473, section 2.2).
-    #[default]
-    OneForwardOneBackward,
-    /// Backward split into input and weight gradients (arXiv 2401.10241).
-    ZeroBubble,
-    /// All forwards before all backwards.
-    AllForward,
 }
 
 /// What the software does, as far as it changes the operators or hides communication.

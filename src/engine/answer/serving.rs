@@ -1,0 +1,200 @@
+//! Serving: a scenario as a deployment under load, and the deployment's answer as figures.
+
+use super::{limits, power};
+use crate::engine::analytical::serving::latency::Spread;
+use crate::engine::analytical::serving::{
+    self, Layout, Load, Pools, ServingEstimate, ServingInput, Speculation, Stack, interval, kv, step,
+};
+use crate::engine::analytical::serving_constants::ServingConstants;
+use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryUse, Serving, Verdict};
+use crate::scenario::{Phase, Scenario};
+
+/// Cost of drafting one token by an MTP or EAGLE layer, in layers of the model.
+const DRAFT_LAYERS: f64 = 1.0;
+
+/// The engine's input of a phase; `None` where machine or model is not known.
+#[must_use]
+pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
+    let (machine, arch) = (scenario.machine?, scenario.model?);
+    let (shape, served, asked) = (&phase.shape, &phase.served, &phase.plan.serving);
+    let ep = if arch.is_moe() { phase.plan.ep.unwrap_or(1.0) } else { 1.0 };
+    let layout = Layout { tp: shape.tp, pp: shape.pp, ep, attention_dp: 1.0, dp: shape.dp };
+    let rate = asked.request_rate.filter(|rate| *rate > 0.0);
+    let concurrency = scenario.concurrency(phase);
+    let load = match (rate, served.stack) {
+        (Some(rate), _) => Load::Open { rate },
+        // Without continuous batching requests run side by side as one batch.
+        (None, Stack::Eager) => Load::Static { batch: concurrency },
+        (None, _) => Load::Closed { concurrency, requests: f64::INFINITY },
+    };
+    let drafted = asked.draft_tokens.unwrap_or(0.0);
+    Some(ServingInput {
+        accelerator: machine.device,
+        arch,
+        layout,
+        formats: served.formats,
+        isl: shape.prompt,
+        osl: shape.generate.max(1.0),
+        osl_spread: 1.0,
+        load,
+        stack: served.stack,
+        captured_graphs: scenario.graphs(phase),
+        overlapped: served.overlapped,
+        admission: served.admission,
+        beams: 1.0,
+        reserve_output: served.reserve_output,
+        max_num_seqs: asked.max_num_seqs.unwrap_or(served.max_num_seqs),
+        max_num_batched_tokens: asked.max_num_batched_tokens.unwrap_or(served.max_num_batched_tokens),
+        memory_utilization: asked.gpu_memory_utilization.unwrap_or(served.gpu_memory_utilization),
+        chunked_prefill: asked.chunked_prefill.unwrap_or(served.chunked_prefill),
+        prefix_hit: asked.prefix_hit.unwrap_or(0.0),
+        speculation: Speculation {
+            tokens: drafted,
+            acceptance: asked.draft_acceptance.unwrap_or(crate::scenario::DRAFT_ACCEPTANCE),
+            draft_cost: DRAFT_LAYERS / arch.layers.max(1.0),
+        },
+        pools: pools(layout, asked.prefill_accelerators.unwrap_or(0.0)),
+        ..ServingInput::default()
+    })
+}
+
+/// The deployment cut into a pool that prefills and one that decodes, replicas of both alike.
+fn pools(layout: Layout, prefill: f64) -> Option<Pools> {
+    let replicas = (prefill / layout.replica()).floor();
+    let rest = layout.dp - replicas;
+    (replicas >= 1.0 && rest >= 1.0)
+        .then_some(Pools { prefill: Layout { dp: replicas, ..layout }, decode: Layout { dp: rest, ..layout } })
+}
+
+/// Figures and detail of a phase.
+pub(super) fn answer(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Detail)> {
+    let input = input(scenario, phase)?;
+    let constants = ServingConstants::default();
+    let out = serving::estimate(&input, &constants);
+    Some(told(scenario, phase, &input, &constants, &out))
+}
+
+/// An answer in the words that all engines share.
+pub(super) fn told(
+    scenario: &Scenario,
+    phase: &Phase,
+    input: &ServingInput,
+    constants: &ServingConstants,
+    out: &ServingEstimate,
+) -> (Figures, Detail) {
+    let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
+    let domain = scenario.machine.map_or(1.0, |machine| machine.domain);
+    let devices = scenario.accelerators() * dies;
+    let used = power::Use::serving(input, out);
+    let at_work = (input.layout.accelerators() / devices).min(1.0);
+    let mut limits = limits::serving(input, &input.layout, domain, &out.time);
+    let offered = match input.load {
+        Load::Closed { concurrency, .. } => concurrency / input.layout.dp.max(1.0),
+        _ => out.batch,
+    };
+    limits.memory_capacity = out.max_concurrency < input.max_num_seqs && offered > out.max_concurrency;
+    limits.load = matches!(input.load, Load::Open { .. }) && out.ttft.mean.is_finite();
+    let ms = |s: &Spread| [s.mean * 1e3, s.p50 * 1e3, s.p95 * 1e3, s.p99 * 1e3];
+    let first = &out.first_token;
+    let factors = |f: interval::Factors| Interval { low: f.low, high: f.high };
+    let memory = memory(input, out, constants);
+    let detail = Detail {
+        time: Breakdown::of(&[
+            ("compute", out.time.compute),
+            ("weights", out.time.weights),
+            ("KV cache", out.time.kv),
+            ("activations", out.time.activations),
+            ("communication", out.time.communication),
+            ("launch", out.time.launch),
+            ("host", out.time.host),
+        ]),
+        memory,
+        limits,
+        verdict: verdict(input, out, devices, &memory),
+        throughput_interval: factors(interval::throughput(input)),
+        training: None,
+        serving: Some(Serving {
+            total_tokens_per_sec: out.total_tokens_per_sec,
+            requests_per_sec: out.requests_per_sec,
+            tokens_per_sec_per_user: out.tokens_per_sec_per_user,
+            ttft_ms: ms(&out.ttft),
+            tpot_ms: ms(&out.tpot),
+            itl_ms: ms(&out.itl),
+            e2e_ms: ms(&out.e2e),
+            first_token: Breakdown::of(&[
+                ("slot", first.slot * 1e3),
+                ("queue", first.queue * 1e3),
+                ("burst", first.burst * 1e3),
+                ("prefill", first.prefill * 1e3),
+                ("overhead", first.overhead * 1e3),
+            ]),
+            batch: out.batch,
+            max_concurrency: out.max_concurrency,
+            capacity_requests_per_sec: out.capacity_requests_per_sec,
+            ttft_interval: factors(interval::ttft(input)),
+            tpot_interval: factors(interval::tpot(input)),
+        }),
+    };
+    let total = out.time.total().max(1e-12);
+    let figures = Figures {
+        tokens_per_sec: out.output_tokens_per_sec,
+        flop_utilization: at_work * used.compute,
+        hbm_bw_util: at_work * used.memory,
+        comm_compute_ratio: out.time.communication / total,
+        step_time_ms: 0.0,
+        latency: Latency {
+            p50: out.e2e.p50 * 1e3,
+            p95: out.e2e.p95 * 1e3,
+            p99: out.e2e.p99 * 1e3,
+            ttft: out.ttft.mean * 1e3,
+        },
+        peak_mem_gb: memory.total() * dies * 1e-9,
+        node_power_w: power::node(scenario, &used, at_work),
+        minutes: phase.minutes,
+        ..Figures::default()
+    };
+    (figures, detail)
+}
+
+/// What a device holds: weights, the keys and values of the sequences that run, the engine's own needs. A paging engine
+/// takes its whole share of memory at start; what counts here is what the load uses of it, and for the bound what it
+/// would use with every sequence at its full length, of which at least one must fit.
+fn memory(input: &ServingInput, out: &ServingEstimate, c: &ServingConstants) -> MemoryUse {
+    let layout = input.pools.map_or(input.layout, |pools| pools.decode);
+    let machine = step::Machine::new(input, &layout, c);
+    let capacity = kv::capacity(input, &layout, &machine.shape, c);
+    let weights = machine.shape.resident_bytes;
+    let usable = kv::device_bytes(&input.accelerator) * input.memory_utilization;
+    let reserve = (usable - weights - capacity.free_bytes).max(0.0);
+    let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
+    let keys = share * capacity.free_bytes.max(0.0);
+    let whole = (capacity.whole_sequence * out.batch).min(capacity.free_bytes).max(capacity.whole_sequence).max(keys);
+    let parts = Breakdown::of(&[("weights", weights), ("KV cache", keys), ("engine reserve", reserve)]);
+    MemoryUse { parts, upper: weights + reserve + whole, capacity: usable }
+}
+
+/// Whether the layout is possible, then whether it fits, then whether it keeps up.
+fn verdict(i: &ServingInput, out: &ServingEstimate, devices: f64, memory: &MemoryUse) -> Verdict {
+    let needs = i.layout.accelerators();
+    if needs > devices {
+        return Verdict::Accelerators { needs, has: devices };
+    }
+    let even = |what, of: f64, by: f64| ((of / by).fract() != 0.0).then_some(Verdict::Indivisible { what, of, by });
+    let indivisible = even("query heads", i.arch.heads, i.layout.tp)
+        .or_else(|| even("experts", i.arch.experts, i.layout.ep))
+        .or_else(|| {
+            (i.layout.pp > i.arch.layers).then_some(Verdict::Indivisible {
+                what: "layers",
+                of: i.arch.layers,
+                by: i.layout.pp,
+            })
+        });
+    match (indivisible, i.load) {
+        (Some(verdict), _) => verdict,
+        (None, _) if memory.excess() > 0.0 => Verdict::Memory { needs: memory.upper, has: memory.capacity },
+        (None, Load::Open { rate }) if !out.ttft.mean.is_finite() => {
+            Verdict::Overload { offered: rate, capacity: out.capacity_requests_per_sec }
+        }
+        _ => Verdict::Fits,
+    }
+}

@@ -1,0 +1,91 @@
+//! What a reader of an engine's numbers must know: assumptions and weaknesses, where they bear on the scenario at hand.
+
+use super::answer::power::ACCELERATORS_OF_NODE;
+use crate::plan::Engine;
+use crate::scenario::Scenario;
+use crate::spec::Mode;
+
+/// Notes on an estimate, most important first.
+#[must_use]
+pub fn notes(scenario: &Scenario) -> Vec<String> {
+    match scenario.engine {
+        Engine::SemiEmpirical => calibrated(scenario),
+        Engine::Analytical => analytical(scenario),
+    }
+}
+
+fn analytical(scenario: &Scenario) -> Vec<String> {
+    let mut notes = Vec::new();
+    let phase = &scenario.base;
+    let devices = scenario.accelerators();
+    let used = phase.shape.tp * phase.shape.pp * phase.plan.cp.unwrap_or(1.0) * phase.shape.dp
+        / scenario.machine.map_or(1.0, |machine| machine.dies);
+    if used < devices {
+        notes.push(format!("{used} of {devices} accelerators work; the rest idle, and are paid for"));
+    }
+    if scenario.machine.is_some_and(|machine| machine.device.tdp_w <= 0.0) {
+        let share = 100.0 * ACCELERATORS_OF_NODE;
+        notes.push(format!(
+            "no design power is published of this accelerator: power takes it for {share:.0} % of the node's"
+        ));
+    }
+    let mut assume = |silent: bool, what: String| {
+        if silent {
+            notes.push(format!("assumed, since the files do not say: {what}"));
+        }
+    };
+    match phase.shape.mode {
+        Mode::Training => {
+            let plan = &phase.plan;
+            let global = scenario.global(phase);
+            assume(plan.global.is_none(), format!("global batch {global}, one micro-batch on each replica"));
+            assume(plan.sharding.is_none() && phase.shape.dp > 1.0, "sharding zero1".to_owned());
+            assume(plan.format.is_none(), "precision bf16".to_owned());
+        }
+        Mode::Inference => {
+            let asked = &phase.plan.serving;
+            let concurrency = scenario.concurrency(phase);
+            let closed = asked.request_rate.is_none_or(|rate| rate <= 0.0);
+            assume(asked.concurrency.is_none() && closed, format!("{concurrency} requests in flight"));
+            assume(asked.server.is_none(), "vLLM serves, with its defaults".to_owned());
+        }
+    }
+    notes
+}
+
+fn calibrated(scenario: &Scenario) -> Vec<String> {
+    let mut notes = Vec::new();
+    let c = &scenario.coefficients;
+    let shape = &scenario.base.shape;
+    notes.push(
+        "calibrated model: throughput scales with accelerators and utilisation, not with the size of the model"
+            .to_owned(),
+    );
+    let wanted = shape.tp * shape.pp * shape.dp;
+    let have = scenario.accelerators();
+    if wanted > have {
+        notes.push(format!(
+            "tp × pp × dp = {wanted} needs more than the target's {have} accelerators; this model does not check"
+        ));
+    }
+    let peak = c.peak_tokens_factor * shape.hidden * shape.layers;
+    if peak > scenario.memory_gb_per_accel {
+        notes.push(format!(
+            "memory is clipped at the {} GB an accelerator has; the formula says {peak:.0} GB, so it may not fit",
+            scenario.memory_gb_per_accel
+        ));
+    }
+    if shape.mode == Mode::Inference {
+        notes.push(format!(
+            "p50 is the profile's floor of {} ms for any fast accelerator; it does not grow with the output",
+            c.lat_min
+        ));
+    }
+    if scenario.num_nodes > 1.0 {
+        notes.push(
+            "cost and power count all nodes; records keep the founding figure of one node's cost as `parity`"
+                .to_owned(),
+        );
+    }
+    notes
+}

@@ -1,0 +1,428 @@
+//! The library: every target, workload and profile in force, and the catalog behind them, layer over layer, with the complaints about them.
+//!
+//! Layers, later over earlier, entry by entry by name: what ships in the binary, the user's configuration directory,
+//! `workload/` of the working directory. Explicit paths replace the layers they name. A file that breaks keeps its
+//! last good entries when the library is loaded anew from the one before.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::catalog::Catalog;
+use crate::spec::decode::nearest;
+use crate::spec::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::spec::node::{Node, Position};
+use crate::spec::parse::parse;
+use crate::spec::profile::{self, ProfileKey, choose};
+use crate::spec::sources::{read_text, shipped};
+use crate::spec::{Origin, Profile, Sources, Target, Workload};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Targets,
+    Workloads,
+    Profile,
+}
+
+/// A file read and decoded.
+#[derive(Debug, Clone)]
+struct File {
+    label: Arc<str>,
+    kind: Kind,
+    text: String,
+    targets: Vec<Arc<Target>>,
+    workloads: Vec<Arc<Workload>>,
+    profile: Option<Arc<Profile>>,
+    profile_key: ProfileKey,
+    problems: Diagnostics,
+}
+
+/// Everything in force.
+#[derive(Debug, Clone, Default)]
+pub struct Library {
+    files: Vec<Arc<File>>,
+    targets: Vec<Arc<Target>>,
+    workloads: Vec<Arc<Workload>>,
+    /// Keys of all profiles, and the profile where it could be decoded, best layer first.
+    profiles: Vec<(ProfileKey, Option<Arc<Profile>>)>,
+    /// One profile for every target: `--hardware FILE`.
+    single_profile: bool,
+    problems: Diagnostics,
+    catalog: Arc<Catalog>,
+}
+
+impl Library {
+    /// Loads everything. `before`: files that break keep the entries they had there.
+    #[must_use]
+    pub fn load(sources: &Sources, before: Option<&Library>) -> Library {
+        let mut loader = Loader { before, files: Vec::new(), problems: Diagnostics::new() };
+        loader.load(sources);
+        let Loader { files, mut problems, .. } = loader;
+        let mut library = Library {
+            single_profile: sources.hardware.as_ref().is_some_and(|path| !path.is_dir()),
+            ..Library::default()
+        };
+        for file in &files {
+            problems.extend(file.problems.clone());
+            for target in &file.targets {
+                lay_over(&mut library.targets, target, |target| &target.name);
+            }
+            for workload in &file.workloads {
+                lay_over(&mut library.workloads, workload, |workload| &workload.name);
+            }
+            if file.kind == Kind::Profile {
+                library.profiles.retain(|(key, _)| key.stem != file.profile_key.stem);
+                library.profiles.push((file.profile_key.clone(), file.profile.clone()));
+            }
+        }
+        library.profiles.sort_by(|(a, _), (b, _)| a.stem.cmp(&b.stem));
+        library.catalog = Arc::new(Catalog::load(sources, before.map(|before| &*before.catalog)));
+        problems.extend(library.catalog.problems().clone());
+        library.problems = problems;
+        library.files = files;
+        library
+    }
+
+    /// Accelerators, models and prices in force.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// All targets, shipped ones first.
+    #[must_use]
+    pub fn targets(&self) -> &[Arc<Target>] {
+        &self.targets
+    }
+
+    /// All workloads, shipped ones first.
+    #[must_use]
+    pub fn workloads(&self) -> &[Arc<Workload>] {
+        &self.workloads
+    }
+
+    /// The `config.json` files that workloads name as their models: to be watched like the rest.
+    #[must_use]
+    pub fn configs(&self) -> Vec<PathBuf> {
+        let path = |workload: &Arc<Workload>| {
+            let path = Path::new(workload.model.as_deref()?);
+            let json = path.extension().is_some_and(|extension| extension == "json");
+            json.then(|| workload.origin.folder().join(path))
+        };
+        self.workloads.iter().filter_map(path).collect()
+    }
+
+    /// Every profile that could be decoded.
+    pub fn profiles(&self) -> impl Iterator<Item = &Arc<Profile>> {
+        self.profiles.iter().filter_map(|(_, profile)| profile.as_ref())
+    }
+
+    /// Complaints about all files.
+    #[must_use]
+    pub fn problems(&self) -> &Diagnostics {
+        &self.problems
+    }
+
+    /// The target of that name, or the complaint that there is none.
+    pub fn target(&self, name: &str) -> Result<&Arc<Target>, Diagnostic> {
+        find(&self.targets, name, |target| &target.name)
+            .ok_or_else(|| unknown("target", name, self.targets.iter().map(|target| &*target.name)))
+    }
+
+    /// The workload of that name, or the complaint that there is none.
+    pub fn workload(&self, name: &str) -> Result<&Arc<Workload>, Diagnostic> {
+        find(&self.workloads, name, |workload| &workload.name)
+            .ok_or_else(|| unknown("workload", name, self.workloads.iter().map(|workload| &*workload.name)))
+    }
+
+    /// The profile of that name (the stem of its file), or the complaint that there is none.
+    pub fn profile(&self, name: &str) -> Result<&Arc<Profile>, Diagnostic> {
+        let known: Vec<&str> = self.profiles().map(|profile| &*profile.name).collect();
+        let found = self.profiles().find(|profile| &*profile.name == name);
+        found.ok_or_else(|| unknown("profile", name, known.into_iter()))
+    }
+
+    /// The profile in force for a target, or why there is none.
+    pub fn profile_for(&self, target: &Target) -> Result<&Arc<Profile>, Diagnostic> {
+        let keys: Vec<ProfileKey> = self.profiles.iter().map(|(key, _)| key.clone()).collect();
+        let chosen = if self.single_profile {
+            (!keys.is_empty()).then_some(0)
+        } else {
+            choose(&keys, &target.name, &target.vendor)
+        };
+        let complain = |message: String, help: String| Diagnostic {
+            severity: Severity::Error,
+            file: Arc::clone(&target.origin.file),
+            at: target.origin.at,
+            path: target.name.to_string(),
+            message,
+            help: Some(help),
+        };
+        match chosen.and_then(|index| self.profiles.get(index)) {
+            Some((_, Some(profile))) => Ok(profile),
+            Some((key, None)) => Err(complain(
+                format!("its profile `{}` has errors", key.stem),
+                "see the complaints about that file".to_owned(),
+            )),
+            None => Err(complain(
+                format!(
+                    "no profile: none is named `{}.yaml` or `{}.yaml`, and none matches the target or its vendor",
+                    profile::stem_for(&target.name),
+                    target.vendor.to_lowercase()
+                ),
+                format!("write workload/profiles/{}.yaml with every coefficient", profile::stem_for(&target.name)),
+            )),
+        }
+    }
+}
+
+/// Replaces the entry of the same name in place, or appends.
+fn lay_over<T>(all: &mut Vec<Arc<T>>, entry: &Arc<T>, name: impl Fn(&T) -> &Arc<str>) {
+    match all.iter_mut().find(|known| name(known) == name(entry)) {
+        Some(known) => *known = Arc::clone(entry),
+        None => all.push(Arc::clone(entry)),
+    }
+}
+
+fn find<'l, T>(all: &'l [Arc<T>], wanted: &str, name: impl Fn(&T) -> &Arc<str>) -> Option<&'l Arc<T>> {
+    all.iter().find(|entry| &**name(entry) == wanted)
+}
+
+/// Names in a row; of many, the first few.
+fn listed<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
+    const SHOWN: usize = 12;
+    let rest = names.clone().count().saturating_sub(SHOWN);
+    let shown = names.take(SHOWN).collect::<Vec<_>>().join(", ");
+    if rest > 0 { format!("{shown} and {rest} more") } else { shown }
+}
+
+fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Diagnostic {
+    let near = nearest(name, known.clone()).map(|near| format!("did you mean `{near}`?"));
+    Diagnostic {
+        severity: Severity::Error,
+        file: "command line".into(),
+        at: Position::default(),
+        path: String::new(),
+        message: format!("no {kind} `{name}`; known are {}", listed(known)),
+        help: near,
+    }
+}
+
+struct Loader<'a> {
+    before: Option<&'a Library>,
+    files: Vec<Arc<File>>,
+    problems: Diagnostics,
+}
+
+impl Loader<'_> {
+    fn load(&mut self, sources: &Sources) {
+        let explicit = sources.workload_dir.is_some();
+        if !explicit {
+            for (path, text) in shipped("workload") {
+                let stem = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
+                let kind = match path {
+                    "workload/targets.yaml" if sources.targets.is_none() => Kind::Targets,
+                    "workload/workloads.yaml" if sources.workloads.is_none() => Kind::Workloads,
+                    _ if path.starts_with("workload/profiles/") && sources.hardware.is_none() => Kind::Profile,
+                    _ => continue,
+                };
+                self.add(format!("{}{path}", Origin::BUILT_IN).into(), kind, &stem, text.to_owned());
+            }
+        } else if sources.hardware.is_none() {
+            // A directory of the user's own targets may still lean on the shipped profiles.
+            for (path, text) in shipped("workload").filter(|(path, _)| path.starts_with("workload/profiles/")) {
+                let stem = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
+                self.add(format!("{}{path}", Origin::BUILT_IN).into(), Kind::Profile, &stem, text.to_owned());
+            }
+        }
+        if let Some(dir) = sources.workload_dir.as_ref().filter(|dir| !dir.is_dir()) {
+            self.complain(dir, "found no directory here".to_owned());
+        }
+        for layer in sources.layers() {
+            for (name, kind, replaced) in [
+                ("targets.yaml", Kind::Targets, sources.targets.is_some()),
+                ("workloads.yaml", Kind::Workloads, sources.workloads.is_some()),
+            ] {
+                let path = layer.join(name);
+                if !replaced && path.exists() {
+                    self.read(&path, kind);
+                }
+            }
+            if sources.hardware.is_none() {
+                self.read_profiles(&layer.join("profiles"));
+            }
+        }
+        for (path, kind) in [(&sources.targets, Kind::Targets), (&sources.workloads, Kind::Workloads)] {
+            if let Some(path) = path {
+                self.read(path, kind);
+            }
+        }
+        if let Some(path) = &sources.hardware {
+            if path.is_dir() { self.read_profiles(path) } else { self.read(path, Kind::Profile) }
+        }
+    }
+
+    fn complain(&mut self, path: &Path, message: String) {
+        let file = path.display().to_string().into();
+        let at = Position::default();
+        self.problems.push(Diagnostic {
+            severity: Severity::Error,
+            file,
+            at,
+            path: String::new(),
+            message,
+            help: None,
+        });
+    }
+
+    fn read_profiles(&mut self, dir: &Path) {
+        let Ok(entries) = std::fs::read_dir(dir) else { return };
+        let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+        // Sorted, so that the choice among profiles does not depend on the file system.
+        paths.sort();
+        for path in paths {
+            let yaml = path.extension().is_some_and(|ext| ext == "yaml" || ext == "yml");
+            let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            if yaml && !hidden {
+                self.read(&path, Kind::Profile);
+            }
+        }
+    }
+
+    fn read(&mut self, path: &Path, kind: Kind) {
+        let label: Arc<str> = path.display().to_string().into();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        match read_text(path) {
+            Ok(text) => self.add(label, kind, &stem, text),
+            Err(message) => {
+                self.complain(path, message);
+                // An unreadable file is a broken file: what it last said stays in force.
+                if let Some(old) = self.file_before(&label) {
+                    self.files.push(Arc::new(File { problems: Diagnostics::new(), ..(*old).clone() }));
+                }
+            }
+        }
+    }
+
+    fn file_before(&self, label: &str) -> Option<Arc<File>> {
+        self.before?.files.iter().find(|file| &*file.label == label).cloned()
+    }
+
+    fn add(&mut self, label: Arc<str>, kind: Kind, stem: &str, text: String) {
+        let old = self.file_before(&label);
+        if let Some(old) = old.as_ref().filter(|old| old.text == text && old.kind == kind) {
+            self.files.push(Arc::clone(old));
+            return;
+        }
+        let mut file = decode(label, kind, stem, text);
+        if let Some(old) = old.filter(|_| file.problems.has_errors()) {
+            file.targets.clone_from(&old.targets);
+            file.workloads.clone_from(&old.workloads);
+            file.profile.clone_from(&old.profile);
+            file.profile_key = old.profile_key.clone();
+        }
+        self.files.push(Arc::new(file));
+    }
+}
+
+fn decode(label: Arc<str>, kind: Kind, stem: &str, text: String) -> File {
+    let mut file = File {
+        label: Arc::clone(&label),
+        kind,
+        text,
+        targets: Vec::new(),
+        workloads: Vec::new(),
+        profile: None,
+        profile_key: ProfileKey { stem: stem.to_lowercase(), ..ProfileKey::default() },
+        problems: Diagnostics::new(),
+    };
+    let Some(root) = parse(&label, &file.text, &mut file.problems) else { return file };
+    match kind {
+        Kind::Profile => {
+            file.profile_key = ProfileKey::of(stem, &root);
+            file.profile = Profile::decode(&label, stem, &root, &mut file.problems).map(Arc::new);
+        }
+        Kind::Targets => {
+            file.targets = entries(&label, "targets", &root, &mut file.problems, Target::decode, |target| &target.name);
+        }
+        Kind::Workloads => {
+            file.workloads =
+                entries(&label, "workloads", &root, &mut file.problems, Workload::decode, |workload| &workload.name);
+        }
+    }
+    file
+}
+
+/// The entries of a list document; also accepts one entry alone, or the list under its kind's name.
+fn entries<T>(
+    label: &Arc<str>,
+    kind: &str,
+    root: &Node,
+    problems: &mut Diagnostics,
+    decode: impl Fn(&Arc<str>, &Node, &mut Diagnostics) -> Option<T>,
+    name: impl Fn(&T) -> &Arc<str>,
+) -> Vec<Arc<T>> {
+    let root = root.get(kind).unwrap_or(root);
+    let single = std::slice::from_ref(root);
+    let items = match root.items() {
+        Some(items) => items,
+        None if root.entries().is_some() => single,
+        None => {
+            let message = format!("found {}, expected a list of {kind}", root.describe());
+            let file = Arc::clone(label);
+            problems.push(Diagnostic {
+                severity: Severity::Error,
+                file,
+                at: root.at,
+                path: String::new(),
+                message,
+                help: None,
+            });
+            return Vec::new();
+        }
+    };
+    let mut all: Vec<Arc<T>> = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(entry) = decode(label, item, problems) else { continue };
+        if !showable(name(&entry)) {
+            let at = item.get("name").map_or(item.at, |node| node.at);
+            let message = format!(
+                "found {:?}, expected a name that can be shown: not empty, no control characters",
+                name(&entry)
+            );
+            let file = Arc::clone(label);
+            problems.push(Diagnostic {
+                severity: Severity::Error,
+                file,
+                at,
+                path: "name".to_owned(),
+                message,
+                help: None,
+            });
+            continue;
+        }
+        if all.iter().any(|known| name(known) == name(&entry)) {
+            let message = "a second entry of this name; the first is used".to_owned();
+            let path = name(&entry).to_string();
+            let help = Some("rename or remove one of the two".to_owned());
+            problems.push(Diagnostic {
+                severity: Severity::Error,
+                file: Arc::clone(label),
+                at: item.at,
+                path,
+                message,
+                help,
+            });
+            continue;
+        }
+        all.push(Arc::new(entry));
+    }
+    all
+}
+
+/// Whether a name can stand in a list, a table and a file name: something, without control or direction characters.
+fn showable(name: &str) -> bool {
+    let steers = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    !name.trim().is_empty() && !name.contains(steers)
+}
