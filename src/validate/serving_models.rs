@@ -86,7 +86,10 @@ pub fn find(models: &Models, name: &str, row: Option<&Row>) -> Option<Architectu
         .find(alias(&name))
         .or_else(|| published(&name))
         .or_else(|| row.and_then(|r| from_row(&name, r)))
-        .or_else(|| scaled(models, &name, row))?;
+        .or_else(|| scaled(models, &name, row))
+        // What no machine could hold was mistyped.
+        .filter(|a| [a.params(), a.active_params()].iter().all(|n| (1.0..1e15).contains(n)))
+        .filter(|a| [a.q_width(), a.kv_width(), a.layers].iter().all(|n| (0.1..1e9).contains(n)))?;
     Some(windowed(&name, found))
 }
 

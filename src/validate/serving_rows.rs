@@ -118,7 +118,7 @@ fn measured(r: &Row, devices: f64) -> Option<(f64, Metric)> {
         return Some((x, Metric::TotalRate));
     }
     if let Some(x) = r.positive("tokens_per_sec_per_accel") {
-        return Some((x * devices, Metric::OutputRate));
+        return Some((x * devices, Metric::OutputRate)).filter(|(x, _)| x.is_finite());
     }
     r.positive("requests_per_sec").map(|x| (x, Metric::RequestRate))
 }
