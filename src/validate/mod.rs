@@ -18,6 +18,7 @@ pub mod report;
 pub mod scatter;
 pub mod serving_devices;
 pub mod serving_fit;
+pub mod serving_flags;
 pub mod serving_models;
 pub mod serving_rows;
 pub mod serving_validation;

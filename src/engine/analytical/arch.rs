@@ -80,6 +80,13 @@ pub struct Architecture {
     pub window: f64,
     /// Share of the layers that use the window (1 where all do).
     pub window_share: f64,
+    /// Bytes that each of those layers keeps per sequence in place of keys and values and rewrites at every token: the
+    /// state of linear attention or of a state-space model; 0 where they keep the window's keys.
+    pub state_bytes: f64,
+    /// Keys that an indexer selects for each query (sparse attention of DeepSeek-V3.2, arXiv 2512.02556); 0 = all.
+    pub selected: f64,
+    /// Residual streams (hyper-connections, arXiv 2512.24880); 1 = a plain residual.
+    pub streams: f64,
     /// Each query sees only earlier keys.
     pub causal: bool,
     /// Learned absolute positions (rows of the table); 0 = none.
@@ -140,6 +147,9 @@ impl Default for Architecture {
             attention: Attention::Grouped,
             window: 0.0,
             window_share: 1.0,
+            state_bytes: 0.0,
+            selected: 0.0,
+            streams: 1.0,
             causal: true,
             positions: 0.0,
             attn_bias: false,

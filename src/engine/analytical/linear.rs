@@ -37,6 +37,12 @@ pub struct Linear {
 }
 
 impl Linear {
+    /// Bytes that a layer keeps per sequence in place of keys and values, and rewrites at every token: its heads'
+    /// states, in 32 bit as the published kernels keep them.
+    pub fn state_bytes(&self) -> f64 {
+        4.0 * self.inner() * self.state
+    }
+
     /// Width of all heads together.
     pub fn inner(&self) -> f64 {
         self.heads * self.head_dim
