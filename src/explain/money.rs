@@ -16,10 +16,21 @@ pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, name: &str) -> Option<
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
     let rate = || of(whole, "X", "tokens_per_sec");
     let power = || of(whole, "P_node", "node_power_w");
-    let nodes = || whole.inputs.knob("nodes", Knob::NumNodes);
+    // A layout on more accelerators than there are is reckoned with as if they were there.
+    let nodes = || -> Written {
+        let nodes = whole.inputs.knob("nodes", Knob::NumNodes);
+        match shortfall(whole) {
+            Some(short) if name != "power_w" => nodes * short,
+            _ => nodes.into(),
+        }
+    };
     Some(match name {
-        "tokens_per_sec_per_accel" => Term::stated("X_a", "", "tok/s", value, rate()? / whole.inputs.accelerators()),
-        "dollar_per_1k_tokens" => Term::stated("C_1k", "", "USD", value, hourly(whole)? * 1000.0 / (rate()? * 3600.0)),
+        "tokens_per_sec_per_accel" => {
+            Term::stated("X_a", "", "tok/s", value, rate()? / asked(whole, whole.inputs.accelerators()))
+        }
+        "dollar_per_1k_tokens" => {
+            Term::stated("C_1k", "", "USD", value, asked(whole, hourly(whole)?) * 1000.0 / (rate()? * 3600.0))
+        }
         "dollar_per_1m_tokens" => {
             Term::stated("C_1M", "", "USD", value, of(whole, "C_1k", "dollar_per_1k_tokens")? * 1000.0)
         }
@@ -44,7 +55,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         "dollar_per_1m_tokens_owned" => {
             let hour = Metric::named("usd_per_hour_owned")?;
             let hour = owned(whole, (hour.get)(whole.estimate, whole.scenario))?;
-            Term::stated("C_1M_owned", "", "USD", value, hour * 1e6 / (rate()? * 3600.0))
+            Term::stated("C_1M_owned", "", "USD", value, asked(whole, hour) * 1e6 / (rate()? * 3600.0))
         }
         "break_even_months" => {
             let (purchase, worked) = (purchase(whole), worked(whole));
@@ -67,6 +78,21 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         }
         _ => return None,
     })
+}
+
+/// Accelerators that the layout asks for over those there are, where it asks for more.
+fn shortfall(whole: &Whole<'_>) -> Option<Term> {
+    let short = whole.estimate.shortfall();
+    let term = Term::input("short", "accelerators that the layout asks for over those there are", "", short);
+    (short != 1.0).then(|| term.from(Origin::Engine("tp × pp × cp × dp over the target's")))
+}
+
+/// What so many accelerators are or cost, were there as many as the layout asks for.
+fn asked(whole: &Whole<'_>, term: Term) -> Written {
+    match shortfall(whole) {
+        Some(short) => term * short,
+        None => term.into(),
+    }
 }
 
 /// Tokens of the run: the knob's, or as many as the model's makers trained on.
