@@ -23,7 +23,7 @@ fn json_file(path: &Path) -> Value {
 fn help_version_and_usage() {
     let dir = temp();
     let help = stdout(&atlas(dir.path(), &["--help"]).assert().code(0));
-    for subcommand in ["run", "optimize", "report", "compare", "demo", "check", "tui", "completions"] {
+    for subcommand in ["run", "optimize", "report", "compare", "demo", "check", "ingest", "tui", "completions"] {
         assert!(help.contains(&format!("\n  {subcommand} ")), "{subcommand}");
         let help = stdout(&atlas(dir.path(), &[subcommand, "--help"]).assert().code(0));
         assert!(help.contains("Usage: atlas"), "{subcommand}");
@@ -150,14 +150,22 @@ fn unknown_names_are_told_together_with_what_there_is() {
     let run = atlas(dir.path(), &["run", "--target", "GROQ_LPU_NOD", "--workload", "gpt"]).assert().code(1);
     let told = stderr(&run);
     assert!(told.contains("no target `GROQ_LPU_NOD`") && told.contains("did you mean `GROQ_LPU_NODE`?"), "{told}");
-    assert!(told.contains("no workload `gpt`; known are gpt5_1t_train, gpt5_1t_inference"), "{told}");
+    assert!(told.contains("no workload `gpt`; known are llama3.1-8b-train, "), "{told}");
     assert!(stdout(&run).is_empty());
+}
+
+/// The founding system's three targets and two workloads in place of all that ships.
+fn founding() -> [String; 4] {
+    let file = |name: &str| Path::new(ROOT).join("tests/data/founding").join(name).display().to_string();
+    ["--targets".to_owned(), file("targets.yaml"), "--workloads".to_owned(), file("workloads.yaml")]
 }
 
 #[test]
 fn without_a_terminal_the_comparison_is_printed() {
     let dir = temp();
-    let run = atlas(dir.path(), &[]).assert().code(0);
+    let founding = founding();
+    let founding: Vec<&str> = founding.iter().map(String::as_str).collect();
+    let run = atlas(dir.path(), &founding).assert().code(0);
     let table = stdout(&run);
     assert!(table.starts_with("workload gpt5_1t_train\n"), "{table}");
     for name in ["NVIDIA_H100_8x_NVLink (baseline)", "GROQ_LPU_NODE", "SAMBANOVA_SNX_NODE", "step time"] {
@@ -165,16 +173,29 @@ fn without_a_terminal_the_comparison_is_printed() {
     }
     assert_eq!(stderr(&run).lines().count(), 1, "{}", stderr(&run));
     assert!(stderr(&run).contains("run `atlas` in a terminal"));
-    let run = atlas(dir.path(), &["--workload", "gpt5_1t_inference"]).env("LC_ALL", "C").assert().code(0);
+    let run =
+        atlas(dir.path(), &founding).args(["--workload", "gpt5_1t_inference"]).env("LC_ALL", "C").assert().code(0);
     assert!(stdout(&run).is_ascii() && stdout(&run).contains("TTFT"));
-    let run = atlas(dir.path(), &["compare", "--ascii"]).assert().code(0);
+    let run = atlas(dir.path(), &["compare", "--ascii"]).args(&founding).assert().code(0);
     assert!(stdout(&run).is_ascii() && stdout(&run).contains("x0."));
+}
+
+#[test]
+fn many_targets_are_told_a_line_each_and_what_cannot_run_is_best_at_nothing() {
+    let dir = temp();
+    let args = ["compare", "--workload", "llama3.1-70b-train"];
+    let table = stdout(&atlas(dir.path(), &args).assert().code(0));
+    assert!(table.lines().all(|line| line.chars().count() <= 160), "{table}");
+    let row = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    assert!(row("h100-sxm-128 ").ends_with("fits"), "{table}");
+    assert!(row("h100-sxm-8 ").contains("needs 16 accelerators") && !row("h100-sxm-8 ").contains('*'), "{table}");
+    assert!(table.contains("NVIDIA_H100_8x_NVLink") && table.contains('*'));
 }
 
 #[test]
 fn comparisons_mark_the_best_and_refer_to_the_baseline() {
     let dir = temp();
-    let compare = |args: &[&str]| atlas(dir.path(), &["compare"]).args(args).assert();
+    let compare = |args: &[&str]| atlas(dir.path(), &["compare"]).args(founding()).args(args).assert();
     let run = compare(&["--baseline", "GROQ_LPU_NODE", "--format", "json", "--set", "noise=off"]).code(0);
     let found: Value = serde_json::from_str(&stdout(&run)).unwrap();
     assert_eq!(found["baseline"], "GROQ_LPU_NODE");
@@ -285,12 +306,16 @@ fn reports_name_what_they_leave_out() {
 fn checks_exit_by_what_they_find() {
     let dir = temp();
     let run = atlas(dir.path(), &["check"]).assert().code(0);
-    assert!(stdout(&run).starts_with("checked 3 targets, 2 workloads, 3 profiles"), "{}", stdout(&run));
+    assert!(stdout(&run).contains(" targets, ") && stdout(&run).contains(" workloads, 3 profiles"), "{}", stdout(&run));
     assert!(stdout(&run).ends_with("no problems\n"), "{}{}", stdout(&run), stderr(&run));
     let shipped = ["check", "workload", "examples", "demo", "themes"];
     atlas(Path::new(ROOT), &shipped).assert().code(0);
     let entry = "- name: T\n  vendor: NVIDIA\n  accelerators_per_node: 8\n  num_nodes: 1\n  memory_gb_per_accel: 80\n";
     let write = |name: &str, rest: &str| std::fs::write(dir.path().join(name), format!("{entry}{rest}")).unwrap();
+    write("unknown.yaml", "  accelerator: nvidia-h100-sxm\n  cost: { hourly_usd: 1, energy_watts_node: 1, pue: 1 }\n");
+    let run = atlas(dir.path(), &["check", "unknown.yaml"]).assert().code(1);
+    let told = stderr(&run);
+    assert!(told.contains("T.accelerator: no accelerator") && told.contains("unknown.yaml:6:16"), "{told}");
     write("warned.yaml", "  cost: { hourly_usd: 1, energy_watts_node: 1, pue: 1 }\n  cots: 1\n");
     let run = atlas(dir.path(), &["check", "warned.yaml"]).assert().code(0);
     assert!(stderr(&run).contains("warning: T.cots: unknown key") && stderr(&run).contains("did you mean `cost`?"));
@@ -353,4 +378,88 @@ fn themes_and_demos_are_checked_too() {
         assert!(told.contains(part), "{part} in {told}");
     }
     assert!(stdout(&run).contains("(theme, ") && stdout(&run).contains("(demo, "), "{}", stdout(&run));
+}
+
+/// A target with an accelerator and workloads with models, which the analytical engine answers.
+fn analytical(dir: &Path) -> String {
+    std::fs::write(
+        dir.join("targets.yaml"),
+        "- {name: node, vendor: NVIDIA, accelerator: nvidia-h100-sxm-80gb, accelerators_per_node: 8, num_nodes: 1, \
+         memory_gb_per_accel: 80, cost: {hourly_usd: 24.0, energy_watts_node: 10200, pue: 1.2}}\n",
+    )
+    .unwrap();
+    std::fs::write(
+        dir.join("workloads.yaml"),
+        "- {name: train, mode: training, model: llama-3.1-8b, sequence: {prompt: 8192, generate: 0}, batch: {micro: 1, \
+         global: 128}, sharding: fsdp}\n\
+         - {name: serve, mode: inference, model: llama-3.1-70b, sequence: {prompt: 1024, generate: 256}, parallelism: \
+         {tp: 8}, serving: {concurrency: 64}}\n",
+    )
+    .unwrap();
+    dir.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn explain_tells_a_figure_down_to_where_its_inputs_were_written() {
+    let dir = temp();
+    let files = analytical(dir.path());
+    let ask = |metric: &str, more: &[&str]| {
+        let args = ["explain", metric, "--workload-dir", &files, "--target", "node", "--workload", "train"];
+        let mut command = atlas(dir.path(), &args);
+        command.args(more);
+        command.assert()
+    };
+    let tree = stdout(&ask("tokens_per_sec", &["--set", "global=256", "--depth", "5"]).code(0));
+    for part in
+        ["X = D / T", "T_gemm = F_gemm / (peak × eta)", "workloads.yaml:1 sequence.prompt", "[knob global, over"]
+    {
+        assert!(tree.contains(part), "{part} in {tree}");
+    }
+    assert!(!stdout(&ask("mfu", &["--depth", "0"]).code(0)).contains("├─"));
+    let json: Value = serde_json::from_str(&stdout(&ask("MFU", &["--format", "json"]).code(0))).unwrap();
+    assert!(json["equation"].as_str().unwrap().starts_with("MFU = ") && json["terms"].as_array().unwrap().len() > 2);
+    let unknown = stderr(&ask("tokens_per_second", &[]).code(2));
+    assert!(unknown.contains("no metric `tokens_per_second`; did you mean `tokens_per_sec`?"), "{unknown}");
+    assert!(stderr(&ask("ttft_ms", &[]).code(2)).contains("says nothing about training"));
+}
+
+#[test]
+fn advise_says_what_to_turn_and_what_makes_a_scenario_run() {
+    let dir = temp();
+    let files = analytical(dir.path());
+    let ask = |workload: &str, more: &[&str]| {
+        let args = ["advise", "--workload-dir", &files, "--target", "node", "--workload", workload];
+        let mut command = atlas(dir.path(), &args);
+        command.args(more);
+        command.assert()
+    };
+    let table = stdout(&ask("train", &[]).code(0));
+    assert!(table.contains("train in fp8: precision bf16 → fp8") && table.contains("arXiv 2209.05433"), "{table}");
+    let json: Value =
+        serde_json::from_str(&stdout(&ask("serve", &["--format", "json", "--objective", "cost"]).code(0))).unwrap();
+    assert_eq!(json["objective"], "cost");
+    assert!(json["advice"].as_array().unwrap().iter().all(|advice| advice["metric"] == "dollar_per_1k_tokens"));
+    let short = stdout(&ask("serve", &["--set", "tp=1"]).code(0));
+    assert!(short.starts_with("does not fit: needs") && short.contains("tp 1 → 2"), "{short}");
+    let json: Value =
+        serde_json::from_str(&stdout(&ask("serve", &["--set", "tp=1", "--format", "json"]).code(0))).unwrap();
+    assert!(json["excess_bytes"].as_f64().unwrap() > 5e10 && json["fixes"][0]["makes_it_run"] == true);
+    let refused = stderr(&ask("train", &["--objective", "fun"]).code(2));
+    assert!(refused.contains("expected one of throughput, latency, cost"), "{refused}");
+}
+
+#[test]
+fn run_ends_with_what_bounds_it_where_time_and_memory_go_and_advice() {
+    let dir = temp();
+    let files = analytical(dir.path());
+    let args = ["run", "--workload-dir", &files, "--target", "node", "--workload", "train"];
+    let table = stdout(&atlas(dir.path(), &args).assert().code(0));
+    for part in
+        ["bottleneck: compute-bound", "verdict: fits", "time of an optimizer step", "memory of a device", "\nadvice\n"]
+    {
+        assert!(table.contains(part), "{part} in {table}");
+    }
+    assert_eq!(table.matches("100.0 %").count(), 2, "{table}");
+    let rate = table.lines().find(|line| line.trim_start().starts_with("tokens/s")).unwrap();
+    assert!(rate.contains("ktok/s  [") && rate.contains(" .. "), "{rate}");
 }

@@ -390,7 +390,8 @@ fn keys_ask_for_effects() {
     h.keys("je");
     assert!(!h.effects.iter().any(|effect| matches!(effect, Effect::Adopt { .. })));
     h.keys("e");
-    assert_eq!(h.effects.pop(), Some(Effect::Adopt { path: "workload/targets.yaml".into(), line: 20 }));
+    let line = h.app.library.target("GROQ_LPU_NODE").unwrap().origin.at.line;
+    assert_eq!(h.effects.pop(), Some(Effect::Adopt { path: "workload/targets.yaml".into(), line }));
     h.keys("<C-z>");
     assert_eq!(h.effects.pop(), Some(Effect::Suspend));
     h.keys("q");

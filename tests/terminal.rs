@@ -111,10 +111,13 @@ impl Session {
     }
 }
 
-fn shipped_files(dir: &Path) {
+/// Selects the founding system's first target and workload, whose figures are known to the digit.
+const FOUNDING: [&str; 4] = ["--target", "NVIDIA_H100_8x_NVLink", "--workload", "gpt5_1t_train"];
+
+fn founding_files(dir: &Path) {
     std::fs::create_dir_all(dir.join("workload")).unwrap();
     for file in ["targets.yaml", "workloads.yaml"] {
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("workload").join(file);
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/founding").join(file);
         std::fs::copy(from, dir.join("workload").join(file)).unwrap();
     }
 }
@@ -122,7 +125,7 @@ fn shipped_files(dir: &Path) {
 #[test]
 fn it_starts_anywhere_and_quits_cleanly() {
     let dir = tempfile::tempdir().unwrap();
-    let mut session = Session::start(dir.path(), &[]);
+    let mut session = Session::start(dir.path(), &FOUNDING);
     session.wait_for("NVIDIA_H100_8x_NVLink");
     session.wait_for("2642 tok/s");
     session.keys("3jj ");
@@ -188,10 +191,10 @@ fn ctrl_z_gives_the_shell_its_terminal_and_fg_brings_the_screen_back() {
 #[test]
 fn files_are_reloaded_however_they_change() {
     let dir = tempfile::tempdir().unwrap();
-    shipped_files(dir.path());
+    founding_files(dir.path());
     let targets = dir.path().join("workload/targets.yaml");
     let text = std::fs::read_to_string(&targets).unwrap();
-    let mut session = Session::start(dir.path(), &[]);
+    let mut session = Session::start(dir.path(), &FOUNDING);
     session.wait_for("$99.57");
     let price = |usd: &str| text.replace("hourly_usd: 98.32", &format!("hourly_usd: {usd}"));
     // In place.
@@ -216,7 +219,7 @@ fn files_are_reloaded_however_they_change() {
     session.wait_for("$20.00");
     // The whole directory swapped.
     std::fs::rename(dir.path().join("workload"), dir.path().join("old")).unwrap();
-    shipped_files(dir.path());
+    founding_files(dir.path());
     std::fs::write(&targets, price("8.75")).unwrap();
     session.wait_for("$10.00");
     session.keys("q");
@@ -226,12 +229,13 @@ fn files_are_reloaded_however_they_change() {
 #[test]
 fn the_editor_opens_at_the_entry_and_its_changes_show() {
     let dir = tempfile::tempdir().unwrap();
-    shipped_files(dir.path());
+    founding_files(dir.path());
     let editor = dir.path().join("vi");
     std::fs::write(&editor, "#!/bin/sh\necho \"$1\" > line\nsed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\"\n")
         .unwrap();
     std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.args(FOUNDING);
     command.env("EDITOR", &editor);
     command.env("VISUAL", "");
     let mut session = Session::run(dir.path(), command);
@@ -248,6 +252,7 @@ fn the_editor_opens_at_the_entry_and_its_changes_show() {
 fn a_shipped_entry_is_written_here_before_it_is_edited() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.args(FOUNDING);
     command.env("EDITOR", "sed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\" #");
     command.env("VISUAL", "");
     let mut session = Session::run(dir.path(), command);

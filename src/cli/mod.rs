@@ -3,14 +3,18 @@
 //! Data goes to stdout, everything else to stderr. Exit 0 is success, 2 is a command line that cannot be meant, 1 is
 //! every other failure. A reader that goes away (`atlas … | head`) is no failure.
 
+pub mod advise;
 pub mod args;
 pub mod batch;
 pub mod check;
 pub mod compare;
 pub mod completions;
 pub mod demo;
+pub mod explain;
 pub mod failure;
 pub mod frontier;
+pub mod ingest;
+pub mod measured;
 pub mod optimize;
 pub mod output;
 pub mod pick;
@@ -31,10 +35,13 @@ Examples:
   atlas                                       open the terminal interface
   atlas compare --workload gpt5_1t_inference  all targets side by side
   atlas run --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_train --set tp=4
+  atlas advise --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_train --objective cost
+  atlas explain tokens_per_sec --target GROQ_LPU_NODE --workload gpt5_1t_inference
   atlas optimize --record out/last_run.json --sla 100
   atlas report --records out --out out/report.md
   atlas check workload/*.yaml                 validate files, exit 1 with complaints
   atlas run --batch scenarios.jsonl           one JSON line out per JSON line in
+  atlas ingest train.log --set seq_len=4096   measurements out of a log
 
 Files: what ships in the binary, then the user's configuration directory, then ./workload, entry by entry by name;
 --workload-dir, --targets, --workloads and --hardware choose explicitly.";
@@ -70,6 +77,10 @@ pub enum Command {
     Run(Box<run::Args>),
     /// Look for better knobs, starting from a record or from the files
     Optimize(optimize::Args),
+    /// Say what to turn: rules of the trade, each tried on the scenario
+    Advise(Box<advise::Args>),
+    /// Show how a figure comes about: equations, numbers, and where each input was written
+    Explain(Box<explain::Args>),
     /// Summarise the records in a directory
     Report(report::Args),
     /// Show targets side by side for one workload
@@ -80,6 +91,8 @@ pub enum Command {
     Demo(demo::Args),
     /// Validate files; exit 1 with complaints
     Check(check::Args),
+    /// Turn logs of training, serving, network and power tools into measurements
+    Ingest(Box<args::IngestArgs>),
     /// Hold the analytical engine against published measurements
     Validate(validate::Args),
     /// Open the terminal interface
@@ -122,12 +135,15 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     match command {
         Command::Run(args) => run::run(*args, &globals),
         Command::Optimize(args) => optimize::run(args, &globals),
+        Command::Advise(args) => advise::run(&args, &globals),
+        Command::Explain(args) => explain::run(&args, &globals),
         Command::Report(args) => report::run(args, &globals),
         Command::Compare(args) => compare::run(args, &globals),
         Command::Frontier(args) => frontier::run(args, &globals),
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),
         Command::Check(args) => check::run(args, &globals),
         Command::Validate(args) => validate::run(args, &globals),
+        Command::Ingest(args) => ingest::run(*args, &globals),
         Command::Tui(args) => tui::run(args.or(root), &globals),
         Command::Completions(args) => completions::run(args),
     }

@@ -44,6 +44,13 @@ impl Charset {
                 '’' => out.push('\''),
                 '≤' => out.push_str("<="),
                 '≥' => out.push_str(">="),
+                '⌈' => out.push_str("ceil("),
+                '⌉' => out.push(')'),
+                '│' => out.push('|'),
+                '├' | '└' => out.push('+'),
+                '█' | '▓' => out.push('#'),
+                '░' => out.push('.'),
+                '∞' => out.push_str("inf"),
                 _ => out.push('?'),
             }
         }

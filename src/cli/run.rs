@@ -8,6 +8,7 @@ use super::args::{Globals, KnobArgs, Method, milliseconds};
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{batch, pick};
+use crate::advice::{Objective, advise};
 use crate::engine;
 use crate::record::Record;
 use crate::report::{Format, estimate, rows};
@@ -75,7 +76,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let path = record.write(&args.out, &record.file_name()).map_err(|error| writing(&args.out, &error))?;
     match args.format {
         Format::Table => {
-            let text = estimate::tell(&picked.target, &picked.workload, track, &scenario, &answer, output::width());
+            let advice = advise(&scenario, &picked, &answer, Objective::default());
+            let text = estimate::tell(&picked, track, &scenario, &answer, &advice, output::width());
             output::print(&globals.charset().write(&text))?;
         }
         format => output::print(&rows::record(&record, &scenario, &answer, format)?)?,

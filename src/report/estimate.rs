@@ -2,24 +2,31 @@
 
 use std::fmt::Write as _;
 
+use super::breakdown::bars;
 use super::table::{Align, Table, wrap};
+use crate::advice::Advice;
 use crate::engine::notes::notes;
-use crate::estimate::{Estimate, Figures, METRICS, Section};
+use crate::estimate::{Detail, Estimate, Figures, METRICS, Section};
 use crate::knob::{Group, Knob};
-use crate::scenario::Scenario;
-use crate::spec::{Mode, Target, Workload};
+use crate::scenario::{Parts, Scenario};
+use crate::spec::{Mode, Workload};
 use crate::units;
 
-/// The whole answer as text. Notes are wrapped to `width` columns.
+/// Pieces of advice that an answer ends with; `atlas advise` has all.
+const TOP: usize = 3;
+
+/// The whole answer as text, wrapped to `width` columns: figures, phases, what bounds it, where time and memory go, the
+/// first three pieces of advice, what to know about the numbers.
 #[must_use]
 pub fn tell(
-    target: &Target,
-    workload: &Workload,
+    parts: &Parts,
     track: &str,
     scenario: &Scenario,
     answer: &Estimate,
+    advice: &[Advice],
     width: usize,
 ) -> String {
+    let (target, workload) = (&parts.target, &parts.workload);
     let mut out = format!("{} × {}\n", target.name, workload.name);
     let _ = writeln!(out, "{}, track {track}, seed {}", scenario.mode().name(), scenario.seed);
     let _ = writeln!(out, "{}\n", wrap(&knobs(scenario), width, ""));
@@ -27,6 +34,16 @@ pub fn tell(
     if !answer.phases.is_empty() {
         out.push('\n');
         out.push_str(&phases(scenario, workload, answer));
+    }
+    if let Some(detail) = &answer.detail {
+        out.push('\n');
+        out.push_str(&bounds(scenario, detail, width));
+    }
+    if !advice.is_empty() {
+        out.push_str("\nadvice\n");
+        for one in advice.iter().take(TOP) {
+            let _ = writeln!(out, "  {}", wrap(&super::advice::line(one), width.saturating_sub(2), "    "));
+        }
     }
     out.push('\n');
     for note in notes(scenario) {
@@ -59,6 +76,7 @@ pub fn finite(answer: &Estimate) -> Result<(), String> {
 /// The knobs of the runtime and the parallelism in force, in one line.
 fn knobs(scenario: &Scenario) -> String {
     let shown = Knob::all().filter(|knob| matches!(knob.spec().group, Group::Runtime | Group::Parallelism));
+    let shown = shown.filter(|knob| scenario.heeds(*knob));
     let shown: Vec<String> = shown.map(|knob| format!("{} {}", knob.name(), scenario.get(knob))).collect();
     shown.join(", ")
 }
@@ -66,16 +84,41 @@ fn knobs(scenario: &Scenario) -> String {
 /// Every metric that applies, under the headings of its section.
 #[must_use]
 pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
-    let mut table = Table::new([("", Align::Left), ("", Align::Right)]);
+    let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Left)]);
     let mut section: Option<Section> = None;
     for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
         if section != Some(metric.section) {
             section = Some(metric.section);
             table.section(metric.section.name());
         }
-        table.row([format!("  {}", metric.label), metric.show((metric.get)(answer, scenario))]);
+        let interval = metric.interval(answer, scenario).filter(|(low, high)| low.is_finite() && high.is_finite());
+        // The unit stands beside the figure already.
+        let within = |(low, high): (f64, f64)| format!("[{} .. {}]", metric.format.show(low), metric.format.show(high));
+        let cells = [
+            format!("  {}", metric.label),
+            metric.show((metric.get)(answer, scenario)),
+            interval.map_or_else(String::new, within),
+        ];
+        table.row(cells);
     }
     table.render()
+}
+
+/// What bounds the scenario, whether it runs, and where time and memory go.
+#[must_use]
+pub fn bounds(scenario: &Scenario, detail: &Detail, width: usize) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", wrap(&format!("bottleneck: {}", detail.limits.describe()), width, "  "));
+    let _ = writeln!(out, "{}", wrap(&format!("verdict: {}", detail.verdict.describe()), width, "  "));
+    let whole = match scenario.mode() {
+        Mode::Training => "an optimizer step",
+        Mode::Inference => "a token of every running sequence",
+    };
+    let _ = write!(out, "\ntime of {whole}\n{}", bars(&detail.time, |seconds| units::duration_ms(1e3 * seconds)));
+    let bytes = |bytes: f64| units::with_unit(&units::si(bytes), "B");
+    let (upper, has) = (bytes(detail.memory.upper), bytes(detail.memory.capacity));
+    let _ = write!(out, "\nmemory of a device: upper bound {upper} of {has}\n{}", bars(&detail.memory.parts, bytes));
+    out
 }
 
 /// A row a phase.

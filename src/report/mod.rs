@@ -1,9 +1,14 @@
 //! Estimates and records, told: for people as tables and Markdown, for programs as JSON, CSV and YAML.
 
+pub mod advice;
+pub mod breakdown;
 pub mod chart;
 pub mod comparison;
 pub mod csv;
 pub mod estimate;
+pub mod explanation;
+pub mod measured;
+pub mod measurements;
 pub mod read;
 pub mod rows;
 pub mod study;

@@ -15,6 +15,8 @@ pub struct Field<T> {
     pub low: f64,
     /// Upper end of the range.
     pub high: f64,
+    /// What it is and where its value comes from.
+    pub origin: &'static str,
     /// Whether a fit may move it; a fixed one has its origin in the doc comment.
     pub fitted: bool,
     /// Reads the value.
@@ -23,13 +25,28 @@ pub struct Field<T> {
     pub set: fn(&mut T, f64),
 }
 
+/// A constant as it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Listed {
+    /// Identifier.
+    pub name: &'static str,
+    /// Value in force.
+    pub value: f64,
+    /// Unit; "1" where there is none.
+    pub unit: &'static str,
+    /// Whether its value came from a fit.
+    pub fitted: bool,
+    /// What it is and where its value comes from.
+    pub origin: &'static str,
+}
+
 /// Declares a struct of constants with its defaults and the table that a fit walks.
 #[macro_export]
 macro_rules! constant_set {
-    ($(#[$outer:meta])* $name:ident { $( $(#[$doc:meta])* $field:ident : $value:expr, $unit:literal, $low:expr, $high:expr, $kind:ident; )* }) => {
+    ($(#[$outer:meta])* $name:ident { $( $(#[doc = $doc:literal])* $field:ident : $value:expr, $unit:literal, $low:expr, $high:expr, $kind:ident; )* }) => {
         $(#[$outer])*
         #[derive(Debug, Clone, Copy, PartialEq)]
-        pub struct $name { $( $(#[$doc])* pub $field: f64, )* }
+        pub struct $name { $( $(#[doc = $doc])* pub $field: f64, )* }
 
         impl Default for $name {
             fn default() -> Self { $name { $( $field: $value, )* } }
@@ -39,11 +56,22 @@ macro_rules! constant_set {
             /// Name, unit, range, and access of every constant, in order of declaration.
             pub const FIELDS: &'static [$crate::engine::analytical::constants::Field<$name>] = &[
                 $( $crate::engine::analytical::constants::Field {
-                    name: stringify!($field), unit: $unit, low: $low, high: $high,
+                    name: stringify!($field), unit: $unit, low: $low, high: $high, origin: concat!($($doc),*),
                     fitted: $crate::constant_set!(@$kind),
                     get: |c| c.$field, set: |c, v| c.$field = v,
                 }, )*
             ];
+
+            /// Name, value, unit and origin of every constant, in order of declaration.
+            pub fn table(&self) -> impl Iterator<Item = $crate::engine::analytical::constants::Listed> {
+                Self::FIELDS.iter().map(|field| $crate::engine::analytical::constants::Listed {
+                    name: field.name,
+                    value: (field.get)(self),
+                    unit: field.unit,
+                    fitted: field.fitted,
+                    origin: field.origin.trim(),
+                })
+            }
         }
     };
     (@fitted) => { true };
@@ -193,6 +221,9 @@ mod tests {
             let v = (f.get)(&c);
             assert!(v >= f.low && v <= f.high, "{} = {v}", f.name);
             assert_eq!(Constants::FIELDS.iter().filter(|g| g.name == f.name).count(), 1);
+        }
+        for listed in c.table() {
+            assert!(listed.origin.contains("Origin:"), "{}: {}", listed.name, listed.origin);
         }
     }
 }

@@ -84,7 +84,8 @@ pub(super) fn told(
     let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
     let domain = scenario.machine.map_or(1.0, |machine| machine.domain);
     let devices = scenario.accelerators() * dies;
-    let used = power::Use::serving(input, out, devices);
+    let used = power::Use::serving(input, out);
+    let at_work = (input.layout.accelerators() / devices).min(1.0);
     let mut limits = limits::serving(input, &input.layout, domain, &out.time);
     let offered = match input.load {
         Load::Closed { concurrency, .. } => concurrency / input.layout.dp.max(1.0),
@@ -136,8 +137,8 @@ pub(super) fn told(
     let total = out.time.total().max(1e-12);
     let figures = Figures {
         tokens_per_sec: out.output_tokens_per_sec,
-        flop_utilization: used.compute,
-        hbm_bw_util: used.memory,
+        flop_utilization: at_work * used.compute,
+        hbm_bw_util: at_work * used.memory,
         comm_compute_ratio: out.time.communication / total,
         step_time_ms: 0.0,
         latency: Latency {
@@ -147,7 +148,7 @@ pub(super) fn told(
             ttft: out.ttft.mean * 1e3,
         },
         peak_mem_gb: memory.total() * dies * 1e-9,
-        node_power_w: power::node(scenario, &used, input.layout.accelerators() / devices),
+        node_power_w: power::node(scenario, &used, at_work),
         minutes: phase.minutes,
         ..Figures::default()
     };

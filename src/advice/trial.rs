@@ -1,0 +1,96 @@
+//! Changes tried: the scenario turned and estimated again.
+
+use super::{Advice, Changes, LEAST_GAIN, Objective, Rule, gain};
+use crate::engine;
+use crate::estimate::{Estimate, Metric, Verdict};
+use crate::scenario::{Parts, Scenario};
+
+/// A scenario on which changes are tried, one after the other.
+pub(super) struct Trial<'a> {
+    parts: &'a Parts,
+    /// The scenario without its schedule: gains are those of its base.
+    base: Scenario,
+    before: Estimate,
+    turned: Estimate,
+    metric: &'static Metric,
+    /// Estimates that may be made.
+    most: usize,
+    made: usize,
+}
+
+impl<'a> Trial<'a> {
+    pub(super) fn new(
+        scenario: &Scenario,
+        parts: &'a Parts,
+        estimate: &Estimate,
+        objective: Objective,
+        most: usize,
+    ) -> Trial<'a> {
+        let mut base = scenario.clone();
+        let scheduled = !base.phases.is_empty();
+        base.phases.clear();
+        let before = if scheduled { engine::estimate(&base) } else { estimate.clone() };
+        let turned = before.clone();
+        Trial { parts, metric: objective.metric(scenario), base, before, turned, most, made: usize::from(scheduled) }
+    }
+
+    /// The estimate without changes.
+    pub(super) fn before(&self) -> Estimate {
+        self.before.clone()
+    }
+
+    /// Whether the scenario can run as it is.
+    pub(super) fn fits(&self) -> bool {
+        verdict(&self.before).fits()
+    }
+
+    /// The scenario with changes, and its estimate; `None` where a knob refuses or all trials are made.
+    pub(super) fn turn(&mut self, changes: &Changes) -> Option<(Scenario, &Estimate)> {
+        if self.made >= self.most {
+            return None;
+        }
+        let mut turned = self.base.clone();
+        for (knob, setting) in changes {
+            if !turned.heeds(*knob) {
+                return None;
+            }
+            turned.set(*knob, setting, self.parts).ok()?;
+        }
+        self.made += 1;
+        engine::estimate_unscheduled_into(&turned, &mut self.turned);
+        Some((turned, &self.turned))
+    }
+
+    /// What a rule's changes gain; `None` where that is less than what they are worth, or they make what runs stop.
+    pub(super) fn advice(&mut self, rule: &'static Rule, changes: Changes, worth: f64) -> Option<Advice> {
+        let metric = self.metric;
+        let before = (metric.get)(&self.before, &self.base);
+        let fixes = !self.fits();
+        let (scenario, estimate) = self.turn(&changes)?;
+        let after = (metric.get)(estimate, &scenario);
+        let (rate, after_verdict) = (estimate.total.tokens_per_sec, verdict(estimate));
+        let gain = gain(metric, before, after);
+        let shown = after_verdict.fits() && after.is_finite() && (fixes || gain >= worth.max(LEAST_GAIN));
+        let text = String::new();
+        shown.then_some(Advice { rule, text, changes, metric, before, after, gain, fixes, rate, after_verdict })
+    }
+
+    /// Changes in words: `tp 8 → 4, concurrency stays 128`.
+    pub(super) fn words(&self, changes: &Changes) -> String {
+        let mut words = String::new();
+        for (knob, setting) in changes {
+            let comma = if words.is_empty() { "" } else { ", " };
+            let (name, now) = (knob.name(), self.base.get(*knob));
+            // What followed from something else, and would follow it, is pinned.
+            let turned =
+                if now == *setting { format!("{name} stays {now}") } else { format!("{name} {now} → {setting}") };
+            words.push_str(&format!("{comma}{turned}"));
+        }
+        words
+    }
+}
+
+/// Whether an estimate says that the scenario runs; engines that do not check say so.
+pub(super) fn verdict(estimate: &Estimate) -> Verdict {
+    estimate.detail.map(|detail| detail.verdict).unwrap_or_default()
+}

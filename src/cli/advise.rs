@@ -1,0 +1,87 @@
+//! `atlas advise`.
+
+use serde::Serialize;
+
+use super::args::{Globals, KnobArgs};
+use super::explain::Format;
+use super::{output, pick};
+use crate::advice::{self, Objective, fit};
+use crate::engine;
+use crate::report::{advice as told, serialised};
+use crate::scenario::Scenario;
+
+/// Say what to turn.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas advise --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_inference
+  atlas advise --target T --workload W --objective latency --set tp=4
+  atlas advise --target T --workload W --objective cost --format json
+
+Every rule of the playbook is tried on the scenario: the gain is that of an estimate with the change. Where the scenario \
+cannot run, the smallest changes that make it run come first.")]
+pub struct Args {
+    /// Target, by name
+    #[arg(long, value_name = "NAME")]
+    pub target: String,
+    /// Workload, by name
+    #[arg(long, value_name = "NAME")]
+    pub workload: String,
+    /// What is to become better
+    #[arg(long, value_name = "OBJECTIVE", value_parser = objective, default_value = "throughput")]
+    pub objective: Objective,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+fn objective(text: &str) -> Result<Objective, String> {
+    let found = Objective::ALL.into_iter().find(|objective| objective.name().eq_ignore_ascii_case(text.trim()));
+    found.ok_or_else(|| format!("expected one of {}", Objective::NAMES.join(", ")))
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    target: &'a str,
+    workload: &'a str,
+    objective: &'static str,
+    /// What cannot run, in words; absent where the scenario runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<String>,
+    /// Bytes too much on the fullest device; absent where memory is not what is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excess_bytes: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fixes: Vec<told::Row<'a>>,
+    advice: Vec<told::Row<'a>>,
+}
+
+/// Prints the advice.
+pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    args.knobs.check()?;
+    let library = pick::library(globals);
+    let parts = pick::pick(&library, &args.target, &args.workload)?;
+    let overrides = args.knobs.overrides(parts.fabrics())?;
+    let scenario = Scenario::resolve(&parts, &overrides)?;
+    let estimate = engine::estimate(&scenario);
+    let fit = fit::fit(&scenario, &parts, &estimate);
+    let all = advice::advise(&scenario, &parts, &estimate, args.objective);
+    match args.format {
+        Format::Table => output::print(&globals.charset().write(&told::tell(fit.as_ref(), &all, output::width())))?,
+        Format::Json => {
+            let answer = Answer {
+                target: &parts.target.name,
+                workload: &parts.workload.name,
+                objective: args.objective.name(),
+                verdict: fit.as_ref().map(|fit| fit.verdict.describe()),
+                excess_bytes: fit.as_ref().map(|fit| fit.excess_bytes).filter(|bytes| *bytes > 0.0),
+                fixes: fit.as_ref().map_or_else(Vec::new, |fit| told::rows(&fit.fixes)),
+                advice: told::rows(&all),
+            };
+            output::print(&serialised(&answer, false)?)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! `atlas explain`.
+
+use color_eyre::eyre::eyre;
+
+use super::args::{Globals, KnobArgs};
+use super::failure::Failure;
+use super::{output, pick};
+use crate::report::{explanation, serialised};
+use crate::scenario::Scenario;
+use crate::{engine, explain};
+
+/// Show how a figure comes about.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas explain tokens_per_sec --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_inference
+  atlas explain mfu --target T --workload W --set tp=4 --depth 6
+  atlas explain dollar_per_1m_tokens --target T --workload W --format json
+
+Every term is told with its value, its equation in symbols and in numbers, and where it was written: file and line, \
+catalog entry and its source, knob, or constant and its origin.")]
+pub struct Args {
+    /// Metric, by name or by label
+    #[arg(value_name = "METRIC")]
+    pub metric: String,
+    /// Target, by name
+    #[arg(long, value_name = "NAME")]
+    pub target: String,
+    /// Workload, by name
+    #[arg(long, value_name = "NAME")]
+    pub workload: String,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// Levels below the metric that are shown
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u8).range(0..=64))]
+    pub depth: u8,
+    /// What is printed; JSON has all levels
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// How derivations and advice are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// For people
+    #[default]
+    Table,
+    /// JSON
+    Json,
+}
+
+/// Prints the derivation.
+pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    args.knobs.check()?;
+    let library = pick::library(globals);
+    let parts = pick::pick(&library, &args.target, &args.workload)?;
+    let overrides = args.knobs.overrides(parts.fabrics())?;
+    let scenario = Scenario::resolve(&parts, &overrides)?;
+    let metric = explain::metric(&args.metric, &scenario).map_err(|error| Failure::usage([error.to_string()]))?;
+    let answer = engine::estimate(&scenario);
+    crate::report::estimate::finite(&answer).map_err(|problem| eyre!(problem))?;
+    let tree = explain::explain(&scenario, &parts, &answer, metric);
+    match args.format {
+        Format::Table => {
+            let text = explanation::tell(&tree, metric.name, usize::from(args.depth), output::width());
+            output::print(&globals.charset().write(&text))?;
+        }
+        Format::Json => output::print(&serialised(&tree, false)?)?,
+    }
+    Ok(())
+}

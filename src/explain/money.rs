@@ -1,0 +1,105 @@
+//! Cost, energy and totals that every engine tells alike.
+
+use super::expression::Written;
+use super::{Origin, Term, Whole, derive};
+use crate::estimate::Metric;
+use crate::knob::Knob;
+
+/// Another metric's derivation, as a term of this one's.
+pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, name: &str) -> Option<Term> {
+    let metric = Metric::named(name)?;
+    let term = derive(whole, metric);
+    Some(Term { symbol: symbol.into(), ..term })
+}
+
+/// The figures that follow from throughput, power and prices; `None` for all others.
+pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
+    let rate = || of(whole, "X", "tokens_per_sec");
+    let power = || of(whole, "P_node", "node_power_w");
+    let nodes = || whole.inputs.knob("nodes", Knob::NumNodes);
+    Some(match name {
+        "tokens_per_sec_per_accel" => Term::stated("X_a", "", "tok/s", value, rate()? / whole.inputs.accelerators()),
+        "dollar_per_1k_tokens" => Term::stated("C_1k", "", "USD", value, hourly(whole)? * 1000.0 / (rate()? * 3600.0)),
+        "dollar_per_1m_tokens" => {
+            Term::stated("C_1M", "", "USD", value, of(whole, "C_1k", "dollar_per_1k_tokens")? * 1000.0)
+        }
+        "tokens_per_dollar" => {
+            let per_thousand = of(whole, "C_1k", "dollar_per_1k_tokens")?;
+            Term::stated("tokens_per_USD", "", "tok", value, Written::from(1000.0) / per_thousand)
+        }
+        "usd_per_hour" => Term { name: "".into(), ..hourly(whole)? },
+        "power_w" => Term::stated("P", "", "W", value, power()? * nodes()),
+        "tokens_per_joule" => Term::stated("tokens_per_J", "", "tok/J", value, rate()? / (power()? * nodes())),
+        "time_to_train_h" => {
+            let tokens = whole.inputs.knob("D_run", Knob::TrainTokens);
+            Term::stated("T_run", "", "ms", value, tokens / rate()? * 1000.0)
+        }
+        _ => return None,
+    })
+}
+
+/// Rental and energy of all nodes in an hour.
+fn hourly(whole: &Whole<'_>) -> Option<Term> {
+    let inputs = whole.inputs;
+    let power = of(whole, "P_node", "node_power_w")?;
+    let kwh = inputs.knob("USD_kWh", Knob::UsdPerKwh);
+    let energy = power * inputs.knob("PUE", Knob::Pue) / 1000.0 * kwh;
+    let energy = Term::derived("C_energy", "energy of one node, an hour", "USD", energy);
+    let node = inputs.knob("C_rent", Knob::HourlyUsd) + energy;
+    let value = whole.estimate.cost.usd_per_hour;
+    let all = node * inputs.knob("nodes", Knob::NumNodes);
+    Some(Term::stated("C_hour", "rental and energy of all nodes, an hour", "USD", value, all))
+}
+
+/// Power of a node under the analytical engine.
+pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
+    let scenario = whole.scenario;
+    let inputs = whole.inputs;
+    let tdp = scenario.machine.map_or(0.0, |machine| machine.device.tdp_w * machine.dies);
+    let sheet = inputs.sheet("TDP", "design power of an accelerator", "W", tdp, &[]);
+    let count = Term::input("n_node", "accelerators of a node", "", scenario.accelerators_per_node)
+        .from(inputs.target(&["accelerators_per_node"], "the files do not say"));
+    let nominal = Term::input("P_nominal", "nominal power of a node", "W", scenario.node_watts)
+        .from(inputs.target(&["cost", "energy_watts_node"], "the files do not say"));
+    let uses = [("flop_utilization", "u_flop"), ("hbm_bw_util", "u_hbm")];
+    let mut bearing = vec![nominal];
+    for (name, symbol) in uses {
+        if let Some(metric) = Metric::named(name) {
+            let use_ = (metric.get)(whole.estimate, scenario);
+            bearing.push(Term::input(symbol, metric.help, "", use_).from(Origin::Engine("the engine's figure")));
+        }
+    }
+    let share = value / (tdp * scenario.accelerators_per_node);
+    let how = "accelerators: idle, active, arithmetic and memory traffic, capped at the design power; hosts, NICs and fans by load";
+    let draw = Term::input("draw", "what a node draws over its accelerators' design power", "", share)
+        .from(Origin::Engine(how))
+        .borne(bearing);
+    if !share.is_finite() {
+        return Term::input("P_node", "", "W", value).from(Origin::Engine(how));
+    }
+    Term::stated("P_node", "", "W", value, count * sheet * draw)
+}
+
+/// Peak memory of an accelerator: the sum of what its fullest device holds.
+pub(super) fn memory(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
+    let detail = whole.estimate.detail.as_ref()?;
+    let parts = detail.memory.parts.parts().iter().map(|(name, bytes)| {
+        let term = Term::input(format!("M_{}", name.replace(' ', "_")), *name, "bytes", *bytes);
+        of_part(name, term)
+    });
+    let total = super::expression::sum(parts);
+    let total = Term::stated("M", "point estimate on the fullest device", "bytes", detail.memory.total(), total);
+    let upper = Term::input("M_upper", "upper bound, which decides what fits", "bytes", detail.memory.upper)
+        .from(Origin::Engine("fragmentation of all that comes and goes on top"));
+    let has = Term::input("M_has", "what the device has for it", "bytes", detail.memory.capacity)
+        .from(Origin::Engine("device memory, in serving times gpu_memory_utilization"));
+    let dies = whole.scenario.machine.map_or(1.0, |machine| machine.dies);
+    let written = if dies == 1.0 {
+        total * 1e-9
+    } else {
+        let dies = Term::input("dies", "devices that software sees of one accelerator", "", dies)
+            .from(Origin::Engine("of the accelerator's generation"));
+        total * dies * 1e-9
+    };
+    Some(Term::stated("M_GB", "", "GB", value, written).borne(vec![upper, has]))
+}
