@@ -1,6 +1,7 @@
 //! How long one estimate takes, and how much of that is resolving and drawing.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use atlas_fabric::engine;
 use atlas_fabric::engine::semi_empirical::{estimate_into, estimate_unscheduled_into};
 use atlas_fabric::estimate::Estimate;
 use atlas_fabric::knob::{Knob, Overrides, Setting};
@@ -54,6 +55,37 @@ fn a_knob_and_an_estimate(bencher: Bencher<'_, '_>) {
         turn = !turn;
         scenario.set(Knob::Tp, black_box(if turn { &settings.0 } else { &settings.1 }), &parts).unwrap();
         estimate_unscheduled_into(&scenario, black_box(&mut estimate));
+    });
+}
+
+fn analytical(workload: &str) -> (Parts, Scenario) {
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/analytical");
+    let (targets, workloads) = (Some(data.join("targets.yaml")), Some(data.join("workloads.yaml")));
+    let library = Library::load(&Sources { targets, workloads, ..Sources::built_in() }, None);
+    let parts = Parts::find(&library, "h100x8", workload).unwrap();
+    let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+    (parts, scenario)
+}
+
+/// From first principles: the budget is 2 µs without an allocation.
+#[divan::bench(args = ["llama3_8b_train", "llama3_70b_serve"])]
+fn an_analytical_estimate(bencher: Bencher<'_, '_>, workload: &str) {
+    let (_, scenario) = analytical(workload);
+    let mut estimate = Estimate::default();
+    bencher.bench_local(move || engine::estimate_into(black_box(&scenario), black_box(&mut estimate)));
+}
+
+/// Turning a knob and asking again, from first principles.
+#[divan::bench(args = ["llama3_8b_train", "llama3_70b_serve"])]
+fn a_knob_and_an_analytical_estimate(bencher: Bencher<'_, '_>, workload: &str) {
+    let (parts, mut scenario) = analytical(workload);
+    let mut estimate = Estimate::default();
+    let settings = (Setting::Number(4.0), Setting::Number(8.0));
+    let mut turn = false;
+    bencher.bench_local(move || {
+        turn = !turn;
+        scenario.set(Knob::Tp, black_box(if turn { &settings.0 } else { &settings.1 }), &parts).unwrap();
+        engine::estimate_into(&scenario, black_box(&mut estimate));
     });
 }
 

@@ -105,6 +105,12 @@ pub enum Knob {
     Pue,
     /// Emissions of the grid.
     KgCo2ePerKwh,
+    /// Purchase price of a node.
+    CapexUsdNode,
+    /// Years of writing off.
+    AmortizationYears,
+    /// Share of the time that owned hardware works.
+    Utilization,
     /// Seed of the noise.
     Seed,
     /// Whether noise is drawn at all.

@@ -16,6 +16,7 @@
 //! | [`estimate`] | what an engine answers, and the registry of metrics that names each figure |
 //! | [`engine`] | pure functions from scenario to estimate |
 //! | [`validate`] | the analytical engine held against published measurements |
+//! | [`ingest`] | real logs turned into measurements, one file a format |
 //! | [`advice`] | the rules of the trade, each tried on the scenario at hand; what makes an infeasible one fit |
 //! | [`explain`] | the derivation of a figure: equations, numbers, and where each input was written |
 //! | [`search`] | finding better knobs |
@@ -33,6 +34,7 @@ pub mod demo;
 pub mod engine;
 pub mod estimate;
 pub mod explain;
+pub mod ingest;
 pub mod knob;
 pub mod library;
 pub mod plan;

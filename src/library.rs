@@ -106,6 +106,17 @@ impl Library {
         &self.workloads
     }
 
+    /// The `config.json` files that workloads name as their models: to be watched like the rest.
+    #[must_use]
+    pub fn configs(&self) -> Vec<PathBuf> {
+        let path = |workload: &Arc<Workload>| {
+            let path = Path::new(workload.model.as_deref()?);
+            let json = path.extension().is_some_and(|extension| extension == "json");
+            json.then(|| workload.origin.folder().join(path))
+        };
+        self.workloads.iter().filter_map(path).collect()
+    }
+
     /// Every profile that could be decoded.
     pub fn profiles(&self) -> impl Iterator<Item = &Arc<Profile>> {
         self.profiles.iter().filter_map(|(_, profile)| profile.as_ref())
@@ -182,6 +193,14 @@ fn find<'l, T>(all: &'l [Arc<T>], wanted: &str, name: impl Fn(&T) -> &Arc<str>) 
     all.iter().find(|entry| &**name(entry) == wanted)
 }
 
+/// Names in a row; of many, the first few.
+fn listed<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
+    const SHOWN: usize = 12;
+    let rest = names.clone().count().saturating_sub(SHOWN);
+    let shown = names.take(SHOWN).collect::<Vec<_>>().join(", ");
+    if rest > 0 { format!("{shown} and {rest} more") } else { shown }
+}
+
 fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Diagnostic {
     let near = nearest(name, known.clone()).map(|near| format!("did you mean `{near}`?"));
     Diagnostic {
@@ -189,7 +208,7 @@ fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str> + Cl
         file: "command line".into(),
         at: Position::default(),
         path: String::new(),
-        message: format!("no {kind} `{name}`; known are {}", known.collect::<Vec<_>>().join(", ")),
+        message: format!("no {kind} `{name}`; known are {}", listed(known)),
         help: near,
     }
 }

@@ -87,7 +87,9 @@ pub fn duration_ms(ms: f64) -> String {
         m if m >= 99.995 * 60_000.0 => format!("{} h", significant(ms / 3_600_000.0, 4)),
         m if m >= 999.95 * 1000.0 => format!("{} min", significant(ms / 60_000.0, 4)),
         m if m >= 9_999.5 => format!("{} s", significant(ms / 1000.0, 4)),
-        m if m >= 0.1 || m == 0.0 => format!("{} ms", significant(ms, 4)),
+        // Shorter than a nanosecond is nothing that anybody waits for.
+        m if m < 1e-6 => "0 ms".to_owned(),
+        m if m >= 0.1 => format!("{} ms", significant(ms, 4)),
         _ => format!("{} µs", significant(ms * 1000.0, 4)),
     }
 }
@@ -148,6 +150,7 @@ mod tests {
         assert_eq!(duration_ms(4.171_455), "4.171 ms");
         assert_eq!(duration_ms(383_555.9), "383.6 s");
         assert_eq!(duration_ms(0.0), "0 ms");
+        assert_eq!(duration_ms(2e-118), "0 ms");
         assert_eq!(duration_ms(0.0421), "42.10 µs");
         assert_eq!(duration_ms(3_600_000.0 * 30.0), "30.00 h");
     }

@@ -28,7 +28,7 @@ struct Harness {
 
 /// Two nodes with catalogued accelerators; training that fits, training that does not, serving.
 fn analytical() -> Sources {
-    let data = Path::new("tests/data/analytical");
+    let data = Path::new("tests/data/screens");
     Sources {
         targets: Some(data.join("targets.yaml")),
         workloads: Some(data.join("workloads.yaml")),
@@ -576,7 +576,7 @@ fn copies_are_asked_for_with_what_they_hold() {
 #[test]
 fn turned_knobs_are_written_back() {
     let dir = tempfile::tempdir().unwrap();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/analytical");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/screens");
     for name in ["targets.yaml", "workloads.yaml"] {
         std::fs::copy(data.join(name), dir.path().join(name)).unwrap();
     }
@@ -625,7 +625,8 @@ fn keys_ask_for_effects() {
     h.keys("je");
     assert!(!h.effects.iter().any(|effect| matches!(effect, Effect::Adopt { .. })));
     h.keys("e");
-    assert_eq!(h.effects.pop(), Some(Effect::Adopt { path: "workload/targets.yaml".into(), line: 20 }));
+    let line = h.app.library.target("GROQ_LPU_NODE").unwrap().origin.at.line;
+    assert_eq!(h.effects.pop(), Some(Effect::Adopt { path: "workload/targets.yaml".into(), line }));
     h.keys("<C-z>");
     assert_eq!(h.effects.pop(), Some(Effect::Suspend));
     h.keys("q");

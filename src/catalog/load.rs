@@ -118,12 +118,20 @@ impl Catalog {
     /// # Errors
     /// Names the nearest id, or what is wrong with the config.
     pub fn model(&self, name: &str) -> Result<Arc<Model>, Diagnostics> {
+        self.model_in(name, Path::new(""))
+    }
+
+    /// As [`Catalog::model`], where the path of a config is relative to `folder`: that of the file which names it.
+    ///
+    /// # Errors
+    /// As [`Catalog::model`].
+    pub fn model_in(&self, name: &str, folder: &Path) -> Result<Arc<Model>, Diagnostics> {
         if let Some(found) = self.models.find(name) {
             return Ok(found);
         }
-        let path = Path::new(name);
+        let path = folder.join(name);
         if path.extension().is_some_and(|extension| extension == "json") {
-            return hugging_face::read(path).map(Arc::new);
+            return hugging_face::read(&path).map(Arc::new);
         }
         if path.join("config.json").is_file() {
             return hugging_face::read(&path.join("config.json")).map(Arc::new);

@@ -22,6 +22,8 @@ pub struct Model {
     pub published_total_b: Option<f64>,
     /// Parameters that one token passes, as published, in billions; vendors differ in whether embeddings count.
     pub published_active_b: Option<f64>,
+    /// Tokens that it was trained on, as published.
+    pub published_tokens: Option<f64>,
     /// What it is made of.
     pub architecture: Architecture,
     /// Where the figures were read.
@@ -82,6 +84,10 @@ impl Model {
         let published = fields.map("published_params", |published| {
             (published.number("total_b", Bounds::POSITIVE), published.number("active_b", Bounds::POSITIVE))
         });
+        let budget = fields.map("published_tokens", |budget| {
+            budget.text("source");
+            budget.required_number("tokens", Bounds { min: 1.0, max: 1e18, whole: false })
+        });
         let convolutional = node.get("kind").and_then(Node::text) == Some("convolutional");
         let architecture = if convolutional {
             fields.text("kind");
@@ -104,6 +110,7 @@ impl Model {
             family,
             published_total_b,
             published_active_b,
+            published_tokens: budget.flatten(),
             architecture: architecture?,
             source,
             note,

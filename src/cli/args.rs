@@ -104,6 +104,70 @@ pub enum Method {
     HillClimb,
 }
 
+/// What measured runs are judged by.
+#[derive(Debug, Clone, Default, Args)]
+pub struct MeasuredArgs {
+    /// Measured runs, in place of targets: logs, or the benchmark JSON of `atlas ingest`
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Measured runs")]
+    pub measured: Vec<PathBuf>,
+    /// Model of the catalog, or parameters a token passes through: llama-3.1-8b, 8e9
+    #[arg(long, value_name = "NAME|N", requires = "measured", help_heading = "Measured runs")]
+    pub model: Option<String>,
+    /// Number format whose peak the MFU refers to [default: that of the file, else bf16]
+    #[arg(long, value_name = "FORMAT", requires = "measured", help_heading = "Measured runs")]
+    pub precision: Option<String>,
+    /// Dollars for one accelerator and hour [default: the catalog's cheapest]
+    #[arg(long, value_name = "USD", requires = "measured", help_heading = "Measured runs")]
+    pub usd_per_gpu_hour: Option<f64>,
+    /// Dollars for a kilowatt-hour [default: 0.1]
+    #[arg(long, value_name = "USD", requires = "measured", help_heading = "Measured runs")]
+    pub usd_per_kwh: Option<f64>,
+    /// Tokens of the whole training: 15e12
+    #[arg(long, value_name = "TOKENS", requires = "measured", help_heading = "Measured runs")]
+    pub budget: Option<f64>,
+}
+
+/// `atlas ingest`.
+#[derive(Debug, Clone, Args)]
+#[command(after_long_help = "Examples:
+  atlas ingest train.log
+  atlas ingest slurm-1234.out --set seq_len=4096 --set num_gpus=64
+  atlas ingest bench.json gpu_metrics.csv      joins power with the benchmark that ran meanwhile
+  atlas ingest logs/ --format yaml --out measurements.yaml
+  zcat run.log.gz | atlas ingest - --format benchmark")]
+pub struct IngestArgs {
+    /// Logs, results, traces of power; a directory means all files below it, - is stdin
+    #[arg(value_name = "PATH", required_unless_present = "formats")]
+    pub paths: Vec<PathBuf>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: super::ingest::Format,
+    /// Write to this file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Say what the log does not: num_gpus=64, seq_len=4096, …; repeatable
+    #[arg(long, value_name = "NAME=VALUE", long_help = ingest_settings_help())]
+    pub set: Vec<String>,
+    /// Workload that fills what neither the log nor --set tells
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// Warm-up taken off: the first step of a run that begins at its start, all until the time settles, or N steps
+    #[arg(long, value_name = "first|change-point|N", default_value = "first", value_parser = super::ingest::warmup)]
+    pub warmup: crate::ingest::Warmup,
+    /// Seed of the bootstrap intervals
+    #[arg(long, value_name = "N", default_value_t = 1337)]
+    pub seed: u64,
+    /// List the formats that are recognised
+    #[arg(long)]
+    pub formats: bool,
+}
+
+/// The settings `atlas ingest --set` takes.
+fn ingest_settings_help() -> String {
+    let list: Vec<String> = crate::ingest::SETTINGS.iter().map(|(name, help)| format!("  {name:<28} {help}")).collect();
+    format!("Say what the log does not; repeatable. The settings are:\n\n{}", list.join("\n"))
+}
+
 /// Knobs on the command line: the founding flags, and `--set` for all of them.
 #[derive(Debug, Clone, Default, Args)]
 pub struct KnobArgs {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::args::{Globals, KnobArgs};
+use super::args::{Globals, KnobArgs, MeasuredArgs};
 use super::failure::Failure;
+use super::measured;
 use super::output::{self, complain};
 use super::pick;
 use crate::engine;
@@ -18,7 +19,8 @@ use crate::spec::{Diagnostics, Target, Workload};
 #[command(after_long_help = "Examples:
   atlas compare
   atlas compare --workload gpt5_1t_inference --baseline GROQ_LPU_NODE --set microbatch=8
-  atlas compare --target NVIDIA_H100_8x_NVLink --target GROQ_LPU_NODE --format csv")]
+  atlas compare --target NVIDIA_H100_8x_NVLink --target GROQ_LPU_NODE --format csv
+  atlas compare --measured h100.json mi300x.json --model llama-3.1-8b --usd-per-gpu-hour 3")]
 pub struct Args {
     /// Target to show; repeatable [default: all]
     #[arg(long, value_name = "NAME")]
@@ -35,12 +37,20 @@ pub struct Args {
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Measured runs.
+    #[command(flatten)]
+    pub measured: MeasuredArgs,
 }
 
 /// Prints the comparison.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);
+    if !args.measured.measured.is_empty() {
+        let wanted = !args.target.is_empty() || args.workload.is_some();
+        let predicted = if wanted { Some(compare(&library, &args)?) } else { None };
+        return measured::run(&args.measured, args.format, predicted.as_ref(), globals);
+    }
     let comparison = compare(&library, &args)?;
     let text = match args.format {
         Format::Table => globals.charset().write(&comparison.table()).into_owned(),

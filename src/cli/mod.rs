@@ -12,6 +12,9 @@ pub mod completions;
 pub mod demo;
 pub mod explain;
 pub mod failure;
+pub mod frontier;
+pub mod ingest;
+pub mod measured;
 pub mod optimize;
 pub mod output;
 pub mod pick;
@@ -38,6 +41,7 @@ Examples:
   atlas report --records out --out out/report.md
   atlas check workload/*.yaml                 validate files, exit 1 with complaints
   atlas run --batch scenarios.jsonl           one JSON line out per JSON line in
+  atlas ingest train.log --set seq_len=4096   measurements out of a log
 
 Files: what ships in the binary, then the user's configuration directory, then ./workload, entry by entry by name;
 --workload-dir, --targets, --workloads and --hardware choose explicitly.";
@@ -81,10 +85,14 @@ pub enum Command {
     Report(report::Args),
     /// Show targets side by side for one workload
     Compare(compare::Args),
+    /// Throughput against interactivity, as more requests are served side by side
+    Frontier(frontier::Args),
     /// Play a guided tour, or check what it expects
     Demo(demo::Args),
     /// Validate files; exit 1 with complaints
     Check(check::Args),
+    /// Turn logs of training, serving, network and power tools into measurements
+    Ingest(Box<args::IngestArgs>),
     /// Hold the analytical engine against published measurements
     Validate(validate::Args),
     /// Open the terminal interface
@@ -131,9 +139,11 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Explain(args) => explain::run(&args, &globals),
         Command::Report(args) => report::run(args, &globals),
         Command::Compare(args) => compare::run(args, &globals),
+        Command::Frontier(args) => frontier::run(args, &globals),
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),
         Command::Check(args) => check::run(args, &globals),
         Command::Validate(args) => validate::run(args, &globals),
+        Command::Ingest(args) => ingest::run(*args, &globals),
         Command::Tui(args) => tui::run(args.or(root), &globals),
         Command::Completions(args) => completions::run(args),
     }

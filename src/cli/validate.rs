@@ -19,6 +19,7 @@ use crate::validate::{self, Kind, scatter};
   atlas validate --kind training --source vTrain
   atlas validate --measurements mine.csv --format json
   atlas validate --kind latency --svg scatter.svg
+  atlas validate --row ID                         one row, step by step
 
 Errors are predicted over measured, less one. Training rows are judged on tokens per second and accelerator,
 inference rows on the throughput they state, latency rows on TTFT and on TPOT.")]
@@ -35,6 +36,9 @@ pub struct Args {
     /// Fit the constants anew and judge every source with constants that never saw it; takes minutes
     #[arg(long, conflicts_with_all = ["format", "svg", "source", "measurements"])]
     pub fit: bool,
+    /// Tell one row step by step, by its id
+    #[arg(long, value_name = "ID", conflicts_with_all = ["fit", "format", "svg", "source"])]
+    pub row: Option<String>,
     /// Also write the scatter of predicted against measured
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
@@ -47,6 +51,9 @@ pub struct Args {
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if args.fit {
         return fit(args.kind, globals);
+    }
+    if let Some(id) = &args.row {
+        return row(id, &args, globals);
     }
     let mut verdicts = match &args.measurements {
         Some(path) => {
@@ -90,6 +97,64 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         complain(&format!("wrote {}", path.display()));
     }
     Ok(())
+}
+
+/// Tells one row: what it states, how it was read, where the time goes, predicted and measured.
+fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    let own = args.measurements.as_ref().map(|path| crate::spec::sources::read_text(path).map(|text| (path, text)));
+    let own = own.transpose().map_err(|problem| color_eyre::eyre::eyre!("{problem}"))?;
+    let kinds = Kind::ALL.into_iter().filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind));
+    let kinds: Vec<Kind> = match &own {
+        Some((_, text)) => vec![args.kind.map_or_else(|| Kind::of(text), Ok)?],
+        None => kinds.collect(),
+    };
+    for kind in kinds {
+        let text = match &own {
+            Some((_, text)) => text.clone(),
+            None => validate::shipped(kind)?,
+        };
+        if let Some(story) = validate::story::story(kind, &text, id)? {
+            return Ok(output::print(&globals.charset().write(&tell(&story)))?);
+        }
+    }
+    Err(color_eyre::eyre::eyre!("no row has the id \"{id}\"; `atlas validate --format csv` lists all ids"))
+}
+
+fn tell(story: &validate::story::Story) -> String {
+    let two = |rows: Vec<(String, String)>| {
+        let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+        rows.into_iter().for_each(|(name, value)| table.row([format!("  {name}"), value]));
+        table.render()
+    };
+    let mut out = format!("the row states\n{}", two(story.states.clone()));
+    let steps = story.steps.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+    if !story.steps.is_empty() {
+        out += &format!("\nread and predicted\n{}", two(steps.collect()));
+    }
+    if let Some(time) = &story.time {
+        let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Right)]);
+        for (name, seconds) in time.parts().iter().filter(|(_, seconds)| *seconds > 0.0) {
+            table.row([format!("  {name}"), units::duration_ms(1e3 * seconds), units::percent(seconds / time.total())]);
+        }
+        table.row(["  all".to_owned(), units::duration_ms(1e3 * time.total()), units::percent(1.0)]);
+        out += &format!("\nwhere the time goes\n{}", table.render());
+    }
+    out += "\npredicted against measured\n";
+    for verdict in &story.verdicts {
+        out += &match (verdict.predicted, verdict.measured, verdict.error()) {
+            (Some(predicted), Some(measured), Some(error)) => format!(
+                "  {}: {} predicted, {} measured, {:+.1} %; 90 % interval {} to {}\n",
+                verdict.metric,
+                units::significant(predicted, 4),
+                units::significant(measured, 4),
+                100.0 * error,
+                verdict.lower.map_or_else(String::new, |end| units::significant(end, 4)),
+                verdict.upper.map_or_else(String::new, |end| units::significant(end, 4)),
+            ),
+            _ => format!("  {}: {}\n", verdict.metric, verdict.reason.as_deref().unwrap_or("not predicted")),
+        };
+    }
+    out
 }
 
 /// Fits the constants and prints them, with the errors on sources that the fit did not see.

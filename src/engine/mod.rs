@@ -2,11 +2,13 @@
 //!
 //! * [`analytical`] – the physics: plain inputs to plain answers; knows neither files nor scenarios
 //! * [`semi_empirical`] – the founding system's calibrated model
+//! * [`event`] – the same physics as it happens: contention, queues, failures; knows neither files nor scenarios
 //! * [`answer`] – a scenario put to the physics
 //! * [`notes`] – what a reader of an engine's numbers must know
 
 pub mod analytical;
 pub mod answer;
+pub mod event;
 pub mod notes;
 pub mod semi_empirical;
 

@@ -1,5 +1,6 @@
 //! What a reader of an engine's numbers must know: assumptions and weaknesses, where they bear on the scenario at hand.
 
+use super::answer::power::ACCELERATORS_OF_NODE;
 use crate::plan::Engine;
 use crate::scenario::Scenario;
 use crate::spec::Mode;
@@ -21,6 +22,12 @@ fn analytical(scenario: &Scenario) -> Vec<String> {
         / scenario.machine.map_or(1.0, |machine| machine.dies);
     if used < devices {
         notes.push(format!("{used} of {devices} accelerators work; the rest idle, and are paid for"));
+    }
+    if scenario.machine.is_some_and(|machine| machine.device.tdp_w <= 0.0) {
+        let share = 100.0 * ACCELERATORS_OF_NODE;
+        notes.push(format!(
+            "no design power is published of this accelerator: power takes it for {share:.0} % of the node's"
+        ));
     }
     let mut assume = |silent: bool, what: String| {
         if silent {

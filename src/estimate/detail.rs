@@ -325,3 +325,51 @@ pub struct Serving {
     /// Factors on TPOT.
     pub tpot_interval: Interval,
 }
+
+impl Serving {
+    /// Every number of it that can be averaged, put through `change` with its counterpart in `other`. What TTFT is made
+    /// of and the intervals stay.
+    pub fn combine(&mut self, other: &Serving, change: impl Fn(f64, f64) -> f64) {
+        let numbers = |serving: &Serving| {
+            [
+                serving.total_tokens_per_sec,
+                serving.requests_per_sec,
+                serving.tokens_per_sec_per_user,
+                serving.batch,
+                serving.max_concurrency,
+                serving.capacity_requests_per_sec,
+            ]
+        };
+        let theirs = numbers(other);
+        let own: [&mut f64; 6] = [
+            &mut self.total_tokens_per_sec,
+            &mut self.requests_per_sec,
+            &mut self.tokens_per_sec_per_user,
+            &mut self.batch,
+            &mut self.max_concurrency,
+            &mut self.capacity_requests_per_sec,
+        ];
+        for (own, theirs) in own.into_iter().zip(theirs) {
+            *own = change(*own, theirs);
+        }
+        let spreads = [
+            (&mut self.ttft_ms, &other.ttft_ms),
+            (&mut self.tpot_ms, &other.tpot_ms),
+            (&mut self.itl_ms, &other.itl_ms),
+            (&mut self.e2e_ms, &other.e2e_ms),
+        ];
+        for (own, theirs) in spreads {
+            for (own, theirs) in own.iter_mut().zip(theirs) {
+                *own = change(*own, *theirs);
+            }
+        }
+    }
+
+    /// As [`Serving::combine`], without a counterpart.
+    #[must_use]
+    pub fn map(&self, change: impl Fn(f64) -> f64) -> Serving {
+        let mut changed = *self;
+        changed.combine(self, |own, _| change(own));
+        changed
+    }
+}

@@ -29,6 +29,8 @@ pub enum Format {
     Usd,
     /// A duration given in milliseconds.
     Duration,
+    /// A duration given in hours.
+    Hours,
     /// A whole number.
     Count,
 }
@@ -42,6 +44,7 @@ impl Format {
             Format::Percent => units::percent(value),
             Format::Usd => units::usd(value),
             Format::Duration => units::duration_ms(value),
+            Format::Hours => units::duration_ms(value * 3.6e6),
             Format::Count => format!("{value:.0}"),
         }
     }
@@ -62,6 +65,12 @@ pub enum Applies {
     AnalyticalTraining,
     /// In inference, of engines that know the model.
     AnalyticalServing,
+    /// Of engines that know the model.
+    Analytical,
+    /// As [`Applies::Analytical`], where a purchase price is known.
+    Owned,
+    /// As [`Applies::AnalyticalTraining`], where the makers of the model say what they trained it on.
+    Published,
 }
 
 /// Which measured error bears on a figure.
@@ -174,24 +183,62 @@ fn serving(estimate: &Estimate, get: impl Fn(&Serving) -> f64) -> f64 {
     estimate.detail.and_then(|detail| detail.serving).map_or(0.0, |serving| get(&serving))
 }
 
-/// Hours of the whole training run.
-fn run_hours(estimate: &Estimate) -> f64 {
-    training(estimate, |training| training.run_tokens) / estimate.total.tokens_per_sec.max(1e-9) / 3600.0
+/// Hours in a year, leap days counted.
+const HOURS_PER_YEAR: f64 = 365.25 * 24.0;
+/// Hours in a twelfth of a year.
+const HOURS_PER_MONTH: f64 = HOURS_PER_YEAR / 12.0;
+
+/// Hours to generate or learn so many tokens.
+fn hours(estimate: &Estimate, tokens: f64) -> f64 {
+    tokens / estimate.total.tokens_per_sec.max(1e-9) / 3600.0
+}
+
+/// Tokens of the whole training run.
+fn run_tokens(estimate: &Estimate) -> f64 {
+    training(estimate, |training| training.run_tokens)
+}
+
+/// USD for so many tokens, rental and energy.
+fn usd(estimate: &Estimate, tokens: f64) -> f64 {
+    estimate.cost.usd_per_1k_tokens * tokens * 1e-3
+}
+
+/// Energy that the facility draws for so many tokens, kWh: the nodes' and, by the PUE, what cools and feeds them.
+fn kwh(estimate: &Estimate, scenario: &Scenario, tokens: f64) -> f64 {
+    tokens / tokens_per_joule(estimate, scenario).max(1e-12) / 3.6e6 * scenario.pue
+}
+
+/// USD of an hour of work on hardware that is owned: its share of the purchase, and energy. What it draws while it waits
+/// for work is left out, as are network, building, people and interest.
+fn owned_per_hour(estimate: &Estimate, scenario: &Scenario) -> f64 {
+    let worked = HOURS_PER_YEAR * scenario.amortization_years * scenario.utilization;
+    scenario.capex_usd_node * scenario.num_nodes / worked.max(1e-9) + estimate.cost.energy_usd_per_hour
+}
+
+/// Months after which buying a node has cost less than renting it for the time it works; energy is paid either way.
+fn break_even_months(scenario: &Scenario) -> f64 {
+    scenario.capex_usd_node / (scenario.hourly_usd * scenario.utilization * HOURS_PER_MONTH).max(1e-9)
+}
+
+/// Tokens per joule at the plugs of all nodes, and of those that the layout asks for beyond them.
+fn tokens_per_joule(estimate: &Estimate, scenario: &Scenario) -> f64 {
+    estimate.total.tokens_per_sec / (estimate.total.node_power_w * scenario.num_nodes * estimate.shortfall())
 }
 
 /// Every metric, in the order in which panes and tables show them.
-pub const METRICS: [Metric; 31] = [
+pub const METRICS: [Metric; 44] = [
     entry("tokens_per_sec", "tokens/s", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of all accelerators; generated tokens in inference", |e, _| e.total.tokens_per_sec).unit("tok/s").trust(Trust::Throughput),
-    entry("tokens_per_sec_per_accel", "tok/s/accel", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of one accelerator", |e, s| e.total.tokens_per_sec / s.accelerators()).unit("tok/s").trust(Trust::Throughput),
+    entry("tokens_per_sec_per_accel", "tok/s/accel", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of one accelerator", |e, s| e.total.tokens_per_sec / (s.accelerators() * e.shortfall())).unit("tok/s").trust(Trust::Throughput),
     entry("total_tokens_per_sec", "total tok/s", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "prompt and generated tokens per second of all accelerators", |e, _| serving(e, |s| s.total_tokens_per_sec)).unit("tok/s").trust(Trust::Throughput),
     entry("tokens_per_sec_per_user", "tok/s/user", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "interactivity: generated tokens per second that one user sees, 1 / TPOT", |e, _| serving(e, |s| s.tokens_per_sec_per_user)).unit("tok/s"),
     entry("requests_per_sec", "requests/s", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "requests finished per second", |e, _| serving(e, |s| s.requests_per_sec)).unit("req/s").trust(Trust::Throughput),
     entry("max_concurrency", "max sequences", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "sequences that the KV memory of one replica holds", |e, _| serving(e, |s| s.max_concurrency)).unit("seq"),
-    entry("step_time_ms", "step time", Throughput, Lower, Format::Duration, Applies::Training, "time of one optimizer step: dp × microbatch × sequence tokens", |e, _| e.total.step_time_ms).trust(Trust::Inverse),
+    entry("step_time_ms", "step time", Throughput, Lower, Format::Duration, Applies::Training, "time of one optimizer step", |e, _| e.total.step_time_ms).trust(Trust::Inverse),
     entry("mfu", "MFU", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilisation, PaLM convention: attention counted in full, recomputation not (arXiv 2204.02311, app. B)", |e, _| training(e, |t| t.mfu)).trust(Trust::Throughput),
     entry("mfu_causal", "MFU causal", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilisation with causal attention counted once, as Megatron-Core counts since 2025", |e, _| training(e, |t| t.mfu_causal)).trust(Trust::Throughput),
     entry("hfu", "HFU", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "hardware FLOPs utilisation: recomputed work counted too (arXiv 2205.05198, section 6)", |e, _| training(e, |t| t.hfu)).trust(Trust::Throughput),
-    entry("time_to_train_h", "time to train", Throughput, Lower, Format::Duration, Applies::AnalyticalTraining, "wall-clock time of the whole run of train_tokens, without failures", |e, _| run_hours(e) * 3.6e6).trust(Trust::Inverse),
+    entry("time_to_train_h", "time to train", Throughput, Lower, Format::Hours, Applies::AnalyticalTraining, "wall-clock time of the whole run of train_tokens, without failures", |e, _| hours(e, run_tokens(e))).trust(Trust::Inverse),
+    entry("time_to_published_h", "time to published", Throughput, Lower, Format::Hours, Applies::Published, "wall-clock time to train on as many tokens as the model's makers did", |e, s| hours(e, s.published_tokens)).trust(Trust::Inverse),
     entry("p50_ms", "p50", Latency, Lower, Format::Duration, Applies::Inference, "median latency, waiting included", |e, _| e.total.latency.p50),
     entry("p95_ms", "p95", Latency, Lower, Format::Duration, Applies::Inference, "95th percentile of latency, waiting included", |e, _| e.total.latency.p95),
     entry("p99_ms", "p99", Latency, Lower, Format::Duration, Applies::Inference, "99th percentile of latency, waiting included", |e, _| e.total.latency.p99),
@@ -203,11 +250,23 @@ pub const METRICS: [Metric; 31] = [
     entry("queue_utilization", "queue load", Latency, Lower, Format::Percent, Applies::Queueing, "share of the servers' time in use", |e, _| e.queue.utilization),
     entry("dollar_per_1k_tokens", "$/1k tokens", Cost, Lower, Format::Usd, Applies::Always, "rental and energy of all nodes per 1000 tokens", |e, _| e.cost.usd_per_1k_tokens).trust(Trust::Inverse),
     entry("dollar_per_1m_tokens", "$/1M tokens", Cost, Lower, Format::Usd, Applies::Always, "rental and energy of all nodes per million tokens", |e, _| e.cost.usd_per_1k_tokens * 1000.0).trust(Trust::Inverse),
+    entry("dollar_per_1t_tokens", "$/1T tokens", Cost, Lower, Format::Usd, Applies::Analytical, "rental and energy of all nodes per trillion tokens", |e, _| usd(e, 1e12)).trust(Trust::Inverse),
+    entry("usd_per_run", "$/run", Cost, Lower, Format::Usd, Applies::AnalyticalTraining, "rental and energy of the whole run of train_tokens", |e, _| usd(e, run_tokens(e))).trust(Trust::Inverse),
+    entry("usd_to_published", "$ to published", Cost, Lower, Format::Usd, Applies::Published, "rental and energy to train on as many tokens as the model's makers did", |e, s| usd(e, s.published_tokens)).trust(Trust::Inverse),
     entry("usd_per_hour", "$/hour", Cost, Lower, Format::Usd, Applies::Always, "rental and energy of all nodes", |e, _| e.cost.usd_per_hour),
-    entry("tokens_per_dollar", "tokens/$", Cost, Higher, Format::Si, Applies::Always, "tokens one dollar buys, rental and energy", |e, _| 1000.0 / e.cost.usd_per_1k_tokens).unit("tok").trust(Trust::Throughput),
+    entry("tokens_per_dollar", "tokens/$", Cost, Higher, Format::Si, Applies::Always, "tokens one dollar buys, rental and energy: those of an hour over its price", |e, _| 1000.0 / e.cost.usd_per_1k_tokens).unit("tok").trust(Trust::Throughput),
+    entry("usd_per_hour_owned", "$/hour owned", Cost, Lower, Format::Usd, Applies::Owned, "purchase of all nodes, written off over the hours they work, and energy", owned_per_hour),
+    entry("dollar_per_1m_tokens_owned", "$/1M owned", Cost, Lower, Format::Usd, Applies::Owned, "the same per million tokens", |e, s| owned_per_hour(e, s) * e.shortfall() * hours(e, 1e6)).trust(Trust::Inverse),
+    entry("break_even_months", "break-even", Cost, Lower, Format::Si, Applies::Owned, "months after which buying a node costs less than renting it for the time it works", |_, s| break_even_months(s)).unit("months"),
     entry("node_power_w", "power/node", Power, Lower, Format::Si, Applies::Always, "power of one node at this utilisation", |e, _| e.total.node_power_w).unit("W"),
     entry("power_w", "power", Power, Lower, Format::Si, Applies::Always, "power of all nodes, without the facility's overhead", |e, s| e.total.node_power_w * s.num_nodes).unit("W"),
-    entry("tokens_per_joule", "tokens/J", Power, Higher, Format::Si, Applies::Always, "tokens per joule at the nodes' plugs", |e, s| e.total.tokens_per_sec / (e.total.node_power_w * s.num_nodes)).unit("tok/J"),
+    entry("tokens_per_joule", "tokens/J", Power, Higher, Format::Si, Applies::Always, "tokens per joule at the nodes' plugs", tokens_per_joule).unit("tok/J").trust(Trust::Throughput),
+    entry("tokens_per_wh", "tokens/Wh", Power, Higher, Format::Si, Applies::Analytical, "tokens per watt-hour at the nodes' plugs", |e, s| tokens_per_joule(e, s) * 3600.0).unit("tok/Wh").trust(Trust::Throughput),
+    entry("joules_per_token", "energy/token", Power, Lower, Format::Si, Applies::Analytical, "energy of one token at the nodes' plugs", |e, s| 1.0 / tokens_per_joule(e, s).max(1e-12)).unit("J").trust(Trust::Inverse),
+    entry("kwh_per_1m_tokens", "kWh/1M tokens", Power, Lower, Format::Si, Applies::AnalyticalServing, "energy of a million tokens, with the facility's overhead", |e, s| kwh(e, s, 1e6)).unit("kWh").trust(Trust::Inverse),
+    entry("kg_co2e_per_1m_tokens", "CO2e/1M tokens", Power, Lower, Format::Si, Applies::AnalyticalServing, "emissions of a million tokens at the grid's intensity", |e, s| kwh(e, s, 1e6) * s.kg_co2e_per_kwh).unit("kg").trust(Trust::Inverse),
+    entry("kwh_per_run", "kWh/run", Power, Lower, Format::Si, Applies::AnalyticalTraining, "energy of the whole run of train_tokens, with the facility's overhead", |e, s| kwh(e, s, run_tokens(e))).unit("kWh").trust(Trust::Inverse),
+    entry("kg_co2e_per_run", "CO2e/run", Power, Lower, Format::Si, Applies::AnalyticalTraining, "emissions of the whole run of train_tokens at the grid's intensity", |e, s| kwh(e, s, run_tokens(e)) * s.kg_co2e_per_kwh).unit("kg").trust(Trust::Inverse),
     entry("flop_utilization", "FLOP use", Utilization, Higher, Format::Percent, Applies::Always, "share of peak FLOP/s that does useful work", |e, _| e.total.flop_utilization),
     entry("hbm_bw_util", "HBM use", Utilization, Neutral, Format::Percent, Applies::Always, "share of peak memory bandwidth in use", |e, _| e.total.hbm_bw_util),
     entry("comm_compute_ratio", "comm share", Utilization, Lower, Format::Percent, Applies::Always, "share of the time that goes into communication", |e, _| e.total.comm_compute_ratio),
@@ -232,6 +291,11 @@ impl Metric {
             Applies::Queueing => inference && !scenario.phases.is_empty(),
             Applies::AnalyticalTraining => !inference && scenario.engine == Engine::Analytical,
             Applies::AnalyticalServing => inference && scenario.engine == Engine::Analytical,
+            Applies::Analytical => scenario.engine == Engine::Analytical,
+            Applies::Owned => scenario.engine == Engine::Analytical && scenario.capex_usd_node > 0.0,
+            Applies::Published => {
+                !inference && scenario.engine == Engine::Analytical && scenario.published_tokens > 0.0
+            }
         }
     }
 

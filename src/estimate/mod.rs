@@ -31,6 +31,18 @@ pub struct Estimate {
     pub detail: Option<Detail>,
 }
 
+impl Estimate {
+    /// How many times the target's accelerators the layout asks for; 1 where there are enough. Figures of a layout that
+    /// asks for more are those it would have if there were; shares and prices of one accelerator count what is asked for.
+    #[must_use]
+    pub fn shortfall(&self) -> f64 {
+        match self.detail.map(|detail| detail.verdict) {
+            Some(Verdict::Accelerators { needs, has }) => (needs / has.max(1.0)).max(1.0),
+            _ => 1.0,
+        }
+    }
+}
+
 /// Figures of a phase or of the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Figures {

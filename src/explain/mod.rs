@@ -232,13 +232,19 @@ pub fn metric(name: &str, scenario: &Scenario) -> Result<&'static Metric, Explai
 pub fn explain(scenario: &Scenario, parts: &Parts, estimate: &Estimate, metric: &Metric) -> Term {
     let inputs = Inputs::of(scenario, parts);
     let whole = Whole { inputs: &inputs, scenario, estimate, total: &estimate.total };
+    derive(&whole, metric)
+}
+
+/// As [`explain`], where the inputs are known.
+fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
+    let Whole { scenario, estimate, .. } = *whole;
     let value = (metric.get)(estimate, scenario);
-    let told = money::explain(&whole, metric.name, value).or_else(|| match scenario.engine {
-        Engine::SemiEmpirical => semi_empirical::explain(&whole, metric.name, value),
-        Engine::Analytical if !scenario.phases.is_empty() => scheduled(&whole, metric.name, value),
+    let told = money::explain(whole, metric.name, value).or_else(|| match scenario.engine {
+        Engine::SemiEmpirical => semi_empirical::explain(whole, metric.name, value),
+        Engine::Analytical if !scenario.phases.is_empty() => scheduled(whole, metric.name, value),
         Engine::Analytical => match scenario.mode() {
-            Mode::Training => training::explain(&whole, metric.name, value),
-            Mode::Inference => serving::explain(&whole, metric.name, value),
+            Mode::Training => training::explain(whole, metric.name, value),
+            Mode::Inference => serving::explain(whole, metric.name, value),
         },
     });
     let unit = unit(metric);

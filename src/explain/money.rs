@@ -1,14 +1,14 @@
 //! Cost, energy and totals that every engine tells alike.
 
 use super::expression::Written;
-use super::{Origin, Term, Whole, explain as derive};
+use super::{Origin, Term, Whole, derive};
 use crate::estimate::Metric;
 use crate::knob::Knob;
 
 /// Another metric's derivation, as a term of this one's.
 pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, name: &str) -> Option<Term> {
     let metric = Metric::named(name)?;
-    let term = derive(whole.scenario, whole.inputs.parts, whole.estimate, metric);
+    let term = derive(whole, metric);
     Some(Term { symbol: symbol.into(), ..term })
 }
 

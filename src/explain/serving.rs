@@ -359,37 +359,38 @@ impl Told<'_> {
         if value <= 0.0 || free <= 0.0 {
             return Term::input("b_max", "", "seq", value).from(Origin::Engine("nothing is left for keys and values"));
         }
-        let one = Term::input(
-            "M_sequence",
-            "keys and values of a sequence at its mean length, on a device",
-            "bytes",
-            free / value,
-        )
-        .from(Origin::Engine("layers × KV width × bytes × tokens"))
-        .borne(vec![self.prompt(), self.output(), self.knob("kv_precision", Knob::KvPrecision)]);
+        let one = self.sequence(free, value);
         Term::stated("b_max", "", "seq", value, (usable - self.weights() - reserve) / one)
     }
 
+    /// Keys and values of one sequence, so that so many of them hold `bytes`.
+    fn sequence(&self, bytes: f64, many: f64) -> Term {
+        Term::input("M_sequence", "keys and values of a sequence, on a device", "bytes", bytes / many)
+            .from(Origin::Engine("layers × KV width × bytes × tokens, the output at its mean length"))
+            .borne(vec![self.prompt(), self.output(), self.knob("kv_precision", Knob::KvPrecision)])
+    }
+
     fn held(&self, name: &'static str, term: Term) -> Term {
+        let Term { symbol, name: called, unit, value, .. } = term.clone();
+        if name == "KV cache" && value > 0.0 && self.serving.batch > 0.0 {
+            let one = self.sequence(value, self.serving.batch);
+            return Term::stated(symbol, called, unit, value, self.batch() * one);
+        }
+        if name == "weights" && value > 0.0 {
+            let count = self.whole.scenario.model.map_or(0.0, |model| model.params());
+            let all = self.whole.inputs.model("W_all", "parameters of the model", "", count);
+            let (tp, pp) = (self.knob("tp", Knob::Tp), self.knob("pp", Knob::Pp));
+            let each = Term::input(
+                "bytes",
+                "bytes of a parameter, scales and replicas counted",
+                "bytes",
+                value * tp.value * pp.value / count,
+            )
+            .from(Origin::Engine("of the format; embedding and output layer stay in 16 bit"))
+            .borne(vec![self.knob("precision", Knob::Precision)]);
+            return Term::stated(symbol, called, unit, value, all * each / (tp * pp));
+        }
         let (how, bearing) = match name {
-            "weights" => (
-                "weights of a rank in their format",
-                vec![
-                    self.whole.inputs.model(
-                        "W_all",
-                        "parameters of the model",
-                        "",
-                        self.whole.scenario.model.map_or(0.0, |m| m.params()),
-                    ),
-                    self.knob("tp", Knob::Tp),
-                    self.knob("pp", Knob::Pp),
-                    self.knob("precision", Knob::Precision),
-                ],
-            ),
-            "KV cache" => (
-                "keys and values of the sequences that run",
-                vec![self.batch(), self.knob("kv_precision", Knob::KvPrecision)],
-            ),
             "engine reserve" => ("context, graphs, workspace", self.constants(&["reserve_bytes", "reserve_share"])),
             _ => ("the engine's figure", Vec::new()),
         };

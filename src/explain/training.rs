@@ -9,6 +9,7 @@ use crate::engine::analytical::ops::{self, Op, Slice, Work};
 use crate::engine::answer::training;
 use crate::estimate::Training;
 use crate::knob::Knob;
+use crate::plan::Sharding;
 
 /// The derivation of a figure; `None` for figures that training does not have.
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
@@ -359,8 +360,53 @@ impl Told<'_> {
         Term::stated(symbol, "", "", value, rate * flops / (devices * peak))
     }
 
+    /// Weights, gradients or optimizer states of a dense model: parameters of the fullest stage, bytes of each, and the
+    /// replicas that they are spread over.
+    fn states(&self, name: &'static str, term: Term) -> Term {
+        let plan = &self.whole.scenario.base.plan;
+        let sharding = plan.sharding.unwrap_or(Sharding::Zero1);
+        let Some(input) = training::input(self.whole.scenario, &self.whole.scenario.base) else { return term };
+        let (bytes, what, spread) = match name {
+            "weights" => (input.weight_bytes, "bytes of a weight as it is multiplied", sharding == Sharding::Zero3),
+            "gradients" => (
+                input.grad_bytes,
+                "bytes of a gradient as it is kept",
+                matches!(sharding, Sharding::Zero2 | Sharding::Zero3),
+            ),
+            _ => (input.optimizer_bytes, "bytes of master weight and moments", sharding != Sharding::None),
+        };
+        let ranks = input.dp * input.cp;
+        let over = if input.shard > 0.0 { input.shard.min(ranks) } else { ranks };
+        let over = if spread { over } else { 1.0 };
+        let held = Term::input(
+            "P",
+            "parameters of the fullest stage on a device, before sharding",
+            "",
+            term.value * over / bytes,
+        )
+        .from(Origin::Engine("layers and embedding, cut by tp and pp"))
+        .borne(vec![self.parameters(), self.knob("tp", Knob::Tp), self.knob("pp", Knob::Pp)]);
+        let bytes = Term::input("bytes", what, "bytes", bytes).from(Origin::Engine(
+            "mixed-precision Adam keeps 2 + 4 + 12 bytes a parameter (arXiv 1910.02054, section 3.1)",
+        ));
+        let over = Term::input("shards", "replicas that they are spread over", "", over)
+            .from(Origin::Engine("of sharding, shard, dp and cp"))
+            .borne(vec![
+                self.knob("sharding", Knob::Sharding),
+                self.knob("shard", Knob::Shard),
+                self.knob("dp", Knob::Dp),
+                self.knob("cp", Knob::Cp),
+            ]);
+        let Term { symbol, name, unit, value, .. } = term;
+        Term::stated(symbol, name, unit, value, held * bytes / over)
+    }
+
     /// What a part of the memory depends on.
     fn held(&self, name: &'static str, term: Term) -> Term {
+        let dense = self.whole.scenario.model.is_some_and(|model| !model.is_moe());
+        if dense && matches!(name, "weights" | "gradients" | "optimizer") {
+            return self.states(name, term);
+        }
         let bearing = match name {
             "weights" | "gradients" | "optimizer" => vec![
                 self.parameters(),

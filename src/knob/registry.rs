@@ -66,7 +66,7 @@ impl Spec {
 }
 
 /// The registry.
-pub const KNOBS: [Spec; 45] = [
+pub const KNOBS: [Spec; 48] = [
     entry(
         Knob::Engine,
         "engine",
@@ -528,6 +528,40 @@ pub const KNOBS: [Spec; 45] = [
         "emissions of the grid",
     )
     .unit("kg/kWh")
+    .of_target()
+    .analytical(),
+    entry(
+        Knob::CapexUsdNode,
+        "capex_usd_node",
+        &["capex"],
+        Group::Target,
+        real(0.0, 1e9, 10_000.0),
+        &["cost", "capex_usd_node"],
+        "purchase price of one node, the alternative to rental; 0: none is known",
+    )
+    .unit("$")
+    .of_target()
+    .analytical(),
+    entry(
+        Knob::AmortizationYears,
+        "amortization_years",
+        &["years"],
+        Group::Target,
+        real(0.1, 50.0, 1.0),
+        &["cost", "amortization_years"],
+        "years over which a purchase is written off",
+    )
+    .of_target()
+    .analytical(),
+    entry(
+        Knob::Utilization,
+        "utilization",
+        &["duty"],
+        Group::Target,
+        real(0.01, 1.0, 0.1),
+        &["cost", "utilization"],
+        "share of the time that owned hardware works; it is written off all the time",
+    )
     .of_target()
     .analytical(),
     entry(Knob::Seed, "seed", &[], Group::Run, Kind::Seed, &[], "seed of the noise; phase i draws from seed + i")

@@ -5,8 +5,23 @@ use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table};
 use super::{ReportError, csv, serialised};
-use crate::estimate::{Better, Estimate, METRICS, Metric};
+use crate::estimate::{Better, Estimate, METRICS, Metric, Verdict};
 use crate::scenario::Scenario;
+
+/// Most targets that are shown beside each other.
+const MOST_COLUMNS: usize = 6;
+/// The metrics that tell most of a target, where there is room for few.
+const TELLING: [&str; 9] = [
+    "tokens_per_sec",
+    "tokens_per_sec_per_accel",
+    "mfu",
+    "ttft_ms",
+    "tpot_ms",
+    "dollar_per_1m_tokens",
+    "usd_per_hour",
+    "tokens_per_joule",
+    "peak_mem_gb",
+];
 
 /// One target's answer, or why there is none.
 #[derive(Debug, Clone)]
@@ -15,6 +30,26 @@ pub struct Column {
     pub target: String,
     /// Scenario and estimate, or what stands in their way.
     pub answer: Result<(Scenario, Estimate), String>,
+}
+
+impl Column {
+    /// Whether the target can run the workload, as far as the engine knows.
+    fn verdict(&self) -> Option<Verdict> {
+        Some(self.answer.as_ref().ok()?.1.detail?.verdict)
+    }
+
+    /// The same in a few words.
+    fn told(&self) -> String {
+        match self.verdict() {
+            _ if self.answer.is_err() => "error".to_owned(),
+            None => String::new(),
+            Some(Verdict::Fits) => "fits".to_owned(),
+            Some(Verdict::Memory { needs, has }) => format!("{:.1} GB too large", (needs - has) * 1e-9),
+            Some(Verdict::Accelerators { needs, .. }) => format!("needs {needs} accelerators"),
+            Some(Verdict::Indivisible { what, of, by }) => format!("{of} {what} / {by}"),
+            Some(Verdict::Overload { .. }) => "overloaded".to_owned(),
+        }
+    }
 }
 
 /// The side-by-side comparison.
@@ -56,14 +91,18 @@ impl Comparison {
             metric.applies_to(scenario).then(|| (metric.get)(estimate, scenario))
         };
         let values: Vec<Option<f64>> = self.columns.iter().map(value).collect();
-        let finite = || values.iter().flatten().copied().filter(|value| value.is_finite());
+        // What cannot run is best at nothing.
+        let runs: Vec<bool> =
+            self.columns.iter().map(|column| column.verdict().is_none_or(|verdict| verdict.fits())).collect();
+        let running = || values.iter().zip(&runs).filter(|(_, runs)| **runs).map(|(value, _)| value);
+        let finite = || running().flatten().copied().filter(|value| value.is_finite());
         let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
         let wanted = match metric.better {
             Better::Higher if low < high => Some(high),
             Better::Lower if low < high => Some(low),
             _ => None,
         };
-        let best = values.iter().map(|value| value.is_some() && *value == wanted).collect();
+        let best = values.iter().zip(&runs).map(|(value, runs)| *runs && value.is_some() && *value == wanted).collect();
         let base = values.get(self.baseline).copied().flatten();
         let ratio = |value: &Option<f64>| match (value, base) {
             (Some(value), Some(base)) if base != 0.0 => Some(value / base).filter(|ratio| ratio.is_finite()),
@@ -73,9 +112,45 @@ impl Comparison {
         Line { metric, values, best, ratios }
     }
 
-    /// As a plain table.
+    /// As a plain table: a column a target with every metric, or, where there are more targets than fit beside each
+    /// other, a row a target with the most telling metrics.
     #[must_use]
     pub fn table(&self) -> String {
+        if self.columns.len() > MOST_COLUMNS { self.rows() } else { self.side_by_side() }
+    }
+
+    fn rows(&self) -> String {
+        let lines = self.lines();
+        let telling: Vec<&Line> =
+            TELLING.iter().filter_map(|name| lines.iter().find(|line| line.metric.name == *name)).collect();
+        let mut head = vec![("target".to_owned(), Align::Left), ("accelerators".to_owned(), Align::Right)];
+        head.extend(telling.iter().map(|line| (line.metric.label.to_owned(), Align::Right)));
+        head.push(("runs?".to_owned(), Align::Left));
+        let mut table = Table::new(head);
+        for (i, column) in self.columns.iter().enumerate() {
+            let accelerators = column.answer.as_ref().map_or(f64::NAN, |(scenario, _)| scenario.accelerators());
+            let mut cells = vec![
+                column.target.clone(),
+                if accelerators.is_nan() { String::new() } else { accelerators.to_string() },
+            ];
+            cells.extend(telling.iter().map(|line| {
+                let Some(value) = line.values.get(i).copied().flatten() else { return String::new() };
+                let mark = if line.best.get(i).copied().unwrap_or(false) { "*" } else { " " };
+                format!("{}{mark}", line.metric.show(value))
+            }));
+            cells.push(column.told());
+            table.row(cells);
+        }
+        let hint = "name up to six targets (--target) for every metric side by side";
+        let mut out = format!("workload {}\n\n{}", self.workload, table.render());
+        for (column, error) in self.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().err()?))) {
+            out.push_str(&format!("\n{}: {error}", column.target));
+        }
+        out.push_str(&format!("\n* best of what runs; {hint}\n"));
+        out
+    }
+
+    fn side_by_side(&self) -> String {
         let mut head = vec![(String::new(), Align::Left)];
         for (i, column) in self.columns.iter().enumerate() {
             let baseline = if i == self.baseline && self.columns.len() > 1 { " (baseline)" } else { "" };

@@ -2,12 +2,16 @@
 
 pub mod advice;
 pub mod breakdown;
+pub mod chart;
 pub mod comparison;
 pub mod csv;
 pub mod estimate;
 pub mod explanation;
+pub mod measured;
+pub mod measurements;
 pub mod read;
 pub mod rows;
+pub mod study;
 pub mod summary;
 pub mod table;
 

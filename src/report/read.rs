@@ -92,7 +92,8 @@ pub fn entries(path: &Path, problems: &mut Diagnostics) -> Vec<Entry> {
     all
 }
 
-fn files(path: &Path, problems: &mut Diagnostics) -> Vec<PathBuf> {
+/// The records below a path: the `*.json` of a directory, or the file itself.
+pub fn files(path: &Path, problems: &mut Diagnostics) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_owned()];
     }

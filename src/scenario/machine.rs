@@ -12,7 +12,9 @@ pub struct Machine {
     pub device: Accelerator,
     /// Devices that software sees of one accelerator.
     pub dies: f64,
-    /// Devices that the close fabric joins.
+    /// Devices that the close fabric could join.
+    reach: f64,
+    /// Devices that it joins here: no more than the target has.
     pub domain: f64,
     /// Downlinks over uplinks of the network between domains.
     pub oversubscription: f64,
@@ -32,24 +34,30 @@ impl Machine {
         if let Some(both_ways) = link.and_then(|link| link.bw_gbytes_per_sec) {
             device.link_bw = both_ways * 0.5e9;
         }
+        // The part may be linked otherwise than in its usual box: a DGX-2's V100 through switches.
+        device.switched |= link.is_some_and(|link| link.kind.contains("NVSwitch"));
         if let Some(gbits) = target.network.as_ref().and_then(|network| network.gbits_per_accel) {
             device.nic_bw = gbits * 1e9 / 8.0;
         }
         let node = target.accelerators_per_node;
         // A fabric that reaches beyond one host (NVL72, a TPU slice) joins what the catalog says; any other, the node.
         let usual = if device.domain > node.max(8.0) { device.domain } else { node };
-        let domain = link.and_then(|link| link.domain_size).unwrap_or(usual);
+        let reach = link.and_then(|link| link.domain_size).unwrap_or(usual);
         let dies = dies(device.generation);
         if dies > 1.0 {
             device = device.split(dies);
         }
         let sound = device.mem_bw > 0.0 && device.mem_bytes > 0.0 && device.flops.iter().any(|rate| *rate > 0.0);
-        sound.then_some(Machine {
-            device,
-            dies,
-            domain: domain * dies,
-            oversubscription: target.network.as_ref().and_then(|n| n.oversubscription).unwrap_or(1.0),
-        })
+        let oversubscription = target.network.as_ref().and_then(|n| n.oversubscription).unwrap_or(1.0);
+        let mut machine = Machine { device, dies, reach: reach * dies, domain: 1.0, oversubscription };
+        machine.spread(target.accelerators());
+        sound.then_some(machine)
+    }
+
+    /// Lets the close fabric join what there is of this many accelerators: a slice of a pod is a fabric of its own.
+    pub(super) fn spread(&mut self, accelerators: f64) {
+        self.domain = self.reach.min(accelerators * self.dies).max(1.0);
+        self.device.domain = self.domain;
     }
 }
 

@@ -68,6 +68,10 @@ pub struct Scenario {
     pub capex_usd_node: f64,
     /// Years over which a purchase is written off.
     pub amortization_years: f64,
+    /// Share of the time that owned hardware works.
+    pub utilization: f64,
+    /// Tokens that the model was trained on, as its makers say; 0 where they do not.
+    pub published_tokens: f64,
     /// Coefficients of the semi-empirical model.
     pub coefficients: Coefficients,
     /// gamma_fabric of the fabric in force.
@@ -153,6 +157,8 @@ impl Scenario {
             kg_co2e_per_kwh: target.cost.kg_co2e_per_kwh.unwrap_or(KG_CO2E_PER_KWH),
             capex_usd_node: target.cost.capex_usd_node.unwrap_or(0.0),
             amortization_years: target.cost.amortization_years.unwrap_or(AMORTIZATION_YEARS),
+            utilization: target.cost.utilization.unwrap_or(1.0),
+            published_tokens: parts.model.as_ref().and_then(|model| model.published_tokens).unwrap_or(0.0),
             coefficients: profile.as_ref().map_or(Coefficients::default(), |profile| profile.coefficients),
             fabric_factor: profile.as_ref().and_then(|profile| profile.fabric_factor(&fabric)).unwrap_or(f64::NAN),
             fabric,
@@ -165,8 +171,13 @@ impl Scenario {
             seed: SEED,
             noise: true,
         };
+        let size = scenario.model.map(|model| (model.hidden, model.layers));
         for phase in scenario.all_phases() {
             phase.plan.graphs = tuning.cuda_graphs;
+            // A model of the catalog says what `params` does not, to the calibrated model too.
+            if let Some((hidden, layers)) = size.filter(|_| phase.shape.hidden <= 0.0 && phase.shape.layers <= 0.0) {
+                (phase.shape.hidden, phase.shape.layers) = (hidden, layers);
+            }
         }
         scenario.serve(parts);
         scenario.fill();

@@ -11,7 +11,7 @@ pub fn first_draw(seed: i128) -> f64 {
         words.push(rest as u32);
         rest >>= 32;
     }
-    let mut generator = rand_mt::Mt::new_with_key(words);
+    let mut generator = rand_mt::Mt::new_with_key(words.iter().copied());
     let high = f64::from(generator.next_u32() >> 5);
     let low = f64::from(generator.next_u32() >> 6);
     (high * 67_108_864.0 + low) / 9_007_199_254_740_992.0

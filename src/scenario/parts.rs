@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::catalog::{Accelerator, Catalog, Model};
 use crate::library::Library;
 use crate::plan::Engine;
-use crate::spec::{Diagnostic, Diagnostics, Profile, Severity, Target, Workload};
+use crate::spec::node::Position;
+use crate::spec::{Diagnostic, Diagnostics, Node, Origin, Profile, Severity, Target, Workload};
 
 /// Target and workload, and what stands behind them.
 #[derive(Debug, Clone)]
@@ -58,22 +59,9 @@ impl Parts {
         profile: Result<Arc<Profile>, Diagnostic>,
     ) -> Result<Parts, Diagnostics> {
         let mut problems = Diagnostics::new();
-        let accelerator = target.accelerator.as_deref().and_then(|name| match catalog.accelerator(name) {
-            Ok(found) => Some(found),
-            Err(problem) => {
-                problems.push(placed(problem, &target.origin, &format!("{}.accelerator", target.name)));
-                None
-            }
-        });
-        let model = workload.model.as_deref().and_then(|name| match catalog.model(name) {
-            Ok(found) => Some(found),
-            Err(found) => {
-                for problem in found.iter() {
-                    problems.push(placed(problem.clone(), &workload.origin, &format!("{}.model", workload.name)));
-                }
-                None
-            }
-        });
+        let accelerator =
+            Parts::accelerator_of(catalog, target).map_err(|problem| problems.push(problem)).ok().flatten();
+        let model = Parts::model_of(catalog, workload).map_err(|found| problems.extend(found)).ok().flatten();
         let profile = match profile {
             Ok(profile) => Some(profile),
             Err(_) if target.accelerator.is_some() => None,
@@ -87,6 +75,31 @@ impl Parts {
         }
         let (target, workload) = (Arc::clone(target), Arc::clone(workload));
         Ok(Parts { target, workload, profile, accelerator, model })
+    }
+
+    /// The datasheet of the accelerator that a target names, if it names one.
+    ///
+    /// # Errors
+    /// That the catalog has no such accelerator, at the place that names it.
+    pub fn accelerator_of(catalog: &Catalog, target: &Target) -> Result<Option<Arc<Accelerator>>, Diagnostic> {
+        let Some(name) = target.accelerator.as_deref() else { return Ok(None) };
+        let placed = |problem| placed(problem, &target.origin, &target.document, &target.name, "accelerator");
+        catalog.accelerator(name).map(Some).map_err(placed)
+    }
+
+    /// The model that a workload names, if it names one.
+    ///
+    /// # Errors
+    /// That the catalog has no such model, at the place that names it, or all that is wrong with its config.
+    pub fn model_of(catalog: &Catalog, workload: &Workload) -> Result<Option<Arc<Model>>, Diagnostics> {
+        let Some(name) = workload.model.as_deref() else { return Ok(None) };
+        catalog.model_in(name, workload.origin.folder()).map(Some).map_err(|found| {
+            let mut problems = Diagnostics::new();
+            for problem in found.iter() {
+                problems.push(placed(problem.clone(), &workload.origin, &workload.document, &workload.name, "model"));
+            }
+            problems
+        })
     }
 
     /// What only the calibrated model needs.
@@ -109,16 +122,18 @@ impl Parts {
     }
 }
 
-/// A complaint of the catalog's, at the place that asked.
-fn placed(problem: Diagnostic, origin: &crate::spec::Origin, path: &str) -> Diagnostic {
-    if !problem.file.starts_with("command line") {
+/// A complaint of the catalog's, at the place that asked; one about a place within a file stays there.
+fn placed(problem: Diagnostic, origin: &Origin, document: &Node, entry: &str, key: &str) -> Diagnostic {
+    let asked = problem.file.starts_with("command line");
+    if !asked && problem.at != Position::default() {
         return problem;
     }
     Diagnostic {
         severity: Severity::Error,
         file: Arc::clone(&origin.file),
-        at: origin.at,
-        path: path.to_owned(),
+        at: document.get(key).map_or(origin.at, |node| node.at),
+        path: format!("{entry}.{key}"),
+        message: if asked { problem.message } else { format!("{}: {}", problem.file, problem.message) },
         ..problem
     }
 }

@@ -62,6 +62,9 @@ impl Scenario {
             Knob::UsdPerKwh => number(self.usd_per_kwh),
             Knob::Pue => number(self.pue),
             Knob::KgCo2ePerKwh => number(self.kg_co2e_per_kwh),
+            Knob::CapexUsdNode => number(self.capex_usd_node),
+            Knob::AmortizationYears => number(self.amortization_years),
+            Knob::Utilization => number(self.utilization),
             Knob::Seed => Setting::Seed(self.seed),
             Knob::Noise => Setting::Toggle(self.noise),
         }
@@ -98,11 +101,20 @@ impl Scenario {
     fn set_number(&mut self, knob: Knob, value: f64) -> bool {
         match knob {
             Knob::Microbatch => self.microbatch = value,
-            Knob::NumNodes => self.num_nodes = value,
+            Knob::NumNodes => {
+                self.num_nodes = value;
+                let accelerators = self.accelerators();
+                if let Some(machine) = &mut self.machine {
+                    machine.spread(accelerators);
+                }
+            }
             Knob::HourlyUsd => self.hourly_usd = value,
             Knob::UsdPerKwh => self.usd_per_kwh = value,
             Knob::Pue => self.pue = value,
             Knob::KgCo2ePerKwh => self.kg_co2e_per_kwh = value,
+            Knob::CapexUsdNode => self.capex_usd_node = value,
+            Knob::AmortizationYears => self.amortization_years = value,
+            Knob::Utilization => self.utilization = value,
             Knob::NetworkGbps => {
                 if let Some(machine) = &mut self.machine {
                     machine.device.nic_bw = value * 1e9 / 8.0 / machine.dies;

@@ -1,3 +1,4 @@
 //! Finding better knobs.
 
+pub mod frontier;
 pub mod hill_climb;

@@ -18,6 +18,7 @@ pub use sources::Sources;
 pub use target::Target;
 pub use workload::{Mode, Workload};
 
+use std::path::Path;
 use std::sync::Arc;
 
 /// Where an entry was written: what `e` opens in the editor, what explanations point at.
@@ -37,6 +38,13 @@ impl Origin {
     #[must_use]
     pub fn is_built_in(&self) -> bool {
         self.file.starts_with(Origin::BUILT_IN)
+    }
+
+    /// The folder that relative paths in the file start from.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        let file = (!self.is_built_in()).then(|| Path::new(&*self.file));
+        file.and_then(Path::parent).unwrap_or(Path::new(""))
     }
 }
 

@@ -89,6 +89,8 @@ pub struct Cost {
     pub capex_usd_node: Option<f64>,
     /// Years over which a purchase is written off.
     pub amortization_years: Option<f64>,
+    /// Share of the time that owned hardware works.
+    pub utilization: Option<f64>,
 }
 
 impl Target {
@@ -125,6 +127,7 @@ impl Target {
             let kg_co2e_per_kwh = cost.number("kg_co2e_per_kwh", Bounds { max: 10.0, ..Bounds::POSITIVE });
             let capex_usd_node = cost.number("capex_usd_node", Bounds::POSITIVE);
             let amortization_years = cost.number("amortization_years", Bounds { min: 0.1, max: 50.0, whole: false });
+            let utilization = cost.number("utilization", Bounds { min: 0.01, ..Bounds::SHARE });
             let (hourly_usd, energy_watts_node, pue) = (hourly_usd?, energy_watts_node?, pue?);
             Some(Cost {
                 hourly_usd,
@@ -134,6 +137,7 @@ impl Target {
                 kg_co2e_per_kwh,
                 capex_usd_node,
                 amortization_years,
+                utilization,
             })
         });
         for passive in ["host_cpu_arch", "container_base", "source", "region"] {

@@ -20,12 +20,13 @@ use super::update::update;
 use super::wait::{Waiter, Wakes};
 use super::write_back::WritePlan;
 use super::{Options, tour, update as updates, view};
+use crate::catalog::Catalog;
 use crate::demo::Demos;
 use crate::library::Library;
 use crate::record::write_atomically;
 use crate::spec::Diagnostics;
 use crate::spec::sources::{read_text, shipped};
-use crate::watch::{FileWatch, WatchMode};
+use crate::watch::{FileWatch, WatchError, WatchMode};
 
 /// Runs the interface until the user leaves it.
 ///
@@ -43,12 +44,13 @@ pub fn run(options: Options) -> Result<()> {
     let (changed, changes) = channel::<()>();
     let waker = waiter.waker();
     let mode = options.poll.map_or(WatchMode::Auto, WatchMode::Poll);
-    let watch = FileWatch::start(&watched(&options), mode, move |_| {
+    let watch = FileWatch::start(&watched(&options, None), mode, move |_| {
         if changed.send(()).is_ok() {
             waker.wake();
         }
     });
     let loaded = Loaded::load(&options, depth, None);
+    watch_configs(&watch, &options, &loaded.library, &[]);
     let size = terminal::size();
     let glyphs = if ascii { Glyphs::ascii() } else { Glyphs::unicode() };
     let mut app = App::new(loaded.library, loaded.demos, loaded.themes, glyphs, (size.width, size.height));
@@ -82,7 +84,9 @@ pub fn run(options: Options) -> Result<()> {
             messages.extend(message(event));
         }
         if wakes.woken && changes.try_iter().count() > 0 {
-            messages.push(session.reload(&app));
+            let loaded = session.reload(&app);
+            watch_configs(&watch, &session.options, &loaded.library, &app.library.configs());
+            messages.push(loaded.told());
         }
         messages.extend(session.due());
         if let Some(panic) = terminal::background_panic() {
@@ -135,14 +139,27 @@ impl Loaded {
         problems.sort();
         Loaded { library, demos, themes, problems }
     }
+
+    fn told(self) -> Message {
+        Message::Reloaded(self.library, self.demos, self.themes, self.problems)
+    }
 }
 
-fn watched(options: &Options) -> Vec<PathBuf> {
+fn watched(options: &Options, library: Option<&Library>) -> Vec<PathBuf> {
     let sources = &options.sources;
     let mut paths = sources.watched();
+    paths.extend(Catalog::watched(sources));
     paths.extend(Demos::watched(sources.config_dir.as_deref(), sources.working_dir.then_some(Path::new("."))));
     paths.extend(Themes::watched(sources.config_dir.as_deref()));
+    paths.extend(library.map(Library::configs).unwrap_or_default());
     paths
+}
+
+/// Watches the models' configs as well, where the library names others than before.
+fn watch_configs(watch: &Result<FileWatch, WatchError>, options: &Options, library: &Library, known: &[PathBuf]) {
+    if let Some(watch) = watch.as_ref().ok().filter(|_| library.configs() != known) {
+        watch.set_paths(&watched(options, Some(library)));
+    }
 }
 
 /// What the loop keeps beside the state: nothing a test would want to see.
@@ -212,9 +229,8 @@ impl Session {
         due
     }
 
-    fn reload(&self, app: &App) -> Message {
-        let loaded = Loaded::load(&self.options, self.depth, Some(&app.library));
-        Message::Reloaded(loaded.library, loaded.demos, loaded.themes, loaded.problems)
+    fn reload(&self, app: &App) -> Loaded {
+        Loaded::load(&self.options, self.depth, Some(&app.library))
     }
 
     fn perform(&mut self, effects: Vec<Effect>, app: &mut App, screen: &mut Screen, waiter: &mut Waiter) -> Result<()> {
@@ -230,7 +246,7 @@ impl Session {
                         messages.push(Message::Resize(size.width, size.height));
                     }
                     Effect::Repaint => screen.repaint(),
-                    Effect::Reload => messages.push(self.reload(app)),
+                    Effect::Reload => messages.push(self.reload(app).told()),
                     Effect::Save(saving) => messages.push(save(&saving)),
                     Effect::Edit { path, line } => {
                         let edited = screen.yield_to(&waiter.signals(), || edit(&path, line));
@@ -238,7 +254,7 @@ impl Session {
                         if let Err(error) = edited.wrap_err("the terminal cannot be taken again")? {
                             messages.push(Message::Failed(format!("{error:#}")));
                         }
-                        messages.push(self.reload(app));
+                        messages.push(self.reload(app).told());
                     }
                     Effect::Adopt { path, line } => {
                         messages.push(match adopt(&path) {
@@ -260,7 +276,7 @@ impl Session {
                     }),
                     Effect::WriteBack(plan) => {
                         let told = rewrite(&plan);
-                        messages.push(self.reload(app));
+                        messages.push(self.reload(app).told());
                         messages.push(told);
                     }
                     Effect::After { ms, timer } => {

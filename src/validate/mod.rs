@@ -21,6 +21,7 @@ pub mod serving_fit;
 pub mod serving_models;
 pub mod serving_rows;
 pub mod serving_validation;
+pub mod story;
 pub mod table;
 pub mod training_rows;
 pub mod verdict;

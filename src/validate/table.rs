@@ -16,6 +16,13 @@ impl Row {
         self.columns.get(column).and_then(|&i| self.cells.get(i)).unwrap_or("").trim()
     }
 
+    /// Every column with its cell, in the order of the file.
+    pub fn cells(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut columns: Vec<(&str, usize)> = self.columns.iter().map(|(name, at)| (name.as_str(), *at)).collect();
+        columns.sort_by_key(|(_, at)| *at);
+        columns.into_iter().map(|(name, at)| (name, self.cells.get(at).unwrap_or_default().trim()))
+    }
+
     /// The cell as a finite number, if it is one.
     pub fn number(&self, column: &str) -> Option<f64> {
         self.text(column).parse().ok().filter(|x: &f64| x.is_finite())

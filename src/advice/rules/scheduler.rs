@@ -130,7 +130,7 @@ pub(super) static RULES: &[Rule] = &[
     serving(
         "prefill and decode together",
         "pools cut to the wrong proportion idle; one pool balances itself",
-        "Agrawal et al., Sarathi-Serve, arXiv 2403.02310, section 6",
+        "Zhong et al., DistServe, arXiv 2401.09670, section 4 (placement must match the workload)",
         |case, out| {
             if case.number(Knob::PrefillAccelerators) > 0.0 {
                 out.push(vec![number(Knob::PrefillAccelerators, 0.0)]);

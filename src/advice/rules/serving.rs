@@ -8,7 +8,7 @@ use crate::knob::Knob;
 use crate::plan::{Format, Server};
 
 /// Sequences on a replica up to which verifying drafts costs little: decoding is still bound by reading the weights
-/// (Liu et al., arXiv 2406.14066, figure 2).
+/// (Liu et al., arXiv 2406.14066).
 const SMALL_BATCH: f64 = 32.0;
 
 /// Whether weights are 16 bit or wider.

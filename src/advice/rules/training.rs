@@ -10,7 +10,7 @@ use crate::plan::{Format, Recompute};
 /// Tokens of a step beyond which no published run of language models went: the last stage of Llama 3 405B's batch
 /// (arXiv 2407.21783, section 3.4.1).
 const MOST_TOKENS_PER_STEP: f64 = 16.8e6;
-/// Rows of activations that a tile of a matrix product holds (NVIDIA, Matrix Multiplication Background, table 3).
+/// Rows of activations that a tile of a matrix product holds (NVIDIA, Matrix Multiplication Background).
 const TILE: f64 = 128.0;
 
 pub(super) static RULES: &[Rule] = &[

@@ -76,6 +76,7 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
         family: Some(family.name.to_owned()),
         published_total_b: None,
         published_active_b: None,
+        published_tokens: None,
         architecture: Architecture::Transformer(Box::new(transformer?)),
         source: Some(file.to_string()),
         note: part.map(|_| "language part of a model with several".to_owned()),

@@ -14,6 +14,7 @@ use crate::catalog::Catalog;
 use crate::demo::{Demo, Demos};
 use crate::library::Library;
 use crate::report::read;
+use crate::scenario::Parts;
 use crate::spec::profile::{ProfileKey, choose};
 use crate::spec::sources::{config_dir, read_text};
 use crate::spec::{Diagnostic, Diagnostics, Position, Severity, Sources, Target, Workload, parse};
@@ -85,17 +86,31 @@ fn everything(globals: &Globals) -> Checked {
 /// leave the files usable, so they are warnings; estimating such a pair is an error.
 fn across(library: &Library, targets: &[Arc<Target>], workloads: &[Arc<Workload>], more: &[ProfileKey]) -> Diagnostics {
     let mut problems = Diagnostics::new();
-    for target in targets.iter().filter(|target| choose(more, &target.name, &target.vendor).is_none()) {
+    for target in targets {
+        if let Err(problem) = Parts::accelerator_of(library.catalog(), target) {
+            problems.push(problem);
+        }
+    }
+    for workload in workloads {
+        if let Err(found) = Parts::model_of(library.catalog(), workload) {
+            problems.extend(found);
+        }
+    }
+    // A target that names its accelerator is answered from first principles; it may do without a profile.
+    let calibrated = |target: &&Arc<Target>| target.accelerator.is_none();
+    for target in
+        targets.iter().filter(calibrated).filter(|target| choose(more, &target.name, &target.vendor).is_none())
+    {
         if let Err(problem) = library.profile_for(target) {
             problems.push(Diagnostic { severity: Severity::Warning, ..problem });
         }
     }
     for workload in workloads {
         let fabric = workload.tuning.fabric.as_deref().unwrap_or(crate::scenario::FABRIC);
-        let unfit = library
-            .targets()
-            .iter()
-            .filter(|target| library.profile_for(target).is_ok_and(|profile| profile.fabric_factor(fabric).is_none()));
+        let unfit =
+            library.targets().iter().filter(|target| target.accelerator.is_none()).filter(|target| {
+                library.profile_for(target).is_ok_and(|profile| profile.fabric_factor(fabric).is_none())
+            });
         let unfit: Vec<&str> = unfit.map(|target| &*target.name).collect();
         if !unfit.is_empty() {
             problems.push(Diagnostic {

@@ -15,8 +15,14 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate_unscheduled_into(scenario, estimate);
     if !scenario.phases.is_empty() {
         schedule::estimate_into(scenario, estimate);
-        estimate.cost = super::cost(scenario, &estimate.total);
+        price(scenario, estimate);
     }
+}
+
+/// Prices the whole: tokens of a layout that asks for more accelerators than there are cost what those would.
+fn price(scenario: &Scenario, estimate: &mut Estimate) {
+    estimate.cost = super::cost(scenario, &estimate.total);
+    estimate.cost.usd_per_1k_tokens *= estimate.shortfall();
 }
 
 /// As [`estimate_into`], without the schedule.
@@ -28,7 +34,7 @@ pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     let answered = phase(scenario, &scenario.base);
     estimate.detail = answered.map(|(_, detail)| detail);
     estimate.total = answered.map(|(figures, _)| figures).unwrap_or_default();
-    estimate.cost = super::cost(scenario, &estimate.total);
+    price(scenario, estimate);
 }
 
 /// One phase, before the schedule scales it.

@@ -4,17 +4,26 @@ use super::serving;
 use crate::engine::analytical::serving::{Load, ServingInput, estimate};
 use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::engine::semi_empirical::schedule::aggregate;
-use crate::estimate::{Estimate, Figures, Latency, Queue};
+use crate::estimate::{Estimate, Figures, Latency, Queue, Serving};
 use crate::scenario::{Phase, Scenario};
 use crate::spec::Mode;
 
 /// Answers every phase and averages them.
 pub(super) fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
+    let mut mean = Mean::default();
     estimate.phases.extend(scenario.phases.iter().map(|phase| match phase.shape.mode {
         Mode::Training => scaled(super::phase(scenario, phase).map(|(figures, _)| figures).unwrap_or_default(), phase),
-        Mode::Inference => served(scenario, phase).unwrap_or_default(),
+        Mode::Inference => {
+            let Some((figures, serving)) = served(scenario, phase) else { return Figures::default() };
+            mean.add(&serving, phase.minutes);
+            figures
+        }
     }));
     aggregate(estimate);
+    if let (Some(detail), Some(serving)) = (&mut estimate.detail, mean.of()) {
+        // What a device holds and where its time goes are those of the workload as such; what a request sees is the day's.
+        detail.serving = Some(serving);
+    }
 }
 
 /// A phase that runs at a share of its pace: warming up, or fewer accelerators.
@@ -28,7 +37,7 @@ fn scaled(mut figures: Figures, phase: &Phase) -> Figures {
 
 /// A phase of serving: replicas follow the autoscaling, and requests arrive at the phase's own rate or at its
 /// profile's share of what the deployment can serve.
-fn served(scenario: &Scenario, phase: &Phase) -> Option<Figures> {
+fn served(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Serving)> {
     let constants = ServingConstants::default();
     let mut input = serving::input(scenario, phase)?;
     let replicas = phase.arrival.dp_override.unwrap_or(phase.shape.dp) * phase.autoscale_factor;
@@ -45,7 +54,7 @@ fn served(scenario: &Scenario, phase: &Phase) -> Option<Figures> {
     input.load = Load::Open { rate: rate.min(NEAR_CAPACITY * capacity) };
     let out = estimate(&input, &constants);
     let (mut figures, detail) = serving::told(scenario, phase, &input, &constants, &out);
-    let serving = detail.serving?;
+    let mut serving = detail.serving?;
     let wait_ms = 1e3 * out.first_token.slot;
     let waited = |q: f64| wait_ms + 1e3 * q * overload;
     let wait = Latency { p50: waited(0.5), p95: waited(0.95), p99: waited(0.99), ttft: waited(0.5) };
@@ -75,5 +84,33 @@ fn served(scenario: &Scenario, phase: &Phase) -> Option<Figures> {
         wait,
         waiting_fraction_p99: if whole.p99 > 0.0 { wait.p99 / whole.p99 } else { 0.0 },
     });
-    Some(figures)
+    serving.requests_per_sec = rate.min(capacity);
+    serving.total_tokens_per_sec = serving.requests_per_sec * (input.isl + input.osl) * scale;
+    let queued = [overload / 2.0, overload / 2.0, 0.95 * overload, 0.99 * overload];
+    for (i, wait) in queued.into_iter().enumerate() {
+        for slot in [serving.ttft_ms.get_mut(i), serving.e2e_ms.get_mut(i)].into_iter().flatten() {
+            *slot += 1e3 * wait;
+        }
+    }
+    Some((figures, serving))
+}
+
+/// A mean over phases, weighted by their minutes.
+#[derive(Debug, Default)]
+struct Mean {
+    sum: Option<Serving>,
+    minutes: f64,
+}
+
+impl Mean {
+    fn add(&mut self, phase: &Serving, minutes: f64) {
+        let mut sum = self.sum.unwrap_or(phase.map(|_| 0.0));
+        sum.combine(phase, |sum, value| sum + minutes * value);
+        self.minutes += minutes;
+        self.sum = Some(sum);
+    }
+
+    fn of(&self) -> Option<Serving> {
+        self.sum.filter(|_| self.minutes > 0.0).map(|sum| sum.map(|value| value / self.minutes))
+    }
 }

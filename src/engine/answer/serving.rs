@@ -84,7 +84,8 @@ pub(super) fn told(
     let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
     let domain = scenario.machine.map_or(1.0, |machine| machine.domain);
     let devices = scenario.accelerators() * dies;
-    let used = power::Use::serving(input, out, devices);
+    let used = power::Use::serving(input, out);
+    let at_work = (input.layout.accelerators() / devices).min(1.0);
     let mut limits = limits::serving(input, &input.layout, domain, &out.time);
     let offered = match input.load {
         Load::Closed { concurrency, .. } => concurrency / input.layout.dp.max(1.0),
@@ -136,8 +137,8 @@ pub(super) fn told(
     let total = out.time.total().max(1e-12);
     let figures = Figures {
         tokens_per_sec: out.output_tokens_per_sec,
-        flop_utilization: used.compute,
-        hbm_bw_util: used.memory,
+        flop_utilization: at_work * used.compute,
+        hbm_bw_util: at_work * used.memory,
         comm_compute_ratio: out.time.communication / total,
         step_time_ms: 0.0,
         latency: Latency {
@@ -147,7 +148,7 @@ pub(super) fn told(
             ttft: out.ttft.mean * 1e3,
         },
         peak_mem_gb: memory.total() * dies * 1e-9,
-        node_power_w: power::node(scenario, &used, input.layout.accelerators() / devices),
+        node_power_w: power::node(scenario, &used, at_work),
         minutes: phase.minutes,
         ..Figures::default()
     };
@@ -155,18 +156,20 @@ pub(super) fn told(
 }
 
 /// What a device holds: weights, the keys and values of the sequences that run, the engine's own needs. A paging engine
-/// takes its whole share of memory at start; what counts here is what the load uses of it.
+/// takes its whole share of memory at start; what counts here is what the load uses of it, and for the bound what it
+/// would use with every sequence at its full length, of which at least one must fit.
 fn memory(input: &ServingInput, out: &ServingEstimate, c: &ServingConstants) -> MemoryUse {
-    let machine = step::Machine::new(input, &input.layout, c);
-    let capacity = kv::capacity(input, &input.layout, &machine.shape, c);
+    let layout = input.pools.map_or(input.layout, |pools| pools.decode);
+    let machine = step::Machine::new(input, &layout, c);
+    let capacity = kv::capacity(input, &layout, &machine.shape, c);
     let weights = machine.shape.resident_bytes;
-    let device = kv::device_bytes(&input.accelerator);
-    let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 1.0 };
-    let keys = share * capacity.free_bytes.max(0.0);
-    let usable = device * input.memory_utilization;
+    let usable = kv::device_bytes(&input.accelerator) * input.memory_utilization;
     let reserve = (usable - weights - capacity.free_bytes).max(0.0);
+    let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
+    let keys = share * capacity.free_bytes.max(0.0);
+    let whole = (capacity.whole_sequence * out.batch).min(capacity.free_bytes).max(capacity.whole_sequence).max(keys);
     let parts = Breakdown::of(&[("weights", weights), ("KV cache", keys), ("engine reserve", reserve)]);
-    MemoryUse { parts, upper: parts.total(), capacity: usable }
+    MemoryUse { parts, upper: weights + reserve + whole, capacity: usable }
 }
 
 /// Whether the layout is possible, then whether it fits, then whether it keeps up.
@@ -187,11 +190,7 @@ fn verdict(i: &ServingInput, out: &ServingEstimate, devices: f64, memory: &Memor
         });
     match (indivisible, i.load) {
         (Some(verdict), _) => verdict,
-        (None, _) if !out.fits => {
-            // Weights alone, or weights and not even one sequence.
-            let one = if out.max_concurrency > 0.0 { memory.parts.part("KV cache") / out.max_concurrency } else { 0.0 };
-            Verdict::Memory { needs: memory.total().max(memory.capacity) + one, has: memory.capacity }
-        }
+        (None, _) if memory.excess() > 0.0 => Verdict::Memory { needs: memory.upper, has: memory.capacity },
         (None, Load::Open { rate }) if !out.ttft.mean.is_finite() => {
             Verdict::Overload { offered: rate, capacity: out.capacity_requests_per_sec }
         }

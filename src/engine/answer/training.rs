@@ -80,7 +80,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Det
     let out = training::estimate(&input, &constants);
     let limits = limits::training(&input, &out.time);
     let (low, high) = interval::bounds(&input);
-    let used = power::Use::training(&input, &out);
+    let used = power::Use::training(&out);
     let devices = scenario.accelerators() * machine.dies;
     let detail = Detail {
         time: Breakdown::of(&out.time.parts()),

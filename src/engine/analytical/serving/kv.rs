@@ -23,6 +23,8 @@ pub struct Capacity {
     pub tokens: f64,
     /// Sequences at their mean length that one replica can hold.
     pub sequences: f64,
+    /// Bytes per rank of one sequence at its full length.
+    pub whole_sequence: f64,
     /// Whether the weights and at least one sequence fit.
     pub fits: bool,
 }
@@ -46,6 +48,7 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Servin
         free_bytes,
         tokens: (free_bytes / shape.kv_bytes_token.max(1e-9)).max(0.0) * groups,
         sequences,
+        whole_sequence: shape.seen(input.isl + input.osl * input.beams.max(1.0)) * shape.kv_bytes_token,
         fits: sequences >= 1.0,
     }
 }

@@ -1,0 +1,220 @@
+//! `atlas frontier`.
+
+use std::path::PathBuf;
+
+use color_eyre::eyre::eyre;
+use serde_json::json;
+
+use super::args::{Globals, KnobArgs};
+use super::failure::Failure;
+use super::output::{self, Charset, complain};
+use super::pick;
+use crate::knob::{Knob, Overrides};
+use crate::record::write_atomically;
+use crate::report::chart::{Axis, Plot, Series, svg, text};
+use crate::report::table::{Align, Table};
+use crate::report::{Format, csv, serialised};
+use crate::scenario::{Parts, Scenario};
+use crate::search::frontier::{Point, frontier};
+use crate::spec::{Diagnostics, Mode};
+use crate::units;
+
+/// Throughput against interactivity, as more requests are served side by side.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas frontier --target h100-sxm-8 --workload llama3.1-70b-serve
+  atlas frontier --target h100-sxm-8 --target mi300x-8 --workload llama3.1-70b-serve --svg frontier.svg
+  atlas frontier --target h200-sxm-8 --workload llama3.1-70b-serve --set precision=fp8 --format csv
+
+Each row keeps so many requests in flight, each replaced when it ends. TPOT is the time per output token after the \
+first, over a whole answer; a user sees 1 / TPOT tokens per second.")]
+pub struct Args {
+    /// Target, by name; repeatable
+    #[arg(long, value_name = "NAME", required = true)]
+    pub target: Vec<String>,
+    /// Workload, by name
+    #[arg(long, value_name = "NAME")]
+    pub workload: String,
+    /// Most requests in flight
+    #[arg(long, value_name = "N", default_value_t = 65_536)]
+    pub most: u32,
+    /// Also write the picture
+    #[arg(long, value_name = "FILE.svg")]
+    pub svg: Option<PathBuf>,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// One target's frontier.
+struct Curve {
+    target: String,
+    accelerators: f64,
+    start: Scenario,
+    points: Vec<Point>,
+}
+
+/// Works the frontiers out and prints them.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    args.knobs.check()?;
+    let library = pick::library(globals);
+    let mut problems = Diagnostics::new();
+    let mut all = Vec::new();
+    for name in &args.target {
+        match Parts::find(&library, name, &args.workload) {
+            Ok(parts) => all.push(parts),
+            Err(found) => problems.extend(found),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(Failure::from(problems).into());
+    }
+    let curves = all.iter().map(|parts| curve(parts, &args)).collect::<color_eyre::Result<Vec<_>>>()?;
+    let plot = plot(&curves, &args.workload);
+    match args.format {
+        Format::Table => output::print(&told(&curves, &plot, globals.charset()))?,
+        Format::Csv => output::print(&csv_of(&curves))?,
+        Format::Json => output::print(&serialised(&document(&curves, &args.workload), false)?)?,
+        Format::Yaml => output::print(&serialised(&document(&curves, &args.workload), true)?)?,
+    }
+    if let Some(path) = &args.svg {
+        write_atomically(path, &svg::alone(&svg::plot(&plot, 720.0, 440.0)))?;
+        complain(&format!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
+fn curve(parts: &Parts, args: &Args) -> color_eyre::Result<Curve> {
+    let overrides: Overrides = args.knobs.overrides(parts.fabrics())?;
+    let start = Scenario::resolve(parts, &overrides).map_err(|error| eyre!("{}: {error}", parts.target.name))?;
+    if start.mode() != Mode::Inference {
+        return Err(
+            Failure::usage([format!("{} is training; a frontier is one of serving", parts.workload.name)]).into()
+        );
+    }
+    let points = frontier(&start, parts, f64::from(args.most))?;
+    if points.is_empty() {
+        let answer = crate::engine::estimate(&start);
+        let why = answer.detail.map_or_else(
+            || format!("the {} engine knows no load", start.engine.name()),
+            |detail| detail.verdict.describe(),
+        );
+        return Err(eyre!("{} × {}: {why}", parts.target.name, parts.workload.name));
+    }
+    Ok(Curve { target: parts.target.name.to_string(), accelerators: start.accelerators(), start, points })
+}
+
+fn plot(curves: &[Curve], workload: &str) -> Plot {
+    let series = curves.iter().map(|curve| Series {
+        name: curve.target.clone(),
+        points: curve
+            .points
+            .iter()
+            .filter(|point| point.efficient)
+            .map(|point| {
+                (point.serving.tokens_per_sec_per_user, point.estimate.total.tokens_per_sec / curve.accelerators)
+            })
+            .collect(),
+        joined: true,
+    });
+    Plot {
+        title: format!("{workload}: throughput against interactivity"),
+        across: Axis::linear("tok/s that one user sees"),
+        up: Axis::linear("tok/s of one accelerator"),
+        series: series.collect(),
+        here: None,
+    }
+}
+
+fn told(curves: &[Curve], plot: &Plot, charset: Charset) -> String {
+    let mut out = String::new();
+    for curve in curves {
+        let [layout, format] = [
+            format!("tp {}, dp {}", curve.start.get(Knob::Tp), curve.start.get(Knob::Dp)),
+            format!("{} on {}", curve.start.get(Knob::Precision), curve.start.get(Knob::Server)),
+        ];
+        out += &format!("{} ({layout}, {format})\n", curve.target);
+        let head =
+            ["in flight", "tok/s/user", "tok/s/accel", "tok/s", "TTFT", "TTFT p99", "TPOT", "$/1M tokens", "bound by"];
+        let align = |i: usize| if i == 8 { Align::Left } else { Align::Right };
+        let mut table = Table::new(head.into_iter().enumerate().map(|(i, name)| (name, align(i))));
+        for point in &curve.points {
+            let (total, serving) = (&point.estimate.total, &point.serving);
+            let limits = point.estimate.detail.map(|detail| detail.limits);
+            let bound = limits
+                .map_or("", |limits| if limits.memory_capacity { "memory capacity" } else { limits.first().name() });
+            table.row([
+                format!("{}{}", point.concurrency, if point.efficient { " " } else { "-" }),
+                units::significant(serving.tokens_per_sec_per_user, 4),
+                units::si(total.tokens_per_sec / curve.accelerators),
+                units::si(total.tokens_per_sec),
+                units::duration_ms(serving.ttft_ms[0]),
+                units::duration_ms(serving.ttft_ms[3]),
+                units::duration_ms(serving.tpot_ms[0]),
+                units::usd(1000.0 * point.estimate.cost.usd_per_1k_tokens),
+                bound.to_owned(),
+            ]);
+        }
+        out += &table.render();
+        out.push('\n');
+    }
+    let picture = text::draw(plot, output::width().min(100), 22, charset == Charset::Unicode);
+    let beaten = curves.iter().any(|curve| curve.points.iter().any(|point| !point.efficient));
+    let note = if beaten { "- another load gives users and accelerators as much or more\n" } else { "" };
+    charset.write(&(out + note + &picture)).into_owned()
+}
+
+fn csv_of(curves: &[Curve]) -> String {
+    let mut out = csv::line([
+        "target",
+        "concurrency",
+        "tokens_per_sec_per_user",
+        "tokens_per_sec_per_accel",
+        "tokens_per_sec",
+        "ttft_ms",
+        "ttft_p99_ms",
+        "tpot_ms",
+        "dollar_per_1m_tokens",
+        "efficient",
+    ]);
+    for curve in curves {
+        for point in &curve.points {
+            let figures = figures(curve, point).map(|(_, value)| value.to_string());
+            let mut cells = vec![curve.target.clone()];
+            cells.extend(figures);
+            cells.push(point.efficient.to_string());
+            out += &csv::line(cells.iter().map(String::as_str));
+        }
+    }
+    out
+}
+
+fn figures(curve: &Curve, point: &Point) -> [(&'static str, f64); 8] {
+    let (total, serving) = (&point.estimate.total, &point.serving);
+    [
+        ("concurrency", point.concurrency),
+        ("tokens_per_sec_per_user", serving.tokens_per_sec_per_user),
+        ("tokens_per_sec_per_accel", total.tokens_per_sec / curve.accelerators),
+        ("tokens_per_sec", total.tokens_per_sec),
+        ("ttft_ms", serving.ttft_ms[0]),
+        ("ttft_p99_ms", serving.ttft_ms[3]),
+        ("tpot_ms", serving.tpot_ms[0]),
+        ("dollar_per_1m_tokens", 1000.0 * point.estimate.cost.usd_per_1k_tokens),
+    ]
+}
+
+fn document(curves: &[Curve], workload: &str) -> serde_json::Value {
+    let curve = |curve: &Curve| {
+        let points = curve.points.iter().map(|point| {
+            let mut entry: serde_json::Map<String, serde_json::Value> =
+                figures(curve, point).into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+            entry.insert("efficient".to_owned(), json!(point.efficient));
+            entry
+        });
+        json!({"target": curve.target, "points": points.collect::<Vec<_>>()})
+    };
+    json!({"workload": workload, "targets": curves.iter().map(curve).collect::<Vec<_>>()})
+}

@@ -1,0 +1,219 @@
+//! `atlas ingest`: logs turned into measurements.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use clap::ValueEnum;
+use color_eyre::eyre::WrapErr as _;
+use serde_json::{Value, json};
+
+use super::args::{Globals, IngestArgs};
+use super::failure::Failure;
+use super::output::{self, complain};
+use super::pick;
+use crate::ingest::{self, Config, Context, IngestError, Ingested, Origin, SETTINGS, founding, joint, measurement};
+use crate::report::measurements as told;
+use crate::spec::Workload;
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// Tables to read
+    #[default]
+    Table,
+    /// Everything found, one object a file
+    Json,
+    /// The benchmark JSON of the founding comparison tool, one object a training run
+    Benchmark,
+    /// Measurements
+    Yaml,
+}
+
+/// Ingests and prints.
+pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
+    if args.formats {
+        output::print(&globals.charset().write(&told::formats()))?;
+        return Ok(());
+    }
+    let mut settings = settings(&args)?;
+    if let Some(name) = &args.workload {
+        let library = pick::library(globals);
+        fill(&mut settings, library.workload(name).map_err(Failure::from)?);
+    }
+    let context = Context { name: String::new(), warmup: args.warmup, seed: args.seed, settings };
+    let (mut files, failed) = read_all(&args, &context)?;
+    joint::join(&mut files);
+    if files.is_empty() {
+        return Err(Failure::Told.into());
+    }
+    let text = match args.format {
+        Format::Table => {
+            let text: String = files.iter().map(|file| told::file(file, &context)).collect();
+            globals.charset().write(&text).into_owned()
+        }
+        Format::Json => pretty(one_or_all(files.iter().map(|file| document(file, &context)).collect()))?,
+        Format::Benchmark => {
+            let runs = files.iter().flat_map(|file| {
+                let of = |reading| founding::benchmarks(&file.file, reading, &context);
+                file.readings.iter().flat_map(of).collect::<Vec<Value>>()
+            });
+            let runs: Vec<Value> = runs.collect();
+            if runs.is_empty() {
+                complain("error: no training run with step times or rates: --format json shows what was found");
+                return Err(Failure::Told.into());
+            }
+            pretty(one_or_all(runs))?
+        }
+        Format::Yaml => {
+            let all: Vec<Value> = files.iter().flat_map(|file| measurement::measurements(file, &context)).collect();
+            serde_yaml::to_string(&json!({"measurements": all}))?
+        }
+    };
+    match &args.out {
+        Some(path) => {
+            crate::record::write_atomically(path, &text).wrap_err_with(|| format!("{}", path.display()))?;
+            complain(&format!("wrote {}", path.display()));
+        }
+        None => output::print(&text)?,
+    }
+    if failed { Err(Failure::Told.into()) } else { Ok(()) }
+}
+
+/// Reads every file named; a directory means all below it, of which those without measurements are named and passed
+/// over. Tells whether a file that was named itself gave nothing.
+fn read_all(args: &IngestArgs, context: &Context) -> color_eyre::Result<(Vec<Ingested>, bool)> {
+    let (mut files, mut failed) = (Vec::new(), false);
+    for path in &args.paths {
+        if path.as_os_str() == "-" {
+            failed |= keep(&mut files, read(io::stdin().lock(), "stdin", context), false);
+            continue;
+        }
+        let below = ingest::files_below(path).wrap_err_with(|| format!("{}: cannot be read", path.display()))?;
+        let directory = path.is_dir();
+        if directory && below.is_empty() {
+            complain(&format!("error: {}: no files below it", path.display()));
+            failed = true;
+        }
+        for file in below {
+            failed |= keep(&mut files, open(&file, context), directory);
+        }
+    }
+    Ok((files, failed))
+}
+
+/// Keeps what a file gave. Tells whether that is a failure: files found below a directory may be of another kind.
+fn keep(files: &mut Vec<Ingested>, got: Result<Ingested, IngestError>, found: bool) -> bool {
+    match got {
+        Ok(ingested) => {
+            files.push(ingested);
+            false
+        }
+        Err(error @ IngestError::Unknown(_)) if found => {
+            complain(&format!("passed over: {error}"));
+            false
+        }
+        Err(error) => {
+            complain(&format!("error: {error}"));
+            true
+        }
+    }
+}
+
+fn open(path: &Path, context: &Context) -> Result<Ingested, IngestError> {
+    let name = path.display().to_string();
+    match File::open(path) {
+        Ok(file) => read(file, &name, context),
+        Err(source) => Err(IngestError::Read { file: name, source }),
+    }
+}
+
+fn read(source: impl Read, name: &str, context: &Context) -> Result<Ingested, IngestError> {
+    ingest::ingest(source, &Context { name: name.to_owned(), ..context.clone() })
+}
+
+/// What `--set` says; every bad assignment in one complaint.
+fn settings(args: &IngestArgs) -> Result<Config, Failure> {
+    let mut config = Config::default();
+    let mut problems = Vec::new();
+    for text in &args.set {
+        let Some((name, value)) = text.split_once('=') else {
+            problems.push(format!("--set: \"{text}\": expected NAME=VALUE"));
+            continue;
+        };
+        let known = SETTINGS.iter().find(|(known, _)| *known == name.trim());
+        match known {
+            Some((name, _)) => match value.trim().parse::<f64>() {
+                Ok(number) => config.number(name, Some(number), Origin::User),
+                Err(_) => config.note(name, value.trim(), Origin::User),
+            },
+            None => {
+                let names = SETTINGS.iter().map(|(name, _)| *name);
+                let near = names.max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
+                let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+                problems.push(format!("--set: no setting \"{name}\"{near}"));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(config) } else { Err(Failure::usage(problems)) }
+}
+
+/// What a workload tells of a training run. Its counts of GPUs do not bind: they stand last.
+fn fill(settings: &mut Config, workload: &Workload) {
+    let shape = workload.shape;
+    for (name, value) in [
+        ("seq_len", shape.prompt),
+        ("tensor_parallel", shape.tp),
+        ("pipeline_parallel", shape.pp),
+        ("data_parallel", shape.dp),
+        ("hidden_size", shape.hidden),
+        ("num_layers", shape.layers),
+    ] {
+        settings.number(name, Some(value), Origin::Workload);
+    }
+    if let Some(model) = &workload.model {
+        settings.note("model", model.as_str(), Origin::Workload);
+    }
+}
+
+/// Everything a file gave: the facts of the leading reading beside its tool and format, the others behind it.
+fn document(file: &Ingested, context: &Context) -> Value {
+    let reading = |reading: &ingest::Reading| {
+        let origins: serde_json::Map<String, Value> =
+            reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.told().into())).collect();
+        let benchmarks = founding::benchmarks(&file.file, reading, context);
+        json!({
+            "tool": reading.tool, "format": reading.format, "kind": reading.kind,
+            "facts": Value::from(reading.facts.clone()), "origins": origins, "notes": reading.notes,
+            "runs": benchmarks,
+        })
+    };
+    let mut readings = file.readings.iter().map(reading);
+    let mut out = readings.next().unwrap_or_default();
+    if let Some(map) = out.as_object_mut() {
+        map.insert("file".to_owned(), file.file.as_str().into());
+        map.insert("also".to_owned(), readings.collect());
+        map.insert("lines".to_owned(), serde_json::to_value(&file.tally).unwrap_or_default());
+    }
+    out
+}
+
+fn one_or_all(mut all: Vec<Value>) -> Value {
+    if all.len() == 1 { all.pop().unwrap_or_default() } else { Value::Array(all) }
+}
+
+fn pretty(value: Value) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(&value)? + "\n")
+}
+
+/// Reads `--warmup`.
+pub fn warmup(text: &str) -> Result<ingest::Warmup, String> {
+    match text.trim() {
+        "first" => Ok(ingest::Warmup::First),
+        "change-point" => Ok(ingest::Warmup::ChangePoint),
+        number => match number.parse() {
+            Ok(steps) if steps <= 64 => Ok(ingest::Warmup::Steps(steps)),
+            _ => Err("expected first, change-point, or a number of steps from 0 to 64".to_owned()),
+        },
+    }
+}

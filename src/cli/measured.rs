@@ -1,0 +1,136 @@
+//! `atlas compare --measured`: runs that were measured, side by side.
+
+use std::fs::File;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::args::{Globals, MeasuredArgs};
+use super::failure::Failure;
+use super::output::{self, complain};
+use crate::catalog::Catalog;
+use crate::ingest::{self, Context, founding};
+use crate::report::Format;
+use crate::report::comparison::Comparison;
+use crate::report::measured::{self, Assumptions, Measured};
+
+/// Prints the comparison. `predicted` holds a prediction for every run, or one for all of them.
+pub fn run(
+    args: &MeasuredArgs,
+    format: Format,
+    predicted: Option<&Comparison>,
+    globals: &Globals,
+) -> color_eyre::Result<()> {
+    let catalog = Catalog::load(&globals.sources(), None);
+    let given = assumptions(args, &catalog)?;
+    let (mut found, mut failed): (Vec<(String, Value)>, bool) = (Vec::new(), false);
+    for path in &args.measured {
+        if let Err(problem) = gather(path, &mut found) {
+            complain(&format!("error: {problem}"));
+            failed = true;
+        }
+    }
+    let mut runs: Vec<Measured> =
+        found.iter().map(|(name, run)| measured::judge(name, run, &given, &catalog)).collect();
+    if runs.is_empty() {
+        return Err(Failure::Told.into());
+    }
+    if let Some(predicted) = predicted {
+        predict(&mut runs, predicted)?;
+    }
+    let text = match format {
+        Format::Table => globals.charset().write(&measured::table(&runs)).into_owned(),
+        Format::Json => measured::document(&runs, false)?,
+        Format::Yaml => measured::document(&runs, true)?,
+        Format::Csv => measured::rows(&runs),
+    };
+    output::print(&text)?;
+    if failed { Err(Failure::Told.into()) } else { Ok(()) }
+}
+
+/// Adds the training runs of a file. A trace of power belongs to the run named before it.
+fn gather(path: &Path, found: &mut Vec<(String, Value)>) -> Result<(), String> {
+    let name = path.display().to_string();
+    let context = Context { name: name.clone(), seed: 1337, ..Context::default() };
+    let file = File::open(path).map_err(|error| format!("{name}: cannot be read: {error}"))?;
+    let ingested = ingest::ingest(file, &context).map_err(|error| error.to_string())?;
+    let runs: Vec<Value> =
+        ingested.readings.iter().flat_map(|reading| founding::benchmarks(&name, reading, &context)).collect();
+    let stem = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let several = runs.len() > 1;
+    if runs.is_empty() {
+        let watts = ingested.readings.iter().find_map(|reading| reading.facts.number("mean_total_power_w"));
+        let last = found.last_mut().and_then(|(_, run)| run.as_object_mut());
+        if let (Some(watts), Some(run)) = (watts, last) {
+            run.insert("power_metrics".to_owned(), json!({"mean_total_power_w": watts, "file": name}));
+            return Ok(());
+        }
+        let kind = ingested.readings.first().map_or("nothing", |reading| reading.kind);
+        let expected = "expected a training run, as a log or as benchmark JSON, or a trace of power behind its run";
+        return Err(format!("{name}: holds {kind}: {expected}"));
+    }
+    for (index, run) in runs.into_iter().enumerate() {
+        found.push((if several { format!("{stem}#{}", index + 1) } else { stem.to_string() }, run));
+    }
+    Ok(())
+}
+
+fn assumptions(args: &MeasuredArgs, catalog: &Catalog) -> Result<Assumptions, Failure> {
+    let positive = |name: &str, value: Option<f64>| match value {
+        Some(value) if !(value.is_finite() && value > 0.0) => {
+            Err(format!("{name}: {value}: expected a number above 0"))
+        }
+        _ => Ok(()),
+    };
+    let parameters = match &args.model {
+        None => Ok(None),
+        Some(text) => match text.parse::<f64>() {
+            Ok(number) => positive("--model", Some(number)).map(|()| Some(number)),
+            Err(_) => catalog.model(text).map(|model| Some(model.active_parameters())).map_err(|problems| {
+                let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                format!("--model: {}", all.join("; "))
+            }),
+        },
+    };
+    let checks = [
+        positive("--usd-per-gpu-hour", args.usd_per_gpu_hour),
+        positive("--usd-per-kwh", args.usd_per_kwh),
+        positive("--budget", args.budget),
+    ];
+    let mut problems: Vec<String> = checks.into_iter().filter_map(Result::err).collect();
+    match parameters {
+        Ok(parameters) if problems.is_empty() => Ok(Assumptions {
+            parameters,
+            usd_per_gpu_hour: args.usd_per_gpu_hour,
+            usd_per_kwh: args.usd_per_kwh.unwrap_or(0.1),
+            precision: args.precision.clone(),
+            budget: args.budget,
+        }),
+        other => {
+            problems.extend(other.err());
+            Err(Failure::usage(problems))
+        }
+    }
+}
+
+/// Lays predictions beside the runs: one for each, or one for all.
+fn predict(runs: &mut [Measured], predicted: &Comparison) -> Result<(), Failure> {
+    let n = predicted.columns.len();
+    if n != 1 && n != runs.len() {
+        let runs = runs.len();
+        return Err(Failure::usage([format!(
+            "{n} targets for {runs} measured runs: expected one --target, or one a run"
+        )]));
+    }
+    for (index, run) in runs.iter_mut().enumerate() {
+        let Some(column) = predicted.columns.get(if n == 1 { 0 } else { index }) else { continue };
+        match &column.answer {
+            Ok((_, estimate)) => {
+                run.predicted_tokens_per_second = Some(estimate.total.tokens_per_sec);
+                run.notes.push(format!("predicted for {} with {}", column.target, predicted.workload));
+            }
+            Err(problem) => run.notes.push(format!("no prediction for {}: {problem}", column.target)),
+        }
+    }
+    Ok(())
+}

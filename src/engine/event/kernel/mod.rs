@@ -1,0 +1,80 @@
+//! The kernel: a clock, a queue of events, streams of random numbers, statistics over time, replications.
+//!
+//! A model is a state machine: an enum of events and a `match` that handles one at a time ([`Model`]). Nothing runs
+//! between events, nothing is computed before its event, and two runs with one seed are equal to the last bit.
+//!
+//! * [`time`] – integer picoseconds
+//! * [`queue`] – what happens next; ties in the order in which they were scheduled
+//! * [`random`] – counter-based streams, so that compared systems see the same arrivals
+//! * [`distribution`] – what is drawn from them
+//! * [`statistics`] – tallies, integrals over time, quantiles
+//! * [`histogram`], [`strip`] – the same for more than one would keep: quantiles in bins, levels in cells
+//! * [`replication`] – confidence intervals, also of paired differences
+//! * [`progress`] – how far a run is, and the wish to end it
+
+pub mod distribution;
+pub mod histogram;
+pub mod progress;
+pub mod queue;
+pub mod random;
+pub mod replication;
+pub mod statistics;
+pub mod strip;
+pub mod time;
+
+pub use distribution::Distribution;
+pub use histogram::Histogram;
+pub use progress::Progress;
+pub use queue::{EventQueue, Handle};
+pub use random::Stream;
+pub use replication::Interval;
+pub use statistics::{Quantiles, Tally, TimeWeighted};
+pub use strip::Strip;
+pub use time::Time;
+
+/// Events between two looks at the wish to end.
+const LOOK_EVERY: u32 = 1024;
+
+/// A process as a state machine over its own events.
+pub trait Model {
+    /// What can happen.
+    type Event: Copy;
+
+    /// Answers one event at the queue's present time; whatever follows from it is scheduled on the queue.
+    fn handle(&mut self, event: Self::Event, queue: &mut EventQueue<Self::Event>);
+
+    /// Share of the run that is done, for the display only.
+    fn share_done(&self) -> f64 {
+        0.0
+    }
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing is left to happen.
+    Empty,
+    /// The next event lies beyond the horizon.
+    Horizon,
+    /// It was asked to end.
+    Cancelled,
+}
+
+/// Runs events in order until none is left, the next one lies after `until`, or `progress` is cancelled.
+pub fn run<M: Model>(model: &mut M, queue: &mut EventQueue<M::Event>, until: Time, progress: &Progress) -> Ended {
+    let mut left = LOOK_EVERY;
+    loop {
+        let Some(event) = queue.next_until(until) else {
+            return if queue.is_empty() { Ended::Empty } else { Ended::Horizon };
+        };
+        model.handle(event, queue);
+        left -= 1;
+        if left == 0 {
+            left = LOOK_EVERY;
+            if progress.is_cancelled() {
+                return Ended::Cancelled;
+            }
+            progress.set(model.share_done());
+        }
+    }
+}

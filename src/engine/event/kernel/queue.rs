@@ -1,0 +1,296 @@
+//! What happens next: a 4-ary heap of 16-byte keys over a slab of events.
+//!
+//! A key is (time, late, sequence, slot) in one 128-bit integer, so that one comparison decides and four children fill
+//! one cache line. The sequence number makes ties first come, first served. Events stay in the slab while keys move.
+//!
+//! Cancelling marks the slot; its key is skipped when it comes up, and all marked keys are swept out once they are the
+//! majority, which costs a constant per cancelled event. Handles carry a generation, so that one that outlived its
+//! event cancels nothing. Heap and slab grow to the largest number pending and are never given back: no allocation per
+//! event in the steady state.
+
+use super::time::Time;
+
+/// Bits of a key that name the slot: 268 million pending events, more than memory holds.
+const SLOT_BITS: u32 = 28;
+/// Bits of a key that number the events of a run; when they are used up, what is pending is numbered anew.
+const SEQUENCE_BITS: u32 = 35;
+const LATE: u64 = 1 << (SLOT_BITS + SEQUENCE_BITS);
+const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
+const ARITY: usize = 4;
+/// Sweeping is not worth it below this many cancelled events.
+const LEAST_SWEEP: usize = 64;
+
+/// Names a scheduled event, to cancel it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handle {
+    slot: u32,
+    generation: u32,
+}
+
+impl Handle {
+    /// Names nothing: cancelling it does nothing.
+    pub const NONE: Handle = Handle { slot: u32::MAX, generation: u32::MAX };
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot<E> {
+    event: E,
+    generation: u32,
+    live: bool,
+}
+
+/// Pending events in order of time, ties in order of scheduling, and the clock that follows them.
+#[derive(Debug, Clone)]
+pub struct EventQueue<E> {
+    heap: Vec<u128>,
+    slots: Vec<Slot<E>>,
+    free: Vec<u32>,
+    sequence: u64,
+    cancelled: usize,
+    now: Time,
+    handled: u64,
+}
+
+impl<E: Copy> Default for EventQueue<E> {
+    fn default() -> Self {
+        EventQueue::with_capacity(0)
+    }
+}
+
+impl<E: Copy> EventQueue<E> {
+    /// At time zero, with room for `pending` events.
+    pub fn with_capacity(pending: usize) -> Self {
+        EventQueue {
+            heap: Vec::with_capacity(pending),
+            slots: Vec::with_capacity(pending),
+            free: Vec::with_capacity(pending),
+            sequence: 0,
+            cancelled: 0,
+            now: Time::ZERO,
+            handled: 0,
+        }
+    }
+
+    /// Empty again and at time zero, with the room it has.
+    pub fn clear(&mut self) {
+        self.heap.clear();
+        self.slots.clear();
+        self.free.clear();
+        self.sequence = 0;
+        self.cancelled = 0;
+        self.now = Time::ZERO;
+        self.handled = 0;
+    }
+
+    /// The time of the event handled last.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Events handled so far.
+    pub fn handled(&self) -> u64 {
+        self.handled
+    }
+
+    /// Events that will still happen.
+    pub fn len(&self) -> usize {
+        self.heap.len() - self.cancelled
+    }
+
+    /// Whether nothing will happen any more.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Schedules `event` at `time`, or now where that has passed.
+    #[inline]
+    pub fn at(&mut self, time: Time, event: E) -> Handle {
+        self.push(time, 0, event)
+    }
+
+    /// Schedules `event` after `delay`.
+    #[inline]
+    pub fn after(&mut self, delay: Time, event: E) -> Handle {
+        self.push(self.now.plus(delay), 0, event)
+    }
+
+    /// Schedules `event` at the end of the present instant: after everything else that happens at this time, scheduled
+    /// already or not. Changes that come together are answered together this way.
+    pub fn at_end_of_instant(&mut self, event: E) -> Handle {
+        self.push(self.now, LATE, event)
+    }
+
+    #[inline]
+    fn push(&mut self, time: Time, late: u64, event: E) -> Handle {
+        if self.sequence >> SEQUENCE_BITS != 0 {
+            self.renumber();
+        }
+        let (slot, generation) = self.take_slot(event);
+        let low = late | (self.sequence << SLOT_BITS) | u64::from(slot);
+        self.sequence += 1;
+        let key = (u128::from(time.max(self.now).ps()) << 64) | u128::from(low);
+        self.heap.push(key);
+        sift_up(&mut self.heap, key);
+        Handle { slot, generation }
+    }
+
+    #[inline]
+    fn take_slot(&mut self, event: E) -> (u32, u32) {
+        if let Some(index) = self.free.pop()
+            && let Some(slot) = self.slots.get_mut(index as usize)
+        {
+            slot.event = event;
+            slot.live = true;
+            return (index, slot.generation);
+        }
+        let index = self.slots.len() as u32;
+        self.slots.push(Slot { event, generation: 0, live: true });
+        (index, 0)
+    }
+
+    /// Takes an event back. `false` where it has happened, was cancelled before, or never was.
+    pub fn cancel(&mut self, handle: Handle) -> bool {
+        let Some(slot) = self.slots.get_mut(handle.slot as usize) else { return false };
+        if slot.generation != handle.generation || !slot.live {
+            return false;
+        }
+        slot.live = false;
+        self.cancelled += 1;
+        if self.cancelled > LEAST_SWEEP && 2 * self.cancelled > self.heap.len() {
+            self.sweep();
+        }
+        true
+    }
+
+    /// The next event; the clock moves to it.
+    #[inline]
+    pub fn pop(&mut self) -> Option<E> {
+        self.next_until(Time::MAX)
+    }
+
+    /// The next event where it happens no later than `until`; else the clock stays.
+    #[inline]
+    pub fn next_until(&mut self, until: Time) -> Option<E> {
+        loop {
+            let key = *self.heap.first()?;
+            let time = time_of(key);
+            let index = slot_of(key);
+            let slot = self.slots.get_mut(index as usize)?;
+            if !slot.live {
+                pop_first(&mut self.heap);
+                slot.generation = slot.generation.wrapping_add(1);
+                self.free.push(index);
+                self.cancelled -= 1;
+                continue;
+            }
+            if time > until {
+                return None;
+            }
+            slot.live = false;
+            slot.generation = slot.generation.wrapping_add(1);
+            let event = slot.event;
+            pop_first(&mut self.heap);
+            self.free.push(index);
+            self.now = time;
+            self.handled += 1;
+            return Some(event);
+        }
+    }
+
+    /// Drops the keys of cancelled events.
+    fn sweep(&mut self) {
+        let (slots, free) = (&mut self.slots, &mut self.free);
+        self.heap.retain(|&key| {
+            let index = slot_of(key);
+            match slots.get_mut(index as usize) {
+                Some(slot) if !slot.live => {
+                    slot.generation = slot.generation.wrapping_add(1);
+                    free.push(index);
+                    false
+                }
+                _ => true,
+            }
+        });
+        self.cancelled = 0;
+        // Sorted order is heap order; sorting costs a logarithm more than building and happens as rarely.
+        self.heap.sort_unstable();
+    }
+
+    /// Numbers what is pending from 0 on, in its order.
+    fn renumber(&mut self) {
+        self.heap.sort_unstable();
+        for (number, key) in self.heap.iter_mut().enumerate() {
+            let kept = *key & !(u128::from(LATE - 1) & !u128::from(SLOT_MASK));
+            *key = kept | (number as u128) << SLOT_BITS;
+        }
+        self.sequence = self.heap.len() as u64;
+    }
+}
+
+#[inline]
+fn time_of(key: u128) -> Time {
+    Time::from_ps((key >> 64) as u64)
+}
+
+#[inline]
+fn slot_of(key: u128) -> u32 {
+    (key as u64 & SLOT_MASK) as u32
+}
+
+/// Moves the last key, `key`, up to its place.
+#[inline]
+fn sift_up(heap: &mut [u128], key: u128) {
+    let mut at = heap.len() - 1;
+    while at > 0 {
+        let parent = (at - 1) / ARITY;
+        match heap.get(parent) {
+            Some(&above) if above > key => {
+                if let Some(place) = heap.get_mut(at) {
+                    *place = above;
+                }
+                at = parent;
+            }
+            _ => break,
+        }
+    }
+    if let Some(place) = heap.get_mut(at) {
+        *place = key;
+    }
+}
+
+/// Removes the first key.
+#[inline]
+fn pop_first(heap: &mut Vec<u128>) {
+    let Some(last) = heap.pop() else { return };
+    if heap.is_empty() {
+        return;
+    }
+    let mut at = 0;
+    loop {
+        let first = ARITY * at + 1;
+        let (least, child) = match heap.get(first..first + ARITY) {
+            Some(&[a, b, c, d]) => {
+                let (x, i) = if b < a { (b, 1) } else { (a, 0) };
+                let (y, j) = if d < c { (d, 3) } else { (c, 2) };
+                if y < x { (y, first + j) } else { (x, first + i) }
+            }
+            _ => match heap.get(first..).and_then(|rest| rest.iter().zip(first..).min()) {
+                Some((&key, child)) => (key, child),
+                None => break,
+            },
+        };
+        if least >= last {
+            break;
+        }
+        if let Some(place) = heap.get_mut(at) {
+            *place = least;
+        }
+        at = child;
+    }
+    if let Some(place) = heap.get_mut(at) {
+        *place = last;
+    }
+}
+
+#[cfg(test)]
+mod tests;

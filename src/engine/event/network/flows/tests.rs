@@ -1,0 +1,144 @@
+//! Fairness against a plain computation, and what must hold of any set of flows.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use super::super::routing::{Router, Routing};
+use super::super::topology::{Kind, Wire};
+use super::*;
+use proptest::prelude::*;
+
+/// A line of nodes, cables of the given bandwidths.
+fn line(bandwidths: &[f64]) -> Topology {
+    let mut t = Topology::default();
+    t.nodes(Kind::Accelerator, bandwidths.len() as u32 + 1);
+    for (k, &bandwidth) in (0..).zip(bandwidths) {
+        t.cable(k, k + 1, Wire { bandwidth, latency: 0.0 });
+    }
+    t.forwarding()
+}
+
+/// Times at which messages sent at time zero arrive.
+fn arrivals(t: &Topology, sends: &[(u32, u32, f64)]) -> Vec<f64> {
+    let mut router = Router::new(t, Routing::First, 0);
+    let mut queue = EventQueue::<NetworkEvent>::default();
+    let mut flows = Flows::new(t);
+    for (message, &(from, to, bytes)) in (0..).zip(sends) {
+        let route = router.route(from, to).unwrap();
+        flows.send(&mut queue, &route, bytes, message);
+    }
+    let mut out = vec![f64::NAN; sends.len()];
+    while let Some(event) = queue.pop() {
+        if let Happened::Delivered(message) = flows.handle(event, &mut queue) {
+            out[message as usize] = queue.now().seconds();
+        }
+    }
+    out
+}
+
+#[test]
+fn the_textbook_example_is_shared_as_the_textbook_says() {
+    // A long flow over two links, one short flow on each: the narrow link decides the long flow, the wide one's short
+    // flow takes the rest.
+    let t = line(&[1.0, 3.0]);
+    let times = arrivals(&t, &[(0, 2, 1.0), (0, 1, 1.0), (1, 2, 5.0)]);
+    // Rates 0.5, 0.5, 2.5; all end after 2 seconds.
+    for time in times {
+        assert!((time - 2.0).abs() < 1e-9, "{time}");
+    }
+}
+
+#[test]
+fn a_flow_that_ends_leaves_its_share_to_the_others() {
+    let t = line(&[2.0]);
+    let times = arrivals(&t, &[(0, 1, 1.0), (0, 1, 3.0)]);
+    // Both at 1 until the first ends at 1 s; then 2 bytes at 2.
+    assert!((times[0] - 1.0).abs() < 1e-9 && (times[1] - 2.0).abs() < 1e-9, "{times:?}");
+}
+
+#[test]
+fn both_ways_do_not_share_and_nothing_takes_no_time() {
+    let t = line(&[2.0]);
+    let times = arrivals(&t, &[(0, 1, 4.0), (1, 0, 4.0), (0, 1, 0.0), (0, 0, 7.0)]);
+    assert_eq!(times, [2.0, 2.0, 0.0, 0.0]);
+}
+
+/// Max-min rates by the definition, over everything at once.
+fn plain_rates(capacity: &[f64], routes: &[Vec<u32>]) -> Vec<f64> {
+    let mut spare = capacity.to_vec();
+    let mut rates = vec![0.0; routes.len()];
+    let mut fixed = vec![false; routes.len()];
+    while fixed.iter().any(|f| !f) {
+        let users =
+            |link: usize| (0..routes.len()).filter(|&r| !fixed[r] && routes[r].contains(&(link as u32))).count();
+        let (share, narrow) = (0..spare.len())
+            .filter(|&link| users(link) > 0)
+            .map(|link| (spare[link] / users(link) as f64, link))
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .unwrap();
+        for route in
+            (0..routes.len()).filter(|&r| !fixed[r] && routes[r].contains(&(narrow as u32))).collect::<Vec<_>>()
+        {
+            fixed[route] = true;
+            rates[route] = share;
+            routes[route].iter().for_each(|&link| spare[link as usize] -= share);
+        }
+    }
+    rates
+}
+
+proptest! {
+    /// Flows come and go; after every change the incremental rates are those of filling everything anew.
+    #[test]
+    fn incremental_rates_are_the_rates_of_filling_anew(
+        bandwidths in prop::collection::vec(1.0f64..9.0, 2..8),
+        sends in prop::collection::vec((0u32..8, 0u32..8, 1.0f64..50.0, 0u64..20), 1..30),
+    ) {
+        let t = line(&bandwidths);
+        let nodes = bandwidths.len() as u32 + 1;
+        let mut router = Router::new(&t, Routing::First, 0);
+        let mut queue = EventQueue::<NetworkEvent>::default();
+        let mut flows = Flows::new(&t);
+        let mut sends = sends;
+        sends.sort_by_key(|s| s.3);
+        let mut live: Vec<(u32, Vec<u32>)> = Vec::new();
+        let capacity: Vec<f64> = t.links().iter().map(|l| l.bandwidth).collect();
+        let mut next = 0;
+        let mut sent = 0.0;
+        loop {
+            let at = sends.get(next).map_or(Time::MAX, |s| Time::from_seconds(s.3 as f64));
+            if let Some(event) = queue.next_until(at) {
+                let left = matches!(event, NetworkEvent::Left(_));
+                if let Happened::Left(message) = flows.handle(event, &mut queue) {
+                    prop_assert!(left);
+                    live.retain(|(m, _)| *m != message);
+                }
+                if event == NetworkEvent::Settle {
+                    let routes: Vec<Vec<u32>> = live.iter().map(|(_, r)| r.clone()).collect();
+                    let expected = plain_rates(&capacity, &routes);
+                    for ((message, _), rate) in live.iter().zip(expected) {
+                        let flow = flows.flows.iter().enumerate().find(|(id, f)| f.message == *message && !flows.free.contains(&(*id as u32))).unwrap().1;
+                        prop_assert!((flow.rate / rate - 1.0).abs() < 1e-6, "{} {}", flow.rate, rate);
+                    }
+                }
+                continue;
+            }
+            let Some(&(from, to, bytes, second)) = sends.get(next) else { break };
+            // The queue's clock only moves with events.
+            if queue.now() < Time::from_seconds(second as f64) {
+                queue.at(Time::from_seconds(second as f64), NetworkEvent::Settle);
+                let event = queue.pop().unwrap();
+                flows.handle(event, &mut queue);
+            }
+            let (from, to) = (from % nodes, to % nodes);
+            if from != to {
+                let route = router.route(from, to).unwrap();
+                flows.send(&mut queue, &route, bytes, next as u32);
+                live.push((next as u32, route.links.to_vec()));
+                sent += bytes * route.links.len() as f64;
+            }
+            next += 1;
+        }
+        prop_assert!(live.is_empty());
+        // Every byte was carried over every link of its way.
+        prop_assert!((flows.carried().sum::<f64>() - sent).abs() <= 1e-6 * sent.max(1.0));
+    }
+}

@@ -1,0 +1,215 @@
+//! Networks and what flows over them: collectives as the messages they are, links shared fairly, ways found and
+//! collisions had.
+//!
+//! * [`topology`], [`shapes`] – nodes and links; networks as they are built
+//! * [`routing`] – ways through them
+//! * [`flows`] – who gets how much of a link
+//! * [`transfers`], [`collectives`] – the messages of a collective and their order
+//! * [`closed_form`] – what the same algorithms take where nothing is shared
+//! * [`input`], [`output`] – what is asked and answered
+//!
+//! A message is a fluid: it flows at its fair rate and arrives its way's latency after it has left. Not modelled:
+//! packets, congestion control and its unfairness, limited buffers, adaptive routing, the time to add up.
+
+pub mod closed_form;
+pub mod collectives;
+pub mod flows;
+pub mod input;
+pub mod output;
+pub mod routing;
+pub mod shapes;
+pub mod topology;
+pub mod transfers;
+mod trees;
+
+#[cfg(test)]
+mod tests;
+
+use super::kernel::{Ended, EventQueue, Model, Progress, Time, run};
+pub use collectives::{Algorithm, Operation};
+use flows::{Flows, Happened, NetworkEvent};
+pub use input::{Input, Job, Problem};
+pub use output::{JobRecord, LinkRecord, Output};
+pub use routing::Routing;
+use routing::{Route, Router};
+pub use shapes::{Fabric, Shape};
+use topology::Topology;
+pub use topology::{Kind, Wire};
+use transfers::Transfers;
+
+/// What can happen.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    /// A job begins.
+    Begin(u32),
+    /// Something in the network.
+    Network(NetworkEvent),
+}
+
+impl From<NetworkEvent> for Event {
+    fn from(event: NetworkEvent) -> Self {
+        Event::Network(event)
+    }
+}
+
+/// A job under way.
+struct Running {
+    transfers: Transfers,
+    /// Of each pair of ends.
+    routes: Vec<Route>,
+    /// What each message still waits for.
+    waits: Vec<u32>,
+    /// The number of its first message among all jobs'.
+    base: u32,
+    left: usize,
+    record: JobRecord,
+}
+
+struct Network {
+    flows: Flows,
+    jobs: Vec<Running>,
+    total: usize,
+    done: usize,
+}
+
+impl Network {
+    fn begin(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let Some(job) = self.jobs.get_mut(number as usize) else { return };
+        job.record.begin = queue.now().seconds();
+        job.record.end = job.record.begin;
+        for (message, _) in (0..).zip(&job.transfers.waits).filter(|&(_, &waits)| waits == 0) {
+            send(&job.transfers, &job.routes, job.base, message, &mut self.flows, queue);
+        }
+    }
+
+    /// A message has left or arrived: its followers may go.
+    #[inline]
+    fn follow(&mut self, message: u32, left: bool, queue: &mut EventQueue<Event>) {
+        let number = self.jobs.partition_point(|job| job.base <= message).wrapping_sub(1);
+        let Some(job) = self.jobs.get_mut(number) else { return };
+        let Running { transfers, routes, waits, base, .. } = &mut *job;
+        for follower in transfers.followers(message - *base, left) {
+            if let Some(count) = waits.get_mut(follower as usize) {
+                *count -= 1;
+                if *count == 0 {
+                    send(transfers, routes, *base, follower, &mut self.flows, queue);
+                }
+            }
+        }
+        if !left {
+            self.done += 1;
+            job.left -= 1;
+            if job.left == 0 {
+                job.record.end = queue.now().seconds();
+            }
+        }
+    }
+}
+
+#[inline]
+fn send(
+    transfers: &Transfers,
+    routes: &[Route],
+    base: u32,
+    message: u32,
+    flows: &mut Flows,
+    queue: &mut EventQueue<Event>,
+) {
+    let pair = transfers.pair.get(message as usize).copied().unwrap_or(0);
+    let bytes = transfers.bytes.get(message as usize).copied().unwrap_or(0.0);
+    if let Some(route) = routes.get(pair as usize) {
+        flows.send(queue, route, bytes, base + message);
+    }
+}
+
+impl Model for Network {
+    type Event = Event;
+
+    #[inline]
+    fn handle(&mut self, event: Event, queue: &mut EventQueue<Event>) {
+        match event {
+            Event::Begin(number) => self.begin(number, queue),
+            Event::Network(event) => match self.flows.handle(event, queue) {
+                Happened::Nothing => {}
+                Happened::Left(message) => self.follow(message, true, queue),
+                Happened::Delivered(message) => self.follow(message, false, queue),
+            },
+        }
+    }
+
+    fn share_done(&self) -> f64 {
+        self.done as f64 / self.total.max(1) as f64
+    }
+}
+
+/// Runs all jobs on one network.
+///
+/// # Errors
+///
+/// Everything in the input that makes no sense, at once; of ways that do not exist the first.
+pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<Problem>> {
+    let problems = input.problems();
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let mut topology = input.shape.build();
+    for &(accelerator, factor) in &input.degraded {
+        if let Some(&node) = topology.accelerators().get(accelerator as usize) {
+            topology.degrade(node, factor);
+        }
+    }
+    let mut queue = EventQueue::with_capacity(4096);
+    let mut network = Network { flows: Flows::new(&topology), jobs: Vec::new(), total: 0, done: 0 };
+    let mut router = Router::new(&topology, input.routing, seed);
+    for (number, job) in (0..).zip(&input.jobs) {
+        let running = prepare(job, number, network.total as u32, &topology, &mut router).map_err(|p| vec![p])?;
+        network.total += running.transfers.len();
+        network.jobs.push(running);
+        queue.at(Time::from_seconds(job.begin), Event::Begin(number));
+    }
+    let ended = run(&mut network, &mut queue, Time::MAX, progress);
+    progress.set(1.0);
+    let seconds = queue.now().seconds();
+    let link = |(link, carried): (&topology::Link, f64)| LinkRecord {
+        from: link.from,
+        to: link.to,
+        bytes: carried,
+        utilisation: if seconds > 0.0 && link.bandwidth > 0.0 { carried / link.bandwidth / seconds } else { 0.0 },
+    };
+    Ok(Output {
+        links: topology.links().iter().zip(network.flows.carried()).map(link).collect(),
+        jobs: network.jobs.into_iter().map(|job| job.record.finished()).collect(),
+        seconds,
+        messages: network.flows.started(),
+        events: queue.handled(),
+        cancelled: ended == Ended::Cancelled,
+    })
+}
+
+/// A job's messages and their ways.
+fn prepare(
+    job: &Job,
+    number: u32,
+    base: u32,
+    topology: &Topology,
+    router: &mut Router<'_>,
+) -> Result<Running, Problem> {
+    let all: Vec<u32> = (0..topology.accelerators().len() as u32).collect();
+    let ranks = if job.ranks.is_empty() { &all } else { &job.ranks };
+    let mut nodes: Vec<u32> =
+        ranks.iter().filter_map(|&rank| topology.accelerators().get(rank as usize).copied()).collect();
+    let count = nodes.len() as u32;
+    let transfers = collectives::transfers(job.operation, job.algorithm, count, job.bytes)
+        .filter(|t| base as usize + t.len() <= transfers::MOST)
+        .ok_or(Problem::NotDone { job: number, operation: job.operation, algorithm: job.algorithm, ranks: count })?;
+    if job.algorithm.needs_switch() && count > 1 {
+        nodes.push(topology.common_switch(&nodes).ok_or(Problem::NoSwitch { job: number })?);
+    }
+    let mut routes = Vec::with_capacity(transfers.pairs.len());
+    for &(from, to) in &transfers.pairs {
+        let node = |rank: u32| nodes.get(rank as usize).copied().unwrap_or(u32::MAX);
+        routes.push(router.route(node(from), node(to)).ok_or(Problem::NoWay { job: number, from, to })?);
+    }
+    let record = JobRecord::new(job, count, transfers.len() as u64);
+    Ok(Running { waits: transfers.waits.clone(), left: transfers.len(), transfers, routes, base, record })
+}

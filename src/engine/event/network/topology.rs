@@ -1,0 +1,172 @@
+//! Nodes and the links between them.
+
+use std::collections::VecDeque;
+
+/// What stands at a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Computes, sends and receives.
+    Accelerator,
+    /// A network card.
+    Nic,
+    /// A switch that forwards.
+    Switch,
+    /// A switch that also adds up what it forwards (NVLink SHARP, Quantum SHARP).
+    ReducingSwitch,
+}
+
+/// One direction of a cable.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    /// Where it begins.
+    pub from: u32,
+    /// Where it ends.
+    pub to: u32,
+    /// Bytes per second; 0 = broken.
+    pub bandwidth: f64,
+    /// Seconds from its one end to the other, the forwarding at its end included.
+    pub latency: f64,
+}
+
+/// A kind of cable.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wire {
+    /// Bytes per second, one way.
+    pub bandwidth: f64,
+    /// Seconds, one way, the forwarding at its end included.
+    pub latency: f64,
+}
+
+/// A graph of accelerators, network cards and switches.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Topology {
+    kinds: Vec<Kind>,
+    links: Vec<Link>,
+    accelerators: Vec<u32>,
+    /// Links that leave each node, in the order in which they were laid.
+    leaving: Vec<Vec<u32>>,
+    /// Links that arrive at each node.
+    arriving: Vec<Vec<u32>>,
+    forwarding: bool,
+}
+
+impl Topology {
+    /// Adds a node.
+    pub fn node(&mut self, kind: Kind) -> u32 {
+        let node = self.kinds.len() as u32;
+        self.kinds.push(kind);
+        self.leaving.push(Vec::new());
+        self.arriving.push(Vec::new());
+        if kind == Kind::Accelerator {
+            self.accelerators.push(node);
+        }
+        node
+    }
+
+    /// Adds `count` nodes; the first one's number.
+    pub fn nodes(&mut self, kind: Kind, count: u32) -> u32 {
+        let first = self.kinds.len() as u32;
+        for _ in 0..count {
+            self.node(kind);
+        }
+        first
+    }
+
+    /// Lays a cable between two nodes, a link each way. Nodes that are not there are left out.
+    pub fn cable(&mut self, a: u32, b: u32, wire: Wire) {
+        for (from, to) in [(a, b), (b, a)] {
+            let link = self.links.len() as u32;
+            let (Some(leaving), true) = (self.leaving.get_mut(from as usize), (to as usize) < self.kinds.len()) else {
+                return;
+            };
+            leaving.push(link);
+            if let Some(arriving) = self.arriving.get_mut(to as usize) {
+                arriving.push(link);
+            }
+            self.links.push(Link { from, to, bandwidth: wire.bandwidth, latency: wire.latency });
+        }
+    }
+
+    /// Accelerators pass on what is for others, as in rings and tori; else switches alone do.
+    #[must_use]
+    pub fn forwarding(self) -> Self {
+        Topology { forwarding: true, ..self }
+    }
+
+    /// Multiplies the bandwidth of all links at a node: a worn cable, a card in a slow slot; 0 cuts the node off.
+    pub fn degrade(&mut self, node: u32, factor: f64) {
+        let at = |list: &[Vec<u32>]| list.get(node as usize).cloned().unwrap_or_default();
+        for link in at(&self.leaving).into_iter().chain(at(&self.arriving)) {
+            if let Some(link) = self.links.get_mut(link as usize) {
+                link.bandwidth *= factor.max(0.0);
+            }
+        }
+    }
+
+    /// The accelerators, in order.
+    pub fn accelerators(&self) -> &[u32] {
+        &self.accelerators
+    }
+
+    /// All links; a link's number is its place.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// What stands at a node.
+    pub fn kind(&self, node: u32) -> Option<Kind> {
+        self.kinds.get(node as usize).copied()
+    }
+
+    /// Working links that leave a node.
+    pub fn leaving(&self, node: u32) -> impl Iterator<Item = (u32, &Link)> + Clone {
+        self.leaving.get(node as usize).into_iter().flatten().filter_map(|&number| {
+            let link = self.links.get(number as usize)?;
+            (link.bandwidth > 0.0).then_some((number, link))
+        })
+    }
+
+    /// Hops from every node to `destination` over working links, [`u32::MAX`] where there is no way.
+    pub fn hops_to(&self, destination: u32) -> Vec<u32> {
+        let mut hops = vec![u32::MAX; self.len()];
+        let mut reached = VecDeque::new();
+        if let Some(own) = hops.get_mut(destination as usize) {
+            *own = 0;
+            reached.push_back((destination, 0));
+        }
+        while let Some((node, distance)) = reached.pop_front() {
+            if node != destination && !self.forwarding && self.kind(node) == Some(Kind::Accelerator) {
+                continue;
+            }
+            for &number in self.arriving.get(node as usize).into_iter().flatten() {
+                let Some(link) = self.links.get(number as usize).filter(|l| l.bandwidth > 0.0) else { continue };
+                if let Some(other) = hops.get_mut(link.from as usize)
+                    && *other == u32::MAX
+                {
+                    *other = distance + 1;
+                    reached.push_back((link.from, distance + 1));
+                }
+            }
+        }
+        hops
+    }
+
+    /// A reducing switch that all of `nodes` are cabled to, if there is one.
+    pub fn common_switch(&self, nodes: &[u32]) -> Option<u32> {
+        let (&first, others) = nodes.split_first()?;
+        self.leaving(first).map(|(_, link)| link.to).find(|&switch| {
+            self.kind(switch) == Some(Kind::ReducingSwitch)
+                && others.iter().all(|&node| self.leaving(node).any(|(_, link)| link.to == switch))
+        })
+    }
+}

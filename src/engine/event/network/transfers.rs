@@ -1,0 +1,179 @@
+//! A collective as the messages it is: who sends how much to whom, and what must have happened before.
+
+use std::collections::HashMap;
+
+/// A message that has not been waited for yet.
+const NONE: u32 = u32::MAX;
+/// Marks a follower that waits only until the message has left, not until it has arrived.
+const ON_LEAVING: u32 = 1 << 31;
+/// Most messages of one run: some gigabytes.
+pub(super) const MOST: usize = 1 << 26;
+
+/// Messages and their order. Ranks are numbers below [`Transfers::ranks`]; a reducing switch, where one takes part, is
+/// the number after the last.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Transfers {
+    pub(super) ranks: u32,
+    /// Pairs of ends that occur, sender first.
+    pub(super) pairs: Vec<(u32, u32)>,
+    /// Each message's pair, bytes, and number of messages that it waits for.
+    pub(super) pair: Vec<u32>,
+    pub(super) bytes: Vec<f64>,
+    pub(super) waits: Vec<u32>,
+    /// Followers of message `m`: `followers[first[m]..first[m + 1]]`.
+    first: Vec<u32>,
+    followers: Vec<u32>,
+}
+
+impl Transfers {
+    /// Ranks that take part.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Messages.
+    pub fn len(&self) -> usize {
+        self.pair.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.pair.is_empty()
+    }
+
+    /// Sender, receiver and bytes of every message.
+    pub fn messages(&self) -> impl Iterator<Item = (u32, u32, f64)> {
+        self.pair.iter().zip(&self.bytes).map(|(&pair, &bytes)| {
+            let (from, to) = self.pairs.get(pair as usize).copied().unwrap_or_default();
+            (from, to, bytes)
+        })
+    }
+
+    /// Calls `release` for every follower of `message` that waits for it to leave, or else to arrive.
+    #[inline]
+    pub(super) fn followers(&self, message: u32, leaving: bool) -> impl Iterator<Item = u32> {
+        let at = |place: u32| self.first.get(place as usize).copied().unwrap_or(0) as usize;
+        let all = self.followers.get(at(message)..at(message + 1)).unwrap_or(&[]);
+        all.iter().filter(move |&&f| (f & ON_LEAVING != 0) == leaving).map(|f| f & !ON_LEAVING)
+    }
+}
+
+/// Writes transfers down.
+#[derive(Debug)]
+pub(super) struct Builder {
+    out: Transfers,
+    by_pair: HashMap<(u32, u32), u32>,
+    edges: Vec<(u32, u32)>,
+    /// The last message into and out of each end.
+    into: Vec<u32>,
+    out_of: Vec<u32>,
+}
+
+/// One message of a round.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Send {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) bytes: f64,
+}
+
+impl Builder {
+    pub(super) fn new(ranks: u32) -> Self {
+        let ends = ranks as usize + 1;
+        Builder {
+            out: Transfers { ranks, ..Transfers::default() },
+            by_pair: HashMap::new(),
+            edges: Vec::new(),
+            into: vec![NONE; ends],
+            out_of: vec![NONE; ends],
+        }
+    }
+
+    /// Forgets what each rank has sent and received: what follows waits for nothing before it.
+    pub(super) fn lane(&mut self) {
+        self.into.fill(NONE);
+        self.out_of.fill(NONE);
+    }
+
+    /// A message that waits for what [`Builder::after_arrival`] and [`Builder::after_leaving`] say.
+    pub(super) fn message(&mut self, from: u32, to: u32, bytes: f64) -> u32 {
+        let pairs = &mut self.out.pairs;
+        let pair = *self.by_pair.entry((from, to)).or_insert_with(|| {
+            pairs.push((from, to));
+            (pairs.len() - 1) as u32
+        });
+        self.out.pair.push(pair);
+        self.out.bytes.push(bytes);
+        self.out.waits.push(0);
+        (self.out.pair.len() - 1) as u32
+    }
+
+    fn edge(&mut self, before: u32, after: u32, mark: u32) {
+        if before == NONE {
+            return;
+        }
+        if let Some(waits) = self.out.waits.get_mut(after as usize) {
+            *waits += 1;
+        }
+        self.edges.push((before, after | mark));
+    }
+
+    /// `after` waits until `before` has arrived.
+    pub(super) fn after_arrival(&mut self, before: u32, after: u32) {
+        self.edge(before, after, 0);
+    }
+
+    /// `after` waits until `before` has left.
+    pub(super) fn after_leaving(&mut self, before: u32, after: u32) {
+        self.edge(before, after, ON_LEAVING);
+    }
+
+    /// A round in which every rank sends at most one message and receives at most one: each waits for what its sender
+    /// received, and for what it sent, before the round.
+    pub(super) fn round(&mut self, sends: &[Send]) {
+        let first = self.out.pair.len() as u32;
+        for send in sends {
+            let message = self.message(send.from, send.to, send.bytes);
+            let last = |list: &[u32]| list.get(send.from as usize).copied().unwrap_or(NONE);
+            let (into, out_of) = (last(&self.into), last(&self.out_of));
+            self.after_arrival(into, message);
+            self.after_leaving(out_of, message);
+        }
+        for (send, message) in sends.iter().zip(first..) {
+            if let Some(into) = self.into.get_mut(send.to as usize) {
+                *into = message;
+            }
+            if let Some(out_of) = self.out_of.get_mut(send.from as usize) {
+                *out_of = message;
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Transfers {
+        let messages = self.out.pair.len();
+        let mut first = vec![0u32; messages + 2];
+        for &(before, _) in &self.edges {
+            if let Some(count) = first.get_mut(before as usize + 2) {
+                *count += 1;
+            }
+        }
+        let mut sum = 0;
+        for count in &mut first {
+            sum += *count;
+            *count = sum;
+        }
+        // `first[m + 1]` is where the followers of `m` begin, and moves to where they end.
+        self.out.followers = vec![0; self.edges.len()];
+        for &(before, after) in &self.edges {
+            if let Some(place) = first.get_mut(before as usize + 1) {
+                if let Some(follower) = self.out.followers.get_mut(*place as usize) {
+                    *follower = after;
+                }
+                *place += 1;
+            }
+        }
+        first.pop();
+        self.out.first = first;
+        self.out
+    }
+}

@@ -1,0 +1,183 @@
+//! Collectives in pieces along trees, chains and through a switch.
+
+use super::transfers::Builder;
+
+/// A rooted tree over ranks.
+#[derive(Debug, Clone)]
+pub(super) struct Tree {
+    parent: Vec<Option<u32>>,
+    /// Ranks from the root down: parents before children.
+    down: Vec<u32>,
+}
+
+impl Tree {
+    /// The in-order binary tree: ranks with k trailing zero bits stand k levels above the leaves (NCCL's btree).
+    pub(super) fn new(ranks: u32) -> Self {
+        Tree::of((0..ranks).map(|rank| btree_parent(rank, ranks)).collect())
+    }
+
+    /// Two trees of which every rank is a leaf in at least one: the second is the first, mirrored for even numbers of
+    /// ranks and shifted by one for odd ones (NCCL's dtree).
+    pub(super) fn pair(ranks: u32) -> [Tree; 2] {
+        let turned = |rank: u32| if ranks.is_multiple_of(2) { ranks - 1 - rank } else { (rank + ranks - 1) % ranks };
+        let back = |rank: u32| if ranks.is_multiple_of(2) { ranks - 1 - rank } else { (rank + 1) % ranks };
+        let second = (0..ranks).map(|rank| btree_parent(turned(rank), ranks).map(back)).collect();
+        [Tree::new(ranks), Tree::of(second)]
+    }
+
+    fn of(parent: Vec<Option<u32>>) -> Self {
+        let depth = |mut rank: u32| {
+            let mut levels = 0;
+            while let Some(above) = parent.get(rank as usize).copied().flatten() {
+                rank = above;
+                levels += 1;
+            }
+            levels
+        };
+        let mut down: Vec<u32> = (0..parent.len() as u32).collect();
+        down.sort_by_key(|&rank| depth(rank));
+        Tree { parent, down }
+    }
+
+    pub(super) fn parent(&self, rank: u32) -> Option<u32> {
+        self.parent.get(rank as usize).copied().flatten()
+    }
+
+    /// Levels between the root and the deepest rank.
+    #[cfg(test)]
+    pub(super) fn depth(&self) -> u32 {
+        let mut rank = self.down.last().copied().unwrap_or(0);
+        let mut levels = 0;
+        while let Some(above) = self.parent(rank) {
+            rank = above;
+            levels += 1;
+        }
+        levels
+    }
+}
+
+/// The parent of `rank`; `None` for the root, rank 0. Where the usual parent is beyond the last rank, the next below it
+/// stands in.
+fn btree_parent(rank: u32, ranks: u32) -> Option<u32> {
+    if rank == 0 {
+        return None;
+    }
+    let bit = 1 << rank.trailing_zeros();
+    let above = (rank ^ bit) | (bit << 1);
+    Some(if above >= ranks { rank ^ bit } else { above })
+}
+
+/// Pieces up the tree (`reduce`) and down again; a piece goes down as soon as the root has it.
+pub(super) fn run(b: &mut Builder, tree: &Tree, bytes: f64, chunks: u32, reduce: bool) {
+    let piece = bytes / f64::from(chunks);
+    let ranks = tree.parent.len();
+    // The last messages on each rank's edge to its parent, and this piece's.
+    let (mut last_up, mut last_down) = (vec![u32::MAX; ranks], vec![u32::MAX; ranks]);
+    let mut arrived: Vec<Vec<u32>> = vec![Vec::with_capacity(3); ranks];
+    let edge = |list: &[u32], rank: u32| list.get(rank as usize).copied().unwrap_or(u32::MAX);
+    for _ in 0..chunks {
+        arrived.iter_mut().for_each(Vec::clear);
+        if reduce {
+            for &rank in tree.down.iter().rev() {
+                let Some(parent) = tree.parent(rank) else { continue };
+                let message = b.message(rank, parent, piece);
+                for &child in arrived.get(rank as usize).into_iter().flatten() {
+                    b.after_arrival(child, message);
+                }
+                b.after_leaving(edge(&last_up, rank), message);
+                note(&mut last_up, rank, message);
+                if let Some(list) = arrived.get_mut(parent as usize) {
+                    list.push(message);
+                }
+            }
+        }
+        // Inner ranks wait for the sum to come down, only the root for what has come up.
+        for &rank in &tree.down {
+            let Some(parent) = tree.parent(rank) else { continue };
+            let message = b.message(parent, rank, piece);
+            if tree.parent(parent).is_none() {
+                for &child in arrived.get(parent as usize).into_iter().flatten() {
+                    b.after_arrival(child, message);
+                }
+            } else {
+                // The parent's edge comes before its children's, so its last piece down is this one.
+                b.after_arrival(edge(&last_down, parent), message);
+            }
+            b.after_leaving(edge(&last_down, rank), message);
+            note(&mut last_down, rank, message);
+        }
+    }
+}
+
+fn note(list: &mut [u32], rank: u32, message: u32) {
+    if let Some(last) = list.get_mut(rank as usize) {
+        *last = message;
+    }
+}
+
+/// Pieces along a chain.
+pub(super) fn chain(b: &mut Builder, order: &[u32], bytes: f64, chunks: u32) {
+    let piece = bytes / f64::from(chunks);
+    let mut last = vec![u32::MAX; order.len()];
+    for _ in 0..chunks {
+        let mut before = u32::MAX;
+        for (hop, pair) in order.windows(2).enumerate() {
+            let &[from, to] = pair else { continue };
+            let message = b.message(from, to, piece);
+            b.after_arrival(before, message);
+            b.after_leaving(last.get(hop).copied().unwrap_or(u32::MAX), message);
+            note(&mut last, hop as u32, message);
+            before = message;
+        }
+    }
+}
+
+/// Pieces from all ranks (`reduce`), or from the first, to the switch, and from there to everybody else.
+pub(super) fn in_switch(b: &mut Builder, ranks: u32, bytes: f64, chunks: u32, reduce: bool) {
+    let piece = bytes / f64::from(chunks);
+    let switch = ranks;
+    let mut last_up = vec![u32::MAX; ranks as usize];
+    let mut last_down = last_up.clone();
+    let mut up = Vec::with_capacity(ranks as usize);
+    for _ in 0..chunks {
+        up.clear();
+        for rank in 0..if reduce { ranks } else { 1 } {
+            let message = b.message(rank, switch, piece);
+            b.after_leaving(last_up.get(rank as usize).copied().unwrap_or(u32::MAX), message);
+            note(&mut last_up, rank, message);
+            up.push(message);
+        }
+        // The switch sends once it has all: an empty message to itself gathers the waiting.
+        let sum = b.message(switch, switch, 0.0);
+        up.iter().for_each(|&message| b.after_arrival(message, sum));
+        for rank in if reduce { 0 } else { 1 }..ranks {
+            let message = b.message(switch, rank, piece);
+            b.after_arrival(sum, message);
+            b.after_leaving(last_down.get(rank as usize).copied().unwrap_or(u32::MAX), message);
+            note(&mut last_down, rank, message);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing)]
+    use super::*;
+
+    #[test]
+    fn every_rank_hangs_on_the_root_and_is_a_leaf_in_one_of_two_trees() {
+        for ranks in 2..70 {
+            let pair = Tree::pair(ranks);
+            let mut inner = vec![0; ranks as usize];
+            for tree in &pair {
+                assert_eq!((0..ranks).filter(|&r| tree.parent(r).is_none()).count(), 1);
+                assert!(tree.depth() <= ranks.ilog2() + 1, "{ranks}: {}", tree.depth());
+                let mut children = vec![0u32; ranks as usize];
+                (0..ranks).filter_map(|r| tree.parent(r)).for_each(|p| children[p as usize] += 1);
+                assert!(children.iter().all(|&c| c <= 2));
+                inner.iter_mut().zip(&children).for_each(|(sum, &c)| *sum += u32::from(c > 1));
+            }
+            assert!(inner.iter().all(|&count| count <= 1), "{ranks}: {inner:?}");
+        }
+    }
+}

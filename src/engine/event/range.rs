@@ -1,0 +1,68 @@
+//! Numbers in an input that make no sense, collected rather than told one at a time.
+
+use thiserror::Error;
+
+/// A number outside the range in which it makes sense.
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
+#[error("{what} is {found}, expected {}", expected(*.least, *.most))]
+pub struct OutOfRange {
+    /// Which number.
+    pub what: &'static str,
+    /// What was found.
+    pub found: f64,
+    /// Least that makes sense.
+    pub least: f64,
+    /// Most that makes sense.
+    pub most: f64,
+}
+
+fn expected(least: f64, most: f64) -> String {
+    let positive = least == f64::MIN_POSITIVE;
+    match (positive, most >= f64::MAX) {
+        (true, true) => "a positive number".to_owned(),
+        (true, false) => format!("more than 0, at most {most}"),
+        (false, true) => format!("at least {least}"),
+        (false, false) => format!("{least} to {most}"),
+    }
+}
+
+/// What was found out of range so far.
+#[derive(Debug, Default)]
+pub(super) struct Ranges(pub(super) Vec<OutOfRange>);
+
+impl Ranges {
+    /// Notes `found` where it is not a number from `least` to `most`.
+    pub(super) fn check(&mut self, what: &'static str, found: f64, least: f64, most: f64) {
+        if !(least..=most).contains(&found) {
+            self.0.push(OutOfRange { what, found, least, most });
+        }
+    }
+
+    /// Notes `found` where it is not positive and finite.
+    pub(super) fn positive(&mut self, what: &'static str, found: f64) {
+        self.check(what, found, f64::MIN_POSITIVE, f64::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_told_in_words() {
+        let mut ranges = Ranges::default();
+        ranges.positive("rate", f64::NAN);
+        ranges.check("share", 2.0, 0.0, 1.0);
+        ranges.check("steps", 0.0, 1.0, f64::INFINITY);
+        ranges.check("good", 1.0, 0.0, 1.0);
+        let told: Vec<String> = ranges.0.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "rate is NaN, expected a positive number",
+                "share is 2, expected 0 to 1",
+                "steps is 0, expected at least 1"
+            ]
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! What more accelerators bring: efficiencies of a series of runs, and where they break down.
+
+/// A run of one size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    /// Accelerators.
+    pub accelerators: f64,
+    /// Seconds of a step.
+    pub seconds: f64,
+}
+
+/// How the work grows with the accelerators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Not at all: ideally the time falls as the accelerators grow (strong scaling).
+    Fixed,
+    /// As they do: ideally the time stays (weak scaling).
+    PerAccelerator,
+}
+
+/// Below this efficiency a scale counts as broken down, where nothing else is asked: the founding simulator's.
+pub const BROKEN: f64 = 0.7;
+
+/// The series against its smallest run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Scaling {
+    /// Efficiency of each run, in order of accelerators: speed-up over the ideal one.
+    pub efficiencies: Vec<(f64, f64)>,
+    /// The first scale below the limit.
+    pub broken_at: Option<f64>,
+    /// The largest scale at or above it.
+    pub largest_efficient: Option<f64>,
+}
+
+/// Efficiencies of `runs`, and where they fall below `limit`. Runs whose numbers are not positive are left out.
+pub fn scaling(runs: &[Run], work: Work, limit: f64) -> Scaling {
+    let sound =
+        |r: &&Run| r.accelerators > 0.0 && r.seconds > 0.0 && r.accelerators.is_finite() && r.seconds.is_finite();
+    let mut runs: Vec<Run> = runs.iter().filter(sound).copied().collect();
+    runs.sort_by(|a, b| a.accelerators.total_cmp(&b.accelerators));
+    let Some(&base) = runs.first() else { return Scaling::default() };
+    let efficiency = |r: &Run| {
+        let speed_up = base.seconds / r.seconds;
+        match work {
+            Work::Fixed => speed_up * base.accelerators / r.accelerators,
+            Work::PerAccelerator => speed_up,
+        }
+    };
+    let efficiencies: Vec<(f64, f64)> = runs.iter().map(|r| (r.accelerators, efficiency(r))).collect();
+    Scaling {
+        broken_at: efficiencies.iter().find(|e| e.1 < limit).map(|e| e.0),
+        largest_efficient: efficiencies.iter().rev().find(|e| e.1 >= limit).map(|e| e.0),
+        efficiencies,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_grows_with_the_accelerators_is_judged_by_its_time() {
+        let runs = [Run { accelerators: 16.0, seconds: 1.25 }, Run { accelerators: 8.0, seconds: 1.0 }];
+        let weak = scaling(&runs, Work::PerAccelerator, BROKEN);
+        assert_eq!(weak.efficiencies, [(8.0, 1.0), (16.0, 0.8)]);
+        assert_eq!((weak.broken_at, weak.largest_efficient), (None, Some(16.0)));
+        let strong = scaling(&runs, Work::Fixed, BROKEN);
+        assert_eq!(strong.efficiencies, [(8.0, 1.0), (16.0, 0.4)]);
+        assert_eq!((strong.broken_at, strong.largest_efficient), (Some(16.0), Some(8.0)));
+        assert_eq!(scaling(&[Run { accelerators: f64::NAN, seconds: 0.0 }], Work::Fixed, 0.5), Scaling::default());
+    }
+}

@@ -1,0 +1,200 @@
+//! Blocks of keys and values (Kwon et al., *PagedAttention*, arXiv 2309.06180), and the prefix cache over them: pieces of
+//! finished prompts stay until their room is needed, least recently used first, the ends of prefixes before their
+//! beginnings.
+
+use std::collections::HashMap;
+
+const NOBODY: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    name: u64,
+    users: u32,
+    before: u32,
+    after: u32,
+}
+
+/// The blocks of one replica.
+#[derive(Debug, Clone)]
+pub(super) struct KvPool {
+    total: u64,
+    free: u64,
+    piece_blocks: u64,
+    pieces: Vec<Piece>,
+    vacant: Vec<u32>,
+    by_name: HashMap<u64, u32>,
+    /// Pieces that nobody uses, the one to be dropped first in front.
+    first: u32,
+    last: u32,
+    unused: u64,
+}
+
+impl KvPool {
+    /// `total` blocks, and `piece_blocks` of them to a named piece.
+    pub(super) fn new(total: u64, piece_blocks: u64) -> Self {
+        KvPool {
+            total,
+            free: total,
+            piece_blocks: piece_blocks.max(1),
+            pieces: Vec::new(),
+            vacant: Vec::new(),
+            by_name: HashMap::new(),
+            first: NOBODY,
+            last: NOBODY,
+            unused: 0,
+        }
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Blocks that sequences use; cached ones that nobody uses do not count.
+    pub(super) fn used(&self) -> u64 {
+        self.total - self.free - self.unused * self.piece_blocks
+    }
+
+    /// Takes `blocks`, dropping unused pieces where need be; takes nothing where they do not suffice.
+    pub(super) fn take(&mut self, blocks: u64) -> bool {
+        if blocks > self.free + self.unused * self.piece_blocks {
+            return false;
+        }
+        while self.free < blocks {
+            self.drop_first();
+        }
+        self.free -= blocks;
+        true
+    }
+
+    /// Gives `blocks` back.
+    pub(super) fn give(&mut self, blocks: u64) {
+        self.free += blocks;
+    }
+
+    /// Finds the longest prefix of `names` that is cached and holds it; answers how many pieces that is.
+    pub(super) fn hold(&mut self, names: &[u64]) -> u32 {
+        let mut held = 0;
+        for name in names {
+            let Some(&index) = self.by_name.get(name) else { break };
+            self.use_piece(index);
+            held += 1;
+        }
+        held
+    }
+
+    /// Hands the computed pieces `names` over to the cache, whose blocks the caller has taken; they count as held.
+    /// Answers how many were new, up to the first that somebody else has handed over meanwhile.
+    pub(super) fn keep(&mut self, names: &[u64]) -> u32 {
+        let mut kept = 0;
+        for &name in names {
+            if self.by_name.contains_key(&name) {
+                break;
+            }
+            let piece = Piece { name, users: 1, before: NOBODY, after: NOBODY };
+            let index = match self.vacant.pop() {
+                Some(index) => index,
+                None => {
+                    self.pieces.push(piece);
+                    (self.pieces.len() - 1) as u32
+                }
+            };
+            if let Some(place) = self.pieces.get_mut(index as usize) {
+                *place = piece;
+            }
+            self.by_name.insert(name, index);
+            kept += 1;
+        }
+        kept
+    }
+
+    /// Lets go of held pieces.
+    pub(super) fn release(&mut self, names: &[u64]) {
+        for name in names.iter().rev() {
+            let Some(&index) = self.by_name.get(name) else { continue };
+            let Some(piece) = self.pieces.get_mut(index as usize) else { continue };
+            piece.users = piece.users.saturating_sub(1);
+            if piece.users == 0 {
+                (piece.before, piece.after) = (self.last, NOBODY);
+                let before = self.last;
+                self.last = index;
+                match self.pieces.get_mut(before as usize) {
+                    Some(neighbour) => neighbour.after = index,
+                    None => self.first = index,
+                }
+                self.unused += 1;
+            }
+        }
+    }
+
+    fn use_piece(&mut self, index: u32) {
+        let Some(piece) = self.pieces.get_mut(index as usize) else { return };
+        piece.users += 1;
+        if piece.users == 1 {
+            let (before, after) = (piece.before, piece.after);
+            self.unlink(before, after);
+        }
+    }
+
+    fn unlink(&mut self, before: u32, after: u32) {
+        match self.pieces.get_mut(before as usize) {
+            Some(neighbour) => neighbour.after = after,
+            None => self.first = after,
+        }
+        match self.pieces.get_mut(after as usize) {
+            Some(neighbour) => neighbour.before = before,
+            None => self.last = before,
+        }
+        self.unused -= 1;
+    }
+
+    fn drop_first(&mut self) {
+        let index = self.first;
+        let Some(&Piece { name, before, after, .. }) = self.pieces.get(index as usize) else { return };
+        self.unlink(before, after);
+        self.by_name.remove(&name);
+        self.vacant.push(index);
+        self.free += self.piece_blocks;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_found_again_until_its_room_is_needed() {
+        let mut pool = KvPool::new(10, 2);
+        assert!(pool.take(6));
+        assert_eq!(pool.keep(&[1, 2, 3]), 3);
+        pool.release(&[1, 2, 3]);
+        assert_eq!(pool.used(), 0);
+        assert_eq!(pool.hold(&[1, 2, 9]), 2);
+        assert_eq!(pool.used(), 4);
+        pool.release(&[1, 2]);
+        // Six blocks: the four free ones and piece 3, which was used least recently.
+        assert!(pool.take(6));
+        assert_eq!(pool.hold(&[1, 2, 3]), 2);
+        assert!(!pool.take(1));
+        pool.release(&[1, 2]);
+        // Ends are dropped before beginnings.
+        assert!(pool.take(2));
+        assert_eq!(pool.hold(&[1, 2]), 1);
+        pool.release(&[1]);
+        pool.give(8);
+        assert!(pool.take(10));
+        assert_eq!(pool.hold(&[1]), 0);
+        assert_eq!((pool.used(), pool.total()), (10, 10));
+    }
+
+    #[test]
+    fn what_somebody_else_kept_is_not_kept_twice() {
+        let mut pool = KvPool::new(10, 1);
+        assert!(pool.take(4));
+        assert_eq!(pool.keep(&[1, 2]), 2);
+        assert_eq!(pool.keep(&[1, 2]), 0);
+        pool.release(&[1, 2]);
+        assert_eq!(pool.used(), 2);
+        pool.give(2);
+        assert_eq!(pool.used(), 0);
+    }
+}

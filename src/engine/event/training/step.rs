@@ -1,0 +1,451 @@
+//! Steps as they happen: stages take passes in order, micro-batches travel, gradients are reduced as they are complete,
+//! the optimizer waits for all.
+#![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered here from checked counts")]
+
+mod data;
+
+use super::costs::Costs;
+use super::input::{Input, Output, StageLoad, StreamKind, Task, TaskKind};
+use super::schedule::{Kind, Pass, order};
+use crate::engine::analytical::training::Schedule;
+use crate::engine::event::kernel::distribution::normal_quantile;
+use crate::engine::event::kernel::{Ended, EventQueue, Model, Quantiles, Stream, Time};
+use std::collections::VecDeque;
+
+/// Purpose of the random streams of the passes' times.
+const JITTER: u32 = 24;
+/// No task.
+const NONE: u32 = u32::MAX;
+
+/// What can happen.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Event {
+    /// A process ends its pass.
+    PassEnd(u32),
+    /// A micro-batch's activations, or their gradients, reach a process.
+    Arrived { process: u32, slot: u32, backward: bool, task: u32 },
+    /// A process has a bucket of gradients complete.
+    Bucket { process: u32, bucket: u32 },
+    /// The collective of a stage's data-parallel group ends.
+    DataEnd(u32),
+    /// The optimizer ends, and with it the step.
+    OptimizerEnd,
+    /// The next step's data are there.
+    Loaded,
+}
+
+/// A collective of a data-parallel group.
+#[derive(Debug, Clone, Copy)]
+enum Item {
+    Reduce(u32),
+    Gather(u32),
+}
+
+/// One stage of one replica.
+#[derive(Debug, Clone, Default)]
+struct Process {
+    place: usize,
+    current: Option<Pass>,
+    current_task: u32,
+    last_task: u32,
+    /// Passes that each chunk's gradients still lack.
+    owed: Vec<u32>,
+    /// What has arrived for each (micro-batch, chunk), and by which task.
+    inputs: Vec<Option<u32>>,
+    gradients: Vec<Option<u32>>,
+    link_free: Time,
+    link_task: u32,
+    drawn: u64,
+    compute: Time,
+}
+
+/// The data-parallel group of one stage.
+#[derive(Debug, Clone, Default)]
+struct Group {
+    arrived: Vec<u32>,
+    waiting: VecDeque<(Item, u32)>,
+    current: Option<Item>,
+    current_task: u32,
+    last_task: u32,
+    left: u32,
+    gathered: Vec<Option<u32>>,
+    busy: Time,
+}
+
+/// The model.
+pub(super) struct Job<'a> {
+    input: &'a Input,
+    costs: Costs,
+    seed: u64,
+    stages: u32,
+    replicas: u32,
+    micros: u32,
+    chunks: u32,
+    buckets: u32,
+    orders: Vec<Vec<Pass>>,
+    factors: Vec<f64>,
+    ranks: f64,
+    processes: Vec<Process>,
+    groups: Vec<Group>,
+    /// Processes with passes, and groups with collectives, before the optimizer.
+    left: u32,
+    last_before_optimizer: u32,
+    step: u32,
+    step_begin: Time,
+    /// Whether the next step's data are there, and whether it waits for them.
+    loaded: bool,
+    waiting: bool,
+    out: Output,
+}
+
+impl<'a> Job<'a> {
+    pub(super) fn new(input: &'a Input, seed: u64, queue: &mut EventQueue<Event>) -> Self {
+        let s = &input.system;
+        let (stages, chunks, micros) = (s.pp as u32, s.vpp as u32, s.micro_batches() as u32);
+        let replicas = if input.even() { 1 } else { s.dp as u32 };
+        let mut factors = vec![1.0; (stages * replicas) as usize];
+        for slow in &input.slow {
+            factors[(slow.replica * stages + slow.stage) as usize] *= slow.factor;
+        }
+        let mut costs = Costs::of(s, &input.constants);
+        if let Some(c) = input.compression.filter(|_| costs.reduce > 0.0) {
+            costs.reduce = costs.reduce / c.ratio + c.seconds;
+        }
+        let buckets = if costs.reduce > 0.0 { input.buckets * chunks } else { 0 };
+        let orders: Vec<Vec<Pass>> =
+            (0..stages).map(|stage| order(s.schedule, stage, stages, micros, chunks)).collect();
+        let mut job = Job {
+            orders,
+            processes: vec![Process::default(); (stages * replicas) as usize],
+            groups: vec![Group::default(); stages as usize],
+            ranks: (s.tp * s.cp).max(1.0),
+            left: 0,
+            last_before_optimizer: NONE,
+            step: 0,
+            step_begin: Time::ZERO,
+            loaded: true,
+            waiting: false,
+            out: Output { replicas, ..Output::default() },
+            input,
+            costs,
+            seed,
+            stages,
+            replicas,
+            micros,
+            chunks,
+            buckets,
+            factors,
+        };
+        job.begin_step(queue);
+        job
+    }
+
+    fn splits(&self) -> bool {
+        self.input.system.schedule == Schedule::ZeroBubble
+    }
+
+    fn recording(&self) -> bool {
+        self.step == self.input.recorded_step
+    }
+
+    fn record(&mut self, task: Task) -> u32 {
+        if !self.recording() {
+            return NONE;
+        }
+        self.out.tasks.push(task);
+        (self.out.tasks.len() - 1) as u32
+    }
+
+    /// The one of these tasks that ended last.
+    fn latest<const N: usize>(&self, tasks: [u32; N]) -> u32 {
+        let end = |&task: &u32| self.out.tasks.get(task as usize).map_or(-1.0, |t| t.end);
+        tasks.into_iter().filter(|&t| t != NONE).max_by(|a, b| end(a).total_cmp(&end(b))).unwrap_or(NONE)
+    }
+
+    fn begin_step(&mut self, queue: &mut EventQueue<Event>) {
+        self.waiting = false;
+        if self.input.loading > 0.0 {
+            self.loaded = false;
+            queue.after(Time::from_seconds(self.input.loading), Event::Loaded);
+        }
+        let slots = (self.micros * self.chunks) as usize;
+        for process in &mut self.processes {
+            process.place = 0;
+            process.current = None;
+            (process.current_task, process.last_task, process.link_task) = (NONE, NONE, NONE);
+            process.owed.clear();
+            process.owed.resize(self.chunks as usize, self.micros);
+            for list in [&mut process.inputs, &mut process.gradients] {
+                list.clear();
+                list.resize(slots, None);
+            }
+        }
+        let gathers = self.costs.gather > 0.0;
+        for group in &mut self.groups {
+            group.arrived.clear();
+            group.arrived.resize(self.buckets as usize, 0);
+            group.left = self.buckets;
+            group.last_task = NONE;
+            group.gathered.clear();
+            group.gathered.resize(self.chunks as usize, if gathers { None } else { Some(NONE) });
+        }
+        self.left = self.processes.len() as u32 + if self.buckets > 0 { self.stages } else { 0 };
+        if gathers {
+            for stage in 0..self.stages {
+                let chunks = if self.input.system.software.overlap_data { self.chunks } else { 1 };
+                for chunk in 0..chunks {
+                    self.groups[stage as usize].waiting.push_back((Item::Gather(chunk), NONE));
+                }
+                self.begin_data(stage, queue);
+            }
+        }
+        for process in 0..self.processes.len() as u32 {
+            self.begin_pass(process, queue);
+        }
+    }
+
+    /// Begins the next pass of a process, if it is free and what the pass needs is there.
+    fn begin_pass(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let stage = number % self.stages;
+        let process = &self.processes[number as usize];
+        if process.current.is_some() {
+            return;
+        }
+        let Some(&pass) = self.orders[stage as usize].get(process.place) else { return };
+        let Some(waited) = self.ready(number, stage, pass) else { return };
+        let process = &mut self.processes[number as usize];
+        process.place += 1;
+        process.current = Some(pass);
+        let length = self.length(number, stage, pass);
+        let now = queue.now();
+        let end = now.plus(length);
+        let after = self.latest([self.processes[number as usize].last_task, waited]);
+        let task = self.record(Task {
+            kind: TaskKind::Pass(pass.kind),
+            stream: StreamKind::Compute,
+            replica: number / self.stages,
+            stage,
+            micro: pass.micro,
+            chunk: pass.chunk,
+            begin: now.seconds(),
+            end: end.seconds(),
+            after,
+        });
+        let process = &mut self.processes[number as usize];
+        process.current_task = task;
+        process.compute = process.compute.plus(length);
+        // The last bucket is complete with the pass, and comes before its end.
+        if pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward }) {
+            self.owe_less(number, pass.chunk, length, queue);
+        }
+        queue.at(end, Event::PassEnd(number));
+    }
+
+    /// The last micro-batch completes a chunk's gradients, bucket by bucket while it runs.
+    fn owe_less(&mut self, number: u32, chunk: u32, length: Time, queue: &mut EventQueue<Event>) {
+        let owed = &mut self.processes[number as usize].owed[chunk as usize];
+        *owed -= 1;
+        if *owed > 0 || self.buckets == 0 {
+            return;
+        }
+        let each = self.buckets / self.chunks;
+        for bucket in 0..each {
+            let share =
+                if self.input.system.software.overlap_data { f64::from(bucket + 1) / f64::from(each) } else { 1.0 };
+            let delay = Time::from_seconds(length.seconds() * share);
+            queue.after(delay, Event::Bucket { process: number, bucket: chunk * each + bucket });
+        }
+    }
+
+    /// Whether a pass may begin: the task that it had to wait for, or [`NONE`] for none.
+    fn ready(&self, number: u32, stage: u32, pass: Pass) -> Option<u32> {
+        let process = &self.processes[number as usize];
+        let slot = (pass.micro * self.chunks + pass.chunk) as usize;
+        match pass.kind {
+            Kind::Forward => {
+                let gathered = self.groups[stage as usize].gathered[pass.chunk as usize]?;
+                let input = if stage == 0 && pass.chunk == 0 { NONE } else { process.inputs[slot]? };
+                Some(self.latest([gathered, input]))
+            }
+            Kind::Backward => {
+                let last = stage + 1 == self.stages && pass.chunk + 1 == self.chunks;
+                if last { Some(NONE) } else { process.gradients[slot] }
+            }
+            Kind::Weights => Some(NONE),
+        }
+    }
+
+    fn length(&mut self, number: u32, stage: u32, pass: Pass) -> Time {
+        let costs = &self.costs.chunks[(pass.chunk * self.stages + stage) as usize];
+        let mut seconds = match pass.kind {
+            Kind::Forward => costs.forward,
+            Kind::Backward if self.splits() => costs.input_gradient,
+            Kind::Backward => costs.input_gradient + costs.weight_gradient,
+            Kind::Weights => costs.weight_gradient,
+        };
+        seconds *= self.factors[number as usize];
+        if self.input.jitter > 0.0 {
+            let process = &mut self.processes[number as usize];
+            let stream = Stream::new(self.seed, JITTER, number).at(process.drawn);
+            process.drawn += 1;
+            seconds *= slowest(self.input.jitter, self.ranks, stream);
+        }
+        if pass.kind != Kind::Weights && !self.input.system.software.overlap_pipeline && self.stages > 1 {
+            seconds += self.costs.transfer;
+        }
+        Time::from_seconds(seconds)
+    }
+
+    fn end_pass(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let stage = number % self.stages;
+        let process = &mut self.processes[number as usize];
+        let Some(pass) = process.current.take() else { return };
+        process.last_task = process.current_task;
+        let (done, task) = (process.place == self.orders[stage as usize].len(), process.last_task);
+        if pass.kind != Kind::Weights {
+            self.hand_on(number, stage, pass, queue);
+        }
+        if done {
+            self.one_less(task, queue);
+        } else {
+            self.begin_pass(number, queue);
+        }
+    }
+
+    /// Sends what a pass has computed to the stage that goes on with it.
+    fn hand_on(&mut self, number: u32, stage: u32, pass: Pass, queue: &mut EventQueue<Event>) {
+        let at = pass.chunk * self.stages + stage;
+        let backward = pass.kind == Kind::Backward;
+        let to = if backward { at.checked_sub(1) } else { Some(at + 1).filter(|&v| v < self.stages * self.chunks) };
+        let Some(to) = to else { return };
+        let receiver = number - stage + to % self.stages;
+        let slot = pass.micro * self.chunks + to / self.stages;
+        let now = queue.now();
+        let process = &self.processes[number as usize];
+        let apart = self.stages > 1 && self.input.system.software.overlap_pipeline;
+        let begin = if apart { process.link_free.max(now) } else { now };
+        let end = if apart { begin.plus(Time::from_seconds(self.costs.transfer)) } else { now };
+        let after = self.latest([process.last_task, process.link_task]);
+        let mut task = self.processes[number as usize].last_task;
+        if end > begin {
+            task = self.record(Task {
+                kind: TaskKind::Transfer,
+                stream: StreamKind::Pipeline,
+                replica: number / self.stages,
+                stage,
+                micro: pass.micro,
+                chunk: pass.chunk,
+                begin: begin.seconds(),
+                end: end.seconds(),
+                after,
+            });
+        }
+        let process = &mut self.processes[number as usize];
+        (process.link_free, process.link_task) = (end, task);
+        queue.at(end, Event::Arrived { process: receiver, slot, backward, task });
+    }
+
+    /// One process or group less before the optimizer.
+    fn one_less(&mut self, task: u32, queue: &mut EventQueue<Event>) {
+        self.left -= 1;
+        self.last_before_optimizer = task;
+        if self.left == 0 {
+            let length = Time::from_seconds(self.costs.optimizer);
+            let now = queue.now();
+            self.record(Task {
+                kind: TaskKind::Optimizer,
+                stream: StreamKind::Compute,
+                replica: 0,
+                stage: self.stages - 1,
+                micro: 0,
+                chunk: 0,
+                begin: now.seconds(),
+                end: now.plus(length).seconds(),
+                after: task,
+            });
+            queue.after(length, Event::OptimizerEnd);
+        }
+    }
+
+    fn end_step(&mut self, queue: &mut EventQueue<Event>) {
+        self.out.steps.push(queue.now().since(self.step_begin).seconds());
+        if self.recording() {
+            let mut task = (self.out.tasks.len() as u32).wrapping_sub(1);
+            while let Some(t) = self.out.tasks.get(task as usize) {
+                self.out.critical_path.push(task);
+                task = t.after;
+            }
+            self.out.critical_path.reverse();
+        }
+        self.step += 1;
+        self.step_begin = queue.now();
+        self.waiting = self.step < self.input.steps;
+        self.begin_if_loaded(queue);
+    }
+
+    fn begin_if_loaded(&mut self, queue: &mut EventQueue<Event>) {
+        if self.waiting && self.loaded {
+            self.begin_step(queue);
+        }
+    }
+
+    /// The answer after the run.
+    pub(super) fn finish(mut self, queue: &EventQueue<Event>, ended: Ended) -> Output {
+        let seconds: f64 = self.out.steps.iter().sum();
+        let steps = self.out.steps.len() as f64;
+        let compute = |stage: u32| -> f64 {
+            let of = |r: u32| self.processes[(r * self.stages + stage) as usize].compute.seconds();
+            (0..self.replicas).map(of).sum::<f64>() / f64::from(self.replicas)
+        };
+        let per_step = |x: f64| if steps > 0.0 { x / steps } else { 0.0 };
+        self.out.stages = (0..self.stages)
+            .map(|stage| StageLoad {
+                compute: per_step(compute(stage)),
+                data: per_step(self.groups[stage as usize].busy.seconds()),
+            })
+            .collect();
+        let all: f64 = (0..self.stages).map(compute).sum();
+        if seconds > 0.0 {
+            self.out.busy = all / f64::from(self.stages) / seconds;
+            self.out.tokens_per_second = steps * self.input.system.global * self.input.system.seq / seconds;
+        }
+        self.out.step = Quantiles::of(&mut self.out.steps.clone());
+        self.out.events = queue.handled();
+        self.out.cancelled = ended == Ended::Cancelled;
+        self.out
+    }
+}
+
+/// The slowest of `ranks` log-normal times of mean 1: one draw through the distribution of their maximum.
+fn slowest(cv: f64, ranks: f64, mut stream: Stream) -> f64 {
+    let variance = (cv * cv).ln_1p();
+    let u = stream.uniform().powf(1.0 / ranks).min(1.0 - 1e-16);
+    (variance.sqrt() * normal_quantile(u) - 0.5 * variance).exp()
+}
+
+impl Model for Job<'_> {
+    type Event = Event;
+
+    fn handle(&mut self, event: Event, queue: &mut EventQueue<Event>) {
+        match event {
+            Event::PassEnd(process) => self.end_pass(process, queue),
+            Event::Arrived { process, slot, backward, task } => {
+                let p = &mut self.processes[process as usize];
+                let list = if backward { &mut p.gradients } else { &mut p.inputs };
+                list[slot as usize] = Some(task);
+                self.begin_pass(process, queue);
+            }
+            Event::Bucket { process, bucket } => self.bucket(process, bucket, queue),
+            Event::DataEnd(stage) => self.end_data(stage, queue),
+            Event::OptimizerEnd => self.end_step(queue),
+            Event::Loaded => {
+                self.loaded = true;
+                self.begin_if_loaded(queue);
+            }
+        }
+    }
+
+    fn share_done(&self) -> f64 {
+        f64::from(self.step) / f64::from(self.input.steps.max(1))
+    }
+}

@@ -1,0 +1,84 @@
+//! Collectives of the data-parallel groups: one at a time on each stage's network, in order of readiness.
+#![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
+
+use super::{Event, Item, Job, NONE};
+use crate::engine::event::kernel::{EventQueue, Time};
+use crate::engine::event::training::input::{StreamKind, Task, TaskKind};
+
+impl Job<'_> {
+    pub(super) fn bucket(&mut self, number: u32, bucket: u32, queue: &mut EventQueue<Event>) {
+        let stage = number % self.stages;
+        let process = &self.processes[number as usize];
+        let task = if process.current.is_some() { process.current_task } else { process.last_task };
+        let group = &mut self.groups[stage as usize];
+        group.arrived[bucket as usize] += 1;
+        if group.arrived[bucket as usize] == self.replicas {
+            group.waiting.push_back((Item::Reduce(bucket), task));
+            self.begin_data(stage, queue);
+        }
+    }
+
+    pub(super) fn begin_data(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
+        let group = &mut self.groups[stage as usize];
+        if group.current.is_some() {
+            return;
+        }
+        let Some((item, waited)) = group.waiting.pop_front() else { return };
+        group.current = Some(item);
+        let last = group.last_task;
+        let whole = !self.input.system.software.overlap_data;
+        let (kind, chunk, seconds) = match item {
+            Item::Reduce(bucket) => {
+                let each = (self.buckets / self.chunks).max(1);
+                (TaskKind::Reduce, bucket / each, self.costs.reduce / f64::from(self.buckets))
+            }
+            Item::Gather(chunk) => {
+                (TaskKind::Gather, chunk, self.costs.gather / if whole { 1.0 } else { f64::from(self.chunks) })
+            }
+        };
+        let length = Time::from_seconds(seconds);
+        let now = queue.now();
+        let after = if last == NONE { waited } else { self.latest([last, waited]) };
+        let task = self.record(Task {
+            kind,
+            stream: StreamKind::Data,
+            replica: 0,
+            stage,
+            micro: 0,
+            chunk,
+            begin: now.seconds(),
+            end: now.plus(length).seconds(),
+            after,
+        });
+        let group = &mut self.groups[stage as usize];
+        group.current_task = task;
+        group.busy = group.busy.plus(length);
+        queue.after(length, Event::DataEnd(stage));
+    }
+
+    pub(super) fn end_data(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
+        let whole = !self.input.system.software.overlap_data;
+        let group = &mut self.groups[stage as usize];
+        let Some(item) = group.current.take() else { return };
+        let task = group.current_task;
+        group.last_task = task;
+        match item {
+            Item::Reduce(_) => {
+                group.left -= 1;
+                if group.left == 0 {
+                    self.one_less(task, queue);
+                }
+            }
+            Item::Gather(chunk) => {
+                let gathered = &mut group.gathered;
+                gathered.iter_mut().enumerate().filter(|(c, _)| whole || *c == chunk as usize).for_each(|(_, g)| {
+                    *g = Some(task);
+                });
+                for replica in 0..self.replicas {
+                    self.begin_pass(replica * self.stages + stage, queue);
+                }
+            }
+        }
+        self.begin_data(stage, queue);
+    }
+}

@@ -1,0 +1,254 @@
+//! Against the analytical engine where hardware is even, against the schedules' own arithmetic, and against what uneven
+//! hardware must do.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use super::costs::Costs;
+use super::schedule::Kind;
+use super::*;
+use crate::engine::analytical::arch::Architecture;
+use crate::engine::analytical::constants::Constants;
+use crate::engine::analytical::training::{Recompute, Schedule, Sharding, Software, TrainingInput, estimate};
+
+fn llama_70b() -> Architecture {
+    Architecture {
+        layers: 80.0,
+        hidden: 8192.0,
+        heads: 64.0,
+        kv_heads: 8.0,
+        ffn: 28672.0,
+        vocab: 128_256.0,
+        ..Architecture::default()
+    }
+}
+
+fn pipelined() -> TrainingInput {
+    TrainingInput {
+        arch: llama_70b(),
+        accelerators: 128.0,
+        seq: 8192.0,
+        global: 128.0,
+        tp: 8.0,
+        pp: 4.0,
+        dp: 4.0,
+        sequence_parallel: true,
+        recompute: Recompute::Selective,
+        ..TrainingInput::default()
+    }
+}
+
+fn run_of(system: &TrainingInput) -> Output {
+    simulate(&Input { steps: 3, ..Input::of(system, &Constants::default()) }, 1, &Progress::new()).unwrap()
+}
+
+/// The analytical step without its allowance for stragglers, which events have only where they happen.
+fn even_step(system: &TrainingInput) -> f64 {
+    let e = estimate(system, &Constants::default());
+    e.step_seconds - e.time.straggler
+}
+
+#[test]
+fn steps_of_even_hardware_are_the_analytical_ones() {
+    let base = TrainingInput { recompute: Recompute::Selective, ..TrainingInput::default() };
+    let mixture = Architecture { experts: 8.0, top_k: 2.0, moe_ffn: 11008.0, ..Architecture::default() };
+    let cases = [
+        ("one node", base),
+        ("replicated", TrainingInput { sharding: Sharding::None, ..base }),
+        ("fully sharded", TrainingInput { sharding: Sharding::Zero3, accelerators: 64.0, dp: 64.0, ..base }),
+        ("tensor parallel", TrainingInput { tp: 8.0, dp: 1.0, global: 16.0, ..base }),
+        ("recomputed", TrainingInput { recompute: Recompute::Full, ..base }),
+        ("experts", TrainingInput { arch: mixture, ep: 8.0, ..base }),
+        ("1F1B", pipelined()),
+        ("1F1B, one replica", TrainingInput { accelerators: 32.0, dp: 1.0, global: 32.0, ..pipelined() }),
+        ("interleaved", TrainingInput { vpp: 5.0, ..pipelined() }),
+        ("all forward", TrainingInput { schedule: Schedule::AllForward, ..pipelined() }),
+        ("zero bubble", TrainingInput { schedule: Schedule::ZeroBubble, ..pipelined() }),
+    ];
+    let mut worst = 0.0f64;
+    for (name, system) in cases {
+        let found = run_of(&system).step.mean;
+        let off = found / even_step(&system) - 1.0;
+        println!("{name}: {:+.2} %", 100.0 * off);
+        worst = worst.max(off.abs());
+        assert!(off.abs() < 0.05, "{name}: {found} against {}", even_step(&system));
+    }
+    println!("largest deviation {:.2} %", 100.0 * worst);
+}
+
+#[test]
+fn the_cut_loses_nothing() {
+    for system in [pipelined(), TrainingInput { vpp: 5.0, ..pipelined() }, TrainingInput::default()] {
+        let costs = Costs::of(&system, &Constants::default());
+        let e = estimate(&system, &Constants::default());
+        let t = e.time;
+        let shown = t.gemm + t.attention + t.elementwise + t.recompute + t.host + t.tensor_parallel + t.expert_parallel;
+        let last: f64 =
+            costs.chunks.iter().skip(system.pp as usize - 1).step_by(system.pp as usize).map(|p| p.total()).sum();
+        assert!((last * system.micro_batches() / (shown + t.context_parallel) - 1.0).abs() < 1e-6);
+        assert!(costs.chunks.iter().all(|p| p.forward > 0.0 && p.input_gradient > p.weight_gradient));
+    }
+}
+
+/// With passes of equal length on every stage, nothing sent and nothing reduced, each schedule's length is known.
+#[test]
+fn schedules_are_as_long_as_their_papers_say() {
+    let mut system = pipelined();
+    // No output layer, no replicas, nothing to wait for.
+    system.arch.vocab = 1.0;
+    system.dp = 1.0;
+    system.accelerators = 32.0;
+    system.global = 16.0;
+    let step = |schedule, vpp| {
+        let system = TrainingInput { schedule, vpp, ..system };
+        let input = Input { steps: 1, ..Input::of(&system, &Constants::default()) };
+        let costs = Costs::of(&system, &Constants::default());
+        let o = simulate(&input, 1, &Progress::new()).unwrap();
+        let unit: f64 = costs.chunks.iter().map(|p| p.total()).sum::<f64>() / 4.0;
+        // Stages of time beyond the sixteen micro-batches.
+        ((o.step.mean - costs.optimizer) / unit - 16.0, costs, unit)
+    };
+    let (plain, costs, unit) = step(Schedule::OneForwardOneBackward, 1.0);
+    // Every micro-batch meets a transfer where a stage has no other to work on meanwhile, and the first and the last
+    // one meet those of the whole way there and back.
+    let sent = (16.0 + 2.0 * 3.0) * costs.transfer / unit;
+    assert!(plain >= 3.0 - 1e-6 && plain <= 3.0 + 2.0 * sent, "{plain} {sent}");
+    let (all, ..) = step(Schedule::AllForward, 1.0);
+    assert!(all >= 3.0 - 1e-6 && all <= 3.0 + 2.0 * sent, "{all}");
+    let (interleaved, ..) = step(Schedule::OneForwardOneBackward, 4.0);
+    assert!(interleaved >= 0.75 - 1e-6 && interleaved <= 0.75 + 8.0 * sent, "{interleaved} {sent}");
+    let (zero, costs, unit) = step(Schedule::ZeroBubble, 1.0);
+    // (stages - 1) (forward + input gradient - weight gradient).
+    let one = costs.chunks[0];
+    let theory = 3.0 * (one.forward + one.input_gradient - one.weight_gradient) / unit;
+    assert!(zero < plain && zero > theory - 1e-6 && zero < theory + 0.5, "{zero} {theory}");
+}
+
+#[test]
+fn one_replica_stands_for_all_where_all_are_alike() {
+    for (sharding, vpp) in [(Sharding::Zero1, 1.0), (Sharding::None, 2.0)] {
+        let system = TrainingInput { sharding, vpp, ..pipelined() };
+        let mut input = Input { steps: 2, ..Input::of(&system, &Constants::default()) };
+        let one = simulate(&input, 1, &Progress::new()).unwrap();
+        input.every_replica = true;
+        let all = simulate(&input, 1, &Progress::new()).unwrap();
+        assert_eq!((one.replicas, all.replicas), (1, 4));
+        assert_eq!(one.steps, all.steps);
+        assert!((one.busy / all.busy - 1.0).abs() < 1e-12);
+        assert!(all.events > 3 * one.events);
+    }
+}
+
+#[test]
+fn one_slow_stage_slows_all_replicas_and_jitter_costs_more_the_more_wait() {
+    let even = run_of(&pipelined()).step.mean;
+    let mut input = Input { steps: 3, ..Input::of(&pipelined(), &Constants::default()) };
+    input.slow = vec![Slow { replica: 2, stage: 1, factor: 1.3 }];
+    let slow = simulate(&input, 1, &Progress::new()).unwrap().step.mean;
+    // Its passes are the pace of its pipeline, and its pipeline that of the job.
+    assert!(slow > 1.15 * even && slow < 1.35 * even, "{slow} {even}");
+    input.slow.clear();
+    input.jitter = 0.05;
+    let few = simulate(&input, 1, &Progress::new()).unwrap().step.mean;
+    input.system.dp = 32.0;
+    input.system.accelerators = 1024.0;
+    input.system.global = 1024.0;
+    let many = simulate(&input, 1, &Progress::new()).unwrap().step.mean;
+    assert!(few > 1.02 * even && many > few, "{even} {few} {many}");
+}
+
+#[test]
+fn overlap_hides_the_reduction_and_buckets_help() {
+    let slow_card = TrainingInput { nic_bw: 3e9, sharding: Sharding::None, ..pipelined() };
+    let open = TrainingInput { software: Software { overlap_data: false, ..Software::default() }, ..slow_card };
+    let step = |system: &TrainingInput, buckets| {
+        let input = Input { steps: 3, buckets, ..Input::of(system, &Constants::default()) };
+        simulate(&input, 1, &Progress::new()).unwrap().step.mean
+    };
+    let (none, coarse, fine) = (step(&open, 8), step(&slow_card, 2), step(&slow_card, 16));
+    assert!(none > coarse && coarse > fine, "{none} {coarse} {fine}");
+}
+
+#[test]
+fn compression_shortens_a_slow_reduction_and_a_slow_loader_sets_the_pace() {
+    let mut input = Input::of(&TrainingInput { nic_bw: 3e9, ..pipelined() }, &Constants::default());
+    input.steps = 4;
+    let step = |input: &Input| simulate(input, 1, &Progress::new()).unwrap().step;
+    let plain = step(&input).mean;
+    input.compression = Some(Compression { ratio: 8.0, seconds: 0.01 });
+    assert!(step(&input).mean < plain);
+    input.compression = None;
+    input.loading = 0.5 * plain;
+    assert_eq!(step(&input).mean, plain);
+    input.loading = 1.5 * plain;
+    let slow = step(&input);
+    // The first step's data are there; every other step waits.
+    assert!((slow.most / input.loading - 1.0).abs() < 1e-6 && (slow.least / plain - 1.0).abs() < 1e-6, "{slow:?}");
+}
+
+#[test]
+fn tasks_fill_the_timeline_and_the_critical_path_leads_to_its_end() {
+    for schedule in [Schedule::OneForwardOneBackward, Schedule::ZeroBubble, Schedule::AllForward] {
+        let system = TrainingInput { schedule, ..pipelined() };
+        let o = run_of(&system);
+        let passes = o.tasks.iter().filter(|t| matches!(t.kind, TaskKind::Pass(_))).count();
+        let kinds = if schedule == Schedule::ZeroBubble { 3 } else { 2 };
+        assert_eq!(passes, 4 * 32 * kinds);
+        assert_eq!(o.tasks.iter().filter(|t| t.kind == TaskKind::Reduce).count(), 4 * 8);
+        assert_eq!(o.tasks.iter().filter(|t| t.kind == TaskKind::Gather).count(), 4);
+        assert_eq!(o.tasks.iter().filter(|t| t.kind == TaskKind::Transfer).count(), 2 * 3 * 32);
+        // One thing at a time on every stage's streams.
+        for stage in 0..4 {
+            for stream in [StreamKind::Compute, StreamKind::Data, StreamKind::Pipeline] {
+                let mut own: Vec<&Task> = o.tasks.iter().filter(|t| t.stage == stage && t.stream == stream).collect();
+                own.sort_by(|a, b| a.begin.total_cmp(&b.begin));
+                assert!(own.windows(2).all(|pair| pair[1].begin >= pair[0].end - 1e-9), "{stage} {stream:?}");
+            }
+        }
+        // Backward follows forward everywhere.
+        let end = |kind, stage, micro| {
+            o.tasks.iter().find(|t| t.kind == TaskKind::Pass(kind) && t.stage == stage && t.micro == micro).unwrap().end
+        };
+        for micro in 0..32 {
+            assert!((1..4).all(|stage| end(Kind::Forward, stage, micro) > end(Kind::Forward, stage - 1, micro)));
+            assert!((1..4).all(|stage| end(Kind::Backward, stage, micro) < end(Kind::Backward, stage - 1, micro)));
+        }
+        let path: Vec<&Task> = o.critical_path.iter().map(|&t| &o.tasks[t as usize]).collect();
+        assert_eq!(path.last().unwrap().kind, TaskKind::Optimizer);
+        assert!((path.last().unwrap().end - o.steps[0]).abs() < 1e-9);
+        assert!(path.windows(2).all(|pair| pair[0].end <= pair[1].end + 1e-9 && pair[1].begin > pair[0].begin - 1e-9));
+        // The path has no holes: it explains the step from its beginning.
+        let mut reached = 0.0;
+        for task in &path {
+            assert!(task.begin <= reached + 1e-9, "a hole before {task:?}");
+            reached = task.end;
+        }
+        assert!((reached - o.steps[0]).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn every_shape_of_pipeline_comes_to_its_end() {
+    for schedule in [Schedule::OneForwardOneBackward, Schedule::ZeroBubble, Schedule::AllForward] {
+        for pp in [1.0, 2.0, 3.0, 8.0] {
+            for vpp in [1.0, 2.0, 3.0] {
+                for micros in [1.0, 2.0, 5.0, 8.0, 16.0] {
+                    let system = TrainingInput { schedule, pp, vpp, dp: 2.0, global: 2.0 * micros, ..pipelined() };
+                    let input = Input { steps: 2, buckets: 3, ..Input::of(&system, &Constants::default()) };
+                    let o = simulate(&input, 1, &Progress::new()).unwrap();
+                    assert_eq!(o.steps.len(), 2, "{schedule:?} pp {pp} vpp {vpp} m {micros}: stuck");
+                    assert!(o.busy > 0.0 && o.busy <= 1.0 + 1e-9);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nonsense_is_told_at_once() {
+    let mut input = Input::of(&pipelined(), &Constants::default());
+    input.steps = 0;
+    input.buckets = 0;
+    input.jitter = f64::NAN;
+    input.slow = vec![Slow { replica: 9, stage: 9, factor: 0.0 }];
+    assert_eq!(input.problems().len(), 6);
+    assert!(simulate(&input, 1, &Progress::new()).is_err());
+}

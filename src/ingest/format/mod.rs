@@ -1,0 +1,34 @@
+//! One file a format, or a family of formats.
+
+pub mod amd_gpu;
+pub mod benchmark;
+pub mod dcgm;
+pub mod deepspeed;
+pub mod dmon;
+pub mod energy;
+pub mod genai_perf;
+pub mod hf_trainer;
+pub mod internevo;
+pub mod litgpt;
+pub mod llama_bench;
+pub mod llama_cpp;
+pub mod llmperf;
+pub mod maxtext;
+pub mod megatron;
+pub mod megatron_bridge;
+pub mod mllog;
+pub mod mlperf_inference;
+pub mod nanogpt;
+pub mod nanotron;
+pub mod nccl_tests;
+pub mod nemo;
+pub mod nvidia_smi;
+pub mod nvidia_smi_table;
+pub mod power;
+pub mod serving_block;
+pub mod serving_json;
+pub mod serving_server;
+pub mod serving_sweep;
+pub mod settings;
+pub mod torchtitan;
+pub mod trtllm;

@@ -1,0 +1,201 @@
+//! Charts in a terminal: two by four dots a character.
+
+use std::fmt::Write as _;
+
+use unicode_width::UnicodeWidthStr as _;
+
+use super::Plot;
+
+/// Dots of a braille character, by column and row; the first character of the block is empty.
+const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+const EMPTY: u32 = 0x2800;
+/// Series in ASCII, told apart by their letter.
+const LETTERS: [char; 8] = ['o', 'x', '+', '*', '#', '@', '%', '&'];
+
+/// A picture in the making.
+struct Picture {
+    columns: usize,
+    rows: usize,
+    dots: Vec<u32>,
+    /// What ASCII shows in each cell.
+    letters: Vec<char>,
+}
+
+impl Picture {
+    fn new(columns: usize, rows: usize) -> Picture {
+        Picture { columns, rows, dots: vec![0; columns * rows], letters: vec![' '; columns * rows] }
+    }
+
+    /// Sets the dot at shares of width and height, counted from the lower left.
+    fn dot(&mut self, across: f64, up: f64, letter: char) {
+        if !((0.0..=1.0).contains(&across) && (0.0..=1.0).contains(&up)) {
+            return;
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of a screen's size")]
+        let place = |share: f64, most: usize| ((share * most as f64) as usize).min(most - 1);
+        let (x, y) = (place(across, 2 * self.columns), place(1.0 - up, 4 * self.rows));
+        let cell = y / 4 * self.columns + x / 2;
+        let dot = DOTS.get(x % 2).and_then(|column| column.get(y % 4)).copied().unwrap_or_default();
+        if let (Some(dots), Some(shown)) = (self.dots.get_mut(cell), self.letters.get_mut(cell)) {
+            *dots |= dot;
+            *shown = letter;
+        }
+    }
+
+    fn row(&self, row: usize, braille: bool) -> String {
+        let cells = row * self.columns..(row + 1) * self.columns;
+        if !braille {
+            return self.letters.get(cells).unwrap_or_default().iter().collect();
+        }
+        let shown = |dots: &u32| char::from_u32(EMPTY + dots).filter(|_| *dots > 0).unwrap_or(' ');
+        self.dots.get(cells).unwrap_or_default().iter().map(shown).collect()
+    }
+}
+
+/// The plot in `width` × `height` characters, axes and legend included; empty where nothing can be drawn. In braille,
+/// or in ASCII where each series has a letter.
+#[must_use]
+pub fn draw(plot: &Plot, width: usize, height: usize, braille: bool) -> String {
+    let Some((across, up)) = plot.ranges() else { return String::new() };
+    let ticks_up = up.ticks();
+    let margin = ticks_up.iter().map(|(_, label)| label.width()).max().unwrap_or_default() + 1;
+    let legend = usize::from(plot.series.len() > 1 || !braille);
+    let (Some(columns), Some(rows)) = (width.checked_sub(margin + 1), height.checked_sub(4 + legend)) else {
+        return String::new();
+    };
+    if columns < 8 || rows < 3 {
+        return String::new();
+    }
+    let mut picture = Picture::new(columns, rows);
+    for (series, letter) in plot.series.iter().zip(LETTERS.into_iter().cycle()) {
+        let shown = series.points.iter().filter(|(x, y)| plot.across.scale.shows(*x) && plot.up.scale.shows(*y));
+        let places: Vec<(f64, f64)> = shown.map(|(x, y)| (across.share(*x), up.share(*y))).collect();
+        if series.joined {
+            for pair in places.windows(2) {
+                if let [from, to] = pair {
+                    let steps = 4 * columns.max(rows);
+                    for step in 0..=steps {
+                        let t = step as f64 / steps as f64;
+                        picture.dot(from.0 + t * (to.0 - from.0), from.1 + t * (to.1 - from.1), letter);
+                    }
+                }
+            }
+        }
+        for (x, y) in places {
+            picture.dot(x, y, letter);
+        }
+    }
+    let mut lines: Vec<String> = (0..rows).map(|row| picture.row(row, braille)).collect();
+    if let Some((x, y)) = plot.here.filter(|(x, y)| plot.across.scale.shows(*x) && plot.up.scale.shows(*y)) {
+        mark(&mut lines, across.share(x), up.share(y), if braille { '◆' } else { 'X' });
+    }
+    assemble(
+        plot,
+        &lines,
+        margin,
+        columns,
+        &across,
+        &ticks_up.iter().map(|(v, l)| (up.share(*v), l)).collect::<Vec<_>>(),
+        braille,
+    )
+}
+
+fn mark(lines: &mut [String], across: f64, up: f64, sign: char) {
+    let rows = lines.len();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of a screen's size")]
+    let place = |share: f64, most: usize| ((share.clamp(0.0, 1.0) * most as f64) as usize).min(most.saturating_sub(1));
+    let row = place(1.0 - up, rows);
+    if let Some(line) = lines.get_mut(row) {
+        let column = place(across, line.chars().count());
+        *line = line.chars().enumerate().map(|(i, c)| if i == column { sign } else { c }).collect();
+    }
+}
+
+fn assemble(
+    plot: &Plot,
+    lines: &[String],
+    margin: usize,
+    columns: usize,
+    across: &super::axis::Range,
+    ticks_up: &[(f64, &String)],
+    braille: bool,
+) -> String {
+    let rows = lines.len();
+    let (wall, corner, floor, notch) = if braille { ('│', '└', '─', '┬') } else { ('|', '+', '-', '+') };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of a screen's size")]
+    let place = |share: f64, most: usize| ((share * most as f64) as usize).min(most.saturating_sub(1));
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", plot.up.label);
+    for (row, line) in lines.iter().enumerate() {
+        let tick = ticks_up.iter().find(|(share, _)| place(1.0 - share, rows) == row);
+        let label = tick.map_or("", |(_, label)| label.as_str());
+        let _ = writeln!(out, "{label:>margin$}{wall}{}", line.trim_end());
+    }
+    let mut ground: Vec<char> = vec![floor; columns];
+    let mut labels: Vec<char> = vec![' '; columns + margin + 2];
+    let mut free = 0;
+    for (value, label) in across.ticks() {
+        let column = place(across.share(value), columns);
+        let start = (margin + 1 + column).saturating_sub(label.chars().count() / 2);
+        let fits = start >= free && start + label.chars().count() <= labels.len();
+        if let Some(slot) = ground.get_mut(column).filter(|_| fits) {
+            *slot = notch;
+            for (slot, c) in labels.iter_mut().skip(start).zip(label.chars()) {
+                *slot = c;
+            }
+            free = start + label.chars().count() + 1;
+        }
+    }
+    let _ = writeln!(out, "{:margin$}{corner}{}", "", ground.iter().collect::<String>());
+    let _ = writeln!(out, "{}", labels.iter().collect::<String>().trim_end());
+    let _ = writeln!(out, "{:>width$}", plot.across.label, width = margin + 1 + columns);
+    if plot.series.len() > 1 || !braille {
+        let names = plot.series.iter().zip(LETTERS.into_iter().cycle());
+        let names: Vec<String> = names
+            .map(|(series, letter)| if braille { series.name.clone() } else { format!("{letter} {}", series.name) })
+            .collect();
+        let _ = writeln!(out, "{:margin$} {}", "", names.join("   "));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Axis, Series};
+    use super::*;
+
+    fn plot(points: Vec<(f64, f64)>) -> Plot {
+        let series = vec![Series { name: "line".to_owned(), points, joined: true }];
+        Plot {
+            title: String::new(),
+            across: Axis::linear("x"),
+            up: Axis::linear("y"),
+            series,
+            here: Some((50.0, 50.0)),
+        }
+    }
+
+    #[test]
+    fn a_rising_line_rises_and_stays_inside() {
+        let text = draw(&plot(vec![(0.0, 0.0), (100.0, 100.0), (f64::NAN, 3.0)]), 40, 14, true);
+        assert!(text.lines().all(|line| line.width() <= 41), "{text}");
+        assert!(text.contains('◆') && text.contains("└"));
+        let dots = |line: &str| line.find(|c: char| ('\u{2801}'..='\u{28ff}').contains(&c));
+        let columns: Vec<usize> = text.lines().filter_map(dots).collect();
+        assert!(columns.is_sorted_by(|above, below| above >= below), "{text}");
+    }
+
+    #[test]
+    fn ascii_is_ascii_and_too_little_room_is_nothing() {
+        let text = draw(&plot(vec![(1.0, 1.0), (9.0, 4.0)]), 40, 14, false);
+        assert!(text.is_ascii() && text.contains("o line"), "{text}");
+        assert_eq!(draw(&plot(vec![(1.0, 1.0)]), 8, 5, true), "");
+        assert_eq!(draw(&plot(vec![]).without_here(), 40, 14, true), "");
+    }
+
+    impl Plot {
+        fn without_here(self) -> Plot {
+            Plot { here: None, ..self }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! One row told step by step: what it states, how it was read, where the predicted time goes, and what was measured.
+
+use super::hardware::Hardware;
+use super::models::Models;
+use super::serving_rows::{self, Metric};
+use super::table::{self, Row};
+use super::verdict::Verdict;
+use super::{Kind, ValidateError, judge_inference, judge_latency, judge_training, latency_rows, training_rows};
+use crate::catalog::Catalog;
+use crate::engine::analytical::constants::Constants;
+use crate::engine::analytical::serving::{self, ServingInput};
+use crate::engine::analytical::serving_constants::ServingConstants;
+use crate::engine::analytical::training::{self, TrainingInput};
+use crate::estimate::Breakdown;
+use crate::units;
+
+/// A row's story.
+#[derive(Debug, Clone)]
+pub struct Story {
+    /// The cells that say anything, by column.
+    pub states: Vec<(String, String)>,
+    /// What the engine was asked, and the steps of its answer.
+    pub steps: Vec<(&'static str, String)>,
+    /// Predicted time by cause, s: of a step, or of one output token of a replica.
+    pub time: Option<Breakdown>,
+    /// Predicted and measured, or why not.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// The story of the row with that id; `None` where there is no such row.
+///
+/// # Errors
+/// A file that is no CSV.
+pub fn story(kind: Kind, text: &str, id: &str) -> Result<Option<Story>, ValidateError> {
+    let catalog = Catalog::built_in();
+    let (hardware, models) = (Hardware::of(&catalog), Models::of(&catalog));
+    let rows = table::read(text)?;
+    let Some(row) = rows.iter().find(|row| row.text("id") == id) else { return Ok(None) };
+    let (verdicts, told) = match kind {
+        Kind::Training => {
+            let case = training_rows::case(row, &hardware, &models).ok();
+            (vec![judge_training(row, &hardware, &models)], case.map(|case| trained(&case)))
+        }
+        Kind::Inference => {
+            let case = serving_rows::case(row, &hardware, &models).ok();
+            (vec![judge_inference(row, &hardware, &models)], case.map(|case| served(&case.input)))
+        }
+        Kind::Latency => {
+            let cases = latency_rows::cases(row, &hardware, &models).ok();
+            let first = cases.and_then(|cases| cases.into_iter().find(|case| case.metric == Metric::Ttft));
+            (judge_latency(row, &hardware, &models), first.map(|case| served(&case.input)))
+        }
+    };
+    let (steps, time) = told.map_or((Vec::new(), None), |(steps, time)| (steps, Some(time)));
+    Ok(Some(Story { states: states(row), steps, time, verdicts }))
+}
+
+fn states(row: &Row) -> Vec<(String, String)> {
+    row.cells().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name.to_owned(), text.to_owned())).collect()
+}
+
+type Told = (Vec<(&'static str, String)>, Breakdown);
+
+fn trained(case: &training_rows::Case) -> Told {
+    let i: &TrainingInput = &case.input;
+    let c = Constants::default();
+    let out = training::estimate(i, &c);
+    let flops = i.arch.palm_flops_per_token(i.seq, false);
+    let tokens = i.global * i.seq;
+    let peak = i.accelerator.peak(i.precision);
+    let si = |value: f64, unit: &str| units::with_unit(&units::si(value), unit);
+    let measured_step = tokens / (case.measured / case.devices * i.accelerators);
+    let gb = |bytes: f64| si(bytes * 1e-9, "GB");
+    let steps = vec![
+        (
+            "layout",
+            format!(
+                "tp {} · pp {} · vpp {} · dp {} · cp {} · ep {} on {} devices, {} to a fast domain",
+                i.tp, i.pp, i.vpp, i.dp, i.cp, i.ep, i.accelerators, i.domain
+            ),
+        ),
+        (
+            "plan",
+            format!(
+                "{} sequences of {} a step, {} a micro-batch, {} micro-batches; {}, recompute {}",
+                i.global,
+                i.seq,
+                i.micro,
+                i.micro_batches(),
+                i.sharding.name(),
+                i.recompute.name()
+            ),
+        ),
+        ("parameters", si(i.arch.params(), "")),
+        ("model FLOPs per token", format!("{} (PaLM, appendix B)", si(flops, "FLOP"))),
+        ("tokens per step", si(tokens, "tok")),
+        ("peak of a device", si(peak, "FLOP/s")),
+        ("step at the peak", units::duration_ms(1e3 * flops * tokens / (peak * i.accelerators))),
+        ("step predicted", format!("{}, MFU {}", units::duration_ms(1e3 * out.step_seconds), units::percent(out.mfu))),
+        (
+            "step measured",
+            format!(
+                "{}, MFU {}",
+                units::duration_ms(1e3 * measured_step),
+                units::percent(flops * tokens / (measured_step * peak * i.accelerators))
+            ),
+        ),
+        (
+            "memory predicted",
+            format!("{} of {}, at most {}", gb(out.memory.total()), gb(i.accelerator.mem_bytes), gb(out.memory_upper)),
+        ),
+    ];
+    (steps, Breakdown::of(&out.time.parts()))
+}
+
+fn served(i: &ServingInput) -> Told {
+    let out = serving::estimate(i, &ServingConstants::default());
+    let l = &i.layout;
+    let si = |value: f64, unit: &str| units::with_unit(&units::si(value), unit);
+    let ms = |seconds: f64| units::duration_ms(1e3 * seconds);
+    let first = &out.first_token;
+    let steps = vec![
+        (
+            "layout",
+            format!("tp {} · pp {} · ep {} · attention dp {}, {} replicas", l.tp, l.pp, l.ep, l.attention_dp, l.dp),
+        ),
+        (
+            "software",
+            format!(
+                "{:?}, admission {:?}, graphs {}, at most {} sequences and {} tokens a step",
+                i.stack, i.admission, i.captured_graphs, i.max_num_seqs, i.max_num_batched_tokens
+            ),
+        ),
+        ("load", format!("{:?}; prompts of {} tokens, answers of {}", i.load, units::si(i.isl), units::si(i.osl))),
+        (
+            "weights",
+            format!(
+                "{} parameters, {} bytes each (experts {}), multiplied in {:?}",
+                si(i.arch.params(), ""),
+                i.formats.dense_bytes,
+                i.formats.expert_bytes,
+                i.formats.dense
+            ),
+        ),
+        (
+            "KV memory holds",
+            format!("{} sequences a replica; {} run", units::si(out.max_concurrency), units::si(out.batch)),
+        ),
+        (
+            "TTFT",
+            format!(
+                "{} = slot {} + queue {} + burst {} + prefill {} + overhead {}",
+                ms(out.ttft.mean),
+                ms(first.slot),
+                ms(first.queue),
+                ms(first.burst),
+                ms(first.prefill),
+                ms(first.overhead)
+            ),
+        ),
+        ("TPOT", ms(out.tpot.mean)),
+        (
+            "throughput",
+            format!(
+                "{} generated, {} with prompts, {}",
+                si(out.output_tokens_per_sec, "tok/s"),
+                si(out.total_tokens_per_sec, "tok/s"),
+                si(out.requests_per_sec, "req/s")
+            ),
+        ),
+    ];
+    let t = &out.time;
+    let parts = [
+        ("compute", t.compute),
+        ("weights", t.weights),
+        ("KV cache", t.kv),
+        ("activations", t.activations),
+        ("communication", t.communication),
+        ("launch", t.launch),
+        ("host", t.host),
+    ];
+    (steps, Breakdown::of(&parts))
+}
