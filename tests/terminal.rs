@@ -111,7 +111,7 @@ impl Session {
     }
 }
 
-/// Entries that ship, whatever else does.
+/// Selects the founding system's first target and workload, whose figures are known to the digit.
 const FOUNDING: [&str; 4] = ["--target", "NVIDIA_H100_8x_NVLink", "--workload", "gpt5_1t_train"];
 
 fn founding_files(dir: &Path) {
@@ -235,9 +235,9 @@ fn the_editor_opens_at_the_entry_and_its_changes_show() {
         .unwrap();
     std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.args(FOUNDING);
     command.env("EDITOR", &editor);
     command.env("VISUAL", "");
-    command.args(FOUNDING);
     let mut session = Session::run(dir.path(), command);
     session.wait_for("$99.57");
     session.keys("e");
@@ -252,9 +252,9 @@ fn the_editor_opens_at_the_entry_and_its_changes_show() {
 fn a_shipped_entry_is_written_here_before_it_is_edited() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.args(FOUNDING);
     command.env("EDITOR", "sed -i 's/hourly_usd: 98.32/hourly_usd: 48.75/' \"$2\" #");
     command.env("VISUAL", "");
-    command.args(FOUNDING);
     let mut session = Session::run(dir.path(), command);
     session.wait_for("$99.57");
     session.keys("e");

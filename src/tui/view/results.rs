@@ -188,7 +188,11 @@ const UNIT: u16 = 7;
 impl Columns {
     /// What has room: the change in per cent first, then the interval, then the change itself.
     fn fit(width: u16, intervals: bool) -> Columns {
-        let label = if width >= 51 { 14 } else { 13 };
+        let label = match width {
+            66.. => 18,
+            51.. => 14,
+            _ => 13,
+        };
         let mut room = width.saturating_sub(label + WHOLE + FRACTION + UNIT);
         let mut take = |wanted: u16, least: u16| {
             let taken = if room >= least { wanted.min(room) } else { 0 };
@@ -222,9 +226,6 @@ fn short(whole: &str, fraction: &str, unit: &str) -> Option<String> {
 }
 
 fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, metric: &'static Metric) {
-    let text = canvas.role(Role::Text);
-    let indent = u16::from(columns.label > 13);
-    canvas.text(area.x + indent, area.y, columns.label - indent, metric.label, text);
     let now = app.answer.value(metric);
     let shown = now.map_or_else(|| "–".to_owned(), |now| metric.show(now));
     let role = match () {
@@ -237,6 +238,12 @@ fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, met
     let (whole, fraction, unit) = split(&shown);
     let rounded = short(whole, fraction, unit);
     let fraction = rounded.as_deref().unwrap_or(fraction);
+    let text = canvas.role(Role::Text);
+    let indent = u16::from(columns.label > 13);
+    // A long label takes what the digits leave.
+    let spare = usize::from(WHOLE).saturating_sub(whole.chars().count() + 1);
+    let room = columns.label - indent + u16::try_from(spare).unwrap_or_default();
+    canvas.text(area.x + indent, area.y, room, metric.label, text);
     let mut x = area.x + columns.label;
     canvas.right(x, area.y, WHOLE, whole, style);
     x += WHOLE;
