@@ -88,6 +88,12 @@ impl Library {
         &self.catalog
     }
 
+    /// The text of a file as it was read, by its name in origins.
+    #[must_use]
+    pub fn text(&self, file: &str) -> Option<&str> {
+        self.files.iter().find(|known| &*known.label == file).map(|known| known.text.as_str())
+    }
+
     /// All targets, shipped ones first.
     #[must_use]
     pub fn targets(&self) -> &[Arc<Target>] {

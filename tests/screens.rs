@@ -15,7 +15,7 @@ use atlas_fabric::tui::keymap::Mode;
 use atlas_fabric::tui::message::{Effect, Message, Timer};
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
-use atlas_fabric::tui::view::view;
+use atlas_fabric::tui::view::{rows as view_rows, view};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
@@ -26,9 +26,20 @@ struct Harness {
     effects: Vec<Effect>,
 }
 
+/// Two nodes with catalogued accelerators; training that fits, training that does not, serving.
+fn analytical() -> Sources {
+    let data = Path::new("tests/data/screens");
+    Sources {
+        targets: Some(data.join("targets.yaml")),
+        workloads: Some(data.join("workloads.yaml")),
+        ..Sources::built_in()
+    }
+}
+
 /// The founding system's three targets and two workloads, whatever ships beside them.
 fn founding() -> Sources {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/founding");
+    // Relative, as tests run at the root: the screens name files, and must say the same wherever the repository lies.
+    let data = Path::new("tests/data/founding");
     Sources {
         targets: Some(data.join("targets.yaml")),
         workloads: Some(data.join("workloads.yaml")),
@@ -42,7 +53,15 @@ impl Harness {
     }
 
     fn with(glyphs: Glyphs, columns: u16, rows: u16) -> Harness {
-        let library = Arc::new(Library::load(&founding(), None));
+        Harness::of(&founding(), glyphs, columns, rows)
+    }
+
+    fn analytical(columns: u16, rows: u16) -> Harness {
+        Harness::of(&analytical(), Glyphs::unicode(), columns, rows)
+    }
+
+    fn of(sources: &Sources, glyphs: Glyphs, columns: u16, rows: u16) -> Harness {
+        let library = Arc::new(Library::load(sources, None));
         let (demos, _) = Demos::load(None, None);
         let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
         Harness { app: App::new(library, demos, themes, glyphs, (columns, rows)), effects: Vec::new() }
@@ -131,6 +150,22 @@ fn the_screens_look_as_they_did() {
     snapshot!("too_small_50x12", Harness::new(50, 12));
 }
 
+/// The fixture's three workloads are training that fits, training that does not, serving.
+#[test]
+fn the_analytical_screens_look_as_they_did() {
+    for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
+        let size = format!("{columns}x{rows}");
+        snapshot!(format!("fits_{size}"), Harness::analytical(columns, rows).keys("4jj"));
+        snapshot!(format!("breaks_{size}"), Harness::analytical(columns, rows).keys("2j"));
+        snapshot!(format!("serves_{size}"), Harness::analytical(columns, rows).keys("2jj3jjj<Right>"));
+        snapshot!(format!("breakdown_{size}"), Harness::analytical(columns, rows).keys("2j6"));
+        snapshot!(format!("advice_{size}"), Harness::analytical(columns, rows).keys("2jj7"));
+        snapshot!(format!("explain_{size}"), Harness::analytical(columns, rows).keys("4<Enter>j<Enter>"));
+    }
+    snapshot!("commands_120x40", Harness::analytical(120, 40).keys(":brk"));
+    snapshot!("ascii_fits_120x40", Harness::of(&analytical(), Glyphs::ascii(), 120, 40).keys("2jj3<Right>"));
+}
+
 impl Harness {
     /// The help names the user's configuration directory, which differs from machine to machine: scroll to where it
     /// does not show.
@@ -144,18 +179,36 @@ impl Harness {
 
 #[test]
 fn ascii_screens_are_ascii() {
-    for keys in ["", "c", "p", "?", "d", "/", "d<Enter>", "3<Enter>x", "!", "3jj<Space>"] {
-        let text = Harness::with(Glyphs::ascii(), 120, 40).keys(keys).text();
-        let strange: String = text.chars().filter(|c| !c.is_ascii()).collect();
-        assert!(strange.is_empty(), "after {keys:?}: {strange}");
+    for sources in [founding(), analytical()] {
+        for keys in ["", "c", "p", "?", "d", "/", "d<Enter>", "3<Enter>x", "!", "3jj<Space>", "6", "7", "8", ":", "2j"]
+        {
+            let text = Harness::of(&sources, Glyphs::ascii(), 120, 40).keys(keys).text();
+            let strange: String = text.chars().filter(|c| !c.is_ascii()).collect();
+            assert!(strange.is_empty(), "after {keys:?}: {strange}");
+        }
     }
 }
 
 /// Every screen at every size: no panic, no endless layout.
 #[test]
 fn every_size_can_be_drawn() {
-    let mut harness = Harness::new(80, 24);
-    for keys in ["", "c", "cp", "p!", "!?", "<Esc><Esc>d", "<Enter>", "<Esc>/a", "<Esc>3<Enter>"] {
+    let mut harness = Harness::analytical(80, 24);
+    let screens = [
+        "",
+        "c",
+        "cp",
+        "p!",
+        "!?",
+        "<Esc><Esc>d",
+        "<Enter>",
+        "<Esc>/a",
+        "<Esc>3<Enter>",
+        "<Esc>6",
+        "7",
+        "8",
+        "<Esc>:a",
+    ];
+    for keys in screens {
         harness.keys(keys);
         for columns in (1..=220).step_by(7) {
             for rows in (1..=70).step_by(3) {
@@ -360,18 +413,200 @@ fn the_mouse_selects_turns_and_scrolls() {
         let kind = MouseEventKind::Down(MouseButton::Left);
         h.send(Message::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
     };
-    click(&mut h, 5, 3);
+    click(&mut h, 5, 4);
     assert_eq!(&*h.app.now.setup.target, "GROQ_LPU_NODE");
     // The second knob below its group's heading: selected by the first click, toggled by the next.
-    click(&mut h, 40, 6);
+    click(&mut h, 40, 7);
     assert_eq!((h.app.pane, h.app.knob_here()), (Pane::Knobs, Knob::CudaGraphs));
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(true));
-    click(&mut h, 40, 6);
+    click(&mut h, 40, 7);
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(false));
+    // A click on a node selects it, another folds it.
+    click(&mut h, 60, 1);
+    assert_eq!(h.app.view, View::Explain);
+    let before = view_rows(&h.app);
+    click(&mut h, 10, 3);
+    assert!(view_rows(&h.app) < before, "the root was under the cursor");
+    // The strip of views, there and back.
+    click(&mut h, 30, 1);
+    assert_eq!(h.app.view, View::Breakdown);
+    click(&mut h, 5, 1);
+    assert_eq!(h.app.view, View::Main);
     let wheel = MouseEvent { kind: MouseEventKind::ScrollDown, column: 5, row: 3, modifiers: KeyModifiers::NONE };
     h.send(Message::Mouse(wheel));
     assert_eq!(&*h.app.now.setup.target, "SAMBANOVA_SNX_NODE");
     assert_eq!(h.app.pane, Pane::Knobs, "the wheel leaves the focus alone");
+}
+
+/// What can be turned is seen, under its group's name, wherever the cursor is in the list.
+#[test]
+fn a_knob_and_its_group_are_always_in_sight() {
+    let mut h = Harness::analytical(80, 24);
+    h.keys("2jj3");
+    let knobs: Vec<_> = h.app.knobs().collect();
+    for (i, spec) in knobs.iter().enumerate().chain(knobs.iter().enumerate().rev()) {
+        let (up, here) = (h.app.knob_index() > i, h.app.knob_here() == spec.knob);
+        if !here {
+            h.keys(if up { "k" } else { "j" });
+        }
+        let text = h.text();
+        let pane: Vec<String> = text.lines().map(|line| line.chars().take(29).collect()).collect();
+        let at =
+            pane.iter().position(|line| line.contains(&format!("  {}", spec.name.split_at(12.min(spec.name.len())).0)));
+        let at = at.unwrap_or_else(|| panic!("{} is not on\n{text}", spec.name));
+        assert!(
+            pane[..at].iter().any(|line| line.contains(&format!("│ {} ", spec.group.name()))),
+            "{}\n{text}",
+            spec.name
+        );
+    }
+}
+
+#[test]
+fn a_value_tells_where_it_comes_from() {
+    use atlas_fabric::tui::view::knobs::{Source, source};
+    let mut h = Harness::analytical(120, 40);
+    let of = |h: &Harness, knob: Knob| source(&h.app, knob.spec());
+    assert_eq!(of(&h, Knob::Microbatch), Source::File);
+    assert_eq!(of(&h, Knob::Sharding), Source::File);
+    assert_eq!(of(&h, Knob::Dp), Source::Usual);
+    assert_eq!(of(&h, Knob::HourlyUsd), Source::File);
+    assert_eq!(of(&h, Knob::UsdPerKwh), Source::Usual);
+    h.keys("3j<Right>");
+    assert_eq!(of(&h, Knob::Microbatch), Source::Turned);
+}
+
+#[test]
+fn advice_is_applied_with_enter_and_taken_back_with_u() {
+    let mut h = Harness::analytical(120, 40);
+    h.keys("2j7");
+    assert!(!h.app.answer.fits());
+    assert!(h.app.advice()[0].fixes);
+    let before = h.app.now.clone();
+    h.keys("<Enter>");
+    assert!(h.app.answer.fits(), "{}", h.app.status.as_ref().unwrap().text);
+    assert!(!h.app.now.setup.overrides.is_empty());
+    h.keys("u");
+    assert_eq!(h.app.now, before);
+    // What is advised is what the pane beside the results says first.
+    let first = h.app.advice()[0].text.clone();
+    h.keys("<Esc>");
+    assert!(h.text().contains(&first));
+}
+
+#[test]
+fn a_figure_is_explained_down_to_its_inputs() {
+    let mut h = Harness::analytical(120, 40);
+    h.keys("4<Enter>");
+    assert_eq!(h.app.view, View::Explain);
+    // Down to the tokens of a step, and into them: the file that says how long a sequence is.
+    assert!(h.text().contains("workloads.yaml"), "{}", h.text());
+    h.keys("j<Enter>");
+    assert!(!h.text().contains("workloads.yaml"), "folded\n{}", h.text());
+    h.keys("<Enter>jj");
+    assert!(h.text().contains("sequence.prompt"), "{}", h.text());
+    // The next figure, and back to the panes with the cursor on it.
+    let before = h.app.figure;
+    h.keys("<Right>");
+    assert_ne!(h.app.figure, before);
+    h.keys("<Esc>");
+    assert_eq!((h.app.view, h.app.pane), (View::Main, Pane::Results));
+    // Every figure can be explained, folded in every way.
+    for _ in 0..h.app.answer.metrics().count() {
+        h.keys("8jj<Enter>jjj<Enter>G<Enter>8<Right>").draw();
+        h.keys("4j");
+    }
+}
+
+#[test]
+fn the_palette_does_what_it_says() {
+    let mut h = Harness::analytical(120, 40);
+    h.keys(":breakdown<Enter>");
+    assert_eq!(h.app.view, View::Breakdown);
+    h.keys(":theme light<Enter>");
+    assert_eq!(h.app.theme().unwrap().name(), "light");
+    h.keys("<Esc>3jj:step up<Enter>");
+    assert_eq!(h.app.now.setup.overrides.len(), 1, "a command of the pane below");
+    h.keys(":zzzzz<Enter>");
+    assert_eq!(h.app.overlay, None);
+}
+
+#[test]
+fn a_column_can_order_the_comparison() {
+    let mut h = Harness::analytical(120, 40);
+    h.keys("c");
+    let names = |h: &Harness| h.app.columns.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>();
+    assert_eq!(names(&h), ["8xH100", "8xMI300X"]);
+    h.keys("o");
+    let rate = |h: &Harness, i: usize| h.app.columns[i].1.value(Metric::named("tokens_per_sec").unwrap()).unwrap();
+    assert!(rate(&h, 0) >= rate(&h, 1), "the best first");
+    h.keys("o");
+    assert_eq!(names(&h), ["8xH100", "8xMI300X"], "and back");
+    // What does not fit is last, however fast it would be.
+    h.keys("<Esc>2jc");
+    assert!(!h.app.columns[0].1.fits() && h.app.columns[1].1.fits());
+    h.keys("o");
+    assert_eq!(names(&h), ["8xMI300X", "8xH100"]);
+}
+
+#[test]
+fn copies_are_asked_for_with_what_they_hold() {
+    let mut h = Harness::analytical(120, 40);
+    let copied = |h: &mut Harness, keys: &str| {
+        h.keys(keys);
+        match h.effects.pop() {
+            Some(Effect::Copy { text, .. }) => text,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(copied(&mut h, "y"), "8xH100");
+    assert_eq!(copied(&mut h, "3jy"), "microbatch=1");
+    let shown = copied(&mut h, "4y");
+    assert!(shown.ends_with("tok/s"), "{shown}");
+    let table = copied(&mut h, "Y");
+    assert!(table.starts_with("metric\tvalue\tlow\thigh\tbaseline\tunit\ntokens_per_sec\t"), "{table}");
+    assert!(table.lines().all(|line| line.split('\t').count() == 6), "{table}");
+    let table = copied(&mut h, "cY");
+    assert_eq!(table.lines().count(), 3, "{table}");
+    let view = copied(&mut h, "6y");
+    assert!(view.contains("memory of a device") && !view.contains('┌'), "{view}");
+}
+
+/// The change is shown, then written with everything else as it was; what the files say then is turned no longer.
+#[test]
+fn turned_knobs_are_written_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/screens");
+    for name in ["targets.yaml", "workloads.yaml"] {
+        std::fs::copy(data.join(name), dir.path().join(name)).unwrap();
+    }
+    let sources = Sources {
+        targets: Some(dir.path().join("targets.yaml")),
+        workloads: Some(dir.path().join("workloads.yaml")),
+        ..Sources::built_in()
+    };
+    let mut h = Harness::of(&sources, Glyphs::unicode(), 120, 40);
+    h.keys("w");
+    assert!(h.app.status.as_ref().unwrap().text.contains("nothing to write"));
+    h.keys("<Esc>2j3/tp<Enter><Left>/hourly<Enter><Right>w");
+    assert_eq!(h.app.mode(), Mode::Confirming);
+    let text = h.text();
+    assert!(text.contains("-   parallelism: { tp: 8 }   # no room for the optimizer"), "{text}");
+    assert!(text.contains("+   parallelism: { tp: 4 }   # no room for the optimizer"), "{text}");
+    h.keys("<Enter>");
+    let Some(Effect::WriteBack(plan)) = h.effects.pop() else { panic!("{:?}", h.effects) };
+    assert_eq!(plan.files.len(), 2);
+    for file in &plan.files {
+        assert_eq!(std::fs::read_to_string(&file.path).unwrap(), file.before);
+        std::fs::write(&file.path, &file.after).unwrap();
+    }
+    let library = Arc::new(Library::load(&sources, Some(&h.app.library)));
+    let (demos, themes) = (h.app.demos.clone(), h.app.themes.clone());
+    let before = h.metric("tokens_per_sec");
+    h.send(Message::Reloaded(library, demos, themes, Default::default()));
+    assert!(h.app.now.setup.overrides.is_empty());
+    assert_eq!(h.metric("tokens_per_sec"), before);
+    assert_eq!((h.knob(Knob::Tp), h.knob(Knob::HourlyUsd)), (Setting::Number(4.0), Setting::Number(25.0)));
 }
 
 #[test]
@@ -432,7 +667,8 @@ fn the_readme_has_the_registry_of_knobs() {
 fn any_key() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "j", "k", "h", "l", "<Tab>", "<Right>", "<Left>", "<Space>", "<BS>", "b", "B", "c", "p", "m", "R", "1", "3",
-        "4", "g", "G", "<Enter>", "<Esc>", "7", "t", "!", "?", "/", "d", "-", "+",
+        "4", "5", "6", "8", "9", "0", "o", ":", "y", "w", "g", "G", "<Enter>", "<Esc>", "7", "t", "!", "?", "/", "d",
+        "-", "+",
     ])
 }
 

@@ -127,7 +127,7 @@ fn it_starts_anywhere_and_quits_cleanly() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &FOUNDING);
     session.wait_for("NVIDIA_H100_8x_NVLink");
-    session.wait_for("2642 tok/s");
+    session.wait_for("2642 ");
     session.keys("3jj ");
     session.wait_for("1 changed");
     session.keys("q");
@@ -155,7 +155,7 @@ fn nothing_is_sent_while_nothing_happens_or_a_key_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("Results");
-    session.keys("k");
+    session.keys("g");
     std::thread::sleep(Duration::from_millis(300));
     let before = session.bytes.lock().unwrap().len();
     session.keys("kkk\u{1b}[A");
@@ -277,6 +277,47 @@ fn a_record_is_saved_where_it_is_asked_for() {
     session.keys("q");
     session.wait_for_end();
     assert!(dir.path().join("records/last_run.json").exists());
+}
+
+/// Through tmux's wrapping as well, since a terminal in a terminal is where most of this happens.
+#[test]
+fn a_figure_goes_to_the_clipboard() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
+    command.args(FOUNDING);
+    command.env("TMUX", "/tmp/tmux,1,0");
+    let mut session = Session::run(dir.path(), command);
+    session.wait_for("Results");
+    session.keys("1y");
+    session.wait_for("on the clipboard");
+    let bytes = session.bytes.lock().unwrap().clone();
+    let text = String::from_utf8_lossy(&bytes);
+    // NVIDIA_H100_8x_NVLink in base64.
+    let name = "TlZJRElBX0gxMDBfOHhfTlZMaW5r";
+    assert!(text.contains(&format!("\u{1b}]52;c;{name}\u{7}")));
+    assert!(text.contains(&format!("\u{1b}Ptmux;\u{1b}\u{1b}]52;c;{name}\u{7}\u{1b}\\")));
+    session.keys("q");
+    session.wait_for_end();
+    session.assert_restored();
+}
+
+#[test]
+fn turned_knobs_are_written_into_their_file() {
+    let dir = tempfile::tempdir().unwrap();
+    founding_files(dir.path());
+    let targets = dir.path().join("workload/targets.yaml");
+    let before = std::fs::read_to_string(&targets).unwrap();
+    let mut session = Session::start(dir.path(), &FOUNDING);
+    session.wait_for("$99.57");
+    session.keys("/hourly_usd\r+w");
+    session.wait_for("Write to the files");
+    assert_eq!(std::fs::read_to_string(&targets).unwrap(), before, "nothing is written before Enter");
+    session.keys("\r");
+    session.wait_for("wrote ");
+    assert_eq!(std::fs::read_to_string(&targets).unwrap(), before.replacen("hourly_usd: 98.32", "hourly_usd: 99", 1));
+    session.wait("the knob to be turned no longer", |session| !session.screen().contains("1 changed"));
+    session.keys("q");
+    session.wait_for_end();
 }
 
 #[test]

@@ -82,11 +82,17 @@ pub enum Reset {
 /// A screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum View {
-    /// The four panes.
+    /// The panes.
     #[default]
     Main,
     /// Targets side by side.
     Compare,
+    /// Where time and memory go.
+    Breakdown,
+    /// What would make it better.
+    Advice,
+    /// Where a figure comes from.
+    Explain,
     /// The schedule, phase by phase.
     Schedule,
     /// Complaints about the files.
@@ -97,13 +103,22 @@ pub enum View {
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 5] = [
+    pub const NAMES: [(&'static str, View); 8] = [
         ("main", View::Main),
         ("compare", View::Compare),
+        ("breakdown", View::Breakdown),
+        ("advice", View::Advice),
+        ("explain", View::Explain),
         ("schedule", View::Schedule),
         ("problems", View::Problems),
         ("help", View::Help),
     ];
+
+    /// Its name in scripts.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        View::NAMES.iter().find(|(_, view)| *view == self).map_or("main", |(name, _)| name)
+    }
 }
 
 /// A pane of the main screen.

@@ -1,16 +1,20 @@
 //! The state of the application, all of it, as plain data.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::keymap::Mode;
 use super::line::Line;
+pub use super::palette::Command;
 use super::theme::{Glyphs, Theme};
+pub use super::write_back::WritePlan;
+use crate::advice::{Advice, Objective, advise};
 use crate::demo::Demo;
 pub use crate::demo::{Pane, Setup, View};
 use crate::engine;
-use crate::estimate::{Estimate, METRICS, Metric};
+use crate::estimate::{Better, Detail, Estimate, METRICS, Metric};
 use crate::knob::{KNOBS, Knob, Overrides, Setting, Spec};
 use crate::library::Library;
 use crate::scenario::{Parts, Scenario};
@@ -84,11 +88,24 @@ impl Answer {
         answer
     }
 
-    /// A metric's value, where there is one.
+    /// A metric's value, where it says something.
     #[must_use]
     pub fn value(&self, metric: &Metric) -> Option<f64> {
         let (scenario, estimate) = (self.scenario.as_ref()?, self.outcome.as_ref().ok()?);
-        Some((metric.get)(estimate, scenario)).filter(|value| value.is_finite())
+        let value = metric.applies_to(scenario).then(|| (metric.get)(estimate, scenario));
+        value.filter(|value| value.is_finite())
+    }
+
+    /// What the engine knows beyond the figures, where it reasons from hardware.
+    #[must_use]
+    pub fn detail(&self) -> Option<&Detail> {
+        self.outcome.as_ref().ok()?.detail.as_ref()
+    }
+
+    /// Whether it can run, as far as the engine can tell.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        self.outcome.is_ok() && self.detail().is_none_or(|detail| detail.verdict.fits())
     }
 
     /// The fabrics the profile is calibrated for.
@@ -127,10 +144,19 @@ pub enum Overlay {
     },
     /// Fuzzy search.
     Finder(Finder),
+    /// Fuzzy search among commands.
+    Palette(Palette),
     /// The list of tours.
     Demos {
         /// The row under the cursor.
         cursor: usize,
+    },
+    /// A change to files, to be looked at before it is made.
+    WriteBack {
+        /// What would change.
+        plan: Arc<WritePlan>,
+        /// First row shown.
+        scroll: usize,
     },
 }
 
@@ -143,6 +169,17 @@ pub enum Place {
     Workload(Arc<str>),
     /// A knob.
     Knob(Knob),
+}
+
+/// The palette: what is typed, and the commands that match, best first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Palette {
+    /// What is typed.
+    pub line: Line,
+    /// The matches.
+    pub matches: Vec<Command>,
+    /// The row under the cursor.
+    pub cursor: usize,
 }
 
 /// The finder: what is typed, and what matches it, best first.
@@ -256,12 +293,20 @@ pub struct App {
     pub edit: Option<Edit>,
     /// The knob under the cursor of the knobs pane.
     pub knob: Knob,
+    /// The figure under the cursor of the results, and of the comparison.
+    pub figure: &'static str,
     /// First rows shown of targets, workloads, knobs, results.
     pub scroll: [usize; 4],
     /// First row shown in a full-screen view.
     pub view_scroll: usize,
+    /// The row under the cursor of a full-screen view that has one.
+    pub view_row: usize,
+    /// Nodes of the explanation that are not folded or unfolded as usual, by their path.
+    pub toggled: BTreeSet<String>,
     /// The comparison's column under the cursor.
     pub column: usize,
+    /// The metric that orders the comparison's columns, best first; the files' order where unset.
+    pub order: Option<&'static str>,
     /// The line of status.
     pub status: Option<Status>,
     /// The shipped file that the next `e` writes here and opens: offered, not done unasked.
@@ -276,6 +321,8 @@ pub struct App {
     pub out: PathBuf,
     /// The scenario on the screen.
     pub answer: Answer,
+    /// The playbook's advice, worked out when it is looked at.
+    advice: OnceCell<Vec<Advice>>,
     /// What deltas are against.
     pub baseline: Answer,
     /// The comparison's columns: every marked target, or all where fewer than two are marked.
@@ -317,15 +364,20 @@ impl App {
             overlay: None,
             edit: None,
             knob: Knob::Engine,
+            figure: "tokens_per_sec",
             scroll: [0; 4],
             view_scroll: 0,
+            view_row: 0,
+            toggled: BTreeSet::new(),
             column: 0,
+            order: None,
             status: None,
             offer: None,
             serial: 0,
             flash: Flash::default(),
             tour: None,
             out: PathBuf::from("out"),
+            advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
             columns: Vec::new(),
@@ -339,6 +391,8 @@ impl App {
             (Some(_), _) => return Mode::Editing,
             (_, Some(Overlay::Help { .. })) => return Mode::Helping,
             (_, Some(Overlay::Finder(_))) => return Mode::Finding,
+            (_, Some(Overlay::Palette(_))) => return Mode::Commanding,
+            (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
             _ => {}
         }
@@ -353,6 +407,9 @@ impl App {
         }
         match (self.view, self.pane) {
             (View::Compare, _) => Mode::Compare,
+            (View::Breakdown, _) => Mode::Breakdown,
+            (View::Advice, _) => Mode::Advice,
+            (View::Explain, _) => Mode::Explain,
             (View::Schedule, _) => Mode::Schedule,
             (View::Problems, _) => Mode::Problems,
             (View::Main | View::Help, Pane::Targets) => Mode::Targets,
@@ -371,8 +428,16 @@ impl App {
     /// Works out what depends on the scenario. Called once per change of it.
     pub fn recompute(&mut self) {
         self.answer = Answer::of(&self.library, &self.now.setup);
-        let files = Setup { overrides: Overrides::new(), ..self.now.setup.clone() };
-        self.baseline = Answer::of(&self.library, self.now.baseline.as_ref().unwrap_or(&files));
+        self.advice = OnceCell::new();
+        self.baseline = match &self.now.baseline {
+            Some(setup) => Answer::of(&self.library, setup),
+            // Nothing is turned: this is what the files say.
+            None if self.now.setup.overrides.is_empty() => self.answer.clone(),
+            None => {
+                let files = Setup { overrides: Overrides::new(), ..self.now.setup.clone() };
+                Answer::of(&self.library, &files)
+            }
+        };
         self.recompute_columns();
     }
 
@@ -388,7 +453,24 @@ impl App {
             (Arc::clone(&target.name), Answer::of(&self.library, &setup))
         });
         self.columns = columns.collect();
+        self.sort_columns();
         self.column = self.column.min(self.columns.len().saturating_sub(1));
+    }
+
+    /// Puts the comparison's columns in order: the best of the chosen metric first, those without a figure last.
+    fn sort_columns(&mut self) {
+        let Some(metric) = self.order.and_then(Metric::named) else { return };
+        let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
+        let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
+        // Where it does not fit, the figure is one that nobody can have.
+        self.columns.sort_by(|(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
+    }
+
+    /// The metric under the cursor of the results.
+    #[must_use]
+    pub fn figure_here(&self) -> Option<&'static Metric> {
+        let here = self.answer.metrics().find(|metric| metric.name == self.figure);
+        here.or_else(|| self.answer.metrics().next())
     }
 
     /// The comparison's reference: the baseline's target where it is a column, else the selected one, else the first.
@@ -439,14 +521,33 @@ impl App {
         self.last_change = Some(change);
     }
 
+    /// What the playbook advises on the scenario, best first.
+    #[must_use]
+    pub fn advice(&self) -> &[Advice] {
+        self.advice.get_or_init(|| {
+            let answer = &self.answer;
+            match (&answer.scenario, &answer.parts, &answer.outcome) {
+                (Some(scenario), Some(parts), Ok(estimate)) if estimate.detail.is_some() => {
+                    advise(scenario, parts, estimate, Objective::default())
+                }
+                _ => Vec::new(),
+            }
+        })
+    }
+
     /// Turns a knob; a value equal to the files' is no override.
     pub fn turn(&mut self, knob: Knob, setting: Setting) {
+        self.lay_over(knob, setting);
+        self.recompute();
+    }
+
+    /// Turns a knob, without working out what follows.
+    pub fn lay_over(&mut self, knob: Knob, setting: Setting) {
         let same = self.answer.files.as_ref().is_some_and(|files| files.get(knob) == setting);
         if same {
             self.now.setup.overrides.remove(&knob);
         } else {
             self.now.setup.overrides.insert(knob, setting);
         }
-        self.recompute();
     }
 }

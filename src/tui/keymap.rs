@@ -2,6 +2,8 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use crate::demo::View;
+
 /// What a key asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
@@ -33,14 +35,22 @@ pub enum Action {
     Baseline,
     /// The baseline is the files again.
     ClearBaseline,
-    /// The side-by-side comparison, or back.
-    Compare,
-    /// The schedule's phases, or back.
-    Schedule,
-    /// The complaints about files, or back.
-    Problems,
+    /// Show a view; where it is shown already, back to the panes.
+    Show(View),
+    /// Sort the comparison by the row under the cursor, or in the files' order again.
+    Sort,
+    /// Fold or unfold what is under the cursor.
+    Fold,
     /// Find a target, workload or knob.
     Find,
+    /// Find a command.
+    Palette,
+    /// The figure or row under the cursor to the clipboard.
+    Copy,
+    /// The whole table to the clipboard.
+    CopyAll,
+    /// Write the turned knobs into the workload's file, after showing what would change.
+    WriteBack,
     /// All keys.
     Help,
     /// Take the last change back.
@@ -88,6 +98,12 @@ pub enum Mode {
     Results,
     /// The side-by-side comparison.
     Compare,
+    /// Where time and memory go.
+    Breakdown,
+    /// The playbook.
+    Advice,
+    /// Where a figure comes from.
+    Explain,
     /// The table of phases.
     Schedule,
     /// The complaints.
@@ -96,6 +112,10 @@ pub enum Mode {
     Editing,
     /// The finder is open.
     Finding,
+    /// The palette of commands is open.
+    Commanding,
+    /// A change to a file is shown before it is made.
+    Confirming,
     /// The help is open.
     Helping,
     /// The list of tours is open.
@@ -106,16 +126,21 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 12] = [
+    pub const ALL: [Mode; 17] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
         Mode::Results,
         Mode::Compare,
+        Mode::Breakdown,
+        Mode::Advice,
+        Mode::Explain,
         Mode::Schedule,
         Mode::Problems,
         Mode::Editing,
         Mode::Finding,
+        Mode::Commanding,
+        Mode::Confirming,
         Mode::Helping,
         Mode::Choosing,
         Mode::Touring,
@@ -130,10 +155,15 @@ impl Mode {
             Mode::Knobs => "Knobs",
             Mode::Results => "Results",
             Mode::Compare => "Compare",
+            Mode::Breakdown => "Breakdown",
+            Mode::Advice => "Advice",
+            Mode::Explain => "Explain",
             Mode::Schedule => "Schedule",
             Mode::Problems => "Problems",
             Mode::Editing => "Typing a value",
             Mode::Finding => "Find",
+            Mode::Commanding => "Commands",
+            Mode::Confirming => "Write to the file",
             Mode::Helping => "Help",
             Mode::Choosing => "Demos",
             Mode::Touring => "Demo",
@@ -143,7 +173,7 @@ impl Mode {
     /// Whether keys type text here, so that only those with a modifier or a name are commands.
     #[must_use]
     pub fn types(self) -> bool {
-        matches!(self, Mode::Editing | Mode::Finding)
+        matches!(self, Mode::Editing | Mode::Finding | Mode::Commanding)
     }
 }
 
@@ -163,13 +193,18 @@ pub struct Binding {
 }
 
 use Mode::{
-    Choosing, Compare, Editing, Finding, Helping, Knobs, Problems, Results, Schedule, Targets, Touring, Workloads,
+    Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Editing, Explain, Finding, Helping, Knobs, Problems,
+    Results, Schedule, Targets, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
-const LISTS: &[Mode] = &[Targets, Workloads, Knobs, Results, Compare, Schedule, Problems, Helping, Choosing];
-const SCREENS: &[Mode] = &[Targets, Workloads, Knobs, Results, Compare, Schedule, Problems];
-const VIEWS: &[Mode] = &[Compare, Schedule, Problems];
+const LISTS: &[Mode] = &[
+    Targets, Workloads, Knobs, Results, Compare, Breakdown, Advice, Explain, Schedule, Problems, Helping, Choosing,
+    Confirming,
+];
+const SCREENS: &[Mode] = &[Targets, Workloads, Knobs, Results, Compare, Breakdown, Advice, Explain, Schedule, Problems];
+const VIEWS: &[Mode] = &[Compare, Breakdown, Advice, Explain, Schedule, Problems];
+const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
 
@@ -193,9 +228,11 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Editing], &["↑"], Action::Step(1), "one step up", Some("step")),
     row(&[Editing], &["↓"], Action::Step(-1), "one step down", None),
     row(&[Finding, Choosing], &["Enter"], Action::Accept, "go there", Some("go")),
-    row(&[Finding], &["↓", "Ctrl-N", "Tab"], Action::Move(1), "next match", Some("next")),
-    row(&[Finding], &["↑", "Ctrl-P", "Shift-Tab"], Action::Move(-1), "previous match", None),
-    row(&[Finding, Choosing, Helping], &["Esc"], Action::Escape, "close", Some("close")),
+    row(&[Commanding], &["Enter"], Action::Accept, "do it", Some("do it")),
+    row(&[Confirming], &["Enter", "y"], Action::Accept, "write it", Some("write")),
+    row(SEARCHES, &["↓", "Ctrl-N", "Tab"], Action::Move(1), "next match", Some("next")),
+    row(SEARCHES, &["↑", "Ctrl-P", "Shift-Tab"], Action::Move(-1), "previous match", None),
+    row(&[Finding, Commanding, Choosing, Helping, Confirming], &["Esc"], Action::Escape, "close", Some("close")),
     row(&[Knobs], &["→", "+", "="], Action::Step(1), "turn the knob one step up", Some("turn")),
     row(&[Knobs], &["←", "-", "_"], Action::Step(-1), "turn the knob one step down", None),
     row(&[Knobs], &["Enter"], Action::Edit, "type a value; results follow every key", Some("type")),
@@ -207,7 +244,13 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Compare], &["→", "l"], Action::Focus(1), "next column", Some("column")),
     row(&[Compare], &["←", "h"], Action::Focus(-1), "previous column", None),
     row(&[Compare], &["Enter"], Action::Accept, "select the column's target", Some("select")),
+    row(&[Compare], &["o"], Action::Sort, "order the columns by this row, or as in the files", Some("order")),
     row(&[Compare], &["Space", "m"], Action::Mark, "mark or unmark the column's target", None),
+    row(&[Results], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
+    row(&[Advice], &["Enter"], Action::Accept, "turn the knobs as advised; u takes it back", Some("apply")),
+    row(&[Explain], &["Enter", "Space"], Action::Fold, "fold or unfold", Some("fold")),
+    row(&[Explain], &["→", "l"], Action::Focus(1), "the next figure", Some("figure")),
+    row(&[Explain], &["←", "h"], Action::Focus(-1), "the figure before", None),
     row(PANES, &["Tab", "l"], Action::Focus(1), "next pane", Some("pane")),
     row(PANES, &["Shift-Tab", "h"], Action::Focus(-1), "previous pane", None),
     row(&[Targets, Workloads, Results], &["→"], Action::Focus(1), "next pane", None),
@@ -215,15 +258,22 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Targets, Workloads], &["Enter"], Action::FocusPane(3), "to the knobs", None),
     row(SCREENS, &["b"], Action::Baseline, "what is on the screen becomes the baseline", Some("baseline")),
     row(SCREENS, &["B"], Action::ClearBaseline, "the files' values are the baseline again", None),
-    row(SCREENS, &["c"], Action::Compare, "targets side by side, or back", Some("compare")),
+    row(SCREENS, &["c", "5"], Action::Show(View::Compare), "targets side by side, or back", Some("compare")),
     row(SCREENS, &["/"], Action::Find, "find a target, workload or knob", Some("find")),
     row(SCREENS, &["u"], Action::Undo, "undo", Some("undo")),
+    row(SCREENS, &[":", "Ctrl-P"], Action::Palette, "find a command", Some("commands")),
     row(SCREENS, &["Ctrl-R", "U"], Action::Redo, "redo", None),
-    row(SCREENS, &["p"], Action::Schedule, "the schedule, phase by phase, or back", Some("phases")),
+    row(SCREENS, &["6"], Action::Show(View::Breakdown), "where time and memory go, or back", None),
+    row(SCREENS, &["7", "a"], Action::Show(View::Advice), "what would make it better, or back", None),
+    row(SCREENS, &["8"], Action::Show(View::Explain), "where the figure comes from, or back", None),
+    row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),
+    row(SCREENS, &["y"], Action::Copy, "what is under the cursor to the clipboard", Some("copy")),
+    row(SCREENS, &["Y"], Action::CopyAll, "the whole table to the clipboard", None),
+    row(SCREENS, &["w"], Action::WriteBack, "write the turned knobs into the files, after a look", Some("write")),
     row(SCREENS, &["d"], Action::Demos, "guided tours", Some("demos")),
     row(SCREENS, &["s"], Action::Save, "save a record of this scenario", Some("save")),
     row(SCREENS, &["e"], Action::OpenEditor, "open the selected entry's file in $EDITOR", Some("edit file")),
-    row(SCREENS, &["!"], Action::Problems, "what is wrong in the files, or back", None),
+    row(SCREENS, &["0", "!"], Action::Show(View::Problems), "what is wrong in the files, or back", None),
     row(SCREENS, &["t"], Action::NextTheme, "next theme", None),
     row(SCREENS, &["r"], Action::Reload, "read the files again (they are watched, too)", None),
     row(SCREENS, &["1"], Action::FocusPane(1), "to the targets", None),

@@ -3,21 +3,24 @@
 //!
 //! ```text
 //!   80–109 columns         110–159                    160 and more
-//! ┌header──────────┐  ┌header────────────────┐  ┌header──────────────────────────┐
-//! │targets │       │  │targets  │knobs│results│  │targets  │knobs│results│phases   │
-//! │workload│results│  │         │     │       │  │         │     │       │         │
-//! │knobs   │       │  │workloads│     │phases │  │workloads│     │       │         │
-//! └footer──────────┘  └footer────────────────┘  └footer──────────────────────────┘
+//! ┌header──────────┐  ┌header────────────────┐  ┌header────────────────────────────┐
+//! │targets │       │  │targets  │knobs│results│  │targets  │knobs│results│breakdown │
+//! │workload│results│  │         │     │       │  │         │     │       │advice    │
+//! │knobs   │       │  │workloads│     │advice │  │workloads│     │       │phases    │
+//! │        │advice │  │         │     │phases │  │         │     │       │          │
+//! └footer──────────┘  └footer────────────────┘  └footer────────────────────────────┘
 //! ```
 
 use ratatui::layout::Rect;
 
-use super::app::{App, Pane};
+use super::app::{App, Pane, View};
 
 /// Fewest columns that hold a useful screen.
 pub const MIN_COLUMNS: u16 = 80;
 /// Fewest rows that hold a useful screen.
 pub const MIN_ROWS: u16 = 16;
+/// Fewest rows of a screen that shows the strip of views.
+const TABS_FROM: u16 = 30;
 /// Rows of the caption while a tour plays, its frame included.
 const CAPTION_ROWS: u16 = 9;
 
@@ -26,6 +29,8 @@ const CAPTION_ROWS: u16 = 9;
 pub struct Areas {
     /// The first line.
     pub header: Rect,
+    /// The strip of views, where there is room.
+    pub tabs: Rect,
     /// Everything between header and footer, less a tour's caption.
     pub body: Rect,
     /// The list of targets.
@@ -36,6 +41,10 @@ pub struct Areas {
     pub knobs: Rect,
     /// The results.
     pub results: Rect,
+    /// Where time and memory go, beside the results, where there is room.
+    pub breakdown: Rect,
+    /// The playbook's best: a pane, or a line without a frame.
+    pub advice: Rect,
     /// The phases beside or below the results, where there is room.
     pub phases: Rect,
     /// A tour's caption.
@@ -69,11 +78,13 @@ pub fn areas(app: &App) -> Areas {
         return Areas::default();
     }
     let caption = if app.tour.is_some() { CAPTION_ROWS.min(rows / 2) } else { 0 };
-    let body = Rect::new(0, 1, columns, rows - 3 - caption);
+    let tabs = u16::from(rows >= TABS_FROM);
+    let body = Rect::new(0, 1 + tabs, columns, rows - 3 - caption - tabs);
     let mut areas = Areas {
         header: Rect::new(0, 0, columns, 1),
+        tabs: Rect::new(0, 1, columns, tabs),
         body,
-        caption: Rect::new(0, 1 + body.height, columns, caption),
+        caption: Rect::new(0, body.bottom(), columns, caption),
         info: Rect::new(0, rows - 2, columns, 1),
         footer: Rect::new(0, rows - 1, columns, 1),
         ..Areas::default()
@@ -103,25 +114,62 @@ pub fn areas(app: &App) -> Areas {
             areas.results = at(left + middle, 0, rest, height);
             below(app, &mut areas);
         } else {
-            let results = (rest / 2).max(58).min(rest);
+            let results = (rest * 8 / 15).clamp(58, 70).min(rest);
             areas.results = at(left + middle, 0, results, height);
-            areas.phases = at(left + middle + results, 0, rest - results, height);
+            beside(app, &mut areas, at(left + middle + results, 0, rest - results, height));
         }
     }
     areas
 }
 
-/// Gives the lower part of the results to the phases, where both fit.
-fn below(app: &App, areas: &mut Areas) {
+/// Rows that the phases want.
+fn phase_rows(app: &App) -> u16 {
     let phases = app.answer.workload.as_ref().map_or(0, |workload| workload.phases.len());
-    let wanted = u16::try_from(phases + 4).unwrap_or(u16::MAX);
-    let results = u16::try_from(super::view::results::figure_rows(app) + 2).unwrap_or(u16::MAX);
-    if phases == 0 || areas.results.height < results.saturating_add(wanted) {
+    if phases == 0 { 0 } else { u16::try_from(phases + 4).unwrap_or(u16::MAX) }
+}
+
+/// Takes rows off the bottom of an area; an empty one where they are not there.
+fn take(from: &mut Rect, rows: u16) -> Rect {
+    let rows = if rows <= from.height { rows } else { 0 };
+    from.height -= rows;
+    Rect { y: from.bottom(), height: rows, ..*from }
+}
+
+/// Rows of the playbook's pane below the results: three, in a frame.
+const ADVICE_ROWS: u16 = 5;
+/// Fewest rows of results worth a pane of advice below.
+const RESULTS_ROWS: u16 = 20;
+
+/// Gives the lower part of the results to the playbook and the phases, as far as all fit.
+fn below(app: &App, areas: &mut Areas) {
+    let results = &mut areas.results;
+    let wanted = super::view::results::figure_rows(app, results.width.saturating_sub(2)) + 2;
+    let wanted = u16::try_from(wanted).unwrap_or(u16::MAX);
+    let advised = app.answer.detail().is_some();
+    let phases = phase_rows(app);
+    if advised {
+        let pane = results.height >= wanted.min(RESULTS_ROWS).saturating_add(ADVICE_ROWS);
+        areas.advice = take(results, if pane { ADVICE_ROWS } else { 1 });
+    }
+    if phases > 0 && results.height >= wanted.saturating_add(phases) {
+        areas.phases = take(results, phases);
+    }
+}
+
+/// Fewest rows of the playbook's pane beside the results: three of two lines each, in a frame.
+const ADVICE_ROWS_BESIDE: u16 = 8;
+
+/// The column beside the results: where time and memory go, the playbook, the phases.
+fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
+    if app.answer.detail().is_none() {
+        areas.phases = column;
         return;
     }
-    let all = areas.results;
-    areas.results.height = all.height - wanted;
-    areas.phases = Rect { y: all.y + areas.results.height, height: wanted, ..all };
+    areas.phases = take(&mut column, phase_rows(app));
+    let parts = u16::try_from(super::view::breakdown::pane_rows(app) + 2).unwrap_or(u16::MAX);
+    let advice = column.height.saturating_sub(parts).max(ADVICE_ROWS_BESIDE);
+    areas.advice = take(&mut column, advice);
+    areas.breakdown = column;
 }
 
 /// Rows inside a frame.
@@ -141,17 +189,31 @@ pub fn follow(app: &mut App) {
     };
     let (targets, workloads) = (app.library.targets().len(), app.library.workloads().len());
     let (target, workload) = (app.target_row().unwrap_or_default(), app.workload_row().unwrap_or_default());
-    let results = super::view::results::rows(app, areas.results.width.saturating_sub(2));
-    // The knobs' help takes the pane's last line; a group's heading comes into view with its first knob.
+    let width = areas.results.width.saturating_sub(2);
+    let results = super::view::results::rows(app, width);
+    let figure = super::view::results::cursor_row(app, width);
+    // A group's heading, or its name in its place, stands above each knob that is shown.
     let row = super::view::knobs::row_of(app, app.knob_here());
-    let top = if app.knob_index() == 0 { 0 } else { row };
+    let top = row.saturating_sub(1);
     let all_knobs = knob_rows(app);
     let [scroll_targets, scroll_workloads, scroll_knobs, scroll_results] = &mut app.scroll;
     keep(scroll_targets, target, inner_rows(areas.targets), targets);
     keep(scroll_workloads, workload, inner_rows(areas.workloads), workloads);
     let rows = inner_rows(areas.knobs);
     *scroll_knobs = (*scroll_knobs).min(top).max((row + 1).saturating_sub(rows)).min(all_knobs.saturating_sub(rows));
-    *scroll_results = (*scroll_results).min(results.saturating_sub(inner_rows(areas.results)));
+    keep(scroll_results, figure, inner_rows(areas.results), results);
+    follow_view(app, inner_rows(areas.body));
+}
+
+/// Moves a full-screen view so that the row under its cursor can be seen.
+fn follow_view(app: &mut App, page: usize) {
+    let rows = super::view::rows(app);
+    app.view_row = app.view_row.min(rows.saturating_sub(1));
+    if let Some((first, last)) = super::view::cursor_lines(app) {
+        // The comparison's two heading lines do not scroll.
+        let page = page.saturating_sub(if app.view == View::Compare { 2 } else { 0 });
+        app.view_scroll = app.view_scroll.min(first).max((last + 1).saturating_sub(page));
+    }
 }
 
 /// The pane at a place, with its rectangle.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::theme::Theme;
+use super::write_back::WritePlan;
 use crate::demo::Demo;
 use crate::library::Library;
 use crate::spec::Diagnostics;
@@ -69,6 +70,15 @@ pub enum Effect {
         /// The line, from 1.
         line: u32,
     },
+    /// Put a text on the clipboard; the words say what it is.
+    Copy {
+        /// The text.
+        text: String,
+        /// What it is.
+        what: String,
+    },
+    /// Write files that were looked at.
+    WriteBack(Arc<WritePlan>),
     /// Send a message after a while.
     After {
         /// How long, ms.

@@ -3,7 +3,9 @@
 //! [`terminal`] takes and gives back the screen, [`wait`] sleeps until something happens, [`painter`] sends what changed.
 
 pub mod app;
+pub mod clipboard;
 pub mod color;
+mod copying;
 mod finder;
 pub mod frame_writer;
 pub mod input;
@@ -13,6 +15,7 @@ pub mod line;
 pub mod message;
 mod mouse;
 pub mod painter;
+pub mod palette;
 mod reload;
 pub mod runtime;
 pub mod sgr;
@@ -23,6 +26,7 @@ mod turning;
 pub mod update;
 pub mod view;
 pub mod wait;
+pub mod write_back;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -37,7 +37,7 @@ fn wheel(app: &mut App, mode: Mode, event: MouseEvent, by: i32, effects: &mut Ve
             update::act(app, mode, Action::Move(by), effects);
         }
         (Mode::Editing | Mode::Touring, _) => {}
-        (Mode::Finding | Mode::Choosing, _) => update::act(app, mode, Action::Move(by), effects),
+        (Mode::Finding | Mode::Commanding | Mode::Choosing, _) => update::act(app, mode, Action::Move(by), effects),
         _ => update::act(app, mode, Action::Move(by * NOTCH), effects),
     }
 }
@@ -47,10 +47,12 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         Mode::Touring => return update::act(app, mode, Action::NextStep, effects),
         // A click beside a value being typed keeps it; beside a box, closes the box.
         Mode::Editing => update::act(app, mode, Action::Accept, effects),
-        Mode::Finding | Mode::Choosing => {
+        Mode::Confirming => return update::act(app, mode, Action::Escape, effects),
+        Mode::Finding | Mode::Commanding | Mode::Choosing => {
             let row = view::popup_row(app, event.column, event.row);
             match (row, &mut app.overlay) {
                 (Some(row), Some(Overlay::Finder(finder))) if row < finder.matches.len() => finder.cursor = row,
+                (Some(row), Some(Overlay::Palette(palette))) if row < palette.matches.len() => palette.cursor = row,
                 (Some(row), Some(Overlay::Demos { cursor })) if row < app.demos.len() => *cursor = row,
                 (Some(_), _) => return,
                 (None, _) => return update::act(app, mode, Action::Escape, effects),
@@ -60,16 +62,34 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         Mode::Helping => return update::act(app, mode, Action::Escape, effects),
         _ => {}
     }
+    if let Some(action) = view::tabs::tab_at(layout::areas(app).tabs, event.column, event.row) {
+        // A click on the view that is shown leaves it there.
+        if action != Action::Show(app.view) {
+            update::act(app, mode, action, effects);
+        }
+        return;
+    }
     if app.view == View::Compare {
-        if let Some(column) = view::compare::column_at(app, event.column) {
+        if let Some(column) = view::compare::column_at(app, event.column, event.row) {
             app.column = column;
         }
         return;
+    }
+    if matches!(app.view, View::Advice | View::Explain)
+        && let Some(row) = view::row_at(app, event.row)
+    {
+        let again = app.view_row == row;
+        app.view_row = row;
+        if again {
+            let action = if app.view == View::Explain { Action::Fold } else { Action::Accept };
+            update::act(app, mode, action, effects);
+        }
     }
     if app.view != View::Main {
         return;
     }
     let Some((pane, area)) = layout::pane_at(&layout::areas(app), event.column, event.row) else { return };
+    let focused = app.pane == pane;
     app.pane = pane;
     let inside = event.row.checked_sub(area.y + 1).filter(|row| usize::from(*row) < layout::inner_rows(area));
     let Some(row) = inside.map(usize::from) else { return };
@@ -95,6 +115,15 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
                 update::act(app, Mode::Knobs, if toggles { Action::Toggle } else { Action::Edit }, effects);
             }
         }
-        Pane::Results => {}
+        Pane::Results => {
+            let figure = view::results::figure_at(app, area.width.saturating_sub(2), row + app.scroll[3]);
+            let again = focused && figure == app.figure_here();
+            if let Some(figure) = figure {
+                app.figure = figure.name;
+                if again {
+                    update::act(app, Mode::Results, Action::Accept, effects);
+                }
+            }
+        }
     }
 }

@@ -54,6 +54,11 @@ pub(super) fn reloaded(
     app.problems = problems;
     adopt_first_where_empty(app);
     app.recompute();
+    // What the files say now is no longer turned away from them.
+    if let Some(files) = &app.answer.files {
+        let overrides = &mut app.now.setup.overrides;
+        overrides.retain(|knob, setting| files.get(*knob) != *setting);
+    }
     tour::refresh(app);
     app.serial += 1;
     if !changed.is_empty() {

@@ -11,19 +11,21 @@ use color_eyre::eyre::{Result, WrapErr as _, eyre};
 use crossterm::event::Event;
 
 use super::app::App;
+use super::clipboard::{self, Between, osc52};
 use super::color::ColorDepth;
 use super::message::{Effect, Message, Saving, Timer};
 use super::terminal::{self, Screen};
 use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
+use super::write_back::WritePlan;
 use super::{Options, tour, update as updates, view};
 use crate::catalog::Catalog;
 use crate::demo::Demos;
 use crate::library::Library;
 use crate::record::write_atomically;
 use crate::spec::Diagnostics;
-use crate::spec::sources::shipped;
+use crate::spec::sources::{read_text, shipped};
 use crate::watch::{FileWatch, WatchError, WatchMode};
 
 /// Runs the interface until the user leaves it.
@@ -265,6 +267,18 @@ impl Session {
                             effects.push(Effect::Edit { path, line });
                         }
                     }
+                    Effect::Copy { text, what } => messages.push(match text.len() {
+                        0..=clipboard::LONGEST => {
+                            screen.send(&osc52(&text, Between::detect(|name| std::env::var(name).ok())));
+                            Message::Done(format!("{what} is on the clipboard, if the terminal takes OSC 52"))
+                        }
+                        bytes => Message::Failed(format!("{what} is {bytes} bytes, more than terminals take")),
+                    }),
+                    Effect::WriteBack(plan) => {
+                        let told = rewrite(&plan);
+                        messages.push(self.reload(app).told());
+                        messages.push(told);
+                    }
                     Effect::After { ms, timer } => {
                         self.timers.push((Instant::now() + Duration::from_millis(ms), timer))
                     }
@@ -287,6 +301,23 @@ fn save(saving: &Saving) -> Message {
         Ok(()) => Message::Done(format!("saved {}", path.display())),
         Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
     }
+}
+
+/// Writes the files that were looked at, each only if it still says what was shown.
+fn rewrite(plan: &WritePlan) -> Message {
+    for file in &plan.files {
+        let path = file.path.display();
+        match read_text(&file.path) {
+            Ok(text) if text == file.before => {}
+            Ok(_) => return Message::Failed(format!("{path} has changed meanwhile; w shows it anew")),
+            Err(error) => return Message::Failed(error),
+        }
+        if let Err(error) = write_atomically(&file.path, &file.after) {
+            return Message::Failed(format!("{path} cannot be written: {error}"));
+        }
+    }
+    let names: Vec<String> = plan.files.iter().map(|file| file.path.display().to_string()).collect();
+    Message::Done(format!("wrote {}", names.join(", ")))
 }
 
 /// Writes a shipped file into the working directory; one that is there stays as it is.

@@ -224,6 +224,11 @@ impl Screen {
         }
     }
 
+    /// Sends bytes that are no part of the picture with the next frame.
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.painter.writer_mut().push_ahead(bytes);
+    }
+
     /// The most colours to send, from the next frame on, which is a full one.
     pub fn set_depth(&mut self, depth: ColorDepth) {
         self.painter.set_depth(depth);

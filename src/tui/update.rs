@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, KeyEventKind};
 
-use super::app::{App, Change, Edit, Finder, Overlay, PANES, Pane, Status, View};
+use super::app::{App, Change, Edit, Finder, Overlay, PANES, Palette, Pane, Status, View};
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
-use super::{finder, layout, mouse, reload, tour, turning};
+use super::{copying, finder, layout, mouse, palette, reload, tour, turning, view, write_back};
 use crate::record::Record;
 
 /// How long a note stands in the line of status.
@@ -57,6 +57,7 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
     match mode {
         Mode::Editing => turning::typed(app, |line| line.key(key)),
         Mode::Finding => finder::typed(app, |line| line.key(key)),
+        Mode::Commanding => palette::typed(app, |line| line.key(key)),
         _ => {}
     }
 }
@@ -69,6 +70,7 @@ fn paste(app: &mut App, text: &str) {
     match app.mode() {
         Mode::Editing => turning::typed(app, insert),
         Mode::Finding => finder::typed(app, insert),
+        Mode::Commanding => palette::typed(app, insert),
         _ => {}
     }
 }
@@ -106,8 +108,11 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Page(by) => walk(app, mode, Walk::Page(by)),
         Action::First => walk(app, mode, Walk::To(0)),
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
-        Action::Focus(by) if mode == Mode::Compare => {
-            app.column = app.column.saturating_add_signed(by as isize).min(app.columns.len().saturating_sub(1));
+        Action::Focus(by) if mode == Mode::Compare => across(app, by),
+        Action::Focus(by) if mode == Mode::Explain => {
+            walk_results(app, &Walk::By(by), 1);
+            (app.view_row, app.view_scroll) = (0, 0);
+            app.toggled.clear();
         }
         Action::Focus(by) => {
             let index = PANES.iter().position(|pane| *pane == app.pane).unwrap_or_default();
@@ -127,10 +132,14 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Mark => mark(app, mode),
         Action::Baseline => baseline(app, mode, effects),
         Action::ClearBaseline => clear_baseline(app, effects),
-        Action::Compare => show(app, View::Compare),
-        Action::Schedule => show(app, View::Schedule),
-        Action::Problems => show(app, View::Problems),
+        Action::Show(view) => show(app, view),
+        Action::Sort => order(app),
+        Action::Fold => view::explain::fold(app),
         Action::Find => finder::open(app),
+        Action::Palette => palette::open(app),
+        Action::Copy => copying::copy(app, false, effects),
+        Action::CopyAll => copying::copy(app, true, effects),
+        Action::WriteBack => write_back::open(app, effects),
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
         Action::Undo => undo(app, effects),
         Action::Redo => redo(app, effects),
@@ -188,18 +197,18 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
             let there = app.knobs().nth(row).map(|spec| spec.knob);
             app.knob = there.unwrap_or(app.knob);
         }
-        Mode::Results => {
-            let page = layout::inner_rows(areas.results);
-            let rows = super::view::results::rows(app, areas.results.width.saturating_sub(2));
-            app.scroll[3] = walk.from(app.scroll[3], (rows + 1).saturating_sub(page), page);
+        Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
+        Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
+        Mode::Advice | Mode::Explain => {
+            app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
         }
-        Mode::Compare | Mode::Schedule | Mode::Problems => {
+        Mode::Breakdown | Mode::Schedule | Mode::Problems => {
             let page = layout::inner_rows(areas.body);
-            let rows = super::view::rows(app);
+            let rows = view::rows(app);
             app.view_scroll = walk.from(app.view_scroll, (rows + 1).saturating_sub(page), page);
         }
         Mode::Helping => {
-            let (rows, page) = super::view::help::extent(app);
+            let (rows, page) = view::help::extent(app);
             if let Some(Overlay::Help { scroll }) = &mut app.overlay {
                 *scroll = walk.from(*scroll, (rows + 1).saturating_sub(page), page);
             }
@@ -215,8 +224,63 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 *cursor = walk.from(*cursor, matches.len(), 10);
             }
         }
+        Mode::Commanding => {
+            if let Some(Overlay::Palette(Palette { matches, cursor, .. })) = &mut app.overlay {
+                *cursor = walk.from(*cursor, matches.len(), 10);
+            }
+        }
+        Mode::Confirming => {
+            if let Some(Overlay::WriteBack { plan, scroll }) = &mut app.overlay {
+                *scroll = walk.from(*scroll, plan.lines().len(), 10);
+            }
+        }
         Mode::Editing | Mode::Touring => {}
     }
+}
+
+/// From figure to figure; beyond the last, on to the notes below it.
+fn walk_results(app: &mut App, walk: &Walk, page: usize) {
+    let metrics: Vec<&'static str> = app.answer.metrics().map(|metric| metric.name).collect();
+    let here = app.figure_here().map(|metric| metric.name);
+    let row = metrics.iter().position(|name| Some(*name) == here).unwrap_or_default();
+    let next = walk.from(row, metrics.len(), page);
+    match walk {
+        Walk::By(by) if next == row => app.scroll[3] = app.scroll[3].saturating_add_signed(*by as isize),
+        _ => app.figure = metrics.get(next).copied().unwrap_or(app.figure),
+    }
+}
+
+/// Down the comparison: metrics, or targets where they are the rows.
+fn walk_compare(app: &mut App, walk: &Walk, page: usize) {
+    if view::compare::is_list(app) {
+        app.column = walk.from(app.column, app.columns.len(), page);
+        return;
+    }
+    let row = view::compare::metric_index(app);
+    let metrics: Vec<&'static str> = view::compare::metrics(app).map(|metric| metric.name).collect();
+    app.figure = metrics.get(walk.from(row, metrics.len(), page)).copied().unwrap_or(app.figure);
+}
+
+/// Across the comparison: targets, or metrics where targets are the rows.
+fn across(app: &mut App, by: i32) {
+    if view::compare::is_list(app) {
+        let metrics: Vec<&'static str> = view::compare::metrics(app).map(|metric| metric.name).collect();
+        let next = view::compare::metric_index(app).saturating_add_signed(by as isize);
+        app.figure = metrics.get(next.min(metrics.len().saturating_sub(1))).copied().unwrap_or(app.figure);
+    } else {
+        app.column = app.column.saturating_add_signed(by as isize).min(app.columns.len().saturating_sub(1));
+    }
+}
+
+/// Orders the comparison by the metric under the cursor, or as the files are where it is ordered by that already. The
+/// cursor stays on its target.
+fn order(app: &mut App) {
+    let metric = view::compare::metrics(app).nth(view::compare::metric_index(app)).map(|metric| metric.name);
+    let target = app.columns.get(app.column).map(|(name, _)| Arc::clone(name));
+    app.order = if app.order == metric { None } else { metric };
+    app.recompute_columns();
+    let place = app.columns.iter().position(|(name, _)| Some(name) == target.as_ref());
+    app.column = place.unwrap_or(app.column);
 }
 
 /// Selects a target by name.
@@ -251,6 +315,14 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             }
         }
         Mode::Finding => finder::accept(app),
+        Mode::Commanding => palette::accept(app, effects),
+        Mode::Confirming => {
+            if let Some(Overlay::WriteBack { plan, .. }) = app.overlay.take() {
+                effects.push(Effect::WriteBack(plan));
+            }
+        }
+        Mode::Results => show(app, View::Explain),
+        Mode::Advice => view::advice::apply(app, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {
                 Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),
@@ -279,7 +351,7 @@ fn escape(app: &mut App, mode: Mode) {
                 app.recompute();
             }
         }
-        Mode::Finding | Mode::Helping | Mode::Choosing => app.overlay = None,
+        Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing => app.overlay = None,
         Mode::Touring => tour::leave(app),
         _ if app.status.is_some() => app.status = None,
         _ => {
@@ -292,7 +364,8 @@ fn escape(app: &mut App, mode: Mode) {
 /// Shows a view, or goes back to the panes where it is shown already.
 fn show(app: &mut App, view: View) {
     app.view = if app.view == view { View::Main } else { view };
-    app.view_scroll = 0;
+    (app.view_scroll, app.view_row) = (0, 0);
+    app.toggled.clear();
     app.recompute_columns();
     if app.view == View::Compare {
         app.column = app.columns.iter().position(|(name, _)| *name == app.now.setup.target).unwrap_or_default();

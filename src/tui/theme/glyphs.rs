@@ -21,6 +21,10 @@ pub struct Glyphs {
     pub mark: &'static str,
     /// A turned knob.
     pub changed: &'static str,
+    /// Unfolded.
+    pub open: &'static str,
+    /// Folded.
+    pub closed: &'static str,
     /// Held.
     pub check: &'static str,
     /// Did not hold.
@@ -55,6 +59,8 @@ impl Glyphs {
             bullet: "·",
             mark: "◆",
             changed: "●",
+            open: "▾",
+            closed: "▸",
             check: "✓",
             cross: "✗",
             levels: ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
@@ -75,6 +81,8 @@ impl Glyphs {
             bullet: "-",
             mark: "#",
             changed: "*",
+            open: "v",
+            closed: ">",
             check: "y",
             cross: "x",
             levels: ["_", ".", ":", "-", "=", "+", "*", "#"],
@@ -103,6 +111,15 @@ impl Glyphs {
         self.levels.get(step).copied().unwrap_or(" ")
     }
 
+    /// A cell filled from the left by this many eighths.
+    #[must_use]
+    pub fn eighths(&self, filled: usize) -> &'static str {
+        if self.ascii {
+            return if filled >= 4 { "#" } else { "-" };
+        }
+        [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].get(filled).copied().unwrap_or("█")
+    }
+
     /// A bar of `width` columns filled to `share` (0 to 1), in eighths of a cell; the rest is spaces.
     #[must_use]
     pub fn bar(&self, share: f64, width: usize) -> String {
@@ -113,8 +130,7 @@ impl Glyphs {
             let full = (share * width as f64).round() as usize;
             return format!("{}{}", "#".repeat(full), ".".repeat(width.saturating_sub(full)));
         }
-        let part = [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].get(rest).copied().unwrap_or(" ");
-        let part = if rest == 0 { "" } else { part };
+        let part = if rest == 0 { "" } else { self.eighths(rest) };
         let used = full + usize::from(rest > 0);
         format!("{}{part}{}", "█".repeat(full), " ".repeat(width.saturating_sub(used)))
     }
@@ -167,6 +183,8 @@ mod tests {
                 glyphs.bullet,
                 glyphs.mark,
                 glyphs.changed,
+                glyphs.open,
+                glyphs.closed,
                 glyphs.check,
                 glyphs.cross,
             ];

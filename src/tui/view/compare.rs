@@ -1,10 +1,15 @@
-//! Targets side by side: a column each, a row a metric, the best of each row marked, the ratio to the reference column.
+//! Targets side by side. As many as fit stand beside one another, a row a metric; more than fit fold into a list, a row
+//! a target, and as many metrics as fit. The best of each metric is marked, with ratios to the reference.
+
+use std::sync::Arc;
 
 use ratatui::layout::Rect;
+use ratatui::style::Style;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::{Canvas, wrap};
 use crate::estimate::{Better, METRICS, Metric};
-use crate::tui::app::App;
+use crate::tui::app::{Answer, App};
 use crate::tui::layout;
 use crate::tui::theme::Role;
 use crate::units;
@@ -12,21 +17,36 @@ use crate::units;
 const LABEL: u16 = 17;
 const MIN_COLUMN: u16 = 20;
 const MAX_COLUMN: u16 = 30;
+/// Columns of a metric in the list.
+const LISTED: u16 = 13;
 
-/// A row of the table.
+/// A row of the table of columns.
 enum Row {
     Heading(&'static str),
     Figure(&'static Metric),
     Complaint(String),
 }
 
-/// The metrics any of the columns has.
-fn metrics(app: &App) -> impl Iterator<Item = &'static Metric> {
-    METRICS.iter().filter(|metric| {
-        app.columns
-            .iter()
-            .any(|(_, answer)| answer.scenario.as_ref().is_some_and(|scenario| metric.applies_to(scenario)))
-    })
+/// The metrics that say something about any of the columns: figures that are there, and not nothing everywhere.
+pub fn metrics(app: &App) -> impl Iterator<Item = &'static Metric> {
+    let says = |(_, answer): &(Arc<str>, Answer), metric: &Metric| {
+        let applies = answer.scenario.as_ref().is_some_and(|scenario| metric.applies_to(scenario));
+        applies && answer.value(metric).is_some_and(|value| value != 0.0)
+    };
+    METRICS.iter().filter(move |metric| app.columns.iter().any(|column| says(column, metric)))
+}
+
+/// The place of the metric under the cursor among them.
+#[must_use]
+pub fn metric_index(app: &App) -> usize {
+    metrics(app).position(|metric| metric.name == app.figure).unwrap_or_default()
+}
+
+/// Whether the columns are more than fit, so that targets are rows.
+#[must_use]
+pub fn is_list(app: &App) -> bool {
+    let room = layout::areas(app).body.width.saturating_sub(LABEL + 2);
+    app.columns.len() > usize::from(room / MIN_COLUMN).max(1)
 }
 
 fn build(app: &App, width: u16) -> Vec<Row> {
@@ -40,44 +60,62 @@ fn build(app: &App, width: u16) -> Vec<Row> {
         rows.push(Row::Figure(metric));
     }
     for (name, answer) in &app.columns {
-        if let Err(complaint) = &answer.outcome {
-            let text = format!("{name}: {complaint}");
-            rows.extend(wrap(&text, usize::from(width.saturating_sub(2))).into_iter().map(Row::Complaint));
-        }
+        let complaint = match (&answer.outcome, answer.detail()) {
+            (Err(complaint), _) => complaint.clone(),
+            (_, Some(detail)) if !detail.verdict.fits() => detail.verdict.describe(),
+            _ => continue,
+        };
+        let text = format!("{name}: {complaint}");
+        rows.extend(wrap(&text, usize::from(width.saturating_sub(4))).into_iter().map(Row::Complaint));
     }
     rows
 }
 
-/// Rows below the two heading lines.
+/// Rows of the view, its two heading lines included.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    build(app, layout::areas(app).body.width).len() + 2
+    if is_list(app) { app.columns.len() + 2 } else { build(app, layout::areas(app).body.width).len() + 2 }
 }
 
-/// Width of a column, and the columns that are shown: from which, how many.
-fn visible(app: &App, width: u16) -> (u16, usize, usize) {
-    let room = width.saturating_sub(LABEL + 2);
-    let total = app.columns.len().max(1);
-    let fit = usize::from(room / MIN_COLUMN).clamp(1, total);
-    let column = (room / u16::try_from(fit).unwrap_or(1)).min(MAX_COLUMN);
-    let from = (app.column + 1).saturating_sub(fit).min(total - fit);
-    (column, from, fit)
-}
-
-/// The column at a place of the screen.
+/// The line, below the heading lines, of what is under the cursor.
 #[must_use]
-pub fn column_at(app: &App, x: u16) -> Option<usize> {
-    let body = layout::areas(app).body;
-    let (width, from, fit) = visible(app, body.width);
-    let offset = x.checked_sub(body.x + 1 + LABEL)?;
-    let index = usize::from(offset / width.max(1));
-    (index < fit && from + index < app.columns.len()).then_some(from + index)
+pub fn cursor_line(app: &App) -> usize {
+    if is_list(app) {
+        return app.column;
+    }
+    let all = build(app, layout::areas(app).body.width);
+    let here = |row: &Row| matches!(row, Row::Figure(metric) if metric.name == app.figure);
+    let line = all.iter().position(here).unwrap_or_default();
+    // The first comes with its heading.
+    if line == 1 { 0 } else { line }
 }
 
-/// The index of the best column in a row, where one is best alone.
+/// Width of a column where all stand side by side.
+fn column_width(app: &App, width: u16) -> u16 {
+    let columns = u16::try_from(app.columns.len().max(1)).unwrap_or(u16::MAX);
+    (width.saturating_sub(LABEL + 2) / columns).min(MAX_COLUMN)
+}
+
+/// The column at a place of the screen: that of the target there.
+#[must_use]
+pub fn column_at(app: &App, x: u16, y: u16) -> Option<usize> {
+    let body = layout::areas(app).body;
+    let index = if is_list(app) {
+        usize::from(y.checked_sub(body.y + 3)?) + app.view_scroll
+    } else {
+        usize::from(x.checked_sub(body.x + 1 + LABEL)? / column_width(app, body.width).max(1))
+    };
+    (index < app.columns.len()).then_some(index)
+}
+
+/// The index of the best column of a metric, where one is best alone. What does not fit is not in the race.
 fn best(app: &App, metric: &Metric) -> Option<usize> {
-    let values =
-        app.columns.iter().enumerate().filter_map(|(i, (_, answer))| answer.value(metric).map(|value| (i, value)));
+    let values = app
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, (_, answer))| answer.fits())
+        .filter_map(|(i, (_, answer))| answer.value(metric).map(|value| (i, value)));
     let ordered = |a: f64, b: f64| if metric.better == Better::Higher { a > b } else { a < b };
     let mut best: Option<(usize, f64)> = None;
     let mut tie = false;
@@ -95,28 +133,47 @@ fn best(app: &App, metric: &Metric) -> Option<usize> {
     best.filter(|_| !tie && metric.better != Better::Neutral).map(|(i, _)| i)
 }
 
+/// What the line of information says.
+#[must_use]
+pub fn info(app: &App) -> String {
+    let order = match app.order.and_then(Metric::named) {
+        Some(metric) => format!("best {} first (o: as in the files)", metric.label),
+        None => "o orders by the metric under the cursor".to_owned(),
+    };
+    let complaint = app.columns.get(app.column).and_then(|(name, answer)| match (&answer.outcome, answer.detail()) {
+        (Err(complaint), _) => Some(format!("{name}: {complaint}")),
+        (_, Some(detail)) if !detail.verdict.fits() => Some(format!("{name}: {}", detail.verdict.describe())),
+        _ => None,
+    });
+    complaint.unwrap_or_else(|| format!("* best; ratios are to the reference (b sets it); {order}"))
+}
+
 /// Draws the view.
 pub fn compare(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let marked = app.now.marks.len();
     let remark =
         if marked < 2 { "all targets; mark two or more to choose".to_owned() } else { format!("{marked} marked") };
-    let title = format!("Compare on {}", app.now.setup.workload);
+    let title = format!("5 Compare on {}", app.now.setup.workload);
     let inner = canvas.frame(area, &title, &remark, app.tour.is_none());
-    let (width, from, fit) = visible(app, area.width);
+    if is_list(app) { list(app, canvas, area, inner) } else { columns(app, canvas, area, inner) }
+}
+
+fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
+    let width = column_width(app, area.width);
     let reference = app.reference_column();
-    let shown = app.columns.iter().enumerate().skip(from).take(fit);
-    for (slot, (index, (name, _))) in (0u16..).zip(shown.clone()) {
+    let slots = || (0u16..).zip(app.columns.iter().enumerate());
+    for (slot, (index, (name, answer))) in slots() {
         let x = inner.x + LABEL + slot * width;
         let style = canvas.role(if index == app.column { Role::TitleFocused } else { Role::Title });
         canvas.right(x, inner.y, width - 1, name, style);
-        let (role, text) = if index == reference { (Role::Baseline, "reference") } else { (Role::Dim, "") };
+        let (role, text) = match answer.detail() {
+            _ if answer.outcome.is_err() => (Role::Error, "no estimate"),
+            Some(detail) if !detail.verdict.fits() => (Role::Error, super::results::refusal(&detail.verdict)),
+            _ if index == reference => (Role::Baseline, "reference"),
+            _ => (Role::Dim, ""),
+        };
         let style = canvas.role(role);
         canvas.right(x, inner.y + 1, width - 1, text, style);
-    }
-    let dim = canvas.role(Role::Dim);
-    if fit < app.columns.len() {
-        let place = format!("{}–{} of {}", from + 1, from + fit, app.columns.len());
-        canvas.text(inner.x + 1, inner.y, LABEL - 1, &place, dim);
     }
     let all = build(app, area.width);
     let height = inner.height.saturating_sub(2);
@@ -132,56 +189,138 @@ pub fn compare(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), text, style);
             }
             Row::Figure(metric) => {
-                let style = canvas.role(Role::Text);
+                let style = canvas.role(if metric.name == app.figure { Role::TitleFocused } else { Role::Text });
                 canvas.text(inner.x + 2, y, LABEL - 2, metric.label, style);
                 let best = best(app, metric);
                 let base = app.columns.get(reference).and_then(|(_, answer)| answer.value(metric));
-                for (slot, (index, (_, answer))) in (0u16..).zip(shown.clone()) {
+                for (slot, (index, (_, answer))) in slots() {
                     let cell = Rect::new(inner.x + LABEL + slot * width, y, width - 1, 1);
-                    value(canvas, cell, metric, answer.value(metric), base, index == reference, best == Some(index));
+                    let base = base.filter(|_| index != reference);
+                    value(canvas, cell, metric, answer, base, best == Some(index));
                 }
             }
         }
     }
-    if let Some(slot) = app.column.checked_sub(from).and_then(|slot| u16::try_from(slot).ok()) {
+    if let Ok(slot) = u16::try_from(app.column) {
         let x = inner.x + LABEL + slot * width;
         canvas.tint(Rect::new(x, inner.y, width, 1), canvas.role(Role::Selection));
+        let here = cursor_line(app).max(usize::from(metric_index(app) == 0));
+        if let Some(y) = here.checked_sub(app.view_scroll).and_then(|y| u16::try_from(y).ok()).filter(|y| *y < height) {
+            canvas.tint(Rect::new(inner.x, inner.y + 2 + y, inner.width, 1), canvas.role(Role::SelectionDim));
+        }
     }
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < all.len());
 }
 
 /// A cell: the value, a star where it is the best, and the ratio to the reference.
-fn value(
-    canvas: &mut Canvas<'_>,
-    cell: Rect,
-    metric: &Metric,
-    value: Option<f64>,
-    base: Option<f64>,
-    reference: bool,
-    best: bool,
-) {
+fn value(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, answer: &Answer, base: Option<f64>, best: bool) {
     const RATIO: u16 = 8;
     let room = cell.width.saturating_sub(RATIO + 1);
-    let Some(value) = value else {
+    let Some(value) = answer.value(metric) else {
         let dim = canvas.role(Role::Dim);
         canvas.right(cell.x, cell.y, room, "–", dim);
         return;
     };
-    let style = canvas.role(if best { Role::Best } else { Role::Value });
+    let style = canvas.role(match () {
+        () if best => Role::Best,
+        () if answer.fits() => Role::Value,
+        () => Role::Dim,
+    });
     // The label names the unit; where there is room it stands beside the number, too.
     let text = if room >= 14 { metric.show(value) } else { metric.format.show(value) };
     canvas.right(cell.x, cell.y, room, &text, style);
     if best {
         canvas.text(cell.x + room, cell.y, 1, "*", style);
     }
-    let ratio = base.filter(|base| *base != 0.0 && !reference).map(|base| value / base);
-    if let Some(ratio) = ratio {
+    if let Some(ratio) = base.filter(|base| *base != 0.0).map(|base| value / base) {
         let text = format!("×{}", units::significant(ratio, 3));
-        let style = if (ratio - 1.0).abs() < 1e-9 {
-            canvas.role(Role::Dim)
-        } else {
-            super::results::change_style(canvas, metric.better, ratio - 1.0)
-        };
+        let style = ratio_style(canvas, metric.better, ratio);
         canvas.right(cell.x + room + 1, cell.y, RATIO, &text, style);
     }
+}
+
+/// What a ratio tells: nothing, where its three digits say one.
+fn ratio_style(canvas: &Canvas<'_>, better: Better, ratio: f64) -> Style {
+    if (ratio - 1.0).abs() < 0.005 {
+        return canvas.role(Role::Dim);
+    }
+    super::results::change_style(canvas, better, ratio - 1.0)
+}
+
+/// Targets as rows.
+fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
+    let all: Vec<&'static Metric> = metrics(app).collect();
+    let longest = app.columns.iter().map(|(name, _)| name.width()).max().unwrap_or_default();
+    let name_width = u16::try_from(longest + 3).unwrap_or(u16::MAX).clamp(12, 34).min(inner.width / 3);
+    let room = inner.width.saturating_sub(name_width + 10);
+    let fit = usize::from(room / LISTED).clamp(1, all.len().max(1));
+    let here = metric_index(app);
+    let from = (here + 1).saturating_sub(fit).min(all.len().saturating_sub(fit));
+    let shown = || (0u16..).zip(all.iter().enumerate().skip(from).take(fit));
+    let (heading, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
+    let metric_x = |slot: u16| inner.x + name_width + slot * LISTED;
+    for (slot, (index, metric)) in shown() {
+        let style = if index == here { canvas.role(Role::TitleFocused) } else { heading };
+        let order = if app.order == Some(metric.name) { canvas.glyphs.down } else { "" };
+        canvas.right(metric_x(slot) - 1, inner.y, LISTED - 1, &format!("{order}{}", metric.label), style);
+        canvas.right(metric_x(slot), inner.y + 1, LISTED - 2, metric.unit, dim);
+        if index == here {
+            canvas.tint(Rect::new(metric_x(slot), inner.y, LISTED - 1, 1), canvas.role(Role::SelectionDim));
+        }
+    }
+    let more = match (from > 0, from + fit < all.len()) {
+        (false, false) => String::new(),
+        _ => format!("{}–{} of {}", from + 1, from + fit, all.len()),
+    };
+    canvas.right(inner.x, inner.y, inner.width.saturating_sub(1), &more, dim);
+    canvas.right(inner.x, inner.y + 1, inner.width.saturating_sub(1), "to ref.", dim);
+    canvas.text(inner.x + 2, inner.y, name_width - 2, "target", heading);
+    let winners: Vec<Option<usize>> = shown().map(|(_, (_, metric))| best(app, metric)).collect();
+    let reference = app.reference_column();
+    let base = all.get(here).and_then(|metric| app.columns.get(reference)?.1.value(metric));
+    let height = inner.height.saturating_sub(2);
+    for (line, (index, (name, answer))) in (0..height).zip(app.columns.iter().enumerate().skip(app.view_scroll)) {
+        let y = inner.y + 2 + line;
+        let (sign, role) = match () {
+            () if !answer.fits() => (canvas.glyphs.cross, Role::Error),
+            () if app.now.marks.contains(name) => (canvas.glyphs.mark, Role::Mark),
+            () => ("", Role::Text),
+        };
+        let sign_style = canvas.role(role);
+        canvas.text(inner.x, y, 1, sign, sign_style);
+        let style = canvas.role(if index == reference { Role::Baseline } else { Role::Text });
+        canvas.text(inner.x + 2, y, name_width - 2, name, style);
+        for ((slot, (_, metric)), winner) in shown().zip(&winners) {
+            let best = *winner == Some(index);
+            let style = canvas.role(match () {
+                () if best => Role::Best,
+                () if answer.fits() => Role::Value,
+                () => Role::Dim,
+            });
+            let text = answer.value(metric).map_or_else(|| "–".to_owned(), |value| metric.format.show(value));
+            canvas.right(metric_x(slot), y, LISTED - 2, &text, style);
+            if best {
+                canvas.text(metric_x(slot) + LISTED - 2, y, 1, "*", style);
+            }
+        }
+        // The ratio of the metric under the cursor.
+        let metric = all.get(here);
+        if let (Some(metric), Some(base)) = (metric, base.filter(|base| *base != 0.0 && index != reference))
+            && let Some(value) = answer.value(metric)
+        {
+            let ratio = value / base;
+            let style = ratio_style(canvas, metric.better, ratio);
+            let text = format!("×{}", units::significant(ratio, 3));
+            canvas.right(inner.right() - 9, y, 8, &text, style);
+        }
+        if index == app.column {
+            // The name and the cell under the cursor: a whole row of a wide screen is a lot to send at every step.
+            let selection = canvas.role(Role::Selection);
+            canvas.tint(Rect::new(inner.x, y, name_width, 1), selection);
+            if let Some(slot) = here.checked_sub(from).and_then(|slot| u16::try_from(slot).ok()) {
+                canvas.tint(Rect::new(metric_x(slot), y, LISTED - 1, 1), selection);
+            }
+        }
+    }
+    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < app.columns.len());
 }

@@ -113,6 +113,40 @@ impl<'a> Canvas<'a> {
         Rect::new(area.x + 1, area.y + 1, area.width - 2, area.height - 2)
     }
 
+    /// A bar over a part of a track: from one share of its width to another, in eighths of a cell.
+    pub fn segment(&mut self, track: Rect, (from, to): (f64, f64), style: Style) {
+        let width = usize::from(track.width);
+        let eighth = |share: f64| (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
+        if !(from.is_finite() && to > from) || width == 0 {
+            return;
+        }
+        let begin = eighth(from).min(width * 8 - 1);
+        // Whatever is there can be seen.
+        let end = eighth(to).max(begin + 1);
+        for cell in begin / 8..end.div_ceil(8) {
+            let (first, last) = (begin.max(cell * 8) - cell * 8, end.min(cell * 8 + 8) - cell * 8);
+            let x = track.x + u16::try_from(cell).unwrap_or_default();
+            let (glyph, style) = match (first, last) {
+                // A cell that is filled at its right is one filled at its left, reversed.
+                (1.., 8) if !self.glyphs.is_ascii() => (first, style.add_modifier(Modifier::REVERSED)),
+                _ => (last - first, style),
+            };
+            let symbol = self.glyphs.eighths(glyph);
+            self.text(x, track.y, 1, symbol, style);
+        }
+    }
+
+    /// A mark at a share of a track's width, where nothing else stands.
+    pub fn mark(&mut self, track: Rect, at: f64, style: Style) {
+        let last = track.width.saturating_sub(1);
+        let column = (at.clamp(0.0, 1.0) * f64::from(track.width)).round() as u16;
+        let x = track.x + column.min(last);
+        let [_, vertical, ..] = self.glyphs.border;
+        if self.buffer.cell((x, track.y)).is_some_and(|cell| cell.symbol() == " ") {
+            self.text(x, track.y, 1, vertical, style);
+        }
+    }
+
     /// Marks on the right edge of a frame that there is more above or below.
     pub fn more(&mut self, area: Rect, above: bool, below: bool) {
         if area.width < 2 || area.height < 3 {
@@ -152,7 +186,9 @@ fn ascii(text: &str) -> std::borrow::Cow<'_, str> {
     }
     let plain = text.chars().map(|c| match c {
         '×' => 'x',
-        '–' | '—' | '·' => '-',
+        '–' | '—' | '−' => '-',
+        '·' => '*',
+        '→' => '>',
         '…' => '~',
         'µ' => 'u',
         'Δ' => 'd',

@@ -1,14 +1,15 @@
-//! The knobs, by group, with what has been turned.
+//! The knobs, by group, with where each value comes from: turned here, written in a file, or following from the rest.
 
 use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::Canvas;
-use crate::knob::{Knob, Setting, Spec};
+use crate::knob::{Home, Knob, Setting, Spec};
 use crate::tui::app::{App, Pane, View};
 use crate::tui::theme::Role;
 use crate::units;
 
-/// A row of the pane: a heading, or a knob by its index.
+/// A row of the pane: a heading, or a knob.
 #[derive(Debug, Clone, Copy)]
 enum Row {
     Heading(&'static str),
@@ -47,54 +48,109 @@ pub fn show(setting: &Setting) -> String {
     }
 }
 
+/// Where the value of a knob comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The user turned it.
+    Turned,
+    /// A file says it.
+    File,
+    /// It follows from the rest, or is what is usual.
+    Usual,
+}
+
+/// Where the value of a knob comes from in the scenario on the screen.
+#[must_use]
+pub fn source(app: &App, spec: &Spec) -> Source {
+    if app.now.setup.overrides.contains_key(&spec.knob) {
+        return Source::Turned;
+    }
+    let (target, workload) = (app.answer.target.as_ref(), app.answer.workload.as_ref());
+    let written = match spec.home {
+        Home::Workload(path) => workload.is_some_and(|workload| {
+            // Plans write the micro-batch beside the global one.
+            let also: &[&str] = if spec.knob == Knob::Microbatch { &["batch", "micro"] } else { path };
+            workload.document.at_path(path).is_some() || workload.document.at_path(also).is_some()
+        }),
+        Home::Target(path) => target.is_some_and(|target| target.document.at_path(path).is_some()),
+        Home::Nowhere => false,
+    };
+    if written { Source::File } else { Source::Usual }
+}
+
 /// Draws the pane.
 pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let focused = app.pane == Pane::Knobs && app.view == View::Main && app.tour.is_none();
     let turned = app.now.setup.overrides.len();
     let remark = if turned > 0 { format!("{turned} changed") } else { String::new() };
     let inner = canvas.frame(area, "3 Knobs", &remark, focused);
-    let total = rows(app).count();
-    let scroll = app.scroll[2];
-    let longest = app.knobs().map(|spec| spec.name.len()).max().unwrap_or_default();
-    for (line, row) in (0..inner.height).zip(rows(app).skip(scroll)) {
+    let all: Vec<Row> = rows(app).collect();
+    let scroll = app.scroll[2].min(all.len().saturating_sub(1));
+    for (line, row) in (0..inner.height).zip(all.iter().skip(scroll)) {
         let y = inner.y + line;
-        match row {
-            Row::Heading(name) => {
+        let heading = match row {
+            Row::Heading(name) => Some(*name),
+            // The first row says the group of what follows, wherever the list is.
+            Row::Knob(spec) if line == 0 => Some(spec.group.name()),
+            Row::Knob(_) => None,
+        };
+        match (heading, row) {
+            (Some(name), _) => {
                 let style = canvas.role(Role::Heading);
                 canvas.text(inner.x + 1, y, inner.width.saturating_sub(1), name, style);
             }
-            Row::Knob(spec) => knob(app, canvas, Rect::new(inner.x, y, inner.width, 1), longest, spec, focused),
+            (None, Row::Knob(spec)) => knob(app, canvas, Rect::new(inner.x, y, inner.width, 1), spec, focused),
+            _ => {}
         }
     }
-    canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < total);
+    canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < all.len());
 }
 
-fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, longest: usize, spec: &Spec, focused: bool) {
+/// Columns of the units, and fewest columns of a pane that has them.
+const UNIT: u16 = 8;
+const UNITS_FROM: u16 = 30;
+
+fn width_of(text: &str) -> u16 {
+    u16::try_from(text.width()).unwrap_or(u16::MAX)
+}
+
+fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bool) {
     let here = app.knob_here() == spec.knob;
-    let turned = app.now.setup.overrides.contains_key(&spec.knob);
-    let text = canvas.role(if turned { Role::Changed } else { Role::Text });
-    let sign = if turned { canvas.glyphs.changed } else { " " };
-    canvas.text(area.x, area.y, 1, sign, text);
-    // name | value, flush right | unit 5
-    let unit = if area.width >= 30 && longest < 20 { 6 } else { 0 };
-    let name = (u16::try_from(longest).unwrap_or(15) + 1).min(area.width * 3 / 4);
-    let value = area.width.saturating_sub(2 + name + unit + 1);
-    canvas.text(area.x + 2, area.y, name, spec.name, text);
-    let x = area.x + 2 + name;
+    let source = source(app, spec);
     let editing = app.edit.as_ref().filter(|edit| edit.knob == spec.knob);
-    if here {
-        let role = if focused { Role::Selection } else { Role::SelectionDim };
-        if focused || editing.is_some() {
-            canvas.tint(area, canvas.role(role));
-        }
+    let shown = app.answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(&scenario.get(spec.knob)));
+    // Name at the left; value, flush right, before the column of units. Where name and value need the room, the value
+    // moves into the column of units, and drops its unit last.
+    let (name, value) = (width_of(spec.name), width_of(&shown));
+    let wide = area.width >= UNITS_FROM;
+    let right = area.width.saturating_sub(if wide { UNIT } else { 1 });
+    let needs = 2 + name + 1 + value;
+    let unit = width_of(spec.unit);
+    let (right, unit) = match () {
+        () if wide && needs <= right => (right, spec.unit),
+        () if wide && unit > 0 && needs + 1 + unit <= area.width => (area.width - 1 - unit, spec.unit),
+        () if needs <= right && !wide => (right, ""),
+        () => (area.width, ""),
+    };
+    let role = match source {
+        Source::Turned => Role::Changed,
+        Source::File => Role::Value,
+        Source::Usual => Role::Dim,
+    };
+    let text = canvas.role(if source == Source::Turned { Role::Changed } else { Role::Text });
+    let sign = if source == Source::Turned { canvas.glyphs.changed } else { " " };
+    canvas.text(area.x, area.y, 1, sign, text);
+    let room = right.saturating_sub(value + 3);
+    let end = canvas.text(area.x + 2, area.y, room, spec.name, text);
+    if here && (focused || editing.is_some()) {
+        let selection = canvas.role(if focused { Role::Selection } else { Role::SelectionDim });
+        canvas.tint(area, selection);
     }
     if let Some(edit) = editing {
         let style = canvas.role(if edit.error.is_some() { Role::Error } else { Role::Input });
-        canvas.typed(x, area.y, value, &edit.line, style);
+        let x = (end + 1).max(area.x + area.width / 2);
+        canvas.typed(x, area.y, (area.x + right).saturating_sub(x).max(4), &edit.line, style);
     } else {
-        let shown =
-            app.answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(&scenario.get(spec.knob)));
-        let role = if turned { Role::Changed } else { Role::Value };
         let mut style = canvas.role(role);
         if here && focused {
             style = style.patch(canvas.role(Role::Selection));
@@ -102,16 +158,14 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, longest: usize, spec: &S
         if app.flash.knobs.contains(&spec.knob) {
             style = style.patch(canvas.role(Role::Flash));
         }
-        // A word that is too long for the column of numbers takes the column of units as well, where there is none.
-        let long = spec.unit.is_empty() && shown.chars().count() > usize::from(value);
-        canvas.right(x, area.y, if long { value + unit } else { value }, &shown, style);
+        canvas.right(area.x, area.y, right, &shown, style);
     }
-    if unit > 0 {
+    if !unit.is_empty() {
         let mut style = canvas.role(Role::Dim);
         if here && focused {
             style = style.patch(canvas.role(Role::Selection));
         }
-        canvas.text(x + value + 1, area.y, unit, spec.unit, style);
+        canvas.text(area.x + right + 1, area.y, area.width - right - 1, unit, style);
     }
 }
 
@@ -120,10 +174,12 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, longest: usize, spec: &S
 pub fn info(app: &App) -> String {
     let knob = app.knob_here();
     let spec = knob.spec();
-    let file = app.answer.files.as_ref().map(|files| show(&files.get(knob)));
-    let file = match file.filter(|_| app.now.setup.overrides.contains_key(&knob)) {
-        Some(file) => format!(" [file: {file}]"),
-        None => String::new(),
+    let file = app.answer.files.as_ref().map(|files| show(&files.get(knob))).unwrap_or_default();
+    let file = match source(app, spec) {
+        Source::Turned => format!(" [was {file}]"),
+        Source::File => String::new(),
+        Source::Usual if spec.home == Home::Nowhere => String::new(),
+        Source::Usual => " [not in the files]".to_owned(),
     };
     let pinned = pinned_by(app, knob);
     let pinned = if pinned.is_empty() { String::new() } else { format!(" [phase {} sets its own]", pinned.join(", ")) };

@@ -1,7 +1,10 @@
 //! Views: pure functions of the state that fill a buffer.
 
+pub mod advice;
+pub mod breakdown;
 pub mod compare;
 pub mod draw;
+pub mod explain;
 pub mod help;
 pub mod knobs;
 pub mod lists;
@@ -9,6 +12,7 @@ mod popup;
 pub mod problems;
 pub mod results;
 pub mod schedule;
+pub mod tabs;
 mod touring;
 
 use ratatui::buffer::Buffer;
@@ -26,10 +30,39 @@ pub use popup::popup_row;
 pub fn rows(app: &App) -> usize {
     match app.view {
         View::Compare => compare::rows(app),
+        View::Breakdown => breakdown::rows(app),
+        View::Advice => advice::rows(app),
+        View::Explain => explain::rows(app),
         View::Schedule => schedule::rows(app),
         View::Problems => problems::rows(app),
         View::Main | View::Help => 0,
     }
+}
+
+/// First and last line of what is under the cursor in the full-screen view that is shown; `None` where it only scrolls.
+#[must_use]
+pub fn cursor_lines(app: &App) -> Option<(usize, usize)> {
+    match app.view {
+        View::Compare => Some((compare::cursor_line(app), compare::cursor_line(app))),
+        _ => lines_of(app, app.view_row),
+    }
+}
+
+/// First and last line of a row of a view whose rows can be pointed at.
+fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
+    match app.view {
+        View::Advice => Some(advice::lines_of(app, row)),
+        View::Explain => Some(explain::lines_of(app, row)),
+        _ => None,
+    }
+}
+
+/// The row of the full-screen view at a line of the screen.
+#[must_use]
+pub fn row_at(app: &App, y: u16) -> Option<usize> {
+    let body = layout::areas(app).body;
+    let line = usize::from(y.checked_sub(body.y + 1)?) + app.view_scroll;
+    (0..rows(app)).find(|row| lines_of(app, *row).is_some_and(|(first, last)| (first..=last).contains(&line)))
 }
 
 /// Draws the whole screen.
@@ -44,17 +77,29 @@ pub fn view(app: &App, buffer: &mut Buffer) {
     }
     let areas = layout::areas(app);
     header(app, &mut canvas, areas.header);
+    if areas.tabs.height > 0 {
+        tabs::tabs(app, &mut canvas, areas.tabs);
+    }
     match app.view {
         View::Main | View::Help => {
             lists::targets(app, &mut canvas, areas.targets);
             lists::workloads(app, &mut canvas, areas.workloads);
             knobs::knobs(app, &mut canvas, areas.knobs);
             results::results(app, &mut canvas, areas.results);
+            if areas.breakdown.height > 2 {
+                breakdown::breakdown(app, &mut canvas, areas.breakdown);
+            }
+            if areas.advice.height > 0 {
+                advice::advice(app, &mut canvas, areas.advice);
+            }
             if areas.phases.height > 2 {
                 schedule::schedule(app, &mut canvas, areas.phases);
             }
         }
         View::Compare => compare::compare(app, &mut canvas, areas.body),
+        View::Breakdown => breakdown::breakdown(app, &mut canvas, areas.body),
+        View::Advice => advice::advice(app, &mut canvas, areas.body),
+        View::Explain => explain::explain(app, &mut canvas, areas.body),
         View::Schedule => schedule::schedule(app, &mut canvas, areas.body),
         View::Problems => problems::problems(app, &mut canvas, areas.body),
     }
@@ -66,6 +111,8 @@ pub fn view(app: &App, buffer: &mut Buffer) {
     match &app.overlay {
         Some(Overlay::Help { .. }) => help::help(app, &mut canvas),
         Some(Overlay::Finder(finder)) => popup::finder(app, &mut canvas, finder),
+        Some(Overlay::Palette(palette)) => popup::palette(app, &mut canvas, palette),
+        Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app, &mut canvas, plan, *scroll),
         Some(Overlay::Demos { cursor }) => popup::demos(app, &mut canvas, *cursor),
         None => {}
     }
@@ -93,6 +140,12 @@ fn header(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let marked = app.now.marks.len();
     if marked > 0 {
         notes.push((Role::Mark, format!("{marked} marked")));
+    }
+    if app.answer.outcome.is_err() {
+        notes.push((Role::Error, "no estimate".to_owned()));
+    } else if !app.answer.fits() {
+        let words = app.answer.detail().map_or("", |detail| results::refusal(&detail.verdict));
+        notes.push((Role::Error, format!("{} {words}", app.glyphs.cross)));
     }
     let turned = app.now.setup.overrides.len();
     if turned > 0 {
@@ -156,15 +209,12 @@ fn about(app: &App, mode: Mode) -> String {
         }),
         Mode::Knobs | Mode::Editing => knobs::info(app),
         Mode::Results => {
-            let profile = app.answer.profile.as_ref();
-            profile.map_or_else(String::new, |profile| {
-                origin(
-                    &format!("profile {}: {}", profile.name, profile.description.as_deref().unwrap_or_default()),
-                    &profile.origin,
-                )
-            })
+            app.figure_here().map_or_else(String::new, |metric| format!("{}: {}", metric.label, metric.help))
         }
-        Mode::Compare => "* best of the row; ratios to the reference column (b sets it)".to_owned(),
+        Mode::Compare => compare::info(app),
+        Mode::Breakdown => "each part begins where the one above ends; the line is what the device has".to_owned(),
+        Mode::Advice => advice::info(app),
+        Mode::Explain => explain::info(app),
         Mode::Schedule => "figures of each phase, waiting included; `all` is weighted by minutes".to_owned(),
         Mode::Problems => {
             "what is broken keeps its last good state; e opens the file at the first complaint shown".to_owned()

@@ -1,9 +1,9 @@
-//! Boxes over the screen: the finder and the list of tours.
+//! Boxes over the screen: the finder, the palette, the list of tours, what would be written.
 
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
-use crate::tui::app::{App, Finder, Overlay};
+use crate::tui::app::{App, Finder, Overlay, Palette, WritePlan};
 use crate::tui::theme::Role;
 
 fn area(app: &App) -> Rect {
@@ -25,6 +25,7 @@ pub fn popup_row(app: &App, column: u16, row: u16) -> Option<usize> {
     let area = area(app);
     let (heading, cursor) = match &app.overlay {
         Some(Overlay::Finder(finder)) => (2, finder.cursor),
+        Some(Overlay::Palette(palette)) => (2, palette.cursor),
         Some(Overlay::Demos { cursor }) => (0, *cursor),
         _ => return None,
     };
@@ -60,6 +61,48 @@ pub(super) fn finder(app: &App, canvas: &mut Canvas<'_>, finder: &Finder) {
             canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Selection));
         }
     }
+}
+
+/// Draws the palette: commands, with their keys at the right.
+pub(super) fn palette(app: &App, canvas: &mut Canvas<'_>, palette: &Palette) {
+    let area = area(app);
+    canvas.clear(area);
+    let inner = canvas.frame(area, "Commands", &format!("{}", palette.matches.len()), true);
+    let (style, key) = (canvas.role(Role::Input), canvas.role(Role::Key));
+    canvas.text(inner.x + 1, inner.y, 1, ":", key);
+    canvas.typed(inner.x + 3, inner.y, inner.width.saturating_sub(4), &palette.line, style);
+    let (room, scroll) = window(app, 2, palette.cursor);
+    if palette.matches.is_empty() {
+        let dim = canvas.role(Role::Dim);
+        canvas.text(inner.x + 3, inner.y + 2, inner.width.saturating_sub(4), "no such command", dim);
+    }
+    for (line, (index, command)) in (0..room).zip(palette.matches.iter().enumerate().skip(scroll)) {
+        let y = inner.y + 2 + line;
+        let text = canvas.role(Role::Text);
+        let keys = command.keys.iter().take(3).map(|key| app.glyphs.key(key)).collect::<Vec<_>>().join("  ");
+        let taken = u16::try_from(keys.chars().count()).unwrap_or_default() + 2;
+        canvas.text(inner.x + 3, y, inner.width.saturating_sub(4 + taken), &command.text, text);
+        canvas.right(inner.x, y, inner.width.saturating_sub(1), &keys, key);
+        if index == palette.cursor {
+            canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Selection));
+        }
+    }
+}
+
+/// Draws what would be written: lines that go, lines that come.
+pub(super) fn write_back(app: &App, canvas: &mut Canvas<'_>, plan: &WritePlan, scroll: usize) {
+    let (columns, rows) = app.size;
+    let width = columns.saturating_sub(4).min(110);
+    let lines: Vec<(Role, String)> = plan.lines();
+    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(rows.saturating_sub(4)).max(3);
+    let area = Rect::new((columns - width) / 2, (rows - height) / 2, width, height);
+    canvas.clear(area);
+    let inner = canvas.frame(area, "Write to the files", "Enter writes, Esc leaves them alone", true);
+    for (y, (role, line)) in (inner.y..inner.bottom()).zip(lines.iter().skip(scroll)) {
+        let style = canvas.role(*role);
+        canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), line, style);
+    }
+    canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < lines.len());
 }
 
 /// Draws the list of tours.

@@ -33,7 +33,7 @@ pub fn rows(app: &App) -> usize {
 
 /// Draws the view.
 pub fn problems(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let inner = canvas.frame(area, "Problems", &app.problems.summary(), app.tour.is_none());
+    let inner = canvas.frame(area, "0 Problems", &app.problems.summary(), app.tour.is_none());
     let all = build(app, area.width);
     if all.is_empty() {
         let style = canvas.role(Role::Good);

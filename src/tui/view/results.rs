@@ -1,11 +1,12 @@
-//! The results: every figure with its change against the baseline.
+//! The results: whether it can run, what bounds it, and every figure with its interval and its change against the
+//! baseline.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::draw::{Canvas, wrap};
 use crate::engine::notes::notes;
-use crate::estimate::{Better, Format, Metric};
+use crate::estimate::{Better, Detail, Format, Metric, Verdict};
 use crate::tui::app::{App, Pane, View};
 use crate::tui::theme::Role;
 use crate::units;
@@ -16,17 +17,17 @@ enum Row {
     Heading(&'static str),
     Figure(&'static Metric),
     Blank,
-    Complaint(String),
-    Note(String),
+    Text(Role, String),
 }
 
-/// Rows of the figures alone.
+/// Fewest rows of a screen that has some to spare for air.
+const AIRY: u16 = 30;
+
+/// Rows of verdict and figures, without the notes.
 #[must_use]
-pub fn figure_rows(app: &App) -> usize {
-    let mut sections: Vec<_> = app.answer.metrics().map(|metric| metric.section).collect();
-    let figures = sections.len();
-    sections.dedup();
-    figures + sections.len()
+pub fn figure_rows(app: &App, width: u16) -> usize {
+    let all = build(app, width);
+    all.iter().rposition(|row| matches!(row, Row::Figure(_))).map_or(all.len(), |last| last + 1)
 }
 
 /// All rows in a pane whose inside has this width.
@@ -35,12 +36,48 @@ pub fn rows(app: &App, width: u16) -> usize {
     build(app, width).len()
 }
 
+/// The row of the figure under the cursor; 0 for the first, so that what stands above it is seen.
+#[must_use]
+pub fn cursor_row(app: &App, width: u16) -> usize {
+    let here = app.figure_here();
+    let all = build(app, width);
+    let first = all.iter().position(|row| matches!(row, Row::Figure(_)));
+    let row = all.iter().position(|row| matches!(row, Row::Figure(metric) if Some(*metric) == here));
+    if row == first { 0 } else { row.unwrap_or_default() }
+}
+
+/// The figure at a row.
+#[must_use]
+pub fn figure_at(app: &App, width: u16, row: usize) -> Option<&'static Metric> {
+    match build(app, width).get(row) {
+        Some(Row::Figure(metric)) => Some(metric),
+        _ => None,
+    }
+}
+
 fn build(app: &App, width: u16) -> Vec<Row> {
     let width = usize::from(width.saturating_sub(2));
     let mut rows = Vec::new();
     if let Err(complaint) = &app.answer.outcome {
-        rows.extend(wrap(complaint, width).into_iter().map(Row::Complaint));
+        rows.extend(wrap(complaint, width).into_iter().map(|line| Row::Text(Role::Error, line)));
         rows.push(Row::Blank);
+    }
+    if let Some(detail) = app.answer.detail() {
+        let airy = app.size.1 >= AIRY;
+        let (role, text) = verdict(app, detail);
+        let lines = wrap(&text, width).into_iter().take(if airy { 3 } else { 2 });
+        rows.extend(lines.map(|line| Row::Text(role, line)));
+        if airy {
+            // Two lines whatever they say, so that nothing below moves when the limit is another.
+            let mut lines = wrap(&detail.limits.describe(), width);
+            lines.resize(2, String::new());
+            rows.extend(lines.into_iter().map(|line| Row::Text(Role::Text, line)));
+        } else {
+            let [(first, share), (second, next), ..] = detail.limits.ranked();
+            let (share, next) = (100.0 * share, 100.0 * next);
+            let text = format!("{} {share:.0} %, {} {next:.0} %", first.name(), second.name());
+            rows.push(Row::Text(Role::Text, text));
+        }
     }
     let mut section = None;
     for metric in app.answer.metrics() {
@@ -56,10 +93,37 @@ fn build(app: &App, width: u16) -> Vec<Row> {
             rows.push(Row::Heading("what to know"));
         }
         for (j, line) in wrap(remark, width.saturating_sub(2)).into_iter().enumerate() {
-            rows.push(Row::Note(format!("{} {line}", if j == 0 { app.glyphs.bullet } else { " " })));
+            rows.push(Row::Text(Role::Dim, format!("{} {line}", if j == 0 { app.glyphs.bullet } else { " " })));
         }
     }
     rows
+}
+
+/// Whether it can run, and by how much.
+#[must_use]
+pub fn verdict(app: &App, detail: &Detail) -> (Role, String) {
+    let memory = &detail.memory;
+    match detail.verdict {
+        Verdict::Fits => {
+            let gb = |bytes: f64| format!("{:.1}", bytes * 1e-9);
+            let free = 100.0 * (1.0 - memory.upper / memory.capacity.max(1.0));
+            let bound = if memory.upper > memory.total() { format!(" to {}", gb(memory.upper)) } else { String::new() };
+            let text = format!("fits: {}{bound} of {} GB, {free:.0} % free", gb(memory.total()), gb(memory.capacity));
+            (Role::Best, format!("{} {text}", app.glyphs.check))
+        }
+        verdict => (Role::Error, format!("{} {}", app.glyphs.cross, verdict.describe())),
+    }
+}
+
+/// A verdict against in two or three words.
+#[must_use]
+pub fn refusal(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fits => "fits",
+        Verdict::Memory { .. } => "does not fit",
+        Verdict::Overload { .. } => "overloaded",
+        Verdict::Accelerators { .. } | Verdict::Indivisible { .. } => "cannot run",
+    }
 }
 
 /// The baseline in words.
@@ -80,56 +144,148 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.frame(area, "4 Results", &remark, focused);
     let all = build(app, inner.width);
     let scroll = app.scroll[3].min(all.len().saturating_sub(1));
+    // A margin at the right is the first to go.
+    let width = inner.width.saturating_sub(if inner.width >= 53 { 2 } else { 1 });
+    let columns = Columns::fit(width, app.answer.detail().is_some());
+    let here = app.figure_here().filter(|_| focused);
     for (line, row) in (0..inner.height).zip(all.iter().skip(scroll)) {
-        let row_area = Rect::new(inner.x + 1, inner.y + line, inner.width.saturating_sub(2), 1);
-        let whole = |canvas: &mut Canvas<'_>, text: &str, role: Role| {
-            let style = canvas.role(role);
-            canvas.text(row_area.x, row_area.y, row_area.width, text, style);
-        };
+        let at = Rect::new(inner.x + 1, inner.y + line, width, 1);
         match row {
-            Row::Heading(name) => whole(canvas, name, Role::Heading),
-            Row::Complaint(text) => whole(canvas, text, Role::Error),
-            Row::Note(text) => whole(canvas, text, Role::Dim),
-            Row::Figure(metric) => figure(app, canvas, row_area, metric),
+            Row::Heading(name) => {
+                let style = canvas.role(Role::Heading);
+                canvas.text(at.x, at.y, at.width, name, style);
+            }
+            Row::Text(role, text) => {
+                let style = canvas.role(*role);
+                canvas.text(at.x, at.y, at.width, text, style);
+            }
+            Row::Figure(metric) => {
+                figure(app, canvas, at, &columns, metric);
+                if here == Some(*metric) {
+                    let selection = canvas.role(Role::Selection);
+                    canvas.tint(Rect::new(inner.x, at.y, inner.width, 1), selection);
+                }
+            }
             Row::Blank => {}
         }
     }
     canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < all.len());
 }
 
-/// Columns: label, value, absolute change, relative change; with room also a bar for shares.
-fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, metric: &'static Metric) {
-    const ABSOLUTE: u16 = 11;
-    const RELATIVE: u16 = 10;
-    let (label, value) = if area.width >= 51 { (16, 13) } else { (14, 12) };
-    let text = canvas.role(Role::Text);
-    canvas.text(area.x + 1, area.y, label - 1, metric.label, text);
+/// Columns of a figure's row. The digits before the point end where those behind it begin, in every row.
+struct Columns {
+    label: u16,
+    interval: u16,
+    absolute: u16,
+    relative: u16,
+}
+
+/// Digits and sign before the point; the point and the digits behind it; a space and the unit.
+const WHOLE: u16 = 5;
+const FRACTION: u16 = 5;
+const UNIT: u16 = 7;
+
+impl Columns {
+    /// What has room: the change in per cent first, then the interval, then the change itself.
+    fn fit(width: u16, intervals: bool) -> Columns {
+        let label = match width {
+            66.. => 18,
+            51.. => 14,
+            _ => 13,
+        };
+        let mut room = width.saturating_sub(label + WHOLE + FRACTION + UNIT);
+        let mut take = |wanted: u16, least: u16| {
+            let taken = if room >= least { wanted.min(room) } else { 0 };
+            room -= taken;
+            taken
+        };
+        let relative = take(if width >= 51 { 9 } else { 8 }, 8);
+        let interval = if intervals { take(12, 10) } else { 0 };
+        let absolute = take(11, 10);
+        Columns { label, interval, absolute, relative }
+    }
+}
+
+/// A number as written by [`Metric::show`] in its three columns: before the point, from the point on, the unit.
+pub(super) fn split(shown: &str) -> (&str, &str, &str) {
+    let (number, unit) = shown.split_once(' ').unwrap_or((shown, ""));
+    let at = number.find(['.', 'e']).unwrap_or(number.len());
+    let (whole, fraction) = number.split_at_checked(at).unwrap_or((number, ""));
+    (whole, fraction, unit)
+}
+
+/// A fraction rounded to its column, where it is longer and has a unit behind it.
+fn short(whole: &str, fraction: &str, unit: &str) -> Option<String> {
+    let digits = usize::from(FRACTION);
+    if fraction.len() <= digits || unit.is_empty() {
+        return None;
+    }
+    let number: f64 = format!("{whole}{fraction}").parse().ok()?;
+    let rounded = format!("{number:.*}", digits - 1);
+    rounded.find('.').and_then(|at| rounded.get(at..)).map(str::to_owned)
+}
+
+fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, metric: &'static Metric) {
     let now = app.answer.value(metric);
     let shown = now.map_or_else(|| "–".to_owned(), |now| metric.show(now));
-    let role = if app.flash.metrics.contains(metric.name) { Role::Flash } else { Role::Value };
-    let style = canvas.role(role);
-    let mut x = area.x + label;
-    canvas.right(x, area.y, value, &shown, style);
-    x += value;
+    let role = match () {
+        () if app.flash.metrics.contains(metric.name) => Role::Flash,
+        () if app.answer.fits() => Role::Value,
+        // What nobody can have is not shouted.
+        () => Role::Dim,
+    };
+    let (style, dim) = (canvas.role(role), canvas.role(Role::Dim));
+    let (whole, fraction, unit) = split(&shown);
+    let rounded = short(whole, fraction, unit);
+    let fraction = rounded.as_deref().unwrap_or(fraction);
+    let text = canvas.role(Role::Text);
+    let indent = u16::from(columns.label > 13);
+    // A long label takes what the digits leave.
+    let spare = usize::from(WHOLE).saturating_sub(whole.chars().count() + 1);
+    let room = columns.label - indent + u16::try_from(spare).unwrap_or_default();
+    canvas.text(area.x + indent, area.y, room, metric.label, text);
+    let mut x = area.x + columns.label;
+    canvas.right(x, area.y, WHOLE, whole, style);
+    x += WHOLE;
+    // Small prices have no unit, and may need its room for their digits.
+    canvas.text(x, area.y, if unit.is_empty() { FRACTION + UNIT } else { FRACTION }, fraction, style);
+    x += FRACTION;
+    canvas.text(x + 1, area.y, UNIT - 1, unit, dim);
+    x += UNIT;
     let (Some(now), before) = (now, app.baseline.value(metric)) else { return };
-    if let Some(before) = before.filter(|before| (now - before).abs() > 1e-9 * before.abs()) {
-        let style = change_style(canvas, metric.better, now - before);
-        let arrow = if now > before { canvas.glyphs.up } else { canvas.glyphs.down };
-        canvas.right(x, area.y, ABSOLUTE, &signed(metric, now - before), style);
-        x += ABSOLUTE;
-        canvas.right(x, area.y, RELATIVE.min(area.right().saturating_sub(x)), &units::relative(before, now), style);
-        x += RELATIVE;
-        canvas.text(x + 1, area.y, 1.min(area.right().saturating_sub(x + 1)), arrow, style);
-    } else {
-        x += ABSOLUTE + RELATIVE;
+    if columns.interval > 0 {
+        if let Some(interval) = interval(app, metric, now, &shown, usize::from(columns.interval - 2)) {
+            canvas.right(x, area.y, columns.interval - 1, &interval, dim);
+        }
+        x += columns.interval;
     }
-    let x = x + 4;
-    let room = area.right().saturating_sub(x);
-    if metric.format == Format::Percent && room >= 8 {
-        let style = canvas.role(Role::Bar1);
-        let bar = canvas.glyphs.bar(now, usize::from(room.min(20)));
-        canvas.text(x, area.y, room, &bar, style);
+    let Some(before) = before.filter(|before| (now - before).abs() > 1e-9 * before.abs()) else { return };
+    let style = change_style(canvas, metric.better, now - before);
+    if columns.absolute > 0 {
+        canvas.right(x, area.y, columns.absolute - 1, &signed(metric, now - before), style);
+        x += columns.absolute;
     }
+    let arrow = if now > before { canvas.glyphs.up } else { canvas.glyphs.down };
+    canvas.right(x, area.y, columns.relative, &format!("{arrow}{}", units::relative(before, now)), style);
+}
+
+/// The ends between which nine measurements of ten lie, in the unit in which the value is written, `31.2–41.0`, or as
+/// shares of it, `-14/+13%`.
+fn interval(app: &App, metric: &Metric, now: f64, shown: &str, room: usize) -> Option<String> {
+    let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
+    let (low, high) = metric.interval(estimate, scenario)?;
+    if !(low.is_finite() && high.is_finite()) || low == high || now == 0.0 {
+        return None;
+    }
+    let number: f64 = shown.split(' ').next()?.trim_start_matches('$').parse().ok()?;
+    let show = |end: f64| {
+        let end = end / now * number;
+        if end.abs() >= 100.0 { format!("{end:.0}") } else { units::significant(end, 3) }
+    };
+    let ends = format!("{}–{}", show(low), show(high));
+    // Ends that need more room than there is are told as shares of the value.
+    let shares = || format!("{:+.0}/{:+.0}%", 100.0 * (low / now - 1.0), 100.0 * (high / now - 1.0));
+    Some(if number < 1.0 || room < 9 || ends.chars().count() > room { shares() } else { ends })
 }
 
 /// A change with its sign; its unit stands beside the value.
@@ -154,4 +310,33 @@ pub(super) fn change_style(canvas: &Canvas<'_>, better: Better, change: f64) -> 
         (Better::Neutral, _) => Role::Dim,
     };
     canvas.role(role)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_split_at_the_point_and_the_unit() {
+        assert_eq!(split("36.22 ktok/s"), ("36", ".22", "ktok/s"));
+        assert_eq!(split("2642 tok/s"), ("2642", "", "tok/s"));
+        assert_eq!(split("$0.01047"), ("$0", ".01047", ""));
+        assert_eq!(split("1.000e-9"), ("1", ".000e-9", ""));
+        assert_eq!(split("–"), ("–", "", ""));
+        assert_eq!(short("0", ".07196", "tok/J").as_deref(), Some(".0720"));
+        assert_eq!((short("0", ".07196", ""), short("36", ".22", "tok/J")), (None, None));
+    }
+
+    #[test]
+    fn every_width_has_room_for_the_figure() {
+        for width in 40..90 {
+            for intervals in [false, true] {
+                let c = Columns::fit(width, intervals);
+                let used = c.label + WHOLE + FRACTION + UNIT + c.interval + c.absolute + c.relative;
+                assert!(used <= width, "{used} of {width}");
+            }
+        }
+        let narrow = Columns::fit(48, true);
+        assert!(narrow.interval > 0 && narrow.relative > 0, "both fit 80 columns");
+    }
 }

@@ -58,7 +58,7 @@ pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let full = app.view == View::Schedule;
     let serves = app.answer.workload.as_ref().is_some_and(|workload| workload.shape.mode == Mode::Inference);
     let remark = if serves { "queueing included" } else { "" };
-    let inner = canvas.frame(area, "Schedule", remark, full && app.tour.is_none());
+    let inner = canvas.frame(area, "9 Schedule", remark, full && app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let dim = canvas.role(Role::Dim);
     let (Some(workload), Ok(estimate)) = (&app.answer.workload, &app.answer.outcome) else {

@@ -1,0 +1,101 @@
+//! Text to the clipboard of whoever sits at the terminal, through whatever lies in between: OSC 52, which asks the
+//! terminal itself, so that it works over SSH. Nothing is asked back.
+
+/// Longest text that terminals are known to take: xterm stops at 100 000 bytes of base64, others earlier.
+pub const LONGEST: usize = 56_000;
+/// GNU screen passes strings of at most 768 bytes through, its own marks included.
+const SCREEN_PIECE: usize = 512;
+
+/// What stands between this program and the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Between {
+    /// Nothing that interprets what is sent.
+    Nothing,
+    /// tmux: it takes OSC 52 for itself or not at all, by its settings; what is wrapped goes through.
+    Tmux,
+    /// GNU screen.
+    Screen,
+}
+
+impl Between {
+    /// From the environment, through `lookup` so that it can be tested.
+    #[must_use]
+    pub fn detect(lookup: impl Fn(&str) -> Option<String>) -> Between {
+        let set = |name: &str| lookup(name).is_some_and(|value| !value.is_empty());
+        if set("TMUX") {
+            Between::Tmux
+        } else if set("STY") {
+            Between::Screen
+        } else {
+            Between::Nothing
+        }
+    }
+}
+
+/// The bytes that put `text` on the clipboard.
+#[must_use]
+pub fn osc52(text: &str, between: Between) -> Vec<u8> {
+    let plain = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
+    match between {
+        Between::Nothing => plain.into_bytes(),
+        // Both: tmux with `set-clipboard on` takes the first, with `allow-passthrough on` hands the second on.
+        Between::Tmux => format!("{plain}\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes(),
+        Between::Screen => {
+            plain.as_bytes().chunks(SCREEN_PIECE).flat_map(|piece| [b"\x1bP", piece, b"\x1b\\"].concat()).collect()
+        }
+    }
+}
+
+/// RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or_default());
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let sextet = (bits >> (18 - 6 * place)) & 63;
+            let letter = ALPHABET.get(sextet as usize).copied().unwrap_or(b'=');
+            out.push(if place > group.len() { '=' } else { char::from(letter) });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_standard() {
+        // RFC 4648, section 10.
+        let vectors = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (text, encoded) in vectors {
+            assert_eq!(base64(text.as_bytes()), encoded);
+        }
+        assert_eq!(base64("×…".as_bytes()), "w5figKY=");
+    }
+
+    #[test]
+    fn what_lies_between_hands_it_on() {
+        assert_eq!(osc52("foo", Between::Nothing), b"\x1b]52;c;Zm9v\x07");
+        let through = osc52("foo", Between::Tmux);
+        assert!(through.ends_with(b"\x1bPtmux;\x1b\x1b]52;c;Zm9v\x07\x1b\\"));
+        let long = osc52(&"x".repeat(3000), Between::Screen);
+        for piece in long.split(|byte| *byte == b'\\') {
+            assert!(piece.len() <= SCREEN_PIECE + 3);
+        }
+        let env = |name: &'static str| move |asked: &str| (asked == name).then(|| "1".to_owned());
+        assert_eq!(Between::detect(env("TMUX")), Between::Tmux);
+        assert_eq!(Between::detect(env("STY")), Between::Screen);
+        assert_eq!(Between::detect(env("TERM")), Between::Nothing);
+    }
+}

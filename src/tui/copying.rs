@@ -1,0 +1,116 @@
+//! What `y` and `Y` take along: the thing under the cursor, or the table it stands in, as tab-separated values where
+//! it is one, as drawn otherwise.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::app::{Answer, App, Pane, View};
+use super::layout;
+use super::message::Effect;
+use super::update::fail;
+use super::view;
+use crate::estimate::Metric;
+
+/// Puts what is under the cursor, or all of it, on the clipboard.
+pub(super) fn copy(app: &mut App, all: bool, effects: &mut Vec<Effect>) {
+    match if all { table(app) } else { here(app) } {
+        Some((what, text)) if !text.is_empty() => effects.push(Effect::Copy { text, what }),
+        _ => fail(app, "nothing to copy"),
+    }
+}
+
+/// What is under the cursor, and what to call it.
+fn here(app: &App) -> Option<(String, String)> {
+    let setup = &app.now.setup;
+    let figure = |answer: &Answer, metric: &Metric| Some((metric.label.to_owned(), metric.show(answer.value(metric)?)));
+    match (app.view, app.pane) {
+        (View::Compare, _) => {
+            let metric = view::compare::metrics(app).nth(view::compare::metric_index(app))?;
+            figure(&app.columns.get(app.column)?.1, metric)
+        }
+        (View::Advice, _) => Some(("the advice".to_owned(), view::advice::text_here(app)?)),
+        (View::Explain, _) => Some(("the line".to_owned(), view::explain::text_here(app)?)),
+        (View::Main | View::Help, Pane::Targets) => Some(("the target's name".to_owned(), setup.target.to_string())),
+        (View::Main | View::Help, Pane::Workloads) => {
+            Some(("the workload's name".to_owned(), setup.workload.to_string()))
+        }
+        (View::Main | View::Help, Pane::Knobs) => {
+            let knob = app.knob_here();
+            let value = app.answer.scenario.as_ref()?.get(knob);
+            Some((knob.name().to_owned(), format!("{}={value}", knob.name())))
+        }
+        (View::Main | View::Help, Pane::Results) => figure(&app.answer, app.figure_here()?),
+        (View::Breakdown | View::Schedule | View::Problems, _) => table(app),
+    }
+}
+
+/// The table of the pane or view.
+fn table(app: &App) -> Option<(String, String)> {
+    match (app.view, app.pane) {
+        (View::Compare, _) => Some(("the comparison".to_owned(), comparison(app))),
+        (View::Main | View::Help, Pane::Results) => Some(("the table of results".to_owned(), results(app)?)),
+        (View::Main | View::Help, Pane::Knobs) => {
+            let scenario = app.answer.scenario.as_ref()?;
+            let rows = app.knobs().map(|spec| format!("{}\t{}\t{}\n", spec.name, scenario.get(spec.knob), spec.unit));
+            Some(("the table of knobs".to_owned(), rows.collect()))
+        }
+        (View::Main | View::Help, Pane::Targets) => {
+            let names = app.library.targets().iter().map(|target| format!("{}\n", target.name));
+            Some(("the list of targets".to_owned(), names.collect()))
+        }
+        (View::Main | View::Help, Pane::Workloads) => {
+            let names = app.library.workloads().iter().map(|workload| format!("{}\n", workload.name));
+            Some(("the list of workloads".to_owned(), names.collect()))
+        }
+        _ => Some(("the view".to_owned(), drawn(app))),
+    }
+}
+
+/// Numbers in full, for a spreadsheet: name, value, ends of the interval, baseline, unit.
+fn results(app: &App) -> Option<String> {
+    let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
+    let mut text = "metric\tvalue\tlow\thigh\tbaseline\tunit\n".to_owned();
+    for metric in app.answer.metrics() {
+        let Some(value) = app.answer.value(metric) else { continue };
+        let (low, high) = metric
+            .interval(estimate, scenario)
+            .map_or_else(Default::default, |(low, high)| (low.to_string(), high.to_string()));
+        let baseline = app.baseline.value(metric).map_or_else(String::new, |value| value.to_string());
+        text += &format!("{}\t{value}\t{low}\t{high}\t{baseline}\t{}\n", metric.name, metric.unit);
+    }
+    Some(text)
+}
+
+/// A row a target, a column a metric.
+fn comparison(app: &App) -> String {
+    let metrics: Vec<&Metric> = view::compare::metrics(app).collect();
+    let mut text = "target\tfits".to_owned();
+    metrics.iter().for_each(|metric| text += &format!("\t{}", metric.name));
+    for (name, answer) in &app.columns {
+        text += &format!("\n{name}\t{}", answer.fits());
+        for metric in &metrics {
+            text += &answer.value(metric).map_or_else(|| "\t".to_owned(), |value| format!("\t{value}"));
+        }
+    }
+    text + "\n"
+}
+
+/// What a full-screen view says, all of it, without its frame.
+fn drawn(app: &App) -> String {
+    let mut tall = app.clone();
+    tall.view_scroll = 0;
+    tall.overlay = None;
+    tall.size.1 = u16::try_from(view::rows(app) + 8).unwrap_or(u16::MAX).clamp(layout::MIN_ROWS, 2000);
+    let body = layout::areas(&tall).body;
+    let mut buffer = Buffer::empty(Rect::new(0, 0, tall.size.0, tall.size.1));
+    view::view(&tall, &mut buffer);
+    let mut lines = Vec::new();
+    for y in body.y + 1..body.bottom().saturating_sub(1) {
+        let cells = (body.x + 1..body.right().saturating_sub(1)).filter_map(|x| buffer.cell((x, y)));
+        lines.push(cells.map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned());
+    }
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    lines.join("\n") + "\n"
+}

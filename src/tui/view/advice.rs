@@ -1,0 +1,215 @@
+//! The playbook's advice: a line, a pane of three, or all of it with its reasons.
+
+use ratatui::layout::Rect;
+
+use super::draw::{Canvas, wrap};
+use crate::advice::Advice;
+use crate::tui::app::{App, Change, View};
+use crate::tui::layout;
+use crate::tui::message::Effect;
+use crate::tui::theme::Role;
+use crate::tui::update::note;
+use crate::units;
+
+/// What an advice gains, in few words: `+8.2 %`, `makes it fit`.
+fn gain(advice: &Advice) -> String {
+    if advice.fixes { "makes it run".to_owned() } else { units::relative(1.0, 1.0 + advice.gain) }
+}
+
+/// Which figure it moves, from where to where: `tokens/s 36.2 k → 41.0 k`.
+fn figures(advice: &Advice) -> String {
+    let show = |value: f64| advice.metric.show(value);
+    if advice.fixes {
+        return format!("{} {}", advice.metric.label, show(advice.after));
+    }
+    format!("{} {} → {}", advice.metric.label, show(advice.before), show(advice.after))
+}
+
+/// A line of the full view: of which advice, and what it says.
+enum Line {
+    Head,
+    Reason(String),
+    Source(String),
+    Blank,
+}
+
+/// The lines of one advice in the full view.
+fn lines(advice: &Advice, width: usize) -> Vec<Line> {
+    let mut lines = vec![Line::Head];
+    let reason = format!("{}: {}", advice.rule.name, advice.rule.reason);
+    lines.extend(wrap(&reason, width).into_iter().map(Line::Reason));
+    lines.extend(wrap(advice.rule.source, width).into_iter().map(Line::Source));
+    lines.push(Line::Blank);
+    lines
+}
+
+fn text_width(area: Rect) -> usize {
+    usize::from(area.width.saturating_sub(8))
+}
+
+/// How many pieces of advice there are.
+#[must_use]
+pub fn rows(app: &App) -> usize {
+    app.advice().len().max(1)
+}
+
+/// First and last line of a piece of advice in the full view.
+#[must_use]
+pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
+    let width = text_width(layout::areas(app).body);
+    let mut first = 0;
+    for advice in app.advice().iter().take(row) {
+        first += lines(advice, width).len();
+    }
+    let own = app.advice().get(row).map_or(1, |advice| lines(advice, width).len());
+    (first, first + own.saturating_sub(2))
+}
+
+/// The advice under the cursor, in words.
+#[must_use]
+pub fn text_here(app: &App) -> Option<String> {
+    let advice = app.advice().get(app.view_row)?;
+    Some(format!("{}: {} ({}; {})", advice.rule.name, advice.text, gain(advice), figures(advice)))
+}
+
+/// What the line of information says.
+#[must_use]
+pub fn info(app: &App) -> String {
+    match app.advice().len() {
+        0 => "advice is what the engine finds better when it tries the playbook's rules on this scenario".to_owned(),
+        1 => "one rule gains here; its gain is the scenario estimated again with the change".to_owned(),
+        n => format!("{n} rules gain here; each gain is the scenario estimated again with the change"),
+    }
+}
+
+/// Turns the knobs as the advice under the cursor says.
+pub fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(advice) = app.advice().get(app.view_row).cloned() else { return };
+    app.remember(Change::Single);
+    for (knob, setting) in advice.changes {
+        app.lay_over(knob, setting);
+    }
+    app.view_row = 0;
+    app.recompute();
+    note(app, format!("{}; u takes it back", advice.text), effects);
+}
+
+/// Draws the line, the pane, or the full view, by the room there is.
+pub fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    if app.view == View::Advice {
+        full(app, canvas, area);
+    } else if area.height < 3 {
+        line(app, canvas, area);
+    } else {
+        pane(app, canvas, area);
+    }
+}
+
+/// What is said where there is nothing to advise.
+fn silence(app: &App) -> &'static str {
+    if app.answer.detail().is_none() {
+        "the playbook needs the analytical engine: a target with an `accelerator:`"
+    } else if app.answer.fits() {
+        "no rule of the playbook gains anything here"
+    } else {
+        "no rule of the playbook makes this run"
+    }
+}
+
+/// The gain, flush right in its column, coloured.
+fn draw_gain(canvas: &mut Canvas<'_>, x: u16, y: u16, width: u16, advice: &Advice) {
+    let style = canvas.role(if advice.fixes { Role::Best } else { Role::Good });
+    canvas.right(x, y, width, &gain(advice), style);
+}
+
+const GAIN: u16 = 12;
+
+fn line(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let (key, text, dim) = (canvas.role(Role::Key), canvas.role(Role::Text), canvas.role(Role::Dim));
+    let x = canvas.text(area.x + 1, area.y, 2, "7", key) + 1;
+    match app.advice().first() {
+        None => {
+            canvas.text(x, area.y, area.right() - x, silence(app), dim);
+        }
+        Some(best) => {
+            canvas.text(x, area.y, (area.right() - x).saturating_sub(GAIN + 2), &best.text, text);
+            draw_gain(canvas, area.right() - GAIN - 1, area.y, GAIN, best);
+        }
+    }
+}
+
+fn pane(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let all = app.advice();
+    let tall = area.height >= 8;
+    let step = if tall { 2 } else { 1 };
+    let fit = usize::from(area.height - 2) / step;
+    let remark = if all.len() > fit { format!("{fit} of {}", all.len()) } else { String::new() };
+    let inner = canvas.frame(area, "7 Advice", &remark, false);
+    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
+    if all.is_empty() {
+        canvas.text(inner.x, inner.y, inner.width, silence(app), dim);
+        return;
+    }
+    for (y, advice) in (inner.y..inner.bottom()).step_by(step).zip(all.iter().take(fit)) {
+        canvas.text(inner.x, y, inner.width.saturating_sub(GAIN + 1), &advice.text, text);
+        draw_gain(canvas, inner.right() - GAIN, y, GAIN, advice);
+        if tall {
+            let width = inner.width.saturating_sub(2);
+            canvas.text(inner.x + 2, y + 1, width, advice.rule.name, dim);
+            let figures = figures(advice);
+            let room = usize::from(width).saturating_sub(advice.rule.name.chars().count() + 2);
+            if figures.chars().count() <= room {
+                canvas.right(inner.x, y + 1, inner.width, &figures, dim);
+            }
+        }
+    }
+}
+
+fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let all = app.advice();
+    let remark = if all.is_empty() { String::new() } else { "Enter applies, u takes it back".to_owned() };
+    let inner = canvas.frame(area, "7 Advice", &remark, app.tour.is_none());
+    let (text, dim, accent) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
+    if all.is_empty() {
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), silence(app), dim);
+        return;
+    }
+    let width = text_width(area);
+    let mut line = 0;
+    let place = |line: usize| {
+        let y = inner.y + u16::try_from(line.checked_sub(app.view_scroll)?).ok()?;
+        (y < inner.bottom()).then_some(y)
+    };
+    for (row, advice) in all.iter().enumerate() {
+        for piece in lines(advice, width) {
+            if let Some(y) = place(line) {
+                match piece {
+                    Line::Head => {
+                        let number = format!("{:>2}", row + 1);
+                        canvas.text(inner.x + 1, y, 2, &number, dim);
+                        let figures = figures(advice);
+                        let tail = u16::try_from(figures.chars().count()).unwrap_or_default() + GAIN + 4;
+                        let room = inner.width.saturating_sub(tail + 5);
+                        canvas.text(inner.x + 5, y, room, &advice.text, accent);
+                        canvas.right(inner.x, y, inner.width.saturating_sub(GAIN + 2), &figures, dim);
+                        draw_gain(canvas, inner.right() - GAIN - 1, y, GAIN, advice);
+                        if row == app.view_row {
+                            let selection = canvas.role(Role::Selection);
+                            canvas.tint(Rect::new(inner.x, y, inner.width, 1), selection);
+                        }
+                    }
+                    Line::Reason(words) => {
+                        canvas.text(inner.x + 5, y, inner.width.saturating_sub(6), &words, text);
+                    }
+                    Line::Source(words) => {
+                        canvas.text(inner.x + 5, y, inner.width.saturating_sub(6), &words, dim);
+                    }
+                    Line::Blank => {}
+                }
+            }
+            line += 1;
+        }
+    }
+    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < line.saturating_sub(1));
+}

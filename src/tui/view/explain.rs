@@ -1,0 +1,208 @@
+//! Where a figure comes from: the tree from the figure under the cursor of the results down to its inputs, a node a
+//! row, with its equation in symbols and in numbers below it while it is unfolded.
+
+use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::draw::{Canvas, wrap};
+use super::results;
+use crate::explain::{Term, explain as derive};
+use crate::tui::app::App;
+use crate::tui::layout;
+use crate::tui::theme::Role;
+
+/// Depth from which nodes are folded until someone asks.
+const FOLDED_FROM: usize = 2;
+
+/// A node that is in sight.
+struct Node<'t> {
+    term: &'t Term,
+    depth: usize,
+    /// Places among the children, from the root on: `0.2.1`.
+    path: String,
+    /// Whether there is anything to unfold, and whether it is.
+    open: Option<bool>,
+    /// Whether it bears on its parent beside the equation.
+    beside: bool,
+}
+
+impl Node<'_> {
+    /// Columns that it is indented by in a view of this width.
+    fn indent(&self, width: u16) -> u16 {
+        u16::try_from(2 * self.depth).unwrap_or_default().min(width / 3)
+    }
+
+    /// The lines below the node: its equation, in symbols and in numbers.
+    fn equation(&self, width: u16) -> Vec<String> {
+        let (Some(symbols), Some(numbers), Some(true)) = (self.term.in_symbols(), self.term.in_numbers(), self.open)
+        else {
+            return Vec::new();
+        };
+        wrap(&format!("{symbols} = {numbers}"), usize::from(width.saturating_sub(self.indent(width) + 6)))
+    }
+
+    fn lines(&self, width: u16) -> usize {
+        1 + self.equation(width).len()
+    }
+}
+
+/// The tree of the figure under the cursor.
+fn tree(app: &App) -> Option<Term> {
+    let answer = &app.answer;
+    let (scenario, parts, estimate) =
+        (answer.scenario.as_ref()?, answer.parts.as_ref()?, answer.outcome.as_ref().ok()?);
+    Some(derive(scenario, parts, estimate, app.figure_here()?))
+}
+
+/// The nodes in sight, in order.
+fn nodes<'t>(app: &App, root: &'t Term) -> Vec<Node<'t>> {
+    let mut all = Vec::new();
+    collect(app, root, 0, "0".to_owned(), false, &mut all);
+    all
+}
+
+fn collect<'t>(app: &App, term: &'t Term, depth: usize, path: String, beside: bool, all: &mut Vec<Node<'t>>) {
+    let inner = !term.terms.is_empty() || !term.bearing.is_empty();
+    let open = inner.then(|| (depth < FOLDED_FROM) != app.toggled.contains(&path));
+    let below = format!("{path}.");
+    all.push(Node { term, depth, path, open, beside });
+    if open == Some(true) {
+        let terms = term.terms.iter().map(|term| (term, false));
+        let bearing = term.bearing.iter().map(|term| (term, true));
+        for (place, (child, beside)) in terms.chain(bearing).enumerate() {
+            collect(app, child, depth + 1, format!("{below}{place}"), beside, all);
+        }
+    }
+}
+
+/// How many nodes are in sight.
+#[must_use]
+pub fn rows(app: &App) -> usize {
+    tree(app).map_or(1, |root| nodes(app, &root).len())
+}
+
+/// First and last line of a node in sight.
+#[must_use]
+pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
+    let Some(root) = tree(app) else { return (0, 0) };
+    let all = nodes(app, &root);
+    let width = layout::areas(app).body.width;
+    let first = all.iter().take(row).map(|node| node.lines(width)).sum();
+    (first, first + all.get(row).map_or(0, |node| node.lines(width) - 1))
+}
+
+/// The node under the cursor in words, for the clipboard.
+#[must_use]
+pub fn text_here(app: &App) -> Option<String> {
+    let root = tree(app)?;
+    let all = nodes(app, &root);
+    let node = all.get(app.view_row)?;
+    let equation = node.term.in_symbols().unwrap_or_else(|| node.term.symbol.to_string());
+    let origin = node.term.origin.as_ref().map_or_else(String::new, |origin| format!(" [{origin}]"));
+    Some(format!("{equation} = {} ({}){origin}", node.term.shown(), node.term.name))
+}
+
+/// What the line of information says: the whole of what the node's row may have cut.
+#[must_use]
+pub fn info(app: &App) -> String {
+    let Some(root) = tree(app) else { return String::new() };
+    let all = nodes(app, &root);
+    let Some(node) = all.get(app.view_row) else { return String::new() };
+    match &node.term.origin {
+        Some(origin) => format!("{}: {origin}", node.term.symbol),
+        None => format!("{}: {}", node.term.symbol, node.term.name),
+    }
+}
+
+/// Folds or unfolds the node under the cursor; of one without anything below it, the node it stands under.
+pub fn fold(app: &mut App) {
+    let Some(root) = tree(app) else { return };
+    let all = nodes(app, &root);
+    let Some(node) = all.get(app.view_row) else { return };
+    let path = match (node.open, node.path.rsplit_once('.')) {
+        (None, Some((above, _))) => above.to_owned(),
+        _ => node.path.clone(),
+    };
+    let row = all.iter().position(|node| node.path == path);
+    if !app.toggled.remove(&path) {
+        app.toggled.insert(path);
+    }
+    app.view_row = row.unwrap_or(app.view_row);
+}
+
+/// Columns of a number, and of the unit behind it.
+const VALUE: u16 = 11;
+const UNIT: u16 = 9;
+
+/// Draws the view.
+pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let title =
+        app.figure_here().map_or_else(|| "8 Explain".to_owned(), |metric| format!("8 Explain {}", metric.label));
+    let remark = if area.width >= 100 { "left and right: other figures" } else { "" };
+    let inner = canvas.frame(area, &title, remark, app.tour.is_none());
+    let dim = canvas.role(Role::Dim);
+    let Some(root) = tree(app) else {
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "no estimate, so nothing to explain", dim);
+        return;
+    };
+    let all = nodes(app, &root);
+    // Name at the left, value in a column of its own, and where it comes from in what is left.
+    let longest = all.iter().map(|node| 2 * node.depth + 4 + node.term.symbol.width() + node.term.name.width()).max();
+    let longest = u16::try_from(longest.unwrap_or_default() + 2).unwrap_or(u16::MAX);
+    let left = longest.clamp(30, (inner.width / 2).max(30)).min(inner.width.saturating_sub(VALUE + UNIT));
+    let mut line = 0_usize;
+    for (row, node) in all.iter().enumerate() {
+        let mut place = || {
+            let y = line.checked_sub(app.view_scroll).and_then(|y| u16::try_from(y).ok());
+            line += 1;
+            y.map(|y| inner.y + y).filter(|y| *y < inner.bottom())
+        };
+        let x = inner.x + 1 + node.indent(area.width);
+        if let Some(y) = place() {
+            head(canvas, Rect::new(x, y, (inner.x + left).saturating_sub(x), 1), node);
+            value(canvas, inner.x + left, y, &node.term.shown());
+            let behind = inner.x + left + VALUE + UNIT;
+            if let Some(origin) = &node.term.origin {
+                canvas.text(behind, y, inner.right().saturating_sub(behind + 1), &origin.to_string(), dim);
+            }
+            if row == app.view_row {
+                // Where it comes from stays as it is: it is long, and repainting it at every step is not cheap.
+                let selection = canvas.role(Role::Selection);
+                canvas.tint(Rect::new(inner.x, y, left + VALUE + UNIT - 1, 1), selection);
+            }
+        }
+        for words in node.equation(area.width) {
+            if let Some(y) = place() {
+                canvas.text(x + 2, y, inner.right().saturating_sub(x + 3), &words, dim);
+            }
+        }
+    }
+    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < line);
+}
+
+/// Whether it is open, its symbol, its name.
+fn head(canvas: &mut Canvas<'_>, area: Rect, node: &Node<'_>) {
+    let sign = match node.open {
+        Some(true) => canvas.glyphs.open,
+        Some(false) => canvas.glyphs.closed,
+        None => canvas.glyphs.bullet,
+    };
+    let (accent, text, dim) = (canvas.role(Role::Accent), canvas.role(Role::Text), canvas.role(Role::Dim));
+    canvas.text(area.x, area.y, 1, sign, if node.open.is_some() { accent } else { dim });
+    let symbol = canvas.role(if node.beside { Role::Dim } else { Role::Title });
+    let end = canvas.text(area.x + 2, area.y, area.width.saturating_sub(2), &node.term.symbol, symbol);
+    let room = area.right().saturating_sub(end + 2);
+    if node.term.name != node.term.symbol {
+        canvas.text(end + 1, area.y, room, &node.term.name, if node.beside { dim } else { text });
+    }
+}
+
+/// A value, its point where the points of all others are.
+fn value(canvas: &mut Canvas<'_>, x: u16, y: u16, shown: &str) {
+    let (style, dim) = (canvas.role(Role::Value), canvas.role(Role::Dim));
+    let (whole, fraction, unit) = results::split(shown);
+    canvas.right(x, y, 5, whole, style);
+    let end = canvas.text(x + 5, y, VALUE - 5, fraction, style);
+    let begin = (x + VALUE).max(end + 1);
+    canvas.text(begin, y, (x + VALUE + UNIT).saturating_sub(begin), unit, dim);
+}

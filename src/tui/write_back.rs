@@ -1,0 +1,349 @@
+//! Turned knobs back into the files they stand for: the text is changed where a value stands and nowhere else, so that
+//! comments, order and spelling stay. What comes out is parsed again, and refused unless it says what it should.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::app::{App, Overlay};
+use super::message::Effect;
+use super::theme::Role;
+use super::update::{fail, note};
+use crate::knob::{Home, Knob, Setting};
+use crate::spec::parse::parse;
+use crate::spec::{Diagnostics, Node, Origin, Value};
+
+/// What would be written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WritePlan {
+    /// Files and their texts.
+    pub files: Vec<Rewrite>,
+    /// Knobs that stand in no file.
+    pub left: Vec<&'static str>,
+}
+
+/// A file's text before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewrite {
+    /// The file.
+    pub path: PathBuf,
+    /// What it says now; it is written only while it still does.
+    pub before: String,
+    /// What it is to say.
+    pub after: String,
+}
+
+impl WritePlan {
+    /// The change as lines to be looked at, with what surrounds each.
+    #[must_use]
+    pub fn lines(&self) -> Vec<(Role, String)> {
+        let mut lines = Vec::new();
+        for file in &self.files {
+            lines.push((Role::Heading, file.path.display().to_string()));
+            lines.extend(diff(&file.before, &file.after));
+        }
+        if !self.left.is_empty() {
+            let text = format!("not written, since no file holds it: {}", self.left.join(", "));
+            lines.push((Role::Dim, text));
+        }
+        lines
+    }
+}
+
+/// Lines that go and come, each with the line above. The texts differ by lines that were put in or replaced.
+fn diff(before: &str, after: &str) -> Vec<(Role, String)> {
+    /// Most lines that one knob puts in.
+    const AHEAD: usize = 4;
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let mut lines = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    let mut above: Option<usize> = None;
+    while j < new.len() {
+        if old.get(i) == new.get(j) {
+            above = Some(j);
+            (i, j) = (i + 1, j + 1);
+            continue;
+        }
+        if let Some(line) = above.take().and_then(|at| Some((at, new.get(at)?))) {
+            lines.push((Role::Dim, format!("{:>4}   {}", line.0 + 1, line.1)));
+        }
+        let put_in = (1..=AHEAD).find(|ahead| old.get(i).is_some() && old.get(i) == new.get(j + ahead));
+        if put_in.is_none()
+            && let Some(line) = old.get(i)
+        {
+            lines.push((Role::Bad, format!("{:>4} - {line}", i + 1)));
+            i += 1;
+        }
+        for line in new.iter().skip(j).take(put_in.unwrap_or(1)) {
+            j += 1;
+            lines.push((Role::Good, format!("{j:>4} + {line}")));
+        }
+    }
+    lines
+}
+
+/// Shows what would be written, or says why nothing can be.
+pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
+    if app.now.setup.overrides.is_empty() {
+        return note(app, "nothing to write: every knob has its file's value", effects);
+    }
+    match plan(app) {
+        Ok(plan) => app.overlay = Some(Overlay::WriteBack { plan: Arc::new(plan), scroll: 0 }),
+        Err(complaint) => fail(app, complaint),
+    }
+}
+
+fn plan(app: &App) -> Result<WritePlan, String> {
+    let overrides = &app.now.setup.overrides;
+    let (Some(target), Some(workload)) = (&app.answer.target, &app.answer.workload) else {
+        return Err("nothing to write: target or workload is not there".to_owned());
+    };
+    let mut plan = WritePlan::default();
+    for (knob, setting) in overrides {
+        let (origin, name, path) = match knob.spec().home {
+            Home::Workload(path) => (&workload.origin, &workload.name, place(*knob, path, &workload.document)),
+            Home::Target(path) => (&target.origin, &target.name, path),
+            Home::Nowhere => {
+                plan.left.push(knob.name());
+                continue;
+            }
+        };
+        let file = rewrite(app, &mut plan.files, origin)?;
+        let changed = set(&file.after, name, path, &yaml(setting));
+        file.after = changed.ok_or_else(|| {
+            format!("{} of {name} stands where it cannot be changed safely in {origin}; e opens it", knob.name())
+        })?;
+    }
+    if plan.files.is_empty() {
+        return Err(format!("nothing to write: no file holds {}", plan.left.join(", ")));
+    }
+    Ok(plan)
+}
+
+/// Where a workload keeps the knob: plans write the micro-batch beside the global one.
+fn place(knob: Knob, path: &'static [&'static str], document: &Node) -> &'static [&'static str] {
+    const MICRO: &[&str] = &["batch", "micro"];
+    if knob == Knob::Microbatch && document.at_path(MICRO).is_some() { MICRO } else { path }
+}
+
+/// The file's rewrite, begun if it was not.
+fn rewrite<'p>(app: &App, files: &'p mut Vec<Rewrite>, origin: &Origin) -> Result<&'p mut Rewrite, String> {
+    if origin.file.starts_with(Origin::BUILT_IN) {
+        return Err(format!("{} ships inside the binary; e writes a copy here first", origin.file));
+    }
+    let path = PathBuf::from(&*origin.file);
+    let known = files.iter().position(|file| file.path == path);
+    let index = match known {
+        Some(index) => index,
+        None => {
+            let text = app.library.text(&origin.file).ok_or_else(|| format!("{} is not at hand", origin.file))?;
+            files.push(Rewrite { path, before: text.to_owned(), after: text.to_owned() });
+            files.len() - 1
+        }
+    };
+    files.get_mut(index).ok_or_else(String::new)
+}
+
+/// A setting as a file writes it.
+fn yaml(setting: &Setting) -> String {
+    match setting {
+        Setting::Toggle(on) => on.to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn document(text: &str) -> Option<Node> {
+    parse(&"file".into(), text, &mut Diagnostics::new())
+}
+
+/// The entry of that name, wherever the document holds it.
+fn entry<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    if node.get("name").and_then(Node::text) == Some(name) {
+        return Some(node);
+    }
+    let items = node.items().unwrap_or_default().iter();
+    let values = node.entries().unwrap_or_default().iter().map(|entry| &entry.value);
+    items.chain(values).find_map(|inner| entry(inner, name))
+}
+
+/// The text with the entry's value at `path` set; `None` where that cannot be done safely.
+fn set(text: &str, name: &str, path: &[&str], value: &str) -> Option<String> {
+    let before = document(text)?;
+    let found = entry(&before, name)?;
+    let depth = (0..=path.len()).rev().find(|depth| found.at_path(path.get(..*depth).unwrap_or_default()).is_some())?;
+    let (have, lack) = path.split_at_checked(depth)?;
+    let node = found.at_path(have)?;
+    let mut changed = text.to_owned();
+    if lack.is_empty() {
+        let begin = offset(text, node.at.line, node.at.column)?;
+        changed.replace_range(begin..begin + scalar(text.get(begin..)?)?, value);
+    } else {
+        let (at, put) = put_in(text, node, lack, value)?;
+        changed.insert_str(at, &put);
+    }
+    // What came out must say this, and otherwise what it said before.
+    let (after, wanted) = (document(&changed)?, document(value)?);
+    let now = entry(&after, name)?;
+    (plain(now.at_path(path)?) == plain(&wanted) && same_but(&before, &after, found, now, path)).then_some(changed)
+}
+
+/// Whether two documents say the same outside an entry's value.
+fn same_but(before: &Node, after: &Node, old: &Node, new: &Node, path: &[&str]) -> bool {
+    let others = |root: &Node, except: &Node| -> Vec<String> {
+        let items = root.items().unwrap_or_default().iter();
+        items.filter(|item| item.at != except.at).map(plain).collect()
+    };
+    let rest = |node: &Node| -> Vec<(String, String)> {
+        let entries = node.entries().unwrap_or_default().iter();
+        entries
+            .filter(|e| Some(e.key.as_str()) != path.first().copied())
+            .map(|e| (e.key.clone(), plain(&e.value)))
+            .collect()
+    };
+    others(before, old) == others(after, new) && rest(old) == rest(new)
+}
+
+/// A node without its positions.
+fn plain(node: &Node) -> String {
+    serde_json::to_string(node).unwrap_or_default()
+}
+
+/// What to put in where a mapping lacks keys: after its last entry, in its own style.
+fn put_in(text: &str, node: &Node, lack: &[&str], value: &str) -> Option<(usize, String)> {
+    let (first, inner) = lack.split_first()?;
+    let nested = inner.iter().rev().fold(value.to_owned(), |value, key| format!("{{ {key}: {value} }}"));
+    let put = format!("{first}: {nested}");
+    let entries = node.entries()?;
+    let begin = offset(text, node.at.line, node.at.column)?;
+    if text.get(begin..)?.starts_with('{') {
+        return Some(match entries.last() {
+            Some(last) if matches!(last.value.value, Value::Map(_) | Value::List(_)) => (begin + 1, format!(" {put},")),
+            Some(last) => {
+                let at = offset(text, last.value.at.line, last.value.at.column)?;
+                (at + scalar(text.get(at..)?)?, format!(", {put}"))
+            }
+            None => (begin + 1, format!(" {put} ")),
+        });
+    }
+    let indent = usize::try_from(entries.first()?.key_at.column).ok()?.checked_sub(1)?;
+    let line = last_line(node);
+    let end = offset(text, line + 1, 1).unwrap_or(text.len());
+    let newline = if text.get(..end)?.ends_with('\n') { ("", "\n") } else { ("\n", "") };
+    Some((end, format!("{}{}{put}{}", newline.0, " ".repeat(indent), newline.1)))
+}
+
+/// The last line on which anything of a node begins.
+fn last_line(node: &Node) -> u32 {
+    let items = node.items().unwrap_or_default().iter().map(last_line);
+    let values = node.entries().unwrap_or_default().iter().map(|e| e.key_at.line.max(last_line(&e.value)));
+    items.chain(values).fold(node.at.line, u32::max)
+}
+
+/// The byte at a line and a column of characters, both from 1.
+fn offset(text: &str, line: u32, column: u32) -> Option<usize> {
+    let mut start = 0;
+    for _ in 1..line {
+        start += text.get(start..)?.find('\n')? + 1;
+    }
+    let rest = text.get(start..)?;
+    let skip = usize::try_from(column).ok()?.checked_sub(1)?;
+    rest.char_indices().map(|(at, _)| at).chain([rest.len()]).nth(skip).map(|at| start + at)
+}
+
+/// Bytes of the scalar that a text begins with.
+fn scalar(text: &str) -> Option<usize> {
+    let first = text.chars().next()?;
+    if first == '"' || first == '\'' {
+        let mut escaped = false;
+        let end = text.char_indices().skip(1).find(|(_, c)| {
+            let ends = *c == first && !escaped;
+            escaped = first == '"' && *c == '\\' && !escaped;
+            ends
+        });
+        return end.map(|(at, _)| at + 1);
+    }
+    if matches!(first, '{' | '[' | '|' | '>' | '&' | '*' | '!') {
+        return None;
+    }
+    let line = text.lines().next()?;
+    let end = line.find([',', '}', ']']).unwrap_or(line.len());
+    let end = line.find(" #").map_or(end, |comment| end.min(comment));
+    Some(line.get(..end)?.trim_end().len()).filter(|length| *length > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const FILE: &str = "\
+# ours
+- name: one
+  mode: training   # not ours
+  batch: { micro: 1, global: 128 }  # per step
+  parallelism:
+    tp: 8   # inside the node
+  recompute: \"full\"
+
+# the other
+- name: two
+  mode: inference
+  serving: {}
+";
+
+    fn changed(name: &str, path: &[&str], value: &str) -> Vec<(Role, String)> {
+        diff(FILE, &set(FILE, name, path, value).unwrap())
+    }
+
+    fn lines(diff: &[(Role, String)]) -> Vec<&str> {
+        diff.iter().filter(|(role, _)| *role != Role::Dim).map(|(_, line)| line.trim()).collect()
+    }
+
+    #[test]
+    fn a_value_is_replaced_where_it_stands() {
+        assert_eq!(
+            lines(&changed("one", &["batch", "global"], "256")),
+            [
+                "4 -   batch: { micro: 1, global: 128 }  # per step",
+                "4 +   batch: { micro: 1, global: 256 }  # per step"
+            ]
+        );
+        assert_eq!(
+            lines(&changed("one", &["parallelism", "tp"], "4")),
+            ["6 -     tp: 8   # inside the node", "6 +     tp: 4   # inside the node"]
+        );
+        assert_eq!(
+            lines(&changed("one", &["recompute"], "none")),
+            ["7 -   recompute: \"full\"", "7 +   recompute: none"]
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_joins_its_mapping() {
+        assert_eq!(lines(&changed("one", &["parallelism", "pp"], "2")), ["7 +     pp: 2"]);
+        assert_eq!(lines(&changed("one", &["overlap"], "false")), ["8 +   overlap: false"]);
+        assert_eq!(
+            lines(&changed("one", &["serving", "speculative", "tokens"], "3")),
+            ["8 +   serving: { speculative: { tokens: 3 } }"]
+        );
+        assert_eq!(
+            lines(&changed("two", &["serving", "concurrency"], "64")),
+            ["12 -   serving: {}", "12 +   serving: { concurrency: 64 }"]
+        );
+        assert_eq!(
+            lines(&changed("one", &["batch", "other"], "1")),
+            [
+                "4 -   batch: { micro: 1, global: 128 }  # per step",
+                "4 +   batch: { micro: 1, global: 128, other: 1 }  # per step"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_changed_safely_is_refused() {
+        assert_eq!(set("- name: a\n  sharding: &x zero1\n  other: *x\n", "a", &["sharding"], "zero3"), None);
+        assert_eq!(set(FILE, "three", &["sharding"], "zero3"), None);
+        assert_eq!(set("- name: a\n  note: |\n    long\n    text\n", "a", &["overlap"], "true"), None);
+        let end = set("- name: a", "a", &["overlap"], "true").unwrap();
+        assert_eq!(end, "- name: a\n  overlap: true");
+    }
+}
