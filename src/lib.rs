@@ -19,7 +19,7 @@
 //! | [`ingest`] | real logs turned into measurements, one file a format |
 //! | [`advice`] | the rules of the trade, each tried on the scenario at hand; what makes an infeasible one fit |
 //! | [`explain`] | the derivation of a figure: equations, numbers, and where each input was written |
-//! | [`search`] | finding better knobs |
+//! | [`search`] | finding better knobs: optimum, sweeps, sensitivity, fair comparison |
 //! | [`record`], [`report`] | estimates written down, and told |
 //! | [`demo`] | guided tours: scripts that are also tests |
 //! | [`watch`] | file watching, with polling where the file system is silent |

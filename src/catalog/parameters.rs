@@ -1,6 +1,6 @@
 //! How many parameters a transformer has, added up matrix by matrix.
 
-use super::transformer::{Bias, Experts, Kind, Latent, QkNorm, Transformer};
+use super::transformer::{Bias, Experts, Kind, Latent, Linear, LinearKind, QkNorm, Transformer};
 
 impl Transformer {
     /// All parameters.
@@ -13,7 +13,7 @@ impl Transformer {
     #[must_use]
     pub fn active_parameters(&self) -> f64 {
         let Some(experts) = &self.experts else { return self.parameters() };
-        let idle = (experts.count - experts.per_token) * self.mlp(experts.ffn_hidden_size);
+        let idle = (experts.count - experts.per_token) * self.expert(experts);
         self.parameters() - self.moe_layers() * idle
     }
 
@@ -21,7 +21,7 @@ impl Transformer {
     #[must_use]
     pub fn moe_layers(&self) -> f64 {
         self.experts.as_ref().map_or(0.0, |experts| {
-            ((self.n_layers - experts.first_dense_layers) / experts.layer_step.max(1.0)).floor().max(0.0)
+            ((self.mlp_layers - experts.first_dense_layers) / experts.layer_step.max(1.0)).floor().max(0.0)
         })
     }
 
@@ -69,9 +69,10 @@ impl Transformer {
     pub fn layer_parameters(&self) -> f64 {
         let moe = self.moe_layers();
         let mixture = self.experts.as_ref().map_or(0.0, |experts| self.mixture(experts));
-        let mlps = (self.n_layers - moe) * self.mlp(self.ffn_hidden_size) + moe * mixture;
+        let mlps = (self.mlp_layers - moe) * self.mlp(self.ffn_hidden_size) + moe * mixture;
         let norms = self.norms_per_layer * self.norm(self.hidden_size);
-        let stack = self.n_layers * (self.attention_parameters() + norms) + mlps;
+        let linear = self.linear.as_ref().map_or(0.0, |linear| linear.layers * self.linear(linear));
+        let stack = self.n_layers * norms + self.attention_layers * self.attention_parameters() + linear + mlps;
         let last = self.norm(self.hidden_size);
         match self.kind {
             Kind::Decoder | Kind::Vision => stack + last,
@@ -105,7 +106,25 @@ impl Transformer {
             QkNorm::Head => 2.0 * self.head_dim,
             QkNorm::Full => (self.n_heads + self.n_kv_heads) * self.head_dim,
         };
-        projections + norm + self.indexer_parameters()
+        let gate = if self.attention_gate { hidden * self.query_width() } else { 0.0 };
+        projections + norm + gate + self.indexer_parameters()
+    }
+
+    /// One linear mixer: projections in and out, short convolution, decay, steps and norm.
+    fn linear(&self, linear: &Linear) -> f64 {
+        let (hidden, inner) = (self.hidden_size, linear.heads * linear.head_dim);
+        let state = 2.0 * linear.groups * linear.state;
+        let (columns, convolved, small) = match linear.kind {
+            LinearKind::Mamba1 => {
+                let rank = (hidden / 16.0).ceil();
+                (2.0 * inner, inner, inner * (2.0 * rank + 3.0 * linear.state + 2.0))
+            }
+            LinearKind::Mamba2 => (2.0 * inner + state + linear.heads, inner + state, 3.0 * linear.heads + inner),
+            LinearKind::GatedDelta => {
+                (2.0 * inner + state + 2.0 * linear.heads, inner + state, 2.0 * linear.heads + linear.head_dim)
+            }
+        };
+        hidden * (columns + inner) + convolved * (linear.taps + 1.0) + small
     }
 
     fn latent_projections(&self, latent: &Latent) -> f64 {
@@ -144,7 +163,17 @@ impl Transformer {
     fn mixture(&self, experts: &Experts) -> f64 {
         let shared = if experts.shared_ffn_hidden_size > 0.0 { self.mlp(experts.shared_ffn_hidden_size) } else { 0.0 };
         let gate = if experts.shared_gate { self.hidden_size } else { 0.0 };
-        self.hidden_size * experts.count + experts.count * self.mlp(experts.ffn_hidden_size) + shared + gate
+        let projections = 2.0 * self.hidden_size * experts.hidden_size;
+        self.hidden_size * experts.count + experts.count * self.expert(experts) + shared + gate + projections
+    }
+
+    /// One routed expert.
+    fn expert(&self, experts: &Experts) -> f64 {
+        if experts.hidden_size > 0.0 {
+            let matrices = if self.gated_mlp { 3.0 } else { 2.0 };
+            return matrices * experts.hidden_size * experts.ffn_hidden_size;
+        }
+        self.mlp(experts.ffn_hidden_size)
     }
 
     fn norm(&self, width: f64) -> f64 {

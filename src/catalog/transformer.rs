@@ -108,6 +108,39 @@ pub struct Indexer {
     pub heads: f64,
     /// Width of one.
     pub dim: f64,
+    /// Keys that it picks.
+    pub top_k: f64,
+}
+
+/// Which recurrence a linear mixer runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LinearKind {
+    /// Mamba (arXiv 2312.00752).
+    Mamba1,
+    /// Mamba-2 (arXiv 2405.21060).
+    #[default]
+    Mamba2,
+    /// Gated delta rule (arXiv 2412.06464).
+    GatedDelta,
+}
+
+/// Mixers whose cost is linear in the sequence, in some layers or all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Linear {
+    /// Which recurrence.
+    pub kind: LinearKind,
+    /// Layers that have it.
+    pub layers: f64,
+    /// Heads (delta rule: value heads).
+    pub heads: f64,
+    /// Width of one.
+    pub head_dim: f64,
+    /// Width of a head's state (delta rule: of a key).
+    pub state: f64,
+    /// Groups of heads that share what reads and writes the state (delta rule: key heads).
+    pub groups: f64,
+    /// Taps of the short convolution before it.
+    pub taps: f64,
 }
 
 /// Attention that looks back only so far.
@@ -136,6 +169,8 @@ pub struct Experts {
     pub first_dense_layers: f64,
     /// Every n-th of the other layers is a mixture of experts.
     pub layer_step: f64,
+    /// Width that routed experts read and write, where tokens are projected down for them; 0: the model's.
+    pub hidden_size: f64,
 }
 
 /// Patches in, classes out.
@@ -170,6 +205,14 @@ pub struct Transformer {
     pub indexer: Option<Indexer>,
     /// Sliding or chunked window.
     pub window: Option<Window>,
+    /// Layers that have attention: all but in hybrids.
+    pub attention_layers: f64,
+    /// Layers that have an MLP or a mixture of experts: all unless mixers and MLPs are layers of their own.
+    pub mlp_layers: f64,
+    /// Linear mixers of the layers without attention.
+    pub linear: Option<Linear>,
+    /// Whether attention's output passes a gate as wide as the queries.
+    pub attention_gate: bool,
     /// Biases of attention's projections.
     pub attention_bias: Bias,
     /// Width of the dense MLP.

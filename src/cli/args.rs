@@ -97,11 +97,12 @@ pub fn milliseconds(text: &str) -> Result<f64, String> {
 }
 
 /// Methods of search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Method {
-    /// The best single change from the starting knobs
-    #[default]
+    /// The founding method: the best single change from the starting knobs
     HillClimb,
+    /// Every combination of the knobs, with proof; many local searches where there are too many
+    Exhaustive,
 }
 
 /// What measured runs are judged by.

@@ -1,17 +1,24 @@
 //! `atlas compare`, and `atlas` alone where stdout is no terminal.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::args::{Globals, KnobArgs, MeasuredArgs};
 use super::failure::Failure;
+use super::goal::Goal;
 use super::measured;
 use super::output::{self, complain};
-use super::pick;
+use super::{pick, watching};
 use crate::engine;
+use crate::estimate::Estimate;
 use crate::library::Library;
-use crate::report::Format;
 use crate::report::comparison::{Column, Comparison};
+use crate::report::configurations::Configurations;
+use crate::report::optimum::looked;
+use crate::report::{Format, serialised};
 use crate::scenario::{Parts, Scenario};
+use crate::search::optimise::{Proof, freed};
+use crate::search::{Gauge, Methodology, optimise};
 use crate::spec::{Diagnostics, Target, Workload};
 
 /// Show targets side by side.
@@ -20,7 +27,11 @@ use crate::spec::{Diagnostics, Target, Workload};
   atlas compare
   atlas compare --workload gpt5_1t_inference --baseline GROQ_LPU_NODE --set microbatch=8
   atlas compare --target NVIDIA_H100_8x_NVLink --target GROQ_LPU_NODE --format csv
-  atlas compare --measured h100.json mi300x.json --model llama-3.1-8b --usd-per-gpu-hour 3")]
+  atlas compare --workload W --methodology maximum-performance --objective cost --tpot 50
+  atlas compare --measured h100.json mi300x.json --model llama-3.1-8b --usd-per-gpu-hour 3
+
+Two methodologies are fair: identical-config asks what the hardware changes with all knobs equal; maximum-performance \
+lets every target have its own best knobs under the same constraints, which the flags under Search set.")]
 pub struct Args {
     /// Target to show; repeatable [default: all]
     #[arg(long, value_name = "NAME")]
@@ -31,6 +42,12 @@ pub struct Args {
     /// Target that ratios refer to [default: the first column]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
+    /// Same knobs for all, or each target's best; told with the configuration differences [default: identical-config]
+    #[arg(long, value_enum, value_name = "METHOD")]
+    pub methodology: Option<Methodology>,
+    /// What each target's best is under maximum-performance.
+    #[command(flatten)]
+    pub goal: Goal,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
@@ -46,17 +63,34 @@ pub struct Args {
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);
+    let methodology = args.methodology.unwrap_or_default();
+    let unheeded = args.goal.given();
+    if methodology == Methodology::IdenticalConfig && !unheeded.is_empty() {
+        let flags = unheeded.join(", ");
+        return Err(Failure::usage([format!("{flags}: only --methodology maximum-performance searches")]).into());
+    }
+    let gauge = Gauge::default();
+    let wanted = args.measured.measured.is_empty() || !args.target.is_empty() || args.workload.is_some();
+    let predict = || compare(&library, &args, methodology, &gauge);
+    let predicted = wanted.then(|| watching(&gauge, Duration::from_millis(500), "candidates", predict));
+    let predicted = predicted.transpose()?.transpose()?;
     if !args.measured.measured.is_empty() {
-        let wanted = !args.target.is_empty() || args.workload.is_some();
-        let predicted = if wanted { Some(compare(&library, &args)?) } else { None };
         return measured::run(&args.measured, args.format, predicted.as_ref(), globals);
     }
-    let comparison = compare(&library, &args)?;
-    let text = match args.format {
-        Format::Table => globals.charset().write(&comparison.table()).into_owned(),
-        Format::Json => comparison.json()?,
-        Format::Csv => comparison.csv(),
-        Format::Yaml => comparison.yaml()?,
+    let Some(comparison) = predicted else { return Ok(()) };
+    // Without the flag the output is the plain comparison that it always was.
+    let configurations = args.methodology.map(|methodology| Configurations::of(&comparison, methodology));
+    let text = match (args.format, configurations) {
+        (Format::Table, Some(told)) => {
+            globals.charset().write(&format!("{}{}", comparison.table(), told.table())).into_owned()
+        }
+        (Format::Table, None) => globals.charset().write(&comparison.table()).into_owned(),
+        (Format::Json | Format::Yaml, Some(told)) => {
+            serialised(&told.within(comparison.document()), args.format == Format::Yaml)?
+        }
+        (Format::Json, None) => comparison.json()?,
+        (Format::Csv, told) => comparison.csv() + &told.map(|told| told.csv()).unwrap_or_default(),
+        (Format::Yaml, None) => comparison.yaml()?,
     };
     output::print(&text)?;
     let failed = comparison.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().err()?)));
@@ -72,7 +106,7 @@ pub fn without_terminal(globals: &Globals, workload: Option<&str>) -> color_eyre
     Ok(())
 }
 
-fn compare(library: &Library, args: &Args) -> Result<Comparison, Failure> {
+fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gauge) -> Result<Comparison, Failure> {
     let mut problems = Diagnostics::new();
     let mut targets: Vec<&Arc<Target>> = Vec::new();
     for name in &args.target {
@@ -105,10 +139,13 @@ fn compare(library: &Library, args: &Args) -> Result<Comparison, Failure> {
     let index = targets.iter().position(|target| baseline.is_some_and(|baseline| baseline.name == target.name));
     let columns = targets.iter().map(|target| Column {
         target: target.name.to_string(),
-        answer: scenario(library, target, workload, &args.knobs).map(|scenario| {
-            let estimate = engine::estimate(&scenario);
-            (scenario, estimate)
-        }),
+        answer: match methodology {
+            Methodology::IdenticalConfig => scenario(library, target, workload, &args.knobs).map(|(_, scenario)| {
+                let estimate = engine::estimate(&scenario);
+                (scenario, estimate)
+            }),
+            Methodology::MaximumPerformance => best(library, target, workload, args, gauge),
+        },
     });
     Ok(Comparison {
         workload: workload.name.to_string(),
@@ -122,8 +159,30 @@ fn scenario(
     target: &Arc<Target>,
     workload: &Arc<Workload>,
     knobs: &KnobArgs,
-) -> Result<Scenario, String> {
+) -> Result<(Parts, Scenario), String> {
     let parts = Parts::of(library, target, workload).map_err(|problems| problems.to_string())?;
     let overrides = knobs.overrides(parts.fabrics()).map_err(|failure| failure.to_string())?;
-    Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())
+    let scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
+    Ok((parts, scenario))
+}
+
+/// A target with its own best knobs; those set on the command line stay as they are.
+fn best(
+    library: &Library,
+    target: &Arc<Target>,
+    workload: &Arc<Workload>,
+    args: &Args,
+    gauge: &Gauge,
+) -> Result<(Scenario, Estimate), String> {
+    let (parts, start) = scenario(library, target, workload, &args.knobs)?;
+    let held = args.knobs.overrides(parts.fabrics()).map_err(|failure| failure.to_string())?;
+    let keeps = |knob| held.contains_key(&knob) || args.goal.turns(knob);
+    let start = freed(&start, &keeps, &parts);
+    let problem = args.goal.problem(&start, &parts, &held, None).map_err(|failure| failure.to_string())?;
+    let found = optimise(&problem, gauge);
+    let best = found.best.ok_or("no combination of the knobs meets all constraints")?;
+    if found.looked.proof != Proof::Exhaustive {
+        complain(&format!("{}: {}", target.name, looked(&found.looked)));
+    }
+    Ok((best.scenario, best.estimate))
 }

@@ -1,24 +1,173 @@
-//! `atlas completions`.
+//! `atlas completions`, and what completes names that only the files know.
 
-use clap_complete::Shell;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use clap::{Arg, Command, ValueEnum};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::{CompleteEnv, EnvCompleter, Shells};
 
 use super::output;
+use crate::knob::{KNOBS, Kind, Knob};
+use crate::library::Library;
+use crate::search::figure;
+use crate::spec::Sources;
+
+/// The variable by which a completion script asks this program for candidates.
+const ASK: &str = "ATLAS_COMPLETE";
 
 /// Print a completion script.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas completions bash > ~/.local/share/bash-completion/completions/atlas
   atlas completions zsh  > ~/.zfunc/_atlas
-  atlas completions fish > ~/.config/fish/completions/atlas.fish")]
+  atlas completions fish > ~/.config/fish/completions/atlas.fish
+
+The script asks `atlas` itself for candidates, so that names of targets, workloads, knobs, their values and figures are \
+those of the files in force. Print it anew after an upgrade.")]
 pub struct Args {
     /// The shell to complete in
     pub shell: Shell,
 }
 
+/// Shells that can be completed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// Bash
+    Bash,
+    /// Elvish
+    Elvish,
+    /// Fish
+    Fish,
+    /// PowerShell
+    Powershell,
+    /// Zsh
+    Zsh,
+}
+
 /// Prints the script.
 pub fn run(args: Args) -> color_eyre::Result<()> {
-    // The generator panics where it cannot write, so it writes to memory.
+    let shells = Shells::builtins();
+    let name = args.shell.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    let completer: &dyn EnvCompleter =
+        shells.completer(&name).ok_or_else(|| color_eyre::eyre::eyre!("no script is known for {name}"))?;
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut super::definition(), "atlas", &mut script);
+    completer.write_registration(ASK, "atlas", "atlas", "atlas", &mut script)?;
     Ok(output::print(&String::from_utf8_lossy(&script))?)
+}
+
+/// Answers a completion script, where one asks; `true` where it did.
+///
+/// # Errors
+/// A question in an unknown shell's way.
+pub fn answer() -> clap::error::Result<bool> {
+    let directory = std::env::current_dir().ok();
+    let asked = CompleteEnv::with_factory(|| completed(super::definition())).var(ASK);
+    asked.try_complete(std::env::args_os(), directory.as_deref())
+}
+
+/// The definition, with what completes the values of its flags.
+fn completed(command: Command) -> Command {
+    command.mut_args(completing).mut_subcommands(completed)
+}
+
+fn completing(arg: Arg) -> Arg {
+    let completer = match arg.get_id().as_str() {
+        "target" | "baseline" => ArgValueCompleter::new(|now: &OsStr| last_of_list(now, &targets())),
+        "workload" => ArgValueCompleter::new(|now: &OsStr| last_of_list(now, &workloads())),
+        "set" => ArgValueCompleter::new(|now: &OsStr| assignments(now, false)),
+        "over" => ArgValueCompleter::new(|now: &OsStr| assignments(now, true)),
+        "keep" => ArgValueCompleter::new(|now: &OsStr| last_of_list(now, &knobs())),
+        "objective" | "metric" | "metrics" | "front" => {
+            ArgValueCompleter::new(|now: &OsStr| last_of_list(now, &figures()))
+        }
+        "conditions" => ArgValueCompleter::new(|now: &OsStr| {
+            let known = figures().into_iter().chain([("fits".to_owned(), "it can run".to_owned())]);
+            last_of_list(now, &known.collect::<Vec<_>>())
+        }),
+        _ => return arg,
+    };
+    arg.add(completer)
+}
+
+/// A name and a line about it.
+type Named = (String, String);
+
+/// The library in force, where the words of the command line so far say which.
+fn library() -> Library {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let flag = |name: &str| {
+        let at = words.iter().position(|word| word.replace('_', "-").starts_with(name))?;
+        let own = words.get(at)?.split_once('=').map(|(_, value)| value.to_owned());
+        own.or_else(|| words.get(at + 1).cloned()).map(PathBuf::from)
+    };
+    let sources = Sources {
+        workload_dir: flag("--workload-dir"),
+        targets: flag("--targets"),
+        workloads: flag("--workloads"),
+        hardware: flag("--hardware"),
+        ..Sources::usual()
+    };
+    Library::load(&sources, None)
+}
+
+fn targets() -> Vec<Named> {
+    let about = |target: &crate::spec::Target| target.description.clone().unwrap_or_else(|| target.vendor.clone());
+    library().targets().iter().map(|target| (target.name.to_string(), about(target))).collect()
+}
+
+fn workloads() -> Vec<Named> {
+    let about = |workload: &crate::spec::Workload| workload.description.clone().unwrap_or_default();
+    library().workloads().iter().map(|workload| (workload.name.to_string(), about(workload))).collect()
+}
+
+fn knobs() -> Vec<Named> {
+    KNOBS.iter().map(|spec| (spec.name.to_owned(), spec.help.to_owned())).collect()
+}
+
+fn figures() -> Vec<Named> {
+    let about = |name: &str| figure::named(name).map_or("", |metric| metric.help).to_owned();
+    figure::names().map(|name| (name.to_owned(), about(name))).collect()
+}
+
+/// Names that go on from what was typed behind the last comma.
+fn last_of_list(now: &OsStr, names: &[Named]) -> Vec<CompletionCandidate> {
+    let now = now.to_string_lossy();
+    let (before, last) = now.rfind(',').map_or(("", &*now), |at| now.split_at(at + 1));
+    let fitting = names.iter().filter(|(name, _)| name.starts_with(last));
+    fitting.map(|(name, about)| candidate(format!("{before}{name}"), about)).collect()
+}
+
+/// `knob=`, and behind it the knob's words; lists and ranges where a sweep takes them.
+fn assignments(now: &OsStr, over: bool) -> Vec<CompletionCandidate> {
+    let now = now.to_string_lossy();
+    let Some((name, _)) = now.split_once('=') else {
+        let fitting = knobs().into_iter().filter(|(name, _)| name.starts_with(&*now));
+        return fitting.map(|(name, about)| candidate(format!("{name}="), &about)).collect();
+    };
+    let Ok(knob) = Knob::named(name) else { return Vec::new() };
+    let mut values: Vec<String> = match knob.spec().kind {
+        Kind::Toggle => vec!["on".to_owned(), "off".to_owned()],
+        Kind::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+        Kind::Fabric => {
+            let library = library();
+            let fabrics = library.profiles().flat_map(|profile| profile.fabrics.iter());
+            let mut names: Vec<String> = fabrics.map(|(name, _)| name.to_string()).collect();
+            names.sort();
+            names.dedup();
+            names
+        }
+        Kind::Number { .. } if over => ["1,2,4,8", "1..64", "divisors(accelerators)"].map(str::to_owned).into(),
+        Kind::Number { .. } | Kind::Seed => Vec::new(),
+    };
+    if over && !matches!(knob.spec().kind, Kind::Number { .. } | Kind::Seed) {
+        values.push("all".to_owned());
+    }
+    let all = values.into_iter().map(|value| format!("{name}={value}"));
+    all.filter(|text| text.starts_with(&*now)).map(|text| candidate(text, knob.spec().help)).collect()
+}
+
+fn candidate(text: String, about: &str) -> CompletionCandidate {
+    let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
+    CompletionCandidate::new(text).help((!about.is_empty()).then(|| about.into()))
 }

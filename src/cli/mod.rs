@@ -13,15 +13,21 @@ pub mod demo;
 pub mod explain;
 pub mod failure;
 pub mod frontier;
+pub mod goal;
 pub mod ingest;
+pub mod man;
 pub mod measured;
 pub mod optimize;
 pub mod output;
 pub mod pick;
 pub mod report;
 pub mod run;
+pub mod schema;
+pub mod sensitivity;
+pub mod sweep;
 pub mod tui;
 pub mod validate;
+pub mod watching;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -29,6 +35,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use args::{Globals, Screen};
+pub use watching::watching;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,6 +84,10 @@ pub enum Command {
     Run(Box<run::Args>),
     /// Look for better knobs, starting from a record or from the files
     Optimize(optimize::Args),
+    /// Estimate every combination of knobs, into a file that survives a kill
+    Sweep(sweep::Args),
+    /// Show which knob and which hardware number matter most for a figure
+    Sensitivity(sensitivity::Args),
     /// Say what to turn: rules of the trade, each tried on the scenario
     Advise(Box<advise::Args>),
     /// Show how a figure comes about: equations, numbers, and where each input was written
@@ -99,12 +110,24 @@ pub enum Command {
     Tui(tui::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
+    /// Write man pages to a directory
+    Man(man::Args),
+    /// Print JSON Schema of the documents that users write
+    Schema(schema::Args),
 }
 
 /// Parses the command line, does what it says, and tells the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     failure::install_hooks();
+    match completions::answer() {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::FAILURE;
+        }
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -135,6 +158,8 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     match command {
         Command::Run(args) => run::run(*args, &globals),
         Command::Optimize(args) => optimize::run(args, &globals),
+        Command::Sweep(args) => sweep::run(args, &globals),
+        Command::Sensitivity(args) => sensitivity::run(args, &globals),
         Command::Advise(args) => advise::run(&args, &globals),
         Command::Explain(args) => explain::run(&args, &globals),
         Command::Report(args) => report::run(args, &globals),
@@ -146,6 +171,8 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Ingest(args) => ingest::run(*args, &globals),
         Command::Tui(args) => tui::run(args.or(root), &globals),
         Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
+        Command::Schema(args) => schema::run(args),
     }
 }
 

@@ -1,15 +1,19 @@
 //! `atlas optimize`.
 
+mod best;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::args::{Globals, KnobArgs, Method, milliseconds};
 use super::failure::Failure;
+use super::goal::Goal;
 use super::output::{self, complain};
 use super::pick;
 use super::run::writing;
 use crate::estimate::{Estimate, METRICS};
 use crate::knob::{Knob, Overrides};
+use crate::plan::Engine;
 use crate::record::Record;
 use crate::report::table::{Align, Table};
 use crate::report::{Format, rows};
@@ -23,9 +27,13 @@ use crate::{report, units};
 #[command(after_long_help = "Examples:
   atlas optimize --record out/last_run.json --sla 100.0 --out out
   atlas optimize --target GROQ_LPU_NODE --workload gpt5_1t_inference --sla 8
+  atlas optimize --target T --workload W --objective cost --tpot 50 --ttft 2000 --front throughput,interactivity
+  atlas optimize --target T --workload W --over tp=1,2,4,8 --over micro=1..16 --where 'headroom>=10%'
 
-The hill-climb is the founding system's: it tries six single changes of the starting knobs, ignores the schedule, and \
-keeps a change that is over 3 % faster and, in inference, within the SLA.")]
+The exhaustive method, the default wherever the analytical engine answers, looks at every combination of the knobs and \
+says what each constraint cost. The hill-climb is the founding system's, the default for its calibrated model: it tries \
+six single changes of the starting knobs, ignores the schedule, and keeps a change that is over 3 % faster and, in \
+inference, within the SLA.")]
 pub struct Args {
     /// Record to start from
     #[arg(long, value_name = "FILE", required_unless_present_all = ["target", "workload"])]
@@ -39,12 +47,15 @@ pub struct Args {
     /// Track to file the record under [default: the record's, else the workload's, else parity]
     #[arg(long, value_name = "NAME")]
     pub track: Option<String>,
-    /// Highest p99 latency allowed, ms; binds inference only
-    #[arg(long, value_name = "MS", value_parser = milliseconds, default_value = "100")]
-    pub sla: f64,
-    /// How to search
-    #[arg(long, value_enum, default_value_t)]
-    pub method: Method,
+    /// Highest p99 latency allowed, ms; binds inference only [default: 100 for hill-climb, else none]
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    pub sla: Option<f64>,
+    /// How to search [default: exhaustive where the analytical engine answers, else hill-climb]
+    #[arg(long, value_enum)]
+    pub method: Option<Method>,
+    /// What the exhaustive method seeks and under which constraints.
+    #[command(flatten)]
+    pub goal: Goal,
     /// Knobs, laid over those of the record.
     #[command(flatten)]
     pub knobs: KnobArgs,
@@ -55,6 +66,9 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
+
+/// The founding system's bound on p99, ms.
+const FOUNDING_SLA_MS: f64 = 100.0;
 
 /// Searches, writes the answer's record, prints before and after.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
@@ -67,10 +81,20 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     };
     args.knobs.lay_over(&mut overrides, Some(picked.fabrics()))?;
     let mut start = Scenario::resolve(&picked, &overrides)?;
+    let usual = if start.engine == Engine::Analytical { Method::Exhaustive } else { Method::HillClimb };
+    if args.method.unwrap_or(usual) == Method::Exhaustive {
+        let track = pick::track(&picked.workload, args.track.as_deref().or(track.as_deref())).to_owned();
+        return best::run(&args, globals, &picked, overrides, &start, &track);
+    }
+    let unheeded = args.goal.given();
+    if !unheeded.is_empty() {
+        let flags = unheeded.join(", ");
+        return Err(Failure::usage([format!("the hill-climb does not heed {flags}; add --method exhaustive")]).into());
+    }
+    let sla = args.sla.unwrap_or(FOUNDING_SLA_MS);
     // The search ignores the schedule, so there is no queue to tell of.
     start.phases.clear();
-    let Method::HillClimb = args.method;
-    let found = hill_climb(&start, &picked, args.sla);
+    let found = hill_climb(&start, &picked, sla);
     report::estimate::finite(&found.estimate).map_err(|problem| color_eyre::eyre::eyre!(problem))?;
     // What the search changed is laid over what the user had turned.
     for knob in Knob::all().filter(|knob| found.scenario.get(*knob) != start.get(*knob)) {
@@ -88,7 +112,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     );
     let path = record.write(&args.out, &record.optimized_file_name()).map_err(|error| writing(&args.out, &error))?;
     match args.format {
-        Format::Table => output::print(&globals.charset().write(&tell(&picked, &start, &found, args.sla)))?,
+        Format::Table => output::print(&globals.charset().write(&tell(&picked, &start, &found, sla)))?,
         format => output::print(&rows::record(&record, &found.scenario, &found.estimate, format)?)?,
     }
     complain(&format!("wrote {}", path.display()));

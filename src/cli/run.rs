@@ -58,7 +58,12 @@ pub struct Args {
 /// Estimates, writes the record, prints it.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if let Some(input) = &args.batch {
-        let sla_p99_ms = args.method.map(|Method::HillClimb| args.sla);
+        if args.method == Some(Method::Exhaustive) {
+            return Err(
+                Failure::usage(["--batch takes --method hill-climb; `atlas optimize` searches exhaustively"]).into()
+            );
+        }
+        let sla_p99_ms = args.method.map(|_| args.sla);
         return batch::run(input, &args.knobs, sla_p99_ms, globals);
     }
     args.knobs.check()?;

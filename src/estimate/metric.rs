@@ -176,11 +176,11 @@ use Better::{Higher, Lower, Neutral};
 use Section::{Cost, Latency, Power, Throughput, Utilization};
 
 fn training(estimate: &Estimate, get: impl Fn(&Training) -> f64) -> f64 {
-    estimate.detail.and_then(|detail| detail.training).map_or(0.0, |training| get(&training))
+    estimate.detail.as_ref().and_then(|detail| detail.training.as_ref()).map_or(0.0, get)
 }
 
 fn serving(estimate: &Estimate, get: impl Fn(&Serving) -> f64) -> f64 {
-    estimate.detail.and_then(|detail| detail.serving).map_or(0.0, |serving| get(&serving))
+    estimate.detail.as_ref().and_then(|detail| detail.serving.as_ref()).map_or(0.0, get)
 }
 
 /// Hours in a year, leap days counted.

@@ -262,6 +262,7 @@ fn unit(metric: &Metric) -> &'static str {
     use crate::estimate::Format;
     match metric.format {
         Format::Duration => "ms",
+        Format::Hours => "h",
         Format::Usd => "USD",
         _ => metric.unit,
     }

@@ -16,10 +16,21 @@ pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, name: &str) -> Option<
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
     let rate = || of(whole, "X", "tokens_per_sec");
     let power = || of(whole, "P_node", "node_power_w");
-    let nodes = || whole.inputs.knob("nodes", Knob::NumNodes);
+    // A layout on more accelerators than there are is reckoned with as if they were there.
+    let nodes = || -> Written {
+        let nodes = whole.inputs.knob("nodes", Knob::NumNodes);
+        match shortfall(whole) {
+            Some(short) if name != "power_w" => nodes * short,
+            _ => nodes.into(),
+        }
+    };
     Some(match name {
-        "tokens_per_sec_per_accel" => Term::stated("X_a", "", "tok/s", value, rate()? / whole.inputs.accelerators()),
-        "dollar_per_1k_tokens" => Term::stated("C_1k", "", "USD", value, hourly(whole)? * 1000.0 / (rate()? * 3600.0)),
+        "tokens_per_sec_per_accel" => {
+            Term::stated("X_a", "", "tok/s", value, rate()? / asked(whole, whole.inputs.accelerators()))
+        }
+        "dollar_per_1k_tokens" => {
+            Term::stated("C_1k", "", "USD", value, asked(whole, hourly(whole)?) * 1000.0 / (rate()? * 3600.0))
+        }
         "dollar_per_1m_tokens" => {
             Term::stated("C_1M", "", "USD", value, of(whole, "C_1k", "dollar_per_1k_tokens")? * 1000.0)
         }
@@ -30,12 +41,96 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         "usd_per_hour" => Term { name: "".into(), ..hourly(whole)? },
         "power_w" => Term::stated("P", "", "W", value, power()? * nodes()),
         "tokens_per_joule" => Term::stated("tokens_per_J", "", "tok/J", value, rate()? / (power()? * nodes())),
-        "time_to_train_h" => {
-            let tokens = whole.inputs.knob("D_run", Knob::TrainTokens);
-            Term::stated("T_run", "", "ms", value, tokens / rate()? * 1000.0)
+        "time_to_train_h" | "time_to_published_h" => {
+            Term::stated("T_run", "", "h", value, budget(whole, name) / (rate()? * 3600.0))
+        }
+        "dollar_per_1t_tokens" => {
+            Term::stated("C_1T", "", "USD", value, of(whole, "C_1k", "dollar_per_1k_tokens")? * 1e9)
+        }
+        "usd_per_run" | "usd_to_published" => {
+            let each = of(whole, "C_1k", "dollar_per_1k_tokens")?;
+            Term::stated("C_run", "", "USD", value, each * budget(whole, name) / 1000.0)
+        }
+        "usd_per_hour_owned" => owned(whole, value)?,
+        "dollar_per_1m_tokens_owned" => {
+            let hour = Metric::named("usd_per_hour_owned")?;
+            let hour = owned(whole, (hour.get)(whole.estimate, whole.scenario))?;
+            Term::stated("C_1M_owned", "", "USD", value, asked(whole, hour) * 1e6 / (rate()? * 3600.0))
+        }
+        "break_even_months" => {
+            let (purchase, worked) = (purchase(whole), worked(whole));
+            let rent = whole.inputs.knob("C_rent", Knob::HourlyUsd) * worked * (365.25 * 24.0 / 12.0);
+            Term::stated("months", "", "", value, purchase / rent)
+        }
+        "tokens_per_wh" => {
+            Term::stated("tokens_per_Wh", "", "tok/Wh", value, of(whole, "tokens_per_J", "tokens_per_joule")? * 3600.0)
+        }
+        "joules_per_token" => {
+            let per_joule = of(whole, "tokens_per_J", "tokens_per_joule")?;
+            Term::stated("J_token", "", "J", value, Written::from(1.0) / per_joule)
+        }
+        "kwh_per_1m_tokens" => energy(whole, value, Written::from(1e6))?,
+        "kwh_per_run" => energy(whole, value, budget(whole, name).into())?,
+        "kg_co2e_per_1m_tokens" | "kg_co2e_per_run" => {
+            let kwh = if name.ends_with("run") { "kwh_per_run" } else { "kwh_per_1m_tokens" };
+            let grid = whole.inputs.knob("kg_kWh", Knob::KgCo2ePerKwh);
+            Term::stated("CO2e", "", "kg", value, of(whole, "E", kwh)? * grid)
         }
         _ => return None,
     })
+}
+
+/// Accelerators that the layout asks for over those there are, where it asks for more.
+fn shortfall(whole: &Whole<'_>) -> Option<Term> {
+    let short = whole.estimate.shortfall();
+    let term = Term::input("short", "accelerators that the layout asks for over those there are", "", short);
+    (short != 1.0).then(|| term.from(Origin::Engine("tp × pp × cp × dp over the target's")))
+}
+
+/// What so many accelerators are or cost, were there as many as the layout asks for.
+fn asked(whole: &Whole<'_>, term: Term) -> Written {
+    match shortfall(whole) {
+        Some(short) => term * short,
+        None => term.into(),
+    }
+}
+
+/// Tokens of the run: the knob's, or as many as the model's makers trained on.
+fn budget(whole: &Whole<'_>, name: &str) -> Term {
+    if name.contains("published") {
+        let tokens = whole.scenario.published_tokens;
+        return whole.inputs.model("D_published", "tokens that the model's makers trained on", "tok", tokens);
+    }
+    whole.inputs.knob("D_run", Knob::TrainTokens)
+}
+
+/// Energy of so many tokens, the facility's overhead included.
+fn energy(whole: &Whole<'_>, value: f64, tokens: Written) -> Option<Term> {
+    let per_joule = of(whole, "tokens_per_J", "tokens_per_joule")?;
+    let written = tokens / per_joule / 3.6e6 * whole.inputs.knob("PUE", Knob::Pue);
+    Some(Term::stated("E", "energy at the facility's meter", "kWh", value, written))
+}
+
+/// Price of a node that is bought.
+fn purchase(whole: &Whole<'_>) -> Term {
+    Term::input("C_node", "purchase price of a node", "USD", whole.scenario.capex_usd_node)
+        .from(whole.inputs.of_knob(Knob::CapexUsdNode))
+}
+
+/// Share of the time in which what is owned works.
+fn worked(whole: &Whole<'_>) -> Term {
+    whole.inputs.knob("worked", Knob::Utilization)
+}
+
+/// An hour of work on hardware that is owned.
+fn owned(whole: &Whole<'_>, value: f64) -> Option<Term> {
+    let years = whole.inputs.knob("years", Knob::AmortizationYears);
+    let hours = Term::derived("h_worked", "hours of work in those years", "h", worked(whole) * years * (365.25 * 24.0));
+    let energy =
+        Term::input("C_energy", "energy of all nodes, an hour", "USD", whole.estimate.cost.energy_usd_per_hour)
+            .from(Origin::Engine("power × PUE × price of energy"));
+    let nodes = whole.inputs.knob("nodes", Knob::NumNodes);
+    Some(Term::stated("C_owned", "", "USD", value, purchase(whole) * nodes / hours + energy))
 }
 
 /// Rental and energy of all nodes in an hour.

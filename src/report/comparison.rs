@@ -1,6 +1,5 @@
 //! Targets side by side for one workload: every metric a row, the best of each row marked, ratios to a baseline.
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table};
@@ -202,7 +201,9 @@ impl Comparison {
         serialised(&self.document(), true)
     }
 
-    fn document(&self) -> impl Serialize + use<> {
+    /// As data.
+    #[must_use]
+    pub fn document(&self) -> Value {
         let lines = self.lines();
         let targets = self.columns.iter().enumerate().map(|(i, column)| match &column.answer {
             Err(error) => json!({"target": column.target, "error": error}),

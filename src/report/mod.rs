@@ -4,16 +4,19 @@ pub mod advice;
 pub mod breakdown;
 pub mod chart;
 pub mod comparison;
+pub mod configurations;
 pub mod csv;
 pub mod estimate;
 pub mod explanation;
 pub mod measured;
 pub mod measurements;
+pub mod optimum;
 pub mod read;
 pub mod rows;
 pub mod study;
 pub mod summary;
 pub mod table;
+pub mod tornado;
 
 use serde::Serialize;
 

@@ -1,4 +1,31 @@
-//! Finding better knobs.
+//! Finding better knobs, and seeing how figures move with them.
+//!
+//! * [`space`] – axes over knobs, the points they span
+//! * [`figure`] – what a search may aim at or bound: every metric, and what only searches ask for
+//! * [`condition`] – bounds on figures, as `--where` writes them
+//! * [`rule`] – what a layout must divide, known before it is estimated
+//! * [`mod@optimise`] – the best point of a space, proved where the space allows
+//! * [`sweep`] – every point of a space, in order, in constant memory
+//! * [`mod@sensitivity`] – which knob and which hardware number matter most
+//! * [`methodology`] – two fair ways to compare targets
+//! * [`frontier`] – throughput against interactivity, as more requests are served side by side
+//! * [`hill_climb`] – the founding system's single change
 
+pub mod condition;
+pub mod figure;
 pub mod frontier;
+pub mod gauge;
 pub mod hill_climb;
+pub mod methodology;
+pub mod optimise;
+pub mod rule;
+pub mod sensitivity;
+pub mod space;
+pub mod sweep;
+
+pub use condition::{Condition, ConditionError};
+pub use gauge::Gauge;
+pub use methodology::Methodology;
+pub use optimise::{Optimum, Problem, optimise};
+pub use sensitivity::sensitivity;
+pub use space::{Axis, Space, SpaceError};

@@ -18,13 +18,16 @@ pub fn log_error(case: &Case, c: &Constants) -> f64 {
 }
 
 /// Weight of each case: a source counts by its size to the power 0.65, so that neither one big sweep nor a handful of
-/// rows decides.
+/// rows decides. Hybrids are judged but not fitted: no constant describes the kernels of their scans.
 pub fn weights(cases: &[&Case]) -> Vec<f64> {
     let mut n: BTreeMap<&str, f64> = BTreeMap::new();
-    for c in cases {
+    for c in cases.iter().filter(|c| c.input.arch.linear.is_none()) {
         *n.entry(c.source.as_str()).or_default() += 1.0;
     }
-    let all: Vec<f64> = cases.iter().map(|c| n.get(c.source.as_str()).map_or(0.0, |n| n.powf(-0.35))).collect();
+    let weight = |c: &&Case| {
+        if c.input.arch.linear.is_some() { 0.0 } else { n.get(c.source.as_str()).map_or(0.0, |n| n.powf(-0.35)) }
+    };
+    let all: Vec<f64> = cases.iter().map(weight).collect();
     let sum: f64 = all.iter().sum();
     all.iter().map(|w| w / sum).collect()
 }

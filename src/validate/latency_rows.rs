@@ -83,7 +83,8 @@ pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2],
     let origin = r.text("silicon_data_source");
     let drawn = if origin.contains("workflow_run_id") || origin.contains("source_file=2026") { 0.9 } else { 1.0 };
     let isl = r.positive("isl").ok_or("input length not stated")? * drawn;
-    let osl = r.positive("osl").ok_or("output length not stated")? * drawn;
+    // One token has a first, but no next.
+    let osl = r.positive("osl").filter(|osl| *osl >= 2.0).ok_or("fewer than two output tokens")? * drawn;
     let pools = if r.text("mode") == "disagg" {
         let (p, d) = (r.positive("prefill_num_workers"), r.positive("decode_num_workers"));
         let (Some(p), Some(d)) = (p, d) else { return Err("sizes of the prefill and decode pools not stated") };
@@ -100,13 +101,17 @@ pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2],
         osl,
         osl_spread: 1.0,
         load: Load::Closed { concurrency, requests: 10.0 * concurrency },
+        arrivals: f64::INFINITY,
         stack,
         captured_graphs: true,
+        grouped_decode: true,
         overlapped: true,
+        python_executor: software::python_executor(engine, "1.0", "", ""),
         beams: 1.0,
         admission: software::admission(engine),
         reserve_output: backend == "trtllm",
         max_num_seqs: seqs,
+        compiled_batch: 0.0,
         max_num_batched_tokens: tokens,
         memory_utilization: share,
         chunked_prefill: chunked,

@@ -18,12 +18,14 @@ pub mod report;
 pub mod scatter;
 pub mod serving_devices;
 pub mod serving_fit;
+pub mod serving_flags;
 pub mod serving_models;
 pub mod serving_rows;
 pub mod serving_validation;
 pub mod story;
 pub mod table;
 pub mod training_rows;
+mod training_words;
 pub mod verdict;
 
 use crate::catalog::{Catalog, measurements};
@@ -94,7 +96,7 @@ impl Kind {
     /// The kind of a file, by its columns.
     pub fn of(text: &str) -> Result<Kind, ValidateError> {
         let head = text.lines().next().unwrap_or_default();
-        let has = |column: &str| head.split(',').any(|name| name.trim() == column);
+        let has = |column: &str| head.split(',').any(|name| table::canonical(name) == column);
         if has("silicon_ttft_ms") || has("silicon_tpot_ms") {
             Ok(Kind::Latency)
         } else if has("input_len") && has("engine") {

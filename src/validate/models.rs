@@ -4,20 +4,19 @@ use std::collections::HashMap;
 
 use crate::catalog::Catalog;
 use crate::engine::analytical::arch::Architecture;
-use crate::engine::analytical::datasheet::architecture;
+use crate::engine::analytical::datasheet;
 
 /// Architectures by catalog id and alias.
 #[derive(Debug, Clone)]
 pub struct Models(HashMap<String, Architecture>);
 
 impl Models {
-    /// Every transformer of the catalog.
+    /// Every model of the catalog.
     #[must_use]
     pub fn of(catalog: &Catalog) -> Models {
         let mut all = HashMap::new();
         for model in catalog.models() {
-            let Some(transformer) = model.transformer() else { continue };
-            let found = architecture(transformer);
+            let found = datasheet::model(&model);
             for alias in &model.aliases {
                 all.entry(alias.clone()).or_insert(found);
             }

@@ -34,7 +34,17 @@ fn alias(name: &str) -> &str {
 /// Sliding-window and linear-attention layers, which the catalog's columns do not carry (model cards, config.json).
 fn windowed(name: &str, a: Architecture) -> Architecture {
     let with = |window: f64, share: f64| Architecture { window, window_share: share, ..a };
-    if name.starts_with("gpt-oss") {
+    // Gated delta rules and Mamba-2 alike keep an inner width of twice the model's times 128 in 32 bit
+    // (Qwen3-Next: 32 heads of 128 x 128 at a width of 2048; Nemotron Nano 2: 10,240 x 128 at 4480).
+    let recurrent = |share: f64| Architecture { window_share: share, state_bytes: 2.0 * a.hidden * 128.0 * 4.0, ..a };
+    // The catalog describes the mixers of those that it knows as hybrids.
+    if a.is_hybrid() {
+        a
+    } else if name.starts_with("deepseek-v4") {
+        Architecture { selected: 1024.0, streams: 4.0, shared_ffn: a.moe_ffn, ..a }
+    } else if name.starts_with("deepseek-v3.2") || name.starts_with("deepseek-math-v2") || name.starts_with("glm-5") {
+        Architecture { selected: 2048.0, ..a }
+    } else if name.starts_with("gpt-oss") {
         with(128.0, 0.5)
     } else if name.starts_with("gemma-3") || name.starts_with("gemma-4") {
         with(1024.0, 5.0 / 6.0)
@@ -43,13 +53,33 @@ fn windowed(name: &str, a: Architecture) -> Architecture {
     } else if name.starts_with("llama-4") {
         with(8192.0, 0.75)
     } else if name.starts_with("qwen3.5") || name.contains("next") || name.starts_with("kimi-linear") {
-        // Three of four layers keep a fixed-size state instead of keys and values; about 64 keys' worth.
-        with(64.0, 0.75)
+        // Three of four layers keep a fixed-size state instead of keys and values.
+        recurrent(0.75)
     } else if name.contains("nemotron-nano") || name.contains("nemotron-3") {
-        with(64.0, 0.9)
+        recurrent(0.9)
     } else {
         a
     }
+}
+
+/// Models that the catalog lacks and rows describe by their size alone, after their config.json.
+fn published(name: &str) -> Option<Architecture> {
+    name.starts_with("glm-4.7-flash").then(|| Architecture {
+        layers: 47.0,
+        hidden: 2048.0,
+        heads: 20.0,
+        kv_heads: 20.0,
+        head_dim: 256.0,
+        ffn: 10240.0,
+        vocab: 154_880.0,
+        attention: Attention::Latent { q_rank: 768.0, kv_rank: 512.0, nope: 192.0, rope: 64.0, value: 256.0 },
+        experts: 64.0,
+        top_k: 4.0,
+        moe_ffn: 1536.0,
+        shared_ffn: 1536.0,
+        dense_layers: 1.0,
+        ..Architecture::default()
+    })
 }
 
 /// Architecture of the model that a row names.
@@ -57,8 +87,12 @@ pub fn find(models: &Models, name: &str, row: Option<&Row>) -> Option<Architectu
     let name = name.trim().to_ascii_lowercase();
     let found = models
         .find(alias(&name))
+        .or_else(|| published(&name))
         .or_else(|| row.and_then(|r| from_row(&name, r)))
-        .or_else(|| scaled(models, &name, row))?;
+        .or_else(|| scaled(models, &name, row))
+        // What no machine could hold was mistyped.
+        .filter(|a| [a.params(), a.active_params()].iter().all(|n| (1.0..1e15).contains(n)))
+        .filter(|a| [a.q_width(), a.kv_width(), a.layers].iter().all(|n| (0.1..1e9).contains(n)))?;
     Some(windowed(&name, found))
 }
 

@@ -2,11 +2,11 @@
 
 use super::hardware::Hardware;
 use super::models::Models;
+use super::serving_flags::Flags;
 use super::table::Row;
 use super::{serving_devices, serving_models};
 use crate::engine::analytical::accelerator::{Accelerator, Generation};
-use crate::engine::analytical::serving::software;
-use crate::engine::analytical::serving::{Layout, Load, ServingInput, Speculation, Stack};
+use crate::engine::analytical::serving::{Layout, Load, ServingInput, Speculation, Stack, software, speculative};
 
 /// Which published column a case is judged on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,9 @@ pub struct Case {
     /// Weight in a fit relative to a throughput row.
     pub weight: f64,
 }
+
+/// Memory sizes of data sheets are powers of two.
+const BINARY: f64 = 1.0737;
 
 /// Shares and habits of the engines' benchmarks that rows leave unsaid.
 const DRAFT_ACCEPTANCE: f64 = 0.7;
@@ -91,10 +94,12 @@ fn data_set(model: &str, notes: &str) -> Option<(f64, f64, f64)> {
     None
 }
 
-/// The number in front of a word, as in "1000 prompts sent at once".
+/// The number in front of a word, as in "1000 prompts sent at once"; where the word stands more than once, the first
+/// that a number precedes.
 fn number_before(notes: &str, word: &str) -> Option<f64> {
-    let at = notes.find(word)?;
-    notes.get(..at)?.trim_end().rsplit([' ', '/', ',', '(']).next()?.parse().ok()
+    notes.match_indices(word).find_map(|(at, _)| {
+        notes.get(..at)?.trim_end().rsplit([' ', '/', ',', '(']).next()?.parse().ok().filter(|x: &f64| x.is_finite())
+    })
 }
 
 /// The number after a phrase, as in "context depth 16384".
@@ -113,7 +118,7 @@ fn measured(r: &Row, devices: f64) -> Option<(f64, Metric)> {
         return Some((x, Metric::TotalRate));
     }
     if let Some(x) = r.positive("tokens_per_sec_per_accel") {
-        return Some((x * devices, Metric::OutputRate));
+        return Some((x * devices, Metric::OutputRate)).filter(|(x, _)| x.is_finite());
     }
     r.positive("requests_per_sec").map(|x| (x, Metric::RequestRate))
 }
@@ -180,16 +185,19 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
             "fp16"
         };
     }
-    let formats = software::formats(
-        &acc,
-        &arch,
-        model,
-        engine,
-        stack,
-        weights,
-        r.text("precision_activations"),
-        r.text("precision_kv"),
-    );
+    let formats_of = |weights: &str| {
+        let (activations, kv) = (r.text("precision_activations"), r.text("precision_kv"));
+        software::formats(&acc, &arch, model, engine, stack, weights, activations, kv)
+    };
+    let mut formats = formats_of(weights);
+    let room = BINARY * acc.mem_bytes * devices / r.positive("dp").unwrap_or(1.0).max(1.0);
+    if weights.is_empty() && weight_bytes(&arch, &formats) > room {
+        // What ran had room: the widest format that has.
+        formats = formats_of("fp8");
+        if weight_bytes(&arch, &formats) > room {
+            formats = formats_of("int4");
+        }
+    }
     let set = data_set(model, notes);
     let isl = r.number("input_len").or(set.map(|s| s.0)).unwrap_or(64.0).max(1.0);
     let osl =
@@ -198,10 +206,25 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
     let drawn = if notes.contains("0.8-1.0 of nominal") || notes.contains("range-ratio 0.8") { 0.9 } else { 1.0 };
     let (isl, osl) = (isl * drawn, osl * drawn);
     let version = match (r.text("engine_version"), r.text("date")) {
-        ("", d) if d < "2025-03" && !d.is_empty() => "0.6",
+        ("", d) if d < "2025-03" && !d.is_empty() && engine.contains("vLLM") => "0.6",
         (v, _) => v,
     };
-    let (mut seqs, tokens, chunked, share) = software::scheduler(engine, version, &acc);
+    let flags = Flags::of(notes);
+    let limits = software::scheduler(engine, version, &acc);
+    let mut seqs =
+        flags.number(&["max-num-seqs", "max-running-requests", "max-batch-size", "parallel"]).unwrap_or(limits.0);
+    let tokens = flags
+        .number(&["max-num-batched-tokens", "chunked-prefill-size", "max-num-tokens", "ubatch-size"])
+        .unwrap_or(limits.1);
+    let chunked = match flags {
+        f if f.has(&["no-enable-chunked-prefill"]) => false,
+        f if f.has(&["enable-chunked-prefill", "enable-mixed-chunk"]) => true,
+        _ => limits.2,
+    };
+    let share = flags
+        .number(&["gpu-memory-utilization", "mem-fraction-static", "kv-cache-free-gpu-memory-fraction"])
+        .filter(|share| *share <= 1.0)
+        .unwrap_or(limits.3);
     let (mut load, regime) = load(r, notes, runtime);
     if let Load::Burst { requests } = &mut load
         && requests.is_infinite()
@@ -227,7 +250,9 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         layout.pp = 1.0;
     }
     if matches!(load, Load::DecodeOnly { .. }) {
+        // A batch whose steps were timed ran at once.
         seqs = f64::INFINITY;
+        acc.mem_bytes = f64::MAX.sqrt();
     }
     let context = if matches!(load, Load::DecodeOnly { .. }) {
         number_after(notes, "context depth ").unwrap_or(r.number("input_len").unwrap_or(0.0))
@@ -251,19 +276,29 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         osl,
         osl_spread: spread,
         load,
+        arrivals: number_before(notes, " prompts at ").or(number_before(notes, " completed")).unwrap_or(f64::INFINITY),
         stack,
         admission: software::admission(engine),
         reserve_output: engine.contains("TensorRT"),
-        captured_graphs: software::captured_graphs(&acc, engine, version),
-        overlapped: software::overlapped(engine, version),
+        captured_graphs: software::captured_graphs(&acc, engine, version)
+            && !flags.has(&["enforce-eager", "disable-cuda-graph"]),
+        grouped_decode: software::grouped_decode(&acc, &arch, engine, version),
+        overlapped: software::overlapped(engine, version)
+            && !flags.has(&["disable-overlap-schedule", "no-async-scheduling"]),
+        python_executor: software::python_executor(engine, r.text("engine_version"), r.text("date"), notes),
         // MLPerf's GPT-J task decodes with four beams (MLPerf Inference rules, text summarisation).
         beams: if mlperf && model == "gpt-j-6b" { 4.0 } else { 1.0 },
         max_num_seqs: seqs,
+        compiled_batch: if software::fixed_shapes(engine) {
+            r.positive("max_batch_size").unwrap_or(0.0) / layout.dp.max(1.0)
+        } else {
+            0.0
+        },
         max_num_batched_tokens: tokens,
         memory_utilization: share,
         chunked_prefill: chunked,
         prefix_hit: 0.0,
-        speculation: speculation(r.text("speculative"), arch.layers),
+        speculation: speculation(r.text("speculative"), notes, arch.layers),
         pools: None,
     };
     if !holds(&input) {
@@ -289,7 +324,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
 /// Whether the weights fit the memory of all devices of a replica, whatever share the engine may use of it.
 fn holds(input: &ServingInput) -> bool {
     let l = &input.layout;
-    let memory = input.accelerator.mem_bytes * 1.0737 * l.replica().max(1.0);
+    let memory = input.accelerator.mem_bytes * BINARY * l.replica().max(1.0);
     // Streaming and unified-memory runtimes place layers in host memory.
     input.stack == Stack::Local || weight_bytes(&input.arch, &input.formats) < memory
 }
@@ -313,13 +348,21 @@ fn impossible(input: &ServingInput, metric: Metric, measured: f64) -> bool {
 }
 
 /// Drafting as a row names it: "mtp-3", "EAGLE3, 3 draft tokens".
-fn speculation(text: &str, layers: f64) -> Speculation {
+fn speculation(text: &str, notes: &str, layers: f64) -> Speculation {
     let t = text.to_ascii_lowercase();
     if t.is_empty() || t == "none" {
         return Speculation::default();
     }
     let tokens = number_before(&t, " draft").or(number_after(&t, "mtp-")).or(number_after(&t, "steps=")).unwrap_or(1.0);
-    Speculation { tokens, acceptance: DRAFT_ACCEPTANCE, draft_cost: 1.0 / layers.max(1.0) }
+    let drafted = |acceptance| Speculation { tokens, acceptance, draft_cost: 1.0 / layers.max(1.0) };
+    let Some(length) = number_after(notes, "accept length ") else { return drafted(DRAFT_ACCEPTANCE) };
+    // A stated mean of accepted tokens gives the probability behind it.
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..24 {
+        let middle = 0.5 * (low + high);
+        if speculative::tokens_per_step(&drafted(middle)) < length { low = middle } else { high = middle }
+    }
+    drafted(0.5 * (low + high))
 }
 
 /// The load that a row's columns and protocol describe.
@@ -335,6 +378,7 @@ fn load(r: &Row, notes: &str, stack: Stack) -> (Load, &'static str) {
         return (Load::Open { rate }, "open loop");
     }
     let requests = number_before(notes, " prompts sent at once")
+        .or(number_before(notes, " prompts at max concurrency"))
         .or(number_before(notes, " ShareGPT prompts"))
         .or(number_after(notes, " s / "))
         .or(number_before(notes, " requests"))
@@ -373,6 +417,8 @@ fn layout(
     let pp = r.positive("pp").unwrap_or(1.0);
     let ep = r.positive("ep").unwrap_or(1.0);
     let dp = r.positive("dp").unwrap_or(1.0);
+    // Replicas that a row counts share its devices.
+    let tp = tp.or((dp > 1.0 && dp <= devices && !arch.is_moe()).then_some((devices / dp / pp).max(1.0)));
     let Some(mut tp) = tp else {
         if matches!(stack, Stack::Local | Stack::Eager) {
             return Layout { pp: devices, ..Layout::default() };
@@ -397,10 +443,11 @@ fn layout(
         return Layout { tp: f64::min(tp, devices), dp: (devices / tp).max(1.0), ..Layout::default() };
     };
     let replica = tp * pp;
+    let flags = Flags::of(notes);
     let attention_dp = if notes.contains("attention DP")
         || notes.contains("dp attention")
-        || notes.contains("enable-dp-att")
         || notes.contains("DP for attention")
+        || flags.has(&["enable-dp-attention", "enable-attention-dp"])
     {
         if dp > 1.0 { dp } else { devices }
     } else if dp > 1.0 && replica * dp > devices * 1.01 {
@@ -411,11 +458,22 @@ fn layout(
     // Latent attention keeps the same keys and values on every tensor-parallel rank, so deployments for throughput
     // with experts on all ranks attend data-parallel (DeepSeek-V3 report, section 3.4).
     let latent = matches!(arch.attention, crate::engine::analytical::arch::Attention::Latent { .. });
-    let attention_dp = if attention_dp <= 1.0 && latent && bulk && ep > 1.0 && ep >= tp { tp } else { attention_dp };
+    // A command line that does not ask for it has it not.
+    let unsaid = attention_dp <= 1.0 && !flags.any();
+    let attention_dp = if unsaid && latent && bulk && ep > 1.0 && ep >= tp { tp } else { attention_dp };
     if attention_dp > 1.0 {
-        let groups = attention_dp.min(devices).min((tp * dp).max(devices));
-        let tp = (devices / groups).max(1.0);
-        return Layout { tp, pp: 1.0, ep: ep.max(groups), attention_dp: groups, dp: 1.0 };
+        // Ranks of one replica: all data-parallel groups, or as many as share the experts where those are stated.
+        let ranks = if dp > 1.0 { replica * dp } else { replica.max(ep) };
+        let ranks = if ranks > 1.0 && ranks <= devices { ranks } else { devices };
+        let groups = attention_dp.min(ranks);
+        let replicas = (devices / ranks).floor().max(1.0);
+        return Layout {
+            tp: (ranks / groups).max(1.0),
+            pp: 1.0,
+            ep: ep.max(groups),
+            attention_dp: groups,
+            dp: replicas,
+        };
     }
     // A mixture on `ep` devices with tp = 1: the attention is sliced over the same devices.
     if ep > 1.0 && replica < devices && ep >= devices {

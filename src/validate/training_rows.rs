@@ -7,11 +7,12 @@ use super::hardware::Hardware;
 use super::models::Models;
 use super::names;
 use super::table::Row;
+use super::training_words::{self, stated};
 use crate::engine::analytical::accelerator::{Accelerator, Generation, Precision};
 use crate::engine::analytical::arch::{Architecture, Attention};
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::memory;
-use crate::engine::analytical::training::{Recompute, Schedule, Sharding, Software, TrainingInput};
+use crate::engine::analytical::training::{self, Recompute, Schedule, Sharding, Software, TrainingInput};
 
 /// A measurement that states enough to be predicted.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ pub struct Case {
     pub input: TrainingInput,
     /// Tokens per second and accelerator.
     pub measured: f64,
+    /// Bytes of memory that the row states: the first device's, as the driver's tools show them.
+    pub memory: Option<f64>,
     /// Devices of the input per accelerator of the row (2 where the row counts cores, tiles or dies).
     pub devices: f64,
 }
@@ -51,7 +54,8 @@ enum Stack {
 
 fn stack(row: &Row) -> Stack {
     let f = row.text("framework").to_ascii_lowercase();
-    let year: f64 = row.text("date").get(..4).and_then(|y| y.parse().ok()).unwrap_or(2024.0);
+    // Flash attention and overlapped communication came to NeMo and Megatron-Core in the middle of 2023.
+    let early = (1..).contains(&row.text("date").len()) && row.text("date") < "2023-07";
     let has = |s: &str| f.contains(s);
     if has("maxtext") || has("pax") || has("jax") || has("t5x") {
         Stack::Xla
@@ -60,7 +64,7 @@ fn stack(row: &Row) -> Stack {
     } else if has("megatron-deepspeed") || has("megatron-lm + deepspeed") {
         Stack::MegatronLegacy
     } else if (has("megatron") || has("nemo")) && !has("automodel") {
-        if year < 2023.0 { Stack::MegatronLegacy } else { Stack::Megatron }
+        if early { Stack::MegatronLegacy } else { Stack::Megatron }
     } else if has("mindspeed") || has("flagscale") || has("primus") || has("hai-llm") || has("nvidia") || has("ngc") {
         Stack::Megatron
     } else {
@@ -79,7 +83,7 @@ fn month(row: &Row) -> String {
     release.unwrap_or_else(|| row.text("date").get(..7).unwrap_or("2024-01").to_string())
 }
 
-fn software(row: &Row, stack: Stack) -> Software {
+fn software(row: &Row, stack: Stack, arch: &Architecture) -> Software {
     let notes = row.text("notes").to_ascii_lowercase();
     // Plain Megatron-LM computed attention unfused unless told otherwise until Megatron-Core replaced it.
     let early = row.text("date") < if row.text("framework").contains("Megatron-LM") { "2024-07" } else { "2023" };
@@ -91,8 +95,9 @@ fn software(row: &Row, stack: Stack) -> Software {
     let date = month(row);
     // NeMo and what follows it switch the overlap on; plain Megatron-LM leaves it off unless asked.
     let tuned = framework.contains("nemo") || framework.contains("bridge") || framework.contains("nvidia");
-    let sync_free =
-        notes.contains("full-iteration cuda graph") || (date.as_str() >= "2026-06" && row.text("precision") == "mxfp8");
+    // Sync-free experts under a full-iteration CUDA graph came with 26.06 (June 2026), for MXFP8 and layers of attention.
+    let released = date.as_str() >= "2026-06" && row.text("precision") == "mxfp8" && arch.linear.is_none();
+    let sync_free = notes.contains("full-iteration cuda graph") || released;
     let graph = notes.contains("cuda graph") || row.text("framework").contains("compile");
     Software {
         fused_attention: fused,
@@ -107,8 +112,9 @@ fn software(row: &Row, stack: Stack) -> Software {
         },
         // llm-foundry's default was Triton's attention (`attn_impl: triton`) until the middle of 2024.
         first_flash: framework.contains("llm-foundry") || named_flash,
-        // Its sync-free experts under a full-iteration CUDA graph came with 26.06 (June 2026), for Blackwell's MXFP8.
         fused_experts: matches!(stack, Stack::Xla | Stack::Graph) || sync_free,
+        // "tokendrop": a fixed capacity of every expert.
+        synchronous_routing: !matches!(stack, Stack::Xla | Stack::Graph) && !sync_free && !notes.contains("tokendrop"),
         deduplicated_dispatch: sync_free || notes.contains("deepep") || notes.contains("hybridep"),
         overlap_tensor: tuned
             || notes.contains("computation fusion")
@@ -117,15 +123,13 @@ fn software(row: &Row, stack: Stack) -> Software {
         overlap_pipeline: modern,
         overlap_data: modern,
         dropout: stack == Stack::MegatronLegacy,
+        alternate_recompute: framework.contains("torchtitan"),
     }
 }
 
 /// The row's own shape over the catalog's entry for its name.
 fn architecture(row: &Row, models: &Models) -> Result<Architecture, &'static str> {
     let name = row.text("model");
-    if name.starts_with("nemotron-h") || name.starts_with("nemotron-3") || name.contains("qwen3-next") {
-        return Err("hybrid state-space model: its columns do not describe it");
-    }
     let known = models.find(&names::catalog_id(name));
     let (Some(hidden), Some(layers)) = (row.positive("hidden_size"), row.positive("n_layers")) else {
         let mut a = known.ok_or("architecture not stated and model not in the catalog")?;
@@ -252,29 +256,42 @@ fn slice_chips(notes: &str) -> Option<f64> {
 }
 
 fn precision(row: &Row, generation: Generation) -> Precision {
-    match row.text("precision") {
-        "fp8" | "mxfp8" => Precision::Fp8,
-        "nvfp4" | "mxfp4" => Precision::Fp4,
-        "int8" => Precision::Int8,
-        "fp32" => Precision::Tf32,
+    let notes = row.text("notes");
+    let stated = training_words::plain(row.text("precision"));
+    let has = |part: &str| stated.contains(part);
+    if has("fp8") || has("float8") {
+        Precision::Fp8
+    } else if has("fp4") {
+        Precision::Fp4
+    } else if has("int8") {
+        Precision::Int8
+    } else if has("fp32") || has("tf32") || stated == "float32" {
+        Precision::Tf32
+    } else if stated.is_empty() && notes.contains("offers fp8") {
         // Recipes that offer both are quoted at their best.
-        "" if row.text("notes").contains("offers fp8") => Precision::Fp8,
-        "fp16" => Precision::Fp16,
-        _ if generation == Generation::Volta => Precision::Fp16,
-        _ => Precision::Bf16,
+        Precision::Fp8
+    } else if has("fp16")
+        || has("float16") && !has("bfloat16")
+        || generation == Generation::Volta
+        || stated.is_empty() && notes.contains("fp16") && !notes.contains("bf16")
+    {
+        Precision::Fp16
+    } else {
+        Precision::Bf16
     }
 }
 
 fn sharding(row: &Row, stack: Stack) -> Sharding {
-    match row.text("sharding") {
-        "zero1" => Sharding::Zero1,
-        "zero2" => Sharding::Zero2,
-        "zero3" | "fsdp" => Sharding::Zero3,
-        "none" => Sharding::None,
-        _ if row.text("framework").contains("FSDP") => Sharding::Zero3,
+    match training_words::sharding(row) {
+        Some(stated) => stated,
+        None if row.text("framework").contains("FSDP") => Sharding::Zero3,
         // Not stated: Megatron-Core's recipes use the distributed optimizer, JAX shards fully, the rest replicates.
-        _ => match stack {
+        None => match stack {
             Stack::Megatron | Stack::Graph => Sharding::Zero1,
+            // What DeepSpeed is put under Megatron-LM for.
+            Stack::MegatronLegacy if row.text("framework").to_ascii_lowercase().contains("deepspeed") => {
+                Sharding::Zero1
+            }
             Stack::Xla => Sharding::Zero3,
             Stack::MegatronLegacy | Stack::Eager => Sharding::None,
         },
@@ -301,6 +318,8 @@ fn measured(row: &Row, a: &Architecture, acc: &Accelerator, p: Precision) -> Res
         return Ok(tflops * 1e12 / per_token);
     }
     let mfu = row.positive("mfu").ok_or("states no throughput")?;
+    // A share; above one it is a percentage.
+    let mfu = if mfu > 1.0 { mfu / 100.0 } else { mfu };
     Ok(mfu * acc.peak(p) / per_token)
 }
 
@@ -310,20 +329,49 @@ fn counts_recompute(notes: &str, measured: f64, a: &Architecture, seq: f64) -> b
     quoted.is_some_and(|q| q * 1e12 > 1.15 * measured * a.palm_flops_per_token(seq, false))
 }
 
+/// Whether the row says, or its framework implies, that data parallelism is all there is unless more is stated.
+fn shards_fully(row: &Row, stack: Stack) -> bool {
+    let stated = matches!(training_words::sharding(row), Some(Sharding::Zero2 | Sharding::Zero3));
+    stated || row.text("framework").contains("FSDP") || stack == Stack::Xla
+}
+
 /// A run that was measured did fit: where the sharding is not stated, the least that makes it fit.
 fn fitting_sharding(i: &TrainingInput) -> Sharding {
     let c = Constants::default();
     let stages = [i.sharding, Sharding::Zero1, Sharding::Zero2, Sharding::Zero3];
     let fits = |s: &Sharding| {
         let sharded = TrainingInput { sharding: *s, ..*i };
-        memory::training_memory(&sharded, &c, Recompute::Full).total() <= i.accelerator.mem_bytes
+        memory::training_memory(&sharded, &c, Recompute::Full).total() <= i.accelerator.capacity()
     };
     stages.into_iter().find(fits).unwrap_or(i.sharding)
+}
+
+/// Memory in use, where a column or a part of the notes of its own states it ("47.0 TFLOPs as logged; …; 16GB").
+fn stated_memory(row: &Row) -> Option<f64> {
+    const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+    let column = row.positive("peak_memory_gb").or_else(|| row.positive("memory_gb"));
+    let noted = || {
+        row.text("notes").split(';').find_map(|part| {
+            let (number, rest) = part.trim().split_once("GB")?;
+            (rest.is_empty() || rest.starts_with(' ')).then(|| number.trim().parse::<f64>().ok())?
+        })
+    };
+    column.or_else(noted).filter(|gb| *gb > 0.0).map(|gb| gb * GIB)
 }
 
 fn schedule(row: &Row) -> Schedule {
     let n = row.text("notes");
     if n.contains("ZB-") || n.contains("zero-bubble") { Schedule::ZeroBubble } else { Schedule::OneForwardOneBackward }
+}
+
+impl Case {
+    /// Predicted over stated memory, less one, where the row states it.
+    #[must_use]
+    pub fn memory_error(&self, c: &Constants) -> Option<f64> {
+        let plan = training::estimate(&self.input, c).recompute;
+        let mode = if plan.full_share >= 1.0 { Recompute::Full } else { plan.mode };
+        Some(memory::first_stage(&self.input, c, mode).total() / self.memory? - 1.0)
+    }
 }
 
 /// The scenario and throughput of a row.
@@ -340,18 +388,33 @@ pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'s
     let mut acc = hardware.find(row.text("accelerator")).ok_or("accelerator not in the catalog")?;
     let precision = precision(row, acc.generation);
     let measured = measured(row, &arch, &acc, precision)?;
-    let mut n = row.positive("num_accelerators").ok_or("number of accelerators not stated")?;
-    let seq = row.positive("seq_len").ok_or("sequence length not stated")?;
+    // One fact may be missing: a convention stands in for it. With two, the answer would be the conventions'.
+    let missing = [
+        row.positive("seq_len").is_none(),
+        row.positive("num_accelerators").is_none(),
+        stated(row, "global_batch", "gbs").or_else(|| stated(row, "micro_batch", "mbs")).is_none(),
+        row.text("precision").is_empty() && !notes.contains("fp8") && !notes.contains("fp16"),
+        !shards_fully(row, stack)
+            && stated(row, "tp", "tp").is_none()
+            && stated(row, "pp", "pp").is_none()
+            && row.positive("num_accelerators") != Some(1.0),
+    ];
+    if missing.iter().filter(|missing| **missing).count() > 1 {
+        return Err("two or more of sequence length, size, batch, precision and parallelism are not stated");
+    }
+    // GPT-3's sequences, else Llama's.
+    let usual_seq = if row.text("model").starts_with("gpt") { 2048.0 } else { 4096.0 };
+    let seq = row.positive("seq_len").unwrap_or(usual_seq);
 
-    let full = matches!(row.text("sharding"), "fsdp" | "zero3" | "zero2") || row.text("framework").contains("FSDP");
-    let degree = |column: &str| match row.positive(column) {
-        Some(d) => Ok(d),
-        None if full || stack == Stack::Xla => Ok(1.0),
-        None if n <= 1.0 => Ok(1.0),
-        None => Err("parallelism not stated"),
-    };
-    let (tp, pp) = (degree("tp")?, degree("pp")?);
-    let cp = row.positive("cp").unwrap_or(1.0);
+    let full = shards_fully(row, stack);
+    let (tp, pp) = (stated(row, "tp", "tp"), stated(row, "pp", "pp"));
+    let cp = stated(row, "cp", "cp").unwrap_or(1.0);
+    let product = tp.unwrap_or(1.0) * pp.unwrap_or(1.0) * cp;
+    // A run whose size is not stated: as many replicas as are, at least a node.
+    let least = product * row.positive("dp").unwrap_or(1.0);
+    let counted = row.positive("num_accelerators");
+    let implied = || (tp.is_some() || pp.is_some()).then(|| least.max(row.positive("ep").unwrap_or(8.0)).max(8.0));
+    let mut n = counted.or_else(implied).ok_or("number of accelerators not stated")?;
     let mut devices = 1.0;
     let by_die = matches!(acc.generation, Generation::Trainium | Generation::PonteVecchio | Generation::Cdna2);
     if by_die {
@@ -359,22 +422,40 @@ pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'s
         n *= 2.0;
         devices = 2.0;
     }
+    let layout = match (tp, pp) {
+        (None, None) if !full && n > 1.0 => {
+            let domain = row.positive("accelerators_per_node").unwrap_or(8.0) * devices;
+            let global = stated(row, "global_batch", "gbs").unwrap_or(f64::INFINITY);
+            let plain = TrainingInput {
+                global,
+                arch,
+                accelerator: acc,
+                accelerators: n,
+                domain,
+                seq,
+                cp,
+                ..TrainingInput::default()
+            };
+            training_words::least_layout(&plain).ok_or("parallelism not stated, and no usual one fits")?
+        }
+        (tp, pp) => (tp.unwrap_or(1.0), pp.unwrap_or(1.0)),
+    };
+    let (tp, pp) = layout;
     let dp = n / (tp * pp * cp);
     if dp < 1.0 || (dp - dp.round()).abs() > 1e-6 {
         return Err("tp * pp * cp does not divide the number of accelerators");
     }
-    let micro = row.positive("micro_batch");
-    let global = match (row.positive("global_batch"), micro) {
+    let micro = stated(row, "micro_batch", "mbs");
+    // Not stated: JAX does not accumulate; pipelines run one sequence at a time; others about 8192 tokens.
+    let usual = if pp > 1.0 && stack != Stack::Xla { 1.0 } else { (8192.0 / seq).floor().max(1.0) };
+    let global = match (stated(row, "global_batch", "gbs"), micro) {
         (Some(g), _) => g,
         (None, Some(m)) if pp <= 1.0 => m * dp,
-        _ => return Err("batch not stated"),
+        (None, m) => training_words::usual_batch(dp, m.unwrap_or(usual), seq, stack != Stack::Xla),
     };
-    // Not stated: JAX does not accumulate; pipelines run one sequence at a time; others about 8192 tokens.
     let per_rank = (global / dp).max(1.0);
-    let usual = (8192.0 / seq).floor().max(1.0);
     let micro = micro.unwrap_or(match stack {
         Stack::Xla => per_rank,
-        _ if pp > 1.0 => 1.0,
         _ => usual,
     });
     let micro = micro.min((global / dp).max(1e-3));
@@ -396,7 +477,8 @@ pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'s
         || stack == Stack::Xla;
     // DeepEP and HybridEP are expert-parallel dispatchers: where no degree is stated, experts span the domain.
     let spread = if notes.contains("DeepEP") || notes.contains("HybridEP") { domain } else { 1.0 };
-    let ep = row.positive("ep").unwrap_or(spread.min(n).min(arch.experts.max(1.0)));
+    let ep = stated(row, "ep", "ep").unwrap_or(spread.min(n).min(arch.experts.max(1.0)));
+    let deepspeed = row.text("framework").to_ascii_lowercase().contains("deepspeed");
     let mut input = TrainingInput {
         arch,
         accelerator: acc,
@@ -408,7 +490,7 @@ pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'s
         global,
         tp,
         pp,
-        vpp: row.positive("vpp").unwrap_or(1.0),
+        vpp: stated(row, "vpp", "vpp").unwrap_or(1.0),
         dp,
         cp,
         ep: if arch.is_moe() { ep.min(n) } else { 1.0 },
@@ -424,21 +506,27 @@ pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'s
             0.0
         },
         schedule: schedule(row),
-        recompute: match row.text("recompute") {
-            "full" => Recompute::Full,
-            "selective" => Recompute::Selective,
-            "none" => Recompute::None,
-            _ if counts_recompute(notes, measured, &arch, seq) => Recompute::Full,
-            _ => Recompute::Auto,
+        recompute: match training_words::recompute(row) {
+            Some(stated) => stated,
+            None if counts_recompute(notes, measured, &arch, seq) => Recompute::Full,
+            None => Recompute::Auto,
         },
         precision,
         block_scaled: row.text("precision").starts_with("mx") || row.text("precision").starts_with("nv"),
         grad_bytes: if pure { 2.0 } else { 4.0 },
+        // DeepSpeed reduces gradients in the format that it trains in; its bf16 optimizer sums and reduces in fp32.
+        reduce_bytes: if deepspeed && precision == Precision::Fp16 { 2.0 } else { 0.0 },
+        // PEFT adapts all linear layers of a block as a rule; NeMo's recipes attention's projections.
+        adapted_mlps: stack != Stack::Megatron && !notes.contains("attention LoRA"),
         trained: if lora { 0.01 } else { 1.0 },
-        software: software(row, stack),
+        software: software(row, stack, &arch),
         ..TrainingInput::default()
     };
-    if row.text("sharding").is_empty() {
+    if deepspeed && sharding != Sharding::None {
+        // Its documented defaults: reduce_bucket_size and allgather_bucket_size of 5e8 elements, in 16 bit.
+        input.bucket_bytes = 2.0 * 5e8 * 2.0;
+    }
+    if training_words::sharding(row).is_none() {
         input.sharding = fitting_sharding(&input);
     }
     if input.vpp > 1.0 && arch.layers / (pp * input.vpp) < 1.0 {
@@ -452,6 +540,7 @@ pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'s
         framework: row.text("framework").to_string(),
         input,
         measured,
+        memory: stated_memory(row),
         devices,
     })
 }

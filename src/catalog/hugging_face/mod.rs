@@ -155,16 +155,21 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
         (Some(latent), _) => latent.qk_nope_dim + latent.qk_rope_dim,
         (None, stated) => stated.unwrap_or(usual_head),
     };
+    let n_layers = n_layers?;
     Some(Transformer {
         kind: family.kind,
         hidden_size,
-        n_layers: n_layers?,
+        n_layers,
         n_heads,
         n_kv_heads: n_kv_heads.unwrap_or(n_heads),
         head_dim,
         latent,
         indexer,
         window,
+        attention_layers: n_layers,
+        mlp_layers: n_layers,
+        linear: None,
+        attention_gate: false,
         attention_bias,
         ffn_hidden_size: ffn?,
         gated_mlp: family.gated_mlp,
@@ -199,7 +204,8 @@ fn latent(fields: &mut Fields<'_>) -> Option<Latent> {
 fn indexer(fields: &mut Fields<'_>) -> Option<Indexer> {
     let heads = fields.number("index_n_heads", WIDTH);
     let dim = fields.number("index_head_dim", WIDTH);
-    Some(Indexer { heads: heads?, dim: dim? })
+    let top_k = fields.number("index_topk", WIDTH).unwrap_or(2048.0);
+    Some(Indexer { heads: heads?, dim: dim?, top_k })
 }
 
 fn experts(fields: &mut Fields<'_>, family: &Family, n_layers: Option<f64>) -> Option<Experts> {
@@ -255,6 +261,7 @@ fn experts(fields: &mut Fields<'_>, family: &Family, n_layers: Option<f64>) -> O
         shared_gate,
         first_dense_layers,
         layer_step,
+        hidden_size: 0.0,
     })
 }
 

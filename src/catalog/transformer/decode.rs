@@ -1,6 +1,6 @@
 //! A transformer as `models.yaml` describes it.
 
-use super::{Bias, Experts, Indexer, Kind, Latent, NormKind, Patches, QkNorm, Transformer, Window};
+use super::{Bias, Experts, Indexer, Kind, Latent, Linear, LinearKind, NormKind, Patches, QkNorm, Transformer, Window};
 use crate::spec::decode::{Bounds, Fields};
 
 const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };
@@ -25,13 +25,19 @@ impl Transformer {
         let indexer = fields.map("indexer", |indexer| {
             let heads = indexer.required_number("heads", WIDTH);
             let dim = indexer.required_number("dim", WIDTH);
-            Some(Indexer { heads: heads?, dim: dim? })
+            // DeepSeek-V3.2 trains and serves with 2048 (arXiv 2512.02556, section 2.1).
+            let top_k = indexer.number("top_k", WIDTH).unwrap_or(2048.0);
+            Some(Indexer { heads: heads?, dim: dim?, top_k })
         });
         let window = fields.map("window", |window| {
             let size = window.required_number("size", WIDTH);
             let share = window.number("share", Bounds::SHARE).unwrap_or(1.0);
             size.map(|size| Window { size, share })
         });
+        let linear = fields.map("linear", Linear::decode).flatten();
+        let attention_layers = fields.number("attention_layers", Bounds { max: 1e4, ..NATURAL });
+        let mlp_layers = fields.number("mlp_layers", Bounds { max: 1e4, ..NATURAL });
+        let attention_gate = fields.boolean("attention_gate").unwrap_or(false);
         let biases = [("none", Bias::None), ("qkv", Bias::Qkv), ("all", Bias::All)];
         let attention_bias = fields.choice("attention_bias", &biases).unwrap_or_default();
         let mlp = fields.required_map("mlp", &["ffn_hidden_size", "gated"], |mlp| {
@@ -70,17 +76,32 @@ impl Transformer {
         let (n_heads, n_kv_heads, head_dim) = heads?;
         let (ffn_hidden_size, gated_mlp, mlp_bias) = mlp?;
         let (hidden_size, n_heads) = (hidden_size?, n_heads?);
+        let n_layers = n_layers?;
+        let linear_layers = linear.as_ref().map_or(0.0, |linear| linear.layers);
+        for (key, count) in [("attention_layers", attention_layers), ("mlp_layers", mlp_layers)] {
+            if let Some(count) = count.filter(|count| *count > n_layers) {
+                fields.error(key, format!("found {count}, more than the {n_layers} layers there are"), None);
+            }
+        }
+        if linear_layers > n_layers {
+            let message = format!("found {linear_layers} layers, more than the {n_layers} there are");
+            fields.error("linear", message, None);
+        }
         let (norm, norms_per_layer, qk_norm) = norm.unwrap_or((NormKind::default(), 2.0, QkNorm::default()));
         Some(Transformer {
             kind,
             hidden_size,
-            n_layers: n_layers?,
+            n_layers,
             n_heads,
             n_kv_heads: n_kv_heads.unwrap_or(n_heads),
             head_dim: head_dim.unwrap_or(hidden_size / n_heads),
             latent,
             indexer: indexer.flatten(),
             window: window.flatten(),
+            attention_layers: attention_layers.unwrap_or((n_layers - linear_layers).max(0.0)),
+            mlp_layers: mlp_layers.unwrap_or(n_layers),
+            linear,
+            attention_gate,
             attention_bias,
             ffn_hidden_size: ffn_hidden_size?,
             gated_mlp: gated_mlp?,
@@ -125,6 +146,7 @@ impl Experts {
         let shared_gate = moe.boolean("shared_gate").unwrap_or(false);
         let first_dense_layers = moe.number("first_dense_layers", NATURAL).unwrap_or(0.0);
         let layer_step = moe.number("layer_step", WIDTH).unwrap_or(1.0);
+        let hidden_size = moe.number("hidden_size", NATURAL).unwrap_or(0.0);
         if let (Some(count), Some(per_token)) = (count, per_token)
             && per_token > count
         {
@@ -139,6 +161,21 @@ impl Experts {
             shared_gate,
             first_dense_layers,
             layer_step,
+            hidden_size,
         })
+    }
+}
+
+impl Linear {
+    fn decode(linear: &mut Fields<'_>) -> Option<Linear> {
+        let kinds = [("mamba1", LinearKind::Mamba1), ("mamba2", LinearKind::Mamba2), ("delta", LinearKind::GatedDelta)];
+        let kind = linear.choice("type", &kinds).unwrap_or_default();
+        let layers = linear.required_number("layers", Bounds { max: 1e4, ..WIDTH });
+        let heads = linear.required_number("heads", WIDTH);
+        let head_dim = linear.required_number("head_dim", WIDTH);
+        let state = linear.required_number("state", WIDTH);
+        let groups = linear.number("groups", WIDTH).unwrap_or(1.0);
+        let taps = linear.number("taps", WIDTH).unwrap_or(4.0);
+        Some(Linear { kind, layers: layers?, heads: heads?, head_dim: head_dim?, state: state?, groups, taps })
     }
 }

@@ -129,7 +129,7 @@ pub struct Accelerator {
     pub generation: Generation,
     /// Dense matrix FLOP/s by [`Precision`] (index = discriminant); 0 where the device lacks the format.
     pub flops: [f64; Precision::COUNT],
-    /// Device memory, bytes.
+    /// Device memory as the data sheet counts it, bytes; see [`Accelerator::capacity`].
     pub mem_bytes: f64,
     /// Device memory bandwidth, bytes/s.
     pub mem_bw: f64,
@@ -187,6 +187,12 @@ impl Accelerator {
             at = p.wider();
         }
         1.0
+    }
+
+    /// Bytes of device memory that there are: data sheets say GB of memory that comes in GiB (an "80 GB" A100 reports
+    /// 81,920 MiB).
+    pub fn capacity(&self) -> f64 {
+        self.mem_bytes * (1024.0 * 1024.0 * 1024.0 / 1e9)
     }
 
     /// One of several equal dies, tiles or cores that software sees as devices.

@@ -1,9 +1,11 @@
 //! What the catalog says of a device or a model, in the numbers this engine reasons with.
 
 use super::accelerator::{Accelerator, Generation, Precision};
-use super::arch::{Architecture, Attention};
+use super::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind};
+use super::convolution::Residual;
 use crate::catalog::accelerator::Accelerator as Sheet;
-use crate::catalog::transformer::{Bias, Kind, Transformer};
+use crate::catalog::model::{Architecture as Network, Model};
+use crate::catalog::transformer::{self, Bias, Kind, Transformer};
 
 fn generation(sheet: &Sheet) -> Generation {
     let memory = sheet.memory.kind.as_deref().unwrap_or_default();
@@ -80,8 +82,53 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
     }
 }
 
-/// A transformer of the catalog. Windows and indexers are left out here: measurements of training do not reach beyond
-/// them, and those of serving add them by the model's name.
+/// A model of the catalog: a transformer, or a network of convolutions.
+#[must_use]
+pub fn model(model: &Model) -> Architecture {
+    match &model.architecture {
+        Network::Transformer(transformer) => architecture(transformer),
+        Network::Convolutional(network) => convolutional(&Residual::from(network)),
+    }
+}
+
+/// A network of convolutions: no transformer's fields count, but widths that sums may be taken of.
+fn convolutional(network: &Residual) -> Architecture {
+    Architecture {
+        layers: network.depth(),
+        hidden: network.features(),
+        heads: 1.0,
+        kv_heads: 1.0,
+        head_dim: 1.0,
+        ffn: 0.0,
+        vocab: 0.0,
+        tied: true,
+        causal: false,
+        attention_share: 0.0,
+        mlp_share: 0.0,
+        head: Head::Classes(network.classes),
+        convolutions: Some(*network),
+        ..Architecture::default()
+    }
+}
+
+fn linear(t: &Transformer) -> Option<Linear> {
+    let linear = t.linear.as_ref()?;
+    Some(Linear {
+        kind: match linear.kind {
+            transformer::LinearKind::Mamba1 => LinearKind::Mamba1,
+            transformer::LinearKind::Mamba2 => LinearKind::Mamba2,
+            transformer::LinearKind::GatedDelta => LinearKind::GatedDelta,
+        },
+        share: linear.layers / t.n_layers.max(1.0),
+        heads: linear.heads,
+        head_dim: linear.head_dim,
+        state: linear.state,
+        groups: linear.groups,
+        taps: linear.taps,
+    })
+}
+
+/// A transformer of the catalog.
 #[must_use]
 pub fn architecture(t: &Transformer) -> Architecture {
     let attention = t.latent.map_or(Attention::Grouped, |latent| Attention::Latent {
@@ -92,7 +139,9 @@ pub fn architecture(t: &Transformer) -> Architecture {
         value: latent.v_head_dim,
     });
     let experts = t.experts.as_ref();
-    let of = |get: fn(&crate::catalog::transformer::Experts) -> f64| experts.map_or(0.0, get);
+    let of = |get: fn(&transformer::Experts) -> f64| experts.map_or(0.0, get);
+    let patches = t.patches.filter(|_| t.kind == Kind::Vision);
+    let layers = t.n_layers.max(1.0);
     Architecture {
         layers: t.n_layers,
         hidden: t.hidden_size,
@@ -104,7 +153,12 @@ pub fn architecture(t: &Transformer) -> Architecture {
         vocab: t.vocab_size,
         tied: t.tied_embeddings,
         attention,
-        causal: t.kind == Kind::Decoder,
+        window: t.window.map_or(0.0, |window| window.size),
+        window_share: t.window.map_or(1.0, |window| window.share),
+        state_bytes: 0.0,
+        streams: 1.0,
+        selected: t.indexer.map_or(0.0, |indexer| indexer.top_k),
+        causal: matches!(t.kind, Kind::Decoder | Kind::EncoderDecoder),
         positions: if t.learned_positions { t.max_context } else { 0.0 },
         attn_bias: matches!(t.attention_bias, Bias::Qkv | Bias::All),
         mlp_bias: t.mlp_bias,
@@ -114,6 +168,40 @@ pub fn architecture(t: &Transformer) -> Architecture {
         shared_ffn: of(|e| e.shared_ffn_hidden_size),
         dense_layers: of(|e| e.first_dense_layers),
         moe_step: experts.map_or(1.0, |e| e.layer_step.max(1.0)),
-        ..Architecture::default()
+        moe_hidden: of(|e| e.hidden_size),
+        attention_share: t.attention_layers / layers,
+        mlp_share: t.mlp_layers / layers,
+        linear: linear(t),
+        attention_gate: t.attention_gate,
+        indexer: t.indexer.map(|indexer| Indexer { heads: indexer.heads, dim: indexer.dim, top_k: indexer.top_k }),
+        encoder_layers: if t.kind == Kind::EncoderDecoder { t.n_layers } else { 0.0 },
+        head: match (t.kind, patches) {
+            (Kind::Encoder, _) => Head::Masked,
+            (_, Some(patches)) => Head::Classes(patches.classes),
+            _ => Head::Language,
+        },
+        patch: patches.map_or(0.0, |patches| 3.0 * patches.patch_size * patches.patch_size),
+        token_types: if t.kind == Kind::Encoder { 2.0 } else { 0.0 },
+        convolutions: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Catalog;
+
+    #[test]
+    fn every_model_keeps_the_parameters_that_the_catalog_counts() {
+        let catalog = Catalog::built_in();
+        let mut n = 0;
+        for entry in catalog.models() {
+            let (ours, theirs) = (model(&entry).params(), entry.parameters());
+            assert!((ours / theirs - 1.0).abs() < 0.003, "{}: {ours} against {theirs}", entry.id);
+            let (ours, theirs) = (model(&entry).active_params(), entry.active_parameters());
+            assert!((ours / theirs - 1.0).abs() < 0.003, "{}: {ours} against {theirs} active", entry.id);
+            n += 1;
+        }
+        assert!(n > 100);
     }
 }

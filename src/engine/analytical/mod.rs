@@ -4,6 +4,7 @@
 //!
 //! * [`constants`] – every fitted or fixed coefficient, with unit, meaning and origin
 //! * [`accelerator`] – one device as its datasheet describes it
+//! * [`linear`], [`convolution`] – mixers that are no attention, networks that are no transformer
 //! * [`arch`] – a model's architecture and its parameter counts
 //! * [`datasheet`] – both, from the entries of the catalog
 //! * [`ops`] – the operators of a layer: FLOPs, bytes, kernels
@@ -18,7 +19,9 @@ pub mod accelerator;
 pub mod arch;
 pub mod collective;
 pub mod constants;
+pub mod convolution;
 pub mod datasheet;
+pub mod linear;
 pub mod memory;
 pub mod ops;
 pub mod roofline;

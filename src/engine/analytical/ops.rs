@@ -3,7 +3,7 @@
 //! FLOP conventions: a multiply-add counts two. *Model* FLOPs (MFU; PaLM, arXiv 2204.02311, appendix B) leave
 //! recomputation out, *hardware* FLOPs (HFU; Korthikanti et al., arXiv 2205.05198, section 4.4) count it.
 
-use crate::engine::analytical::arch::{Architecture, Attention};
+use crate::engine::analytical::arch::{Architecture, Attention, Head};
 use crate::engine::analytical::roofline::Gemm;
 
 /// What an operator is, for the breakdown and for its time.
@@ -19,6 +19,14 @@ pub enum OpName {
     Rotary,
     /// Scores, softmax and weighted values.
     Attention,
+    /// Projections and scores of the indexer of sparse attention.
+    Indexer,
+    /// Projections into a linear mixer.
+    MixerIn,
+    /// Short convolution, recurrence and norm of a linear mixer.
+    Recurrence,
+    /// Projection out of a linear mixer.
+    MixerOut,
     /// Attention's output projection.
     OutputProjection,
     /// Residual addition.
@@ -33,6 +41,8 @@ pub enum OpName {
     Activation,
     /// Down projection.
     MlpDown,
+    /// Projections to and from the width of experts that work on less than the hidden size.
+    Latent,
     /// Shared experts' up projection.
     SharedUp,
     /// Shared experts' down projection.
@@ -57,6 +67,11 @@ pub enum Work {
         /// Device-memory traffic, bytes.
         bytes: f64,
     },
+    /// Arithmetic in fp32 on vector units.
+    Vector {
+        /// Floating-point operations.
+        flops: f64,
+    },
     /// Element-wise, normalisation, gather, scatter: bytes only.
     Traffic {
         /// Device-memory traffic, bytes.
@@ -80,7 +95,7 @@ impl Op {
     pub fn flops(&self) -> f64 {
         match self.work {
             Work::Gemm(g) => g.flops(),
-            Work::Attention { flops, .. } => flops,
+            Work::Attention { flops, .. } | Work::Vector { flops } => flops,
             Work::Traffic { .. } => 0.0,
         }
     }
@@ -135,6 +150,8 @@ pub struct Slice {
     pub tokens: f64,
     /// Mean number of keys each of them attends to (see [`Architecture::mean_context`]).
     pub context: f64,
+    /// Mean number of keys that an indexer scores for each of them.
+    pub scored: f64,
     /// Distinct sequences among the tokens, each with its own keys: decode reads each one's cache.
     pub sequences: f64,
     /// Tensor-parallel ranks.
@@ -160,6 +177,7 @@ impl Default for Slice {
         Slice {
             tokens: 1.0,
             context: 1.0,
+            scored: 1.0,
             sequences: 1.0,
             tp: 1.0,
             sequence_parallel: false,
@@ -186,7 +204,8 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     let kv_heads = (a.kv_heads / s.tp).max(1.0);
     match a.attention {
         Attention::Grouped => {
-            let n = a.q_width() / s.tp + 2.0 * kv_heads * a.head_dim;
+            let gate = if a.attention_gate { a.v_width() } else { 0.0 };
+            let n = (a.q_width() + gate) / s.tp + 2.0 * kv_heads * a.head_dim;
             push_gemm(list, OpName::QueryKeyValue, t, n, h);
             list.push(OpName::Rotary, Work::Traffic { bytes: 2.0 * t * n * b }, 2.0);
         }
@@ -209,6 +228,14 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
             list.push(OpName::Rotary, Work::Traffic { bytes: 2.0 * t * n * b }, 4.0);
         }
     }
+    if let Some(x) = a.indexer {
+        // Small, and computed on every tensor-parallel rank: queries, key and weights, then a score a head and key.
+        let inner = if let Attention::Latent { q_rank, .. } = a.attention { q_rank } else { h };
+        push_gemm(list, OpName::Indexer, t, x.heads * x.dim, inner);
+        push_gemm(list, OpName::Indexer, t, x.dim + x.heads, h);
+        let bytes = t * (x.heads + 1.0) * x.dim * b + t * x.top_k * 4.0;
+        list.push(OpName::Indexer, Work::Attention { flops: 2.0 * t * s.scored * x.heads * x.dim, bytes }, 2.0);
+    }
     list.push(OpName::Attention, attention_work(a, s, kv_heads), 1.0);
     push_gemm(list, OpName::OutputProjection, t, h, a.v_width() / s.tp);
     list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
@@ -226,6 +253,39 @@ fn attention_work(a: &Architecture, s: &Slice, kv_heads: f64) -> Work {
     let flops = 2.0 * t * s.context * width;
     let cache = if s.decode { s.sequences * s.context * cached * s.kv_bytes } else { t * cached * s.kv_bytes };
     Work::Attention { flops, bytes: cache + 2.0 * t * a.q_width() / s.tp * b }
+}
+
+/// Cross attention of a decoder's layer to `keys` tokens of the encoder, `s.context` of them seen by each.
+fn cross_ops(list: &mut OpList, a: &Architecture, s: &Slice, keys: f64) {
+    let (h, t, b) = (a.hidden, s.tokens, s.act_bytes);
+    let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
+    list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
+    let (q, kv) = (a.q_width() / s.tp, a.kv_width() / s.tp);
+    push_gemm(list, OpName::QueryKeyValue, t, q, h);
+    push_gemm(list, OpName::QueryKeyValue, keys, kv, h);
+    let flops = 2.0 * t * s.context * (a.q_width() + a.v_width()) / s.tp;
+    list.push(OpName::Attention, Work::Attention { flops, bytes: (2.0 * t * q + keys * kv) * b }, 1.0);
+    push_gemm(list, OpName::OutputProjection, t, h, a.v_width() / s.tp);
+    list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
+}
+
+/// Block of a linear mixer: norm, projection, convolution and recurrence, projection, residual.
+fn linear_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
+    let Some(x) = a.linear else { return };
+    let (h, t, b) = (a.hidden, s.tokens, s.act_bytes);
+    let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
+    list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
+    push_gemm(list, OpName::MixerIn, t, x.projected() / s.tp, h);
+    let bytes = t * x.elements() * b / s.tp;
+    list.push(OpName::Recurrence, Work::Traffic { bytes }, 4.0);
+    if x.matrix_flops() > 0.0 {
+        list.push(OpName::Recurrence, Work::Attention { flops: t * x.matrix_flops() / s.tp, bytes: 0.0 }, 4.0);
+    }
+    if x.vector_flops() > 0.0 {
+        list.push(OpName::Recurrence, Work::Vector { flops: t * x.vector_flops() / s.tp }, 1.0);
+    }
+    push_gemm(list, OpName::MixerOut, t, h, x.inner() / s.tp);
+    list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
 }
 
 /// MLP block of a dense layer: norm, up (and gate), activation, down, residual.
@@ -252,7 +312,12 @@ fn moe_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
     push_gemm(list, OpName::Router, own, a.experts, h);
     // Top-k, sort, permute and un-permute: every routed copy is written and read twice.
-    list.push(OpName::Dispatch, Work::Traffic { bytes: 4.0 * own * a.top_k * h * b }, 4.0);
+    let e = a.expert_width();
+    if a.moe_hidden > 0.0 {
+        push_gemm(list, OpName::Latent, own, e, h);
+        push_gemm(list, OpName::Latent, own, h, e);
+    }
+    list.push(OpName::Dispatch, Work::Traffic { bytes: 4.0 * own * a.top_k * e * b }, 4.0);
     // All tensor-parallel ranks' tokens are spread over ep * etp ranks; on average a rank keeps its share.
     let shards = (s.ep * s.etp).max(1.0);
     let local = (a.experts / s.ep).max(1.0);
@@ -261,8 +326,8 @@ fn moe_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     let touched = local * (1.0 - (1.0 - a.top_k / a.experts).powf(own * shards / s.etp));
     let per_expert = sent / touched.max(1e-9);
     let ffn = a.moe_ffn / s.etp;
-    let up = Gemm { m: per_expert, n: ups * ffn, k: h, batch: touched };
-    let down = Gemm { m: per_expert, n: h, k: ffn, batch: touched };
+    let up = Gemm { m: per_expert, n: ups * ffn, k: e, batch: touched };
+    let down = Gemm { m: per_expert, n: e, k: ffn, batch: touched };
     list.push(OpName::MlpUp, Work::Gemm(up), 1.0);
     list.push(OpName::Activation, Work::Traffic { bytes: (ups + 1.0) * sent * ffn * b }, 1.0);
     list.push(OpName::MlpDown, Work::Gemm(down), 1.0);
@@ -274,10 +339,9 @@ fn moe_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
 }
 
-/// The forward operators of one layer; `moe` picks the kind of MLP.
+/// The forward operators of one layer with attention; `moe` picks the kind of MLP.
 pub fn layer(a: &Architecture, s: &Slice, moe: bool) -> OpList {
-    let mut list = OpList::default();
-    attention_ops(&mut list, a, s);
+    let mut list = attention(a, s);
     if moe {
         moe_ops(&mut list, a, s)
     } else {
@@ -286,11 +350,51 @@ pub fn layer(a: &Architecture, s: &Slice, moe: bool) -> OpList {
     list
 }
 
-/// Output layer and loss for `tokens` positions (training: all; decode: one per sequence).
+/// The forward operators of attention, with norm and residual.
+pub fn attention(a: &Architecture, s: &Slice) -> OpList {
+    let mut list = OpList::default();
+    attention_ops(&mut list, a, s);
+    list
+}
+
+/// The forward operators of a decoder's cross attention to `keys` tokens of the encoder.
+pub fn cross_attention(a: &Architecture, s: &Slice, keys: f64) -> OpList {
+    let mut list = OpList::default();
+    cross_ops(&mut list, a, s, keys);
+    list
+}
+
+/// The forward operators of the linear mixer, with norm and residual.
+pub fn linear(a: &Architecture, s: &Slice) -> OpList {
+    let mut list = OpList::default();
+    linear_ops(&mut list, a, s);
+    list
+}
+
+/// The forward operators of a dense MLP, with norm and residual.
+pub fn mlp(a: &Architecture, s: &Slice) -> OpList {
+    let mut list = OpList::default();
+    mlp_ops(&mut list, a, s);
+    list
+}
+
+/// The forward operators of a mixture of experts, with norm and residual.
+pub fn mixture(a: &Architecture, s: &Slice) -> OpList {
+    let mut list = OpList::default();
+    moe_ops(&mut list, a, s);
+    list
+}
+
+/// Output layer and loss for `tokens` positions (training: all that the head looks at; decode: one per sequence).
 pub fn head(a: &Architecture, tokens: f64, tp: f64, loss: bool) -> OpList {
     let mut list = OpList::default();
-    let vocab = a.vocab / tp;
+    let vocab = a.head_width() / tp;
     list.push(OpName::Norm, Work::Traffic { bytes: 4.0 * tokens * a.hidden }, 1.0);
+    if a.head == Head::Masked {
+        // A square matrix, its activation and norm stand before the vocabulary.
+        push_gemm(&mut list, OpName::Logits, tokens, a.hidden, a.hidden);
+        list.push(OpName::Activation, Work::Traffic { bytes: 8.0 * tokens * a.hidden }, 2.0);
+    }
     push_gemm(&mut list, OpName::Logits, tokens, vocab, a.hidden);
     if loss {
         // Cross entropy in fp32: logits are read for the maximum, the sum and the gradient.
@@ -305,6 +409,7 @@ pub fn backward_ratio(op: &Op) -> f64 {
     match op.work {
         Work::Gemm(_) => 2.0,
         Work::Attention { .. } => 2.5,
+        Work::Vector { .. } => 2.0,
         Work::Traffic { .. } => 0.0,
     }
 }

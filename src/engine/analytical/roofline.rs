@@ -39,8 +39,8 @@ pub fn best_fraction(acc: &Accelerator, c: &Constants) -> f64 {
     let share = match acc.generation {
         Generation::Volta | Generation::Ampere | Generation::Workstation => c.gemm_ampere,
         // Relative to H100 SXM (700 W) and GB200 (1200 W).
-        Generation::Hopper => c.gemm_hopper * power(acc, c, 700.0 / 989.4e12),
-        Generation::Blackwell => c.gemm_blackwell * power(acc, c, 1200.0 / 2500e12),
+        Generation::Hopper => c.gemm_hopper * power(acc, 700.0 / 989.4e12),
+        Generation::Blackwell => c.gemm_blackwell * power(acc, 1200.0 / 2500e12),
         Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4 => c.gemm_young,
         Generation::Ascend | Generation::Trainium => c.gemm_young,
         Generation::Tpu => c.gemm_systolic,
@@ -49,13 +49,11 @@ pub fn best_fraction(acc: &Accelerator, c: &Constants) -> f64 {
     share.min(1.0)
 }
 
-/// Effect of more or less power per bf16 FLOP/s than the reference device of the generation has.
-fn power(acc: &Accelerator, c: &Constants, reference: f64) -> f64 {
+/// Effect of more or less power per bf16 FLOP/s than the reference device of the generation has: large products run at the
+/// power limit, so that the rate is proportional.
+fn power(acc: &Accelerator, reference: f64) -> f64 {
     let own = acc.tdp_w / acc.peak(Precision::Bf16);
-    if acc.tdp_w <= 0.0 || (own - reference).abs() < 0.01 * reference {
-        return 1.0;
-    }
-    (own / reference).powf(c.power_exponent)
+    if acc.tdp_w <= 0.0 || (own - reference).abs() < 0.01 * reference { 1.0 } else { own / reference }
 }
 
 /// Efficiency of a GEMM relative to the device's best: the main loop's share (small `k`), tile and wave quantisation.
@@ -80,20 +78,18 @@ pub fn gemm_compute(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Preci
     arithmetic + g.flops() * (precision.bytes() / 2.0) / (c.block_intensity * acc.mem_bw)
 }
 
-/// Seconds of a GEMM: the slower of arithmetic and traffic; casts and launch left out.
+/// Seconds of a GEMM: arithmetic, and the traffic that its first and last tiles cannot hide; casts and launch left out.
 pub fn gemm_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
     let traffic = g.bytes(precision.bytes(), precision.bytes());
-    let (compute, memory) = (gemm_compute(acc, c, g, precision), memory_seconds(acc, c, traffic));
-    (compute + c.traffic_exposed * memory).max(memory)
+    gemm_compute(acc, c, g, precision) + memory_seconds(acc, c, traffic)
 }
 
 /// Seconds of quantising a GEMM's activations to a narrow format; none where the device lacks it.
-pub fn cast_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision, block_scaled: bool) -> f64 {
+pub fn cast_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
     if !precision.is_narrow() || !acc.has(precision) {
         return 0.0;
     }
-    let scaling = if block_scaled { c.block_scaling } else { 1.0 };
-    memory_seconds(acc, c, scaling * c.cast_traffic * g.batch * g.m * g.k * 2.0)
+    memory_seconds(acc, c, c.cast_traffic * g.batch * g.m * g.k * 2.0)
 }
 
 /// Seconds that `bytes` of device-memory traffic take.

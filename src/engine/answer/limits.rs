@@ -19,11 +19,11 @@ pub(super) fn training(i: &TrainingInput, t: &TimeBreakdown) -> Limits {
     Limits::of([
         (Cause::Compute, t.gemm + t.attention + t.recompute),
         (Cause::MemoryBandwidth, t.elementwise + t.optimizer),
-        (Cause::IntraNode, intra),
+        (Cause::IntraNode, intra + t.offload),
         (Cause::InterNode, inter),
         (Cause::PipelineBubble, t.pipeline_bubble),
         (Cause::Launch, t.host),
-        (Cause::Stragglers, t.straggler),
+        (Cause::Stragglers, 0.0),
     ])
 }
 

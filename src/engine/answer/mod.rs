@@ -31,9 +31,10 @@ pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate.service = Latency::default();
     estimate.queue = Queue::default();
     estimate.total_minutes = scenario.base.minutes;
-    let answered = phase(scenario, &scenario.base);
-    estimate.detail = answered.map(|(_, detail)| detail);
-    estimate.total = answered.map(|(figures, _)| figures).unwrap_or_default();
+    (estimate.total, estimate.detail) = match phase(scenario, &scenario.base) {
+        Some((figures, detail)) => (figures, Some(detail)),
+        None => (Figures::default(), None),
+    };
     price(scenario, estimate);
 }
 

@@ -54,6 +54,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
             draft_cost: DRAFT_LAYERS / arch.layers.max(1.0),
         },
         pools: pools(layout, asked.prefill_accelerators.unwrap_or(0.0)),
+        ..ServingInput::default()
     })
 }
 

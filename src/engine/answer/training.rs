@@ -87,7 +87,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Det
         memory: MemoryUse {
             parts: memory(&out.memory),
             upper: out.memory_upper,
-            capacity: input.accelerator.mem_bytes,
+            capacity: input.accelerator.capacity(),
         },
         limits,
         verdict: verdict(&input, &out, devices),
@@ -124,15 +124,7 @@ fn communication(time: &TimeBreakdown) -> f64 {
 }
 
 fn memory(m: &MemoryBreakdown) -> Breakdown {
-    Breakdown::of(&[
-        ("weights", m.weights),
-        ("gradients", m.gradients),
-        ("optimizer", m.optimizer),
-        ("activations", m.activations),
-        ("logits", m.logits),
-        ("buffers", m.buffers),
-        ("reserve", m.reserve),
-    ])
+    Breakdown::of(&m.parts())
 }
 
 /// Whether the layout is possible, and then whether it fits.
@@ -154,6 +146,6 @@ fn verdict(i: &TrainingInput, out: &TrainingEstimate, devices: f64) -> Verdict {
     match indivisible {
         Some(verdict) => verdict,
         None if out.fits => Verdict::Fits,
-        None => Verdict::Memory { needs: out.memory_upper, has: i.accelerator.mem_bytes },
+        None => Verdict::Memory { needs: out.memory_upper, has: i.accelerator.capacity() },
     }
 }

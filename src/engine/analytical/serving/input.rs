@@ -176,12 +176,20 @@ pub struct ServingInput {
     pub osl_spread: f64,
     /// What is asked of it.
     pub load: Load,
+    /// Requests of a run with open arrivals, which ends with its last answer; infinite for a service.
+    pub arrivals: f64,
     /// What kind of software serves.
     pub stack: Stack,
     /// Decode steps replay captured graphs; off is vLLM's `enforce_eager`, SGLang's `disable_cuda_graph`.
     pub captured_graphs: bool,
+    /// Decode attention reads a group's keys and values once for all its query heads; off where a kernel works head by
+    /// head (TensorRT-LLM before XQA, vLLM's own paged attention where FlashAttention-2 is missing).
+    pub grouped_decode: bool,
     /// The next step is scheduled while the accelerator computes (vLLM V1, SGLang's overlap scheduler, TensorRT-LLM).
     pub overlapped: bool,
+    /// The scheduler and sampler of a compiled runtime run in Python (TensorRT-LLM's PyTorch backend, the default from
+    /// 1.0), so that every running sequence costs host time as in a Python engine.
+    pub python_executor: bool,
     /// How requests are let in.
     pub admission: Admission,
     /// Beams per request (beam search); 1 = sampling or greedy.
@@ -191,6 +199,8 @@ pub struct ServingInput {
     pub reserve_output: bool,
     /// Scheduler: most sequences in one step (`max_num_seqs`, `max_running_requests`, `max_batch_size`).
     pub max_num_seqs: f64,
+    /// Sequences that a graph compiled for a fixed shape always computes, present or not (Neuron); 0 = those present.
+    pub compiled_batch: f64,
     /// Scheduler: most tokens in one step (`max_num_batched_tokens`, `chunked_prefill_size`, `max_num_tokens`).
     pub max_num_batched_tokens: f64,
     /// Share of device memory that the engine may use (`gpu_memory_utilization`, `mem_fraction_static`).
@@ -216,13 +226,17 @@ impl Default for ServingInput {
             osl: 256.0,
             osl_spread: 1.0,
             load: Load::Closed { concurrency: 16.0, requests: f64::INFINITY },
+            arrivals: f64::INFINITY,
             stack: Stack::Graphed,
             captured_graphs: true,
+            grouped_decode: true,
             overlapped: true,
+            python_executor: false,
             admission: Admission::EveryStep,
             beams: 1.0,
             reserve_output: false,
             max_num_seqs: 256.0,
+            compiled_batch: 0.0,
             max_num_batched_tokens: 8192.0,
             memory_utilization: 0.9,
             chunked_prefill: true,
@@ -266,11 +280,13 @@ impl ServingInput {
             layout: self.layout.bounded(),
             pools: self.pools.map(|p| Pools { prefill: p.prefill.bounded(), decode: p.decode.bounded() }),
             load,
+            arrivals: endless(self.arrivals),
             isl: least(self.isl, 0.0),
             osl: least(self.osl, 1.0),
             osl_spread: least(self.osl_spread, 1.0),
             beams: least(self.beams, 1.0),
             max_num_seqs: endless(self.max_num_seqs),
+            compiled_batch: least(self.compiled_batch, 0.0),
             max_num_batched_tokens: endless(self.max_num_batched_tokens),
             prefix_hit: least(self.prefix_hit, 0.0).min(1.0),
             ..*self

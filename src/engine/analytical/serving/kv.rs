@@ -40,7 +40,7 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Servin
     let filled = if input.reserve_output { 1.0 } else { 0.5 };
     let length = input.isl + filled * input.osl * input.beams.max(1.0);
     // Windowed layers keep only their window.
-    let per_sequence = shape.seen(length) * shape.kv_bytes_token;
+    let per_sequence = shape.seen(length) * shape.kv_bytes_token + shape.state_bytes;
     let groups = layout.attention_dp.max(1.0);
     // What is published was measured, so a model that seems not to fit still ran: one sequence is always granted.
     let sequences = (free_bytes / per_sequence.max(1.0)).max(0.0) * groups;

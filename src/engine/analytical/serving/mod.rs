@@ -178,8 +178,9 @@ fn served(
 }
 
 /// One batch of equal requests, prefilled together, decoded to the longest output. What does not fit runs in turns.
-fn batch_run(input: &ServingInput, m: &Machine, batch: f64, limit: f64) -> ServingEstimate {
-    let batch = batch.max(1.0);
+fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> ServingEstimate {
+    // Fewer requests than replicas leave some idle: a share below one is one sequence on a part of the replicas.
+    let batch = share.max(1.0);
     let turns = (batch / limit).max(1.0);
     let at_once = batch / turns;
     let prefill = steady_state::prefill(m, input, at_once);
@@ -191,25 +192,25 @@ fn batch_run(input: &ServingInput, m: &Machine, batch: f64, limit: f64) -> Servi
     let seconds = total.total();
     let first = FirstToken { prefill: prefill.total(), ..FirstToken::default() };
     let tpot = decode.total() / (input.osl - 1.0).max(1.0);
-    served(input, batch / seconds, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, Spread::of(tpot, 0.0, 0.0))
+    served(input, share / seconds, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, Spread::of(tpot, 0.0, 0.0))
 }
 
 /// The generation phase alone.
-fn decode_only(input: &ServingInput, m: &Machine, batch: f64, limit: f64) -> ServingEstimate {
-    let batch = batch.max(1.0).min(limit.max(1.0));
+fn decode_only(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> ServingEstimate {
+    let batch = share.max(1.0).min(limit.max(1.0));
     let factor = speculative::draft_factor(&input.speculation);
     let step = m.step(&steady_state::decode_tokens(input, batch)).scaled(factor);
     let tpot = step.total() / speculative::tokens_per_step(&input.speculation);
-    let rate = batch / (tpot * input.osl.max(1.0));
+    let rate = batch * share.min(1.0) / (tpot * input.osl.max(1.0));
     served(input, rate, batch, step, FirstToken::default(), Spread::of(tpot, 0.0, 0.0))
 }
 
 /// The prefill alone: rates count prompt tokens as the total.
-fn prefill_only(input: &ServingInput, m: &Machine, batch: f64) -> ServingEstimate {
-    let batch = batch.max(1.0);
+fn prefill_only(input: &ServingInput, m: &Machine, share: f64) -> ServingEstimate {
+    let batch = share.max(1.0);
     let time = steady_state::prefill(m, input, batch);
     let first = FirstToken { prefill: time.total(), ..FirstToken::default() };
-    let rate = batch / time.total().max(1e-12);
+    let rate = share / time.total().max(1e-12);
     served(&ServingInput { osl: 1.0, ..*input }, rate, batch, time, first, Spread::default())
 }
 
@@ -245,12 +246,14 @@ fn closed(
 ) -> ServingEstimate {
     let replicas = input.layout.dp.max(1.0);
     let offered = (concurrency / replicas).max(concurrency.min(1.0)).max(1e-9);
+    // Fewer requests than replicas leave some idle.
+    let busy = (concurrency / replicas / offered).min(1.0);
     let batch = offered.min(limit);
     let cycle = steady_state::cycle(m, input, batch);
     let life = cycle.time.total();
     let first = latency::closed_loop(input, c, &cycle, offered - batch);
     let served_rate = batch / (life + if offered > batch { 0.0 } else { c.request_overhead });
-    let mut rate = front_end(input, c, served_rate);
+    let mut rate = busy * front_end(input, c, served_rate);
     if requests.is_finite() {
         // The last requests drain at a falling batch: half a cycle of every run is run half empty.
         let runs = (requests / replicas / batch).max(1.0);
@@ -301,13 +304,34 @@ fn burst(input: &ServingInput, c: &ServingConstants, m: &Machine, requests: f64,
     out
 }
 
-/// Open arrivals: the batch follows from Little's law; at or above capacity the system serves what it can.
+/// Open arrivals of a run that ends: no more run together than there are, and the last answer is waited for.
 fn open(input: &ServingInput, c: &ServingConstants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
+    let arrivals = input.arrivals / input.layout.dp.max(1.0);
+    if !arrivals.is_finite() {
+        return service(input, c, m, rate, limit);
+    }
+    let mut out = service(input, c, m, rate, limit.min(arrivals.max(1.0)));
+    let mut rest = out.e2e.mean;
+    if !rest.is_finite() {
+        // Faster than they can be served: as good as all at once.
+        out = burst(input, c, m, arrivals.max(1.0), limit);
+        rest = (arrivals / out.requests_per_sec.max(1e-12) - arrivals / rate).max(0.0);
+    }
+    let slowed = arrivals / (arrivals / rate + rest) / out.requests_per_sec.max(1e-12);
+    out.requests_per_sec *= slowed;
+    out.output_tokens_per_sec *= slowed;
+    out.total_tokens_per_sec *= slowed;
+    out
+}
+
+/// Open arrivals: the batch follows from Little's law; at or above capacity the system serves what it can.
+fn service(input: &ServingInput, c: &ServingConstants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
     let full = steady_state::cycle(m, input, limit);
     let most = limit / full.time.total().max(1e-12);
     if rate >= most {
         let mut out = burst(input, c, m, f64::INFINITY, limit);
         out.ttft = Spread::of(f64::INFINITY, 0.0, 0.0);
+        out.e2e = out.ttft;
         out.first_token.slot = f64::INFINITY;
         return out;
     }

@@ -3,8 +3,9 @@
 use super::input::{Formats, Layout};
 use crate::engine::analytical::arch::{Architecture, Attention};
 
-/// Windows of at most this many keys stand for layers that keep a fixed-size state instead of keys and values.
-const STATE_WINDOW: f64 = 64.0;
+/// What an indexer reads of a key, over what attention reads: 132 bytes of 1,152 (DeepSeek-V3.2: 128 values in 8 bit
+/// with a scale, against 576 in 16 bit).
+const INDEX_SHARE: f64 = 0.115;
 
 /// Per-rank quantities of one pipeline stage. Linear layers are grouped: attention projections, dense and shared
 /// MLPs, routed experts, output layer.
@@ -38,6 +39,8 @@ pub struct Shape {
     pub head_flops: f64,
     /// Bytes of KV per token on this rank, all layers of the stage that keep all tokens, and per windowed layer share.
     pub kv_bytes_token: f64,
+    /// Bytes of fixed-size state per sequence on this rank, all layers of the stage.
+    pub state_bytes: f64,
     /// FLOPs of one query against one key, all layers of the stage, this rank, in decode.
     pub decode_pair_flops: f64,
     /// The same in prefill (latent attention multiplies in the expanded space).
@@ -46,6 +49,10 @@ pub struct Shape {
     pub window: f64,
     /// Share of the layers with the window.
     pub window_share: f64,
+    /// Keys that an indexer selects; 0 = all.
+    pub selected: f64,
+    /// Hidden vectors that the residual streams of a layer read and write beyond a plain residual.
+    pub stream_passes: f64,
     /// Width of a rank's slice: weights of one layer on this rank over the hidden size.
     pub slice: f64,
     /// Ranks that one expert is cut over.
@@ -54,6 +61,8 @@ pub struct Shape {
     /// attention, output, norm, up, down with activation), five more for a mixture (route, permute, two grouped GEMMs,
     /// combine), four for its shared experts, eight for latent attention's compression and absorption.
     pub kernels: f64,
+    /// Those of them that only prompts longer than the indexer's selection need.
+    pub index_kernels: f64,
     /// Bytes of all weights on one rank, embedding counted.
     pub resident_bytes: f64,
 }
@@ -65,22 +74,34 @@ impl Shape {
         let ranks = tp * adp;
         let layers = a.layers / pp;
         let moe_layers = a.moe_layers() / pp;
-        let dense_layers = layers - moe_layers;
+        let dense_layers = (a.mlp_layers() / pp - moe_layers).max(0.0);
         let shared = if a.shared_ffn > 0.0 { a.mlp_params(a.shared_ffn) } else { 0.0 };
-        let projections = layers * a.attention_params() / tp;
+        let mixers = a.attention_layers() * a.attention_params() + a.linear_layers() * a.linear_params();
+        let projections = mixers / pp / tp;
         // With data-parallel attention the dense MLPs are replicated with it (DeepSeek-V3 deployments, SGLang, TRT-LLM).
-        let mlp = (dense_layers * a.mlp_params(a.ffn) + moe_layers * (shared + a.hidden * a.experts)) / tp;
-        let expert = if a.is_moe() { a.mlp_params(a.moe_ffn) } else { 0.0 };
+        let mlp = (dense_layers * a.mlp_params(a.ffn) + moe_layers * shared) / tp;
+        let router = moe_layers * a.hidden * a.experts / tp;
+        let expert = if a.is_moe() { a.expert_params() / a.experts } else { 0.0 };
         let head = a.vocab * a.hidden / tp / pp;
         let (kv_width, decode_pair, prefill_pair) = attention_widths(a, tp);
+        // Layers without attention keep no keys: none at all, or a linear mixer's fixed-size state.
+        let windowed = match a.is_hybrid() {
+            true => 1.0 - a.attention_share,
+            false if a.window > 0.0 || a.state_bytes > 0.0 => a.window_share,
+            false => 0.0,
+        };
+        let state = a.linear.map_or(windowed * a.state_bytes, |linear| linear.share * linear.state_bytes());
+        // Indexer: two projections, norm, rotary, quantisation, cache, scores, selection.
+        let index_kernels = if a.selected > 0.0 { 8.0 * layers } else { 0.0 };
         let embedding = if a.tied { 0.0 } else { a.vocab * a.hidden / tp / pp };
         Shape {
             layers,
             moe_layers,
             hidden: a.hidden,
-            projection_bytes: projections * f.dense_bytes,
-            projection_flops: 2.0 * projections,
-            mlp_bytes: mlp * f.dense_bytes,
+            projection_bytes: (projections + router) * f.dense_bytes,
+            projection_flops: 2.0 * (projections + router),
+            // Checkpoints of mixtures quantise shared experts and dense MLPs as they do routed experts.
+            mlp_bytes: mlp * f.expert_bytes,
             mlp_flops: 2.0 * mlp,
             expert_bytes: moe_layers * expert * f.expert_bytes / ranks,
             expert_flops: 2.0 * moe_layers * expert * a.top_k / ranks,
@@ -89,19 +110,28 @@ impl Shape {
             head_bytes: head * 2.0,
             head_flops: 2.0 * head,
             kv_bytes_token: layers * kv_width * f.kv_bytes,
+            state_bytes: layers * state / tp,
             decode_pair_flops: layers * decode_pair,
             prefill_pair_flops: layers * prefill_pair,
-            window: a.window,
-            window_share: if a.window > 0.0 { a.window_share } else { 0.0 },
-            slice: (projections + mlp) / layers.max(1.0) / a.hidden.max(1.0),
+            window: if state > 0.0 || a.is_hybrid() { 0.0 } else { a.window },
+            window_share: windowed,
+            selected: a.selected,
+            // Both sublayers mix the streams in and out: about four passes over each (arXiv 2512.24880).
+            stream_passes: if a.streams > 1.0 { 8.0 * a.streams } else { 0.0 },
+            slice: (projections + mlp + router) / layers.max(1.0) / a.hidden.max(1.0),
             expert_slice: expert / a.hidden.max(1.0) / if l.ep > 1.0 { 1.0 } else { ranks },
+            index_kernels,
             kernels: 8.0 * layers
                 + 5.0 * moe_layers
                 // Layers with a fixed-size state (linear attention, state space): convolution, gates, scan, norm.
-                + if a.window > 0.0 && a.window <= STATE_WINDOW { 6.0 * layers * a.window_share } else { 0.0 }
+                + if state > 0.0 { 6.0 * layers * windowed } else { 0.0 }
+                + index_kernels
+                // Streams: norm, projection, normalisation of the mixing matrix, three mixes, at both sublayers.
+                + if a.streams > 1.0 { 12.0 * layers } else { 0.0 }
                 + if a.shared_ffn > 0.0 { 4.0 * moe_layers } else { 0.0 }
                 + if matches!(a.attention, Attention::Latent { .. }) { 8.0 * layers } else { 0.0 },
-            resident_bytes: (projections + mlp) * f.dense_bytes
+            resident_bytes: (projections + router) * f.dense_bytes
+                + mlp * f.expert_bytes
                 + moe_layers * expert * a.experts * f.expert_bytes / ranks
                 + (head + embedding) * 2.0,
         }
@@ -109,6 +139,9 @@ impl Shape {
 
     /// Keys that a query at position `context` reads, averaged over layers.
     pub fn seen(&self, context: f64) -> f64 {
+        if self.selected > 0.0 && context > self.selected {
+            return self.selected + INDEX_SHARE * context;
+        }
         if self.window_share <= 0.0 || context <= self.window {
             return context;
         }

@@ -32,25 +32,52 @@ pub fn stack(engine: &str) -> Stack {
     }
 }
 
-/// Bytes per weight and multiplication format of a weight format's name.
+/// Bytes per weight and multiplication format of a weight format's name, in whatever spelling.
 fn weight(name: &str) -> Option<(f64, Precision)> {
-    Some(match name {
-        "fp32" => (4.0, Precision::Fp32),
-        "bf16" | "fp16" | "float16" | "bfloat16" => (2.0, Precision::Bf16),
-        "fp8" | "mxfp8" | "fp8_block" => (1.0, Precision::Fp8),
-        "int8" => (1.0, Precision::Int8),
+    let lower = name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
+    // A name of several parts ("int4-awq", "fp8/bf16") says the weights' format first.
+    let first = lower.split(['/', '+']).next().unwrap_or("");
+    let found = match first {
+        "fp32" | "float32" | "f32" => (4.0, Precision::Fp32),
+        "tf32" => (4.0, Precision::Tf32),
+        "bf16" | "fp16" | "f16" | "float16" | "bfloat16" | "half" | "16" => (2.0, Precision::Bf16),
+        "fp8" | "mxfp8" | "fp8-block" | "fp8-e4m3" | "fp8-e5m2" | "e4m3" | "e5m2" | "float8" => (1.0, Precision::Fp8),
+        "int8" | "w8a8" | "w8a16" | "i8" | "bnb-int8" | "smoothquant" => (1.0, Precision::Int8),
+        "mxfp6" | "fp6" => (0.78, Precision::Fp6),
         // Block scales of 4-bit formats: one 8-bit scale per 16 or 32 weights.
         "fp4" | "nvfp4" | "mxfp4" => (0.53, Precision::Fp4),
-        "int4" | "awq" | "gptq" => (0.53, Precision::Int4),
-        // llama.cpp: bits per weight of whole files (ggml-quants).
-        "q4_0" => (0.57, Precision::Int4),
-        "q4_k_m" | "q4_k" => (0.606, Precision::Int4),
-        "q8_0" => (1.0625, Precision::Int4),
-        "fp8/fp4-experts" => (1.0, Precision::Fp8),
-        other => {
-            let bits: f64 = other.strip_prefix("exl2-")?.strip_suffix("bpw")?.parse().ok()?;
-            (bits / 8.0, Precision::Int4)
-        }
+        "int4" | "awq" | "gptq" | "nf4" | "w4a16" | "w4a8" | "i4" | "bnb-nf4" | "hqq" => (0.53, Precision::Int4),
+        other => match ggml_bits(other) {
+            Some(bits) => (bits / 8.0, if bits > 15.0 { Precision::Bf16 } else { Precision::Int4 }),
+            None if other.contains('-') => return other.split('-').find_map(weight),
+            None => return None,
+        },
+    };
+    Some(found)
+}
+
+/// Bits per weight of whole files in llama.cpp's and ExLlama's formats (ggml-quants; `exl2-4.0bpw`).
+fn ggml_bits(name: &str) -> Option<f64> {
+    if let Some(bits) = name.strip_prefix("exl2-").or(name.strip_prefix("exl3-")).and_then(|b| b.strip_suffix("bpw")) {
+        return bits.parse().ok().filter(|bits: &f64| (1.0..=16.0).contains(bits));
+    }
+    Some(match name {
+        "q8-0" => 8.5,
+        "q6-k" => 6.56,
+        "q5-0" => 5.54,
+        "q5-k-m" | "q5-k" => 5.69,
+        "q5-k-s" => 5.54,
+        "q4-0" => 4.56,
+        "q4-1" => 5.0,
+        "q4-k-m" | "q4-k" => 4.85,
+        "q4-k-s" => 4.58,
+        "iq4-nl" => 4.5,
+        "iq4-xs" => 4.25,
+        "q3-k-m" | "q3-k" => 3.91,
+        "q3-k-l" => 4.27,
+        "q3-k-s" => 3.5,
+        "q2-k" => 2.96,
+        _ => return None,
     })
 }
 
@@ -142,6 +169,25 @@ pub fn overlapped(engine: &str, version: &str) -> bool {
     !(engine.to_ascii_lowercase().contains("vllm") && before(version, 0, 8))
 }
 
+/// Whether a compiled runtime's scheduler and sampler run in Python: TensorRT-LLM's PyTorch backend, the default from
+/// 1.0; what states neither version nor backend is taken for the one of its date. MLPerf's harness drives the C++
+/// executor.
+pub fn python_executor(engine: &str, version: &str, date: &str, notes: &str) -> bool {
+    if !engine.to_ascii_lowercase().contains("tensorrt") || notes.contains("MLPerf") {
+        return false;
+    }
+    if notes.contains("PyTorch backend") {
+        return true;
+    }
+    let digits = version.find(|c: char| c.is_ascii_digit()).and_then(|at| version.get(at..)).unwrap_or("");
+    if digits.is_empty() { date > "2025-09" } else { !before(digits.trim_end_matches(','), 1, 0) }
+}
+
+/// Whether an engine runs graphs compiled for one batch and one length: Neuron's.
+pub fn fixed_shapes(engine: &str) -> bool {
+    engine.to_ascii_lowercase().contains("neuron")
+}
+
 /// How the engine admits requests.
 pub fn admission(engine: &str) -> Admission {
     let e = engine.to_ascii_lowercase();
@@ -163,6 +209,25 @@ pub fn captured_graphs(acc: &Accelerator, engine: &str, version: &str) -> bool {
         return false;
     }
     !(matches!(acc.generation, Cdna2 | Cdna3) && engine.to_ascii_lowercase().contains("vllm") && before(version, 0, 7))
+}
+
+/// Whether decode attention reads keys and values once per group of query heads. TensorRT-LLM's masked multi-head kernel
+/// did not; its XQA kernels came with 0.6, at first for groups of eight (release notes). vLLM's own paged attention does
+/// not either: on CUDA until FlashAttention took over with 0.4.2, on ROCm until 0.7, and on devices before Ampere, which
+/// FlashAttention-2 does not support. Transformers repeats keys and values to all heads.
+pub fn grouped_decode(acc: &Accelerator, arch: &Architecture, engine: &str, version: &str) -> bool {
+    use crate::engine::analytical::accelerator::Generation::{Cdna2, Cdna3};
+    let e = engine.to_ascii_lowercase();
+    if e.contains("tensorrt") {
+        let eight = (arch.heads / arch.kv_heads.max(1.0) - 8.0).abs() < 0.01;
+        return !before(version, 0, 6) && (eight || !before(version, 0, 10));
+    }
+    if e.contains("vllm") {
+        let rocm = matches!(acc.generation, Cdna2 | Cdna3) && before(version, 0, 7);
+        let old_device = acc.generation.is_nvidia() && !acc.has(Precision::Bf16) && before(version, 0, 10);
+        return !(rocm || old_device || before(version, 0, 4));
+    }
+    !(e.contains("transformers") && stack(engine) == Stack::Eager)
 }
 
 /// Devices for which Python engines capture no graphs: kernels are launched one by one.
@@ -192,7 +257,15 @@ pub fn scheduler(engine: &str, version: &str, acc: &Accelerator) -> (f64, f64, b
     if e.contains("tensorrt") {
         return (2048.0, 8192.0, true, 0.93);
     }
-    (512.0, 8192.0, true, 0.9)
+    if ["llama.cpp", "ollama", "ctransformers", "llama-cpp"].iter().any(|n| e.contains(n)) {
+        // A prompt passes in micro-batches of `n_ubatch` tokens, each of which reads all weights anew.
+        return (512.0, 512.0, true, 0.95);
+    }
+    if e.contains("exllama") {
+        return (512.0, 2048.0, true, 0.95);
+    }
+    // Unknown: memory decides.
+    (2048.0, 8192.0, true, 0.9)
 }
 
 /// Whether a version string is below `major.minor`; unknown versions are not.

@@ -47,7 +47,7 @@ pub fn decode_steps(input: &ServingInput) -> f64 {
 /// Tokens of a pure decode step of `batch` sequences.
 pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
     Tokens {
-        decode: batch * input.beams.max(1.0),
+        decode: batch.max(input.compiled_batch) * input.beams.max(1.0),
         context: mean_context(input),
         verified: 1.0 + input.speculation.tokens.max(0.0),
         ..Tokens::default()

@@ -4,6 +4,7 @@
 use super::input::{Layout, ServingInput, Stack};
 use super::shape::Shape;
 use crate::engine::analytical::accelerator::{Accelerator, Generation, Precision};
+use crate::engine::analytical::arch::Attention;
 use crate::engine::analytical::serving_constants::ServingConstants;
 
 /// Seconds of a step by what they are spent on; they sum to [`StepTime::total`].
@@ -73,16 +74,21 @@ pub struct Machine {
     /// What one rank holds and computes.
     pub shape: Shape,
     dense_rate: f64,
+    mlp_rate: f64,
     expert_rate: f64,
     attention_rate: f64,
     weight_bw: f64,
-    kv_bw: f64,
+    kv_seconds: f64,
+    state_seconds: f64,
     activation_seconds: f64,
+    dense_tile: f64,
+    expert_tile: f64,
     overlap_loss: f64,
     kernel_seconds: f64,
     prefill_launch_seconds: f64,
     step_seconds: f64,
     sequence_seconds: f64,
+    draft_share: f64,
     reduce_latency: f64,
     reduce_bytes_seconds: f64,
     exchange_latency: f64,
@@ -145,6 +151,7 @@ impl Machine {
         let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(1.0);
         Machine {
             dense_rate: mature * linear_rate(acc, c, f.dense, f.dense_unpack, shape.slice),
+            mlp_rate: mature * linear_rate(acc, c, f.expert, f.expert_unpack, shape.slice),
             expert_rate: mature
                 * c.grouped_fraction
                 * linear_rate(acc, c, f.expert, f.expert_unpack, shape.expert_slice.max(1.0)),
@@ -157,8 +164,20 @@ impl Machine {
                 Stack::Local => (mature * acc.mem_bw * c.weight_fraction).min(acc.cores.max(1.0) * c.core_bw),
                 _ => mature * acc.mem_bw * c.weight_fraction,
             },
-            kv_bw: mature * acc.mem_bw * c.kv_fraction,
-            activation_seconds: shape.layers * hidden * c.activation_passes / (mature * acc.mem_bw * c.weight_fraction),
+            kv_seconds: (1.0 / (mature * acc.mem_bw * c.kv_fraction)).max(match input.arch.attention {
+                // Head by head, the same keys pass a core's caches once for every query head of the group.
+                Attention::Grouped if !input.grouped_decode => {
+                    let (ranks, own) = (layout.tp.max(1.0), &input.arch);
+                    let readers = (own.heads / ranks) / (own.kv_heads / ranks).max(1.0);
+                    readers / (mature * acc.cores.max(1.0) * c.head_bw)
+                }
+                _ => 0.0,
+            }),
+            state_seconds: 2.0 / (mature * acc.mem_bw * c.kv_fraction),
+            activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes)
+                / (mature * acc.mem_bw * c.weight_fraction),
+            dense_tile: tile(acc, input.stack, f.dense_unpack, c),
+            expert_tile: tile(acc, input.stack, true, c),
             overlap_loss: c.overlap_loss,
             // Dataflow accelerators run a whole decoder layer as one kernel (Prabhakar et al., arXiv 2405.07518).
             kernel_seconds: match (input.stack, acc.generation) {
@@ -169,13 +188,23 @@ impl Machine {
             step_seconds: exposed * step_seconds,
             sequence_seconds: match input.stack {
                 Stack::Graphed | Stack::Eager => exposed * c.host_per_sequence,
+                Stack::Compiled if input.python_executor => exposed * c.host_per_sequence,
                 // Native runtimes do the same work in compiled code.
                 Stack::Compiled | Stack::Local => 0.1 * c.host_per_sequence,
             },
+            draft_share: if input.overlapped { 0.0 } else { 1.0 },
             reduce_latency: reduces * reduce.latency,
             reduce_bytes_seconds: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(1.0) / reduce.bw,
             exchange_latency: exchanges * fabric.latency,
-            exchange_bytes_seconds: exchanges * hidden * copies * (ranks - 1.0) / ranks / fabric.bw,
+            // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
+            exchange_bytes_seconds: exchanges
+                * 0.5
+                * shape.hidden
+                * (f.expert.bytes().min(2.0) + 2.0)
+                * copies
+                * (ranks - 1.0)
+                / ranks
+                / fabric.bw,
             hop_seconds: if layout.pp > 1.0 { fabric.latency } else { 0.0 },
             imbalance: if layout.ep > 1.0 { c.expert_imbalance } else { 1.0 },
             routing_exponent: c.routing_exponent,
@@ -198,15 +227,14 @@ impl Machine {
         let all_tokens = (t.decode * verified + t.prefill) / cut;
         let mut out = StepTime::default();
         // Linear layers of this rank.
-        self.linear(
-            &mut out,
-            s.projection_bytes + s.mlp_bytes,
-            (s.projection_flops + s.mlp_flops) * tokens,
-            self.dense_rate,
-        );
+        let rows = tokens.max(self.dense_tile);
+        self.linear(&mut out, s.projection_bytes, s.projection_flops * rows, self.dense_rate);
+        self.linear(&mut out, s.mlp_bytes, s.mlp_flops * rows, self.mlp_rate);
         if s.experts > 0.0 {
-            let bytes = s.expert_bytes * s.touched(all_tokens.max(0.0).powf(self.routing_exponent));
-            let flops = s.expert_flops * all_tokens;
+            let touched = s.touched(all_tokens.max(0.0).powf(self.routing_exponent));
+            let bytes = s.expert_bytes * touched;
+            let padded = touched * self.expert_tile / s.top_k.max(1.0);
+            let flops = s.expert_flops * all_tokens.max(padded);
             let mut experts = StepTime::default();
             self.linear(&mut experts, bytes, flops, self.expert_rate);
             out = out.add(&experts, if all_tokens > 1.0 { self.imbalance } else { 1.0 });
@@ -216,7 +244,8 @@ impl Machine {
         // Attention: decode reads each sequence's keys and values once, prefill multiplies them.
         if sequences > 0.0 {
             let seen = s.seen(t.context);
-            let traffic = sequences * seen * s.kv_bytes_token / self.kv_bw;
+            // A state is read and written back.
+            let traffic = sequences * (seen * s.kv_bytes_token * self.kv_seconds + s.state_bytes * self.state_seconds);
             let compute = sequences * verified * seen * s.decode_pair_flops / self.attention_rate;
             if traffic >= compute {
                 out.kv += traffic;
@@ -239,11 +268,15 @@ impl Machine {
         if prefill > 0.0 {
             // No captured graph covers prompt chunks: the host launches kernel by kernel, hidden while the accelerator
             // is the slower one.
-            out.launch += (s.kernels * self.prefill_launch_seconds - out.total()).max(0.0);
+            // Prompts of fewer keys than an indexer selects attend to all.
+            let skipped = if 2.0 * t.prefill_context <= s.selected { s.index_kernels } else { 0.0 };
+            out.launch += ((s.kernels - skipped) * self.prefill_launch_seconds - out.total()).max(0.0);
         }
         let mut step = out.scaled(self.pp);
         // Every attention group has a scheduler of its own.
         step.host = self.step_seconds + self.sequence_seconds * (t.decode + t.prompts) / self.attention_dp;
+        // Where nothing is scheduled ahead, every drafted token is a step of its own to the host.
+        step.host += (verified - 1.0) * self.draft_share * step.host;
         step
     }
 
@@ -258,6 +291,18 @@ impl Machine {
             out.compute += compute;
             out.weights += self.overlap_loss * traffic;
         }
+    }
+}
+
+/// Rows that a multiplication pads its tokens to.
+fn tile(acc: &Accelerator, stack: Stack, unpack: bool, c: &ServingConstants) -> f64 {
+    let warpgroup = matches!(acc.generation, Generation::Hopper | Generation::Blackwell);
+    match stack {
+        // Native runtimes multiply a few rows as vectors.
+        Stack::Local => 1.0,
+        // Kernels that unpack weights are built on `mma.m16n8k16`, as everything is before Hopper.
+        _ if unpack || !warpgroup => c.tile_rows.min(16.0),
+        _ => c.tile_rows,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::analytical::accelerator::{Accelerator, Precision};
+use crate::engine::analytical::arch::Architecture;
 
 fn h100() -> Accelerator {
     let mut a = Accelerator { mem_bw: 3.35e12, link_bw: 450e9, cores: 132.0, ..Accelerator::default() };
@@ -196,5 +197,113 @@ fn degenerate_inputs_never_give_nan() {
                 assert!(figures.iter().all(|f| !f.is_nan() && *f >= 0.0), "{s:?} {figures:?}");
             }
         }
+    }
+}
+
+/// Tokens per second of one stream, generation alone.
+fn stream(i: &ServingInput) -> f64 {
+    run(&ServingInput { load: Load::DecodeOnly { batch: 1.0 }, ..*i }).output_tokens_per_sec
+}
+
+#[test]
+fn a_tile_s_arithmetic_bounds_one_stream_where_matrix_units_are_slow() {
+    use crate::engine::analytical::accelerator::Generation;
+    // An H20: the bandwidth of a H100, a seventh of its arithmetic.
+    let hopper = Accelerator { generation: Generation::Hopper, ..h100() };
+    let slow = Accelerator { flops: hopper.flops.map(|f| f / 6.7), ..hopper };
+    let on = |accelerator| ServingInput { accelerator, ..base() };
+    assert!(stream(&on(slow)) < 0.75 * stream(&on(hopper)));
+    // Padding is free until the tile is full.
+    let of = |batch| {
+        let load = Load::DecodeOnly { batch };
+        run(&ServingInput { load, isl: 16.0, osl: 16.0, ..on(slow) }).time.compute
+    };
+    assert!((of(1.0) - of(16.0)).abs() < 0.1 * of(1.0), "{} {}", of(1.0), of(16.0));
+    assert!(of(256.0) > 2.0 * of(1.0));
+}
+
+#[test]
+fn a_recurrent_state_costs_the_same_at_every_length() {
+    let arch = Architecture { state_bytes: 4e6, window_share: 1.0, ..Architecture::default() };
+    let of = |isl: f64| ServingInput { arch, isl, load: Load::DecodeOnly { batch: 32.0 }, ..base() };
+    let kv = |isl: f64| run(&of(isl)).time.kv;
+    assert!(kv(1e2) > 0.0 && (kv(1e2) - kv(1e5)).abs() < 1e-9 * kv(1e2));
+    let larger = Architecture { state_bytes: 8e6, ..arch };
+    assert!(run(&ServingInput { arch: larger, ..of(1e3) }).time.kv > 1.9 * kv(1e3));
+    assert!(run(&ServingInput { arch: larger, ..of(1e3) }).max_concurrency < run(&of(1e3)).max_concurrency);
+}
+
+#[test]
+fn reading_per_query_head_costs_only_grouped_attention() {
+    let grouped = Architecture { kv_heads: 8.0, ..Architecture::default() };
+    for (arch, slower) in [(grouped, true), (Architecture::default(), false)] {
+        let of = |grouped_decode| {
+            let load = Load::DecodeOnly { batch: 64.0 };
+            run(&ServingInput { arch, grouped_decode, load, isl: 4096.0, ..base() }).output_tokens_per_sec
+        };
+        assert_eq!(of(false) < 0.9 * of(true), slower, "{} {}", of(false), of(true));
+    }
+}
+
+#[test]
+fn a_graph_of_fixed_shape_computes_its_empty_places() {
+    let of = |batch, compiled_batch| {
+        run(&ServingInput { load: Load::DecodeOnly { batch }, compiled_batch, ..base() }).output_tokens_per_sec
+    };
+    assert!(of(1.0, 32.0) < of(1.0, 0.0));
+    assert!((of(32.0, 32.0) - of(32.0, 0.0)).abs() < 1e-9 * of(32.0, 0.0));
+}
+
+#[test]
+fn an_indexer_and_streams_cost_kernels_and_selection_saves_keys() {
+    let plain = Architecture::default();
+    let launch = |arch| run(&ServingInput { arch, ..base() }).time.launch;
+    let indexed = Architecture { selected: 2048.0, ..plain };
+    assert!(launch(indexed) > launch(plain));
+    assert!(launch(Architecture { streams: 4.0, ..plain }) > launch(plain));
+    let kv = |arch| run(&ServingInput { arch, isl: 60_000.0, load: Load::DecodeOnly { batch: 1.0 }, ..base() }).time.kv;
+    assert!(kv(indexed) < 0.3 * kv(plain));
+}
+
+#[test]
+fn work_in_python_costs_host_time() {
+    let compiled = ServingInput { stack: Stack::Compiled, load: Load::DecodeOnly { batch: 512.0 }, ..base() };
+    assert!(run(&ServingInput { python_executor: true, ..compiled }).time.host > 2.0 * run(&compiled).time.host);
+    let speculation = Speculation { tokens: 4.0, acceptance: 0.7, draft_cost: 0.03 };
+    let draft = |overlapped| run(&ServingInput { speculation, overlapped, ..closed(32.0) }).output_tokens_per_sec;
+    assert!(draft(false) < draft(true));
+}
+
+#[test]
+fn a_run_of_few_arrivals_waits_for_its_last_answer() {
+    let of = |rate, arrivals| run(&ServingInput { load: Load::Open { rate }, arrivals, ..base() }).requests_per_sec;
+    for rate in [0.1, 0.5] {
+        assert!(of(rate, 4.0) < of(rate, 40.0) && of(rate, 40.0) < of(rate, 4000.0), "{rate}");
+    }
+    for rate in [0.1, 0.5, 1e4] {
+        let endless = of(rate, f64::INFINITY);
+        assert!(of(rate, 4.0) < endless, "{rate}");
+        assert!((of(rate, 1e6) - endless).abs() < 0.1 * endless, "{rate}");
+    }
+}
+
+#[test]
+fn replicas_without_a_request_serve_nothing() {
+    let layout = |dp| Layout { dp, ..Layout::default() };
+    let requests = |n: f64| {
+        [
+            Load::Closed { concurrency: n, requests: f64::INFINITY },
+            Load::Static { batch: n },
+            Load::DecodeOnly { batch: n },
+            Load::PrefillOnly { batch: n },
+        ]
+    };
+    for load in requests(1.0) {
+        let of = |dp| run(&ServingInput { load, layout: layout(dp), ..base() }).requests_per_sec;
+        assert!((of(4.0) / of(1.0) - 1.0).abs() < 1e-6, "{load:?}");
+    }
+    for (one, four) in requests(1.0).into_iter().zip(requests(4.0)) {
+        let of = |load, dp| run(&ServingInput { load, layout: layout(dp), ..base() }).requests_per_sec;
+        assert!((of(four, 4.0) / of(one, 1.0) - 4.0).abs() < 1e-6, "{one:?}");
     }
 }

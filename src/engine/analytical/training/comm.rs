@@ -16,7 +16,7 @@ pub(super) fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -
         return 0.0;
     }
     let g = Group::strided(i.tp, 1.0, i.domain);
-    let bytes = i.micro * i.seq / i.cp * i.arch.hidden * 2.0;
+    let bytes = i.micro * 0.5 * i.reduced_tokens() / i.cp * i.arch.hidden * 2.0;
     // Two all-reduces a pass (Megatron-LM, arXiv 1909.08053); with sequence parallelism each becomes a
     // reduce-scatter and an all-gather of the same volume.
     let one = if i.sequence_parallel {
@@ -35,7 +35,8 @@ pub(super) fn context(i: &TrainingInput, f: &Fabric, attention: f64) -> f64 {
         return 0.0;
     }
     let g = Group::strided(i.cp, i.tp, i.domain);
-    let kv = i.micro * i.seq * i.arch.kv_width().min(2.0 * i.arch.q_width()) / i.tp * 2.0;
+    // Hybrids have keys and values in few layers; states of linear mixers are small.
+    let kv = i.arch.attention_share * i.micro * i.seq * i.arch.kv_width().min(2.0 * i.arch.q_width()) / i.tp * 2.0;
     // Forward gathers keys and values; backward gathers them again and reduces their gradients.
     let moved = 3.0 * coll::all_gather(f, g, kv);
     (moved - 0.5 * attention).max(0.1 * moved)
@@ -49,7 +50,7 @@ pub(super) fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -
     }
     let g = Group::strided(ranks, if i.etp > 1.0 { 1.0 } else { i.tp.min(i.domain) }, i.domain);
     let own = i.micro * i.seq / i.cp / if i.sequence_parallel { i.tp } else { 1.0 };
-    let bytes = own * i.arch.top_k * i.arch.hidden * 2.0 * i.imbalance;
+    let bytes = own * i.arch.top_k * i.arch.expert_width() * 2.0 * i.imbalance;
     let passes = 4.0 + 2.0 * plan.full_share;
     let copies = if i.software.deduplicated_dispatch { i.arch.top_k } else { 1.0 };
     passes * coll::all_to_all(f, g, bytes, copies) * c.expert_exposed
@@ -80,7 +81,8 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
     if g.size <= 1.0 || params <= 0.0 {
         return;
     }
-    let gradients = params * i.trained * i.grad_bytes;
+    let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
+    let gradients = params * i.trained * reduced;
     let weights = params * 2.0;
     match i.sharding {
         Sharding::None => out.per_step += coll::all_reduce(f, g, gradients),
@@ -94,7 +96,7 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
             let shard = if i.shard > 0.0 { i.shard.min(g.size) } else { g.size };
             let inner = Group { size: shard, local: g.local.min(shard) };
             // Layer by layer, so that the latency counts every time.
-            let calls = (i.arch.layers / i.pp).max(1.0);
+            let calls = (i.arch.depth() / i.pp).max(1.0);
             let one =
                 2.0 * coll::all_gather(f, inner, weights / calls) + coll::reduce_scatter(f, inner, gradients / calls);
             out.per_micro += calls * one;

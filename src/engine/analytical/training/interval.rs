@@ -65,12 +65,12 @@ impl Regime {
     /// source out; the validation prints them.
     pub const fn half_width(self) -> f64 {
         match self {
-            Regime::DenseOneDomain => 0.193,
-            Regime::DenseDataParallel => 0.256,
-            Regime::DenseModelParallel => 0.204,
-            Regime::Experts => 0.421,
-            Regime::Adapters => 0.364,
-            Regime::OtherVendors => 0.390,
+            Regime::DenseOneDomain => 0.175,
+            Regime::DenseDataParallel => 0.245,
+            Regime::DenseModelParallel => 0.206,
+            Regime::Experts => 0.400,
+            Regime::Adapters => 0.278,
+            Regime::OtherVendors => 0.399,
         }
     }
 }

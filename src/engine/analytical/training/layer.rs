@@ -1,6 +1,6 @@
 //! Compute of one layer for one micro-batch: forward, backward and recomputation, operator by operator.
 
-use super::{Plan, Recompute, TrainingInput};
+use super::{Plan, Recompute, Software, TrainingInput};
 use crate::engine::analytical::accelerator::{Generation, Precision};
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::ops::{self, Op, OpList, OpName, Slice, Work};
@@ -54,9 +54,7 @@ struct Pair {
 
 fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Pair {
     let acc = &i.accelerator;
-    let t = |g: &Gemm| {
-        roofline::gemm_seconds(acc, c, g, precision) + roofline::cast_seconds(acc, c, g, precision, i.block_scaled)
-    };
+    let t = |g: &Gemm| roofline::gemm_seconds(acc, c, g, precision) + roofline::cast_seconds(acc, c, g, precision);
     // Input gradient: the weight's transpose; weight gradient: tokens become the inner dimension.
     let input = Gemm { m: g.m, n: g.k, k: g.n, batch: g.batch };
     let weight = Gemm { m: g.n, n: g.k, k: g.m, batch: g.batch };
@@ -88,7 +86,18 @@ fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> Pair {
     Pair { forward: multiply + traffic(forward), backward: 2.0 * multiply + traffic(backward) }
 }
 
-fn attention_pair(i: &TrainingInput, c: &Constants, flops: f64, bytes: f64) -> Pair {
+fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, bytes: f64) -> Pair {
+    if name == OpName::Recurrence {
+        // Chunks of a linear mixer. Mamba-2's kernels take as long as FlashAttention-2 does for 2048 keys (arXiv 2405.21060,
+        // figure 10, on A100): half of its rate, once their traffic is counted apart. They are written for Ampere's
+        // instructions, which later generations run at what Hopper makes of them; backward recomputes the states.
+        let hopper = 0.62 * 989.4e12 / i.accelerator.peak(Precision::Bf16);
+        let carried =
+            if matches!(i.accelerator.generation, Generation::Hopper | Generation::Blackwell) { hopper } else { 1.0 };
+        let share = 0.5 * carried.clamp(0.05, 1.0);
+        let forward = roofline::attention_seconds(&i.accelerator, c, flops / share, bytes);
+        return Pair { forward, backward: 2.5 * forward };
+    }
     if !i.software.fused_attention {
         return unfused_attention(i, c, flops);
     }
@@ -110,18 +119,53 @@ fn traffic_pair(i: &TrainingInput, c: &Constants, bytes: f64) -> Pair {
     Pair { forward, backward: 1.5 * forward }
 }
 
+/// Whether a matrix carries an adapter: attention's projections do, those of MLPs where `mlps` says so.
+fn adapted(name: OpName, mlps: bool) -> bool {
+    match name {
+        OpName::QueryKeyValue | OpName::OutputProjection => true,
+        OpName::MlpUp | OpName::MlpDown | OpName::SharedUp | OpName::SharedDown => mlps,
+        _ => false,
+    }
+}
+
+/// A low-rank adapter beside a frozen matrix (LoRA, arXiv 2106.09685, section 4.1): its products are small, but it reads the
+/// input once more, and reads and writes the output to add its own; backward reads the output's gradient and the input
+/// for its two weight gradients, and adds to the input's gradient.
+fn with_adapter(i: &TrainingInput, c: &Constants, g: &Gemm, plain: &Pair) -> Pair {
+    let (input, output) = (2.0 * g.batch * g.m * g.k, 2.0 * g.batch * g.m * g.n);
+    let seconds = |bytes| roofline::memory_seconds(&i.accelerator, c, bytes) + 2.0 * c.kernel_gap;
+    Pair {
+        forward: plain.forward + seconds(input + 3.0 * output),
+        backward: plain.backward + seconds(4.0 * input + 2.0 * output),
+    }
+}
+
 /// How much of an operator's forward pass is run again.
-fn recomputed(plan: Plan, op: &Op, fused_attention: bool) -> f64 {
+fn recomputed(plan: Plan, op: &Op, software: &Software) -> f64 {
     let partly = match plan.mode {
         // Fused attention recomputes its scores anyway; elsewhere "selective" re-runs the cheap operators.
         Recompute::Selective => match op.name {
-            OpName::Attention if !fused_attention => 1.0,
+            OpName::Attention if !software.fused_attention => 1.0,
+            OpName::Logits => 0.0,
+            _ if software.alternate_recompute && matches!(op.work, Work::Gemm(_)) => 0.5,
             OpName::Norm | OpName::Activation => 1.0,
             _ => 0.0,
         },
         Recompute::Full => 1.0,
         Recompute::None | Recompute::Auto => 0.0,
     };
+    let mlp = match op.name {
+        OpName::Router
+        | OpName::Dispatch
+        | OpName::MlpUp
+        | OpName::Activation
+        | OpName::MlpDown
+        | OpName::Latent
+        | OpName::SharedUp
+        | OpName::SharedDown => plan.mlp_share,
+        _ => 0.0,
+    };
+    let partly = mlp + (1.0 - mlp) * partly;
     plan.full_share + (1.0 - plan.full_share) * partly
 }
 
@@ -133,6 +177,9 @@ pub(super) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: P
             Work::Gemm(g) => {
                 let p = if op.name == OpName::Router { Precision::Bf16 } else { precision };
                 let mut pair = gemm_pair(i, c, &g, p);
+                if i.trained < 1.0 && adapted(op.name, i.adapted_mlps) {
+                    pair = with_adapter(i, c, &g, &pair);
+                }
                 if g.batch > 1.0 {
                     // Many small products of uneven size share the device less well than one large one.
                     pair.forward /= c.grouped_gemm;
@@ -140,7 +187,11 @@ pub(super) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: P
                 }
                 (pair, &mut sum.gemm)
             }
-            Work::Attention { flops, bytes } => (attention_pair(i, c, flops, bytes), &mut sum.attention),
+            Work::Attention { flops, bytes } => (attention_pair(i, c, op.name, flops, bytes), &mut sum.attention),
+            Work::Vector { flops } => {
+                let forward = flops / (i.accelerator.peak(Precision::Fp32) * c.memory_fraction);
+                (Pair { forward, backward: 2.0 * forward }, &mut sum.elementwise)
+            }
             Work::Traffic { bytes } => {
                 let unfused = op.name == OpName::Dispatch && !i.software.fused_experts;
                 let passes = if unfused { c.dispatch_unfused } else { 1.0 };
@@ -149,11 +200,12 @@ pub(super) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: P
         };
         let gap = op.kernels * c.kernel_gap;
         *slot += pair.forward + pair.backward + 3.0 * gap;
-        let again = recomputed(plan, op, i.software.fused_attention);
+        let again = recomputed(plan, op, &i.software);
         sum.recompute += again * (pair.forward + gap);
         sum.recompute_flops += again * op.flops();
-        let routing = if op.name == OpName::Dispatch && !i.software.fused_experts { c.routing_issue } else { 0.0 };
-        sum.kernels += (op.kernels + routing) * (3.0 + again);
+        // The host waits for the routing where it runs: forward, and again where that is recomputed.
+        let waits = op.name == OpName::Dispatch && i.software.synchronous_routing;
+        sum.kernels += op.kernels * (3.0 + again) + if waits { c.routing_issue * (1.0 + again) } else { 0.0 };
     }
     sum
 }
@@ -163,6 +215,7 @@ pub(super) fn slice(i: &TrainingInput) -> Slice {
     Slice {
         tokens: i.micro * i.seq / i.cp,
         context: i.arch.mean_context(i.seq),
+        scored: if i.arch.causal { 0.5 * i.seq } else { i.seq },
         sequences: i.micro,
         tp: i.tp,
         sequence_parallel: i.sequence_parallel,
@@ -173,23 +226,37 @@ pub(super) fn slice(i: &TrainingInput) -> Slice {
     }
 }
 
-/// Mean layer of a stage: dense and MoE layers in the model's proportion.
+/// Mean layer of a stage: mixers and MLPs of every kind in the model's proportion.
 pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan) -> LayerTime {
-    let s = slice(i);
-    let share = i.arch.moe_layers() / i.arch.layers.max(1.0);
+    let a = &i.arch;
+    let mut s = slice(i);
+    let depth = a.depth().max(1.0);
     let mut sum = LayerTime::default();
-    if share < 1.0 {
-        sum = time(i, c, &ops::layer(&i.arch, &s, false), i.precision, plan).scaled(1.0 - share);
+    let mut add = |layers: f64, list: &dyn Fn() -> OpList| {
+        if layers > 0.0 {
+            sum = sum.plus(&time(i, c, &list(), i.precision, plan).scaled(layers / depth));
+        }
+    };
+    if a.encoder_layers > 0.0 {
+        let encoder = Slice { context: i.seq, ..s };
+        add(a.encoder_layers, &|| ops::attention(a, &encoder));
+        add(a.encoder_layers, &|| ops::mlp(a, &encoder));
+        let keys = s.tokens;
+        s = Slice { tokens: i.micro * i.target() / i.cp, context: a.mean_context(i.target()), ..s };
+        let cross = Slice { context: i.seq, ..s };
+        add(a.layers, &|| ops::cross_attention(a, &cross, keys));
     }
-    if share > 0.0 {
-        sum = sum.plus(&time(i, c, &ops::layer(&i.arch, &s, true), i.precision, plan).scaled(share));
-    }
+    let moe = a.moe_layers();
+    add(a.attention_layers(), &|| ops::attention(a, &s));
+    add(a.linear_layers(), &|| ops::linear(a, &s));
+    add(a.mlp_layers() - moe, &|| ops::mlp(a, &s));
+    add(moe, &|| ops::mixture(a, &s));
     sum
 }
 
 /// Output layer and loss; never recomputed, and multiplied in 16 bit.
 pub(super) fn head(i: &TrainingInput, c: &Constants) -> LayerTime {
-    let tokens = i.micro * i.seq / i.cp;
+    let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
     let list = ops::head(&i.arch, tokens, i.tp, true);
     let precision = if i.precision == Precision::Fp32 { Precision::Fp32 } else { Precision::Bf16 };
     time(i, c, &list, precision, Plan::of(Recompute::None))

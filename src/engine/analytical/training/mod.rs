@@ -1,16 +1,25 @@
 //! The time of one optimizer step, from the operators up.
 //!
 //! A micro-batch's forward and backward pass on the slowest pipeline stage is summed operator by operator; the
-//! schedule adds its bubble, data parallelism what it cannot hide, then the optimizer, the host, and stragglers.
+//! schedule adds its bubble, data parallelism what it cannot hide, then the optimizer and the host.
+//!
+//! Conventions. A token of an encoder-decoder is one of the encoder's input. A sample of a vision network is an image: a
+//! convolutional one has `seq` = 1, so that `micro` and `global` count images and "tokens" per second are images per
+//! second; a vision transformer has its patches and the class token as `seq`.
 
+#[cfg(test)]
+mod breadth;
 mod comm;
+mod convolution;
 pub mod interval;
 mod layer;
+mod optimizer;
 mod step;
 #[cfg(test)]
 mod tests;
 
 pub use interval::Regime;
+pub use optimizer::{Offload, Optimizer};
 pub use step::estimate;
 
 pub use crate::plan::{PipelineSchedule as Schedule, Recompute, Sharding};
@@ -25,6 +34,9 @@ use crate::engine::analytical::memory::MemoryBreakdown;
 pub struct Plan {
     /// What every layer recomputes.
     pub mode: Recompute,
+    /// Share of layers that recompute their MLP (or mixture of experts) besides (Megatron-Core's `--recompute-modules mlp
+    /// moe`): by the byte, cheaper than attention, above all on long sequences.
+    pub mlp_share: f64,
     /// Share of layers recomputed in full.
     pub full_share: f64,
 }
@@ -32,7 +44,7 @@ pub struct Plan {
 impl Plan {
     /// The plan of a stated mode.
     pub const fn of(mode: Recompute) -> Self {
-        Plan { mode, full_share: if matches!(mode, Recompute::Full) { 1.0 } else { 0.0 } }
+        Plan { mode, mlp_share: 0.0, full_share: if matches!(mode, Recompute::Full) { 1.0 } else { 0.0 } }
     }
 }
 
@@ -52,6 +64,9 @@ pub struct Software {
     pub first_flash: bool,
     /// Experts run as grouped GEMMs, with fused routing and permutation.
     pub fused_experts: bool,
+    /// The host waits in every mixture of experts for the number of tokens that each expert got. Not where routing is
+    /// fused, nor where tokens beyond an expert's capacity are dropped, which fixes all shapes.
+    pub synchronous_routing: bool,
     /// Expert dispatch sends a token once to each domain that wants it (DeepEP, HybridEP) instead of once per expert.
     pub deduplicated_dispatch: bool,
     /// Tensor-parallel collectives are split and overlapped with their GEMMs.
@@ -62,6 +77,8 @@ pub struct Software {
     pub overlap_data: bool,
     /// Dropout masks are kept.
     pub dropout: bool,
+    /// Selective recomputation re-runs every other matrix multiplication as well (torchtitan's `op` policy).
+    pub alternate_recompute: bool,
 }
 
 impl Default for Software {
@@ -71,6 +88,7 @@ impl Default for Software {
             native_attention: true,
             first_flash: false,
             fused_experts: true,
+            synchronous_routing: false,
             deduplicated_dispatch: true,
             fused_elementwise: true,
             compiled: false,
@@ -78,6 +96,7 @@ impl Default for Software {
             overlap_pipeline: true,
             overlap_data: true,
             dropout: false,
+            alternate_recompute: false,
         }
     }
 }
@@ -135,12 +154,25 @@ pub struct TrainingInput {
     pub weight_bytes: f64,
     /// Bytes of a gradient as it is kept and reduced.
     pub grad_bytes: f64,
-    /// Bytes of optimizer state per weight (Adam with fp32 master weights: 12).
+    /// Bytes of a gradient as it is reduced over the data-parallel ranks; 0 = as it is kept.
+    pub reduce_bytes: f64,
+    /// Bytes of optimizer state per weight (Adam with fp32 master weights: 12); see [`Optimizer::bytes`].
     pub optimizer_bytes: f64,
+    /// What a step computes besides; [`TrainingInput::with_optimizer`] sets both.
+    pub optimizer: Optimizer,
+    /// What is kept on the host.
+    pub offload: Offload,
+    /// Tokens of a sequence on the decoder's side of an encoder-decoder; 0 = T5's 114 for 512 of the encoder
+    /// (arXiv 1910.10683, section 3.1.4). [`TrainingInput::seq`], and tokens in all figures, are the encoder's.
+    pub target_seq: f64,
+    /// Bytes of buckets that the framework allocates for its collectives (DeepSpeed: two of 5e8 elements).
+    pub bucket_bytes: f64,
     /// Load of the busiest expert-parallel rank over the mean.
     pub imbalance: f64,
     /// Share of the weights that is trained (frozen layers, adapters): scales weight gradients and their reduction.
     pub trained: f64,
+    /// Adapters of a frozen model stand beside MLPs too, not only beside attention's projections.
+    pub adapted_mlps: bool,
     /// What the software does.
     pub software: Software,
 }
@@ -173,9 +205,15 @@ impl Default for TrainingInput {
             block_scaled: false,
             weight_bytes: 2.0,
             grad_bytes: 4.0,
+            reduce_bytes: 0.0,
             optimizer_bytes: 12.0,
+            optimizer: Optimizer::Adam,
+            offload: Offload::default(),
+            target_seq: 0.0,
+            bucket_bytes: 0.0,
             imbalance: 1.0,
             trained: 1.0,
+            adapted_mlps: true,
             software: Software::default(),
         }
     }
@@ -185,6 +223,33 @@ impl TrainingInput {
     /// Micro-batches that each pipeline processes in a step.
     pub fn micro_batches(&self) -> f64 {
         (self.global / (self.dp * self.micro)).ceil().max(1.0)
+    }
+
+    /// The same run under another optimizer, with or without fp32 master weights.
+    #[must_use]
+    pub fn with_optimizer(self, optimizer: Optimizer, master: bool) -> Self {
+        TrainingInput { optimizer, optimizer_bytes: optimizer.bytes(master), ..self }
+    }
+
+    /// Tokens of a sequence on the decoder's side; without an encoder, [`TrainingInput::seq`].
+    pub fn target(&self) -> f64 {
+        if self.arch.encoder_layers <= 0.0 {
+            self.seq
+        } else if self.target_seq > 0.0 {
+            self.target_seq
+        } else {
+            (self.seq * 114.0 / 512.0).ceil()
+        }
+    }
+
+    /// Tokens that a layer passes through a tensor-parallel reduction in one pass, per sequence and layer: every block
+    /// (mixer, MLP, cross attention) ends in one. 2 × seq in plain transformers.
+    fn reduced_tokens(&self) -> f64 {
+        let a = &self.arch;
+        if a.encoder_layers > 0.0 {
+            return (2.0 * a.encoder_layers * self.seq + 3.0 * a.layers * self.target()) / a.depth().max(1.0);
+        }
+        self.seq * (a.attention_share + a.mlp_share + a.linear.map_or(0.0, |linear| linear.share))
     }
 }
 
@@ -215,8 +280,8 @@ pub struct TimeBreakdown {
     pub data_parallel: f64,
     /// Optimizer and per-step overhead.
     pub optimizer: f64,
-    /// Waiting for the slowest rank.
-    pub straggler: f64,
+    /// Visible transfers to and from the host, and what it computes.
+    pub offload: f64,
 }
 
 impl TimeBreakdown {
@@ -235,7 +300,7 @@ impl TimeBreakdown {
             ("pipeline bubble", self.pipeline_bubble),
             ("data parallel", self.data_parallel),
             ("optimizer", self.optimizer),
-            ("straggler", self.straggler),
+            ("offload", self.offload),
         ]
     }
 
@@ -254,13 +319,17 @@ pub struct TrainingEstimate {
     pub tokens_per_second: f64,
     /// Tokens per second and device.
     pub tokens_per_second_per_accelerator: f64,
-    /// Model FLOPs utilisation, PaLM convention with full (not halved) attention, of the peak in
-    /// [`TrainingInput::precision`].
+    /// Model FLOPs utilisation as PaLM defines it (arXiv 2204.02311, appendix B): observed tokens/s times 6 N + 12 L H Q T
+    /// over the peak in [`TrainingInput::precision`]; the whole square of attention counts, recomputation does not, and N
+    /// are the weights that a token multiplies (output layer counted, embedding look-up not).
     pub mfu: f64,
-    /// The same with causal attention counted once (Megatron-Core since 2025).
+    /// The same with only the half of attention that causal masks and windows leave (Megatron-Core, MaxText since 2025).
     pub mfu_causal: f64,
-    /// Hardware FLOPs utilisation: recomputation counted.
+    /// Hardware FLOPs utilisation (arXiv 2205.05198, section 4.4 and equation 8): what is recomputed counts as well, the
+    /// whole square of attention as in [`TrainingEstimate::mfu`].
     pub hfu: f64,
+    /// Model FLOPs of one token, forward and backward, behind `mfu`.
+    pub flops_per_token: f64,
     /// Recomputation that was assumed (resolved where the input's is [`Recompute::Auto`]).
     pub recompute: Plan,
     /// Where the time goes.

@@ -1,6 +1,9 @@
-//! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host, stragglers.
+//! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host.
 
-use super::{Plan, Recompute, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, layer};
+use super::{
+    Plan, Recompute, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, convolution, layer,
+    optimizer,
+};
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::memory::{self, LocalParams, MemoryBreakdown};
 use crate::engine::analytical::roofline;
@@ -11,7 +14,7 @@ fn resolve(i: &TrainingInput, c: &Constants) -> (Plan, MemoryBreakdown) {
     if matches!(i.recompute, Recompute::None | Recompute::Full) {
         return (Plan::of(i.recompute), memory::training_memory(i, c, i.recompute));
     }
-    let room = i.accelerator.mem_bytes;
+    let room = i.accelerator.capacity();
     if i.recompute == Recompute::Auto {
         let none = memory::training_memory(i, c, Recompute::None);
         if none.total() <= room {
@@ -22,22 +25,37 @@ fn resolve(i: &TrainingInput, c: &Constants) -> (Plan, MemoryBreakdown) {
     if some.total() <= room {
         return (Plan::of(Recompute::Selective), some);
     }
-    // "Selective" names any partial policy, so it may reach as far as it must.
+    // "Selective" names any partial policy, so it may reach as far as it must: MLPs first, then whole layers.
+    let between = |from: &MemoryBreakdown, to: &MemoryBreakdown| {
+        let share = ((from.total() - room) / (from.total() - to.total()).max(1.0)).clamp(0.0, 1.0);
+        let mix = |a: f64, b: f64| a + share * (b - a);
+        let memory = MemoryBreakdown {
+            activations: mix(from.activations, to.activations),
+            recomputed: mix(from.recomputed, to.recomputed),
+            fragmentation: mix(from.fragmentation, to.fragmentation),
+            ..*from
+        };
+        (share, memory)
+    };
+    let mlps = memory::without_mlps(i, c);
+    if mlps.total() <= room {
+        let (mlp_share, memory) = between(&some, &mlps);
+        return (Plan { mode: Recompute::Selective, mlp_share, full_share: 0.0 }, memory);
+    }
     let full = memory::training_memory(i, c, Recompute::Full);
-    let share = ((some.total() - room) / (some.total() - full.total()).max(1.0)).clamp(0.0, 1.0);
-    let activations = some.activations + share * (full.activations - some.activations);
-    (Plan { mode: Recompute::Selective, full_share: share }, MemoryBreakdown { activations, ..some })
+    let (full_share, memory) = between(&mlps, &full);
+    (Plan { mode: Recompute::Selective, mlp_share: 1.0, full_share }, memory)
 }
 
 /// A stage's work on one micro-batch in layers: its own, and whether the uneven ends were balanced.
 fn stage_layers(i: &TrainingInput) -> f64 {
     let chunks = (i.pp * i.vpp.max(1.0)).max(1.0);
-    let even = i.arch.layers / chunks;
+    let even = i.arch.depth() / chunks;
     if (even - even.round()).abs() < 1e-9 {
         even * i.vpp.max(1.0)
     } else {
         // Uneven models give the ends fewer layers, as if embedding and output layer were one layer each.
-        ((i.arch.layers + 2.0) / chunks).ceil() * i.vpp.max(1.0) - 1.0
+        ((i.arch.depth() + 2.0) / i.pp).ceil() - 1.0
     }
 }
 
@@ -58,7 +76,7 @@ fn accumulation(i: &TrainingInput, c: &Constants) -> f64 {
         return 0.0;
     }
     let bytes = LocalParams::of(i).total() * i.trained * (2.0 * i.grad_bytes - 2.0);
-    c.traffic_exposed * roofline::memory_seconds(&i.accelerator, c, bytes)
+    roofline::memory_seconds(&i.accelerator, c, bytes)
 }
 
 /// Collectives that the host starts per layer and micro-batch.
@@ -68,17 +86,6 @@ fn collective_calls(i: &TrainingInput, plan: Plan, moe_share: f64) -> f64 {
     let expert = if i.ep * i.etp > 1.0 { 2.0 * passes * moe_share } else { 0.0 };
     let context = if i.cp > 1.0 { passes } else { 0.0 };
     tensor + expert + context
-}
-
-/// Seconds of the optimizer: states are read and written once, memory-bound.
-fn optimizer(i: &TrainingInput, c: &Constants) -> f64 {
-    let local = LocalParams::of(i);
-    let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { ranks.max(1.0) };
-    let owned = (local.dense + local.embedding) / shard(i.dp * i.cp)
-        + local.experts / shard(i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0));
-    // Read and write the states, read the gradient twice (norm and update), write the weight.
-    let bytes = owned * i.trained * (2.0 * i.optimizer_bytes + 2.0 * i.grad_bytes + i.weight_bytes);
-    roofline::memory_seconds(&i.accelerator, c, bytes) + c.step_overhead
 }
 
 /// What data parallelism cannot hide behind the compute that is beside it.
@@ -113,10 +120,12 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
     let (plan, memory) = resolve(i, c);
     let m = i.micro_batches();
     let f = comm::fabric(i, c);
-    let one = layer::mean_layer(i, c, plan);
-    let head = layer::head(i, c);
+    let (one, head) = match &i.arch.convolutions {
+        Some(network) => (convolution::mean(i, c, network), convolution::head(i, c, network)),
+        None => (layer::mean_layer(i, c, plan), layer::head(i, c)),
+    };
     let layers = stage_layers(i);
-    let moe_share = i.arch.moe_layers() / i.arch.layers.max(1.0);
+    let moe_share = i.arch.moe_layers() / i.arch.depth().max(1.0);
 
     // The slowest stage: the last one, with the output layer on top of its layers.
     let tensor = comm::tensor(i, c, &f, plan);
@@ -129,12 +138,12 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
     let device = stage.total() + sums + layers * (tensor + context + expert) + transfer;
     let eager = if i.software.compiled { c.compiled_kernels } else { 1.0 };
     let calls = collective_calls(i, plan, moe_share) * layers;
-    let host = host_excess(device, (stage.kernels + calls * c.collective_issue) * eager * c.issue);
+    let host = host_excess(device, (stage.kernels + calls) * eager * c.issue);
 
-    let bubble_unit = per_layer * i.arch.layers / i.pp + sums + transfer;
+    let bubble_unit = per_layer * i.arch.depth() / i.pp + sums + transfer;
     let bubble = (i.pp - 1.0) * bubble_unit * bubble_share(i);
     let data = comm::data(i, &f);
-    let mut time = TimeBreakdown {
+    let time = TimeBreakdown {
         gemm: m * stage.gemm,
         attention: m * stage.attention,
         elementwise: m * (stage.elementwise + sums),
@@ -146,19 +155,16 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
         pipeline_transfer: m * transfer,
         pipeline_bubble: bubble,
         data_parallel: exposed_data(i, c, device + host, data),
-        optimizer: optimizer(i, c),
-        straggler: 0.0,
+        optimizer: optimizer::seconds(i, c),
+        offload: optimizer::offloaded(i, c, device + host, memory::kept(i, plan)),
     };
-    let doublings = (i.accelerators / i.domain.max(1.0)).max(1.0).log2();
-    time.straggler = time.total() * c.straggler * doublings;
-
     let step = time.total();
     let tokens = i.global * i.seq;
     let per_second = tokens / step;
     let peak = i.accelerators * i.accelerator.peak(i.precision);
-    let model = i.arch.palm_flops_per_token(i.seq, false);
-    let causal = i.arch.palm_flops_per_token(i.seq, true);
-    let again = one.recompute_flops * i.arch.layers * i.tp * i.cp / (i.micro * i.seq);
+    let model = i.arch.flops_per_token(i.seq, i.target(), false);
+    let causal = i.arch.flops_per_token(i.seq, i.target(), true);
+    let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
     let upper = memory.upper(c);
     TrainingEstimate {
         step_seconds: step,
@@ -167,10 +173,11 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
         mfu: per_second * model / peak,
         mfu_causal: per_second * causal / peak,
         hfu: per_second * (model + again) / peak,
+        flops_per_token: model,
         recompute: plan,
         time,
         memory,
         memory_upper: upper,
-        fits: upper <= i.accelerator.mem_bytes,
+        fits: upper <= i.accelerator.capacity(),
     }
 }

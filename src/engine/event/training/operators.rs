@@ -3,6 +3,7 @@
 //! The operators' own times are the analytical engine's rooflines; host and collectives, which the pass holds as well,
 //! are spread over them in proportion.
 
+use crate::engine::analytical::accelerator::Precision;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::ops::{self, Op, OpName, Slice, Work};
 use crate::engine::analytical::roofline;
@@ -40,6 +41,7 @@ pub fn shares(i: &TrainingInput, c: &Constants, moe: bool) -> Vec<Share> {
             * match op.work {
                 Work::Gemm(_) => 1.0 + i.trained,
                 Work::Attention { .. } => 2.5 * c.attention_backward,
+                Work::Vector { .. } => 2.0,
                 Work::Traffic { .. } => 1.5,
             }
             + 2.0 * op.kernels * c.kernel_gap
@@ -56,6 +58,7 @@ fn seconds(op: &Op, i: &TrainingInput, c: &Constants) -> f64 {
     match op.work {
         Work::Gemm(gemm) => roofline::gemm_seconds(&i.accelerator, c, &gemm, i.precision),
         Work::Attention { flops, bytes } => roofline::attention_seconds(&i.accelerator, c, flops, bytes),
+        Work::Vector { flops } => flops / (i.accelerator.peak(Precision::Fp32) * c.memory_fraction),
         Work::Traffic { bytes } => {
             let fused = if i.software.fused_elementwise { c.fused_traffic } else { c.eager_traffic };
             roofline::memory_seconds(&i.accelerator, c, bytes * fused)

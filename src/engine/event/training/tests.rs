@@ -43,7 +43,7 @@ fn run_of(system: &TrainingInput) -> Output {
 /// The analytical step without its allowance for stragglers, which events have only where they happen.
 fn even_step(system: &TrainingInput) -> f64 {
     let e = estimate(system, &Constants::default());
-    e.step_seconds - e.time.straggler
+    e.step_seconds
 }
 
 #[test]

@@ -1,0 +1,199 @@
+//! What a search seeks, over which knobs, under which constraints: flags that `optimize` and `compare` share.
+
+use super::failure::Failure;
+use crate::estimate::Metric;
+use crate::knob::{Knob, Overrides};
+use crate::scenario::{Parts, Scenario};
+use crate::search::optimise::MOST;
+use crate::search::{Axis, Condition, Problem, Space, figure};
+use crate::spec::Mode;
+
+/// What is sought, over which knobs, under which constraints.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Search")]
+pub struct Goal {
+    /// What to improve: throughput, cost, latency, energy, time-to-train, accelerators, or any metric [default: throughput]
+    #[arg(long, value_name = "FIGURE")]
+    pub objective: Option<String>,
+    /// Knob to turn and its values, in place of the usual ones; repeatable
+    #[arg(long, value_name = "KNOB=VALUES")]
+    pub over: Vec<String>,
+    /// Knob of the usual ones to leave as it is; repeatable
+    #[arg(long, value_name = "KNOB", value_delimiter = ',')]
+    pub keep: Vec<String>,
+    /// Constraint, such as 'headroom>=10%' or 'tp<=8'; repeatable
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub conditions: Vec<String>,
+    /// Longest mean time to first token, ms
+    #[arg(long, value_name = "MS")]
+    pub ttft: Option<String>,
+    /// Longest mean time per output token, ms
+    #[arg(long, value_name = "MS")]
+    pub tpot: Option<String>,
+    /// Least share of memory that stays free, as 10%
+    #[arg(long, value_name = "SHARE")]
+    pub headroom: Option<String>,
+    /// Most that all nodes may cost in an hour, USD
+    #[arg(long, value_name = "USD")]
+    pub budget_per_hour: Option<String>,
+    /// Most that a million tokens may cost, USD
+    #[arg(long, value_name = "USD")]
+    pub budget_per_1m: Option<String>,
+    /// Most power that all nodes may draw, W
+    #[arg(long, value_name = "W")]
+    pub power_cap: Option<String>,
+    /// Layouts may leave accelerators idle
+    #[arg(long)]
+    pub allow_idle: bool,
+    /// Two or three figures whose best compromises are shown
+    #[arg(long, value_name = "FIGURES", value_delimiter = ',')]
+    pub front: Vec<String>,
+    /// Runners-up to show [default: 5]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+    /// Candidates to estimate at most; larger spaces are searched locally [default: 20000000]
+    #[arg(long, value_name = "N")]
+    pub most: Option<u64>,
+}
+
+impl Goal {
+    /// The flags that were given: what does not search must not pass over them in silence.
+    #[must_use]
+    pub fn given(&self) -> Vec<&'static str> {
+        let given = [
+            ("--objective", self.objective.is_some()),
+            ("--over", !self.over.is_empty()),
+            ("--keep", !self.keep.is_empty()),
+            ("--where", !self.conditions.is_empty()),
+            ("--ttft", self.ttft.is_some()),
+            ("--tpot", self.tpot.is_some()),
+            ("--headroom", self.headroom.is_some()),
+            ("--budget-per-hour", self.budget_per_hour.is_some()),
+            ("--budget-per-1m", self.budget_per_1m.is_some()),
+            ("--power-cap", self.power_cap.is_some()),
+            ("--allow-idle", self.allow_idle),
+            ("--front", !self.front.is_empty()),
+            ("--top", self.top.is_some()),
+            ("--most", self.most.is_some()),
+        ];
+        given.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag).collect()
+    }
+
+    /// Whether an axis of `--over` turns the knob.
+    #[must_use]
+    pub fn turns(&self, knob: Knob) -> bool {
+        let names = self.over.iter().filter_map(|text| text.split('=').next());
+        names.into_iter().any(|name| Knob::named(name) == Ok(knob))
+    }
+
+    /// Every condition, the flags' first.
+    pub fn conditions(&self, sla: Option<f64>) -> Result<Vec<Condition>, Vec<String>> {
+        let sla = sla.map(|sla| sla.to_string());
+        let flags = [
+            ("--sla", "p99<=", &sla),
+            ("--ttft", "ttft<=", &self.ttft),
+            ("--tpot", "tpot<=", &self.tpot),
+            ("--headroom", "headroom>=", &self.headroom),
+            ("--budget-per-hour", "usd_per_hour<=", &self.budget_per_hour),
+            ("--budget-per-1m", "usd_per_1m_tokens<=", &self.budget_per_1m),
+            ("--power-cap", "power<=", &self.power_cap),
+        ];
+        let flags =
+            flags.iter().filter_map(|(flag, relation, bound)| Some((*flag, format!("{relation}{}", bound.as_ref()?))));
+        let wheres = self.conditions.iter().map(|text| ("--where", text.clone()));
+        let mut conditions = Vec::new();
+        let mut problems = Vec::new();
+        for (flag, text) in flags.chain(wheres) {
+            match Condition::parse(&text) {
+                Ok(condition) => conditions.push(condition),
+                Err(error) => problems.push(format!("{flag}: {error}")),
+            }
+        }
+        if problems.is_empty() { Ok(conditions) } else { Err(problems) }
+    }
+
+    /// The problem that these flags pose; names everything that is wrong with them.
+    pub fn problem<'p>(
+        &self,
+        start: &'p Scenario,
+        parts: &'p Parts,
+        held: &Overrides,
+        sla: Option<f64>,
+    ) -> Result<Problem<'p>, Failure> {
+        let mut problems = Vec::new();
+        let objective = objective(self.objective.as_deref().unwrap_or("throughput"), start);
+        let objective = objective.map_err(|problem| problems.push(format!("--objective: {problem}"))).ok();
+        let mut problem = Problem::of(start, parts, objective.unwrap_or(&figure::ACCELERATORS));
+        let mut keep: Vec<Knob> = held.keys().copied().collect();
+        for name in &self.keep {
+            match Knob::named(name) {
+                Ok(knob) => keep.push(knob),
+                Err(error) => problems.push(format!("--keep: {error}")),
+            }
+        }
+        let mut axes: Vec<Axis> = Vec::new();
+        for text in &self.over {
+            match Axis::parse(text, start, parts.fabrics()) {
+                Ok(axis) if !start.heeds(axis.knob) => problems.push(format!(
+                    "--over: {} changes nothing in {} under the {} engine",
+                    axis.knob.name(),
+                    start.mode().name(),
+                    start.engine.name()
+                )),
+                Ok(axis) => axes.push(axis),
+                Err(error) => problems.push(format!("--over: {error}")),
+            }
+        }
+        if self.over.is_empty() {
+            axes = problem.space.axes().iter().filter(|axis| !keep.contains(&axis.knob)).cloned().collect();
+        }
+        match Space::of(axes) {
+            Ok(space) => problem.space = space,
+            Err(error) => problems.push(format!("--over: {error}")),
+        }
+        match self.conditions(sla.filter(|_| start.mode() == Mode::Inference)) {
+            Ok(conditions) => problem.conditions = conditions,
+            Err(found) => problems.extend(found),
+        }
+        for condition in &problem.conditions {
+            if let Condition::Figure(metric, ..) = condition
+                && !metric.applies_to(start)
+            {
+                problems.push(format!("{condition}: {}", silent(metric, start)));
+            }
+        }
+        if !self.front.is_empty() {
+            problem.front.clear();
+            for name in &self.front {
+                match figure_of(name, start) {
+                    Ok(metric) => problem.front.push(metric),
+                    Err(error) => problems.push(format!("--front: {error}")),
+                }
+            }
+            if problem.front.len() != self.front.len() || !(2..=3).contains(&self.front.len()) {
+                problems.push("--front: expected two or three figures".to_owned());
+            }
+        }
+        problem.idle |= self.allow_idle;
+        problem.runners_up = self.top.unwrap_or(problem.runners_up).min(1000);
+        problem.most = self.most.unwrap_or(MOST);
+        if problems.is_empty() { Ok(problem) } else { Err(Failure::usage(problems)) }
+    }
+}
+
+/// The figure of that name, where it says something about the scenario.
+pub fn figure_of(name: &str, scenario: &Scenario) -> Result<&'static Metric, String> {
+    let near = || figure::near(name).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    let metric = figure::named(name).ok_or_else(|| format!("no figure `{name}`{}", near()))?;
+    if metric.applies_to(scenario) { Ok(metric) } else { Err(format!("{name}: {}", silent(metric, scenario))) }
+}
+
+fn silent(metric: &Metric, scenario: &Scenario) -> String {
+    format!("{} says nothing about {} under the {} engine", metric.name, scenario.mode().name(), scenario.engine.name())
+}
+
+/// As [`figure_of`]; the latency of training is that of its step.
+fn objective(name: &str, scenario: &Scenario) -> Result<&'static Metric, String> {
+    let latency = name.eq_ignore_ascii_case("latency") && scenario.mode() == Mode::Training;
+    figure_of(if latency { "step_time_ms" } else { name }, scenario)
+}

@@ -1,0 +1,59 @@
+//! `atlas optimize` by looking everywhere.
+
+use std::time::Duration;
+
+use crate::cli::args::Globals;
+use crate::cli::failure::Failure;
+use crate::cli::output::{self, complain};
+use crate::cli::run::writing;
+use crate::cli::watching;
+use crate::knob::{Knob, Overrides};
+use crate::record::Record;
+use crate::report::{Format, optimum as told};
+use crate::scenario::{Parts, Scenario};
+use crate::search::optimise::freed;
+use crate::search::{Gauge, optimise};
+
+/// Searches, writes the record of the best, tells all of the answer.
+pub(super) fn run(
+    args: &super::Args,
+    globals: &Globals,
+    parts: &Parts,
+    mut overrides: Overrides,
+    asked: &Scenario,
+    track: &str,
+) -> color_eyre::Result<()> {
+    // What a record or the command line turned on purpose stays; an axis of --over is turned all the same.
+    let mut held = Overrides::new();
+    args.knobs.lay_over(&mut held, Some(parts.fabrics()))?;
+    let start = freed(asked, &|knob| held.contains_key(&knob) || args.goal.turns(knob), parts);
+    let problem = args.goal.problem(&start, parts, &held, args.sla)?;
+    let gauge = Gauge::default();
+    let found = watching(&gauge, Duration::from_millis(500), "candidates", || optimise(&problem, &gauge))?;
+    if let Some(best) = &found.best {
+        let global = asked.base.plan.global.is_none();
+        for knob in Knob::all().filter(|knob| best.scenario.heeds(*knob)) {
+            let setting = best.scenario.get(knob);
+            let turned = problem.space.turns(knob) || setting != asked.get(knob);
+            if turned || (global && knob == Knob::Global) {
+                overrides.insert(knob, setting);
+            }
+        }
+    }
+    let text = match args.format {
+        Format::Table => globals.charset().write(&told::table(&problem, &found)).into_owned(),
+        Format::Json => told::json(&problem, &found)?,
+        Format::Yaml => told::yaml(&problem, &found)?,
+        Format::Csv => told::csv(&problem, &found),
+    };
+    output::print(&text)?;
+    let Some(best) = &found.best else {
+        complain("no candidate meets all constraints; nothing is written");
+        return Err(Failure::Told.into());
+    };
+    let (target, workload) = (&parts.target.name, &parts.workload);
+    let record = Record::new(target, workload, track, "post-opt", &best.scenario, &overrides, &best.estimate);
+    let path = record.write(&args.out, &record.optimized_file_name()).map_err(|error| writing(&args.out, &error))?;
+    complain(&format!("wrote {}", path.display()));
+    Ok(())
+}

@@ -1,0 +1,204 @@
+//! Accelerators, models and prices.
+
+use serde_json::{Value, json};
+
+use super::shape::{count, help, list, map, number, positive, text, texts, toggle, word};
+use crate::spec::decode::Bounds;
+
+/// An entry of accelerators/*.yaml.
+pub(super) fn accelerator() -> Value {
+    let formats = ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"];
+    let peaks = map(&[], formats.map(|format| (format, positive("dense peak rate [TFLOP/s]"))));
+    let memory = map(
+        &["gb"],
+        [("type", text("HBM3, GDDR6 …")), ("gb", positive("size [GB]")), ("bw_GBps", positive("bandwidth [GB/s]"))],
+    );
+    let scale_up = map(
+        &[],
+        [
+            ("type", text("NVLink 4, xGMI …")),
+            ("bw_GBps", positive("bandwidth per accelerator, one way [GB/s]")),
+            ("domain_size", count("accelerators that it joins")),
+            ("switched", toggle("whether a switch joins them all")),
+        ],
+    );
+    let measured = map(
+        &["matmul_tflops_bf16"],
+        [
+            ("matmul_tflops_bf16", positive("rate that large matrix multiplications sustain [TFLOP/s]")),
+            ("source", text("who measured it")),
+        ],
+    );
+    map(
+        &["id", "vendor", "memory"],
+        [
+            ("id", text("key that targets name")),
+            ("aliases", texts("other keys")),
+            ("name", text("as the vendor calls it")),
+            ("vendor", text("who makes it")),
+            ("generation", text("architecture")),
+            ("year", number(Bounds { min: 1990.0, max: 2100.0, whole: true }, "year of release")),
+            ("form_factor", text("SXM, PCIe, OAM …")),
+            ("dense_tflops", help(peaks, "dense peak rates by format")),
+            ("measured", help(measured, "what was measured")),
+            ("memory", help(memory, "device memory")),
+            ("cores", count("multiprocessors or their like")),
+            ("boost_clock_mhz", positive("boost clock [MHz]")),
+            ("cache_mb", positive("last-level cache [MB]")),
+            ("tdp_w", positive("thermal design power [W]")),
+            ("scale_up", help(scale_up, "the link inside a node or rack")),
+            ("scale_out", map(&[], [("Gbps_per_accel", positive("network bandwidth of one accelerator [Gb/s]"))])),
+            ("host_link", text("PCIe 5.0 x16 …")),
+            ("source", text("where the figures are from")),
+            ("checked", text("public tables they were compared with")),
+            ("note", text("caveats")),
+        ],
+    )
+}
+
+/// An entry of models.yaml.
+pub(super) fn model() -> Value {
+    let width = |told: &str| count(told);
+    let whole = |told: &str| number(Bounds::NATURAL, told);
+    let heads = map(
+        &["query"],
+        [("query", width("query heads")), ("kv", width("key-value heads")), ("dim", width("width of a head"))],
+    );
+    let latent = map(
+        &["kv_lora_rank", "qk_nope_dim", "qk_rope_dim", "v_head_dim"],
+        [
+            ("q_lora_rank", whole("rank of compressed queries; 0: not compressed")),
+            ("kv_lora_rank", width("rank of compressed keys and values")),
+            ("qk_nope_dim", width("width of a head without positions")),
+            ("qk_rope_dim", width("width of a head with positions")),
+            ("v_head_dim", width("width of a value head")),
+        ],
+    );
+    let experts = map(
+        &["experts", "per_token", "ffn_hidden_size"],
+        [
+            ("experts", width("routed experts of a layer")),
+            ("per_token", width("experts that a token is routed to")),
+            ("ffn_hidden_size", width("width of an expert")),
+            ("shared_experts", whole("experts that every token passes")),
+            ("shared_ffn_hidden_size", whole("width of the shared experts together")),
+            ("shared_gate", toggle("whether the shared experts are gated")),
+            ("first_dense_layers", whole("leading layers without experts")),
+            ("layer_step", width("every so many layers has experts")),
+        ],
+    );
+    let mlp = map(
+        &["ffn_hidden_size", "gated"],
+        [
+            ("ffn_hidden_size", width("width")),
+            ("gated", toggle("SwiGLU and its like: three matrices")),
+            ("bias", toggle("whether the matrices have biases")),
+        ],
+    );
+    let norm = map(
+        &[],
+        [
+            ("type", word(&["rmsnorm", "layernorm", "layernorm_no_bias"], "kind")),
+            ("per_layer", number(Bounds { max: 16.0, ..Bounds::NATURAL }, "norms of a layer")),
+            ("qk", word(&["none", "head", "full"], "norms of queries and keys")),
+        ],
+    );
+    let counts = || list(count("of a stage"));
+    let convolutions = map(
+        &["stem_width", "blocks", "widths", "expansion", "image_size", "classes"],
+        [
+            ("stem_width", width("channels behind the stem")),
+            ("blocks", help(counts(), "blocks of each stage")),
+            ("widths", help(counts(), "channels of each stage")),
+            ("expansion", width("channels of a block's output over its inner ones")),
+            ("image_size", width("pixels of an edge")),
+            ("classes", width("classes")),
+        ],
+    );
+    let kinds = ["decoder", "encoder", "encoder_decoder", "vision", "convolutional"];
+    map(
+        &["id"],
+        [
+            ("id", text("key that workloads name")),
+            ("aliases", texts("other keys")),
+            ("name", text("as its makers call it")),
+            ("family", text("family")),
+            ("kind", word(&kinds, "what kind of network")),
+            (
+                "published_params",
+                map(
+                    &[],
+                    [
+                        ("total_b", positive("parameters as published, in billions")),
+                        ("active_b", positive("parameters that a token passes, in billions")),
+                    ],
+                ),
+            ),
+            (
+                "published_tokens",
+                map(
+                    &["tokens"],
+                    [
+                        ("tokens", positive("tokens that it was trained on, as published")),
+                        ("source", text("where they are published")),
+                    ],
+                ),
+            ),
+            ("hidden_size", width("width of the residual stream")),
+            ("n_layers", width("layers")),
+            ("heads", help(heads, "attention heads")),
+            ("mla", help(latent, "multi-head latent attention: compressed keys and values")),
+            ("indexer", map(&["heads", "dim"], [("heads", width("heads")), ("dim", width("width of a head"))])),
+            (
+                "window",
+                map(
+                    &["size"],
+                    [
+                        ("size", width("tokens that a layer looks back over")),
+                        ("share", number(Bounds::SHARE, "share of the layers that do")),
+                    ],
+                ),
+            ),
+            ("attention_bias", word(&["none", "qkv", "all"], "biases of the projections")),
+            ("mlp", help(mlp, "the dense MLP")),
+            ("moe", help(experts, "mixture of experts")),
+            ("vocab_size", width("tokens of the vocabulary")),
+            ("max_context", width("longest sequence")),
+            ("tied_embeddings", toggle("whether the output layer is the embedding")),
+            ("learned_positions", toggle("whether positions are learned")),
+            ("norm", help(norm, "normalisation")),
+            (
+                "vision",
+                map(
+                    &["image_size", "patch_size", "classes"],
+                    [
+                        ("image_size", width("pixels of an edge")),
+                        ("patch_size", width("pixels of a patch's edge")),
+                        ("classes", width("classes")),
+                    ],
+                ),
+            ),
+            ("convolutions", help(convolutions, "a convolutional network")),
+            ("source", text("where the figures are from")),
+            ("note", text("caveats")),
+        ],
+    )
+}
+
+/// An entry of prices.yaml.
+pub(super) fn price() -> Value {
+    map(
+        &["provider", "accelerator", "accelerators", "hourly_usd", "date"],
+        [
+            ("provider", text("who rents it out")),
+            ("instance_type", text("what the provider calls it")),
+            ("accelerator", text("key into the accelerator catalog")),
+            ("accelerators", count("accelerators of the instance")),
+            ("hourly_usd", positive("price of the whole instance [$/h]")),
+            ("region", text("where")),
+            ("date", help(json!({"type": ["string", "integer"]}), "YYYY-MM-DD, or a year")),
+            ("source", text("where the price is from")),
+            ("note", text("caveats")),
+        ],
+    )
+}

@@ -1,0 +1,130 @@
+//! Pieces that schemas are made of.
+
+use serde_json::{Map, Value, json};
+
+use crate::knob::{Kind, Knob};
+use crate::spec::decode::Bounds;
+
+/// A field: its name and its schema.
+pub(super) type Field = (&'static str, Value);
+
+/// A document of its own.
+pub(super) fn document(mut schema: Value, title: &str) -> Value {
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        schema.insert("title".to_owned(), json!(title));
+    }
+    schema
+}
+
+/// A list of entries.
+pub(super) fn list(entry: Value) -> Value {
+    json!({"type": "array", "items": entry})
+}
+
+/// A mapping of these fields and no others; null stands for an absent one.
+pub(super) fn map(required: &[&str], fields: impl IntoIterator<Item = Field>) -> Value {
+    let fields = fields.into_iter().map(|(name, schema)| {
+        let schema = if required.contains(&name) { schema } else { or_null(schema) };
+        (name.to_owned(), schema)
+    });
+    let properties: Map<String, Value> = fields.collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+/// A mapping whose keys the user chooses.
+pub(super) fn map_of(values: Value) -> Value {
+    json!({"type": "object", "additionalProperties": values})
+}
+
+fn or_null(mut schema: Value) -> Value {
+    let Some(object) = schema.as_object_mut() else { return schema };
+    match object.get_mut("type") {
+        Some(Value::Array(types)) => types.push(json!("null")),
+        Some(kind) => *kind = json!([kind, "null"]),
+        None => {}
+    }
+    if let Some(Value::Array(words)) = object.get_mut("enum") {
+        words.push(Value::Null);
+    }
+    schema
+}
+
+/// With a line of help.
+pub(super) fn help(mut schema: Value, help: &str) -> Value {
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert("description".to_owned(), json!(help));
+    }
+    schema
+}
+
+/// Text; YAML reads some of what people write as text as a number.
+pub(super) fn text(help_: &str) -> Value {
+    help(json!({"type": ["string", "number"]}), help_)
+}
+
+/// Texts.
+pub(super) fn texts(help_: &str) -> Value {
+    help(list(json!({"type": ["string", "number"]})), help_)
+}
+
+/// One of these words.
+pub(super) fn word(words: &[&str], help_: &str) -> Value {
+    help(json!({"type": "string", "enum": words}), help_)
+}
+
+/// On or off.
+pub(super) fn toggle(help_: &str) -> Value {
+    help(json!({"type": "boolean"}), help_)
+}
+
+/// Anything.
+pub(super) fn anything(help_: &str) -> Value {
+    help(json!({}), help_)
+}
+
+/// A number within bounds.
+pub(super) fn number(bounds: Bounds, help_: &str) -> Value {
+    let mut schema = json!({"type": if bounds.whole { "integer" } else { "number" }});
+    if let Some(schema) = schema.as_object_mut() {
+        // Bounds this wide are there against overflow, not to be told.
+        if bounds.min > -1e29 {
+            schema.insert("minimum".to_owned(), json!(bounds.min));
+        }
+        if bounds.max < 1e15 {
+            schema.insert("maximum".to_owned(), json!(bounds.max));
+        }
+    }
+    help(schema, help_)
+}
+
+/// A count of at least one.
+pub(super) fn count(help_: &str) -> Value {
+    number(Bounds::COUNT, help_)
+}
+
+/// A number from zero.
+pub(super) fn positive(help_: &str) -> Value {
+    number(Bounds::POSITIVE, help_)
+}
+
+/// What the registry says of a knob: its kind, its unit and its help.
+pub(super) fn knob(knob: Knob) -> Value {
+    let spec = knob.spec();
+    let unit = if spec.unit.is_empty() { String::new() } else { format!(" [{}]", spec.unit) };
+    let told = format!("{}{unit}", spec.help);
+    match spec.kind {
+        Kind::Toggle => toggle(&told),
+        Kind::Choice(_) | Kind::Fabric | Kind::Seed => text(&told),
+        // Files may go a little further than a pane's steps; the program says where they may not.
+        Kind::Number { bounds, .. } => number(Bounds { max: 1e30, ..bounds }, &told),
+    }
+}
+
+/// As [`knob`], of a choice: its words are offered, and synonyms are not refused.
+pub(super) fn choice(knob: Knob) -> Value {
+    match knob.spec().kind {
+        Kind::Choice(words) => help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), knob.spec().help),
+        _ => self::knob(knob),
+    }
+}

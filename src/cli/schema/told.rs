@@ -1,0 +1,84 @@
+//! Demos and themes.
+
+use serde_json::{Map, Value, json};
+
+use super::shape::{help, list, map, map_of, number, positive, text, texts, word};
+use crate::demo::{Pane, View};
+use crate::knob::KNOBS;
+use crate::spec::decode::Bounds;
+use crate::tui::theme::Role;
+
+/// A file of demo/.
+pub(super) fn demo() -> Value {
+    let name_or_names =
+        |told: &str| help(json!({"anyOf": [{"type": "string"}, list(json!({"type": "string"}))]}), told);
+    let views: Vec<&str> = View::NAMES.iter().map(|(name, _)| *name).collect();
+    let panes: Vec<&str> = Pane::NAMES.iter().map(|(name, _)| *name).collect();
+    let knobs: Map<String, Value> = KNOBS
+        .iter()
+        .flat_map(|spec| std::iter::once(spec.name).chain(spec.aliases.iter().copied()).map(|name| (name, spec.help)))
+        .map(|(name, told)| (name.to_owned(), json!({"description": told})))
+        .collect();
+    let action = map(
+        &[],
+        [
+            ("select_target", text("selects a target")),
+            ("select_workload", text("selects a workload")),
+            ("set", json!({"type": "object", "properties": knobs, "description": "turns knobs"})),
+            ("reset", name_or_names("turns knobs back; `all` for all")),
+            ("view", word(&views, "shows a view")),
+            ("mark", name_or_names("marks targets")),
+            ("unmark", name_or_names("takes marks away")),
+            ("baseline", word(&["here", "clear"], "compares with what is shown now")),
+            ("focus", word(&panes, "moves the focus")),
+        ],
+    );
+    let step = map(
+        &["title", "say"],
+        [
+            ("title", text("heading of the step")),
+            ("say", text("narration")),
+            ("do", help(list(action), "what happens")),
+            ("expect", texts("conditions that the figures must meet")),
+        ],
+    );
+    map(
+        &["name", "title", "workload", "steps"],
+        [
+            ("name", text("unique name")),
+            ("title", text("title of the tour")),
+            ("description", text("what it tells")),
+            ("targets", help(name_or_names(""), "targets of the tour; the first is selected")),
+            ("workload", text("its workload")),
+            ("sla_p99_ms", positive("bound on p99 of its optimiser [ms]")),
+            ("steps", list(step)),
+        ],
+    )
+}
+
+/// A file of themes/.
+pub(super) fn theme() -> Value {
+    let color = json!({"type": ["string", "integer"]});
+    let attributes = ["bold", "dim", "italic", "underline", "reverse"];
+    let plain = |with: Option<Value>| {
+        let colors = ["fg", "bg"].map(|name| (name, color.clone()));
+        let attributes = attributes.map(|name| (name, json!({"type": "boolean"})));
+        map(&[], colors.into_iter().chain(attributes).chain(with.map(|few| ("ansi16", few))))
+    };
+    let few = json!({"anyOf": [color, plain(None)]});
+    let style = |told: String| json!({"anyOf": [color, plain(Some(few.clone()))], "description": told});
+    let roles: Vec<(&'static str, Value)> =
+        Role::ALL.iter().map(|role| (role.name(), style(role.name().to_owned()))).collect();
+    let palette = map_of(json!({"anyOf": [color, list(color.clone())]}));
+    map(
+        &["name"],
+        [
+            ("name", text("unique name")),
+            ("description", text("one line about the theme")),
+            ("order", number(Bounds { max: 1e6, ..Bounds::NATURAL }, "place among the themes")),
+            ("extends", text("theme whose roles stand where this one is silent")),
+            ("palette", help(palette, "names for colours: one value each for 24 bits, 256 and 16 colours")),
+            ("roles", help(map(&[], roles), "styles by role")),
+        ],
+    )
+}

@@ -1,0 +1,285 @@
+//! Targets, workloads and profiles.
+
+use serde_json::Value;
+
+use super::shape::{
+    Field, anything, choice, count, help, knob, list, map, map_of, number, positive, text, texts, word,
+};
+use crate::knob::Knob;
+use crate::spec::decode::Bounds;
+
+/// An entry of targets.yaml.
+pub(super) fn target() -> Value {
+    let cost = map(
+        &["hourly_usd", "energy_watts_node", "pue"],
+        [
+            ("hourly_usd", knob(Knob::HourlyUsd)),
+            ("energy_watts_node", positive("nominal power of one node [W]")),
+            ("pue", knob(Knob::Pue)),
+            ("usd_per_kwh", knob(Knob::UsdPerKwh)),
+            ("kg_co2e_per_kwh", knob(Knob::KgCo2ePerKwh)),
+            ("capex_usd_node", knob(Knob::CapexUsdNode)),
+            ("amortization_years", knob(Knob::AmortizationYears)),
+            ("utilization", knob(Knob::Utilization)),
+        ],
+    );
+    let interconnect = map(
+        &["type"],
+        [
+            ("type", text("NVLink, xGMI, PCIe …")),
+            ("bw_GBps", positive("bandwidth per accelerator, both directions together [GB/s]")),
+            ("domain_size", count("accelerators that it joins; the node's, where nothing else is said")),
+        ],
+    );
+    let network = map(
+        &[],
+        [
+            ("type", text("IB, RoCE, EFA, ICI …")),
+            ("Gbps_per_accel", knob(Knob::NetworkGbps)),
+            ("topology", text("rail, fat-tree, torus …")),
+            ("oversubscription", knob(Knob::Oversubscription)),
+        ],
+    );
+    map(
+        &["name", "vendor", "accelerators_per_node", "num_nodes", "memory_gb_per_accel", "cost"],
+        [
+            ("name", text("unique name")),
+            ("vendor", text("who makes the accelerators; chooses the profile where none is named after the target")),
+            ("accelerator", text("key into the accelerator catalog: the analytical engine needs it")),
+            ("instance_type", text("what a cloud or vendor calls the machine")),
+            ("accelerators_per_node", count("accelerators in one node")),
+            ("num_nodes", knob(Knob::NumNodes)),
+            ("memory_gb_per_accel", positive("memory of one accelerator [GB]")),
+            ("interconnect", help(interconnect, "link between the accelerators of a node")),
+            ("network", help(network, "link between nodes")),
+            ("cost", help(cost, "price and power of one node")),
+            ("numeric", texts("numeric formats that the hardware has")),
+            ("collectives", texts("collective operations that the stack has")),
+            ("max_batch_tokens", number(Bounds::NATURAL, "most tokens that the stack takes in one batch")),
+            ("host_cpu_arch", text("architecture of the hosts")),
+            ("container_base", text("container image")),
+            ("source", text("where the figures are from")),
+            ("region", text("where it can be rented")),
+            ("description", text("one line about the target")),
+            ("best_for", texts("what it is good at")),
+            ("notes", text("sources and caveats")),
+        ],
+    )
+}
+
+/// What a workload and a phase's overrides both may say.
+fn shared() -> Vec<Field> {
+    let params = map(
+        &[],
+        [
+            ("hidden_size", number(Bounds::NATURAL, "width of the residual stream")),
+            ("n_layers", number(Bounds::NATURAL, "layers")),
+            ("n_heads", number(Bounds::NATURAL, "attention heads")),
+            ("vocab_size", number(Bounds::NATURAL, "tokens of the vocabulary")),
+        ],
+    );
+    let parallelism = map(
+        &[],
+        [
+            ("tp", knob(Knob::Tp)),
+            ("pp", knob(Knob::Pp)),
+            ("dp", knob(Knob::Dp)),
+            ("cp", knob(Knob::Cp)),
+            ("ep", knob(Knob::Ep)),
+            ("vpp", knob(Knob::Vpp)),
+            ("sp", knob(Knob::Sp)),
+        ],
+    );
+    let speculative = map(&[], [("tokens", knob(Knob::DraftTokens)), ("acceptance", knob(Knob::DraftAcceptance))]);
+    let serving = map(
+        &[],
+        [
+            ("engine", choice(Knob::Server)),
+            ("concurrency", knob(Knob::Concurrency)),
+            ("request_rate", knob(Knob::RequestRate)),
+            ("max_num_seqs", knob(Knob::MaxNumSeqs)),
+            ("max_num_batched_tokens", knob(Knob::MaxNumBatchedTokens)),
+            ("gpu_memory_utilization", knob(Knob::GpuMemoryUtilization)),
+            ("chunked_prefill", knob(Knob::ChunkedPrefill)),
+            ("prefix_cache_hit", knob(Knob::PrefixHit)),
+            ("speculative", help(speculative, "speculative decoding")),
+            ("prefill_accelerators", knob(Knob::PrefillAccelerators)),
+        ],
+    );
+    let precision = map(
+        &[],
+        [
+            ("weights", choice(Knob::Precision)),
+            ("activations", text("format of the activations")),
+            ("kv", choice(Knob::KvPrecision)),
+            ("optimizer", text("format of the optimizer's states")),
+        ],
+    );
+    let tuning = map(
+        &[],
+        [
+            ("microbatch", knob(Knob::Microbatch)),
+            ("cuda_graphs", knob(Knob::CudaGraphs)),
+            ("gpudirect_rdma", knob(Knob::GpudirectRdma)),
+            ("virt", word(&["bare", "sriov"], Knob::Virt.spec().help)),
+            ("fabric", knob(Knob::Fabric)),
+        ],
+    );
+    let batch = map(&[], [("micro", knob(Knob::Microbatch)), ("global", knob(Knob::Global))]);
+    let sequence = map(&[], [("prompt", knob(Knob::Prompt)), ("generate", knob(Knob::Generate))]);
+    vec![
+        ("mode", word(&["training", "inference"], "else `inference` in the name decides")),
+        ("model", text("key into the model catalog")),
+        ("params", help(params, "size of the model, or what differs from the catalog's")),
+        ("parallelism", help(parallelism, "how the model is cut")),
+        ("sequence", help(sequence, "how long the sequences are")),
+        ("batch", help(batch, "how many sequences")),
+        ("precision", help(precision, "numeric formats")),
+        ("sharding", choice(Knob::Sharding)),
+        ("shard", knob(Knob::Shard)),
+        ("recompute", choice(Knob::Recompute)),
+        ("pipeline_schedule", choice(Knob::PipelineSchedule)),
+        ("overlap", knob(Knob::Overlap)),
+        ("expert_imbalance", knob(Knob::ExpertImbalance)),
+        ("train_tokens", knob(Knob::TrainTokens)),
+        ("serving", help(serving, "how requests come and are scheduled")),
+        ("runtime_tuning", help(tuning, "what the software stack does")),
+        ("optimizer", anything("the optimizer, for the record")),
+        ("dataloader", anything("the data loader, for the record")),
+    ]
+}
+
+/// An entry of workloads.yaml.
+pub(super) fn workload() -> Value {
+    let arrival = map(
+        &[],
+        [
+            ("requests_per_sec", positive("requests per second")),
+            ("servers", positive("parallel servers")),
+            ("dp_override", count("replicas that serve, in place of the phase's")),
+            ("service_cv", positive("coefficient of variation of the service time")),
+            ("arrival_cv", positive("coefficient of variation of the arrivals")),
+        ],
+    );
+    const PROFILES: [&str; 4] = ["steady_state", "peak", "spike", "low"];
+    let phase = map(
+        &[],
+        [
+            ("name", text("its name")),
+            ("duration_minutes", number(Bounds::FINITE, "minutes it lasts")),
+            ("tokens_scale", number(Bounds::FINITE, "scale of throughput")),
+            ("autoscale_factor", number(Bounds::FINITE, "scale of throughput and power")),
+            ("request_profile", word(&PROFILES, "how loaded and how bursty")),
+            ("arrival", help(arrival, "arrivals that the phase states itself")),
+            ("overrides", help(map(&[], shared()), "what the phase does differently from the workload")),
+            ("description", text("one line about the phase")),
+            ("notes", text("caveats")),
+        ],
+    );
+    let schedule = map(
+        &[],
+        [
+            ("default_request_profile", word(&PROFILES, "of phases that name none")),
+            ("phases", help(list(phase), "one after another")),
+        ],
+    );
+    let own: [Field; 10] = [
+        ("name", text("unique name")),
+        ("model_family", text("gpt, llama …")),
+        ("framework", text("pytorch, jax …")),
+        ("track", text("the track that runs are filed under")),
+        ("duration_minutes", positive("minutes of a run without a schedule, and of phases that do not say")),
+        ("description", text("one line about the workload")),
+        ("notes", text("sources and caveats")),
+        ("best_for", texts("what it stands for")),
+        ("source", text("where the figures are from")),
+        ("schedule", help(schedule, "phases of load")),
+    ];
+    map(&["name", "sequence"], own.into_iter().chain(shared()))
+}
+
+/// A file of profiles/.
+pub(super) fn profile() -> Value {
+    let section = |names: &'static [&'static str], inner: Option<Field>| {
+        let coefficient = |name: &&'static str| (*name, number(Bounds::FINITE, "coefficient"));
+        let required: Vec<&str> = names.iter().copied().chain(inner.iter().map(|(name, _)| *name)).collect();
+        map(&required, names.iter().map(coefficient).chain(inner.clone()))
+    };
+    let within = |names: &'static [&'static str]| section(names, None);
+    map(
+        &[],
+        [
+            ("description", text("one line about the profile")),
+            (
+                "match",
+                map(&[], [("vendor", text("targets of this vendor")), ("name", text("the target of this name"))]),
+            ),
+            ("best_for", texts("what it was calibrated for")),
+            ("notes", text("sources and caveats")),
+            ("calibration", anything("how the coefficients were fitted")),
+            (
+                "compute",
+                section(
+                    &["base_tokens_per_accel", "comm_penalty_coeff"],
+                    Some(("factors", within(&["training", "inference"]))),
+                ),
+            ),
+            (
+                "utilization",
+                section(
+                    &["base", "max"],
+                    Some(("knob_increments", within(&["cuda_graphs", "gpudirect_rdma", "inference_bonus"]))),
+                ),
+            ),
+            ("communication", communication()),
+            ("throughput", within(&["overhead_weight"])),
+            (
+                "latency",
+                section(
+                    &["min_p50_ms", "base_p50_coeff", "ttft_ratio"],
+                    Some(("tail", within(&["p95_multiplier", "p99_multiplier", "comm_tail", "sriov_tail"]))),
+                ),
+            ),
+            ("power", within(&["idle_fraction", "util_fraction"])),
+            ("memory", within(&["peak_tokens_factor"])),
+            ("hbm", within(&["base", "seq_scale", "seq_norm", "max"])),
+            ("noise", within(&["amplitude", "tail_scale"])),
+            ("retries", within(&["overhead_threshold"])),
+        ],
+    )
+}
+
+fn communication() -> Value {
+    let coefficient = || number(Bounds::FINITE, "coefficient");
+    let intensity = ["base", "per_tp", "per_pp", "inference_scale"];
+    map(
+        &["intensity", "fabric_factors", "jitter_per_sriov", "gpudirect_multiplier", "min_overhead"],
+        [
+            ("intensity", map(&intensity, intensity.map(|name| (name, coefficient())))),
+            ("fabric_factors", map_of(positive("slowdown by this fabric"))),
+            ("jitter_per_sriov", coefficient()),
+            ("gpudirect_multiplier", coefficient()),
+            ("min_overhead", coefficient()),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knob::{Home, KNOBS};
+
+    /// A knob that files may set must be offered where it stands, or editors would mark it.
+    #[test]
+    fn every_knob_is_offered_where_its_home_is() {
+        for spec in &KNOBS {
+            let (schema, path) = match spec.home {
+                Home::Workload(path) => (workload(), path),
+                Home::Target(path) => (target(), path),
+                Home::Nowhere => continue,
+            };
+            let found = path.iter().try_fold(&schema, |at, key| at.get("properties")?.get(*key));
+            assert!(found.is_some(), "{} at {path:?}", spec.name);
+        }
+    }
+}

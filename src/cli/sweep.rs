@@ -1,0 +1,187 @@
+//! `atlas sweep`.
+
+mod file;
+mod rows;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use color_eyre::eyre::eyre;
+
+use self::file::Output;
+use self::rows::{Columns, Shape};
+use super::args::{Globals, KnobArgs};
+use super::failure::Failure;
+use super::output::{complain, print};
+use super::{pick, watching};
+use crate::estimate::Metric;
+use crate::library::Library;
+use crate::scenario::{Parts, Scenario};
+use crate::search::sweep::{Block, Row, Sweep};
+use crate::search::{Axis, Condition, Gauge, Space, figure};
+use crate::spec::Diagnostics;
+
+/// Estimate every combination of knobs.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas sweep --workload W --target T --over tp=1,2,4,8 --over micro=1..16
+  atlas sweep --workload W --over 'tp=divisors(heads)' --over concurrency=1..1024 --where fits --out sweep.csv
+  atlas sweep --target A,B --workload W --over precision=bf16,fp8 --metrics throughput,cost,headroom --out s.jsonl
+
+VALUES are a list (1,2,4), a range (1..16: doubling where the knob does; 0..1:0.25 with a step), divisors(64) or \
+divisors(heads|layers|experts|accelerators|global), or all. A file is written as it goes: after Ctrl-C, or after a kill, \
+the same command goes on where it stopped.")]
+pub struct Args {
+    /// Knob and its values; repeatable; the last one turns fastest
+    #[arg(long, value_name = "KNOB=VALUES", required = true)]
+    pub over: Vec<String>,
+    /// Target, by name; repeatable [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub target: Vec<String>,
+    /// Workload, by name; repeatable
+    #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
+    pub workload: Vec<String>,
+    /// Only points for which this holds, such as fits or 'tpot<=50'; repeatable
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub conditions: Vec<String>,
+    /// Figures to tell [default: throughput, cost, and those of latency or time]
+    #[arg(long, value_name = "FIGURES", value_delimiter = ',')]
+    pub metrics: Vec<String>,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// File to write, .csv or .jsonl [default: CSV on stdout]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Begin anew where the file exists
+    #[arg(long)]
+    pub restart: bool,
+}
+
+/// Sweeps.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    args.knobs.check()?;
+    let shape = match &args.out {
+        Some(path) => Shape::of(path).map_err(|problem| Failure::usage([problem]))?,
+        None => Shape::Csv,
+    };
+    let library = pick::library(globals);
+    let (sweep, metrics) = read(&args, &library)?;
+    let columns = Columns::new(&sweep, &metrics, shape);
+    let size = sweep.size().ok_or_else(|| Failure::usage(["--over: more points than can be numbered (2^64)"]))?;
+    let fingerprint = file::fingerprint(&columns.header(), &sweep);
+    let mut output = match &args.out {
+        Some(path) => Output::open(path, fingerprint, size, args.restart)?,
+        None => Output::stdout(),
+    };
+    let from = output.next();
+    if from == 0 {
+        output.write(&columns.header(), 0)?;
+    } else {
+        complain(&format!("going on at point {from} of {size}"));
+    }
+    let gauge = Gauge::default();
+    let tell = |told: &mut Vec<u8>, row: &Row<'_>| columns.tell(told, row);
+    let next = watching(&gauge, Duration::from_millis(500), "points", || {
+        sweep.run(from, &gauge, tell, |block: Block<Vec<u8>>| output.write(&block.told, block.next))
+    })??;
+    output.finish(next == size)?;
+    match &args.out {
+        Some(path) if next < size => {
+            complain(&format!(
+                "stopped at point {next} of {size}; {} is whole up to there, and the same command goes on",
+                path.display()
+            ));
+            Err(Failure::Told.into())
+        }
+        None if next < size => Err(eyre!("stopped at point {next} of {size}")),
+        Some(path) => {
+            complain(&format!("wrote {}", path.display()));
+            Ok(())
+        }
+        None => Ok(print("")?),
+    }
+}
+
+/// Contenders, axes, conditions and metrics; every problem at once.
+fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>), Failure> {
+    let contenders = contenders(args, library)?;
+    let Some((parts, first)) = contenders.first() else {
+        return Err(Failure::usage(["there are no targets in the files"]));
+    };
+    let heeded = |heeds: &dyn Fn(&Scenario) -> bool| contenders.iter().any(|(_, scenario)| heeds(scenario));
+    let mut problems = Vec::new();
+    let mut axes = Vec::new();
+    for text in &args.over {
+        match Axis::parse(text, first, parts.fabrics()) {
+            Ok(axis) if !heeded(&|scenario| scenario.heeds(axis.knob)) => {
+                problems.push(format!("--over: {} changes nothing here", axis.knob.name()));
+            }
+            Ok(axis) => axes.push(axis),
+            Err(error) => problems.push(format!("--over: {error}")),
+        }
+    }
+    let space = Space::of(axes).map_err(|error| problems.push(format!("--over: {error}"))).unwrap_or_default();
+    let mut conditions = Vec::new();
+    for text in &args.conditions {
+        match Condition::parse(text) {
+            Ok(condition) => conditions.push(condition),
+            Err(error) => problems.push(format!("--where: {error}")),
+        }
+    }
+    let mut metrics: Vec<&'static Metric> = Vec::new();
+    for name in &args.metrics {
+        let near = || figure::near(name).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        match figure::named(name) {
+            Some(metric) if heeded(&|scenario| metric.applies_to(scenario)) => metrics.push(metric),
+            Some(metric) => problems.push(format!("--metrics: {} says nothing here", metric.name)),
+            None => problems.push(format!("--metrics: no figure `{name}`{}", near())),
+        }
+    }
+    if args.metrics.is_empty() {
+        let usual =
+            ["tokens_per_sec", "dollar_per_1m_tokens", "step_time_ms", "ttft_ms", "tpot_ms", "p99_ms", "headroom"];
+        let usual = usual.iter().filter_map(|name| figure::named(name));
+        metrics.extend(usual.filter(|metric| heeded(&|scenario| metric.applies_to(scenario))));
+    }
+    if !problems.is_empty() {
+        return Err(Failure::usage(problems));
+    }
+    Ok((Sweep { contenders, space, conditions }, metrics))
+}
+
+/// Every target with every workload; those that cannot be answered are told of and left out.
+fn contenders(args: &Args, library: &Library) -> Result<Vec<(Parts, Scenario)>, Failure> {
+    let all = || library.targets().iter().map(|target| target.name.to_string()).collect();
+    let targets: Vec<String> = if args.target.is_empty() { all() } else { args.target.clone() };
+    let mut unknown = Diagnostics::new();
+    for name in &targets {
+        let _ = library.target(name).map_err(|problem| unknown.push(problem));
+    }
+    for name in &args.workload {
+        let _ = library.workload(name).map_err(|problem| unknown.push(problem));
+    }
+    if !unknown.is_empty() {
+        return Err(unknown.into());
+    }
+    let mut contenders = Vec::new();
+    let mut failed = 0;
+    for workload in &args.workload {
+        for target in &targets {
+            let resolved = Parts::find(library, target, workload).map_err(|problems| problems.to_string());
+            let resolved = resolved.and_then(|parts| {
+                let overrides = args.knobs.overrides(parts.fabrics()).map_err(|failure| failure.to_string())?;
+                let scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
+                Ok((parts, scenario))
+            });
+            match resolved {
+                Ok(contender) => contenders.push(contender),
+                Err(problem) => {
+                    complain(&format!("error: {target} × {workload} is left out: {problem}"));
+                    failed += 1;
+                }
+            }
+        }
+    }
+    if contenders.is_empty() && failed > 0 { Err(Failure::Told) } else { Ok(contenders) }
+}

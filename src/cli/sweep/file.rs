@@ -1,0 +1,140 @@
+//! The file that a sweep grows, and the note beside it that says how far it has come.
+//!
+//! The note is written after what it speaks of has reached the disk. Whatever a kill leaves behind the note's last byte
+//! is cut off when the sweep goes on, so that no line is missing, doubled or torn.
+
+use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Seek as _, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use color_eyre::eyre::eyre;
+use serde::{Deserialize, Serialize};
+
+use crate::search::sweep::Sweep;
+
+/// Time between two notes: what a kill costs at most, in work done again.
+const NOTE_EVERY: Duration = Duration::from_secs(1);
+
+/// How far a file has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Note {
+    /// What is swept: another sweep must not go on in this file.
+    sweep: u64,
+    /// Points of the sweep.
+    points: u64,
+    /// The first point that is not in the file.
+    next: u64,
+    /// Bytes of the file that hold the points before.
+    bytes: u64,
+}
+
+/// What is swept, as a number that a change of anything that bears on the answers changes, too.
+pub(super) fn fingerprint(header: &[u8], sweep: &Sweep) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
+    header.hash(&mut hasher);
+    // Scenarios are all that engines see.
+    for (parts, scenario) in &sweep.contenders {
+        (&parts.target.name, &parts.workload.name, format!("{scenario:?}")).hash(&mut hasher);
+    }
+    format!("{:?} {:?}", sweep.space, sweep.conditions).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Where the points go.
+pub(super) enum Output {
+    /// A file with its note.
+    File { file: File, path: PathBuf, note: Note, noted: Instant },
+    /// Standard output.
+    Stdout,
+}
+
+impl Output {
+    pub(super) fn stdout() -> Output {
+        Output::Stdout
+    }
+
+    /// Opens the file, and goes on in it where its note says that it is of this sweep.
+    pub(super) fn open(path: &Path, sweep: u64, points: u64, restart: bool) -> color_eyre::Result<Output> {
+        let fresh = Note { sweep, points, next: 0, bytes: 0 };
+        let found = std::fs::read(beside(path)).ok().and_then(|text| serde_json::from_slice::<Note>(&text).ok());
+        let length = std::fs::metadata(path).ok().map(|meta| meta.len());
+        let again = "--restart begins anew, over what it holds";
+        let note = match (length, found) {
+            _ if restart => fresh,
+            (None | Some(0), _) => fresh,
+            (Some(_), None) => {
+                return Err(eyre!("{} exists and is no unfinished sweep; {again}", path.display()));
+            }
+            (Some(length), Some(note)) if note.sweep == sweep && note.points == points && note.bytes <= length => note,
+            (Some(_), Some(_)) => {
+                let what = "is unfinished, and of another sweep, of changed files or of another version";
+                return Err(eyre!("{} {what}; {again}", path.display()));
+            }
+        };
+        let cannot = |error: io::Error| eyre!("cannot write to {}: {error}", path.display());
+        let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(cannot)?;
+        file.set_len(note.bytes).map_err(cannot)?;
+        file.seek(SeekFrom::Start(note.bytes)).map_err(cannot)?;
+        let output = Output::File { file, path: path.to_owned(), note, noted: Instant::now() };
+        output.note().map_err(cannot)?;
+        Ok(output)
+    }
+
+    /// The first point that is not written yet.
+    pub(super) fn next(&self) -> u64 {
+        match self {
+            Output::File { note, .. } => note.next,
+            Output::Stdout => 0,
+        }
+    }
+
+    /// Writes lines; `next` is the first point behind them.
+    pub(super) fn write(&mut self, lines: &[u8], next: u64) -> io::Result<()> {
+        match self {
+            Output::Stdout => io::stdout().lock().write_all(lines),
+            Output::File { file, note, noted, .. } => {
+                file.write_all(lines)?;
+                note.bytes += lines.len() as u64;
+                note.next = next;
+                if noted.elapsed() > NOTE_EVERY {
+                    *noted = Instant::now();
+                    self.note()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Notes how far the file has come, once it is on the disk.
+    fn note(&self) -> io::Result<()> {
+        let Output::File { file, path, note, .. } = self else { return Ok(()) };
+        file.sync_data()?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut draft = tempfile::NamedTempFile::new_in(folder)?;
+        serde_json::to_writer(&mut draft, note)?;
+        draft.persist(beside(path)).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// Ends the file: whole, without its note; else with it, so that the sweep can go on.
+    pub(super) fn finish(self, whole: bool) -> io::Result<()> {
+        match &self {
+            Output::Stdout => io::stdout().lock().flush(),
+            Output::File { file, path, .. } if whole => {
+                file.sync_data()?;
+                std::fs::remove_file(beside(path))
+            }
+            Output::File { .. } => self.note(),
+        }
+    }
+}
+
+/// The note of a file.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".unfinished");
+    path.with_file_name(name)
+}

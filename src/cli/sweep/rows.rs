@@ -1,0 +1,159 @@
+//! Points of a sweep as lines of CSV or JSON. What does not change from point to point is written once and copied.
+
+use std::path::Path;
+
+use crate::estimate::{Estimate, Metric, Verdict};
+use crate::report::{csv, optimum};
+use crate::search::sweep::{Row, Sweep};
+
+/// How points are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A header and a line a point.
+    Csv,
+    /// An object a line.
+    JsonLines,
+}
+
+impl Shape {
+    /// By the file's ending.
+    pub(super) fn of(path: &Path) -> Result<Shape, String> {
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        match ending.as_str() {
+            "csv" => Ok(Shape::Csv),
+            "jsonl" | "ndjson" => Ok(Shape::JsonLines),
+            _ => Err(format!("--out: found \".{ending}\", expected a file that ends in .csv or .jsonl")),
+        }
+    }
+}
+
+/// The columns of a sweep.
+pub(super) struct Columns<'s> {
+    shape: Shape,
+    metrics: &'s [&'static Metric],
+    /// Text that leads a contender's lines: target and workload.
+    contenders: Vec<Box<[u8]>>,
+    /// Which metrics say something about a contender.
+    applies: Vec<Vec<bool>>,
+    /// Text of each value of each axis.
+    values: Vec<Vec<Box<[u8]>>>,
+    /// Text before each metric.
+    labels: Vec<Box<[u8]>>,
+    header: Vec<u8>,
+}
+
+impl<'s> Columns<'s> {
+    pub(super) fn new(sweep: &Sweep, metrics: &'s [&'static Metric], shape: Shape) -> Columns<'s> {
+        let axes = sweep.space.axes();
+        let contender = |target: &str, workload: &str| match shape {
+            Shape::Csv => csv::line([target, workload]).trim_end_matches('\n').to_owned(),
+            Shape::JsonLines => format!(
+                "{{\"target\":{},\"workload\":{}",
+                serde_json::Value::from(target),
+                serde_json::Value::from(workload)
+            ),
+        };
+        let value = |name: &str, setting: &crate::knob::Setting| match shape {
+            Shape::Csv => format!(",{}", csv::line([setting.to_string().as_str()]).trim_end_matches('\n')),
+            Shape::JsonLines => format!(",\"{name}\":{}", optimum::setting(setting)),
+        };
+        let values = axes.iter().map(|axis| {
+            axis.values.iter().map(|setting| value(axis.knob.name(), setting).into_bytes().into()).collect()
+        });
+        let labels = metrics.iter().map(|metric| match shape {
+            Shape::Csv => Box::from(*b","),
+            Shape::JsonLines => format!(",\"{}\":", metric.name).into_bytes().into(),
+        });
+        let names = axes.iter().map(|axis| axis.knob.name()).chain(metrics.iter().map(|metric| metric.name));
+        let header = match shape {
+            Shape::Csv => csv::line(["target", "workload"].into_iter().chain(names).chain(["verdict"])).into_bytes(),
+            Shape::JsonLines => Vec::new(),
+        };
+        let applies = sweep
+            .contenders
+            .iter()
+            .map(|(_, scenario)| metrics.iter().map(|metric| metric.applies_to(scenario)).collect());
+        Columns {
+            shape,
+            metrics,
+            contenders: sweep
+                .contenders
+                .iter()
+                .map(|(parts, _)| contender(&parts.target.name, &parts.workload.name).into_bytes().into())
+                .collect(),
+            applies: applies.collect(),
+            values: values.collect(),
+            labels: labels.collect(),
+            header,
+        }
+    }
+
+    /// What stands before all lines.
+    pub(super) fn header(&self) -> Vec<u8> {
+        self.header.clone()
+    }
+
+    /// Writes a point's line.
+    pub(super) fn tell(&self, out: &mut Vec<u8>, row: &Row<'_>) {
+        out.extend_from_slice(self.contenders.get(row.contender).map_or(&[], |text| text));
+        for (values, digit) in self.values.iter().zip(row.digits) {
+            out.extend_from_slice(values.get(*digit).map_or(&[], |text| text));
+        }
+        let applies = self.applies.get(row.contender).map_or(&[][..], |applies| applies);
+        for ((metric, label), applies) in self.metrics.iter().zip(&self.labels).zip(applies) {
+            out.extend_from_slice(label);
+            let value = if *applies { (metric.get)(row.estimate, row.scenario) } else { f64::NAN };
+            if value.is_finite() {
+                number(out, value);
+            } else if self.shape == Shape::JsonLines {
+                out.extend_from_slice(b"null");
+            }
+        }
+        let verdict = verdict(row.estimate).as_bytes();
+        match self.shape {
+            Shape::Csv => {
+                out.push(b',');
+                out.extend_from_slice(verdict);
+                out.push(b'\n');
+            }
+            Shape::JsonLines => {
+                out.extend_from_slice(b",\"verdict\":\"");
+                out.extend_from_slice(verdict);
+                out.extend_from_slice(b"\"}\n");
+            }
+        }
+    }
+}
+
+/// The shortest digits that read back as the same number; whole numbers without a point.
+fn number(out: &mut Vec<u8>, value: f64) {
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format_finite(value);
+    out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+}
+
+/// Why a point cannot run, in a word.
+fn verdict(estimate: &Estimate) -> &'static str {
+    match estimate.detail.as_ref().map(|detail| &detail.verdict) {
+        None | Some(Verdict::Fits) => "fits",
+        Some(Verdict::Memory { .. }) => "memory",
+        Some(Verdict::Accelerators { .. }) => "accelerators",
+        Some(Verdict::Indivisible { .. }) => "indivisible",
+        Some(Verdict::Overload { .. }) => "overload",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_back_as_they_were() {
+        for value in [0.0, 1.0, -2.5, 1.0 / 3.0, 1e300, 1e-300, 123_456_789.0, f64::MIN_POSITIVE] {
+            let mut out = Vec::new();
+            number(&mut out, value);
+            let text = String::from_utf8_lossy(&out).into_owned();
+            assert_eq!(text.parse(), Ok(value), "{text}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Mixers whose cost is linear in the sequence: state-space layers and linear attention.
+
+/// Which recurrence a layer runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LinearKind {
+    /// Selective scan, one state a channel (Mamba, arXiv 2312.00752).
+    Mamba1,
+    /// State-space duality: chunks of matrix multiplications (Mamba-2, arXiv 2405.21060, section 6).
+    #[default]
+    Mamba2,
+    /// Gated delta rule (arXiv 2412.06464), in chunks.
+    GatedDelta,
+}
+
+/// Tokens of a chunk of Mamba-2's scan in Megatron-Core (mamba_ssm's own default is 256).
+const CHUNK: f64 = 128.0;
+/// Tokens of a chunk of the delta rule in flash-linear-attention.
+const DELTA_CHUNK: f64 = 64.0;
+
+/// A linear mixer in plain numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Linear {
+    /// Which recurrence.
+    pub kind: LinearKind,
+    /// Share of the layers that have it.
+    pub share: f64,
+    /// Heads (delta rule: value heads).
+    pub heads: f64,
+    /// Width of one.
+    pub head_dim: f64,
+    /// Width of a head's state (delta rule: of a key).
+    pub state: f64,
+    /// Groups of heads that share their input and output projections of the state (delta rule: key heads).
+    pub groups: f64,
+    /// Taps of the short convolution before it.
+    pub taps: f64,
+}
+
+impl Linear {
+    /// Bytes that a layer keeps per sequence in place of keys and values, and rewrites at every token: its heads'
+    /// states, in 32 bit as the published kernels keep them.
+    pub fn state_bytes(&self) -> f64 {
+        4.0 * self.inner() * self.state
+    }
+
+    /// Width of all heads together.
+    pub fn inner(&self) -> f64 {
+        self.heads * self.head_dim
+    }
+
+    /// Channels that the short convolution runs over.
+    pub fn convolved(&self) -> f64 {
+        match self.kind {
+            LinearKind::Mamba1 => self.inner(),
+            LinearKind::Mamba2 | LinearKind::GatedDelta => self.inner() + 2.0 * self.groups * self.state,
+        }
+    }
+
+    /// Columns of the projection into the mixer: values and gate, what reads and writes the state, steps.
+    pub fn projected(&self) -> f64 {
+        match self.kind {
+            LinearKind::Mamba1 => 2.0 * self.inner(),
+            LinearKind::Mamba2 => self.inner() + self.convolved() + self.heads,
+            LinearKind::GatedDelta => self.inner() + self.convolved() + 2.0 * self.heads,
+        }
+    }
+
+    /// Rank of the step's projection in Mamba-1 (its default: hidden size over 16), and its input's width.
+    fn small(&self, hidden: f64) -> f64 {
+        match self.kind {
+            LinearKind::Mamba1 => {
+                let rank = (hidden / 16.0).ceil();
+                self.inner() * (rank + 2.0 * self.state) + rank * self.inner()
+            }
+            LinearKind::Mamba2 | LinearKind::GatedDelta => 0.0,
+        }
+    }
+
+    /// Weights of one layer.
+    pub fn params(&self, hidden: f64) -> f64 {
+        let inner = self.inner();
+        let decay = match self.kind {
+            LinearKind::Mamba1 => inner * (self.state + 2.0),
+            LinearKind::Mamba2 => 3.0 * self.heads + inner,
+            LinearKind::GatedDelta => 2.0 * self.heads + self.head_dim,
+        };
+        hidden * (self.projected() + inner) + self.small(hidden) + self.convolved() * (self.taps + 1.0) + decay
+    }
+
+    /// Model FLOPs of the state for one token, forward and backward: 3 × 7 per element of the state, as Megatron-Core
+    /// counts Mamba layers (`num_floating_point_operations`).
+    pub fn model_flops(&self) -> f64 {
+        21.0 * self.inner() * self.state
+    }
+
+    /// FLOPs on matrix units for one token, forward. Chunks of `q` tokens: scores within a chunk, their product with the
+    /// values, and states in and out (arXiv 2405.21060, section 6; the delta rule adds the inverse of a triangular
+    /// matrix, arXiv 2412.06464, section 3.3). Mamba-1 has none: its scan runs on vector units.
+    pub fn matrix_flops(&self) -> f64 {
+        let state = self.heads * self.head_dim * self.state;
+        match self.kind {
+            LinearKind::Mamba1 => 0.0,
+            LinearKind::Mamba2 => {
+                let q = CHUNK;
+                2.0 * (q * self.groups * self.state + q * self.inner() + 2.0 * state)
+            }
+            LinearKind::GatedDelta => {
+                let q = DELTA_CHUNK;
+                2.0 * (q * self.heads * (3.0 * self.state + 2.0 * self.head_dim) + 3.0 * state)
+            }
+        }
+    }
+
+    /// FLOPs on vector units for one token, forward: Mamba-1's scan (discretise, multiply, add, read out).
+    pub fn vector_flops(&self) -> f64 {
+        match self.kind {
+            LinearKind::Mamba1 => 9.0 * self.inner() * self.state,
+            LinearKind::Mamba2 | LinearKind::GatedDelta => 0.0,
+        }
+    }
+
+    /// Elements of 16 bit that pass through memory for one token, forward: the convolution and the scan each read their
+    /// input and write their output, and a gated norm follows. Between the kernels of a chunked scan travel its fp32
+    /// states (written, passed on chunk by chunk, read: two writes, two reads) and, in Mamba-2, the fp32 scores of a chunk
+    /// (mamba_ssm's `mamba_chunk_scan_combined`).
+    pub fn elements(&self) -> f64 {
+        let fp32 = 2.0;
+        let state = self.inner() * self.state;
+        let between = match self.kind {
+            LinearKind::Mamba1 => 0.0,
+            LinearKind::Mamba2 => fp32 * (4.0 * state / CHUNK + 2.0 * self.groups * CHUNK),
+            LinearKind::GatedDelta => fp32 * 4.0 * state / DELTA_CHUNK,
+        };
+        2.0 * self.convolved() + (self.convolved() + self.inner()) + 3.0 * self.inner() + between
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mamba_2_has_its_published_parameters() {
+        // mamba2-2.7b: 64 layers of width 2560, expansion 2, heads of 64, states of 128, a tied vocabulary of 50,288.
+        let l = Linear {
+            kind: LinearKind::Mamba2,
+            share: 1.0,
+            heads: 80.0,
+            head_dim: 64.0,
+            state: 128.0,
+            groups: 1.0,
+            taps: 4.0,
+        };
+        let all = 64.0 * (l.params(2560.0) + 2560.0) + 50_288.0 * 2560.0;
+        assert!((all / 2.70e9 - 1.0).abs() < 0.01, "{all}");
+    }
+}

@@ -1,0 +1,114 @@
+//! A sensitivity analysis, told.
+
+use serde_json::{Value, json};
+
+use super::table::{Align, Table, wrap};
+use super::{ReportError, csv};
+use crate::scenario::Parts;
+use crate::search::sensitivity::{Lever, Outcome, Swing, Tornado};
+use crate::units;
+
+/// For people: the farthest-reaching lever first, with a bar of its reach.
+#[must_use]
+pub fn table(parts: &Parts, tornado: &Tornado) -> String {
+    const BAR: f64 = 20.0;
+    let metric = tornado.metric;
+    let mut out = format!("{} × {}\n", parts.target.name, parts.workload.name);
+    out.push_str(&format!("{} is {}\n\n", metric.label, metric.show(tornado.value)));
+    let head = ["", "is", "down to", "change", "up to", "change"];
+    let align = |i: usize| if i == 0 { Align::Left } else { Align::Right };
+    let head = head.iter().enumerate().map(|(i, name)| ((*name).to_owned(), align(i)));
+    let mut table = Table::new(head.chain([("reach".to_owned(), Align::Left)]));
+    let farthest = tornado.swings.iter().map(|swing| swing.reach.min(1.0)).fold(0.0, f64::max);
+    let mut troubles = Vec::new();
+    for swing in &tornado.swings {
+        let mut cells = vec![swing.lever.name().to_owned(), swing.from.clone()];
+        for outcome in [&swing.down, &swing.up] {
+            let Some(outcome) = outcome else {
+                cells.extend(["–".to_owned(), String::new()]);
+                continue;
+            };
+            cells.push(outcome.to.clone());
+            match &outcome.trouble {
+                None => cells.push(units::relative(tornado.value, outcome.value)),
+                Some(trouble) => {
+                    cells.push("cannot run".to_owned());
+                    troubles.push(format!("{} {}: {trouble}", swing.lever.name(), outcome.to));
+                }
+            }
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a bar of some columns")]
+        let columns = (BAR * swing.reach.min(1.0) / farthest.max(1e-12)).round() as usize;
+        cells.push("#".repeat(columns));
+        table.row(cells);
+    }
+    out.push_str(&table.render());
+    if !tornado.idle.is_empty() {
+        let idle: Vec<&str> = tornado.idle.iter().map(|lever| lever.name()).collect();
+        out.push('\n');
+        out.push_str(&wrap(&format!("no effect: {}", idle.join(", ")), 100, "  "));
+        out.push('\n');
+    }
+    if !troubles.is_empty() {
+        out.push('\n');
+    }
+    for trouble in troubles {
+        out.push_str(&wrap(&trouble, 100, "  "));
+        out.push('\n');
+    }
+    out
+}
+
+/// As JSON or YAML.
+///
+/// # Errors
+/// None that the figures could cause.
+pub fn serialised(tornado: &Tornado, yaml: bool) -> Result<String, ReportError> {
+    let outcome = |outcome: &Option<Outcome>| {
+        let outcome = outcome.as_ref()?;
+        Some(json!({"to": outcome.to, "value": outcome.value, "trouble": outcome.trouble}))
+    };
+    let swing = |swing: &Swing| {
+        json!({
+            "lever": swing.lever.name(),
+            "kind": kind(swing.lever),
+            "from": swing.from,
+            "down": outcome(&swing.down),
+            "up": outcome(&swing.up),
+            "reach": swing.reach,
+        })
+    };
+    let document: Value = json!({
+        "metric": tornado.metric.name,
+        "value": tornado.value,
+        "swings": tornado.swings.iter().map(swing).collect::<Vec<_>>(),
+        "no_effect": tornado.idle.iter().map(|lever| lever.name()).collect::<Vec<_>>(),
+    });
+    super::serialised(&document, yaml)
+}
+
+fn kind(lever: Lever) -> &'static str {
+    match lever {
+        Lever::Knob(_) => "knob",
+        Lever::Hardware(_) => "hardware",
+    }
+}
+
+/// As CSV: a line a lever.
+#[must_use]
+pub fn csv(tornado: &Tornado) -> String {
+    let head = ["lever", "kind", "from", "down_to", "down_value", "down_runs", "up_to", "up_value", "up_runs", "reach"];
+    let mut out = csv::line(head);
+    for swing in &tornado.swings {
+        let mut cells = vec![swing.lever.name().to_owned(), kind(swing.lever).to_owned(), swing.from.clone()];
+        for outcome in [&swing.down, &swing.up] {
+            match outcome {
+                Some(o) => cells.extend([o.to.clone(), o.value.to_string(), o.trouble.is_none().to_string()]),
+                None => cells.extend([String::new(), String::new(), String::new()]),
+            }
+        }
+        cells.push(swing.reach.to_string());
+        out.push_str(&csv::line(cells.iter().map(String::as_str)));
+    }
+    out
+}

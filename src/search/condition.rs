@@ -1,0 +1,243 @@
+//! Bounds on figures, as `--where` writes them: `tpot <= 50ms`, `headroom >= 10%`, `tp <= 8`, `fits`.
+
+use std::fmt;
+
+use super::figure;
+use crate::estimate::metric::Format;
+use crate::estimate::{Estimate, Metric};
+use crate::knob::{Knob, KnobError, Setting};
+use crate::scenario::Scenario;
+
+/// How a figure stands to its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// At most.
+    AtMost,
+    /// At least.
+    AtLeast,
+    /// Less than.
+    Below,
+    /// More than.
+    Above,
+    /// The same.
+    Equal,
+    /// Another.
+    Different,
+}
+
+impl Relation {
+    /// As written, longest first so that `<=` is not read as `<`.
+    const SIGNS: [(&'static str, Relation); 7] = [
+        ("<=", Relation::AtMost),
+        (">=", Relation::AtLeast),
+        ("!=", Relation::Different),
+        ("==", Relation::Equal),
+        ("<", Relation::Below),
+        (">", Relation::Above),
+        ("=", Relation::Equal),
+    ];
+
+    fn sign(self) -> &'static str {
+        Relation::SIGNS.iter().find(|(_, relation)| *relation == self).map_or("", |(sign, _)| sign)
+    }
+
+    fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Relation::AtMost => value <= bound,
+            Relation::AtLeast => value >= bound,
+            Relation::Below => value < bound,
+            Relation::Above => value > bound,
+            Relation::Equal => value == bound,
+            Relation::Different => value != bound,
+        }
+    }
+}
+
+/// Something that must hold.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Condition {
+    /// The scenario can run: the engine's verdict.
+    Fits,
+    /// A figure is bounded.
+    Figure(&'static Metric, Relation, f64),
+    /// A knob is bounded.
+    Knob(Knob, Relation, Setting),
+}
+
+/// Why a text is no condition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    /// There is no relation in it.
+    #[error("found \"{0}\", expected FIGURE<=NUMBER, FIGURE>=NUMBER, KNOB<=VALUE or fits")]
+    Form(String),
+    /// No metric or knob has that name.
+    #[error("no figure or knob `{found}`{}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    Unknown {
+        /// The name.
+        found: String,
+        /// A name that is nearly it.
+        near: Option<&'static str>,
+    },
+    /// The bound is no quantity of the figure's kind.
+    #[error("{figure}: found \"{found}\", expected {expected}")]
+    Bound {
+        /// The figure.
+        figure: &'static str,
+        /// The bound as written.
+        found: String,
+        /// What it takes.
+        expected: &'static str,
+    },
+    /// A knob's value was refused.
+    #[error(transparent)]
+    Knob(#[from] KnobError),
+}
+
+impl Condition {
+    /// Reads a condition.
+    ///
+    /// # Errors
+    /// An unknown name, a bound that is none.
+    pub fn parse(text: &str) -> Result<Condition, ConditionError> {
+        if text.trim().eq_ignore_ascii_case("fits") {
+            return Ok(Condition::Fits);
+        }
+        let at = text.find(['<', '>', '=', '!']).ok_or_else(|| ConditionError::Form(text.to_owned()))?;
+        let (name, rest) = text.split_at(at);
+        let found = Relation::SIGNS.iter().find_map(|(sign, relation)| Some((*relation, rest.strip_prefix(sign)?)));
+        let (relation, bound) = found.ok_or_else(|| ConditionError::Form(text.to_owned()))?;
+        if let Some(metric) = figure::named(name) {
+            return Ok(Condition::Figure(metric, relation, quantity(metric, bound)?));
+        }
+        let Ok(knob) = Knob::named(name) else {
+            return Err(ConditionError::Unknown { found: name.trim().to_owned(), near: figure::near(name) });
+        };
+        let value = knob.parse(bound, &[])?;
+        let ordered = matches!(value, Setting::Number(_));
+        if !ordered && !matches!(relation, Relation::Equal | Relation::Different) {
+            return Err(ConditionError::Form(text.to_owned()));
+        }
+        Ok(Condition::Knob(knob, relation, value))
+    }
+
+    /// A figure that may be at most so much.
+    #[must_use]
+    pub fn at_most(metric: &'static Metric, bound: f64) -> Condition {
+        Condition::Figure(metric, Relation::AtMost, bound)
+    }
+
+    /// Whether it holds. A figure that is no number satisfies nothing.
+    #[must_use]
+    pub fn holds(&self, estimate: &Estimate, scenario: &Scenario) -> bool {
+        match self {
+            Condition::Fits => fits(estimate),
+            Condition::Figure(metric, relation, bound) => relation.holds((metric.get)(estimate, scenario), *bound),
+            Condition::Knob(knob, relation, bound) => match (scenario.get(*knob), bound) {
+                (Setting::Number(value), Setting::Number(bound)) => relation.holds(value, *bound),
+                (value, bound) => (value == *bound) == (*relation == Relation::Equal),
+            },
+        }
+    }
+}
+
+/// Whether the engine says that the scenario can run; the calibrated model never says otherwise.
+#[must_use]
+pub fn fits(estimate: &Estimate) -> bool {
+    estimate.detail.as_ref().is_none_or(|detail| detail.verdict.fits())
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Condition::Fits => f.write_str("fits in memory and can run"),
+            Condition::Figure(metric, relation, bound) => {
+                write!(f, "{} {} {}", metric.label, relation.sign(), metric.show(*bound))
+            }
+            Condition::Knob(knob, relation, bound) => write!(f, "{} {} {bound}", knob.name(), relation.sign()),
+        }
+    }
+}
+
+/// Reads a bound in the metric's unit: `50ms`, `2 s`, `30d`, `10%`, `$1.5`, `20kW`, `1.5M`.
+fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> {
+    let (expected, units): (_, &[(&str, f64)]) = match metric.format {
+        Format::Duration => (
+            "a time: milliseconds, or a number with us, ms, s, min, h or d",
+            &[
+                ("us", 1e-3),
+                ("µs", 1e-3),
+                ("ms", 1.0),
+                ("min", 6e4),
+                ("s", 1e3),
+                ("h", 3.6e6),
+                ("d", 8.64e7),
+                ("", 1.0),
+            ],
+        ),
+        Format::Hours => (
+            "a time: hours, or a number with s, min, h or d",
+            &[("min", 1.0 / 60.0), ("s", 1.0 / 3600.0), ("h", 1.0), ("d", 24.0), ("", 1.0)],
+        ),
+        Format::Percent => ("a share from 0 to 1, or per cent", &[("%", 0.01), ("", 1.0)]),
+        Format::Usd => ("US dollars", &[("k", 1e3), ("M", 1e6), ("", 1.0)]),
+        Format::Si | Format::Count => ("a number", &[("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12), ("", 1.0)]),
+    };
+    let refuse = || ConditionError::Bound { figure: metric.name, found: text.trim().to_owned(), expected };
+    let clean = text.trim().trim_start_matches('$').replace('_', "");
+    let bare = if metric.unit.is_empty() { clean.as_str() } else { clean.trim_end_matches(metric.unit) };
+    let read = units.iter().find_map(|(unit, scale)| {
+        let digits = bare.strip_suffix(unit)?.trim();
+        digits.parse::<f64>().ok().map(|value| value * scale)
+    });
+    read.filter(|value| value.is_finite()).ok_or_else(refuse)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn bounds_are_read_in_the_units_people_write() {
+        let bound = |text: &str| match Condition::parse(text).unwrap() {
+            Condition::Figure(metric, relation, bound) => (metric.name, relation, bound),
+            other => ("none", Relation::Equal, format!("{other}").len() as f64),
+        };
+        assert_eq!(bound("tpot<=50"), ("tpot_ms", Relation::AtMost, 50.0));
+        assert_eq!(bound("ttft < 2 s"), ("ttft_ms", Relation::Below, 2000.0));
+        assert_eq!(bound("time_to_train<=30d"), ("time_to_train_h", Relation::AtMost, 720.0));
+        assert_eq!(bound("headroom >= 10%"), ("headroom", Relation::AtLeast, 0.1));
+        assert_eq!(bound("usd_per_hour<=$1.5k"), ("usd_per_hour", Relation::AtMost, 1500.0));
+        assert_eq!(bound("power<=20kW"), ("power_w", Relation::AtMost, 20_000.0));
+        assert_eq!(bound("throughput>=1.5M"), ("tokens_per_sec", Relation::AtLeast, 1.5e6));
+        assert_eq!(
+            Condition::parse("tp<=8").unwrap(),
+            Condition::Knob(Knob::Tp, Relation::AtMost, Setting::Number(8.0))
+        );
+        assert!(matches!(Condition::parse("recompute!=full").unwrap(), Condition::Knob(_, Relation::Different, _)));
+        assert_eq!(Condition::parse(" FITS").unwrap(), Condition::Fits);
+    }
+
+    #[test]
+    fn what_is_no_condition_is_refused_in_words() {
+        for (text, part) in [
+            ("tpot", "expected FIGURE<=NUMBER"),
+            ("tpott<=5", "did you mean `tpot`?"),
+            ("tpot<=fast", "expected a time"),
+            ("headroom>=x%", "per cent"),
+            ("recompute<=full", "expected FIGURE"),
+            ("tp<=0", "whole number"),
+            ("power<=nan", "a number"),
+        ] {
+            let told = Condition::parse(text).unwrap_err().to_string();
+            assert!(told.contains(part), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_figure_that_is_no_number_satisfies_nothing() {
+        for relation in [Relation::AtMost, Relation::AtLeast, Relation::Below, Relation::Above, Relation::Equal] {
+            assert!(!relation.holds(f64::NAN, 1.0));
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Walking a space axis by axis, cutting off what cannot be.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::tally::Tally;
+use super::{Gauge, Problem, Rule, estimate_into};
+use crate::estimate::Estimate;
+use crate::knob::Knob;
+use crate::scenario::Scenario;
+use crate::search::space::Axis;
+
+/// Tasks that a space is cut into: enough that no worker waits long for the last ones.
+const TASKS: u128 = 1024;
+/// Candidates between two looks at the clock and the stop button.
+const BREATH: u64 = 4096;
+
+/// A problem made ready: which rule can be told at which depth.
+pub(super) struct Search<'p> {
+    pub(super) problem: &'p Problem<'p>,
+    /// Rules by the depth at which all that they read is turned.
+    rules: Vec<Vec<Rule>>,
+}
+
+/// A walker's place in the space.
+pub(super) struct Walker<'s> {
+    search: &'s Search<'s>,
+    pub(super) scenario: Scenario,
+    digits: Vec<usize>,
+    estimate: Estimate,
+    pub(super) tally: Tally,
+}
+
+impl<'p> Search<'p> {
+    pub(super) fn of(problem: &'p Problem<'p>) -> Search<'p> {
+        let axes = problem.space.axes();
+        let mut rules = vec![Vec::new(); axes.len() + 1];
+        for rule in Rule::ALL {
+            let depth = axes.iter().rposition(|axis| rule.reads().contains(&axis.knob)).map_or(0, |last| last + 1);
+            if let Some(at) = rules.get_mut(depth) {
+                at.push(rule);
+            }
+        }
+        Search { problem, rules }
+    }
+
+    pub(super) fn walker(&self) -> Walker<'_> {
+        Walker {
+            search: self,
+            scenario: self.problem.start.clone(),
+            digits: vec![0; self.problem.space.axes().len()],
+            estimate: Estimate::default(),
+            tally: Tally::new(self.problem),
+        }
+    }
+
+    /// Candidates that no rule cuts off.
+    pub(super) fn count(&self, gauge: &Gauge) -> u128 {
+        let mut walker = self.walker();
+        walker.count(0, gauge)
+    }
+
+    /// Depth whose branches are handed out as tasks.
+    fn split(&self) -> usize {
+        let axes = self.problem.space.axes();
+        let mut tasks = 1;
+        for (depth, axis) in axes.iter().enumerate() {
+            if tasks >= TASKS {
+                return depth;
+            }
+            tasks *= axis.values.len() as u128;
+        }
+        axes.len()
+    }
+
+    /// Every candidate.
+    pub(super) fn everywhere(&self, workers: usize, gauge: &Gauge) -> Tally {
+        let split = self.split();
+        let size = self.problem.space.size() / self.problem.space.size_below(split).max(1);
+        let tasks = usize::try_from(size).unwrap_or(usize::MAX);
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut walker = self.walker();
+            loop {
+                let task = next.fetch_add(1, Relaxed);
+                if task >= tasks || gauge.cancelled() {
+                    return walker.tally;
+                }
+                walker.branch(task, split, gauge);
+            }
+        };
+        let mut tally = Tally::new(self.problem);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+            tally.merge(work());
+            for found in threads.into_iter().filter_map(|thread| thread.join().ok()) {
+                tally.merge(found);
+            }
+        });
+        tally
+    }
+}
+
+impl Walker<'_> {
+    /// Turns an axis to one of its values.
+    pub(super) fn turn(&mut self, depth: usize, digit: usize) {
+        let Some(Axis { knob, values }) = self.search.problem.space.axes().get(depth) else { return };
+        if let (Some(value), Some(slot)) = (values.get(digit), self.digits.get_mut(depth)) {
+            *slot = digit;
+            // Axes hold values that their knobs take.
+            let _ = self.scenario.set(*knob, value, self.search.problem.parts);
+        }
+    }
+
+    /// The first rule that is told at this depth and broken.
+    pub(super) fn broken(&self, depth: usize) -> Option<Rule> {
+        let problem = self.search.problem;
+        let turned = |knob: Knob| {
+            let axes = problem.space.axes().iter().zip(&self.digits).take(depth);
+            axes.into_iter().any(|(axis, digit)| axis.knob == knob && *digit > 0)
+        };
+        let rules = self.search.rules.get(depth)?;
+        rules.iter().find(|rule| !rule.holds(&self.scenario, problem.idle, &turned)).copied()
+    }
+
+    /// The number of the point it stands at.
+    fn point(&self) -> u128 {
+        let axes = self.search.problem.space.axes();
+        axes.iter().zip(&self.digits).fold(0, |point, (axis, digit)| point * axis.values.len() as u128 + *digit as u128)
+    }
+
+    fn cut(&mut self, rule: Rule, depth: usize) {
+        let size = self.search.problem.space.size_below(depth);
+        let at = Rule::ALL.iter().position(|known| *known == rule).unwrap_or_default();
+        if let Some(cut) = self.tally.cut.get_mut(at) {
+            *cut = cut.saturating_add(size);
+        }
+    }
+
+    /// All candidates below a task's branch.
+    fn branch(&mut self, task: usize, split: usize, gauge: &Gauge) {
+        let mut rest = task;
+        for depth in (0..split).rev() {
+            let values = self.search.problem.space.axes().get(depth).map_or(1, |axis| axis.values.len());
+            self.turn(depth, rest % values);
+            rest /= values;
+        }
+        for depth in 0..=split {
+            if let Some(rule) = self.broken(depth) {
+                return self.cut(rule, split);
+            }
+        }
+        self.below(split, gauge);
+    }
+
+    /// All candidates that agree on the axes before `depth`, whose own rules have been looked at.
+    fn below(&mut self, depth: usize, gauge: &Gauge) {
+        let Some(values) = self.search.problem.space.axes().get(depth).map(|axis| axis.values.len()) else {
+            self.look();
+            if self.tally.estimated.is_multiple_of(BREATH) {
+                gauge.advance(BREATH);
+            }
+            return;
+        };
+        for digit in 0..values {
+            if gauge.cancelled() {
+                return;
+            }
+            self.turn(depth, digit);
+            match self.broken(depth + 1) {
+                Some(rule) => self.cut(rule, depth + 1),
+                None => self.below(depth + 1, gauge),
+            }
+        }
+    }
+
+    /// Estimates the candidate it stands at.
+    pub(super) fn look(&mut self) -> (usize, f64) {
+        let point = self.point();
+        let problem = self.search.problem;
+        if self.scenario.check(problem.parts).is_err() {
+            return (usize::MAX, f64::INFINITY);
+        }
+        estimate_into(&self.scenario, &mut self.estimate);
+        self.tally.consider(problem, point, &self.scenario, &self.estimate)
+    }
+
+    fn count(&mut self, depth: usize, gauge: &Gauge) -> u128 {
+        if gauge.cancelled() || self.broken(depth).is_some() {
+            return 0;
+        }
+        let space = &self.search.problem.space;
+        // Below the last rule nothing is cut off any more.
+        if self.search.rules.iter().skip(depth + 1).all(Vec::is_empty) {
+            return space.size_below(depth);
+        }
+        let values = space.axes().get(depth).map_or(0, |axis| axis.values.len());
+        let mut count: u128 = 0;
+        for digit in 0..values {
+            self.turn(depth, digit);
+            count = count.saturating_add(self.count(depth + 1, gauge));
+        }
+        count
+    }
+
+    /// Whether no rule cuts off the place it stands at.
+    pub(super) fn possible(&self) -> bool {
+        (0..=self.digits.len()).all(|depth| self.broken(depth).is_none())
+    }
+
+    /// Values on the axis of that index.
+    pub(super) fn values(&self, axis: usize) -> usize {
+        self.search.problem.space.axes().get(axis).map_or(1, |axis| axis.values.len())
+    }
+
+    /// Digits of the place it stands at.
+    pub(super) fn digits(&self) -> &[usize] {
+        &self.digits
+    }
+}
