@@ -74,7 +74,6 @@ fn mistakes_are_found_by_the_rule_that_is_about_them() {
         ("h100x8", "train_8b", &[("tp", "3")], "heads divisible by tp"),
         ("h100x128", "train_70b", &[("pp", "3")], "layers divisible by pp x vpp"),
         ("h100x8", "train_8b", &[("prompt", "1100")], "sequences of a multiple of 128 tokens"),
-        ("mi300x8", "train_8b", &[("microbatch", "3"), ("global", "192")], "micro-batch of a power of two"),
         ("h100x8", "train_8b", &[("precision", "tf32")], "16-bit arithmetic"),
         ("h100x8", "serve_70b", &[("tp", "2"), ("pp", "4")], "tensor parallelism in place of a pipeline"),
         ("a100x64", "serve_70b", &[("tp", "16"), ("precision", "bf16")], "pipeline between nodes"),

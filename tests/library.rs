@@ -201,6 +201,8 @@ proptest! {
         let (name, text) = [("targets.yaml", TARGETS), ("workloads.yaml", WORKLOADS), ("profiles/nvidia.yaml", PROFILE)][which];
         let mut chars: Vec<char> = text.chars().collect();
         for (at, c, how) in edits {
+            // Nothing is left to be damaged.
+            if chars.is_empty() { break; }
             let at = at.index(chars.len());
             match how {
                 0 => chars[at] = c,

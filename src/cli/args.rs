@@ -172,6 +172,9 @@ fn ingest_settings_help() -> String {
 /// Knobs on the command line: the founding flags, and `--set` for all of them.
 #[derive(Debug, Clone, Default, Args)]
 pub struct KnobArgs {
+    /// What answers: analytical or semi-empirical [default: analytical where the target names an accelerator]
+    #[arg(long, value_name = "NAME", help_heading = "Knobs")]
+    pub engine: Option<String>,
     /// Sequences per device and step
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Knobs")]
     pub microbatch: Option<String>,
@@ -255,6 +258,7 @@ impl KnobArgs {
     /// Every assignment, with what to say in front of complaints: those about the founding flags name the knob.
     fn assignments(&self) -> Vec<(&'static str, Assignment)> {
         let founding = [
+            (Knob::Engine, &self.engine),
             (Knob::Microbatch, &self.microbatch),
             (Knob::CudaGraphs, &self.cuda_graphs),
             (Knob::GpudirectRdma, &self.gpudirect),

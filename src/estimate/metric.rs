@@ -31,6 +31,10 @@ pub enum Format {
     Duration,
     /// A duration given in hours.
     Hours,
+    /// Energy given in kilowatt-hours.
+    Energy,
+    /// Mass given in kilograms.
+    Mass,
     /// A whole number.
     Count,
 }
@@ -45,6 +49,9 @@ impl Format {
             Format::Usd => units::usd(value),
             Format::Duration => units::duration_ms(value),
             Format::Hours => units::duration_ms(value * 3.6e6),
+            Format::Energy => units::with_unit(&units::si(value * 1e3), "Wh"),
+            Format::Mass if value.abs() >= 999.95 => units::with_unit(&units::si(value * 1e-3), "t"),
+            Format::Mass => units::with_unit(&units::si(value), "kg"),
             Format::Count => format!("{value:.0}"),
         }
     }
@@ -263,10 +270,10 @@ pub const METRICS: [Metric; 44] = [
     entry("tokens_per_joule", "tokens/J", Power, Higher, Format::Si, Applies::Always, "tokens per joule at the nodes' plugs", tokens_per_joule).unit("tok/J").trust(Trust::Throughput),
     entry("tokens_per_wh", "tokens/Wh", Power, Higher, Format::Si, Applies::Analytical, "tokens per watt-hour at the nodes' plugs", |e, s| tokens_per_joule(e, s) * 3600.0).unit("tok/Wh").trust(Trust::Throughput),
     entry("joules_per_token", "energy/token", Power, Lower, Format::Si, Applies::Analytical, "energy of one token at the nodes' plugs", |e, s| 1.0 / tokens_per_joule(e, s).max(1e-12)).unit("J").trust(Trust::Inverse),
-    entry("kwh_per_1m_tokens", "kWh/1M tokens", Power, Lower, Format::Si, Applies::AnalyticalServing, "energy of a million tokens, with the facility's overhead", |e, s| kwh(e, s, 1e6)).unit("kWh").trust(Trust::Inverse),
-    entry("kg_co2e_per_1m_tokens", "CO2e/1M tokens", Power, Lower, Format::Si, Applies::AnalyticalServing, "emissions of a million tokens at the grid's intensity", |e, s| kwh(e, s, 1e6) * s.kg_co2e_per_kwh).unit("kg").trust(Trust::Inverse),
-    entry("kwh_per_run", "kWh/run", Power, Lower, Format::Si, Applies::AnalyticalTraining, "energy of the whole run of train_tokens, with the facility's overhead", |e, s| kwh(e, s, run_tokens(e))).unit("kWh").trust(Trust::Inverse),
-    entry("kg_co2e_per_run", "CO2e/run", Power, Lower, Format::Si, Applies::AnalyticalTraining, "emissions of the whole run of train_tokens at the grid's intensity", |e, s| kwh(e, s, run_tokens(e)) * s.kg_co2e_per_kwh).unit("kg").trust(Trust::Inverse),
+    entry("kwh_per_1m_tokens", "kWh/1M tokens", Power, Lower, Format::Energy, Applies::AnalyticalServing, "energy of a million tokens, with the facility's overhead", |e, s| kwh(e, s, 1e6)).trust(Trust::Inverse),
+    entry("kg_co2e_per_1m_tokens", "CO2e/1M tokens", Power, Lower, Format::Mass, Applies::AnalyticalServing, "emissions of a million tokens at the grid's intensity", |e, s| kwh(e, s, 1e6) * s.kg_co2e_per_kwh).trust(Trust::Inverse),
+    entry("kwh_per_run", "kWh/run", Power, Lower, Format::Energy, Applies::AnalyticalTraining, "energy of the whole run of train_tokens, with the facility's overhead", |e, s| kwh(e, s, run_tokens(e))).trust(Trust::Inverse),
+    entry("kg_co2e_per_run", "CO2e/run", Power, Lower, Format::Mass, Applies::AnalyticalTraining, "emissions of the whole run of train_tokens at the grid's intensity", |e, s| kwh(e, s, run_tokens(e)) * s.kg_co2e_per_kwh).trust(Trust::Inverse),
     entry("flop_utilization", "FLOP use", Utilization, Higher, Format::Percent, Applies::Always, "share of peak FLOP/s that does useful work", |e, _| e.total.flop_utilization),
     entry("hbm_bw_util", "HBM use", Utilization, Neutral, Format::Percent, Applies::Always, "share of peak memory bandwidth in use", |e, _| e.total.hbm_bw_util),
     entry("comm_compute_ratio", "comm share", Utilization, Lower, Format::Percent, Applies::Always, "share of the time that goes into communication", |e, _| e.total.comm_compute_ratio),

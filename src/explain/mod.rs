@@ -263,6 +263,8 @@ fn unit(metric: &Metric) -> &'static str {
     match metric.format {
         Format::Duration => "ms",
         Format::Hours => "h",
+        Format::Energy => "kWh",
+        Format::Mass => "kg",
         Format::Usd => "USD",
         _ => metric.unit,
     }

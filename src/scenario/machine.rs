@@ -78,7 +78,7 @@ pub fn architecture(parts: &Parts) -> Option<Architecture> {
     let (hidden, layers) = (stated(workload.shape.hidden), stated(workload.shape.layers));
     let vocab = workload.vocab_size.and_then(stated);
     if let Some(model) = &parts.model {
-        let known = datasheet::architecture(model.transformer()?);
+        let known = datasheet::model(model);
         return Some(Architecture {
             hidden: hidden.unwrap_or(known.hidden),
             layers: layers.unwrap_or(known.layers),

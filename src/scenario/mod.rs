@@ -210,9 +210,15 @@ impl Scenario {
         }
         if self.model.is_none() {
             lacks.push(match &parts.model {
-                Some(model) => format!("a transformer in place of `{}`", model.id),
+                Some(model) => format!("an architecture that it knows in place of `{}`", model.id),
                 None => format!("`model:` or `params` with layers and widths in workload `{}`", parts.workload.name),
             });
+        }
+        if let Some(model) = self.model.filter(|_| self.mode() == Mode::Inference)
+            && (model.convolutions.is_some() || !model.causal)
+        {
+            lacks
+                .push("a model that generates tokens: encoders and convolutional networks are only trained".to_owned());
         }
         lacks.join(", and ")
     }

@@ -19,6 +19,8 @@ pub struct Served {
     pub captured_graphs: bool,
     /// Whether the next step is scheduled while the accelerator computes.
     pub overlapped: bool,
+    /// Whether a compiled engine is driven from Python (TensorRT-LLM since 1.0).
+    pub python_executor: bool,
     /// Whether a sequence is admitted only when its whole output fits.
     pub reserve_output: bool,
     /// Format of weights in force.
@@ -43,6 +45,7 @@ impl Default for Served {
             admission: Admission::EveryStep,
             captured_graphs: true,
             overlapped: true,
+            python_executor: false,
             reserve_output: false,
             format: Format::Bf16,
             formats: Formats::default(),
@@ -84,6 +87,7 @@ impl Served {
             admission: software::admission(engine),
             captured_graphs: software::captured_graphs(device, engine, ""),
             overlapped: software::overlapped(engine, ""),
+            python_executor: software::python_executor(engine, "1.0", "", ""),
             reserve_output: server == Server::TensorRtLlm,
             format,
             formats,

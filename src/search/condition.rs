@@ -178,6 +178,11 @@ fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> 
             "a time: hours, or a number with s, min, h or d",
             &[("min", 1.0 / 60.0), ("s", 1.0 / 3600.0), ("h", 1.0), ("d", 24.0), ("", 1.0)],
         ),
+        Format::Energy => (
+            "an energy: kilowatt-hours, or a number with kWh, MWh or GWh",
+            &[("kWh", 1.0), ("MWh", 1e3), ("GWh", 1e6), ("", 1.0)],
+        ),
+        Format::Mass => ("a mass: kilograms, or a number with kg or t", &[("kg", 1.0), ("t", 1e3), ("", 1.0)]),
         Format::Percent => ("a share from 0 to 1, or per cent", &[("%", 0.01), ("", 1.0)]),
         Format::Usd => ("US dollars", &[("k", 1e3), ("M", 1e6), ("", 1.0)]),
         Format::Si | Format::Count => ("a number", &[("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12), ("", 1.0)]),

@@ -85,6 +85,7 @@ pub(super) fn model() -> Value {
             ("shared_gate", toggle("whether the shared experts are gated")),
             ("first_dense_layers", whole("leading layers without experts")),
             ("layer_step", width("every so many layers has experts")),
+            ("hidden_size", whole("width that experts read and write, where it is not the model's")),
         ],
     );
     let mlp = map(
@@ -148,7 +149,35 @@ pub(super) fn model() -> Value {
             ("n_layers", width("layers")),
             ("heads", help(heads, "attention heads")),
             ("mla", help(latent, "multi-head latent attention: compressed keys and values")),
-            ("indexer", map(&["heads", "dim"], [("heads", width("heads")), ("dim", width("width of a head"))])),
+            (
+                "indexer",
+                map(
+                    &["heads", "dim"],
+                    [
+                        ("heads", width("heads")),
+                        ("dim", width("width of a head")),
+                        ("top_k", width("keys that it selects for a query")),
+                    ],
+                ),
+            ),
+            ("attention_layers", width("layers that have attention; unset, all without a linear mixer")),
+            ("mlp_layers", width("layers that have an MLP; unset, all")),
+            ("attention_gate", toggle("whether attention's output passes a gate")),
+            (
+                "linear",
+                map(
+                    &["layers", "heads", "head_dim", "state"],
+                    [
+                        ("type", word(&["mamba1", "mamba2", "delta"], "the recurrence")),
+                        ("layers", width("layers that have it")),
+                        ("heads", width("heads")),
+                        ("head_dim", width("width of a head")),
+                        ("state", width("width of a head's state")),
+                        ("groups", width("groups of heads that share the state's projections")),
+                        ("taps", width("taps of the short convolution")),
+                    ],
+                ),
+            ),
             (
                 "window",
                 map(

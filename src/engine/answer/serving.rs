@@ -38,6 +38,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         osl_spread: 1.0,
         load,
         stack: served.stack,
+        python_executor: served.python_executor,
         captured_graphs: scenario.graphs(phase),
         overlapped: served.overlapped,
         admission: served.admission,

@@ -14,6 +14,23 @@ use crate::scenario::{Phase, Scenario};
 /// The engine's input of a phase; `None` where machine or model is not known.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
+    Some(settled(asked(scenario, phase)?, &Constants::default()).0)
+}
+
+/// The input with the recomputation that makes it fit, and its answer. The engine chooses the least by its point
+/// estimate; a plan must hold by the upper bound.
+fn settled(asked: TrainingInput, constants: &Constants) -> (TrainingInput, TrainingEstimate) {
+    let out = training::estimate(&asked, constants);
+    if asked.recompute != Recompute::Auto || out.fits {
+        return (asked, out);
+    }
+    let more = [Recompute::Selective, Recompute::Full].map(|recompute| TrainingInput { recompute, ..asked });
+    let tried = more.into_iter().map(|input| (input, training::estimate(&input, constants)));
+    tried.into_iter().find(|(_, answer)| answer.fits).unwrap_or((asked, out))
+}
+
+/// What the files and knobs ask for.
+fn asked(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
     let (machine, arch) = (scenario.machine?, scenario.model?);
     let (shape, plan) = (&phase.shape, &phase.plan);
     let cp = plan.cp.unwrap_or(1.0);
@@ -74,10 +91,9 @@ pub fn precision(format: Format) -> Precision {
 
 /// Figures and detail of a phase.
 pub(super) fn answer(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Detail)> {
-    let input = input(scenario, phase)?;
     let machine = scenario.machine?;
     let constants = Constants::default();
-    let out = training::estimate(&input, &constants);
+    let (input, out) = settled(asked(scenario, phase)?, &constants);
     let limits = limits::training(&input, &out.time);
     let (low, high) = interval::bounds(&input);
     let used = power::Use::training(&out);
