@@ -160,8 +160,8 @@ pub(super) fn model() -> Value {
                     ],
                 ),
             ),
-            ("attention_layers", width("layers that have attention; unset, all without a linear mixer")),
-            ("mlp_layers", width("layers that have an MLP; unset, all")),
+            ("attention_layers", whole("layers that have attention; unset, all without a linear mixer")),
+            ("mlp_layers", whole("layers that have an MLP; unset, all")),
             ("attention_gate", toggle("whether attention's output passes a gate")),
             (
                 "linear",
