@@ -232,8 +232,13 @@ fn tokens_per_joule(estimate: &Estimate, scenario: &Scenario) -> f64 {
     estimate.total.tokens_per_sec / (estimate.total.node_power_w * scenario.num_nodes * estimate.shortfall())
 }
 
+/// Upper bound of the memory in use over what the fullest device has for it.
+fn memory_fill(estimate: &Estimate) -> f64 {
+    estimate.detail.as_ref().map_or(0.0, |detail| detail.memory.upper / detail.memory.capacity.max(1e-9))
+}
+
 /// Every metric, in the order in which panes and tables show them.
-pub const METRICS: [Metric; 44] = [
+pub const METRICS: [Metric; 45] = [
     entry("tokens_per_sec", "tokens/s", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of all accelerators; generated tokens in inference", |e, _| e.total.tokens_per_sec).unit("tok/s").trust(Trust::Throughput),
     entry("tokens_per_sec_per_accel", "tok/s/accel", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of one accelerator", |e, s| e.total.tokens_per_sec / (s.accelerators() * e.shortfall())).unit("tok/s").trust(Trust::Throughput),
     entry("total_tokens_per_sec", "total tok/s", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "prompt and generated tokens per second of all accelerators", |e, _| serving(e, |s| s.total_tokens_per_sec)).unit("tok/s").trust(Trust::Throughput),
@@ -278,6 +283,7 @@ pub const METRICS: [Metric; 44] = [
     entry("hbm_bw_util", "HBM use", Utilization, Neutral, Format::Percent, Applies::Always, "share of peak memory bandwidth in use", |e, _| e.total.hbm_bw_util),
     entry("comm_compute_ratio", "comm share", Utilization, Lower, Format::Percent, Applies::Always, "share of the time that goes into communication", |e, _| e.total.comm_compute_ratio),
     entry("peak_mem_gb", "memory", Utilization, Neutral, Format::Si, Applies::Always, "peak memory of an accelerator; this model clips it at what there is", |e, _| e.total.peak_mem_gb).unit("GB"),
+    entry("memory_fill", "memory fill", Utilization, Neutral, Format::Percent, Applies::Analytical, "upper bound of memory over what a device has for it: above 100 % it does not fit", |e, _| memory_fill(e)),
 ];
 
 impl Metric {

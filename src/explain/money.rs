@@ -175,19 +175,31 @@ pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
     Term::stated("P_node", "", "W", value, count * sheet * draw)
 }
 
-/// Peak memory of an accelerator: the sum of what its fullest device holds.
-pub(super) fn memory(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
-    let detail = whole.estimate.detail.as_ref()?;
-    let parts = detail.memory.parts.parts().iter().map(|(name, bytes)| {
+/// Point estimate of the fullest device: the sum of what it holds.
+fn held(whole: &Whole<'_>, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
+    let memory = &whole.estimate.detail.as_ref()?.memory;
+    let parts = memory.parts.parts().iter().map(|(name, bytes)| {
         let term = Term::input(format!("M_{}", name.replace(' ', "_")), *name, "bytes", *bytes);
         of_part(name, term)
     });
     let total = super::expression::sum(parts);
-    let total = Term::stated("M", "point estimate on the fullest device", "bytes", detail.memory.total(), total);
-    let upper = Term::input("M_upper", "upper bound, which decides what fits", "bytes", detail.memory.upper)
+    Some(Term::stated("M", "point estimate on the fullest device", "bytes", memory.total(), total))
+}
+
+/// Upper bound of the fullest device, and what it has.
+fn bounds(whole: &Whole<'_>) -> Option<(Term, Term)> {
+    let memory = &whole.estimate.detail.as_ref()?.memory;
+    let upper = Term::input("M_upper", "upper bound, which decides what fits", "bytes", memory.upper)
         .from(Origin::Engine("fragmentation of all that comes and goes on top"));
-    let has = Term::input("M_has", "what the device has for it", "bytes", detail.memory.capacity)
+    let has = Term::input("M_has", "what the device has for it", "bytes", memory.capacity)
         .from(Origin::Engine("device memory, in serving times gpu_memory_utilization"));
+    Some((upper, has))
+}
+
+/// Peak memory of an accelerator: the sum of what its fullest device holds.
+pub(super) fn memory(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
+    let total = held(whole, of_part)?;
+    let (upper, has) = bounds(whole)?;
     let dies = whole.scenario.machine.map_or(1.0, |machine| machine.dies);
     let written = if dies == 1.0 {
         total * 1e-9
@@ -197,4 +209,11 @@ pub(super) fn memory(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static st
         total * dies * 1e-9
     };
     Some(Term::stated("M_GB", "", "GB", value, written).borne(vec![upper, has]))
+}
+
+/// How full the upper bound of memory makes the fullest device.
+pub(super) fn memory_fill(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
+    let (upper, has) = bounds(whole)?;
+    let upper = upper.borne(vec![held(whole, of_part)?]);
+    Some(Term::stated("fill", "", "", value, upper / has))
 }

@@ -40,6 +40,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         }
         "node_power_w" => money::node_power(whole, value),
         "peak_mem_gb" => money::memory(whole, value, |name, term| told.held(name, term))?,
+        "memory_fill" => money::memory_fill(whole, value, |name, term| told.held(name, term))?,
         _ => return None,
     })
 }
