@@ -204,30 +204,3 @@ fn a_layout_that_asks_for_too_much_is_not_cheap_for_it() {
     assert!((few / all - 1.0).abs() < 0.05, "{few} against {all}");
     assert!(metric("dollar_per_1m_tokens", &small) > 0.9 * metric("dollar_per_1m_tokens", &enough));
 }
-
-#[test]
-#[ignore = "prints, for a human's eyes"]
-fn table() {
-    let library = library();
-    for target in library.targets().iter().filter(|target| target.accelerator.is_some()) {
-        for workload in library.workloads() {
-            let all = answer(&library, &target.name, &workload.name);
-            let Some(detail) = all.1.detail else { continue };
-            println!(
-                "{}\t{}\t{:.1} tok/s/acc\tmfu {:.3}\tttft {:.0} tpot {:.1}\tmem {:.1}/{:.0}\t{:.0} W\t$/1M {:.3}\t{}\t{}",
-                target.name,
-                workload.name,
-                metric("tokens_per_sec_per_accel", &all),
-                all.1.total.flop_utilization,
-                metric("ttft_ms", &all),
-                metric("tpot_ms", &all),
-                all.1.total.peak_mem_gb,
-                all.0.memory_gb_per_accel,
-                all.1.total.node_power_w,
-                metric("dollar_per_1m_tokens", &all),
-                detail.verdict.describe(),
-                detail.limits.describe(),
-            );
-        }
-    }
-}
