@@ -463,3 +463,16 @@ fn run_ends_with_what_bounds_it_where_time_and_memory_go_and_advice() {
     let rate = table.lines().find(|line| line.trim_start().starts_with("tokens/s")).unwrap();
     assert!(rate.contains("ktok/s  [") && rate.contains(" .. "), "{rate}");
 }
+
+#[test]
+fn an_overload_is_an_answer() {
+    let dir = temp();
+    let args = ["run", "--target", "h100-sxm-8", "--workload", "llama3.1-70b-serve", "--set", "request_rate=1000"];
+    let run = atlas(dir.path(), &args).assert().code(0);
+    assert!(stdout(&run).contains("requests/s arrive; at most"), "{}", stdout(&run));
+    let line =
+        r#"{"id": 1, "target": "h100-sxm-8", "workload": "llama3.1-70b-serve", "knobs": {"request_rate": 1000}}"#;
+    std::fs::write(dir.path().join("lines.jsonl"), line).unwrap();
+    let run = atlas(dir.path(), &["run", "--batch", "lines.jsonl"]).assert().code(0);
+    assert!(stdout(&run).contains("\"overload\"") && !stdout(&run).contains("error"), "{}", stdout(&run));
+}

@@ -6,7 +6,7 @@ use super::breakdown::bars;
 use super::table::{Align, Table, wrap};
 use crate::advice::Advice;
 use crate::engine::notes::notes;
-use crate::estimate::{Detail, Estimate, Figures, METRICS, Section};
+use crate::estimate::{Detail, Estimate, Figures, METRICS, Section, Verdict};
 use crate::knob::{Group, Knob};
 use crate::scenario::{Parts, Scenario};
 use crate::spec::{Mode, Workload};
@@ -66,7 +66,11 @@ pub fn finite(answer: &Estimate) -> Result<(), String> {
         ("node_power_w", total.node_power_w),
         ("dollar_per_1k_tokens", answer.cost.usd_per_1k_tokens_parity),
     ];
-    let bad: Vec<&str> = figures.iter().filter(|(_, value)| !value.is_finite()).map(|(name, _)| *name).collect();
+    // Where more arrives than can be served the wait has no bound, and the verdict says so: an answer, no mistake.
+    let overload = answer.detail.is_some_and(|detail| matches!(detail.verdict, Verdict::Overload { .. }));
+    let endless = |name: &str| overload && matches!(name, "p99_ms" | "ttft_ms");
+    let bad = figures.iter().filter(|(name, value)| !value.is_finite() && !endless(name));
+    let bad: Vec<&str> = bad.map(|(name, _)| *name).collect();
     if bad.is_empty() {
         return Ok(());
     }
