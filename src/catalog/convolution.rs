@@ -150,19 +150,27 @@ fn counts(fields: &mut Fields<'_>, key: &'static str, max: f64) -> Option<Vec<f6
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn resnet_50_has_its_published_size() {
-        let network = Convolutional {
+impl Convolutional {
+    /// ResNet-50 on ImageNet (arXiv 1512.03385, table 1), for tests.
+    pub(crate) fn resnet_50() -> Convolutional {
+        Convolutional {
             stem_width: 64.0,
             blocks: vec![3.0, 4.0, 6.0, 3.0],
             widths: vec![64.0, 128.0, 256.0, 512.0],
             expansion: 4.0,
             image_size: 224.0,
             classes: 1000.0,
-        };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resnet_50_has_its_published_size() {
+        let network = Convolutional::resnet_50();
         assert_eq!(network.convolutions().len(), 53);
         assert_eq!(network.parameters(), 25_557_032.0);
         assert!((network.multiply_adds() / 4.09e9 - 1.0).abs() < 0.005, "{}", network.multiply_adds());

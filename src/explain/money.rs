@@ -196,6 +196,21 @@ fn bounds(whole: &Whole<'_>) -> Option<(Term, Term)> {
     Some((upper, has))
 }
 
+/// Power of a node and memory of a device, which training and serving tell alike; `None` for all other figures.
+pub(super) fn hardware(
+    whole: &Whole<'_>,
+    name: &str,
+    value: f64,
+    of_part: impl Fn(&'static str, Term) -> Term,
+) -> Option<Term> {
+    match name {
+        "node_power_w" => Some(node_power(whole, value)),
+        "peak_mem_gb" => memory(whole, value, of_part),
+        "memory_fill" => memory_fill(whole, value, of_part),
+        _ => None,
+    }
+}
+
 /// Peak memory of an accelerator: the sum of what its fullest device holds.
 pub(super) fn memory(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
     let total = held(whole, of_part)?;

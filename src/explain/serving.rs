@@ -51,10 +51,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
             let how = "time in which weights, keys and activations stream, over the time of a token";
             Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).borne(bearing)
         }
-        "node_power_w" => money::node_power(whole, value),
-        "peak_mem_gb" => money::memory(whole, value, |name, term| told.held(name, term))?,
-        "memory_fill" => money::memory_fill(whole, value, |name, term| told.held(name, term))?,
-        _ => return None,
+        _ => return money::hardware(whole, name, value, |part, term| told.held(part, term)),
     })
 }
 

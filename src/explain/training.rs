@@ -38,10 +38,7 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
             let how = "memory-bound time at the bandwidth, and what multiplications stream, over the step";
             Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).borne(bearing)
         }
-        "node_power_w" => money::node_power(whole, value),
-        "peak_mem_gb" => money::memory(whole, value, |name, term| told.held(name, term))?,
-        "memory_fill" => money::memory_fill(whole, value, |name, term| told.held(name, term))?,
-        _ => return None,
+        _ => return money::hardware(whole, name, value, |part, term| told.held(part, term)),
     })
 }
 

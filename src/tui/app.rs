@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use super::answer::Answer;
 use super::keymap::Mode;
 use super::line::Line;
 pub use super::palette::Command;
@@ -13,12 +14,10 @@ pub use super::write_back::WritePlan;
 use crate::advice::{Advice, Objective, advise};
 use crate::demo::Demo;
 pub use crate::demo::{Pane, Setup, View};
-use crate::engine;
-use crate::estimate::{Better, Detail, Estimate, METRICS, Metric};
+use crate::estimate::{Better, Metric};
 use crate::knob::{KNOBS, Knob, Overrides, Setting, Spec};
 use crate::library::Library;
-use crate::scenario::{Parts, Scenario};
-use crate::spec::{Diagnostics, Profile, Target, Workload};
+use crate::spec::{Diagnostics, Target};
 
 /// What undo brings back.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -29,95 +28,6 @@ pub struct Snapshot {
     pub marks: BTreeSet<Arc<str>>,
     /// What deltas are against; the files' values of the same target and workload where unset.
     pub baseline: Option<Setup>,
-}
-
-/// A setup worked out.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    /// The target, where it exists.
-    pub target: Option<Arc<Target>>,
-    /// The workload, where it exists.
-    pub workload: Option<Arc<Workload>>,
-    /// The profile in force.
-    pub profile: Option<Arc<Profile>>,
-    /// All that the scenario is made of.
-    pub parts: Option<Parts>,
-    /// What the files say.
-    pub files: Option<Scenario>,
-    /// With the knobs laid over.
-    pub scenario: Option<Scenario>,
-    /// The estimate, or why there is none.
-    pub outcome: Result<Estimate, String>,
-}
-
-impl Answer {
-    /// Works a setup out.
-    #[must_use]
-    pub fn of(library: &Library, setup: &Setup) -> Answer {
-        let mut answer = Answer {
-            target: None,
-            workload: None,
-            profile: None,
-            parts: None,
-            files: None,
-            scenario: None,
-            outcome: Err(String::new()),
-        };
-        answer.target = library.target(&setup.target).ok().cloned();
-        answer.workload = library.workload(&setup.workload).ok().cloned();
-        let parts = match Parts::find(library, &setup.target, &setup.workload) {
-            Ok(parts) => parts,
-            Err(problems) => {
-                answer.outcome = Err(problems.messages());
-                return answer;
-            }
-        };
-        let files = Scenario::from_files(&parts);
-        let mut scenario = files.clone();
-        let refused = setup.overrides.iter().filter_map(|(knob, setting)| scenario.set(*knob, setting, &parts).err());
-        let complaints: Vec<String> = refused.map(|error| error.to_string()).collect();
-        answer.outcome = match scenario.check(&parts) {
-            Ok(()) if complaints.is_empty() => Ok(engine::estimate(&scenario)),
-            Ok(()) => Err(complaints.join("; ")),
-            Err(error) => Err(error.to_string()),
-        };
-        answer.profile.clone_from(&parts.profile);
-        answer.parts = Some(parts);
-        answer.files = Some(files);
-        answer.scenario = Some(scenario);
-        answer
-    }
-
-    /// A metric's value, where it says something.
-    #[must_use]
-    pub fn value(&self, metric: &Metric) -> Option<f64> {
-        let (scenario, estimate) = (self.scenario.as_ref()?, self.outcome.as_ref().ok()?);
-        let value = metric.applies_to(scenario).then(|| (metric.get)(estimate, scenario));
-        value.filter(|value| value.is_finite())
-    }
-
-    /// What the engine knows beyond the figures, where it reasons from hardware.
-    #[must_use]
-    pub fn detail(&self) -> Option<&Detail> {
-        self.outcome.as_ref().ok()?.detail.as_ref()
-    }
-
-    /// Whether it can run, as far as the engine can tell.
-    #[must_use]
-    pub fn fits(&self) -> bool {
-        self.outcome.is_ok() && self.detail().is_none_or(|detail| detail.verdict.fits())
-    }
-
-    /// The fabrics the profile is calibrated for.
-    #[must_use]
-    pub fn fabrics(&self) -> &[(Arc<str>, f64)] {
-        self.profile.as_ref().map_or(&[], |profile| &profile.fabrics)
-    }
-
-    /// The metrics that say something about this scenario.
-    pub fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
-        METRICS.iter().filter(|metric| self.scenario.as_ref().is_none_or(|scenario| metric.applies_to(scenario)))
-    }
 }
 
 /// The panes in the order Tab goes.

@@ -2,6 +2,7 @@
 //! from one state to the next, [`view`] a pure picture of it. [`runtime`] and the floor it stands on touch the world:
 //! [`terminal`] takes and gives back the screen, [`wait`] sleeps until something happens, [`painter`] sends what changed.
 
+pub mod answer;
 pub mod app;
 pub mod clipboard;
 pub mod color;

@@ -431,18 +431,10 @@ impl Architecture {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn llama_2_7b_has_its_published_parameters() {
-        let a = Architecture::default();
-        assert!((a.params() / 6.7384e9 - 1.0).abs() < 1e-3);
-    }
-
-    #[test]
-    fn deepseek_v3_has_its_published_parameters() {
-        let a = Architecture {
+impl Architecture {
+    /// DeepSeek-V3 (arXiv 2412.19437, section 4.2), for tests.
+    pub(crate) fn deepseek_v3() -> Architecture {
+        Architecture {
             layers: 61.0,
             hidden: 7168.0,
             heads: 128.0,
@@ -456,7 +448,23 @@ mod tests {
             shared_ffn: 2048.0,
             dense_layers: 3.0,
             ..Architecture::default()
-        };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn llama_2_7b_has_its_published_parameters() {
+        let a = Architecture::default();
+        assert!((a.params() / 6.7384e9 - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn deepseek_v3_has_its_published_parameters() {
+        let a = Architecture::deepseek_v3();
         assert!((a.params() / 671.0e9 - 1.0).abs() < 0.01, "{}", a.params());
         assert!((a.active_params() / 37.5e9 - 1.0).abs() < 0.02, "{}", a.active_params());
     }

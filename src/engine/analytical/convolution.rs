@@ -129,14 +129,7 @@ mod tests {
 
     #[test]
     fn it_counts_what_the_catalog_counts() {
-        let network = Convolutional {
-            stem_width: 64.0,
-            blocks: vec![3.0, 4.0, 6.0, 3.0],
-            widths: vec![64.0, 128.0, 256.0, 512.0],
-            expansion: 4.0,
-            image_size: 224.0,
-            classes: 1000.0,
-        };
+        let network = Convolutional::resnet_50();
         let plain = Residual::from(&network);
         assert_eq!(plain.params(), network.parameters());
         assert!((plain.multiply_adds() / network.multiply_adds() - 1.0).abs() < 1e-12);

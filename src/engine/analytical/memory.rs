@@ -369,7 +369,6 @@ pub fn first_stage(i: &TrainingInput, c: &Constants, recompute: Recompute) -> Me
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::analytical::arch::Attention;
 
     /// B200, bf16, sequences of 4096, one per micro-batch, distributed optimizer, no recomputation: the setting of
     /// SimuMax 1.2's measurements (docs/b200, release v1.2, `alloc GiB real`).
@@ -405,21 +404,7 @@ mod tests {
 
     #[test]
     fn measured_allocations_are_met_within_five_percent() {
-        let deepseek_v3 = Architecture {
-            layers: 4.0,
-            hidden: 7168.0,
-            heads: 128.0,
-            kv_heads: 128.0,
-            ffn: 18432.0,
-            vocab: 129280.0,
-            attention: Attention::Latent { q_rank: 1536.0, kv_rank: 512.0, nope: 128.0, rope: 64.0, value: 128.0 },
-            experts: 256.0,
-            top_k: 8.0,
-            moe_ffn: 2048.0,
-            shared_ffn: 2048.0,
-            dense_layers: 1.0,
-            ..Architecture::default()
-        };
+        let deepseek_v3 = Architecture { layers: 4.0, dense_layers: 1.0, ..Architecture::deepseek_v3() };
         let l = llama_70b(12.0);
         for (predicted, measured) in [
             (simumax(l, 1.0, 2.0, 1.0, 1.0, 4096.0), 66.55),

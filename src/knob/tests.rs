@@ -1,0 +1,71 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+fn fabrics() -> Vec<(Arc<str>, f64)> {
+    vec![("IB".into(), 1.0), ("RoCE".into(), 1.1)]
+}
+
+#[test]
+fn the_registry_is_in_the_order_of_the_enum_and_names_are_unique() {
+    let mut names = Vec::new();
+    for (i, spec) in KNOBS.iter().enumerate() {
+        assert_eq!(spec.knob as usize, i);
+        assert_eq!(spec.knob.spec(), spec);
+        assert!(!spec.help.is_empty());
+        names.push(spec.name);
+        names.extend(spec.aliases);
+    }
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+#[test]
+fn values_are_read_as_people_type_them() {
+    assert_eq!(Knob::Prompt.parse("8k", &[]).unwrap(), Setting::Number(8000.0));
+    assert_eq!(Knob::Prompt.parse(" 32_768 ", &[]).unwrap(), Setting::Number(32768.0));
+    assert_eq!(Knob::CudaGraphs.parse("ON", &[]).unwrap(), Setting::Toggle(true));
+    assert_eq!(Knob::Fabric.parse("roce", &fabrics()).unwrap(), Setting::Choice("RoCE".into()));
+    assert_eq!(Knob::Seed.parse("-5", &[]).unwrap(), Setting::Seed(-5));
+    for (knob, text) in [
+        (Knob::Tp, "0"),
+        (Knob::Tp, "1.5"),
+        (Knob::Tp, "nan"),
+        (Knob::Pue, "inf"),
+        (Knob::Tp, "1e30"),
+        (Knob::Tp, ""),
+        (Knob::Virt, "vm"),
+    ] {
+        assert!(knob.parse(text, &[]).is_err(), "{text}");
+    }
+    let error = Knob::Fabric.parse("NVLink", &fabrics()).unwrap_err().to_string();
+    assert_eq!(error, "fabric: found \"NVLink\", expected one of IB, RoCE");
+}
+
+#[test]
+fn names_forgive_slips() {
+    assert_eq!(Knob::named("cuda-graphs").unwrap(), Knob::CudaGraphs);
+    assert_eq!(Knob::named("ISL").unwrap(), Knob::Prompt);
+    assert_eq!(Knob::named("microbach").unwrap_err().to_string(), "no knob `microbach`; did you mean `microbatch`?");
+    assert!(assignment("tp").is_err());
+    assert_eq!(assignment("tp = 8").unwrap(), (Knob::Tp, "8".to_owned()));
+}
+
+#[test]
+fn steps_stay_within_bounds_and_come_back() {
+    let up = |knob: Knob, from: f64| knob.step(&Setting::Number(from), 1, &[]);
+    let down = |knob: Knob, from: f64| knob.step(&Setting::Number(from), -1, &[]);
+    assert_eq!(up(Knob::Tp, 8.0), Setting::Number(16.0));
+    assert_eq!(up(Knob::Tp, 6.0), Setting::Number(8.0));
+    assert_eq!(down(Knob::Tp, 6.0), Setting::Number(4.0));
+    assert_eq!(down(Knob::Tp, 1.0), Setting::Number(1.0));
+    assert_eq!(down(Knob::Generate, 1.0), Setting::Number(0.0));
+    assert_eq!(up(Knob::Generate, 0.0), Setting::Number(1.0));
+    assert_eq!(up(Knob::Pue, 1.2), Setting::Number(1.25));
+    assert_eq!(down(Knob::Pue, 1.25), Setting::Number(1.2));
+    assert_eq!(up(Knob::Tp, 4096.0), Setting::Number(4096.0));
+    assert_eq!(Knob::Fabric.step(&Setting::Choice("IB".into()), 1, &fabrics()), Setting::Choice("RoCE".into()));
+    assert_eq!(Knob::Fabric.step(&Setting::Choice("RoCE".into()), 1, &fabrics()), Setting::Choice("RoCE".into()));
+    assert_eq!(Knob::CudaGraphs.step(&Setting::Toggle(true), -1, &[]), Setting::Toggle(false));
+}
