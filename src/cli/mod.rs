@@ -9,6 +9,7 @@ pub mod batch;
 pub mod check;
 pub mod compare;
 pub mod completions;
+pub mod config;
 pub mod demo;
 pub mod explain;
 pub mod failure;
@@ -22,6 +23,7 @@ pub mod output;
 pub mod pick;
 pub mod report;
 pub mod run;
+pub mod scenario;
 pub mod schema;
 pub mod sensitivity;
 pub mod sweep;
@@ -51,7 +53,7 @@ Examples:
   atlas ingest train.log --set seq_len=4096   measurements out of a log
 
 Files: what ships in the binary, then the user's configuration directory, then ./workload, entry by entry by name;
---workload-dir, --targets, --workloads and --hardware choose explicitly.";
+--workload-dir, --targets, --workloads, --hardware and --config choose explicitly.";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -106,6 +108,10 @@ pub enum Command {
     Ingest(Box<args::IngestArgs>),
     /// Hold the analytical engine against published measurements
     Validate(validate::Args),
+    /// Show or export the configuration of an experiment, resolved
+    Config(config::Args),
+    /// Carry scenarios of the founding dashboard over, and back
+    Scenario(scenario::Args),
     /// Open the terminal interface
     Tui(tui::Args),
     /// Print a completion script for a shell
@@ -150,12 +156,19 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         if std::io::stdout().is_terminal() && !dumb {
             return tui::run(root, &globals);
         }
+        pick::sound(&globals)?;
         return compare::without_terminal(&globals, root.workload.as_deref());
     };
     if !matches!(command, Command::Tui(_)) {
         root.refuse_before_subcommand(matches!(command, Command::Demo(_)))?;
     }
+    let looks = matches!(command, Command::Tui(_) | Command::Check(_) | Command::Config(_) | Command::Schema(_));
+    if !looks {
+        pick::sound(&globals)?;
+    }
     match command {
+        Command::Config(args) => config::run(args, &globals),
+        Command::Scenario(args) => scenario::run(args, &globals),
         Command::Run(args) => run::run(*args, &globals),
         Command::Optimize(args) => optimize::run(args, &globals),
         Command::Sweep(args) => sweep::run(args, &globals),

@@ -2,12 +2,14 @@
 //!
 //! * [`analytical`] – the physics: plain inputs to plain answers; knows neither files nor scenarios
 //! * [`semi_empirical`] – the founding system's calibrated model
+//! * [`benchboard`] – the founding dashboard's estimator
 //! * [`event`] – the same physics as it happens: contention, queues, failures; knows neither files nor scenarios
 //! * [`answer`] – a scenario put to the physics
 //! * [`notes`] – what a reader of an engine's numbers must know
 
 pub mod analytical;
 pub mod answer;
+pub mod benchboard;
 pub mod event;
 pub mod notes;
 pub mod semi_empirical;
@@ -29,6 +31,7 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     match scenario.engine {
         Engine::SemiEmpirical => semi_empirical::estimate_into(scenario, estimate),
         Engine::Analytical => answer::estimate_into(scenario, estimate),
+        Engine::Benchboard => benchboard::estimate_into(scenario, estimate),
     }
 }
 
@@ -37,6 +40,7 @@ pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     match scenario.engine {
         Engine::SemiEmpirical => semi_empirical::estimate_unscheduled_into(scenario, estimate),
         Engine::Analytical => answer::estimate_unscheduled_into(scenario, estimate),
+        Engine::Benchboard => benchboard::estimate_into(scenario, estimate),
     }
 }
 

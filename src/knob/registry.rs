@@ -65,6 +65,23 @@ impl Spec {
     }
 }
 
+/// The knobs that the founding dashboard's estimator heeds.
+pub(super) const DASHBOARD: [Knob; 13] = [
+    Knob::Engine,
+    Knob::Microbatch,
+    Knob::Global,
+    Knob::Precision,
+    Knob::Recompute,
+    Knob::Tp,
+    Knob::Pp,
+    Knob::Dp,
+    Knob::Prompt,
+    Knob::Generate,
+    Knob::TrainTokens,
+    Knob::Concurrency,
+    Knob::HourlyUsd,
+];
+
 /// The registry.
 pub const KNOBS: [Spec; 48] = [
     entry(
@@ -74,7 +91,7 @@ pub const KNOBS: [Spec; 48] = [
         Group::Engine,
         Kind::Choice(Engine::NAMES),
         &[],
-        "what answers: first principles, or the founding system's calibrated model",
+        "what answers: first principles, the founding system's calibrated model, or the founding dashboard's estimator",
     ),
     entry(
         Knob::Microbatch,
