@@ -118,7 +118,7 @@ impl Told<'_> {
             Term::input(symbol, name, "", if holds { factor } else { 1.0 })
                 .from(Origin::Engine("a factor of the dashboard's"))
         };
-        let base = estimator::BASE_MFU[usize::from(!self.i.tpu)];
+        let base = self.i.base_mfu();
         let base = Term::input("mfu_0", "where it starts: 55 % on TPUs, 35 % elsewhere", "", base)
             .from(Origin::Engine("a constant of the dashboard's"));
         let crowded = self.answer.memory_percent > estimator::CROWDED;

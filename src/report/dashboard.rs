@@ -161,6 +161,11 @@ pub fn answered(scenario: &Scenario, parts: &Parts) -> Value {
     result(parts, &asked, &estimator::estimate(&asked))
 }
 
+/// Four digits, with a prefix where that is shorter.
+fn shown(value: f64) -> String {
+    if value >= 1e5 { crate::units::si(value) } else { significant(value, 4) }
+}
+
 /// One pair put to both engines, told.
 #[derive(Debug)]
 pub struct Pair<'a> {
@@ -264,8 +269,8 @@ impl Pair<'_> {
         for factor in factors {
             table.row([
                 factor.what.to_owned(),
-                significant(factor.dashboard, 4),
-                significant(factor.analytical, 4),
+                shown(factor.dashboard),
+                shown(factor.analytical),
                 format!("x{}", significant(factor.factor, 4)),
             ]);
         }

@@ -78,7 +78,8 @@ fn factors(i: &Input, ours: &estimator::Answer, scenario: &Scenario, theirs: &Es
             devices,
             false,
             "the dashboard divides no work among devices: it counts the tokens of the batch and the work of one \
-             micro-batch, which is as if batch / micro-batch devices worked",
+             micro-batch, which is as if batch / micro-batch devices worked; where software sees two devices of an \
+             accelerator, as on Trainium, a rank of the analytical engine's is half of one",
         ),
         row(
             "FLOPs of a token",

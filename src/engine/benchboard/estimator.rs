@@ -6,8 +6,10 @@
 
 /// Bytes of a gibibyte: it calls these GB.
 pub const GIB: f64 = 1_073_741_824.0;
-/// Utilisation that it starts from: on TPUs, and on everything else.
-pub const BASE_MFU: [f64; 2] = [0.55, 0.35];
+/// Utilisation that it starts from on TPUs.
+pub const TPU_MFU: f64 = 0.55;
+/// Utilisation that it starts from on everything else.
+pub const BASE_MFU: f64 = 0.35;
 /// Factor on it where memory is fuller than [`CROWDED`].
 pub const CROWDED_FACTOR: f64 = 0.7;
 /// Factor on it with tensor parallelism, whatever its degree.
@@ -143,6 +145,12 @@ impl Input {
         6.0 * self.parameters + 12.0 * self.layers * self.hidden * self.hidden
     }
 
+    /// Utilisation that it starts from.
+    #[must_use]
+    pub fn base_mfu(&self) -> f64 {
+        if self.tpu { TPU_MFU } else { BASE_MFU }
+    }
+
     /// Layers in force.
     #[must_use]
     pub fn depth(&self) -> f64 {
@@ -167,7 +175,7 @@ pub fn estimate(i: &Input) -> Answer {
     let memory_percent = (model_gib + optimizer_gib + activation_gib) / i.memory_gb * 100.0;
 
     let factor = |holds: bool, factor: f64| if holds { factor } else { 1.0 };
-    let mfu = BASE_MFU[usize::from(!i.tpu)]
+    let mfu = i.base_mfu()
         * factor(memory_percent > CROWDED, CROWDED_FACTOR)
         * factor(i.tp > 1.0, TENSOR_FACTOR)
         * factor(i.checkpointing, CHECKPOINT_FACTOR);
