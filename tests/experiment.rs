@@ -211,3 +211,85 @@ fn targets_are_compared_by_the_experiments_own_methodologies() {
     let own = engine::estimate(&Scenario::from_files(&parts));
     assert!(slower.total.tokens_per_sec < own.total.tokens_per_sec);
 }
+
+/// A run as the comparison tool writes it, of so many tokens a second.
+fn measured(device: &str, seconds: f64, rate: f64) -> Value {
+    let steps = 40;
+    serde_json::json!({
+        "platform": "nvd",
+        "gpu_info": {"device_count": 8, "device_name": device},
+        "parallelism_config": {
+            "tensor_model_parallel_size": 4, "pipeline_model_parallel_size": 1, "data_parallel_size": 2
+        },
+        "training_config": {"global_batch_size": 128, "micro_batch_size": 1, "sequence_length": 2048, "num_gpus": 8},
+        "performance_metrics": {
+            "avg_step_time_seconds": seconds, "tokens_per_second": 128.0 * 2048.0 / seconds,
+            "tokens_per_second_per_gpu": 128.0 * 256.0 / seconds
+        },
+        "memory_metrics": {"avg_memory_allocated_gb": 22.3, "peak_memory_allocated_gb": 24.0},
+        "step_times": vec![seconds; steps],
+        "loss_values": (0..steps).map(|step| 11.0 - 0.1 * step as f64).collect::<Vec<_>>(),
+        "learning_rates": vec![rate; steps],
+    })
+}
+
+#[test]
+fn runs_stand_beside_what_is_predicted_of_them_with_error_and_interval() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, value: &Value| std::fs::write(dir.path().join(name), value.to_string()).unwrap();
+    write("benchmark_cuda_llama.json", &measured("NVIDIA H100 80GB HBM3", 6.4, 3e-4));
+    write("benchmark_rocm_llama.json", &measured("AMD Instinct MI300X", 3.0, 1e-5));
+    std::fs::write(dir.path().join("config.yaml"), example()).unwrap();
+    let files = ["compare", "--measured", "benchmark_cuda_llama.json", "benchmark_rocm_llama.json"];
+    let run = |more: &[&str]| {
+        let out = atlas(dir.path(), &[&files[..], more].concat()).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let json =
+        |more: &[&str]| -> Value { serde_json::from_str(&run(&[more, &["--format", "json"]].concat())).unwrap() };
+
+    // By what the files and the flag say.
+    let all = json(&["--model", "llama-3.1-8b"]);
+    for (index, seconds) in [(0, 6.4), (1, 3.0)] {
+        let predicted = &all["measured"][index]["predicted"];
+        let (rate, step) = (&predicted["tokens_per_second"], &predicted["step_time_s"]);
+        let number = |value: &Value, name: &str| value[name].as_f64().unwrap();
+        assert_eq!(predicted["engine"], "analytical");
+        assert!((number(rate, "measured") - 128.0 * 2048.0 / seconds).abs() < 1e-6);
+        let error = (number(rate, "value") / number(rate, "measured") - 1.0) * 100.0;
+        assert!((number(rate, "error_percent") - error).abs() < 1e-9);
+        assert!(number(rate, "low") < number(rate, "value") && number(rate, "value") < number(rate, "high"));
+        let inside = (number(rate, "low")..=number(rate, "high")).contains(&number(rate, "measured"));
+        assert_eq!(rate["within"], inside);
+        // The time of a step is the batch over the rate, in the ends of the interval as well.
+        assert!((number(step, "value") * number(rate, "value") / (128.0 * 2048.0) - 1.0).abs() < 1e-9);
+        assert!((number(step, "low") * number(rate, "high") / (128.0 * 2048.0) - 1.0).abs() < 1e-9);
+        assert!(number(&predicted["memory_gb"], "error_percent").is_finite());
+    }
+    // Runs that learn at rates thirty times apart are no fair comparison.
+    let notes = all["measured"][1]["notes"].to_string();
+    assert!(notes.contains("peak learning rate") && notes.contains("x0.0333"), "{notes}");
+    assert!(!all["measured"][0]["notes"].to_string().contains("peak learning rate"));
+
+    // An experiment says which model it is, and how it is cut: on AMD otherwise than the file.
+    let own = json(&["--config", "config.yaml"]);
+    assert_eq!(own["measured"][1]["predicted"]["workload"], "llama");
+    assert_eq!(own["measured"][1]["predicted"]["target"], "amd");
+    assert_ne!(own["measured"][1]["predicted"], all["measured"][1]["predicted"]);
+
+    // Without a model there is no prediction, and that is said.
+    let none = json(&[]);
+    assert!(none["measured"][0]["notes"].to_string().contains("no prediction: the file names no model"));
+
+    run(&["--model", "llama-3.1-8b", "--out", "report.html"]);
+    let html = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
+    assert!(html.matches("<svg").count() >= 6, "throughput, memory, step time, loss, learning rate");
+    run(&["--model", "llama-3.1-8b", "--out", "report.md"]);
+    let markdown = std::fs::read_to_string(dir.path().join("report.md")).unwrap();
+    for title in ["tokens-s-of-all-accelerators", "peak-memory-of-an-accelerator-gb", "step-time", "loss"] {
+        assert!(markdown.contains(&format!("](report-{title}.svg)")), "{title} in {markdown}");
+        assert!(dir.path().join(format!("report-{title}.svg")).exists());
+    }
+    assert!(run(&["--model", "llama-3.1-8b"]).contains("nine of ten lie between"));
+}

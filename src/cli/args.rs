@@ -131,6 +131,9 @@ pub struct MeasuredArgs {
     /// Tokens of the whole training: 15e12
     #[arg(long, value_name = "TOKENS", requires = "measured", help_heading = "Measured runs")]
     pub budget: Option<f64>,
+    /// File to write a report with charts to: .html, .md (charts beside it as .svg), .csv, .json or .yaml
+    #[arg(long, value_name = "FILE", requires = "measured", help_heading = "Measured runs")]
+    pub out: Option<PathBuf>,
 }
 
 /// `atlas ingest`.

@@ -83,7 +83,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let predicted = wanted.then(|| watching(&gauge, Duration::from_millis(500), "candidates", predict));
     let predicted = predicted.transpose()?.transpose()?;
     if !args.measured.measured.is_empty() {
-        return measured::run(&args.measured, args.format, predicted.as_ref(), globals);
+        return measured::run(&args.measured, args.format, predicted.as_ref(), &library, globals);
     }
     let Some(comparison) = predicted else { return Ok(()) };
     // Where nobody asks for a methodology the output is the plain comparison that it always was.

@@ -91,7 +91,7 @@ pub const KNOBS: [Spec; 48] = [
         Group::Engine,
         Kind::Choice(Engine::NAMES),
         &[],
-        "what answers: first principles, the founding system's calibrated model, or the founding dashboard's estimator",
+        "what answers: first principles, the calibrated model, or the founding dashboard's formulas",
     ),
     entry(
         Knob::Microbatch,

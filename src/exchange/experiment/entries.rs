@@ -52,33 +52,7 @@ impl Experiment {
     /// The catalog's accelerator that a platform's `gpu_model` means.
     #[must_use]
     pub fn accelerator(platform: &Platform, catalog: &Catalog) -> Option<Arc<Accelerator>> {
-        if let Ok(found) = catalog.accelerator(&platform.gpu_model.trim().to_lowercase()) {
-            return Some(found);
-        }
-        let words = |text: &str| -> Vec<String> {
-            let text = text.to_lowercase();
-            text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
-        };
-        // Drivers say HBM3 and vendors say Instinct or Tensor Core: only words that name a part must be found.
-        let noise = ["nvidia", "amd", "instinct", "tensor", "core", "gpu", "hbm", "hbm2", "hbm2e", "hbm3", "hbm3e"];
-        let wanted: Vec<String> =
-            words(&platform.gpu_model).into_iter().filter(|word| !noise.contains(&word.as_str())).collect();
-        let distance = |sheet: &Accelerator| platform.memory_gb.map_or(0.0, |gb| (gb - sheet.memory.gb).abs());
-        let mut found: Vec<Arc<Accelerator>> = catalog
-            .accelerators()
-            .into_iter()
-            .filter(|sheet| {
-                let own: Vec<String> =
-                    [&sheet.id, &sheet.name].into_iter().chain(&sheet.aliases).flat_map(|name| words(name)).collect();
-                !wanted.is_empty() && wanted.iter().all(|word| own.contains(word))
-            })
-            .collect();
-        // The memory tells variants apart; then the form that training nodes have.
-        let loose = |sheet: &Accelerator| {
-            !sheet.form_factor.as_deref().is_some_and(|form| form.starts_with("SXM") || form.starts_with("OAM"))
-        };
-        found.sort_by(|a, b| distance(a).total_cmp(&distance(b)).then(loose(a).cmp(&loose(b))));
-        found.into_iter().next()
+        catalog.accelerator_meant(&platform.gpu_model, platform.memory_gb)
     }
 
     /// The catalog's model that an entry's names mean.
