@@ -48,6 +48,16 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             "simulated: {runs} {plural} of {:.0} counted requests ({seeds}), {} events; {chance}",
             seen.requests, simulated.events
         ));
+        if simulated.half_width == Some(0.0)
+            && settings.arrivals == Arrivals::Closed
+            && scenario.concurrency(&scenario.base) > 1.0
+        {
+            notes.push(
+                "requests that are all alike stay in step, and their prompts come all at once: prompt_cv and generate_cv \
+                 spread them"
+                    .to_owned(),
+            );
+        }
         let rateless = scenario.base.plan.serving.request_rate.is_none_or(|rate| rate <= 0.0);
         if rateless && matches!(settings.arrivals, Arrivals::Poisson | Arrivals::Gamma) {
             notes.push(format!(

@@ -132,13 +132,12 @@ impl Told<'_> {
             "requests_per_sec" => rate(value),
             "tpot_ms" => spread("TPOT", value),
             "ttft_ms" if serving.first_token.total().is_finite() => {
-                let parts = serving
-                    .first_token
-                    .parts()
-                    .iter()
-                    .filter(|(_, ms)| *ms > 0.0)
-                    .map(|(name, ms)| self.counted("t", name, "ms", *ms, "mean over the counted requests"));
-                Term::stated("TTFT", "", "ms", value, sum(parts))
+                let parts = serving.first_token.parts().iter().filter(|(_, ms)| *ms > 0.0).map(|(name, ms)| {
+                    Term::input(format!("t_{name}"), *name, "ms", *ms)
+                        .from(Origin::Engine("mean over the counted requests"))
+                });
+                let whole = self.counted("TTFT", "", "ms", value, "mean over the counted requests");
+                Term::stated("TTFT", "", "ms", value, sum(parts)).borne(whole.bearing)
             }
             "ttft_ms" | "ttft_p99_ms" => spread("TTFT", value),
             "itl_p99_ms" => spread("ITL", value),
