@@ -89,6 +89,8 @@ pub enum View {
     Compare,
     /// Where time and memory go.
     Breakdown,
+    /// A figure over one or two knobs.
+    Sweep,
     /// What would make it better.
     Advice,
     /// Where a figure comes from.
@@ -103,10 +105,11 @@ pub enum View {
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 8] = [
+    pub const NAMES: [(&'static str, View); 9] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
+        ("sweep", View::Sweep),
         ("advice", View::Advice),
         ("explain", View::Explain),
         ("schedule", View::Schedule),

@@ -9,7 +9,9 @@ pub use super::answer::Answer;
 use super::keymap::Mode;
 use super::line::Line;
 pub use super::palette::Command;
+use super::sweeping::Sweeping;
 use super::theme::{Glyphs, Theme};
+use super::work::Desks;
 pub use super::write_back::WritePlan;
 use crate::advice::{Advice, Objective, advise};
 use crate::demo::Demo;
@@ -229,6 +231,12 @@ pub struct App {
     pub tour: Option<Tour>,
     /// Where records go.
     pub out: PathBuf,
+    /// Counts what [`App::recompute`] worked out: what was asked before is of another scenario.
+    pub generation: u64,
+    /// What views have asked the workers, and the answers.
+    pub desks: Desks,
+    /// What the sweep turns.
+    pub sweeping: Sweeping,
     /// The scenario on the screen.
     pub answer: Answer,
     /// The playbook's advice, worked out when it is looked at.
@@ -287,6 +295,9 @@ impl App {
             flash: Flash::default(),
             tour: None,
             out: PathBuf::from("out"),
+            generation: 0,
+            desks: Desks::default(),
+            sweeping: Sweeping::default(),
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
@@ -322,6 +333,7 @@ impl App {
             (View::Explain, _) => Mode::Explain,
             (View::Schedule, _) => Mode::Schedule,
             (View::Problems, _) => Mode::Problems,
+            (View::Sweep, _) => Mode::Sweep,
             (View::Main | View::Help, Pane::Targets) => Mode::Targets,
             (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
             (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,
@@ -338,6 +350,7 @@ impl App {
     /// Works out what depends on the scenario. Called once per change of it.
     pub fn recompute(&mut self) {
         self.answer = Answer::of(&self.library, &self.now.setup);
+        self.generation += 1;
         self.advice = OnceCell::new();
         self.baseline = match &self.now.baseline {
             Some(setup) => Answer::of(&self.library, setup),

@@ -87,7 +87,8 @@ fn build(app: &App, width: u16) -> Vec<Row> {
         }
         rows.push(Row::Figure(metric));
     }
-    let remarks = app.answer.scenario.as_ref().map(notes).unwrap_or_default();
+    let (scenario, estimate) = (app.answer.scenario.as_ref(), app.answer.outcome.as_ref().ok());
+    let remarks = scenario.zip(estimate).map(|(scenario, estimate)| notes(scenario, estimate)).unwrap_or_default();
     for (i, remark) in remarks.iter().enumerate() {
         if i == 0 {
             rows.push(Row::Heading("what to know"));
