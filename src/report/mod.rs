@@ -13,6 +13,7 @@ pub mod measurements;
 pub mod optimum;
 pub mod read;
 pub mod rows;
+pub mod simulation;
 pub mod study;
 pub mod summary;
 pub mod table;

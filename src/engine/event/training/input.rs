@@ -22,6 +22,8 @@ pub struct Input {
     pub jitter: f64,
     /// Slow hosts.
     pub slow: Vec<Slow>,
+    /// Seconds in which a stage's gradients are reduced, where a network was asked; the closed form's where unset.
+    pub reduction: Option<f64>,
     /// Gradients are compressed before they are reduced.
     pub compression: Option<Compression>,
     /// Seconds in which the loader has a step's data ready, one step ahead; 0 = always.
@@ -30,6 +32,8 @@ pub struct Input {
     pub every_replica: bool,
     /// Keep the tasks of this step for the timeline; `u32::MAX` = of none.
     pub recorded_step: u32,
+    /// Steps from it on whose tasks are kept.
+    pub recorded_steps: u32,
 }
 
 /// A stage of one replica that is slow all the time.
@@ -169,7 +173,7 @@ pub struct Output {
     pub steps: Vec<f64>,
     /// Tasks of the recorded step.
     pub tasks: Vec<Task>,
-    /// The tasks that decided the recorded step's end, in order: each waited for the one before.
+    /// The tasks that decided the recorded steps' ends, in order: each waited for the one before it in its step.
     pub critical_path: Vec<u32>,
     /// Replicas that were simulated; one of those that are alike.
     pub replicas: u32,
@@ -192,10 +196,12 @@ impl Input {
             buckets: 8,
             jitter: 0.0,
             slow: Vec::new(),
+            reduction: None,
             compression: None,
             loading: 0.0,
             every_replica: false,
             recorded_step: 0,
+            recorded_steps: 1,
         }
     }
 
@@ -245,6 +251,7 @@ impl Input {
         range("buckets", f64::from(self.buckets), 1.0, 4096.0);
         range("jitter", self.jitter, 0.0, 10.0);
         range("seconds of loading", self.loading, 0.0, 1e6);
+        range("seconds of a reduction", self.reduction.unwrap_or(0.0), 0.0, 1e6);
         if let Some(c) = self.compression {
             range("ratio of compression", c.ratio, 1.0, 1e6);
             range("seconds of compression", c.seconds, 0.0, 1e6);

@@ -127,6 +127,9 @@ impl<'a> Job<'a> {
             }
         }
         let mut costs = Costs::of(s, &input.constants);
+        if let Some(seconds) = input.reduction.filter(|_| costs.reduce > 0.0) {
+            costs.reduce = seconds;
+        }
         if let Some(c) = input.compression.filter(|_| costs.reduce > 0.0) {
             costs.reduce = costs.reduce / c.ratio + c.seconds;
         }
@@ -165,7 +168,7 @@ impl<'a> Job<'a> {
     }
 
     fn recording(&self) -> bool {
-        self.step == self.input.recorded_step
+        self.step.checked_sub(self.input.recorded_step).is_some_and(|past| past < self.input.recorded_steps)
     }
 
     fn record(&mut self, task: Task) -> u32 {
@@ -423,12 +426,15 @@ impl<'a> Job<'a> {
     fn end_step(&mut self, queue: &mut EventQueue<Event>) {
         self.out.steps.push(queue.now().since(self.step_begin).seconds());
         if self.recording() {
+            let before = self.out.critical_path.len();
             let mut task = (self.out.tasks.len() as u32).wrapping_sub(1);
             while let Some(t) = self.out.tasks.get(task as usize) {
                 self.out.critical_path.push(task);
                 task = t.after;
             }
-            self.out.critical_path.reverse();
+            if let Some(path) = self.out.critical_path.get_mut(before..) {
+                path.reverse();
+            }
         }
         self.step += 1;
         self.step_begin = queue.now();
