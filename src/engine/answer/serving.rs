@@ -70,7 +70,7 @@ fn pools(layout: Layout, prefill: f64) -> Option<Pools> {
 /// Figures and detail of a phase.
 pub(super) fn answer(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Detail)> {
     let input = input(scenario, phase)?;
-    let constants = ServingConstants::default();
+    let constants = ServingConstants::with(&scenario.efficiency.serving);
     let out = serving::estimate(&input, &constants);
     Some(told(scenario, phase, &input, &constants, &out))
 }
