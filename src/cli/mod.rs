@@ -6,6 +6,7 @@
 pub mod advise;
 pub mod args;
 pub mod batch;
+pub mod calibrate;
 pub mod check;
 pub mod compare;
 pub mod completions;
@@ -104,6 +105,8 @@ pub enum Command {
     Check(check::Args),
     /// Turn logs of training, serving, network and power tools into measurements
     Ingest(Box<args::IngestArgs>),
+    /// Fit a target's coefficients and efficiency factors to measurements
+    Calibrate(Box<calibrate::Args>),
     /// Hold the analytical engine against published measurements
     Validate(validate::Args),
     /// Open the terminal interface
@@ -168,6 +171,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),
         Command::Check(args) => check::run(args, &globals),
         Command::Validate(args) => validate::run(args, &globals),
+        Command::Calibrate(args) => calibrate::run(*args, &globals),
         Command::Ingest(args) => ingest::run(*args, &globals),
         Command::Tui(args) => tui::run(args.or(root), &globals),
         Command::Completions(args) => completions::run(args),
