@@ -46,7 +46,7 @@ impl Judged {
     }
 }
 
-/// Judges every figure of every row that an engine predicts.
+/// Judges every figure of every row that an engine predicts, with the numbers in force and with those found.
 #[must_use]
 pub fn judge(
     bench: &Bench<'_>,
@@ -55,11 +55,27 @@ pub fn judge(
     outcome: &Outcome,
     start: &Start,
 ) -> Vec<Judged> {
+    both(bench, rows, (figures, &start.efficiency), (outcome.figures.as_ref(), &outcome.efficiency))
+}
+
+/// Judges with the numbers in force alone.
+#[must_use]
+pub fn judge_standing(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Vec<Judged> {
+    let figures = start.figures();
+    let standing = (figures.as_ref(), &start.efficiency);
+    let mut judged = both(bench, rows, standing, standing);
+    judged.iter_mut().for_each(|one| one.after = None);
+    judged
+}
+
+/// Numbers of both engines.
+type Numbers<'a> = (Option<&'a Figures>, &'a Efficiency);
+
+fn both(bench: &Bench<'_>, rows: &[Observation], before: Numbers<'_>, after: Numbers<'_>) -> Vec<Judged> {
     let own = rows.iter().filter(|row| row.switch("baseline") != Some(true));
     own.flat_map(|row| {
-        let mut all = Vec::new();
-        all.extend(analytical(bench, row, &start.efficiency, &outcome.efficiency));
-        all.extend(semi_empirical(bench, row, figures, outcome.figures.as_ref()));
+        let mut all = analytical(bench, row, before.1, after.1);
+        all.extend(semi_empirical(bench, row, before.0, after.0));
         all
     })
     .collect()
@@ -98,13 +114,13 @@ fn analytical(bench: &Bench<'_>, row: &Observation, before: &Efficiency, after: 
     calibrated.efficiency = *after;
     // Requests that come at a given rate are served at it: their throughput judges nothing.
     let offered = row.number("request_rate").is_some();
-    let figures: Vec<Figure> = match row.mode() {
-        Mode::Training => vec![Figure::TokensPerSec, Figure::FlopUtilization],
-        Mode::Inference if offered => vec![Figure::TpotMs],
-        Mode::Inference => vec![Figure::TokensPerSec, Figure::TpotMs],
+    let figures: &[Figure] = match row.mode() {
+        Mode::Training => &[Figure::TokensPerSec, Figure::FlopUtilization],
+        Mode::Inference if offered => &[Figure::TpotMs, Figure::P50Ms, Figure::P95Ms, Figure::P99Ms],
+        Mode::Inference => &[Figure::TokensPerSec, Figure::TpotMs, Figure::P50Ms, Figure::P95Ms, Figure::P99Ms],
     };
     let of = |figure| Some((predicted(&scenario, figure)?, interval(&scenario, figure)));
-    of_row(row, Engine::Analytical, &figures, of, |figure| predicted(&calibrated, figure))
+    of_row(row, Engine::Analytical, figures, of, |figure| predicted(&calibrated, figure))
 }
 
 fn semi_empirical(

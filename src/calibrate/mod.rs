@@ -2,6 +2,7 @@
 //! parameter after the calibration guide (`guide`), and efficiency factors of the analytical engine ([`efficiency`]);
 //! [`judge`] holds both against the rows, before and after. Pure: files are read and written elsewhere.
 
+pub mod check;
 pub mod document;
 pub mod efficiency;
 mod guide;
@@ -31,6 +32,16 @@ pub struct Start {
     pub profile: Option<Arc<Profile>>,
     /// Efficiency factors in force.
     pub efficiency: Efficiency,
+}
+
+impl Start {
+    /// The coefficients in force, where there are any.
+    #[must_use]
+    pub fn figures(&self) -> Option<Figures> {
+        let profile = self.profile.as_ref().filter(|profile| profile.calibrated)?;
+        let (coefficients, fabrics) = (profile.coefficients, profile.fabrics.to_vec());
+        Some(Figures { coefficients, fabrics, node_watts: profile.node_watts })
+    }
 }
 
 /// What calibration found.
@@ -109,11 +120,7 @@ pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outc
         missing: Vec::new(),
         refused: Vec::new(),
     };
-    let before = predict::coefficients(start.profile.as_ref()).map(|(coefficients, fabrics)| Figures {
-        coefficients,
-        fabrics,
-        node_watts: start.profile.as_ref().and_then(|profile| profile.node_watts),
-    });
+    let before = start.figures();
     if let Some(figures) = before.clone() {
         let (found, missing) = (Vec::new(), Vec::new());
         let mut guide = Guide { bench, rows, figures, found, warnings: Vec::new(), missing };

@@ -12,7 +12,7 @@ use crate::library::Library;
 use crate::plan::Engine;
 use crate::scenario::{FABRIC, Parts, Scenario};
 use crate::spec::profile::Coefficients;
-use crate::spec::{Diagnostics, Mode, Profile, Target, Workload, parse};
+use crate::spec::{Diagnostics, Mode, Target, Workload, parse};
 use crate::validate::names::catalog_id;
 
 /// What rows are held against.
@@ -303,11 +303,4 @@ pub fn interval(scenario: &Scenario, figure: Figure) -> Option<[f64; 2]> {
         _ => return None,
     };
     Some([interval.low, interval.high])
-}
-
-/// A profile's coefficients, where it has any.
-#[must_use]
-pub fn coefficients(profile: Option<&Arc<Profile>>) -> Option<(Coefficients, Vec<(Arc<str>, f64)>)> {
-    let profile = profile.filter(|profile| profile.calibrated)?;
-    Some((profile.coefficients, profile.fabrics.to_vec()))
 }

@@ -28,6 +28,7 @@ pub mod sensitivity;
 pub mod sweep;
 pub mod tui;
 pub mod validate;
+pub mod validate_measured;
 pub mod watching;
 
 use std::io::IsTerminal as _;
@@ -107,7 +108,7 @@ pub enum Command {
     Ingest(Box<args::IngestArgs>),
     /// Fit a target's coefficients and efficiency factors to measurements
     Calibrate(Box<calibrate::Args>),
-    /// Hold the analytical engine against published measurements
+    /// Hold the analytical engine against published measurements, or a target's numbers against its own
     Validate(validate::Args),
     /// Open the terminal interface
     Tui(tui::Args),
