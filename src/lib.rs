@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod calibrate;
 pub mod catalog;
 pub mod cli;
 pub mod demo;

@@ -6,6 +6,7 @@
 pub mod advise;
 pub mod args;
 pub mod batch;
+pub mod calibrate;
 pub mod check;
 pub mod compare;
 pub mod completions;
@@ -29,6 +30,7 @@ pub mod simulate;
 pub mod sweep;
 pub mod tui;
 pub mod validate;
+pub mod validate_measured;
 pub mod watching;
 
 use std::io::IsTerminal as _;
@@ -112,7 +114,9 @@ pub enum Command {
     Check(check::Args),
     /// Turn logs of training, serving, network and power tools into measurements
     Ingest(Box<args::IngestArgs>),
-    /// Hold the analytical engine against published measurements
+    /// Fit a target's coefficients and efficiency factors to measurements
+    Calibrate(Box<calibrate::Args>),
+    /// Hold the analytical engine against published measurements, or a target's numbers against its own
     Validate(validate::Args),
     /// Open the terminal interface
     Tui(tui::Args),
@@ -178,6 +182,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),
         Command::Check(args) => check::run(args, &globals),
         Command::Validate(args) => validate::run(args, &globals),
+        Command::Calibrate(args) => calibrate::run(*args, &globals),
         Command::Ingest(args) => ingest::run(*args, &globals),
         Command::Tui(args) => tui::run(args.or(root), &globals),
         Command::Completions(args) => completions::run(args),

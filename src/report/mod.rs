@@ -2,6 +2,7 @@
 
 pub mod advice;
 pub mod breakdown;
+pub mod calibration;
 pub mod chart;
 pub mod comparison;
 pub mod configurations;
