@@ -17,10 +17,15 @@ pub mod message;
 mod mouse;
 pub mod painter;
 pub mod palette;
+pub mod prompt;
 mod reload;
 pub mod runtime;
+pub mod scenarios;
 pub mod sgr;
+pub mod tables;
 pub mod terminal;
+#[cfg(test)]
+mod testing;
 pub mod theme;
 mod tour;
 mod turning;
