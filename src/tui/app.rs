@@ -204,6 +204,8 @@ pub struct App {
     pub pane: Pane,
     /// What fills the screen.
     pub view: View,
+    /// Where Esc leads from an explanation that was opened in another view.
+    pub back: View,
     /// What lies over it.
     pub overlay: Option<Overlay>,
     /// A value being typed.
@@ -283,6 +285,7 @@ impl App {
             last_change: None,
             pane: Pane::Targets,
             view: View::Main,
+            back: View::Main,
             overlay: None,
             edit: None,
             prompt: None,
@@ -402,7 +405,9 @@ impl App {
     /// The metric under the cursor of the results.
     #[must_use]
     pub fn figure_here(&self) -> Option<&'static Metric> {
-        let here = self.figures().find(|metric| metric.name == self.figure);
+        // What a filter hides from the results can still be explained from elsewhere.
+        let elsewhere = |metric: &&Metric| self.view != View::Main || self.asks_for_figure(metric);
+        let here = self.answer.metrics().filter(elsewhere).find(|metric| metric.name == self.figure);
         here.or_else(|| self.figures().next())
     }
 

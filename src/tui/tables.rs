@@ -405,22 +405,4 @@ impl App {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn a_filter_is_words_and_conditions_however_they_are_spaced() {
-        let read = |text: &str| {
-            let filter = Filter::parse(text).unwrap();
-            let conditions: Vec<String> = filter.conditions.iter().map(ToString::to_string).collect();
-            (filter.words.join("+"), conditions.join("+"))
-        };
-        let tpot = Filter::parse("tpot<50ms").unwrap().conditions.first().unwrap().to_string();
-        assert_eq!(read("h100 tpot<50ms"), ("h100".into(), tpot.clone()));
-        assert_eq!(read(" h100  tpot < 50 ms  sxm"), ("h100+sxm".into(), tpot.clone()));
-        assert_eq!(read("tpot<50ms,fits"), (String::new(), format!("{tpot}+fits in memory and can run")));
-        assert_eq!(read(""), (String::new(), String::new()));
-        assert!(Filter::parse("tpott<50").unwrap_err().contains("did you mean `tpot`"));
-    }
-}
+mod tests;

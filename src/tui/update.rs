@@ -218,10 +218,10 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
         }
         Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
-        Mode::Advice | Mode::Explain => {
+        Mode::Advice | Mode::Explain | Mode::Diff => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
         }
-        Mode::Breakdown | Mode::Schedule | Mode::Problems | Mode::Diff => {
+        Mode::Breakdown | Mode::Schedule | Mode::Problems => {
             let page = layout::inner_rows(areas.body);
             let rows = view::rows(app);
             app.view_scroll = walk.from(app.view_scroll, (rows + 1).saturating_sub(page), page);
@@ -354,6 +354,12 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             }
         }
         Mode::Results => show(app, View::Explain),
+        Mode::Diff => {
+            if let Some(metric) = view::diff::figure_here(app) {
+                app.figure = metric.name;
+                explain(app);
+            }
+        }
         Mode::Advice => view::advice::apply(app, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {
@@ -369,6 +375,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             if let Some((name, _)) = app.columns.get(app.column) {
                 let name = Arc::clone(name);
                 select_target(app, name);
+                explain(app);
             }
         }
         _ => {}
@@ -389,15 +396,24 @@ fn escape(app: &mut App, mode: Mode) {
         _ if app.status.is_some() => app.status = None,
         _ if tables::clear_filter(app) => {}
         _ => {
-            app.view = View::Main;
+            app.view = std::mem::take(&mut app.back);
+            app.view_scroll = 0;
             app.recompute_columns();
         }
     }
 }
 
+/// Explains the figure under the cursor; Esc comes back to the view that is left.
+fn explain(app: &mut App) {
+    let from = app.view;
+    show(app, View::Explain);
+    app.back = from;
+}
+
 /// Shows a view, or goes back to the panes where it is shown already.
 fn show(app: &mut App, view: View) {
     app.view = if app.view == view { View::Main } else { view };
+    app.back = View::Main;
     (app.view_scroll, app.view_row) = (0, 0);
     app.toggled.clear();
     app.recompute_columns();

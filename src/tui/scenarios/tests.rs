@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 use proptest::prelude::*;
 
 use crate::estimate::Metric;
@@ -152,4 +152,21 @@ proptest! {
             h.text();
         }
     }
+}
+
+#[test]
+fn a_figure_of_any_table_is_explained_and_esc_comes_back() {
+    let mut h = Hands::new();
+    h.keys("c<Right>jj<Enter>");
+    assert_eq!((h.app.view, h.app.now.setup.target.as_ref()), (View::Explain, "8xMI300X"));
+    assert!(h.text().contains("Explain"));
+    h.keys("<Esc>");
+    assert_eq!(h.app.view, View::Compare);
+    h.keys("<Esc>2jj/tp<Enter><Right>DG<Enter>");
+    assert_eq!(h.app.view, View::Explain);
+    h.keys("<Esc>");
+    assert_eq!(h.app.view, View::Diff);
+    // A heading is no figure.
+    h.keys("g<Enter>");
+    assert_eq!(h.app.view, View::Diff);
 }

@@ -6,6 +6,7 @@ use super::draw::{Canvas, wrap};
 use crate::estimate::{Format, METRICS, Metric};
 use crate::knob::Knob;
 use crate::tui::app::{Answer, App};
+use crate::tui::layout;
 use crate::tui::scenarios::other_side;
 use crate::tui::theme::Role;
 use crate::units;
@@ -73,7 +74,21 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
     if rows.is_empty() {
         rows.push(Row::Text(Role::Dim, format!("nothing differs from {label}")));
     }
-    (label, rows)
+    let width = usize::from(layout::areas(app).body.width.saturating_sub(5));
+    let broken = |row: Row| match row {
+        Row::Text(role, text) => wrap(&text, width).into_iter().map(|line| Row::Text(role, line)).collect(),
+        row => vec![row],
+    };
+    (label, rows.into_iter().flat_map(broken).collect())
+}
+
+/// The figure under the cursor.
+#[must_use]
+pub fn figure_here(app: &App) -> Option<&'static Metric> {
+    match rows_of(app).1.get(app.view_row) {
+        Some(Row::Figure(metric, ..)) => Some(metric),
+        _ => None,
+    }
 }
 
 /// A knob that has another value, or that says something on one side only.
@@ -101,10 +116,10 @@ pub fn change(app: &App, metric: &Metric, before: f64, after: f64) -> String {
     format!("{arrow}{text}")
 }
 
-/// How many lines there are, the line of names included.
+/// How many rows there are below the line of names.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    rows_of(app).1.len() + 2
+    rows_of(app).1.len()
 }
 
 /// What the line of information says.
@@ -135,11 +150,8 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.right(second, inner.y, column - 1, &here, focused);
     let text_style = canvas.role(Role::Text);
     let height = inner.height.saturating_sub(1);
-    let mut y = inner.y + 1;
-    for row in all.iter().skip(app.view_scroll) {
-        if y >= inner.y + 1 + height {
-            break;
-        }
+    for (line, (index, row)) in (0..height).zip(all.iter().enumerate().skip(app.view_scroll)) {
+        let y = inner.y + 1 + line;
         match row {
             Row::Heading(heading) => {
                 let style = canvas.role(Role::Heading);
@@ -165,14 +177,13 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             }
             Row::Text(role, text) => {
                 let style = canvas.role(*role);
-                for line in wrap(text, usize::from(inner.width.saturating_sub(3))) {
-                    canvas.text(inner.x + 2, y, inner.width.saturating_sub(3), &line, style);
-                    y += 1;
-                }
-                continue;
+                canvas.text(inner.x + 2, y, inner.width.saturating_sub(3), text, style);
             }
         }
-        y += 1;
+        if index == app.view_row {
+            let width = (third + column).min(inner.right()) - inner.x;
+            canvas.tint(Rect::new(inner.x, y, width, 1), canvas.role(Role::Selection));
+        }
     }
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < all.len());
 }

@@ -56,6 +56,8 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
     match app.view {
         View::Advice => Some(advice::lines_of(app, row)),
         View::Explain => Some(explain::lines_of(app, row)),
+        // Below the line of names, which does not scroll.
+        View::Diff => Some((row, row + 1)),
         _ => None,
     }
 }
