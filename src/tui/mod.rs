@@ -21,6 +21,7 @@ pub mod prompt;
 mod reload;
 pub mod runtime;
 pub mod scenarios;
+pub mod session;
 pub mod sgr;
 pub mod tables;
 pub mod terminal;
@@ -64,4 +65,6 @@ pub struct Options {
     pub workload: Option<String>,
     /// Where records go.
     pub out: PathBuf,
+    /// Which session is opened, and left.
+    pub keep: session::Keep,
 }

@@ -213,6 +213,12 @@ impl App {
         }
     }
 
+    /// Goes to a place, with the cursor of the comparison on the selected target.
+    pub(super) fn arrive(&mut self, place: Place) {
+        self.go_to(place);
+        self.recompute();
+    }
+
     fn go_to(&mut self, place: Place) {
         self.view = place.view;
         self.pane = place.pane;
