@@ -99,13 +99,15 @@ pub enum View {
     Schedule,
     /// Complaints about the files.
     Problems,
+    /// How the scenario differs from another tab's, or from the baseline.
+    Diff,
     /// All keys.
     Help,
 }
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 9] = [
+    pub const NAMES: [(&'static str, View); 10] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
@@ -114,6 +116,7 @@ impl View {
         ("explain", View::Explain),
         ("schedule", View::Schedule),
         ("problems", View::Problems),
+        ("diff", View::Diff),
         ("help", View::Help),
     ];
 

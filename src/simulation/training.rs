@@ -241,7 +241,8 @@ fn measure(work: &Work, input: &Input, output: Output, even_step: f64) -> Measur
     let first = output.steps.first().copied().unwrap_or(step);
     let loading = if input.loading > 0.0 { (step - first).max(0.0) } else { 0.0 };
     // On even hardware, what is neither computed nor waited for is the pipeline's; the rest is waited for others.
-    let stragglers = if input.even() { 0.0 } else { (step - loading - even_step).max(0.0) };
+    let stragglers =
+        if input.jitter <= 0.0 && input.slow.is_empty() { 0.0 } else { (step - loading - even_step).max(0.0) };
     let stragglers = stragglers.min((step - loading - busy - exposed - optimizer).max(0.0));
     let parts = Parts {
         compute: busy * (1.0 - within),
