@@ -89,6 +89,8 @@ pub enum View {
     Compare,
     /// Where time and memory go.
     Breakdown,
+    /// A figure over one or two knobs.
+    Sweep,
     /// What would make it better.
     Advice,
     /// Where a figure comes from.
@@ -97,20 +99,24 @@ pub enum View {
     Schedule,
     /// Complaints about the files.
     Problems,
+    /// How the scenario differs from another tab's, or from the baseline.
+    Diff,
     /// All keys.
     Help,
 }
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 8] = [
+    pub const NAMES: [(&'static str, View); 10] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
+        ("sweep", View::Sweep),
         ("advice", View::Advice),
         ("explain", View::Explain),
         ("schedule", View::Schedule),
         ("problems", View::Problems),
+        ("diff", View::Diff),
         ("help", View::Help),
     ];
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Origin;
 use super::decode::{Bounds, Fields};
 use super::diagnostic::Diagnostics;
+use super::efficiency::Efficiency;
 use super::node::Node;
 
 /// Accelerators × nodes, their links, price and power.
@@ -30,6 +31,8 @@ pub struct Target {
     pub network: Option<Network>,
     /// Price and power.
     pub cost: Cost,
+    /// Efficiency factors of the analytical engine on this target; they win over the profile's.
+    pub efficiency: Option<Efficiency>,
     /// What the founding dashboard said of one device.
     pub benchboard: Option<Benchboard>,
     /// Numeric formats the hardware has.
@@ -177,6 +180,7 @@ impl Target {
         for passive in ["host_cpu_arch", "container_base", "source", "region"] {
             fields.text(passive);
         }
+        let efficiency = Efficiency::read(&mut fields);
         let numeric = fields.texts("numeric");
         let collectives = fields.texts("collectives");
         let max_batch_tokens = fields.number("max_batch_tokens", Bounds::NATURAL);
@@ -199,6 +203,7 @@ impl Target {
             interconnect: interconnect.flatten(),
             network,
             cost: cost.flatten()?,
+            efficiency,
             benchboard,
             numeric,
             collectives,

@@ -146,5 +146,6 @@ fn detail(scenario: &Scenario, phase: &Phase, i: &Input, answer: &Answer) -> Det
         throughput_interval: Interval { low: 1.0, high: 1.0 },
         training: (scenario.mode() == Mode::Training).then_some(training),
         serving: None,
+        simulated: None,
     }
 }

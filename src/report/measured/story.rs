@@ -1,7 +1,7 @@
 //! Measured runs told as a document: figures, predictions beside them, charts of throughput, memory, time and loss.
 
 use super::{Measured, prediction};
-use crate::report::chart::{Axis, Bar, Bars, Plot, Series, svg};
+use crate::report::chart::{Axis, Bar, Bars, Plot, Series, drawing, svg};
 use crate::report::study::{Block, Cell, Grid, html, markdown};
 use crate::report::table::Align;
 use crate::units::significant;
@@ -170,22 +170,20 @@ pub fn as_markdown(blocks: &[Block], stem: &str) -> (String, Vec<(String, String
     let mut out: Vec<String> = Vec::new();
     for block in blocks {
         let (title, chart) = match block {
-            Block::Bars(bars) => (&bars.title, svg::bars(bars, 760.0)),
-            Block::Plot(plot) => (&plot.title, svg::plot(plot, 760.0, 420.0)),
+            Block::Bars(bars) => (&bars.title, drawing::bars(bars, 760.0)),
+            Block::Plot(plot) => (&plot.title, drawing::plot(plot, 760.0, 420.0)),
             other => {
                 out.push(markdown::document(std::slice::from_ref(other)));
                 continue;
             }
         };
-        if chart.is_empty() {
-            continue;
-        }
+        let Some(chart) = chart else { continue };
         let plain: String =
             title.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
         let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
         let file = format!("{stem}-{}.svg", words.join("-"));
         out.push(format!("![{title}]({})\n", file.replace(' ', "%20")));
-        charts.push((file, svg::alone(&chart)));
+        charts.push((file, svg::alone(chart)));
     }
     (out.join("\n"), charts)
 }
