@@ -9,7 +9,9 @@ use super::app::{App, Change, Edit, Finder, Overlay, PANES, Palette, Pane, Statu
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
-use super::{copying, finder, layout, mouse, palette, reload, sweeping, tour, turning, view, work, write_back};
+use super::{
+    copying, finder, layout, mouse, palette, reload, sweeping, timeline, tour, turning, view, work, write_back,
+};
 use crate::record::Record;
 
 /// How long a note stands in the line of status.
@@ -113,6 +115,9 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
         Action::Focus(by) if mode == Mode::Compare => across(app, by),
         Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
+        Action::Focus(by) if mode == Mode::Timeline => timeline::along(app, by),
+        Action::Across(_) if mode == Mode::Timeline => timeline::turn(app),
+        Action::Zoom(by) => timeline::zoom(app, by),
         Action::Focus(by) if mode == Mode::Explain => {
             walk_results(app, &Walk::By(by), 1);
             (app.view_row, app.view_scroll) = (0, 0);
@@ -207,6 +212,11 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
         }
         Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
         Mode::Sweep => walk_sweep(app, &walk),
+        Mode::Timeline => match walk {
+            Walk::By(by) => timeline::across(app, by),
+            Walk::Page(by) => timeline::pan(app, by),
+            Walk::To(row) => timeline::to_end(app, row > 0),
+        },
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
         Mode::Advice | Mode::Explain => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
@@ -347,6 +357,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Results => show(app, View::Explain),
         Mode::Advice => view::advice::apply(app, effects),
         Mode::Sweep => sweeping::apply(app, effects),
+        Mode::Timeline => timeline::cause(app),
         Mode::Choosing => {
             let chosen = match app.overlay {
                 Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),
