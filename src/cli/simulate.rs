@@ -22,7 +22,6 @@ use crate::report::{Format, serialised};
 use crate::scenario::{Parts, Scenario};
 use crate::simulation::config::{Config, Pair, Subject};
 use crate::simulation::founding::Founding;
-use crate::simulation::options::Study;
 use crate::simulation::plan::Work;
 use crate::simulation::words::Window;
 use crate::simulation::{Gauge, Measured, Options, Outcome, Plan, Problems, goodput, run as simulated};
@@ -109,7 +108,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return jobs::run(&args, &configs, &library, globals);
     }
     let runs: u32 = configs.iter().map(|config| 1 + config.options.replications()).sum();
-    let studies = configs.iter().filter(|config| config.options.study.is_some()).count() as u32;
+    let studies = configs.iter().filter(|config| config.options.wants_goodput()).count() as u32;
     let gauge = Gauge::of(runs + 2 * studies);
     let mut answers = Vec::new();
     watching(&gauge, Duration::from_millis(500), "simulated", || {
@@ -230,8 +229,8 @@ fn answer(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> col
     };
     let plan = plan.map_err(refused)?;
     let outcome = simulated(&plan, gauge).map_err(refused)?;
-    let study = match (&plan.work, config.options.study, &outcome.first) {
-        (Work::Training(work), Some(Study::Goodput), Measured::Training(m)) if !outcome.cancelled => {
+    let study = match (&plan.work, &outcome.first) {
+        (Work::Training(work), Measured::Training(m)) if config.options.wants_goodput() && !outcome.cancelled => {
             Some(goodput::study(work, m.output.tokens_per_second, &config.options, gauge).map_err(refused)?)
         }
         _ => None,

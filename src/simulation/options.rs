@@ -50,7 +50,7 @@ options! {
     /// Independent runs, from which confidence intervals come [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Run")]
     replications: u32,
-    /// A further study
+    /// A further study; anything said about failures asks for goodput
     #[arg(long, value_enum, help_heading = "Run")]
     study: Study,
     /// Optimizer steps [default: 10]
@@ -189,6 +189,26 @@ impl Options {
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(1337)
+    }
+
+    /// Whether failures are to be studied: said so, or something said about them.
+    #[must_use]
+    pub fn wants_goodput(&self) -> bool {
+        self.study == Some(Study::Goodput)
+            || self.spares.is_some()
+            || self.storage_gbytes.is_some()
+            || [
+                self.mtbf,
+                self.detection,
+                self.restart,
+                self.repair,
+                self.checkpoint_seconds,
+                self.checkpoint_flush,
+                self.checkpoint_interval,
+                self.work,
+            ]
+            .iter()
+            .any(Option::is_some)
     }
 
     /// The number of runs in force.

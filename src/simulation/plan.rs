@@ -94,7 +94,9 @@ impl Plan {
             Mode::Training => {
                 let input = answer::training::input(scenario, &scenario.base).ok_or_else(lacking)?;
                 let per_host = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
-                Work::Training(Box::new(training_work(input, per_host, options, window)))
+                let work = training_work(input, per_host, options, window);
+                problems.extend(too_many(&work));
+                Work::Training(Box::new(work))
             }
             Mode::Inference => {
                 let input = answer::serving::input(scenario, &scenario.base).ok_or_else(lacking)?;
@@ -110,8 +112,8 @@ impl Plan {
     }
 }
 
-/// Options that the other mode would heed.
-fn strangers(options: &Options, mode: Mode) -> Vec<String> {
+/// Options that the other mode would heed, and those that say nothing without another one.
+pub(super) fn strangers(options: &Options, mode: Mode) -> Vec<String> {
     let o = options;
     let training = [
         ("--steps", o.steps.is_some()),
@@ -122,8 +124,17 @@ fn strangers(options: &Options, mode: Mode) -> Vec<String> {
         ("--compression", o.compression.is_some()),
         ("--loading", o.loading.is_some()),
         ("--every-replica", o.every_replica.is_some()),
-        ("--mtbf", o.mtbf.is_some()),
         ("--study goodput", o.study.is_some()),
+        ("--mtbf", o.mtbf.is_some()),
+        ("--detection", o.detection.is_some()),
+        ("--restart", o.restart.is_some()),
+        ("--spares", o.spares.is_some()),
+        ("--repair", o.repair.is_some()),
+        ("--checkpoint-seconds", o.checkpoint_seconds.is_some()),
+        ("--checkpoint-flush", o.checkpoint_flush.is_some()),
+        ("--checkpoint-interval", o.checkpoint_interval.is_some()),
+        ("--storage-gbytes", o.storage_gbytes.is_some()),
+        ("--work", o.work.is_some()),
     ];
     let serving = [
         ("--requests", o.requests.is_some()),
@@ -144,7 +155,18 @@ fn strangers(options: &Options, mode: Mode) -> Vec<String> {
         Mode::Training => (&serving, "serving, and the workload is training"),
         Mode::Inference => (&training, "training, and the workload is serving"),
     };
-    others.iter().filter(|(_, said)| *said).map(|(flag, _)| format!("{flag} is one of {what}")).collect()
+    let mut problems: Vec<String> =
+        others.iter().filter(|(_, said)| *said).map(|(flag, _)| format!("{flag} is one of {what}")).collect();
+    if o.slow_factor.is_some() && o.slow_hosts.is_none() {
+        problems.push("--slow-factor says how slow hosts are; --slow-hosts says how many".to_owned());
+    }
+    problems
+}
+
+/// More slow hosts than there are hosts.
+pub(super) fn too_many(work: &training::Work) -> Option<String> {
+    let hosts = work.hosts.count();
+    (work.slow_hosts > hosts).then(|| format!("--slow-hosts: found {}, the job has {hosts}", work.slow_hosts))
 }
 
 /// A training job with the unevenness that options ask for.

@@ -121,7 +121,8 @@ fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
     if outcome.cancelled {
         return Err("ended early".to_owned());
     }
-    let rate = outcome.figures.iter().find(|f| f.spec.name == "tokens_per_sec").map_or(0.0, |f| f.interval().mean);
+    let figure = |name: &str| outcome.figures.iter().find(|f| f.spec.name == name).map(|f| f.interval().mean);
+    let rate = figure("steady_tokens_per_sec").or_else(|| figure("tokens_per_sec")).unwrap_or(0.0);
     Ok(match &outcome.first {
         Measured::Training(m) => Answer {
             step: m.output.step.mean,
