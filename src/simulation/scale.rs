@@ -227,12 +227,10 @@ fn scenario(
         }
     }
     let verdict = engine::estimate(&here).detail.map(|detail| detail.verdict);
-    match verdict {
-        Some(Verdict::Memory { .. } | Verdict::Indivisible { .. } | Verdict::Accelerators { .. }) => {
-            let why = verdict.map_or_else(String::new, |verdict| verdict.describe());
-            return (accelerators, Err(Refusal::Here(why)));
-        }
-        _ => {}
+    let impossible =
+        |v: &Verdict| matches!(v, Verdict::Memory { .. } | Verdict::Indivisible { .. } | Verdict::Accelerators { .. });
+    if let Some(verdict) = verdict.filter(impossible) {
+        return (accelerators, Err(Refusal::Here(verdict.describe())));
     }
     let name = format!("{} × {}", parts.target.name, parts.workload.name);
     (accelerators, Plan::of(name, &here, &options, None).map_err(Refusal::Everywhere))
