@@ -89,6 +89,10 @@ pub enum View {
     Compare,
     /// Where time and memory go.
     Breakdown,
+    /// A figure over one or two knobs.
+    Sweep,
+    /// What happens when, as it was simulated.
+    Timeline,
     /// What would make it better.
     Advice,
     /// Where a figure comes from.
@@ -103,10 +107,12 @@ pub enum View {
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 8] = [
+    pub const NAMES: [(&'static str, View); 10] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
+        ("sweep", View::Sweep),
+        ("timeline", View::Timeline),
         ("advice", View::Advice),
         ("explain", View::Explain),
         ("schedule", View::Schedule),

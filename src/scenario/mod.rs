@@ -5,6 +5,7 @@ mod noise;
 mod parts;
 mod phase;
 mod served;
+mod simulation;
 mod turning;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ pub use noise::first_draw;
 pub use parts::Parts;
 pub use phase::{Phase, Pinned};
 pub use served::Served;
+pub use simulation::Simulation;
 pub use turning::{CONCURRENCY, DRAFT_ACCEPTANCE};
 
 use crate::engine::analytical::arch::Architecture;
@@ -192,14 +194,14 @@ impl Scenario {
     pub fn check(&self, parts: &Parts) -> Result<(), ScenarioError> {
         match self.engine {
             Engine::SemiEmpirical => self.check_profile(parts),
-            Engine::Analytical => {
+            Engine::Analytical | Engine::Event => {
                 let lacks = self.lacks(parts);
                 if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
             }
         }
     }
 
-    /// What the analytical engine would need and the files do not say.
+    /// What an engine that reasons would need and the files do not say.
     fn lacks(&self, parts: &Parts) -> String {
         let mut lacks = Vec::new();
         if self.machine.is_none() {

@@ -41,6 +41,14 @@ pub enum Action {
     Sort,
     /// Fold or unfold what is under the cursor.
     Fold,
+    /// The next or last knob across.
+    Across(i32),
+    /// The next or last knob up.
+    Against(i32),
+    /// The next or last figure.
+    Figure(i32),
+    /// Nearer or further away.
+    Zoom(i32),
     /// Find a target, workload or knob.
     Find,
     /// Find a command.
@@ -100,6 +108,10 @@ pub enum Mode {
     Compare,
     /// Where time and memory go.
     Breakdown,
+    /// A figure over one or two knobs.
+    Sweep,
+    /// What happens when.
+    Timeline,
     /// The playbook.
     Advice,
     /// Where a figure comes from.
@@ -126,13 +138,15 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 17] = [
+    pub const ALL: [Mode; 19] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
         Mode::Results,
         Mode::Compare,
         Mode::Breakdown,
+        Mode::Sweep,
+        Mode::Timeline,
         Mode::Advice,
         Mode::Explain,
         Mode::Schedule,
@@ -156,6 +170,8 @@ impl Mode {
             Mode::Results => "Results",
             Mode::Compare => "Compare",
             Mode::Breakdown => "Breakdown",
+            Mode::Sweep => "Sweep",
+            Mode::Timeline => "Timeline",
             Mode::Advice => "Advice",
             Mode::Explain => "Explain",
             Mode::Schedule => "Schedule",
@@ -194,16 +210,17 @@ pub struct Binding {
 
 use Mode::{
     Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Editing, Explain, Finding, Helping, Knobs, Problems,
-    Results, Schedule, Targets, Touring, Workloads,
+    Results, Schedule, Sweep, Targets, Timeline, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
 const LISTS: &[Mode] = &[
-    Targets, Workloads, Knobs, Results, Compare, Breakdown, Advice, Explain, Schedule, Problems, Helping, Choosing,
-    Confirming,
+    Targets, Workloads, Knobs, Results, Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems,
+    Helping, Choosing, Confirming,
 ];
-const SCREENS: &[Mode] = &[Targets, Workloads, Knobs, Results, Compare, Breakdown, Advice, Explain, Schedule, Problems];
-const VIEWS: &[Mode] = &[Compare, Breakdown, Advice, Explain, Schedule, Problems];
+const SCREENS: &[Mode] =
+    &[Targets, Workloads, Knobs, Results, Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems];
+const VIEWS: &[Mode] = &[Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems];
 const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
@@ -240,7 +257,22 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Knobs], &["Backspace", "Delete"], Action::Reset, "back to the file's value", Some("reset")),
     row(&[Knobs], &["R"], Action::ResetAll, "all knobs back to the files' values", None),
     row(&[Targets], &["Space", "m"], Action::Mark, "mark for the comparison", Some("mark")),
-    row(VIEWS, &["Esc"], Action::Escape, "back to the panes", Some("back")),
+    row(&[Sweep], &["→", "l"], Action::Focus(1), "next point", Some("point")),
+    row(&[Sweep], &["←", "h"], Action::Focus(-1), "previous point", None),
+    row(&[Sweep], &["Enter"], Action::Accept, "take the point's knobs; u takes it back", Some("take")),
+    row(&[Sweep], &["Tab"], Action::Across(1), "turn the next knob", Some("knob")),
+    row(&[Sweep], &["Shift-Tab"], Action::Across(-1), "turn the previous knob", None),
+    row(&[Sweep], &["n"], Action::Against(1), "turn a second knob against it, or the next one", Some("second knob")),
+    row(&[Sweep], &["N"], Action::Against(-1), "the previous second knob, or none", None),
+    row(&[Sweep], &["."], Action::Figure(1), "the next figure", Some("figure")),
+    row(&[Sweep], &[","], Action::Figure(-1), "the figure before", None),
+    row(&[Timeline], &["+", "="], Action::Zoom(1), "nearer", Some("zoom")),
+    row(&[Timeline], &["-", "_"], Action::Zoom(-1), "further away", None),
+    row(&[Timeline], &["→", "l"], Action::Focus(1), "next task of the stream", Some("task")),
+    row(&[Timeline], &["←", "h"], Action::Focus(-1), "task before", None),
+    row(&[Timeline], &["Enter"], Action::Accept, "to the task that it waited for", Some("cause")),
+    row(&[Timeline], &["Tab"], Action::Across(1), "the other picture: scaling; latencies", Some("picture")),
+    row(VIEWS, &["Esc"], Action::Escape, "back to the panes; while work runs, stop it", Some("back")),
     row(&[Compare], &["→", "l"], Action::Focus(1), "next column", Some("column")),
     row(&[Compare], &["←", "h"], Action::Focus(-1), "previous column", None),
     row(&[Compare], &["Enter"], Action::Accept, "select the column's target", Some("select")),
@@ -264,6 +296,8 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &[":", "Ctrl-P"], Action::Palette, "find a command", Some("commands")),
     row(SCREENS, &["Ctrl-R", "U"], Action::Redo, "redo", None),
     row(SCREENS, &["6"], Action::Show(View::Breakdown), "where time and memory go, or back", None),
+    row(SCREENS, &["v"], Action::Show(View::Sweep), "a figure over one or two knobs, or back", Some("sweep")),
+    row(SCREENS, &["T"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
     row(SCREENS, &["7", "a"], Action::Show(View::Advice), "what would make it better, or back", None),
     row(SCREENS, &["8"], Action::Show(View::Explain), "where the figure comes from, or back", None),
     row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),

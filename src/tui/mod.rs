@@ -1,9 +1,11 @@
 //! The terminal interface, in the Elm manner: [`app`] is the state, [`message`] what happens, [`mod@update`] a pure step
 //! from one state to the next, [`view`] a pure picture of it. [`runtime`] and the floor it stands on touch the world:
 //! [`terminal`] takes and gives back the screen, [`wait`] sleeps until something happens, [`painter`] sends what changed.
+//! What takes long is [`work`], done on threads that the runtime keeps.
 
 pub mod answer;
 pub mod app;
+mod applying;
 pub mod clipboard;
 pub mod color;
 mod copying;
@@ -20,13 +22,18 @@ pub mod palette;
 mod reload;
 pub mod runtime;
 pub mod sgr;
+pub mod simulating;
+pub mod sweeping;
 pub mod terminal;
 pub mod theme;
+pub mod timeline;
 mod tour;
 mod turning;
 pub mod update;
 pub mod view;
 pub mod wait;
+pub mod work;
+mod workers;
 pub mod write_back;
 
 use std::path::PathBuf;

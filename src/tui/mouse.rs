@@ -75,6 +75,9 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         }
         return;
     }
+    if app.view == View::Sweep && view::sweep::click(app, event.column, event.row) {
+        return update::act(app, mode, Action::Accept, effects);
+    }
     if matches!(app.view, View::Advice | View::Explain)
         && let Some(row) = view::row_at(app, event.row)
     {

@@ -18,6 +18,7 @@ use super::terminal::{self, Screen};
 use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
+use super::workers::Workers;
 use super::write_back::WritePlan;
 use super::{Options, tour, update as updates, view};
 use crate::catalog::Catalog;
@@ -58,7 +59,8 @@ pub fn run(options: Options) -> Result<()> {
     app.out.clone_from(&options.out);
     let mut screen = Screen::enter(options.mouse, depth).wrap_err("the terminal cannot be set up")?;
     screen.set_ascii(ascii);
-    let mut session = Session { options, depth, timers: Vec::new(), quit: false };
+    let workers = Workers::new(waiter.waker());
+    let mut session = Session { options, depth, timers: Vec::new(), workers, quit: false };
     let start = session.start(&mut app);
     session.perform(start, &mut app, &mut screen, &mut waiter)?;
     if let Err(error) = &watch {
@@ -89,6 +91,7 @@ pub fn run(options: Options) -> Result<()> {
             messages.push(loaded.told());
         }
         messages.extend(session.due());
+        messages.extend(session.workers.messages());
         if let Some(panic) = terminal::background_panic() {
             messages.push(Message::Failed(format!("files are no longer watched: {panic}")));
         }
@@ -98,6 +101,10 @@ pub fn run(options: Options) -> Result<()> {
             if session.quit {
                 break;
             }
+        }
+        while let Some(message) = session.workers.at_once() {
+            let effects = update(&mut app, message);
+            session.perform(effects, &mut app, &mut screen, &mut waiter)?;
         }
     }
     screen.leave();
@@ -167,6 +174,7 @@ struct Session {
     options: Options,
     depth: ColorDepth,
     timers: Vec<(Instant, Timer)>,
+    workers: Workers,
     quit: bool,
 }
 
@@ -211,14 +219,15 @@ impl Session {
         } else if app.problems.has_errors() {
             updates::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));
         }
+        super::work::follow(app, &mut effects);
         super::layout::follow(app);
         effects
     }
 
     /// How long nothing needs to be done.
     fn patience(&self) -> Option<Duration> {
-        let next = self.timers.iter().map(|(at, _)| *at).min()?;
-        Some(next.saturating_duration_since(Instant::now()))
+        let timers = self.timers.iter().map(|(at, _)| at.saturating_duration_since(Instant::now()));
+        timers.chain(self.workers.patience()).min()
     }
 
     /// Timers whose time has come.
@@ -283,6 +292,8 @@ impl Session {
                         self.timers.push((Instant::now() + Duration::from_millis(ms), timer))
                     }
                     Effect::Paste(on) => screen.set_paste(on),
+                    Effect::Work(order) => self.workers.start(order),
+                    Effect::Cancel(serial) => self.workers.cancel(serial),
                 }
             }
             for message in messages {

@@ -9,7 +9,9 @@ use super::app::{App, Change, Edit, Finder, Overlay, PANES, Palette, Pane, Statu
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
-use super::{copying, finder, layout, mouse, palette, reload, tour, turning, view, write_back};
+use super::{
+    copying, finder, layout, mouse, palette, reload, sweeping, timeline, tour, turning, view, work, write_back,
+};
 use crate::record::Record;
 
 /// How long a note stands in the line of status.
@@ -32,7 +34,10 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
         Message::Expired(timer) => expired(app, timer, &mut effects),
+        Message::Progress(serial, progress) => work::progressed(app, serial, progress),
+        Message::Worked(serial, product) => work::arrived(app, serial, product),
     }
+    work::follow(app, &mut effects);
     // Pasted text is only wanted while something can be typed.
     if app.mode().types() != typing {
         effects.push(Effect::Paste(app.mode().types()));
@@ -109,6 +114,10 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::First => walk(app, mode, Walk::To(0)),
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
         Action::Focus(by) if mode == Mode::Compare => across(app, by),
+        Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
+        Action::Focus(by) if mode == Mode::Timeline => timeline::along(app, by),
+        Action::Across(_) if mode == Mode::Timeline => timeline::turn(app),
+        Action::Zoom(by) => timeline::zoom(app, by),
         Action::Focus(by) if mode == Mode::Explain => {
             walk_results(app, &Walk::By(by), 1);
             (app.view_row, app.view_scroll) = (0, 0);
@@ -135,6 +144,9 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Show(view) => show(app, view),
         Action::Sort => order(app),
         Action::Fold => view::explain::fold(app),
+        Action::Across(by) => sweeping::turn_across(app, by),
+        Action::Against(by) => sweeping::turn_against(app, by),
+        Action::Figure(by) => walk_results(app, &Walk::By(by), 1),
         Action::Find => finder::open(app),
         Action::Palette => palette::open(app),
         Action::Copy => copying::copy(app, false, effects),
@@ -151,6 +163,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::NextStep => tour::go(app, 1, effects),
         Action::PreviousStep => tour::go(app, -1, effects),
         Action::Accept => accept(app, mode, effects),
+        Action::Escape if app.overlay.is_none() && work::stop(app, effects) => {}
         Action::Escape => escape(app, mode),
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
         Action::Close => show(app, app.view),
@@ -198,6 +211,12 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
             app.knob = there.unwrap_or(app.knob);
         }
         Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
+        Mode::Sweep => walk_sweep(app, &walk),
+        Mode::Timeline => match walk {
+            Walk::By(by) => timeline::across(app, by),
+            Walk::Page(by) => timeline::pan(app, by),
+            Walk::To(row) => timeline::to_end(app, row > 0),
+        },
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
         Mode::Advice | Mode::Explain => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
@@ -259,6 +278,20 @@ fn walk_compare(app: &mut App, walk: &Walk, page: usize) {
     let row = view::compare::metric_index(app);
     let metrics: Vec<&'static str> = view::compare::metrics(app).map(|metric| metric.name).collect();
     app.figure = metrics.get(walk.from(row, metrics.len(), page)).copied().unwrap_or(app.figure);
+}
+
+/// Up and down the sweep, or to the ends of its axis.
+fn walk_sweep(app: &mut App, walk: &Walk) {
+    const ALL: i32 = i32::MAX;
+    sweeping::go(
+        app,
+        match walk {
+            Walk::By(by) => (0, -*by),
+            Walk::Page(by) => (0, -by.saturating_mul(8)),
+            Walk::To(0) => (-ALL, 0),
+            Walk::To(_) => (ALL, 0),
+        },
+    );
 }
 
 /// Across the comparison: targets, or metrics where targets are the rows.
@@ -323,6 +356,8 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         }
         Mode::Results => show(app, View::Explain),
         Mode::Advice => view::advice::apply(app, effects),
+        Mode::Sweep => sweeping::apply(app, effects),
+        Mode::Timeline => timeline::cause(app),
         Mode::Choosing => {
             let chosen = match app.overlay {
                 Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),

@@ -5,14 +5,18 @@ pub mod breakdown;
 pub mod compare;
 pub mod draw;
 pub mod explain;
+mod heat;
 pub mod help;
 pub mod knobs;
 pub mod lists;
+mod plot;
 mod popup;
 pub mod problems;
 pub mod results;
 pub mod schedule;
+pub mod sweep;
 pub mod tabs;
+pub mod timeline;
 mod touring;
 
 use ratatui::buffer::Buffer;
@@ -35,7 +39,7 @@ pub fn rows(app: &App) -> usize {
         View::Explain => explain::rows(app),
         View::Schedule => schedule::rows(app),
         View::Problems => problems::rows(app),
-        View::Main | View::Help => 0,
+        View::Main | View::Help | View::Sweep | View::Timeline => 0,
     }
 }
 
@@ -98,6 +102,8 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         }
         View::Compare => compare::compare(app, &mut canvas, areas.body),
         View::Breakdown => breakdown::breakdown(app, &mut canvas, areas.body),
+        View::Sweep => sweep::sweep(app, &mut canvas, areas.body),
+        View::Timeline => timeline::timeline(app, &mut canvas, areas.body),
         View::Advice => advice::advice(app, &mut canvas, areas.body),
         View::Explain => explain::explain(app, &mut canvas, areas.body),
         View::Schedule => schedule::schedule(app, &mut canvas, areas.body),
@@ -213,6 +219,8 @@ fn about(app: &App, mode: Mode) -> String {
         }
         Mode::Compare => compare::info(app),
         Mode::Breakdown => "each part begins where the one above ends; the line is what the device has".to_owned(),
+        Mode::Sweep => sweep::info(app),
+        Mode::Timeline => timeline::info(app),
         Mode::Advice => advice::info(app),
         Mode::Explain => explain::info(app),
         Mode::Schedule => "figures of each phase, waiting included; `all` is weighted by minutes".to_owned(),
