@@ -185,14 +185,11 @@ pub(super) fn parts(library: &Library, pair: &Pair) -> color_eyre::Result<(Parts
     knobs.check()?;
     let parts = pick::pick(library, &pair.target, &pair.workload)?;
     let overrides = knobs.overrides(parts.fabrics())?;
-    let mut refused = Vec::new();
-    if overrides.get(&Knob::Engine).is_some_and(|engine| engine.to_string() != "event") {
-        refused.push("--set engine: simulations are the event engine's; `atlas run` asks the others");
+    if overrides.get(&Knob::Engine).is_some_and(|engine| engine.to_string() != Engine::Event.name()) {
+        let refused = "--set engine: simulations are the event engine's; `atlas run` asks the others";
+        return Err(Failure::usage([refused]).into());
     }
-    if overrides.contains_key(&Knob::Seed) {
-        refused.push("--set seed: give --seed");
-    }
-    if refused.is_empty() { Ok((parts, overrides)) } else { Err(Failure::usage(refused).into()) }
+    Ok((parts, overrides))
 }
 
 /// The scenario of a pair, answered from first principles.
@@ -202,7 +199,7 @@ pub(super) fn scenario(library: &Library, pair: &Pair) -> color_eyre::Result<Sce
     for (knob, setting) in &overrides {
         scenario.set(*knob, setting, &parts)?;
     }
-    scenario.engine = Engine::Analytical;
+    scenario.engine = Engine::Event;
     scenario.check(&parts)?;
     Ok(scenario)
 }
@@ -214,8 +211,9 @@ pub(super) fn refused(problems: Problems) -> color_eyre::Report {
 
 fn answer(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> color_eyre::Result<Answer> {
     let window = args.window;
+    let mut options = config.options.clone();
     let plan = match &config.subject {
-        Subject::Founding(founding) => founding.plan(library.catalog(), &config.options, window, gauge),
+        Subject::Founding(founding) => founding.plan(library.catalog(), &options, window, gauge),
         Subject::Scenario(pair) => {
             let name = if args.target.len() > 1 {
                 pair.target.clone()
@@ -223,15 +221,18 @@ fn answer(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> col
                 format!("{} × {}", pair.target, pair.workload)
             };
             gauge.run(|_| ());
-            Plan::of(name, &scenario(library, pair)?, &config.options, window)
+            let scenario = scenario(library, pair)?;
+            let plan = Plan::of(name, &scenario, &options, window);
+            options = options.or(Options::stated(&scenario));
+            plan
         }
         Subject::Jobs(_) => Err(Problems(vec!["jobs stand alone".to_owned()])),
     };
     let plan = plan.map_err(refused)?;
     let outcome = simulated(&plan, gauge).map_err(refused)?;
     let study = match (&plan.work, &outcome.first) {
-        (Work::Training(work), Measured::Training(m)) if config.options.wants_goodput() && !outcome.cancelled => {
-            Some(goodput::study(work, m.output.tokens_per_second, &config.options, gauge).map_err(refused)?)
+        (Work::Training(work), Measured::Training(m)) if options.wants_goodput() && !outcome.cancelled => {
+            Some(goodput::study(work, m.output.tokens_per_second, &options, gauge).map_err(refused)?)
         }
         _ => None,
     };

@@ -110,6 +110,6 @@ mod tests {
     fn a_cancelled_gauge_still_does_the_first_and_tells_it() {
         let gauge = Gauge::of(5);
         gauge.cancel();
-        assert_eq!(gauge.each(5, |_, progress| progress.is_cancelled()), [true]);
+        assert_eq!(gauge.each(5, |_, progress| progress.cancelled()), [true]);
     }
 }

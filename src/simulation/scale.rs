@@ -226,7 +226,9 @@ fn scenario(
             options.arrivals = options.arrivals.or(Some(ArrivalsWord::Closed(Some(all as u32))));
         }
     }
-    let verdict = engine::estimate(&here).detail.map(|detail| detail.verdict);
+    // Whether it fits is the closed form's to say, in microseconds.
+    let asked = Scenario { engine: Engine::Analytical, ..here.clone() };
+    let verdict = engine::estimate(&asked).detail.map(|detail| detail.verdict);
     let impossible =
         |v: &Verdict| matches!(v, Verdict::Memory { .. } | Verdict::Indivisible { .. } | Verdict::Accelerators { .. });
     if let Some(verdict) = verdict.filter(impossible) {
@@ -242,7 +244,7 @@ fn resolve(parts: &Documents, overrides: &Overrides) -> Result<Scenario, String>
     for (knob, setting) in overrides {
         scenario.set(*knob, setting, parts).map_err(|error| error.to_string())?;
     }
-    scenario.engine = Engine::Analytical;
+    scenario.engine = Engine::Event;
     scenario.check(parts).map_err(|error| error.to_string())?;
     Ok(scenario)
 }

@@ -4,6 +4,7 @@
 //! * [`costs`] – the analytical engine's times, cut into passes
 //! * [`schedule`] – in which order a stage takes them
 //! * [`operators`] – what a pass is made of, for the eye
+//! * [`hosts`] – which ranks share a host
 //! * [`input`] – what is asked and answered
 //! * [`faults`] – failures, restarts, checkpoints
 //!
@@ -12,6 +13,7 @@
 
 pub mod costs;
 pub mod faults;
+pub mod hosts;
 pub mod input;
 pub mod operators;
 pub mod schedule;
@@ -22,6 +24,7 @@ mod tests;
 
 use super::kernel::{EventQueue, Progress, Time, run};
 use super::range::OutOfRange;
+pub use hosts::Hosts;
 pub use input::{Compression, Input, Output, Slow, StreamKind, Task, TaskKind};
 
 /// Runs the steps.
