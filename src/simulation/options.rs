@@ -69,6 +69,9 @@ options! {
     /// Standard deviation of a pass over its mean
     #[arg(long, value_name = "SHARE", value_parser = jitter, help_heading = "Training")]
     jitter: f64,
+    /// Standard deviation of a micro-batch's tokens over its mean: dynamic batch sizes, packed sequences
+    #[arg(long, alias = "dynamic_batch", value_name = "SHARE", value_parser = jitter, help_heading = "Training")]
+    dynamic_batch: f64,
     /// Pieces in which a stage's gradients are reduced [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Training")]
     buckets: u32,

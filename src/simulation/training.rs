@@ -5,7 +5,7 @@ use super::{FigureSpec, Problems, Run};
 use crate::engine::analytical::training::{TimeBreakdown, TrainingInput, estimate};
 use crate::engine::event::kernel::Progress;
 use crate::engine::event::training::input::StageLoad;
-use crate::engine::event::training::{self, Hosts, Input, Output};
+use crate::engine::event::training::{self, Hosts, Input, Output, allocation};
 
 /// A training job and the unevenness asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,6 +83,8 @@ pub struct Measured {
     pub flops_per_token: f64,
     /// Bytes on the fullest device by purpose.
     pub memory: Vec<(&'static str, f64)>,
+    /// The same in the order in which it is asked for, through a caching allocator.
+    pub allocation: allocation::Output,
     /// Bytes that a device has.
     pub capacity: f64,
     /// What a sample is called.
@@ -143,7 +145,7 @@ pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> R
     let figures = figures(work, &output);
     let (events, cancelled) = (output.events, output.cancelled);
     let measured = match first {
-        true => Some(super::Measured::Training(Box::new(measure(work, &input, output, even(&input)?)))),
+        true => Some(super::Measured::Training(Box::new(measure(work, &input, output, even(&input)?, seed)))),
         false => None,
     };
     Ok(Run { figures, measured, events, cancelled })
@@ -184,6 +186,7 @@ fn even(input: &Input) -> Result<StageLoad, Problems> {
     let even = Input {
         slow: Vec::new(),
         jitter: 0.0,
+        lengths: 0.0,
         loading: 0.0,
         every_replica: false,
         steps: 1,
@@ -193,7 +196,10 @@ fn even(input: &Input) -> Result<StageLoad, Problems> {
     Ok(training::simulate(&even, 0, &Progress::new())?.load)
 }
 
-fn measure(work: &Work, input: &Input, output: Output, even: StageLoad) -> Measured {
+/// Steps after which the allocator has seen what there is to see.
+const ALLOCATED_STEPS: u32 = 3;
+
+fn measure(work: &Work, input: &Input, output: Output, even: StageLoad, seed: u64) -> Measured {
     let system = input.system;
     let closed = estimate(&system, &input.constants);
     let step = output.step.mean;
@@ -205,7 +211,7 @@ fn measure(work: &Work, input: &Input, output: Output, even: StageLoad) -> Measu
     let loading = output.load.loading;
     // What unevenness costs is what it adds: the others wait for the slow ones wherever they meet.
     let stragglers = (step - loading - even_step).max(0.0);
-    let stragglers = if input.jitter > 0.0 || !input.slow.is_empty() { stragglers } else { 0.0 };
+    let stragglers = if input.jitter > 0.0 || input.lengths > 0.0 || !input.slow.is_empty() { stragglers } else { 0.0 };
     let parts = Parts {
         compute: even.compute * (1.0 - within),
         communication: even.compute * within + even.transfer + even.exposed_data,
@@ -224,6 +230,7 @@ fn measure(work: &Work, input: &Input, output: Output, even: StageLoad) -> Measu
         closed: closed.time,
         flops_per_token: closed.flops_per_token,
         memory: closed.memory.parts().to_vec(),
+        allocation: allocation::simulate(&system, &input.constants, input.lengths, seed, ALLOCATED_STEPS),
         capacity: system.accelerator.capacity(),
         sample: work.sample,
         window: work.window,

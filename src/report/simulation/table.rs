@@ -152,11 +152,24 @@ fn of_training(m: &training::Measured) -> String {
         units::significant(m.capacity * 1e-9, 3),
         if m.memory_total() > m.capacity { ": it does not fit, and is simulated as if it did" } else { "" }
     );
+    out += &allocator(m);
     out
 }
 
 /// Parts of a step below it are rounding.
 const DUST: f64 = 1e-6;
+
+/// What the allocator says, in the order in which memory is asked for.
+fn allocator(m: &training::Measured) -> String {
+    let a = &m.allocation;
+    format!(
+        "allocator on stage {}: {} GB in use at most, {} GB reserved, {} of it fragmented\n",
+        a.stage,
+        units::significant(a.allocated * 1e-9, 3),
+        units::significant(a.reserved * 1e-9, 3),
+        units::percent(a.fragmentation())
+    )
+}
 
 fn breakdown(m: &training::Measured) -> String {
     let mut table = Table::new([

@@ -6,11 +6,14 @@
 //! * [`operators`] – what a pass is made of, for the eye
 //! * [`hosts`] – which ranks share a host
 //! * [`input`] – what is asked and answered
+//! * [`allocation`], [`allocator`] – what a stage holds, in the order in which it is asked for
 //! * [`faults`] – failures, restarts, checkpoints
 //!
 //! Where all replicas are alike one stands for all; that this changes nothing is a test. Not modelled: operators one by
-//! one (a pass is a task), contention between collectives of different stages, memory.
+//! one (a pass is a task), contention between collectives of different stages.
 
+pub mod allocation;
+pub mod allocator;
 pub mod costs;
 pub mod faults;
 pub mod hosts;
