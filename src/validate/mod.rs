@@ -6,6 +6,7 @@
 //! [`serving_fit`] fit the constants; [`crossval`] and [`serving_validation`] do so with one source left out at a time,
 //! which is how constants and intervals are judged.
 
+pub mod contradiction;
 pub mod crossval;
 pub mod fit;
 pub mod hardware;
@@ -125,7 +126,11 @@ pub fn judge(kind: Kind, text: &str) -> Result<Vec<Verdict>, ValidateError> {
     let rows = table::read(text)?;
     Ok(match kind {
         Kind::Training => rows.iter().map(|row| judge_training(row, &hardware, &models)).collect(),
-        Kind::Inference => rows.iter().map(|row| judge_inference(row, &hardware, &models)).collect(),
+        Kind::Inference => {
+            let contradicted = contradiction::contradicted(&rows);
+            let judged = rows.iter().zip(contradicted);
+            judged.map(|(row, reason)| judge_inference(row, reason, &hardware, &models)).collect()
+        }
         Kind::Latency => rows.iter().flat_map(|row| judge_latency(row, &hardware, &models)).collect(),
     })
 }
@@ -202,8 +207,10 @@ fn served(case: serving_rows::Case) -> Verdict {
     }
 }
 
-fn judge_inference(row: &Row, hardware: &Hardware, models: &Models) -> Verdict {
-    match serving_rows::case(row, hardware, models) {
+/// `contradicted`: why another row of the file makes this one unfit to be judged.
+fn judge_inference(row: &Row, contradicted: Option<&'static str>, hardware: &Hardware, models: &Models) -> Verdict {
+    let case = serving_rows::case(row, hardware, models);
+    match contradicted.map_or(case, Err) {
         Ok(case) => served(case),
         Err(reason) => refused(row, "throughput", "accelerator", reason),
     }

@@ -297,6 +297,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         reserve_output: engine.contains("TensorRT"),
         tuned_products: mlperf || software::tuned_products(&acc, engine, version),
         captured_graphs: (mlperf || software::captured_graphs(&acc, engine, version))
+            && !software::launches_experts(&arch, &formats, engine, r.text("engine_version"), r.text("date"))
             && !flags.has(&["enforce-eager", "disable-cuda-graph"]),
         grouped_decode: mlperf || software::grouped_decode(&acc, &arch, engine, version),
         overlapped: software::overlapped(engine, version)

@@ -5,7 +5,9 @@ use super::models::Models;
 use super::serving_rows::{self, Metric};
 use super::table::{self, Row};
 use super::verdict::Verdict;
-use super::{Kind, ValidateError, judge_inference, judge_latency, judge_training, latency_rows, training_rows};
+use super::{
+    Kind, ValidateError, contradiction, judge_inference, judge_latency, judge_training, latency_rows, training_rows,
+};
 use crate::catalog::Catalog;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::serving::{self, ServingInput};
@@ -35,7 +37,7 @@ pub fn story(kind: Kind, text: &str, id: &str) -> Result<Option<Story>, Validate
     let catalog = Catalog::built_in();
     let (hardware, models) = (Hardware::of(&catalog), Models::of(&catalog));
     let rows = table::read(text)?;
-    let Some(row) = rows.iter().find(|row| row.text("id") == id) else { return Ok(None) };
+    let Some((at, row)) = rows.iter().enumerate().find(|(_, row)| row.text("id") == id) else { return Ok(None) };
     let (verdicts, told) = match kind {
         Kind::Training => {
             let case = training_rows::case(row, &hardware, &models).ok();
@@ -43,7 +45,8 @@ pub fn story(kind: Kind, text: &str, id: &str) -> Result<Option<Story>, Validate
         }
         Kind::Inference => {
             let case = serving_rows::case(row, &hardware, &models).ok();
-            (vec![judge_inference(row, &hardware, &models)], case.map(|case| served(&case.input)))
+            let contradicted = contradiction::contradicted(&rows).get(at).copied().flatten();
+            (vec![judge_inference(row, contradicted, &hardware, &models)], case.map(|case| served(&case.input)))
         }
         Kind::Latency => {
             let cases = latency_rows::cases(row, &hardware, &models).ok();

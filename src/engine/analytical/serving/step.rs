@@ -142,6 +142,7 @@ impl Machine {
             Stack::Graphed if !input.captured_graphs => (c.kernel_graph + c.kernel_prefill, c.step_python),
             Stack::Graphed => (c.kernel_graph, c.step_python),
             Stack::Eager => (c.kernel_eager * f.product_kernels, c.step_python),
+            Stack::Local if !input.captured_graphs => (c.kernel_graph + c.kernel_prefill, 0.0),
             Stack::Local => (c.kernel_graph, 0.0),
         };
         let exposed = if input.overlapped { c.host_exposed } else { 1.0 };
