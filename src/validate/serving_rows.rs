@@ -295,8 +295,9 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         stack,
         admission: software::admission(engine),
         reserve_output: engine.contains("TensorRT"),
+        experts_in_turn: software::experts_in_turn(&arch, &formats, engine),
         tuned_products: mlperf || software::tuned_products(&acc, engine, version),
-        captured_graphs: (mlperf || software::captured_graphs(&acc, engine, version))
+        captured_graphs: (mlperf || software::captured_graphs(&acc, engine, version, isl + 0.5 * osl))
             && !software::launches_experts(&arch, &formats, engine, r.text("engine_version"), r.text("date"))
             && !flags.has(&["enforce-eager", "disable-cuda-graph"]),
         grouped_decode: mlperf || software::grouped_decode(&acc, &arch, engine, version),

@@ -177,6 +177,16 @@ fn product_kernels(engine: &str, stored: Precision) -> f64 {
     }
 }
 
+/// Whether a mixture's experts are multiplied one after another: SGLang's for 4-bit integer weights. What a step costs is
+/// 20-80 us for every expert touched, in two collections and on both vendors' devices (SGLang 0.4.6 to 0.5.9).
+pub fn experts_in_turn(arch: &Architecture, formats: &Formats, engine: &str) -> bool {
+    let four = formats.expert_unpack && formats.expert_bytes < 0.6 && formats.expert == Precision::Bf16;
+    four && arch.is_moe() && engine.to_ascii_lowercase().contains("sglang")
+}
+
+/// Longest context for which vLLM's engine before V1 replays captured graphs (`max_seq_len_to_capture`, `EngineArgs`).
+pub const CAPTURED_CONTEXT: f64 = 8192.0;
+
 /// Whether matrix products of a few rows run on kernels tuned for them. hipBLASLt's default choice on CDNA 3 was not in
 /// 2024, when AMD's guide to vLLM had users tune every shape by hand (TunableOp); vLLM from 0.7 comes with kernels and
 /// tables for them.
@@ -229,7 +239,7 @@ pub fn admission(engine: &str) -> Admission {
 
 /// Whether decode steps replay captured graphs. vLLM's ROCm port of 2024 launched kernels one by one: its steps are
 /// longer than CUDA's by a constant per layer at every batch and tensor-parallel size.
-pub fn captured_graphs(acc: &Accelerator, engine: &str, version: &str) -> bool {
+pub fn captured_graphs(acc: &Accelerator, engine: &str, version: &str, context: f64) -> bool {
     use crate::engine::analytical::accelerator::Generation::{Cdna2, Cdna3, Cdna4, PonteVecchio};
     // DeepSpeed-FastGen's ragged batches change shape at every step and are not captured.
     if engine.to_ascii_lowercase().contains("deepspeed-mii") {
@@ -239,6 +249,9 @@ pub fn captured_graphs(acc: &Accelerator, engine: &str, version: &str) -> bool {
     if e.contains("llama.cpp") {
         // CUDA graphs, Metal's and Vulkan's command buffers replay a token; HIP and SYCL launch kernel by kernel.
         return !matches!(acc.generation, Cdna2 | Cdna3 | Cdna4 | PonteVecchio);
+    }
+    if e.contains("vllm") && before(version, 0, 8) && context > CAPTURED_CONTEXT {
+        return false;
     }
     !(matches!(acc.generation, Cdna2 | Cdna3) && e.contains("vllm") && before(version, 0, 7))
 }

@@ -82,6 +82,7 @@ pub struct Machine {
     state_seconds: f64,
     activation_seconds: f64,
     row_seconds: f64,
+    expert_seconds: f64,
     pipelined: bool,
     expansion: bool,
     dense_tile: f64,
@@ -180,6 +181,8 @@ impl Machine {
             activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes)
                 / (mature * acc.mem_bw * c.weight_fraction),
             row_seconds: if input.tuned_products { 0.0 } else { 1.0 / (acc.cores.max(1.0) * c.row_bw) },
+            // Two launches an expert: up with gate, down.
+            expert_seconds: if input.experts_in_turn { 2.0 * (c.kernel_graph + c.kernel_prefill) / mature } else { 0.0 },
             // Dataflow accelerators stream collectives through the graph that multiplies (Prabhakar et al., section 4).
             pipelined: input.stack == Stack::Compiled && acc.generation == Generation::Other,
             expansion: input.expanded_drafts,
@@ -243,6 +246,7 @@ impl Machine {
         if s.experts > 0.0 {
             let touched = s.touched(all_tokens.max(0.0).powf(self.routing_exponent));
             let bytes = s.expert_bytes * touched;
+            out.launch += s.moe_layers * touched * self.expert_seconds;
             let padded = touched * self.expert_tile / s.top_k.max(1.0);
             let flops = s.expert_flops * all_tokens.max(padded);
             let mut experts = StepTime::default();
