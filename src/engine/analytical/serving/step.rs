@@ -99,6 +99,7 @@ pub struct Machine {
     exchange_bytes_seconds: f64,
     hop_seconds: f64,
     imbalance: f64,
+    group_excess: f64,
     routing_exponent: f64,
     pp: f64,
     attention_dp: f64,
@@ -216,7 +217,8 @@ impl Machine {
                 / ranks
                 / fabric.bw,
             hop_seconds: if layout.pp > 1.0 { fabric.latency } else { 0.0 },
-            imbalance: if layout.ep > 1.0 { c.expert_imbalance } else { 1.0 },
+            imbalance: 1.0 + c.expert_excess * layout.ep.max(1.0).log2(),
+            group_excess: c.group_excess * layout.attention_dp.max(1.0).log2(),
             routing_exponent: c.routing_exponent,
             pp: layout.pp.max(1.0),
             attention_dp: layout.attention_dp.max(1.0),
@@ -275,6 +277,8 @@ impl Machine {
             out.compute += prefill * s.seen(t.prefill_context) * s.prefill_pair_flops / self.attention_rate;
         }
         out.activations += tokens * self.activation_seconds;
+        // Work of the busiest attention group.
+        out = out.scaled(1.0 + self.group_excess);
         out.communication += self.reduce_latency
             + self.reduce_bytes_seconds * tokens
             + self.exchange_latency
