@@ -178,7 +178,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
     let runtime = software::stack(engine);
     let mut stack = runtime;
     let mlperf = notes.contains("MLPerf");
-    if stack == Stack::Graphed && software::lacks_graphs(&acc, engine) {
+    if !mlperf && stack == Stack::Graphed && software::lacks_graphs(&acc, engine) {
         stack = Stack::Eager;
     }
 

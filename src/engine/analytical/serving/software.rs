@@ -17,7 +17,6 @@ pub fn stack(engine: &str) -> Stack {
         "sambaflow",
         "optimum nvidia",
         "saxml",
-        "tt-nn",
         "habana",
         "triton",
     ]) {
@@ -25,7 +24,7 @@ pub fn stack(engine: &str) -> Stack {
     } else if e.contains("deepspeed-mii") {
         // FastGen: ragged batching on injected kernels, an engine in all but name.
         Stack::Graphed
-    } else if any(&["transformers", "accelerate", "deepspeed", "autogptq", "lightning", "onnx", "megatron"]) {
+    } else if any(&["tt-nn", "transformers", "accelerate", "deepspeed", "autogptq", "lightning", "onnx", "megatron"]) {
         Stack::Eager
     } else {
         Stack::Graphed

@@ -183,7 +183,11 @@ impl Machine {
                 / (mature * acc.mem_bw * c.weight_fraction),
             row_seconds: if input.tuned_products { 0.0 } else { 1.0 / (acc.cores.max(1.0) * c.row_bw) },
             // Two launches an expert: up with gate, down.
-            expert_seconds: if input.experts_in_turn { 2.0 * (c.kernel_graph + c.kernel_prefill) / mature } else { 0.0 },
+            expert_seconds: if input.experts_in_turn {
+                2.0 * (c.kernel_graph + c.kernel_prefill) / mature
+            } else {
+                0.0
+            },
             // Dataflow accelerators stream collectives through the graph that multiplies (Prabhakar et al., section 4).
             pipelined: input.stack == Stack::Compiled && acc.generation == Generation::Other,
             expansion: input.expanded_drafts,
