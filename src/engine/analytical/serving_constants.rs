@@ -55,6 +55,9 @@ constant_set! {
         // -- launch and host ------------------------------------------------------------------------------------
         /// Gap and ramp of one kernel in a captured graph. Origin: fitted; traces show 1-3 us.
         kernel_graph: 3.60e-6, "s", 0.2e-6, 20e-6, fitted;
+        /// Kernels that a Python engine launches for a mixture's layer beyond those of 16-bit weights where experts multiply
+        /// 8-bit formats: activations are quantised block by block before each product. Origin: fitted.
+        scaling_kernels: 4.0, "kernels", 0.0, 60.0, fitted;
         /// Host time to launch one kernel of a prompt chunk, which no captured graph covers. Origin: fitted; 5 us a
         /// bare CUDA launch, 10-30 us with Python between.
         kernel_prefill: 1.63e-5, "s", 1e-6, 200e-6, fitted;
@@ -152,6 +155,7 @@ impl ServingConstants {
             row_bw: 1.13e11,
             activation_passes: 20.0,
             kernel_graph: 2.0e-6,
+            scaling_kernels: 4.0,
             kernel_prefill: 15.0e-6,
             kernel_eager: 40.0e-6,
             step_compiled: 0.3e-3,

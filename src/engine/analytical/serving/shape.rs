@@ -126,8 +126,9 @@ impl Shape {
                 // Layers with a fixed-size state (linear attention, state space): convolution, gates, scan, norm.
                 + if state > 0.0 { 6.0 * layers * windowed } else { 0.0 }
                 + index_kernels
-                // Streams: norm, projection, normalisation of the mixing matrix, three mixes, at both sublayers.
-                + if a.streams > 1.0 { 12.0 * layers } else { 0.0 }
+                // Streams: norm, projection, normalisation of the mixing matrix, three mixes, at both sublayers; models with
+                // them compress keys before they attend: projection, gate, norm, rotary.
+                + if a.streams > 1.0 { 16.0 * layers } else { 0.0 }
                 + if a.shared_ffn > 0.0 { 4.0 * moe_layers } else { 0.0 }
                 + if matches!(a.attention, Attention::Latent { .. }) { 4.0 * layers } else { 0.0 },
             resident_bytes: (projections + router) * f.dense_bytes

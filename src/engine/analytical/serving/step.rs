@@ -133,9 +133,14 @@ impl Machine {
     /// The rates of a deployment.
     pub fn new(input: &ServingInput, layout: &Layout, c: &ServingConstants) -> Machine {
         let (acc, f) = (&input.accelerator, &input.formats);
-        let shape = Shape::new(&input.arch, f, layout);
+        let mut shape = Shape::new(&input.arch, f, layout);
+        if input.stack == Stack::Graphed && f.expert == Precision::Fp8 && !f.expert_unpack {
+            shape.kernels += c.scaling_kernels * shape.moe_layers;
+        }
         let ranks = layout.tp * layout.attention_dp;
-        let mature = maturity(acc, c);
+        let pipelined = input.stack == Stack::Compiled && acc.generation == Generation::Other;
+        // Dataflow graphs read weights at the rate of the memory (Prabhakar et al., section 6).
+        let mature = if pipelined { 1.0 } else { maturity(acc, c) };
         let fabric = Fabric::of(acc, ranks, c);
         let reduce = Fabric::of(acc, layout.tp, c);
         let hidden = shape.hidden * 2.0;
@@ -144,7 +149,8 @@ impl Machine {
             Stack::Graphed if !input.captured_graphs => (c.kernel_graph + c.kernel_prefill, c.step_python),
             Stack::Graphed => (c.kernel_graph, c.step_python),
             Stack::Eager => (c.kernel_eager * f.product_kernels, c.step_python),
-            Stack::Local if !input.captured_graphs => (c.kernel_graph + c.kernel_prefill, 0.0),
+            // Three launches for one of an engine's where nothing is fused: llama.cpp's graph has 23 operators a layer.
+            Stack::Local if !input.captured_graphs => (3.0 * (c.kernel_graph + c.kernel_prefill), 0.0),
             Stack::Local => (c.kernel_graph, 0.0),
         };
         let exposed = if input.overlapped { c.host_exposed } else { 1.0 };
@@ -189,7 +195,7 @@ impl Machine {
                 0.0
             },
             // Dataflow accelerators stream collectives through the graph that multiplies (Prabhakar et al., section 4).
-            pipelined: input.stack == Stack::Compiled && acc.generation == Generation::Other,
+            pipelined,
             expansion: input.expanded_drafts,
             dense_tile: tile(acc, input.stack, f.dense_unpack, c),
             expert_tile: tile(acc, input.stack, true, c),
