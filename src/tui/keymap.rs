@@ -348,7 +348,7 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["Ctrl-R", "U"], Action::Redo, "redo", None),
     row(SCREENS, &["6"], Action::Show(View::Breakdown), "where time and memory go, or back", None),
     row(SCREENS, &["v"], Action::Show(View::Sweep), "a figure over one or two knobs, or back", Some("sweep")),
-    row(SCREENS, &["T"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
+    row(SCREENS, &["E"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
     row(SCREENS, &["7", "a"], Action::Show(View::Advice), "what would make it better, or back", None),
     row(SCREENS, &["8"], Action::Show(View::Explain), "where the figure comes from, or back", None),
     row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),

@@ -13,7 +13,7 @@ const TABS: [(&str, &str, View); 9] = [
     ("5", "Compare", View::Compare),
     ("6", "Breakdown", View::Breakdown),
     ("v", "Sweep", View::Sweep),
-    ("T", "Timeline", View::Timeline),
+    ("E", "Timeline", View::Timeline),
     ("7", "Advice", View::Advice),
     ("8", "Explain", View::Explain),
     ("9", "Schedule", View::Schedule),
