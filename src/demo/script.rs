@@ -91,6 +91,8 @@ pub enum View {
     Breakdown,
     /// A figure over one or two knobs.
     Sweep,
+    /// What happens when, as it was simulated.
+    Timeline,
     /// What would make it better.
     Advice,
     /// Where a figure comes from.
@@ -107,11 +109,12 @@ pub enum View {
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 10] = [
+    pub const NAMES: [(&'static str, View); 11] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
         ("sweep", View::Sweep),
+        ("timeline", View::Timeline),
         ("advice", View::Advice),
         ("explain", View::Explain),
         ("schedule", View::Schedule),

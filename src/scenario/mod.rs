@@ -17,7 +17,7 @@ pub use noise::first_draw;
 pub use parts::Parts;
 pub use phase::{Phase, Pinned};
 pub use served::Served;
-pub use simulation::Simulation;
+pub use simulation::{SLOW_FACTOR, Simulation};
 pub use turning::{CONCURRENCY, DRAFT_ACCEPTANCE};
 
 use crate::engine::analytical::arch::Architecture;

@@ -67,6 +67,8 @@ pub enum Action {
     PinTab,
     /// Show only the rows that match.
     Filter,
+    /// Nearer or further away.
+    Zoom(i32),
     /// Find a target, workload or knob.
     Find,
     /// Find a command.
@@ -128,6 +130,8 @@ pub enum Mode {
     Breakdown,
     /// A figure over one or two knobs.
     Sweep,
+    /// What happens when.
+    Timeline,
     /// The playbook.
     Advice,
     /// Where a figure comes from.
@@ -158,7 +162,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 20] = [
+    pub const ALL: [Mode; 21] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -166,6 +170,7 @@ impl Mode {
         Mode::Compare,
         Mode::Breakdown,
         Mode::Sweep,
+        Mode::Timeline,
         Mode::Advice,
         Mode::Explain,
         Mode::Schedule,
@@ -192,6 +197,7 @@ impl Mode {
             Mode::Compare => "Compare",
             Mode::Breakdown => "Breakdown",
             Mode::Sweep => "Sweep",
+            Mode::Timeline => "Timeline",
             Mode::Advice => "Advice",
             Mode::Explain => "Explain",
             Mode::Schedule => "Schedule",
@@ -232,20 +238,21 @@ pub struct Binding {
 
 use Mode::{
     Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Finding, Helping, Knobs,
-    Problems, Prompting, Results, Schedule, Sweep, Targets, Touring, Workloads,
+    Problems, Prompting, Results, Schedule, Sweep, Targets, Timeline, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
 const LISTS: &[Mode] = &[
-    Targets, Workloads, Knobs, Results, Compare, Breakdown, Sweep, Advice, Explain, Schedule, Problems, Diff, Helping,
-    Choosing, Confirming,
+    Targets, Workloads, Knobs, Results, Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems, Diff,
+    Helping, Choosing, Confirming,
 ];
-const SCREENS: &[Mode] =
-    &[Targets, Workloads, Knobs, Results, Compare, Breakdown, Sweep, Advice, Explain, Schedule, Problems, Diff];
-const VIEWS: &[Mode] = &[Compare, Breakdown, Sweep, Advice, Explain, Schedule, Problems, Diff];
+const SCREENS: &[Mode] = &[
+    Targets, Workloads, Knobs, Results, Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems, Diff,
+];
+const VIEWS: &[Mode] = &[Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems, Diff];
 /// Views whose rows a filter can choose among; there the finder has another key.
 const TABLES: &[Mode] = &[Compare, Advice, Problems];
-const FINDS: &[Mode] = &[Targets, Workloads, Knobs, Results, Breakdown, Sweep, Explain, Schedule, Diff];
+const FINDS: &[Mode] = &[Targets, Workloads, Knobs, Results, Breakdown, Sweep, Timeline, Explain, Schedule, Diff];
 const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
@@ -294,6 +301,12 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Sweep], &["N"], Action::Against(-1), "the previous second knob, or none", None),
     row(&[Sweep], &["."], Action::Figure(1), "the next figure", Some("figure")),
     row(&[Sweep], &[","], Action::Figure(-1), "the figure before", None),
+    row(&[Timeline], &["+", "="], Action::Zoom(1), "nearer", Some("zoom")),
+    row(&[Timeline], &["-", "_"], Action::Zoom(-1), "further away", None),
+    row(&[Timeline], &["→", "l"], Action::Focus(1), "next task of the stream", Some("task")),
+    row(&[Timeline], &["←", "h"], Action::Focus(-1), "task before", None),
+    row(&[Timeline], &["Enter"], Action::Accept, "to the task that it waited for", Some("cause")),
+    row(&[Timeline], &["Tab"], Action::Across(1), "the other picture: scaling; latencies", Some("picture")),
     row(
         VIEWS,
         &["Esc"],
@@ -335,6 +348,7 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["Ctrl-R", "U"], Action::Redo, "redo", None),
     row(SCREENS, &["6"], Action::Show(View::Breakdown), "where time and memory go, or back", None),
     row(SCREENS, &["v"], Action::Show(View::Sweep), "a figure over one or two knobs, or back", Some("sweep")),
+    row(SCREENS, &["E"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
     row(SCREENS, &["7", "a"], Action::Show(View::Advice), "what would make it better, or back", None),
     row(SCREENS, &["8"], Action::Show(View::Explain), "where the figure comes from, or back", None),
     row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),

@@ -11,8 +11,8 @@ use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
 use super::tables::{Sort, Table};
 use super::{
-    copying, finder, layout, mouse, palette, prompt, reload, scenarios, sweeping, tables, tour, turning, view, work,
-    write_back,
+    copying, finder, layout, mouse, palette, prompt, reload, scenarios, sweeping, tables, timeline, tour, turning,
+    view, work, write_back,
 };
 use crate::record::Record;
 
@@ -120,6 +120,9 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Focus(by) if mode == Mode::Compare => across(app, by),
         Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
         Action::Focus(by) if mode == Mode::Diff => scenarios::diff_against(app, by),
+        Action::Focus(by) if mode == Mode::Timeline => timeline::along(app, by),
+        Action::Across(_) if mode == Mode::Timeline => timeline::turn(app),
+        Action::Zoom(by) => timeline::zoom(app, by),
         Action::Focus(by) if mode == Mode::Explain => {
             walk_results(app, &Walk::By(by), 1);
             (app.view_row, app.view_scroll) = (0, 0);
@@ -227,6 +230,11 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
         }
         Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
         Mode::Sweep => walk_sweep(app, &walk),
+        Mode::Timeline => match walk {
+            Walk::By(by) => timeline::across(app, by),
+            Walk::Page(by) => timeline::pan(app, by),
+            Walk::To(row) => timeline::to_end(app, row > 0),
+        },
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
         Mode::Advice | Mode::Explain | Mode::Diff => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
@@ -386,6 +394,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         }
         Mode::Advice => view::advice::apply(app, effects),
         Mode::Sweep => sweeping::apply(app, effects),
+        Mode::Timeline => timeline::cause(app),
         Mode::Choosing => {
             let chosen = match app.overlay {
                 Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),

@@ -24,7 +24,8 @@ use std::sync::Arc;
 
 use super::app::App;
 use super::message::Effect;
-use super::sweeping;
+use super::{simulating, sweeping};
+use crate::engine::answer::event::Run;
 use crate::search::Gauge;
 use crate::units;
 
@@ -42,6 +43,10 @@ pub trait Job: fmt::Debug + Send + Sync {
 pub enum Product {
     /// Figures over one or two knobs.
     Sweep(Arc<sweeping::Curves>),
+    /// A simulated scenario.
+    Simulation(Arc<Run>),
+    /// A job at growing scale.
+    Scaling(Arc<simulating::Scaling>),
 }
 
 /// Work that was asked for.
@@ -244,6 +249,10 @@ pub struct Desks {
     pub serial: u64,
     /// Figures over one or two knobs.
     pub sweep: Desk<sweeping::Question, Arc<sweeping::Curves>>,
+    /// The scenario on the screen, simulated.
+    pub simulation: Desk<simulating::Question, Arc<Run>>,
+    /// The same at growing scale.
+    pub scaling: Desk<simulating::Scale, Arc<simulating::Scaling>>,
 }
 
 /// Takes what came of an order. Of orders that nobody waits for nothing is kept.
@@ -255,8 +264,18 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
                 sweeping::settle(app);
             }
         }
+        Ok(Product::Simulation(run)) => {
+            if desks.simulation.arrived(serial, run) {
+                simulating::settle(app);
+            }
+        }
+        Ok(Product::Scaling(scaling)) => {
+            desks.scaling.arrived(serial, scaling);
+        }
         Err(trouble) => {
             desks.sweep.failed(serial, &trouble);
+            desks.simulation.failed(serial, &trouble);
+            desks.scaling.failed(serial, &trouble);
         }
     }
 }
@@ -264,16 +283,22 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
 /// Takes how far an order is.
 pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
     app.desks.sweep.progressed(serial, progress);
+    app.desks.simulation.progressed(serial, progress);
+    app.desks.scaling.progressed(serial, progress);
 }
 
 /// Asks what the view that is shown wants to know, and forgets what no view does.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    simulating::follow(app, effects);
     sweeping::follow(app, effects);
 }
 
 /// Stops the work of the view that is shown, where there is some.
 pub(super) fn stop(app: &mut App, effects: &mut Vec<Effect>) -> bool {
-    app.desks.sweep.stop(effects)
+    let desks = &mut app.desks;
+    // All of them: `any` would leave the others running.
+    let stopped = [desks.sweep.stop(effects), desks.simulation.stop(effects), desks.scaling.stop(effects)];
+    stopped.contains(&true)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub mod scenarios;
 pub mod schedule;
 pub mod sweep;
 pub mod tabs;
+pub mod timeline;
 mod touring;
 
 use ratatui::buffer::Buffer;
@@ -41,7 +42,7 @@ pub fn rows(app: &App) -> usize {
         View::Schedule => schedule::rows(app),
         View::Problems => problems::rows(app),
         View::Diff => diff::rows(app),
-        View::Main | View::Help | View::Sweep => 0,
+        View::Main | View::Help | View::Sweep | View::Timeline => 0,
     }
 }
 
@@ -110,6 +111,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         View::Compare => compare::compare(app, &mut canvas, areas.body),
         View::Breakdown => breakdown::breakdown(app, &mut canvas, areas.body),
         View::Sweep => sweep::sweep(app, &mut canvas, areas.body),
+        View::Timeline => timeline::timeline(app, &mut canvas, areas.body),
         View::Advice => advice::advice(app, &mut canvas, areas.body),
         View::Explain => explain::explain(app, &mut canvas, areas.body),
         View::Schedule => schedule::schedule(app, &mut canvas, areas.body),
@@ -230,6 +232,7 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Compare => compare::info(app),
         Mode::Breakdown => "each part begins where the one above ends; the line is what the device has".to_owned(),
         Mode::Sweep => sweep::info(app),
+        Mode::Timeline => timeline::info(app),
         Mode::Advice => advice::info(app),
         Mode::Explain => explain::info(app),
         Mode::Diff => diff::info(app),
