@@ -2,10 +2,12 @@
 
 pub mod advice;
 pub mod breakdown;
+pub mod calibration;
 pub mod chart;
 pub mod comparison;
 pub mod configurations;
 pub mod csv;
+pub mod dashboard;
 pub mod estimate;
 pub mod explanation;
 pub mod measured;
@@ -13,6 +15,7 @@ pub mod measurements;
 pub mod optimum;
 pub mod read;
 pub mod rows;
+pub mod simulation;
 pub mod study;
 pub mod summary;
 pub mod table;

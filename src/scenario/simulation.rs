@@ -10,7 +10,7 @@ const REPLICATIONS: f64 = 3.0;
 const STEPS: f64 = 4.0;
 /// How much slower a slow node is where nobody says: about what a thermally throttled accelerator loses, and what
 /// MegaScale's diagnosis looked for (arXiv 2402.15627, section 6.3: slow machines took 10 % longer for the same pass).
-const SLOW_FACTOR: f64 = 1.1;
+pub const SLOW_FACTOR: f64 = 1.1;
 /// Seconds from a failure until work goes on where nobody says: MegaScale detects and diagnoses in less than ten minutes
 /// (arXiv 2402.15627, section 4).
 const RESTART_S: f64 = 600.0;

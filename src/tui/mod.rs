@@ -19,12 +19,18 @@ pub mod message;
 mod mouse;
 pub mod painter;
 pub mod palette;
+pub mod prompt;
 mod reload;
 pub mod runtime;
+pub mod scenarios;
+pub mod session;
 pub mod sgr;
 pub mod simulating;
 pub mod sweeping;
+pub mod tables;
 pub mod terminal;
+#[cfg(test)]
+mod testing;
 pub mod theme;
 pub mod timeline;
 mod tour;
@@ -66,4 +72,6 @@ pub struct Options {
     pub workload: Option<String>,
     /// Where records go.
     pub out: PathBuf,
+    /// Which session is opened, and left.
+    pub keep: session::Keep,
 }

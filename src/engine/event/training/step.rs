@@ -4,6 +4,7 @@
 
 mod data;
 
+use super::allocation::length;
 use super::costs::Costs;
 use super::input::{Class, Input, Output, StageLoad, StreamKind, Task, TaskKind};
 use super::schedule::{Kind, Pass, order};
@@ -131,6 +132,9 @@ impl<'a> Job<'a> {
             }
         }
         let mut costs = Costs::of(s, &input.constants);
+        if let Some(seconds) = input.reduction.filter(|_| costs.reduce > 0.0) {
+            costs.reduce = seconds;
+        }
         if let Some(c) = input.compression.filter(|_| costs.reduce > 0.0) {
             costs.reduce = costs.reduce / c.ratio + c.seconds;
         }
@@ -169,7 +173,7 @@ impl<'a> Job<'a> {
     }
 
     fn recording(&self) -> bool {
-        self.step == self.input.recorded_step
+        self.step.checked_sub(self.input.recorded_step).is_some_and(|past| past < self.input.recorded_steps)
     }
 
     fn record(&mut self, task: Task) -> u32 {
@@ -349,6 +353,10 @@ impl<'a> Job<'a> {
         seconds -= idle.min(self.costs.host_share * seconds);
         let even = seconds;
         seconds *= self.factors[number as usize];
+        if self.input.lengths > 0.0 {
+            let at = u64::from(self.step) * u64::from(self.micros) + u64::from(pass.micro);
+            seconds *= length(self.input.lengths, self.seed, number / self.stages, at);
+        }
         if self.input.jitter > 0.0 {
             let process = &mut self.processes[number as usize];
             let stream = Stream::new(self.seed, JITTER, number).at(process.drawn);
@@ -441,12 +449,15 @@ impl<'a> Job<'a> {
     fn end_step(&mut self, queue: &mut EventQueue<Event>) {
         self.out.steps.push(queue.now().since(self.step_begin).seconds());
         if self.recording() {
+            let before = self.out.critical_path.len();
             let mut task = (self.out.tasks.len() as u32).wrapping_sub(1);
             while let Some(t) = self.out.tasks.get(task as usize) {
                 self.out.critical_path.push(task);
                 task = t.after;
             }
-            self.out.critical_path.reverse();
+            if let Some(path) = self.out.critical_path.get_mut(before..) {
+                path.reverse();
+            }
         }
         self.step += 1;
         self.step_begin = queue.now();
