@@ -422,7 +422,7 @@ fn the_mouse_selects_turns_and_scrolls() {
     click(&mut h, 40, 7);
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(false));
     // A click on a node selects it, another folds it.
-    click(&mut h, 70, 1);
+    click(&mut h, 84, 1);
     assert_eq!(h.app.view, View::Explain);
     let before = view_rows(&h.app);
     click(&mut h, 10, 3);

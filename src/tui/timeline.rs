@@ -224,6 +224,7 @@ pub(super) fn zoom(app: &mut App, by: i32) {
     // What is under the cursor stays where it is on the screen.
     let share = ((middle - from) / (to - from).max(1e-12)).clamp(0.0, 1.0);
     timeline.show(middle - share * width, width);
+    timeline.follow();
 }
 
 /// Further along the time, by shares of what is shown.

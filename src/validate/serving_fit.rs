@@ -15,7 +15,11 @@ const PULL: f64 = 0.02;
 
 /// What the model predicts for a case's column.
 pub fn predicted(case: &Case, c: &ServingConstants) -> f64 {
-    let e = serving::estimate(&case.input, c);
+    figure(case, &serving::estimate(&case.input, c))
+}
+
+/// The figure that a case's column states.
+pub(super) fn figure(case: &Case, e: &serving::ServingEstimate) -> f64 {
     match case.metric {
         Metric::OutputRate => e.output_tokens_per_sec,
         Metric::TotalRate => e.total_tokens_per_sec,

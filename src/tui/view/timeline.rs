@@ -200,15 +200,16 @@ fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, 
         else {
             continue;
         };
-        let at = ((task.begin - from) * cells).max(0.0) as usize;
         let kind = KINDS.iter().position(|kind| *kind == task.kind).unwrap_or_default();
-        if let Some((kinds, critical)) = covered.get_mut(at.min(usize::from(track.width).saturating_sub(1))) {
-            let width = (task.end - task.begin) * cells;
-            if let Some(sum) = kinds.get_mut(kind) {
-                *sum += width;
-            }
-            if timeline.critical.get(*number as usize).copied().unwrap_or_default() {
-                *critical += width;
+        let marked = timeline.critical.get(*number as usize).copied().unwrap_or_default();
+        let (begin, end) = (((task.begin - from) * cells).max(0.0), (task.end - from) * cells);
+        for at in [begin as usize, begin as usize + 1] {
+            let within = (end.min(at as f64 + 1.0) - begin.max(at as f64)).max(0.0);
+            if let Some((kinds, critical)) = covered.get_mut(at) {
+                if let Some(sum) = kinds.get_mut(kind) {
+                    *sum += within;
+                }
+                *critical += if marked { within } else { 0.0 };
             }
         }
     }
@@ -437,13 +438,13 @@ fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
 fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
     let Some(scenario) = &app.answer.scenario else { return false };
     let [ttft, tpot, e2e] = scenario.simulation(&scenario.base).slo_ms;
-    let curves: [(&str, fn(&RequestRecord) -> f64, f64); 3] = [
-        ("time to first token", |r| r.ttft, ttft),
-        ("time per output token", |r| r.tpot, tpot),
-        ("end to end", |r| r.e2e, e2e),
+    let curves: [(&str, &str, fn(&RequestRecord) -> f64, f64); 3] = [
+        ("time to first token", "slo_ttft_ms", |r| r.ttft, ttft),
+        ("time per output token", "slo_tpot_ms", |r| r.tpot, tpot),
+        ("end to end", "slo_e2e_ms", |r| r.e2e, e2e),
     ];
     let each = area.width / 3;
-    for (place, (name, get, limit)) in (0u16..).zip(curves) {
+    for (place, (name, knob, get, limit)) in (0u16..).zip(curves) {
         let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();
         sample.sort_by(f64::total_cmp);
         let [Some(least), Some(most)] = [sample.first().copied(), sample.last().copied()] else { return false };
@@ -476,13 +477,16 @@ fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, area: Rect) ->
         plot.draw(canvas, box_);
         let quantile = |q: f64| value(q).map_or_else(String::new, duration_ms);
         let text = canvas.role(Role::Text);
-        let told = format!("p50 {}  p90 {}  p99 {}", quantile(0.5), quantile(0.9), quantile(0.99));
+        let told = match box_.width < 42 {
+            true => format!("p50 {}  p99 {}", quantile(0.5), quantile(0.99)),
+            false => format!("p50 {}  p90 {}  p99 {}", quantile(0.5), quantile(0.9), quantile(0.99)),
+        };
         canvas.text(box_.x, area.bottom() - 2, box_.width, &told, text);
         let (style, told) = match (limit, kept) {
             (Some(limit), Some(kept)) => {
                 (canvas.role(Role::Mark), format!("{} within {}", units::percent(kept), duration_ms(limit)))
             }
-            _ => (canvas.role(Role::Dim), "no limit is set: slo_ttft_ms, slo_tpot_ms, slo_e2e_ms".to_owned()),
+            _ => (canvas.role(Role::Dim), format!("no limit: {knob} is 0")),
         };
         canvas.text(box_.x, area.bottom() - 1, box_.width, &told, style);
     }

@@ -46,6 +46,15 @@ pub fn input(scenario: &Scenario, settings: &Simulation, system: &TrainingInput)
     input
 }
 
+/// Tokens per second and accelerator of a job on even hardware, as measurements are predicted; `None` where it cannot be
+/// simulated.
+#[must_use]
+pub fn rate(system: &TrainingInput) -> Option<f64> {
+    let input = Input { steps: 2, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
+    let out = simulate(&input, 0, &Progress::new()).ok()?;
+    Some(out.tokens_per_second / system.accelerators.max(1.0))
+}
+
 /// The stages that slow nodes hold a rank of.
 fn slow(scenario: &Scenario, settings: &Simulation, system: &TrainingInput) -> Vec<Slow> {
     let per_host = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
