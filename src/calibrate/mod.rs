@@ -10,7 +10,9 @@ pub mod intake;
 pub mod judge;
 pub mod observation;
 pub mod parameter;
+pub mod plan;
 pub mod predict;
+pub mod scripts;
 pub mod statistics;
 
 use std::sync::Arc;

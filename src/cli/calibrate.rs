@@ -12,7 +12,8 @@ use super::failure::Failure;
 use super::output::{self, complain};
 use super::pick;
 use crate::calibrate::observation::{COLUMNS, column};
-use crate::calibrate::{self, Bench, Observation, Start, document, intake};
+use crate::calibrate::scripts::{self, Site};
+use crate::calibrate::{self, Bench, Observation, Start, document, intake, plan};
 use crate::ingest::{Context, Warmup, files_below};
 use crate::library::Library;
 use crate::record::{now, write_atomically, write_new};
@@ -253,6 +254,9 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let subject = subject(&library, &args.target, args.workload.as_deref(), args.base.as_deref())?;
     let rows = gather(&Reading { measurements: &args.measurements, set: &args.set, warmup: args.warmup })?;
     let bench = Bench { library: &library, target: subject.target, workload: subject.workload };
+    if args.plan {
+        return plan(&args, globals, &bench, &subject, &rows);
+    }
     let path = args.out.clone().unwrap_or_else(|| usual_place(globals, subject.target));
     let writes = !args.dry_run;
     if writes && !args.force && path.exists() {
@@ -309,8 +313,68 @@ pub fn usual_place(globals: &Globals, target: &Target) -> PathBuf {
     dir.join("profiles").join(format!("{}.yaml", stem_for(&target.name)))
 }
 
-/// A scenario of the target and a workload, as it stands.
-pub fn standing(library: &Library, subject: &Subject<'_>) -> Option<Scenario> {
-    let parts = Parts::of(library, subject.target, subject.workload?).ok()?;
-    Some(Scenario::from_files(&parts))
+/// Prints which measurements would tell most, and writes scripts that take them.
+fn plan(
+    args: &Args,
+    globals: &Globals,
+    bench: &Bench<'_>,
+    subject: &Subject<'_>,
+    rows: &[Observation],
+) -> color_eyre::Result<()> {
+    let outcome = (!rows.is_empty()).then(|| calibrate::calibrate(bench, rows, &subject.start));
+    let today = now().get(..10).unwrap_or_default().to_owned();
+    let plan = plan::plan(bench, &subject.start, outcome.as_ref(), &today);
+    let probe = bench.library.workloads().iter().find_map(|workload| {
+        let parts = Parts::of(bench.library, subject.target, workload).ok()?;
+        Scenario::from_files(&parts).machine
+    });
+    let site = Site { target: subject.target, machine: probe.as_ref() };
+    let files = scripts::scripts(&site, &plan.steps);
+    let dir = args.out.clone().unwrap_or_else(|| Path::new("calibration").join(stem_for(&subject.target.name)));
+    let mut document = serde_json::to_value(&plan)?;
+    if let (Some(map), false) = (document.as_object_mut(), args.dry_run) {
+        map.insert("directory".to_owned(), dir.display().to_string().into());
+        map.insert("files".to_owned(), files.iter().map(|file| Value::from(file.name.as_str())).collect());
+    }
+    let text = match args.format {
+        Format::Table => globals.charset().write(&told::plan(&subject.target.name, &plan)).into_owned(),
+        Format::Json => serde_json::to_string_pretty(&document)? + "\n",
+    };
+    output::print(&text)?;
+    if args.dry_run {
+        return Ok(());
+    }
+    // All or nothing: no directory with half of the scripts of another plan.
+    let taken: Vec<String> = files
+        .iter()
+        .map(|file| dir.join(&file.name))
+        .filter(|path| path.exists() && !args.force)
+        .map(|path| path.display().to_string())
+        .collect();
+    if !taken.is_empty() {
+        let n = taken.len();
+        let first = taken.first().cloned().unwrap_or_default();
+        return Err(color_eyre::eyre::eyre!(
+            "{first} and {} more are there already: --force writes over them, --out names another directory",
+            n - 1
+        ));
+    }
+    for file in &files {
+        let path = dir.join(&file.name);
+        let written = write_atomically(&path, &file.text).and_then(|()| executable(&path, file.executable));
+        written.map_err(|error| color_eyre::eyre::eyre!("{} cannot be written: {error}", path.display()))?;
+    }
+    complain(&format!("wrote {} files to {}", files.len(), dir.display()));
+    Ok(())
+}
+
+#[cfg(unix)]
+fn executable(path: &Path, wanted: bool) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    if wanted { std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)) } else { Ok(()) }
+}
+
+#[cfg(not(unix))]
+fn executable(_: &Path, _: bool) -> std::io::Result<()> {
+    Ok(())
 }
