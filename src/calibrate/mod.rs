@@ -1,6 +1,7 @@
 //! From measurements to better numbers: rows of [`intake`] become coefficients of the calibrated model, parameter by
 //! parameter after the calibration guide (`guide`), and efficiency factors of the analytical engine ([`efficiency`]);
-//! [`judge`] holds both against the rows, before and after. Pure: files are read and written elsewhere.
+//! [`judge`] holds both against the rows, before and after. Pure but for [`sources`], which opens files; nothing here
+//! writes any.
 
 pub mod check;
 pub mod document;
@@ -13,6 +14,7 @@ pub mod parameter;
 pub mod plan;
 pub mod predict;
 pub mod scripts;
+pub mod sources;
 pub mod statistics;
 
 use std::sync::Arc;
@@ -22,7 +24,8 @@ pub use observation::Observation;
 pub use parameter::{Figures, Parameter};
 pub use predict::Bench;
 
-use crate::spec::{Efficiency, Factors, Mode, Profile};
+use crate::library::Library;
+use crate::spec::{Efficiency, Factors, Mode, Profile, Target};
 use efficiency::Posterior;
 use guide::Guide;
 use judge::Judged;
@@ -37,6 +40,14 @@ pub struct Start {
 }
 
 impl Start {
+    /// The numbers in force for a target: its entry's, else its profile's.
+    #[must_use]
+    pub fn of(library: &Library, target: &Target) -> Start {
+        let profile = library.profile_for(target).ok().map(Arc::clone);
+        let efficiency = target.efficiency.or_else(|| profile.as_ref().and_then(|profile| profile.efficiency));
+        Start { profile, efficiency: efficiency.unwrap_or_default() }
+    }
+
     /// The coefficients in force, where there are any.
     #[must_use]
     pub fn figures(&self) -> Option<Figures> {

@@ -24,6 +24,8 @@ pub struct Bench<'a> {
     pub target: &'a Arc<Target>,
     /// The workload that fills what rows do not say.
     pub workload: Option<&'a Arc<Workload>>,
+    /// Whether rows that say enough themselves are answered by themselves, rather than as the workload.
+    pub own_first: bool,
 }
 
 /// A figure of a row that an engine predicts.
@@ -203,6 +205,11 @@ impl<'a> Bench<'a> {
     }
 
     fn workload_for(&self, row: &Observation) -> Result<Arc<Workload>, String> {
+        if self.own_first
+            && let Ok(workload) = self.own_workload(row)
+        {
+            return Ok(workload);
+        }
         if let Some(workload) = self.workload {
             let (of_row, of_workload) = (row.mode(), workload.shape.mode);
             if of_row != of_workload {
@@ -215,6 +222,11 @@ impl<'a> Bench<'a> {
             }
             return Ok(Arc::clone(workload));
         }
+        self.own_workload(row)
+    }
+
+    /// A workload of what the row itself says.
+    fn own_workload(&self, row: &Observation) -> Result<Arc<Workload>, String> {
         let mode = row.mode().name();
         let (prompt, generate) = (row.number("seq_len"), row.number("generate").unwrap_or(0.0));
         let Some(prompt) = prompt.filter(|tokens| *tokens >= 1.0) else {

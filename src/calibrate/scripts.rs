@@ -86,7 +86,7 @@ fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
     Some(match measurement {
         // The guide's sweep: sequence lengths, batch sizes; what does not fit is left out.
         Measurement::BaseThroughput => format!(
-            "for seq in 512 1024 2048 4096 8192; do\n  for batch in 1 2 4 8 16 32; do\n    CUDA_VISIBLE_DEVICES=${{GPU:-0}} \
+            "for seq in 512 1024 2048 4096 8192; do\n  for batch in 1 2 4 8 16 32; do\n    CUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-0}} \
              $PYTHON measure_train.py --seq $seq --batch $batch --warmup 20 --steps 200{peak} \\\n      --out \
              results/base.csv || {{ echo \"seq $seq, batch $batch: left out\"; break; }}\n  done\ndone\n"
         ),
@@ -115,9 +115,9 @@ fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
              1G -f 2 -g {gpus} | tee results/nccl_Host.log\nfi\n"
         ),
         Measurement::CudaGraphs => format!(
-            "for run in 1 2 3; do\n  for graphs in off on; do\n    CUDA_VISIBLE_DEVICES=${{GPU:-0}} $PYTHON \
-             measure_train.py --batch 1 --seq 512 --cuda-graphs $graphs --warmup 20 --steps 300{peak} \\\n      --label \
-             repeat=$run --out results/graphs.csv\n  done\ndone\n"
+            "for run in 1 2 3; do\n  for graphs in off on; do\n    CUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-0}} $PYTHON \
+             measure_train.py --batch 1 --seq 512 --cuda-graphs $graphs --warmup 20 --steps 300{peak} \\\n      --out \
+             results/graphs.csv\n  done\ndone\n"
         ),
         Measurement::Gpudirect if site.target.num_nodes > 1.0 => format!(
             "# Run on every node of an allocation of two or more: srun does that in the batch file.\nHEAD=${{HEAD:-$(hostname)}}\n\
@@ -132,14 +132,14 @@ fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
              --nproc_per_node {gpus} measure_train.py --batch 1 --seq 512 --warmup 20 --steps 20 --runs 100 \\\n  --label \
              virt=${{VIRT:-sriov}} --out results/jitter.csv\n"
         ),
-        Measurement::Latency => "export CUDA_VISIBLE_DEVICES=${GPU:-0}\n# The smallest there is: lat_min.\n$PYTHON \
+        Measurement::Latency => "export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}\n# The smallest there is: lat_min.\n$PYTHON \
              measure_train.py --mode inference --layers 1 --hidden 256 --heads 4 --seq 1 --batch 1 --warmup 100 --steps 1000 \
              \\\n  --out results/latency.csv\nfor batch in 1 2 4 8 16; do\n  $PYTHON measure_train.py --mode inference --seq \
              128 --batch $batch --warmup 50 --steps 1000 --out results/latency.csv\ndone\n"
             .to_owned(),
         Measurement::Serving => format!(
             "# Serves a model with vLLM and asks it at several loads; percentiles come from 500 requests each.\n\
-             MODEL=${{MODEL:-meta-llama/Llama-3.1-8B-Instruct}}\nPORT=${{PORT:-8000}}\nCUDA_VISIBLE_DEVICES=${{GPU:-0}} vllm \
+             MODEL=${{MODEL:-meta-llama/Llama-3.1-8B-Instruct}}\nPORT=${{PORT:-8000}}\nCUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-0}} vllm \
              serve \"$MODEL\" --port $PORT --max-model-len 4096 > results/server.log 2>&1 &\nSERVER=$!\ntrap 'kill $SERVER' \
              EXIT\nuntil curl -sf localhost:$PORT/health > /dev/null; do sleep 5; kill -0 $SERVER; done\nfor concurrency in 1 \
              4 16 64; do\n  vllm bench serve --model \"$MODEL\" --port $PORT --dataset-name random --random-input-len 1024 \

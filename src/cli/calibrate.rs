@@ -1,6 +1,5 @@
 //! `atlas calibrate`.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,16 +10,17 @@ use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::pick;
-use crate::calibrate::observation::{COLUMNS, column};
+use crate::calibrate::observation::COLUMNS;
 use crate::calibrate::scripts::{self, Site};
-use crate::calibrate::{self, Bench, Observation, Start, document, intake, plan};
-use crate::ingest::{Context, Warmup, files_below};
+use crate::calibrate::sources::{Named, label};
+use crate::calibrate::{self, Bench, Observation, Start, document, plan};
+use crate::ingest::Warmup;
 use crate::library::Library;
 use crate::record::{now, write_atomically, write_new};
 use crate::report::calibration as told;
 use crate::scenario::{Parts, Scenario};
 use crate::spec::profile::stem_for;
-use crate::spec::{Efficiency, Profile, Target, Workload};
+use crate::spec::{Efficiency, Target, Workload};
 
 /// Fit a target's coefficients and efficiency factors to measurements.
 #[derive(Debug, clap::Args)]
@@ -102,44 +102,6 @@ fn columns(figures: bool) -> String {
     wanted.map(|column| format!("  {:<24} {}", column.name, column.help)).collect::<Vec<_>>().join("\n")
 }
 
-/// A setting by name, and its value.
-type Label = (&'static str, Value);
-
-/// Reads `NAME=VALUE`.
-fn label(text: &str) -> Result<Label, String> {
-    let Some((name, value)) = text.split_once('=') else {
-        return Err(format!("\"{text}\": expected NAME=VALUE"));
-    };
-    let known = column(name).filter(|column| !column.figure);
-    let Some(known) = known else {
-        let names = COLUMNS.iter().filter(|column| !column.figure).map(|column| column.name);
-        let near = names.max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
-        return Err(format!(
-            "no setting \"{name}\"{}",
-            near.map_or(String::new(), |near| format!("; did you mean {near}?"))
-        ));
-    };
-    let value = value.trim();
-    Ok((
-        known.name,
-        match (value, value.parse::<f64>()) {
-            ("true" | "on" | "yes", _) => true.into(),
-            ("false" | "off" | "no", _) => false.into(),
-            (_, Ok(number)) if number.is_finite() => number.into(),
-            _ => value.into(),
-        },
-    ))
-}
-
-/// A file and what the user says of it: `ib.log:fabric=IB,num_gpus=8`.
-fn named(argument: &str) -> Result<(PathBuf, Vec<Label>), String> {
-    let whole = Path::new(argument);
-    let parts = argument.rsplit_once(':').filter(|(_, rest)| rest.contains('=') && !whole.exists());
-    let Some((path, rest)) = parts else { return Ok((whole.to_owned(), Vec::new())) };
-    let labels: Result<Vec<Label>, String> = rest.split(',').map(label).collect();
-    labels.map(|labels| (PathBuf::from(path), labels)).map_err(|problem| format!("{argument}: {problem}"))
-}
-
 /// What measurements are read with.
 pub struct Reading<'a> {
     /// Files, with what is said of each.
@@ -163,57 +125,23 @@ pub fn gather(reading: &Reading<'_>) -> color_eyre::Result<Vec<Observation>> {
             .map(|label| labels.push(label))
             .unwrap_or_else(|problem| problems.push(format!("--set: {problem}")));
     }
-    let mut files = Vec::new();
+    let mut files: Vec<Named> = Vec::new();
     for argument in reading.measurements {
-        named(argument).map(|file| files.push(file)).unwrap_or_else(|problem| problems.push(problem));
+        Named::parse(argument).map(|file| files.push(file)).unwrap_or_else(|problem| problems.push(problem));
     }
     if !problems.is_empty() {
         return Err(Failure::usage(problems).into());
     }
     let (mut rows, mut failed) = (Vec::new(), false);
-    for (path, own) in files {
-        let labels: Vec<Label> = labels.iter().cloned().chain(own).collect();
-        let (found, bad) = gather_path(&path, &labels, reading.warmup);
-        rows.extend(found);
-        failed |= bad;
+    for mut file in files {
+        file.labels = labels.iter().cloned().chain(file.labels).collect();
+        let found = file.read(reading.warmup);
+        found.notes.iter().for_each(|note| complain(&format!("note: {note}")));
+        found.problems.iter().for_each(|problem| complain(&format!("error: {problem}")));
+        failed |= !found.problems.is_empty();
+        rows.extend(found.rows);
     }
     if failed { Err(Failure::Told.into()) } else { Ok(rows) }
-}
-
-/// The rows of a file, or of all files below a directory; whether something failed.
-fn gather_path(path: &Path, labels: &[Label], warmup: Warmup) -> (Vec<Observation>, bool) {
-    let (mut rows, mut failed) = (Vec::new(), false);
-    let below = match files_below(path) {
-        Ok(below) => below,
-        Err(error) => {
-            complain(&format!("error: {}: cannot be read: {error}", path.display()));
-            return (rows, true);
-        }
-    };
-    let directory = path.is_dir();
-    for file in below {
-        let name = file.display().to_string();
-        let context = Context { name: name.clone(), warmup, seed: 1337, ..Context::default() };
-        let opened = File::open(&file).map_err(|error| format!("{name}: cannot be read: {error}"));
-        let gathered =
-            opened.and_then(|file| intake::gather(file, &context, labels).map_err(|error| error.to_string()));
-        match gathered {
-            Ok(gathered) => {
-                gathered.notes.iter().for_each(|note| complain(&format!("note: {note}")));
-                rows.extend(gathered.rows);
-            }
-            Err(problem) if directory => complain(&format!("passed over: {problem}")),
-            Err(problem) => {
-                complain(&format!("error: {problem}"));
-                failed = true;
-            }
-        }
-    }
-    if directory && rows.is_empty() {
-        complain(&format!("error: {}: no measurement below it", path.display()));
-        failed = true;
-    }
-    (rows, failed)
 }
 
 /// The target, the workload, and what calibration starts from.
@@ -241,11 +169,9 @@ pub fn subject<'a>(
     let workload = workload.map(|name| library.workload(name)).transpose().map_err(|problem| problems.push(problem));
     let base = base.map(|name| library.profile(name)).transpose().map_err(|problem| problems.push(problem));
     let (Some(target), Ok(workload), Ok(base)) = (target, workload, base) else { return Err(problems.into()) };
-    let in_force = library.profile_for(target).ok();
-    let profile: Option<Arc<Profile>> = base.or(in_force).map(Arc::clone);
-    // What is in force is what the target's file says, then its own profile.
-    let efficiency = target.efficiency.or_else(|| in_force.and_then(|profile| profile.efficiency));
-    Ok(Subject { target, workload, start: Start { profile, efficiency: efficiency.unwrap_or_default() } })
+    let mut start = Start::of(library, target);
+    start.profile = base.map(Arc::clone).or(start.profile);
+    Ok(Subject { target, workload, start })
 }
 
 /// Calibrates, prints, writes.
@@ -253,7 +179,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let subject = subject(&library, &args.target, args.workload.as_deref(), args.base.as_deref())?;
     let rows = gather(&Reading { measurements: &args.measurements, set: &args.set, warmup: args.warmup })?;
-    let bench = Bench { library: &library, target: subject.target, workload: subject.workload };
+    let bench = Bench { library: &library, target: subject.target, workload: subject.workload, own_first: false };
     if args.plan {
         return plan(&args, globals, &bench, &subject, &rows);
     }

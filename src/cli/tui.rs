@@ -18,6 +18,9 @@ pub struct Args {
     /// Workload to start on
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
+    /// Measured runs, shown beside predictions: FILE, or FILE:NAME=VALUE,… [default: all below measurements/]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub measured: Vec<String>,
     /// Directory that saved records go to [default: out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -31,6 +34,7 @@ impl Args {
             screen: self.screen.or(other.screen),
             target: self.target.or(other.target),
             workload: self.workload.or(other.workload),
+            measured: if self.measured.is_empty() { other.measured } else { self.measured },
             out: self.out.or(other.out),
         }
     }
@@ -42,6 +46,7 @@ impl Args {
             ("--target", self.target.is_some()),
             ("--workload", self.workload.is_some()),
             ("--out", self.out.is_some()),
+            ("--measured", !self.measured.is_empty()),
             ("--theme", !screen && self.screen.theme.is_some()),
             ("--no-mouse", !screen && self.screen.no_mouse),
             ("--poll", !screen && self.screen.poll.is_some()),
@@ -74,5 +79,6 @@ pub fn options(args: Args, globals: &Globals) -> Options {
         target: args.target,
         workload: args.workload,
         out: args.out.unwrap_or_else(|| PathBuf::from("out")),
+        measured: args.measured,
     }
 }

@@ -97,13 +97,15 @@ pub enum View {
     Schedule,
     /// Complaints about the files.
     Problems,
+    /// Measured rows beside predictions.
+    Measurements,
     /// All keys.
     Help,
 }
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 8] = [
+    pub const NAMES: [(&'static str, View); 9] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
@@ -111,6 +113,7 @@ impl View {
         ("explain", View::Explain),
         ("schedule", View::Schedule),
         ("problems", View::Problems),
+        ("measurements", View::Measurements),
         ("help", View::Help),
     ];
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 pub use super::answer::Answer;
 use super::keymap::Mode;
 use super::line::Line;
+use super::measured::Measured;
 pub use super::palette::Command;
 use super::theme::{Glyphs, Theme};
 pub use super::write_back::WritePlan;
@@ -229,6 +230,10 @@ pub struct App {
     pub tour: Option<Tour>,
     /// Where records go.
     pub out: PathBuf,
+    /// Where a target's own profile goes.
+    pub profiles: PathBuf,
+    /// Measured rows, and a calibration that is proposed.
+    pub measured: Measured,
     /// The scenario on the screen.
     pub answer: Answer,
     /// The playbook's advice, worked out when it is looked at.
@@ -287,6 +292,8 @@ impl App {
             flash: Flash::default(),
             tour: None,
             out: PathBuf::from("out"),
+            profiles: PathBuf::from("workload/profiles"),
+            measured: Measured::default(),
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
@@ -322,6 +329,7 @@ impl App {
             (View::Explain, _) => Mode::Explain,
             (View::Schedule, _) => Mode::Schedule,
             (View::Problems, _) => Mode::Problems,
+            (View::Measurements, _) => Mode::Measurements,
             (View::Main | View::Help, Pane::Targets) => Mode::Targets,
             (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
             (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,
@@ -339,6 +347,7 @@ impl App {
     pub fn recompute(&mut self) {
         self.answer = Answer::of(&self.library, &self.now.setup);
         self.advice = OnceCell::new();
+        self.measured.stale();
         self.baseline = match &self.now.baseline {
             Some(setup) => Answer::of(&self.library, setup),
             // Nothing is turned: this is what the files say.

@@ -61,6 +61,10 @@ pub enum Action {
     Save,
     /// Open the entry in an editor.
     OpenEditor,
+    /// Fit the target's numbers to the measured rows.
+    Calibrate,
+    /// Forget what is proposed.
+    Discard,
     /// The next theme.
     NextTheme,
     /// The list of tours.
@@ -108,6 +112,8 @@ pub enum Mode {
     Schedule,
     /// The complaints.
     Problems,
+    /// Measured rows beside predictions.
+    Measurements,
     /// A value is being typed.
     Editing,
     /// The finder is open.
@@ -126,7 +132,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 17] = [
+    pub const ALL: [Mode; 18] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -137,6 +143,7 @@ impl Mode {
         Mode::Explain,
         Mode::Schedule,
         Mode::Problems,
+        Mode::Measurements,
         Mode::Editing,
         Mode::Finding,
         Mode::Commanding,
@@ -160,6 +167,7 @@ impl Mode {
             Mode::Explain => "Explain",
             Mode::Schedule => "Schedule",
             Mode::Problems => "Problems",
+            Mode::Measurements => "Measurements",
             Mode::Editing => "Typing a value",
             Mode::Finding => "Find",
             Mode::Commanding => "Commands",
@@ -193,17 +201,30 @@ pub struct Binding {
 }
 
 use Mode::{
-    Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Editing, Explain, Finding, Helping, Knobs, Problems,
-    Results, Schedule, Targets, Touring, Workloads,
+    Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Editing, Explain, Finding, Helping, Knobs,
+    Measurements, Problems, Results, Schedule, Targets, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
 const LISTS: &[Mode] = &[
-    Targets, Workloads, Knobs, Results, Compare, Breakdown, Advice, Explain, Schedule, Problems, Helping, Choosing,
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Compare,
+    Breakdown,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Measurements,
+    Helping,
+    Choosing,
     Confirming,
 ];
-const SCREENS: &[Mode] = &[Targets, Workloads, Knobs, Results, Compare, Breakdown, Advice, Explain, Schedule, Problems];
-const VIEWS: &[Mode] = &[Compare, Breakdown, Advice, Explain, Schedule, Problems];
+const SCREENS: &[Mode] =
+    &[Targets, Workloads, Knobs, Results, Compare, Breakdown, Advice, Explain, Schedule, Problems, Measurements];
+const VIEWS: &[Mode] = &[Compare, Breakdown, Advice, Explain, Schedule, Problems, Measurements];
 const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
@@ -248,6 +269,15 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Compare], &["Space", "m"], Action::Mark, "mark or unmark the column's target", None),
     row(&[Results], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
     row(&[Advice], &["Enter"], Action::Accept, "turn the knobs as advised; u takes it back", Some("apply")),
+    row(
+        &[Measurements],
+        &["f"],
+        Action::Calibrate,
+        "fit the target's numbers to the rows; nothing is written yet",
+        Some("calibrate"),
+    ),
+    row(&[Measurements], &["Enter"], Action::Accept, "write the profile that is proposed", Some("accept")),
+    row(&[Measurements], &["x", "Backspace"], Action::Discard, "forget what is proposed", Some("discard")),
     row(&[Explain], &["Enter", "Space"], Action::Fold, "fold or unfold", Some("fold")),
     row(&[Explain], &["→", "l"], Action::Focus(1), "the next figure", Some("figure")),
     row(&[Explain], &["←", "h"], Action::Focus(-1), "the figure before", None),
@@ -274,6 +304,7 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["s"], Action::Save, "save a record of this scenario", Some("save")),
     row(SCREENS, &["e"], Action::OpenEditor, "open the selected entry's file in $EDITOR", Some("edit file")),
     row(SCREENS, &["0", "!"], Action::Show(View::Problems), "what is wrong in the files, or back", None),
+    row(SCREENS, &["M"], Action::Show(View::Measurements), "measured runs beside predictions, or back", None),
     row(SCREENS, &["t"], Action::NextTheme, "next theme", None),
     row(SCREENS, &["r"], Action::Reload, "read the files again (they are watched, too)", None),
     row(SCREENS, &["1"], Action::FocusPane(1), "to the targets", None),

@@ -13,6 +13,8 @@ pub mod input;
 pub mod keymap;
 pub mod layout;
 pub mod line;
+pub mod measured;
+mod measuring;
 pub mod message;
 mod mouse;
 pub mod painter;
@@ -59,4 +61,6 @@ pub struct Options {
     pub workload: Option<String>,
     /// Where records go.
     pub out: PathBuf,
+    /// Files of measurements, with what is said of each behind its name.
+    pub measured: Vec<String>,
 }

@@ -62,7 +62,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         Mode::Helping => return update::act(app, mode, Action::Escape, effects),
         _ => {}
     }
-    if let Some(action) = view::tabs::tab_at(layout::areas(app).tabs, event.column, event.row) {
+    if let Some(action) = view::tabs::tab_at(app, layout::areas(app).tabs, event.column, event.row) {
         // A click on the view that is shown leaves it there.
         if action != Action::Show(app.view) {
             update::act(app, mode, action, effects);

@@ -9,7 +9,7 @@ use super::app::{App, Change, Edit, Finder, Overlay, PANES, Palette, Pane, Statu
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
-use super::{copying, finder, layout, mouse, palette, reload, tour, turning, view, write_back};
+use super::{copying, finder, layout, measured, mouse, palette, reload, tour, turning, view, write_back};
 use crate::record::Record;
 
 /// How long a note stands in the line of status.
@@ -29,6 +29,7 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
             reload::adopt_themes(app, themes);
             reload::reloaded(app, library, demos, problems, &mut effects);
         }
+        Message::Measured(rows, problems) => app.measured.read(rows, problems),
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
         Message::Expired(timer) => expired(app, timer, &mut effects),
@@ -140,6 +141,9 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Copy => copying::copy(app, false, effects),
         Action::CopyAll => copying::copy(app, true, effects),
         Action::WriteBack => write_back::open(app, effects),
+        Action::Calibrate => measured::propose(app, effects),
+        Action::Discard if !measured::discard(app, effects) => note(app, "nothing is proposed", effects),
+        Action::Discard => {}
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
         Action::Undo => undo(app, effects),
         Action::Redo => redo(app, effects),
@@ -202,7 +206,7 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
         Mode::Advice | Mode::Explain => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
         }
-        Mode::Breakdown | Mode::Schedule | Mode::Problems => {
+        Mode::Breakdown | Mode::Schedule | Mode::Problems | Mode::Measurements => {
             let page = layout::inner_rows(areas.body);
             let rows = view::rows(app);
             app.view_scroll = walk.from(app.view_scroll, (rows + 1).saturating_sub(page), page);
@@ -323,6 +327,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         }
         Mode::Results => show(app, View::Explain),
         Mode::Advice => view::advice::apply(app, effects),
+        Mode::Measurements => measured::accept(app, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {
                 Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),
@@ -353,6 +358,7 @@ fn escape(app: &mut App, mode: Mode) {
         }
         Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing => app.overlay = None,
         Mode::Touring => tour::leave(app),
+        Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,
         _ if app.status.is_some() => app.status = None,
         _ => {
             app.view = View::Main;

@@ -8,6 +8,7 @@ pub mod explain;
 pub mod help;
 pub mod knobs;
 pub mod lists;
+pub mod measurements;
 mod popup;
 pub mod problems;
 pub mod results;
@@ -35,6 +36,7 @@ pub fn rows(app: &App) -> usize {
         View::Explain => explain::rows(app),
         View::Schedule => schedule::rows(app),
         View::Problems => problems::rows(app),
+        View::Measurements => measurements::rows(app),
         View::Main | View::Help => 0,
     }
 }
@@ -102,6 +104,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         View::Explain => explain::explain(app, &mut canvas, areas.body),
         View::Schedule => schedule::schedule(app, &mut canvas, areas.body),
         View::Problems => problems::problems(app, &mut canvas, areas.body),
+        View::Measurements => measurements::measurements(app, &mut canvas, areas.body),
     }
     if app.tour.is_some() {
         touring::caption(app, &mut canvas, areas.caption);
@@ -215,6 +218,7 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Breakdown => "each part begins where the one above ends; the line is what the device has".to_owned(),
         Mode::Advice => advice::info(app),
         Mode::Explain => explain::info(app),
+        Mode::Measurements => measurements::info(app),
         Mode::Schedule => "figures of each phase, waiting included; `all` is weighted by minutes".to_owned(),
         Mode::Problems => {
             "what is broken keeps its last good state; e opens the file at the first complaint shown".to_owned()
