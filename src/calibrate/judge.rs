@@ -134,8 +134,6 @@ fn semi_empirical(
         scenario.node_watts = figures.node_watts.unwrap_or(bench.target.cost.energy_watts_node);
         Some(scenario)
     };
-    let (before, after) = (before.and_then(scenario), after.and_then(scenario));
-    let Some(before) = before else { return Vec::new() };
     // A row of power at its own load, and one of a single accelerator's best batch, are inputs of the calibration
     // rather than workloads that the model predicts.
     let power = row.figure("power_w").is_some() && row.figure("utilization").is_none();
@@ -148,8 +146,14 @@ fn semi_empirical(
         (Figure::FlopUtilization, row.mode() == Mode::Training),
     ]
     .into_iter()
-    .filter_map(|(figure, wanted)| wanted.then_some(figure))
+    .filter_map(|(figure, wanted)| (wanted && figure.measured(row).is_some()).then_some(figure))
     .collect();
+    // Most rows of a campaign hold no figure that the model predicts.
+    if figures.is_empty() {
+        return Vec::new();
+    }
+    let (before, after) = (before.and_then(scenario), after.and_then(scenario));
+    let Some(before) = before else { return Vec::new() };
     of_row(
         row,
         Engine::SemiEmpirical,

@@ -363,7 +363,7 @@ fn told_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<(V
     let mut all: Vec<(Vec<f64>, f64)> = direct.collect();
     let (mode, runs) = measurement.runs(bench.target.accelerators_per_node);
     // The script's own model, whatever workload the user looks at.
-    let bench = Bench { workload: None, ..bench.clone() };
+    let bench = Bench::new(bench.library, bench.target, None);
     for run in runs {
         let Some(fields) = run.as_object() else { continue };
         let (mut row, _) = Observation::of("plan", fields.iter().map(|(name, value)| (name.as_str(), value)));

@@ -1,5 +1,6 @@
 //! A measured row as a scenario of either engine: what would have been predicted for it.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -26,6 +27,8 @@ pub struct Bench<'a> {
     pub workload: Option<&'a Arc<Workload>>,
     /// Whether rows that say enough themselves are answered by themselves, rather than as the workload.
     pub own_first: bool,
+    /// The scenario of the calibrated model before a row is laid over it.
+    template: OnceCell<Option<Scenario>>,
 }
 
 /// A figure of a row that an engine predicts.
@@ -87,16 +90,20 @@ impl Figure {
 }
 
 impl<'a> Bench<'a> {
-    /// Accelerators of a row: as it says; a log that does not ran on the whole target, a row of a table on one.
+    /// What rows are held against; a workload fills what they do not say.
     #[must_use]
-    pub fn accelerators(&self, row: &Observation) -> f64 {
-        let silent = if row.kind.is_empty() { 1.0 } else { self.target.accelerators() };
-        row.accelerators().unwrap_or(silent)
+    pub fn new(library: &'a Library, target: &'a Arc<Target>, workload: Option<&'a Arc<Workload>>) -> Bench<'a> {
+        Bench { library, target, workload, own_first: false, template: OnceCell::new() }
     }
 
-    /// The row as the calibrated model sees it, with these coefficients. It needs no model and no datasheet.
+    /// The same, where rows that say enough themselves are answered by themselves.
     #[must_use]
-    pub fn semi_empirical(&self, row: &Observation, c: &Coefficients, fabrics: &[(Arc<str>, f64)]) -> Option<Scenario> {
+    pub fn own_first(self) -> Bench<'a> {
+        Bench { own_first: true, ..self }
+    }
+
+    /// The scenario of the calibrated model before a row is laid over it.
+    fn template(&self) -> Option<Scenario> {
         let workload = match self.workload {
             Some(workload) => Arc::clone(workload),
             None => workload_of(&json!({
@@ -107,13 +114,28 @@ impl<'a> Bench<'a> {
             }))
             .ok()?,
         };
-        let parts = Parts { target: Arc::clone(self.target), workload, profile: None, accelerator: None, model: None };
-        let mut scenario = Scenario::from_files(&parts);
+        let target = Arc::clone(self.target);
+        let mut scenario =
+            Scenario::from_files(&Parts { target, workload, profile: None, accelerator: None, model: None });
         scenario.engine = Engine::SemiEmpirical;
         scenario.noise = false;
         scenario.phases.clear();
-        scenario.coefficients = *c;
         scenario.calibrated = true;
+        Some(scenario)
+    }
+
+    /// Accelerators of a row: as it says; a log that does not ran on the whole target, a row of a table on one.
+    #[must_use]
+    pub fn accelerators(&self, row: &Observation) -> f64 {
+        let silent = if row.kind.is_empty() { 1.0 } else { self.target.accelerators() };
+        row.accelerators().unwrap_or(silent)
+    }
+
+    /// The row as the calibrated model sees it, with these coefficients. It needs no model and no datasheet.
+    #[must_use]
+    pub fn semi_empirical(&self, row: &Observation, c: &Coefficients, fabrics: &[(Arc<str>, f64)]) -> Option<Scenario> {
+        let mut scenario = self.template.get_or_init(|| self.template()).clone()?;
+        scenario.coefficients = *c;
         let fabric: Arc<str> = row.word("fabric").map_or_else(|| Arc::clone(&scenario.fabric), Into::into);
         scenario.fabric_factor = factor_of(fabrics, &fabric).or_else(|| factor_of(fabrics, FABRIC)).unwrap_or(1.0);
         scenario.fabric = fabric;

@@ -179,7 +179,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let subject = subject(&library, &args.target, args.workload.as_deref(), args.base.as_deref())?;
     let rows = gather(&Reading { measurements: &args.measurements, set: &args.set, warmup: args.warmup })?;
-    let bench = Bench { library: &library, target: subject.target, workload: subject.workload, own_first: false };
+    let bench = Bench::new(&library, subject.target, subject.workload);
     if args.plan {
         return plan(&args, globals, &bench, &subject, &rows);
     }

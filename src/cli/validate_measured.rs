@@ -89,7 +89,7 @@ pub fn run(args: &OwnArgs, format: Format, globals: &Globals) -> color_eyre::Res
     };
     let target = target.as_str();
     let subject = subject(&library, target, args.workload.as_deref(), None)?;
-    let bench = Bench { library: &library, target: subject.target, workload: subject.workload, own_first: false };
+    let bench = Bench::new(&library, subject.target, subject.workload);
     let first_principles = subject.target.accelerator.is_some();
     let engine = engine.unwrap_or(if first_principles { Engine::Analytical } else { Engine::SemiEmpirical });
     let judged = judge_standing(&bench, &rows, &subject.start);

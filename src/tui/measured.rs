@@ -79,7 +79,7 @@ pub fn judged(app: &App) -> &[Judged] {
     app.measured.judged.get_or_init(|| {
         let Some(target) = &app.answer.target else { return Vec::new() };
         let workload = app.answer.workload.as_ref();
-        let bench = Bench { library: &app.library, target, workload, own_first: true };
+        let bench = Bench::new(&app.library, target, workload).own_first();
         let rows = app.measured.rows.get(..MOST).unwrap_or(&app.measured.rows);
         judge_standing(&bench, rows, &Start::of(&app.library, target))
     })
@@ -92,7 +92,7 @@ pub fn unanswered(app: &App) -> Option<(usize, String)> {
     let answered: HashSet<&str> = judged(app).iter().map(|one| one.source.as_str()).collect();
     let left = || app.measured.rows.iter().filter(|row| !answered.contains(row.source.as_str()));
     let first = left().next()?;
-    let bench = Bench { library: &app.library, target, workload: app.answer.workload.as_ref(), own_first: true };
+    let bench = Bench::new(&app.library, target, app.answer.workload.as_ref()).own_first();
     let reason =
         bench.analytical(first).err().unwrap_or_else(|| "it holds no figure that an engine predicts".to_owned());
     Some((left().count(), format!("{}: {reason}", first.short())))
@@ -107,7 +107,7 @@ pub(super) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
     let start = Start::of(&app.library, &target);
     let workload = app.answer.workload.clone();
     let outcome = {
-        let bench = Bench { library: &app.library, target: &target, workload: workload.as_ref(), own_first: true };
+        let bench = Bench::new(&app.library, &target, workload.as_ref()).own_first();
         let rows = app.measured.rows.get(..MOST).unwrap_or(&app.measured.rows);
         calibrate::calibrate(&bench, rows, &start)
     };
