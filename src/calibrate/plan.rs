@@ -336,7 +336,7 @@ pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: 
     let told: Vec<(String, f64)> =
         figures.iter().map(|(name, slope)| (name.clone(), state.variance(slope).max(0.0).sqrt())).collect();
     let candidates = Measurement::ALL.into_iter().map(|one| (one, told_by(bench, one, &state)));
-    let mut candidates: Vec<(Measurement, Vec<(Vec<f64>, f64)>)> = candidates.collect();
+    let mut candidates: Vec<(Measurement, Vec<Told>)> = candidates.collect();
     let mut steps = Vec::new();
     while !candidates.is_empty() {
         let before = mean(&state);
@@ -357,10 +357,13 @@ pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: 
     Plan { figures: told, now: now.max(0.0).sqrt(), steps, due }
 }
 
-/// What a measurement would tell: combinations of parameters, and the variance of each one's error.
-fn told_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<(Vec<f64>, f64)> {
+/// A combination of parameters, and the variance of the error up to which it is told.
+type Told = (Vec<f64>, f64);
+
+/// What a measurement would tell.
+fn told_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<Told> {
     let direct = measurement.direct().iter().filter_map(|(path, error)| Some((state.unit(path)?, error * error)));
-    let mut all: Vec<(Vec<f64>, f64)> = direct.collect();
+    let mut all: Vec<Told> = direct.collect();
     let (mode, runs) = measurement.runs(bench.target.accelerators_per_node);
     // The script's own model, whatever workload the user looks at.
     let bench = Bench::new(bench.library, bench.target, None);
