@@ -477,6 +477,10 @@ fn guides_criteria_are_warned_of() {
                 training,1,2,900,0.6,10,200\n";
     let warnings = calibrated(&library, FOUNDING, &rows("bad.csv", text)).warnings.join("\n");
     assert!(warnings.contains("no configuration is stable") && warnings.contains("5 %"), "{warnings}");
+    let text = "num_gpus,tokens_per_second,warmup_steps\n1,500,3\n1,501,0\n";
+    let warnings = calibrated(&library, FOUNDING, &rows("cold.csv", text)).warnings.join("\n");
+    assert!(warnings.contains("cold.csv:2: fewer than 20 steps of warm-up"), "{warnings}");
+    assert!(warnings.contains("cold.csv:3: no warm-up was left out"), "{warnings}");
     let text = "mode,p50_ms,p95_ms,p99_ms,samples\ninference,4,7,9,40\n";
     let warnings = calibrated(&library, FOUNDING, &rows("few.csv", text)).warnings.join("\n");
     assert!(warnings.contains("fewer than 100 requests"), "{warnings}");
@@ -504,6 +508,23 @@ fn labels_make_pairs_and_baselines() {
     let outcome = calibrated(&library, FOUNDING, &rows("base.csv", text));
     let of = |symbol: &str| outcome.parameters.iter().find(|one| one.symbol == symbol).unwrap().value;
     assert!((of("f_vendor(training)") - 2.2).abs() < 1e-9 && of("B_base") == 500.0);
+}
+
+/// A log of another machine tells nothing of this one.
+#[test]
+fn rows_of_another_accelerator_are_refused_with_their_device() {
+    let library = library();
+    let text = String::from_utf8(log("tprimat/train_amd_prim_llama.json")).unwrap();
+    let rows = rows("run.json", &text);
+    for (name, used) in [("mi300x-8", true), ("h100-sxm-8", false)] {
+        let target = library.target(name).unwrap();
+        let workload = library.workload("llama3.1-8b-compare").unwrap();
+        let bench = Bench::new(&library, target, Some(workload));
+        let outcome = calibrate(&bench, &rows, &Start::of(&library, target));
+        assert_eq!(!outcome.is_empty(), used, "{name}: {:?}", outcome.refused);
+        assert_eq!(outcome.refused.iter().any(|(_, reason)| reason.contains("AMD Instinct MI300X")), !used);
+        assert_eq!(outcome.judged.is_empty(), !used);
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! writes any.
 
 pub mod check;
+pub mod columns;
 pub mod document;
 pub mod efficiency;
 mod guide;
@@ -121,6 +122,17 @@ impl Outcome {
 /// Calibrates.
 #[must_use]
 pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outcome {
+    // A row of another machine tells nothing of this one.
+    let (mut own, mut foreign): (Vec<Observation>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    for row in rows {
+        match bench.foreign(row).filter(|_| row.switch("baseline") != Some(true)) {
+            Some(device) => {
+                foreign.push((row.source.clone(), format!("it ran on {device}, which {} has not", bench.target.name)));
+            }
+            None => own.push(row.clone()),
+        }
+    }
+    let rows = own.as_slice();
     let mut warnings = judge::criteria(rows);
     let mut outcome = Outcome {
         target: bench.target.name.to_string(),
@@ -131,7 +143,7 @@ pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outc
         judged: Vec::new(),
         warnings: Vec::new(),
         missing: Vec::new(),
-        refused: Vec::new(),
+        refused: foreign,
     };
     let before = start.figures();
     if let Some(figures) = before.clone() {

@@ -1,6 +1,7 @@
 //! A measured row as a scenario of either engine: what would have been predicted for it.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -29,6 +30,8 @@ pub struct Bench<'a> {
     pub own_first: bool,
     /// The scenario of the calibrated model before a row is laid over it.
     template: OnceCell<Option<Scenario>>,
+    /// Names by which devices are told apart.
+    devices: OnceCell<HashSet<String>>,
 }
 
 /// A figure of a row that an engine predicts.
@@ -93,7 +96,7 @@ impl<'a> Bench<'a> {
     /// What rows are held against; a workload fills what they do not say.
     #[must_use]
     pub fn new(library: &'a Library, target: &'a Arc<Target>, workload: Option<&'a Arc<Workload>>) -> Bench<'a> {
-        Bench { library, target, workload, own_first: false, template: OnceCell::new() }
+        Bench { library, target, workload, own_first: false, template: OnceCell::new(), devices: OnceCell::new() }
     }
 
     /// The same, where rows that say enough themselves are answered by themselves.
@@ -122,6 +125,22 @@ impl<'a> Bench<'a> {
         scenario.phases.clear();
         scenario.calibrated = true;
         Some(scenario)
+    }
+
+    /// The device that a row names, where the catalog knows it and it is not the target's.
+    #[must_use]
+    pub fn foreign(&self, row: &Observation) -> Option<String> {
+        let own = telling(self.target.accelerator.as_deref()?)?;
+        let named = row.word("hardware")?;
+        let known = self.devices.get_or_init(|| {
+            let all = self.library.catalog().accelerators();
+            all.iter().filter_map(|sheet| telling(&sheet.id)).collect()
+        });
+        let lower = named.to_lowercase();
+        let mut words =
+            lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| known.contains(*word)).peekable();
+        words.peek()?;
+        (!words.any(|word| word == own)).then_some(named)
     }
 
     /// Accelerators of a row: as it says; a log that does not ran on the whole target, a row of a table on one.
@@ -275,6 +294,13 @@ impl<'a> Bench<'a> {
         };
         workload_of(&document).map_err(|problems| problems.to_string())
     }
+}
+
+/// The part of an accelerator's key that tells it from others: the first that holds a number, `h200` of
+/// `nvidia-h200-sxm-141gb`.
+#[must_use]
+pub fn telling(key: &str) -> Option<String> {
+    key.split('-').find(|part| part.chars().any(|c| c.is_ascii_digit())).map(str::to_lowercase)
 }
 
 /// The catalog's model of a name as logs write it: a path, an owner, a suffix of the format left out.

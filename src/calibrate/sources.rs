@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::columns::{COLUMNS, column};
 use super::intake;
-use super::observation::{COLUMNS, Observation, column};
+use super::observation::Observation;
 use crate::ingest::{Context, Warmup, files_below};
 
 /// A setting by name, and its value.
@@ -41,7 +42,7 @@ pub fn label(text: &str) -> Result<Label, String> {
     ))
 }
 
-/// A file or directory, and what the user says of it: `ib.log:fabric=IB,num_gpus=8`.
+/// A file or directory, `-` for what comes in, and what the user says of it: `ib.log:fabric=IB,num_gpus=8`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Named {
     /// The path.
@@ -80,6 +81,14 @@ impl Named {
     pub fn read(&self, warmup: Warmup) -> Found {
         let mut found = Found::default();
         let path = &self.path;
+        if path.as_os_str() == "-" {
+            let context = Context { name: "stdin".to_owned(), warmup, seed: 1337, ..Context::default() };
+            match intake::gather(std::io::stdin().lock(), &context, &self.labels) {
+                Ok(gathered) => (found.rows, found.notes) = (gathered.rows, gathered.notes),
+                Err(problem) => found.problems.push(problem.to_string()),
+            }
+            return found;
+        }
         let below = match files_below(path) {
             Ok(below) => below,
             Err(error) => {

@@ -10,7 +10,7 @@ use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::pick;
-use crate::calibrate::observation::COLUMNS;
+use crate::calibrate::columns::COLUMNS;
 use crate::calibrate::scripts::{self, Site};
 use crate::calibrate::sources::{Named, label};
 use crate::calibrate::{self, Bench, Observation, Start, document, plan};
@@ -35,7 +35,7 @@ Measurements are what `atlas ingest` reads or writes, and CSV with a row a measu
 is in force for the target by itself, workload/profiles/TARGET.yaml, unless --out says otherwise; it is never written \
 over another without --force.", long_about = long_about())]
 pub struct Args {
-    /// Logs, benchmark JSON, measurement YAML, CSV; FILE:NAME=VALUE,… says what a file does not; a directory means all below
+    /// Logs, benchmark JSON, measurement YAML, CSV; FILE:NAME=VALUE,… says what a file does not; a directory means all below, - is stdin
     #[arg(value_name = "MEASUREMENTS", required_unless_present = "plan")]
     pub measurements: Vec<String>,
     /// Target that was measured

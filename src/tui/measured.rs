@@ -93,8 +93,9 @@ pub fn unanswered(app: &App) -> Option<(usize, String)> {
     let left = || app.measured.rows.iter().filter(|row| !answered.contains(row.source.as_str()));
     let first = left().next()?;
     let bench = Bench::new(&app.library, target, app.answer.workload.as_ref()).own_first();
-    let reason =
-        bench.analytical(first).err().unwrap_or_else(|| "it holds no figure that an engine predicts".to_owned());
+    let foreign = bench.foreign(first).map(|device| format!("it ran on {device}"));
+    let reason = foreign.or_else(|| bench.analytical(first).err());
+    let reason = reason.unwrap_or_else(|| "it holds no figure that an engine predicts".to_owned());
     Some((left().count(), format!("{}: {reason}", first.short())))
 }
 
