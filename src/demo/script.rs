@@ -103,13 +103,15 @@ pub enum View {
     Problems,
     /// How the scenario differs from another tab's, or from the baseline.
     Diff,
+    /// Measured rows beside predictions.
+    Measurements,
     /// All keys.
     Help,
 }
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 11] = [
+    pub const NAMES: [(&'static str, View); 12] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
@@ -120,6 +122,7 @@ impl View {
         ("schedule", View::Schedule),
         ("problems", View::Problems),
         ("diff", View::Diff),
+        ("measurements", View::Measurements),
         ("help", View::Help),
     ];
 

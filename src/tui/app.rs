@@ -8,6 +8,7 @@ use std::sync::Arc;
 pub use super::answer::Answer;
 use super::keymap::Mode;
 use super::line::Line;
+use super::measured::Measured;
 pub use super::palette::Command;
 use super::prompt::Prompt;
 use super::scenarios::Tabs;
@@ -256,6 +257,10 @@ pub struct App {
     pub known: Known,
     /// What the timeline shows.
     pub timeline: Timeline,
+    /// Where a target's own profile goes.
+    pub profiles: PathBuf,
+    /// Measured rows, and a calibration that is proposed.
+    pub measured: Measured,
     /// The scenario on the screen.
     pub answer: Answer,
     /// The playbook's advice, worked out when it is looked at.
@@ -323,6 +328,8 @@ impl App {
             sweeping: Sweeping::default(),
             known: Known::default(),
             timeline: Timeline::default(),
+            profiles: PathBuf::from("workload/profiles"),
+            measured: Measured::default(),
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
@@ -364,6 +371,7 @@ impl App {
             (View::Sweep, _) => Mode::Sweep,
             (View::Diff, _) => Mode::Diff,
             (View::Timeline, _) => Mode::Timeline,
+            (View::Measurements, _) => Mode::Measurements,
             (View::Main | View::Help, Pane::Targets) => Mode::Targets,
             (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
             (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,
@@ -382,6 +390,7 @@ impl App {
         self.answer = self.answered(&self.now.setup);
         self.generation += 1;
         self.advice = OnceCell::new();
+        self.measured.stale();
         self.baseline = match self.reference() {
             Some(setup) => self.answered(setup),
             // Nothing is turned: this is what the files say.

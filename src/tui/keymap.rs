@@ -89,6 +89,10 @@ pub enum Action {
     Save,
     /// Open the entry in an editor.
     OpenEditor,
+    /// Fit the target's numbers to the measured rows.
+    Calibrate,
+    /// Forget what is proposed.
+    Discard,
     /// The next theme.
     NextTheme,
     /// The list of tours.
@@ -144,6 +148,8 @@ pub enum Mode {
     Diff,
     /// A line is being typed at the foot of the screen.
     Prompting,
+    /// Measured rows beside predictions.
+    Measurements,
     /// A value is being typed.
     Editing,
     /// The finder is open.
@@ -162,7 +168,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 21] = [
+    pub const ALL: [Mode; 22] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -177,6 +183,7 @@ impl Mode {
         Mode::Problems,
         Mode::Diff,
         Mode::Prompting,
+        Mode::Measurements,
         Mode::Editing,
         Mode::Finding,
         Mode::Commanding,
@@ -204,6 +211,7 @@ impl Mode {
             Mode::Problems => "Problems",
             Mode::Diff => "Difference",
             Mode::Prompting => "Typing a name or a filter",
+            Mode::Measurements => "Measurements",
             Mode::Editing => "Typing a value",
             Mode::Finding => "Find",
             Mode::Commanding => "Commands",
@@ -238,21 +246,50 @@ pub struct Binding {
 
 use Mode::{
     Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Finding, Helping, Knobs,
-    Problems, Prompting, Results, Schedule, Sweep, Targets, Timeline, Touring, Workloads,
+    Measurements, Problems, Prompting, Results, Schedule, Sweep, Targets, Timeline, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
 const LISTS: &[Mode] = &[
-    Targets, Workloads, Knobs, Results, Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems, Diff,
-    Helping, Choosing, Confirming,
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Compare,
+    Breakdown,
+    Sweep,
+    Timeline,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Measurements,
+    Diff,
+    Helping,
+    Choosing,
+    Confirming,
 ];
 const SCREENS: &[Mode] = &[
-    Targets, Workloads, Knobs, Results, Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems, Diff,
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Compare,
+    Breakdown,
+    Sweep,
+    Timeline,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Measurements,
+    Diff,
 ];
-const VIEWS: &[Mode] = &[Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems, Diff];
+const VIEWS: &[Mode] = &[Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems, Measurements, Diff];
 /// Views whose rows a filter can choose among; there the finder has another key.
 const TABLES: &[Mode] = &[Compare, Advice, Problems];
-const FINDS: &[Mode] = &[Targets, Workloads, Knobs, Results, Breakdown, Sweep, Timeline, Explain, Schedule, Diff];
+const FINDS: &[Mode] =
+    &[Targets, Workloads, Knobs, Results, Breakdown, Sweep, Timeline, Explain, Schedule, Measurements, Diff];
 const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
@@ -324,6 +361,15 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Results], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
     row(&[Diff], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
     row(&[Advice], &["Enter"], Action::Accept, "turn the knobs as advised; u takes it back", Some("apply")),
+    row(
+        &[Measurements],
+        &["f"],
+        Action::Calibrate,
+        "fit the target's numbers to the rows; nothing is written yet",
+        Some("calibrate"),
+    ),
+    row(&[Measurements], &["Enter"], Action::Accept, "write the profile that is proposed", Some("accept")),
+    row(&[Measurements], &["Backspace"], Action::Discard, "forget what is proposed", Some("discard")),
     row(&[Explain], &["Enter", "Space"], Action::Fold, "fold or unfold", Some("fold")),
     row(&[Explain], &["→", "l"], Action::Focus(1), "the next figure", Some("figure")),
     row(&[Explain], &["←", "h"], Action::Focus(-1), "the figure before", None),
@@ -359,6 +405,7 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["s"], Action::Save, "save a record of this scenario", Some("save")),
     row(SCREENS, &["e"], Action::OpenEditor, "open the selected entry's file in $EDITOR", Some("edit file")),
     row(SCREENS, &["0", "!"], Action::Show(View::Problems), "what is wrong in the files, or back", None),
+    row(SCREENS, &["M"], Action::Show(View::Measurements), "measured runs beside predictions, or back", None),
     row(SCREENS, &["t"], Action::NextTheme, "next theme", None),
     row(SCREENS, &["r"], Action::Reload, "read the files again (they are watched, too)", None),
     row(PANES, &["f"], Action::Filter, "show only the rows that match: words, or conditions such as tpot<50ms", None),

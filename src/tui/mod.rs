@@ -15,6 +15,8 @@ pub mod input;
 pub mod keymap;
 pub mod layout;
 pub mod line;
+pub mod measured;
+mod measuring;
 pub mod message;
 mod mouse;
 pub mod painter;
@@ -74,4 +76,6 @@ pub struct Options {
     pub out: PathBuf,
     /// Which session is opened, and left.
     pub keep: session::Keep,
+    /// Files of measurements, with what is said of each behind its name.
+    pub measured: Vec<String>,
 }

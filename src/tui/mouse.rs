@@ -66,7 +66,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     if let Some(place) = view::scenarios::tab_at(app, layout::areas(app).scenarios, event.column, event.row) {
         return scenarios::show(app, place, effects);
     }
-    if let Some(action) = view::tabs::tab_at(layout::areas(app).tabs, event.column, event.row) {
+    if let Some(action) = view::tabs::tab_at(app, layout::areas(app).tabs, event.column, event.row) {
         // A click on the view that is shown leaves it there.
         if action != Action::Show(app.view) {
             update::act(app, mode, action, effects);

@@ -11,8 +11,8 @@ use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
 use super::tables::{Sort, Table};
 use super::{
-    copying, finder, layout, mouse, palette, prompt, reload, scenarios, sweeping, tables, timeline, tour, turning,
-    view, work, write_back,
+    copying, finder, layout, measured, mouse, palette, prompt, reload, scenarios, sweeping, tables, timeline, tour,
+    turning, view, work, write_back,
 };
 use crate::record::Record;
 
@@ -33,6 +33,7 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
             reload::adopt_themes(app, themes);
             reload::reloaded(app, library, demos, problems, &mut effects);
         }
+        Message::Measured(rows, problems) => app.measured.read(rows, problems),
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
         Message::Expired(timer) => expired(app, timer, &mut effects),
@@ -168,6 +169,9 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Copy => copying::copy(app, false, effects),
         Action::CopyAll => copying::copy(app, true, effects),
         Action::WriteBack => write_back::open(app, effects),
+        Action::Calibrate => measured::propose(app, effects),
+        Action::Discard if !measured::discard(app, effects) => note(app, "nothing is proposed", effects),
+        Action::Discard => {}
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
         Action::Undo => undo(app, effects),
         Action::Redo => redo(app, effects),
@@ -239,7 +243,7 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
         Mode::Advice | Mode::Explain | Mode::Diff => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
         }
-        Mode::Breakdown | Mode::Schedule | Mode::Problems => {
+        Mode::Breakdown | Mode::Schedule | Mode::Problems | Mode::Measurements => {
             let page = layout::inner_rows(areas.body);
             let rows = view::rows(app);
             app.view_scroll = walk.from(app.view_scroll, (rows + 1).saturating_sub(page), page);
@@ -395,6 +399,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Advice => view::advice::apply(app, effects),
         Mode::Sweep => sweeping::apply(app, effects),
         Mode::Timeline => timeline::cause(app),
+        Mode::Measurements => measured::accept(app, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {
                 Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),
@@ -427,6 +432,7 @@ fn escape(app: &mut App, mode: Mode) {
         Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing => app.overlay = None,
         Mode::Touring => tour::leave(app),
         Mode::Prompting => prompt::cancel(app),
+        Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,
         _ if app.status.is_some() => app.status = None,
         _ if tables::clear_filter(app) => {}
         _ => {

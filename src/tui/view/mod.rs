@@ -10,6 +10,7 @@ mod heat;
 pub mod help;
 pub mod knobs;
 pub mod lists;
+pub mod measurements;
 mod plot;
 mod popup;
 pub mod problems;
@@ -42,6 +43,7 @@ pub fn rows(app: &App) -> usize {
         View::Schedule => schedule::rows(app),
         View::Problems => problems::rows(app),
         View::Diff => diff::rows(app),
+        View::Measurements => measurements::rows(app),
         View::Main | View::Help | View::Sweep | View::Timeline => 0,
     }
 }
@@ -117,6 +119,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         View::Schedule => schedule::schedule(app, &mut canvas, areas.body),
         View::Problems => problems::problems(app, &mut canvas, areas.body),
         View::Diff => diff::diff(app, &mut canvas, areas.body),
+        View::Measurements => measurements::measurements(app, &mut canvas, areas.body),
     }
     if app.tour.is_some() {
         touring::caption(app, &mut canvas, areas.caption);
@@ -236,6 +239,7 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Advice => advice::info(app),
         Mode::Explain => explain::info(app),
         Mode::Diff => diff::info(app),
+        Mode::Measurements => measurements::info(app),
         Mode::Schedule => "figures of each phase, waiting included; `all` is weighted by minutes".to_owned(),
         Mode::Problems => {
             "what is broken keeps its last good state; e opens the file at the first complaint shown".to_owned()
