@@ -28,9 +28,9 @@ impl Gauge {
         self.cancelled.load(Relaxed)
     }
 
-    /// Announces the size of the work.
-    pub(super) fn expect(&self, total: u64) {
-        self.total.store(total, Relaxed);
+    /// Announces work, beside what was announced before.
+    pub(super) fn expect(&self, more: u64) {
+        self.total.fetch_add(more, Relaxed);
     }
 
     /// Reports work done.

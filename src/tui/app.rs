@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use super::answer::Answer;
+use super::frontier::Trading;
 use super::keymap::Mode;
 use super::line::Line;
+use super::optimum::Seeking;
 pub use super::palette::Command;
 use super::sweeping::Sweeping;
 use super::theme::{Glyphs, Theme};
@@ -237,6 +239,10 @@ pub struct App {
     pub desks: Desks,
     /// What the sweep turns.
     pub sweeping: Sweeping,
+    /// What the frontier trades.
+    pub trading: Trading,
+    /// What the optimiser seeks.
+    pub seeking: Seeking,
     /// The scenario on the screen.
     pub answer: Answer,
     /// The playbook's advice, worked out when it is looked at.
@@ -298,6 +304,8 @@ impl App {
             generation: 0,
             desks: Desks::default(),
             sweeping: Sweeping::default(),
+            trading: Trading::default(),
+            seeking: Seeking::default(),
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
@@ -315,6 +323,7 @@ impl App {
             (_, Some(Overlay::Palette(_))) => return Mode::Commanding,
             (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
+            _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
             _ => {}
         }
         self.mode_below()
@@ -334,6 +343,9 @@ impl App {
             (View::Schedule, _) => Mode::Schedule,
             (View::Problems, _) => Mode::Problems,
             (View::Sweep, _) => Mode::Sweep,
+            (View::Frontier, _) => Mode::Frontier,
+            (View::Sensitivity, _) => Mode::Sensitivity,
+            (View::Optimum, _) => Mode::Optimum,
             (View::Main | View::Help, Pane::Targets) => Mode::Targets,
             (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
             (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,
@@ -456,6 +468,14 @@ impl App {
                 _ => Vec::new(),
             }
         })
+    }
+
+    /// The targets that charts show: the selected one, then the marked ones.
+    #[must_use]
+    pub fn contenders(&self) -> Vec<Arc<str>> {
+        let own = &self.now.setup.target;
+        let marked = self.now.marks.iter().filter(|name| *name != own);
+        std::iter::once(own).chain(marked).cloned().collect()
     }
 
     /// Turns a knob; a value equal to the files' is no override.

@@ -9,10 +9,10 @@ use crate::demo::Setup;
 use crate::knob::Knob;
 use crate::scenario::{Parts, Scenario};
 
-/// The setup that leads to `to`, found from `from`, which is the present workload and knobs on some target.
+/// The setup that leads to `to`, found from `from`, which has the workload and the knobs of `before` on some target.
 #[must_use]
-pub(super) fn setup(app: &App, from: &Scenario, to: &Scenario, parts: &Parts) -> Setup {
-    let mut overrides = app.now.setup.overrides.clone();
+pub(super) fn setup(before: &Setup, from: &Scenario, to: &Scenario, parts: &Parts) -> Setup {
+    let mut overrides = before.overrides.clone();
     let files = Scenario::from_files(parts);
     // Replicas that fill the target, and a global batch that follows from the layout, go on doing so.
     let follows = |knob: Knob| match knob {
@@ -36,7 +36,7 @@ pub(super) fn setup(app: &App, from: &Scenario, to: &Scenario, parts: &Parts) ->
             }
         }
     }
-    Setup { target: Arc::clone(&parts.target.name), workload: Arc::clone(&app.now.setup.workload), overrides }
+    Setup { target: Arc::clone(&parts.target.name), workload: Arc::clone(&before.workload), overrides }
 }
 
 /// Whether a knob follows others where nobody turns it.

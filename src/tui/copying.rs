@@ -40,7 +40,16 @@ fn here(app: &App) -> Option<(String, String)> {
             Some((knob.name().to_owned(), format!("{}={value}", knob.name())))
         }
         (View::Main | View::Help, Pane::Results) => figure(&app.answer, app.figure_here()?),
-        (View::Breakdown | View::Schedule | View::Problems | View::Sweep, _) => table(app),
+        (
+            View::Breakdown
+            | View::Schedule
+            | View::Problems
+            | View::Sweep
+            | View::Frontier
+            | View::Sensitivity
+            | View::Optimum,
+            _,
+        ) => table(app),
     }
 }
 

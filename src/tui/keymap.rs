@@ -47,6 +47,8 @@ pub enum Action {
     Against(i32),
     /// The next or last figure.
     Figure(i32),
+    /// Look for the best knobs.
+    Search,
     /// Find a target, workload or knob.
     Find,
     /// Find a command.
@@ -108,6 +110,14 @@ pub enum Mode {
     Breakdown,
     /// A figure over one or two knobs.
     Sweep,
+    /// The best compromises between two figures.
+    Frontier,
+    /// What matters most.
+    Sensitivity,
+    /// A goal, constraints, and the best knobs.
+    Optimum,
+    /// A bound is being typed.
+    Bounding,
     /// The playbook.
     Advice,
     /// Where a figure comes from.
@@ -134,7 +144,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 18] = [
+    pub const ALL: [Mode; 22] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -142,6 +152,10 @@ impl Mode {
         Mode::Compare,
         Mode::Breakdown,
         Mode::Sweep,
+        Mode::Frontier,
+        Mode::Sensitivity,
+        Mode::Optimum,
+        Mode::Bounding,
         Mode::Advice,
         Mode::Explain,
         Mode::Schedule,
@@ -166,6 +180,10 @@ impl Mode {
             Mode::Compare => "Compare",
             Mode::Breakdown => "Breakdown",
             Mode::Sweep => "Sweep",
+            Mode::Frontier => "Frontier",
+            Mode::Sensitivity => "Sensitivity",
+            Mode::Optimum => "Optimise",
+            Mode::Bounding => "Typing a bound",
             Mode::Advice => "Advice",
             Mode::Explain => "Explain",
             Mode::Schedule => "Schedule",
@@ -183,7 +201,7 @@ impl Mode {
     /// Whether keys type text here, so that only those with a modifier or a name are commands.
     #[must_use]
     pub fn types(self) -> bool {
-        matches!(self, Mode::Editing | Mode::Finding | Mode::Commanding)
+        matches!(self, Mode::Editing | Mode::Bounding | Mode::Finding | Mode::Commanding)
     }
 }
 
@@ -203,18 +221,48 @@ pub struct Binding {
 }
 
 use Mode::{
-    Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Editing, Explain, Finding, Helping, Knobs, Problems,
-    Results, Schedule, Sweep, Targets, Touring, Workloads,
+    Advice, Bounding, Breakdown, Choosing, Commanding, Compare, Confirming, Editing, Explain, Finding, Frontier,
+    Helping, Knobs, Optimum, Problems, Results, Schedule, Sensitivity, Sweep, Targets, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
 const LISTS: &[Mode] = &[
-    Targets, Workloads, Knobs, Results, Compare, Breakdown, Sweep, Advice, Explain, Schedule, Problems, Helping,
-    Choosing, Confirming,
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Compare,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Helping,
+    Choosing,
+    Confirming,
 ];
-const SCREENS: &[Mode] =
-    &[Targets, Workloads, Knobs, Results, Compare, Breakdown, Sweep, Advice, Explain, Schedule, Problems];
-const VIEWS: &[Mode] = &[Compare, Breakdown, Sweep, Advice, Explain, Schedule, Problems];
+const SCREENS: &[Mode] = &[
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Compare,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+];
+const VIEWS: &[Mode] =
+    &[Compare, Breakdown, Sweep, Frontier, Sensitivity, Optimum, Advice, Explain, Schedule, Problems];
 const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
@@ -236,6 +284,8 @@ pub const BINDINGS: &[Binding] = &[
     row(TOUR, &["Esc", "q"], Action::Escape, "leave; everything is as it was before", Some("leave")),
     row(&[Editing], &["Enter", "Tab"], Action::Accept, "keep the value", Some("keep")),
     row(&[Editing], &["Esc"], Action::Escape, "put the old value back", Some("cancel")),
+    row(&[Bounding], &["Enter", "Tab"], Action::Accept, "keep the bound; nothing typed is no bound", Some("keep")),
+    row(&[Bounding], &["Esc"], Action::Escape, "leave it as it was", Some("cancel")),
     row(&[Editing], &["↑"], Action::Step(1), "one step up", Some("step")),
     row(&[Editing], &["↓"], Action::Step(-1), "one step down", None),
     row(&[Finding, Choosing], &["Enter"], Action::Accept, "go there", Some("go")),
@@ -251,15 +301,23 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Knobs], &["Backspace", "Delete"], Action::Reset, "back to the file's value", Some("reset")),
     row(&[Knobs], &["R"], Action::ResetAll, "all knobs back to the files' values", None),
     row(&[Targets], &["Space", "m"], Action::Mark, "mark for the comparison", Some("mark")),
-    row(&[Sweep], &["→", "l"], Action::Focus(1), "next point", Some("point")),
-    row(&[Sweep], &["←", "h"], Action::Focus(-1), "previous point", None),
-    row(&[Sweep], &["Enter"], Action::Accept, "take the point's knobs; u takes it back", Some("take")),
-    row(&[Sweep], &["Tab"], Action::Across(1), "turn the next knob", Some("knob")),
+    row(&[Sweep, Frontier], &["→", "l"], Action::Focus(1), "next point", Some("point")),
+    row(&[Sweep, Frontier], &["←", "h"], Action::Focus(-1), "previous point", None),
+    row(&[Sweep, Frontier], &["Enter"], Action::Accept, "take the point's knobs; u takes it back", Some("take")),
+    row(&[Sweep], &["Tab"], Action::Across(1), "turn the next knob; / finds one", Some("knob")),
     row(&[Sweep], &["Shift-Tab"], Action::Across(-1), "turn the previous knob", None),
-    row(&[Sweep], &["n"], Action::Against(1), "turn a second knob against it, or the next one", Some("second knob")),
+    row(&[Sweep], &["n"], Action::Against(1), "turn a second knob against it, or the next one", Some("second")),
     row(&[Sweep], &["N"], Action::Against(-1), "the previous second knob, or none", None),
-    row(&[Sweep], &["."], Action::Figure(1), "the next figure", Some("figure")),
-    row(&[Sweep], &[","], Action::Figure(-1), "the figure before", None),
+    row(&[Sensitivity], &["Enter"], Action::Accept, "sweep over the knob", Some("sweep")),
+    row(&[Optimum], &["Enter"], Action::Accept, "type, choose, search, or take what was found", Some("do it")),
+    row(&[Optimum], &["→", "Space"], Action::Step(1), "the next goal", Some("goal")),
+    row(&[Optimum], &["←"], Action::Step(-1), "the goal before", None),
+    row(&[Optimum], &["Backspace", "Delete"], Action::Reset, "no bound", Some("no bound")),
+    row(&[Optimum], &["R"], Action::Search, "search", Some("search")),
+    row(&[Sweep, Sensitivity], &["."], Action::Figure(1), "the next figure", Some("figure")),
+    row(&[Sweep, Sensitivity], &[","], Action::Figure(-1), "the figure before", None),
+    row(&[Frontier], &["."], Action::Figure(1), "the next pair of figures", Some("figures")),
+    row(&[Frontier], &[","], Action::Figure(-1), "the pair before", None),
     row(VIEWS, &["Esc"], Action::Escape, "back to the panes; while work runs, stop it", Some("back")),
     row(&[Compare], &["→", "l"], Action::Focus(1), "next column", Some("column")),
     row(&[Compare], &["←", "h"], Action::Focus(-1), "previous column", None),
@@ -285,6 +343,15 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["Ctrl-R", "U"], Action::Redo, "redo", None),
     row(SCREENS, &["6"], Action::Show(View::Breakdown), "where time and memory go, or back", None),
     row(SCREENS, &["v"], Action::Show(View::Sweep), "a figure over one or two knobs, or back", Some("sweep")),
+    row(
+        SCREENS,
+        &["F"],
+        Action::Show(View::Frontier),
+        "the best compromises of two figures, or back",
+        Some("frontier"),
+    ),
+    row(SCREENS, &["i"], Action::Show(View::Sensitivity), "what matters most, or back", Some("tornado")),
+    row(SCREENS, &["S"], Action::Show(View::Optimum), "search the best knobs, or back", Some("optimise")),
     row(SCREENS, &["7", "a"], Action::Show(View::Advice), "what would make it better, or back", None),
     row(SCREENS, &["8"], Action::Show(View::Explain), "where the figure comes from, or back", None),
     row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),

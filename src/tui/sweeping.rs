@@ -138,9 +138,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let (Some(across), Some(metric)) = (across, app.figure_here()) else {
         return app.desks.sweep.forget(effects);
     };
-    let own = Arc::clone(&app.now.setup.target);
-    let marked = app.now.marks.iter().filter(|name| **name != own).cloned();
-    let targets = std::iter::once(Arc::clone(&own)).chain(marked).collect();
+    let targets = app.contenders();
     let against = against(app);
     let question = Question { generation: app.generation, across, against, metric: metric.name, targets };
     let (mut desk, mut serial) = (std::mem::take(&mut app.desks.sweep), app.desks.serial);
@@ -216,7 +214,7 @@ pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
         scenario.set(axis.knob, axis.values.get(at)?, &parts).ok()?;
     }
     scenario.check(&parts).ok()?;
-    let setup = applying::setup(app, &from, &scenario, &parts);
+    let setup = applying::setup(&app.now.setup, &from, &scenario, &parts);
     Some((setup, Candidate::of(scenario, &from)))
 }
 

@@ -22,10 +22,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::app::App;
+use super::app::{App, View};
 use super::message::Effect;
-use super::sweeping;
+use super::{frontier, optimum, sweeping, tornado};
 use crate::search::Gauge;
+use crate::search::sensitivity::Tornado;
 use crate::units;
 
 /// Work for another thread, from plain data to plain data.
@@ -42,6 +43,12 @@ pub trait Job: fmt::Debug + Send + Sync {
 pub enum Product {
     /// Figures over one or two knobs.
     Sweep(Arc<sweeping::Curves>),
+    /// The best compromises between two figures.
+    Frontier(Arc<frontier::Front>),
+    /// What matters most.
+    Tornado(Arc<Tornado>),
+    /// The best knobs.
+    Optimum(Arc<optimum::Found>),
 }
 
 /// Work that was asked for.
@@ -171,6 +178,12 @@ impl<Q: Clone + PartialEq, A> Desk<Q, A> {
         }
     }
 
+    /// What was asked last.
+    #[must_use]
+    pub fn asked(&self) -> Option<&Q> {
+        self.asked.as_ref().map(|(question, _)| question)
+    }
+
     /// How far the work under way is.
     #[must_use]
     pub fn progress(&self) -> Option<Progress> {
@@ -244,10 +257,16 @@ pub struct Desks {
     pub serial: u64,
     /// Figures over one or two knobs.
     pub sweep: Desk<sweeping::Question, Arc<sweeping::Curves>>,
+    /// The best compromises between two figures.
+    pub frontier: Desk<frontier::Question, Arc<frontier::Front>>,
+    /// What matters most.
+    pub tornado: Desk<tornado::Question, Arc<Tornado>>,
+    /// The best knobs.
+    pub optimum: Desk<optimum::Question, Arc<optimum::Found>>,
 }
 
 /// Takes what came of an order. Of orders that nobody waits for nothing is kept.
-pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, String>) {
+pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, String>, effects: &mut Vec<Effect>) {
     let desks = &mut app.desks;
     match product {
         Ok(Product::Sweep(curves)) => {
@@ -255,25 +274,52 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
                 sweeping::settle(app);
             }
         }
+        Ok(Product::Frontier(front)) => {
+            desks.frontier.arrived(serial, front);
+        }
+        Ok(Product::Tornado(tornado)) => {
+            desks.tornado.arrived(serial, tornado);
+        }
+        Ok(Product::Optimum(found)) => {
+            if desks.optimum.arrived(serial, found) {
+                optimum::settle(app, effects);
+            }
+        }
         Err(trouble) => {
             desks.sweep.failed(serial, &trouble);
+            desks.frontier.failed(serial, &trouble);
+            desks.tornado.failed(serial, &trouble);
+            desks.optimum.failed(serial, &trouble);
         }
     }
 }
 
 /// Takes how far an order is.
 pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
-    app.desks.sweep.progressed(serial, progress);
+    let desks = &mut app.desks;
+    desks.sweep.progressed(serial, progress);
+    desks.frontier.progressed(serial, progress);
+    desks.tornado.progressed(serial, progress);
+    desks.optimum.progressed(serial, progress);
 }
 
 /// Asks what the view that is shown wants to know, and forgets what no view does.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     sweeping::follow(app, effects);
+    frontier::follow(app, effects);
+    tornado::follow(app, effects);
+    optimum::follow(app, effects);
 }
 
 /// Stops the work of the view that is shown, where there is some.
 pub(super) fn stop(app: &mut App, effects: &mut Vec<Effect>) -> bool {
-    app.desks.sweep.stop(effects)
+    match app.view {
+        View::Sweep => app.desks.sweep.stop(effects),
+        View::Frontier => app.desks.frontier.stop(effects),
+        View::Sensitivity => app.desks.tornado.stop(effects),
+        View::Optimum => app.desks.optimum.stop(effects),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
