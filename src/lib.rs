@@ -19,6 +19,7 @@
 //! | [`ingest`] | real logs turned into measurements, one file a format |
 //! | [`advice`] | the rules of the trade, each tried on the scenario at hand; what makes an infeasible one fit |
 //! | [`explain`] | the derivation of a figure: equations, numbers, and where each input was written |
+//! | [`simulation`] | studies with the event engine: replications, bottlenecks, scaling, failures, several jobs |
 //! | [`search`] | finding better knobs: optimum, sweeps, sensitivity, fair comparison |
 //! | [`record`], [`report`] | estimates written down, and told |
 //! | [`demo`] | guided tours: scripts that are also tests |
@@ -28,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod calibrate;
 pub mod catalog;
 pub mod cli;
 pub mod demo;
@@ -42,6 +44,7 @@ pub mod record;
 pub mod report;
 pub mod scenario;
 pub mod search;
+pub mod simulation;
 pub mod spec;
 pub mod tui;
 pub mod units;

@@ -43,6 +43,46 @@ words! {
         Analytical = "analytical",
         /// The founding system's calibrated model.
         SemiEmpirical = "semi-empirical",
+        /// First principles as they happen: every request and every pass of a step, simulated.
+        Event = "event",
+    }
+}
+
+impl Engine {
+    /// Whether it reasons from hardware and model, rather than from a profile's coefficients.
+    #[must_use]
+    pub const fn reasons(self) -> bool {
+        matches!(self, Engine::Analytical | Engine::Event)
+    }
+
+    /// Whether its answer takes milliseconds or more, since it is run rather than computed. Who asks many times looks
+    /// here first, and asks [`Engine::at_once`] or says that it will take a while.
+    #[must_use]
+    pub const fn simulates(self) -> bool {
+        matches!(self, Engine::Event)
+    }
+
+    /// The engine of the same physics that answers within microseconds: itself, but for one that simulates.
+    #[must_use]
+    pub const fn at_once(self) -> Engine {
+        match self {
+            Engine::Event => Engine::Analytical,
+            other => other,
+        }
+    }
+}
+
+words! {
+    /// How requests arrive.
+    Arrivals {
+        /// A constant number in flight: each that leaves is replaced at once.
+        Closed = "closed",
+        /// Independently of one another.
+        Poisson = "poisson",
+        /// With gamma-distributed gaps, whose spread is a knob of its own.
+        Gamma = "gamma",
+        /// All at once.
+        Burst = "burst",
     }
 }
 
@@ -127,10 +167,14 @@ words! {
 }
 
 /// Other spellings of words above.
-const SYNONYMS: [(&str, &str); 22] = [
+const SYNONYMS: [(&str, &str); 26] = [
     ("semi_empirical", "semi-empirical"),
     ("calibrated", "semi-empirical"),
     ("first-principles", "analytical"),
+    ("events", "event"),
+    ("simulation", "event"),
+    ("discrete-event", "event"),
+    ("open", "poisson"),
     ("ddp", "none"),
     ("zero-1", "zero1"),
     ("zero-2", "zero2"),
@@ -176,7 +220,9 @@ mod tests {
 
     #[test]
     fn every_synonym_stands_for_a_word() {
-        let all = [Engine::NAMES, Sharding::NAMES, PipelineSchedule::NAMES, Format::NAMES, Server::NAMES].concat();
+        let all =
+            [Engine::NAMES, Arrivals::NAMES, Sharding::NAMES, PipelineSchedule::NAMES, Format::NAMES, Server::NAMES]
+                .concat();
         assert!(SYNONYMS.iter().all(|(other, usual)| all.contains(usual) && !all.contains(other)));
     }
 }

@@ -213,7 +213,7 @@ pub struct KnobArgs {
 }
 
 /// The knobs `--set` takes, from the registry.
-fn set_help() -> String {
+pub(super) fn set_help() -> String {
     let knobs = knob::KNOBS.iter().map(|spec| {
         let unit = if spec.unit.is_empty() { String::new() } else { format!(" [{}]", spec.unit) };
         format!("  {:<14} {}{unit}", spec.name, spec.help)

@@ -175,7 +175,8 @@ fn best(
     gauge: &Gauge,
 ) -> Result<(Scenario, Estimate), String> {
     let (parts, start) = scenario(library, target, workload, &args.knobs)?;
-    let held = args.knobs.overrides(parts.fabrics()).map_err(|failure| failure.to_string())?;
+    let mut held = args.knobs.overrides(parts.fabrics()).map_err(|failure| failure.to_string())?;
+    let start = pick::tried(start, &mut held);
     let keeps = |knob| held.contains_key(&knob) || args.goal.turns(knob);
     let start = freed(&start, &keeps, &parts);
     let problem = args.goal.problem(&start, &parts, &held, None).map_err(|failure| failure.to_string())?;

@@ -3,8 +3,9 @@
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::complain;
+use crate::knob::{Knob, Overrides};
 use crate::library::Library;
-use crate::scenario::Parts;
+use crate::scenario::{Parts, Scenario};
 use crate::spec::{Diagnostics, Severity, Workload};
 
 /// Loads the files the flags name. Errors in them are told on stderr at once, since they explain why a name may be
@@ -30,6 +31,22 @@ fn tell(problems: &Diagnostics) {
 /// Finds everything that the two names lead to, or complains about every one that leads nowhere.
 pub fn pick(library: &Library, target: &str, workload: &str) -> Result<Parts, Failure> {
     Ok(Parts::find(library, target, workload)?)
+}
+
+/// The scenario from which thousands of others are tried: a simulation takes too long for that, so that the closed form of
+/// the same physics tries them, and the user is told.
+pub fn tried(mut scenario: Scenario, overrides: &mut Overrides) -> Scenario {
+    if scenario.engine.simulates() {
+        let (asked, answers) = (scenario.engine.name(), scenario.engine.at_once());
+        scenario.engine = answers;
+        overrides.remove(&Knob::Engine);
+        complain(&format!(
+            "the {} engine weighs the candidates, in microseconds each; `atlas run --engine {asked}` simulates the one \
+             you choose",
+            answers.name()
+        ));
+    }
+    scenario
 }
 
 /// The track to file under: the flag's, else the workload's, else the founding default.

@@ -105,13 +105,15 @@ pub enum View {
     Schedule,
     /// Complaints about the files.
     Problems,
+    /// How the scenario differs from another tab's, or from the baseline.
+    Diff,
     /// All keys.
     Help,
 }
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 12] = [
+    pub const NAMES: [(&'static str, View); 13] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
@@ -123,6 +125,7 @@ impl View {
         ("explain", View::Explain),
         ("schedule", View::Schedule),
         ("problems", View::Problems),
+        ("diff", View::Diff),
         ("help", View::Help),
     ];
 

@@ -4,6 +4,7 @@
 //! Terms with an equation are computed from their children; the engine's own figure stands beside, and where the
 //! equation does not say all that the engine counts, what is left is a term of its own, so that the tree always adds up.
 
+mod event;
 mod expression;
 mod money;
 mod origin;
@@ -241,7 +242,8 @@ fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
     let value = (metric.get)(estimate, scenario);
     let told = money::explain(whole, metric.name, value).or_else(|| match scenario.engine {
         Engine::SemiEmpirical => semi_empirical::explain(whole, metric.name, value),
-        Engine::Analytical if !scenario.phases.is_empty() => scheduled(whole, metric.name, value),
+        Engine::Analytical | Engine::Event if !scenario.phases.is_empty() => scheduled(whole, metric.name, value),
+        Engine::Event => event::explain(whole, metric.name, value),
         Engine::Analytical => match scenario.mode() {
             Mode::Training => training::explain(whole, metric.name, value),
             Mode::Inference => serving::explain(whole, metric.name, value),

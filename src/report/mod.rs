@@ -2,6 +2,7 @@
 
 pub mod advice;
 pub mod breakdown;
+pub mod calibration;
 pub mod chart;
 pub mod comparison;
 pub mod configurations;
@@ -13,6 +14,7 @@ pub mod measurements;
 pub mod optimum;
 pub mod read;
 pub mod rows;
+pub mod simulation;
 pub mod study;
 pub mod summary;
 pub mod table;

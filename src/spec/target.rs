@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Origin;
 use super::decode::{Bounds, Fields};
 use super::diagnostic::Diagnostics;
+use super::efficiency::Efficiency;
 use super::node::Node;
 
 /// Accelerators × nodes, their links, price and power.
@@ -30,6 +31,8 @@ pub struct Target {
     pub network: Option<Network>,
     /// Price and power.
     pub cost: Cost,
+    /// Efficiency factors of the analytical engine on this target; they win over the profile's.
+    pub efficiency: Option<Efficiency>,
     /// Numeric formats the hardware has.
     pub numeric: Vec<String>,
     /// Collective operations the stack has.
@@ -143,6 +146,7 @@ impl Target {
         for passive in ["host_cpu_arch", "container_base", "source", "region"] {
             fields.text(passive);
         }
+        let efficiency = Efficiency::read(&mut fields);
         let numeric = fields.texts("numeric");
         let collectives = fields.texts("collectives");
         let max_batch_tokens = fields.number("max_batch_tokens", Bounds::NATURAL);
@@ -165,6 +169,7 @@ impl Target {
             interconnect: interconnect.flatten(),
             network,
             cost: cost.flatten()?,
+            efficiency,
             numeric,
             collectives,
             max_batch_tokens,

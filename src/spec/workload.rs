@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 mod plan;
 mod schedule;
+mod simulation;
 
 pub use plan::{PlanSpec, ServingSpec};
+pub use simulation::SimulationSpec;
 
 use self::schedule::Schedule;
 use super::Origin;
@@ -292,6 +294,7 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
     let sequence = fields.required_map("sequence", &["prompt", "generate"], |s| {
         let prompt = s.required_number("prompt", Bounds { max: 1e9, ..Bounds::NATURAL });
         let generate = s.required_number("generate", Bounds { max: 1e9, ..Bounds::NATURAL });
+        plan.simulation.sequence(s);
         Some((prompt?, generate?))
     });
     if let Some(precision) = fields.map("precision", |p| {

@@ -119,11 +119,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let (library, before) = (&app.library, &app.now.setup);
     let desks = &mut app.desks;
     desks.frontier.ask(question, &mut desks.serial, effects, |question| {
-        let resolved = question.targets.iter().filter_map(|name| {
-            let parts = Parts::find(library, name, &before.workload).ok()?;
-            let scenario = Scenario::resolve(&parts, &before.overrides).ok()?;
-            Some((parts, scenario))
-        });
+        let resolved = question.targets.iter().filter_map(|name| applying::resolve(library, name, before));
         Ok(Arc::new(Work { before: before.clone(), contenders: resolved.collect(), pair }))
     });
 }

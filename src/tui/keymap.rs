@@ -39,6 +39,8 @@ pub enum Action {
     Show(View),
     /// Sort the comparison by the row under the cursor, or in the files' order again.
     Sort,
+    /// Sort the comparison by the targets' names, or as before.
+    SortByName,
     /// Fold or unfold what is under the cursor.
     Fold,
     /// The next or last knob across.
@@ -49,6 +51,24 @@ pub enum Action {
     Figure(i32),
     /// Look for the best knobs.
     Search,
+    /// To the next scenario, or to the one before.
+    Tab(i32),
+    /// To the scenario at this place, from 0.
+    TabAt(u8),
+    /// Another tab with the same scenario.
+    DuplicateTab,
+    /// Another tab with the files' values.
+    NewTab,
+    /// Give the tab a name.
+    RenameTab,
+    /// Close the tab.
+    CloseTab,
+    /// Bring the tab that was closed last back.
+    ReopenTab,
+    /// Make the tab what every delta is against, or no longer.
+    PinTab,
+    /// Show only the rows that match.
+    Filter,
     /// Find a target, workload or knob.
     Find,
     /// Find a command.
@@ -126,6 +146,10 @@ pub enum Mode {
     Schedule,
     /// The complaints.
     Problems,
+    /// How two scenarios differ.
+    Diff,
+    /// A line is being typed at the foot of the screen.
+    Prompting,
     /// A value is being typed.
     Editing,
     /// The finder is open.
@@ -144,7 +168,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 22] = [
+    pub const ALL: [Mode; 24] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -160,6 +184,8 @@ impl Mode {
         Mode::Explain,
         Mode::Schedule,
         Mode::Problems,
+        Mode::Diff,
+        Mode::Prompting,
         Mode::Editing,
         Mode::Finding,
         Mode::Commanding,
@@ -188,6 +214,8 @@ impl Mode {
             Mode::Explain => "Explain",
             Mode::Schedule => "Schedule",
             Mode::Problems => "Problems",
+            Mode::Diff => "Difference",
+            Mode::Prompting => "Typing a name or a filter",
             Mode::Editing => "Typing a value",
             Mode::Finding => "Find",
             Mode::Commanding => "Commands",
@@ -201,7 +229,7 @@ impl Mode {
     /// Whether keys type text here, so that only those with a modifier or a name are commands.
     #[must_use]
     pub fn types(self) -> bool {
-        matches!(self, Mode::Editing | Mode::Bounding | Mode::Finding | Mode::Commanding)
+        matches!(self, Mode::Editing | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting)
     }
 }
 
@@ -221,8 +249,8 @@ pub struct Binding {
 }
 
 use Mode::{
-    Advice, Bounding, Breakdown, Choosing, Commanding, Compare, Confirming, Editing, Explain, Finding, Frontier,
-    Helping, Knobs, Optimum, Problems, Results, Schedule, Sensitivity, Sweep, Targets, Touring, Workloads,
+    Advice, Bounding, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Finding, Frontier,
+    Helping, Knobs, Optimum, Problems, Prompting, Results, Schedule, Sensitivity, Sweep, Targets, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
@@ -241,6 +269,7 @@ const LISTS: &[Mode] = &[
     Explain,
     Schedule,
     Problems,
+    Diff,
     Helping,
     Choosing,
     Confirming,
@@ -260,12 +289,18 @@ const SCREENS: &[Mode] = &[
     Explain,
     Schedule,
     Problems,
+    Diff,
 ];
 const VIEWS: &[Mode] =
-    &[Compare, Breakdown, Sweep, Frontier, Sensitivity, Optimum, Advice, Explain, Schedule, Problems];
+    &[Compare, Breakdown, Sweep, Frontier, Sensitivity, Optimum, Advice, Explain, Schedule, Problems, Diff];
+/// Views whose rows a filter can choose among; there the finder has another key.
+const TABLES: &[Mode] = &[Compare, Advice, Problems];
+const FINDS: &[Mode] =
+    &[Targets, Workloads, Knobs, Results, Breakdown, Sweep, Frontier, Sensitivity, Optimum, Explain, Schedule, Diff];
 const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
+const ALT_DIGITS: &[&str] = &["Alt-1", "Alt-2", "Alt-3", "Alt-4", "Alt-5", "Alt-6", "Alt-7", "Alt-8", "Alt-9"];
 
 const fn row(
     modes: &'static [Mode],
@@ -290,6 +325,8 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Editing], &["↓"], Action::Step(-1), "one step down", None),
     row(&[Finding, Choosing], &["Enter"], Action::Accept, "go there", Some("go")),
     row(&[Commanding], &["Enter"], Action::Accept, "do it", Some("do it")),
+    row(&[Prompting], &["Enter"], Action::Accept, "take it", Some("take")),
+    row(&[Prompting], &["Esc"], Action::Escape, "leave it as it was", Some("cancel")),
     row(&[Confirming], &["Enter", "y"], Action::Accept, "write it", Some("write")),
     row(SEARCHES, &["↓", "Ctrl-N", "Tab"], Action::Move(1), "next match", Some("next")),
     row(SEARCHES, &["↑", "Ctrl-P", "Shift-Tab"], Action::Move(-1), "previous match", None),
@@ -318,13 +355,22 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Sweep, Sensitivity], &[","], Action::Figure(-1), "the figure before", None),
     row(&[Frontier], &["."], Action::Figure(1), "the next pair of figures", Some("figures")),
     row(&[Frontier], &[","], Action::Figure(-1), "the pair before", None),
-    row(VIEWS, &["Esc"], Action::Escape, "back to the panes; while work runs, stop it", Some("back")),
+    row(
+        VIEWS,
+        &["Esc"],
+        Action::Escape,
+        "back to the panes; first shows all rows of a filtered table, or stops work",
+        Some("back"),
+    ),
     row(&[Compare], &["→", "l"], Action::Focus(1), "next column", Some("column")),
     row(&[Compare], &["←", "h"], Action::Focus(-1), "previous column", None),
-    row(&[Compare], &["Enter"], Action::Accept, "select the column's target", Some("select")),
+    row(&[Compare], &["Enter"], Action::Accept, "select the column's target and explain the figure", Some("explain")),
     row(&[Compare], &["o"], Action::Sort, "order the columns by this row, or as in the files", Some("order")),
+    row(&[Compare], &["O"], Action::SortByName, "order the columns by name, or as before", None),
+    row(&[Targets, Workloads, Advice], &["o"], Action::Sort, "sort by the next column, or as at first", None),
     row(&[Compare], &["Space", "m"], Action::Mark, "mark or unmark the column's target", None),
     row(&[Results], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
+    row(&[Diff], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
     row(&[Advice], &["Enter"], Action::Accept, "turn the knobs as advised; u takes it back", Some("apply")),
     row(&[Explain], &["Enter", "Space"], Action::Fold, "fold or unfold", Some("fold")),
     row(&[Explain], &["→", "l"], Action::Focus(1), "the next figure", Some("figure")),
@@ -337,7 +383,14 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["b"], Action::Baseline, "what is on the screen becomes the baseline", Some("baseline")),
     row(SCREENS, &["B"], Action::ClearBaseline, "the files' values are the baseline again", None),
     row(SCREENS, &["c", "5"], Action::Show(View::Compare), "targets side by side, or back", Some("compare")),
-    row(SCREENS, &["/"], Action::Find, "find a target, workload or knob", Some("find")),
+    row(
+        TABLES,
+        &["/"],
+        Action::Filter,
+        "show only what matches: words, or conditions such as tpot<50ms",
+        Some("filter"),
+    ),
+    row(FINDS, &["/"], Action::Find, "find a target, workload or knob", Some("find")),
     row(SCREENS, &["u"], Action::Undo, "undo", Some("undo")),
     row(SCREENS, &[":", "Ctrl-P"], Action::Palette, "find a command", Some("commands")),
     row(SCREENS, &["Ctrl-R", "U"], Action::Redo, "redo", None),
@@ -364,6 +417,20 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["0", "!"], Action::Show(View::Problems), "what is wrong in the files, or back", None),
     row(SCREENS, &["t"], Action::NextTheme, "next theme", None),
     row(SCREENS, &["r"], Action::Reload, "read the files again (they are watched, too)", None),
+    row(PANES, &["f"], Action::Filter, "show only the rows that match: words, or conditions such as tpot<50ms", None),
+    row(TABLES, &["f"], Action::Find, "find a target, workload or knob", None),
+    row(SCREENS, &["]"], Action::Tab(1), "the next scenario", None),
+    row(SCREENS, &["["], Action::Tab(-1), "the scenario before", None),
+    row(SCREENS, &["T"], Action::DuplicateTab, "this scenario again, on a tab of its own", None),
+    row(SCREENS, &["Ctrl-N"], Action::NewTab, "a tab with the files' values", None),
+    row(SCREENS, &["L"], Action::RenameTab, "name this tab", None),
+    row(SCREENS, &["X", "Ctrl-W"], Action::CloseTab, "close this tab; u brings it back", None),
+    row(SCREENS, &["Ctrl-T"], Action::ReopenTab, "bring the tab that was closed last back", None),
+    row(SCREENS, &["P"], Action::PinTab, "pin this tab: deltas on every tab are against it", None),
+    row(SCREENS, &["D"], Action::Show(View::Diff), "what differs from another tab, or from the baseline", None),
+    row(&[Diff], &["→", "l"], Action::Focus(1), "against the next tab", Some("against")),
+    row(&[Diff], &["←", "h"], Action::Focus(-1), "against the tab before", None),
+    row(SCREENS, ALT_DIGITS, Action::TabAt(0), "the scenario with that number", None),
     row(SCREENS, &["1"], Action::FocusPane(1), "to the targets", None),
     row(SCREENS, &["2"], Action::FocusPane(2), "to the workloads", None),
     row(SCREENS, &["3"], Action::FocusPane(3), "to the knobs", None),
@@ -388,7 +455,13 @@ pub const BINDINGS: &[Binding] = &[
 #[must_use]
 pub fn lookup(mode: Mode, key: &KeyEvent) -> Option<Action> {
     let name = name_of(key)?;
-    BINDINGS.iter().find(|row| row.modes.contains(&mode) && row.keys.contains(&name.as_str())).map(|row| row.action)
+    let row = BINDINGS.iter().find(|row| row.modes.contains(&mode) && row.keys.contains(&name.as_str()))?;
+    // One row for nine keys: which of them says which tab.
+    let place = row.keys.iter().position(|known| *known == name).and_then(|place| u8::try_from(place).ok());
+    Some(match row.action {
+        Action::TabAt(_) => Action::TabAt(place.unwrap_or_default()),
+        action => action,
+    })
 }
 
 /// A mode's rows, for the help and the footer.
@@ -401,7 +474,10 @@ pub fn rows(mode: Mode) -> impl Iterator<Item = &'static Binding> {
 pub fn name_of(key: &KeyEvent) -> Option<String> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     if key.modifiers.contains(KeyModifiers::ALT) {
-        return None;
+        return match key.code {
+            KeyCode::Char(digit @ '1'..='9') if !control => Some(format!("Alt-{digit}")),
+            _ => None,
+        };
     }
     let name = match key.code {
         KeyCode::Char(' ') => "Space".to_owned(),

@@ -21,11 +21,17 @@ mod mouse;
 pub mod optimum;
 pub mod painter;
 pub mod palette;
+pub mod prompt;
 mod reload;
 pub mod runtime;
+pub mod scenarios;
+pub mod session;
 pub mod sgr;
 pub mod sweeping;
+pub mod tables;
 pub mod terminal;
+#[cfg(test)]
+mod testing;
 pub mod theme;
 pub mod tornado;
 mod tour;
@@ -67,4 +73,6 @@ pub struct Options {
     pub workload: Option<String>,
     /// Where records go.
     pub out: PathBuf,
+    /// Which session is opened, and left.
+    pub keep: session::Keep,
 }

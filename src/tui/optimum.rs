@@ -11,6 +11,7 @@ use super::message::Effect;
 use super::update::{fail, note};
 use super::work::{Job, Product};
 use crate::demo::Setup;
+use crate::engine::at_once;
 use crate::estimate::Metric;
 use crate::scenario::{Parts, Scenario};
 use crate::search::optimise::{Candidate, Optimum, Problem, freed};
@@ -287,7 +288,7 @@ pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     desks.optimum.forget(effects);
     desks.optimum.ask(question, &mut desks.serial, effects, |question| {
         let (from, parts) = from.zip(parts).ok_or("there is no scenario to begin from")?;
-        Ok(Arc::new(Work { before, from, parts, question: question.clone() }))
+        Ok(Arc::new(Work { before, from: at_once(&from), parts, question: question.clone() }))
     });
     app.view_row = rows(app).iter().position(|row| *row == Row::Search).unwrap_or_default();
 }

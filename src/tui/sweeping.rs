@@ -156,8 +156,7 @@ fn order(app: &App, question: &Question, metric: &'static Metric) -> Result<Arc<
     let mut names = Vec::new();
     for name in &question.targets {
         // A marked target that cannot run this workload at all has no curve.
-        let Ok(parts) = Parts::find(&app.library, name, &app.now.setup.workload) else { continue };
-        let Ok(scenario) = Scenario::resolve(&parts, &app.now.setup.overrides) else { continue };
+        let Some((parts, scenario)) = applying::resolve(&app.library, name, &app.now.setup) else { continue };
         let scenario = start(&scenario, &turned, &parts);
         contenders.push((parts, scenario));
         names.push(Arc::clone(name));
@@ -203,8 +202,7 @@ pub(super) fn go(app: &mut App, (across, up): (i32, i32)) {
 pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
     let curve = if curves.against.is_some() { 0 } else { app.sweeping.curve };
     let (target, _) = curves.curves.get(curve)?;
-    let parts = Parts::find(&app.library, target, &app.now.setup.workload).ok()?;
-    let from = Scenario::resolve(&parts, &app.now.setup.overrides).ok()?;
+    let (parts, from) = applying::resolve(&app.library, target, &app.now.setup)?;
     let (column, row) = cursor(app, curves);
     let axes = [(Some(&curves.across), column), (curves.against.as_ref(), row)];
     let axes: Vec<(&Axis, usize)> = axes.into_iter().filter_map(|(axis, at)| Some((axis?, at))).collect();

@@ -8,6 +8,7 @@ use super::message::Effect;
 use super::sweeping;
 use super::update::{act, note};
 use super::work::{Job, Product};
+use crate::engine::at_once;
 use crate::estimate::Metric;
 use crate::scenario::{Parts, Scenario};
 use crate::search::sensitivity::{Lever, Tornado};
@@ -45,7 +46,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let desks = &mut app.desks;
     desks.tornado.ask(question, &mut desks.serial, effects, |_| {
         let (scenario, parts) = scenario.zip(parts).ok_or("there is no scenario")?;
-        Ok(Arc::new(Work { scenario, parts, metric }))
+        Ok(Arc::new(Work { scenario: at_once(&scenario), parts, metric }))
     });
 }
 

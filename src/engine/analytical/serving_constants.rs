@@ -45,6 +45,9 @@ constant_set! {
         /// Bytes of keys and values per second that one core passes where every query head reads them for itself.
         /// Origin: fitted; a quarter of the 64 bytes a clock that an SM takes from its caches.
         head_bw: 2.26e10, "bytes/s", 2e9, 2e11, fitted;
+        /// Bytes of weights per second that one core passes for every row where products are not tuned for few rows.
+        /// Origin: fixed; AMD CDNA 3 white paper: L2 reads of 2 KB a clock on a die of 38 cores at 2.1 GHz.
+        row_bw: 1.13e11, "bytes/s", 1e9, 1e12, fixed;
         /// Times that a layer's hidden vector is read or written outside GEMMs and attention
         /// (norms, rotary, residuals, activation, quantisation). Origin: fixed; counting kernels gives 15-30,
         /// free fits 19-27.
@@ -143,6 +146,7 @@ impl ServingConstants {
             core_bw: 8.5e9,
             kv_fraction: 0.65,
             head_bw: 2.2e10,
+            row_bw: 1.13e11,
             activation_passes: 20.0,
             kernel_graph: 2.0e-6,
             kernel_prefill: 15.0e-6,

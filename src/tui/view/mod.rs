@@ -3,6 +3,7 @@
 pub mod advice;
 pub mod breakdown;
 pub mod compare;
+pub mod diff;
 pub mod draw;
 pub mod explain;
 pub mod frontier;
@@ -15,6 +16,7 @@ mod plot;
 mod popup;
 pub mod problems;
 pub mod results;
+pub mod scenarios;
 pub mod schedule;
 pub mod sweep;
 pub mod tabs;
@@ -43,6 +45,7 @@ pub fn rows(app: &App) -> usize {
         View::Problems => problems::rows(app),
         View::Sensitivity => tornado::rows(app),
         View::Optimum => super::optimum::rows(app).len(),
+        View::Diff => diff::rows(app),
         View::Main | View::Help | View::Sweep | View::Frontier => 0,
     }
 }
@@ -62,6 +65,8 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
         View::Advice => Some(advice::lines_of(app, row)),
         View::Sensitivity => Some((row, row)),
         View::Explain => Some(explain::lines_of(app, row)),
+        // Below the line of names, which does not scroll.
+        View::Diff => Some((row, row + 1)),
         _ => None,
     }
 }
@@ -87,6 +92,9 @@ pub fn view(app: &App, buffer: &mut Buffer) {
     }
     let areas = layout::areas(app);
     header(app, &mut canvas, areas.header);
+    if areas.scenarios.height > 0 {
+        scenarios::strip(app, &mut canvas, areas.scenarios);
+    }
     if areas.tabs.height > 0 {
         tabs::tabs(app, &mut canvas, areas.tabs);
     }
@@ -116,6 +124,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         View::Explain => explain::explain(app, &mut canvas, areas.body),
         View::Schedule => schedule::schedule(app, &mut canvas, areas.body),
         View::Problems => problems::problems(app, &mut canvas, areas.body),
+        View::Diff => diff::diff(app, &mut canvas, areas.body),
     }
     if app.tour.is_some() {
         touring::caption(app, &mut canvas, areas.caption);
@@ -200,6 +209,9 @@ fn header(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 /// What just happened, else a line about what is under the cursor.
 fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let mode = app.mode();
+    if let Some(prompt) = &app.prompt {
+        return popup::prompt(canvas, area, prompt);
+    }
     let (role, text) = match (&app.edit, &app.status) {
         (Some(edit), _) if edit.error.is_some() => (Role::Error, edit.error.clone().unwrap_or_default()),
         _ if mode == Mode::Bounding && app.seeking.typing.as_ref().is_some_and(|(_, error)| error.is_some()) => {
@@ -236,6 +248,7 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Optimum | Mode::Bounding => optimum::info(app),
         Mode::Advice => advice::info(app),
         Mode::Explain => explain::info(app),
+        Mode::Diff => diff::info(app),
         Mode::Schedule => "figures of each phase, waiting included; `all` is weighted by minutes".to_owned(),
         Mode::Problems => {
             "what is broken keeps its last good state; e opens the file at the first complaint shown".to_owned()
@@ -244,7 +257,10 @@ fn about(app: &App, mode: Mode) -> String {
     }
 }
 
-/// The most useful keys of the mode; help always last.
+/// Keys in the footer, beside the one for help.
+const HINTS: usize = 5;
+
+/// The most useful keys of the mode, those that stand first in the table; help always last.
 fn footer(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let hints: Vec<(&str, &str)> =
         keymap::rows(app.mode()).filter_map(|row| Some((app.glyphs.key(row.keys.first()?), row.hint?))).collect();
@@ -252,7 +268,7 @@ fn footer(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         |(key, hint): &(&str, &str)| u16::try_from(key.chars().count() + hint.chars().count() + 3).unwrap_or_default();
     let (last, first): (Vec<_>, Vec<_>) = hints.into_iter().partition(|(key, _)| *key == "?");
     let mut room = area.width.saturating_sub(1 + last.iter().map(width).sum::<u16>());
-    let fitting = first.into_iter().take_while(|hint| {
+    let fitting = first.into_iter().take(HINTS).take_while(|hint| {
         let fits = width(hint) <= room;
         room = room.saturating_sub(width(hint));
         fits

@@ -80,14 +80,15 @@ fn build(app: &App, width: u16) -> Vec<Row> {
         }
     }
     let mut section = None;
-    for metric in app.answer.metrics() {
+    for metric in app.figures() {
         if section != Some(metric.section) {
             rows.push(Row::Heading(metric.section.name()));
             section = Some(metric.section);
         }
         rows.push(Row::Figure(metric));
     }
-    let remarks = app.answer.scenario.as_ref().map(notes).unwrap_or_default();
+    let (scenario, estimate) = (app.answer.scenario.as_ref(), app.answer.outcome.as_ref().ok());
+    let remarks = scenario.zip(estimate).map(|(scenario, estimate)| notes(scenario, estimate)).unwrap_or_default();
     for (i, remark) in remarks.iter().enumerate() {
         if i == 0 {
             rows.push(Row::Heading("what to know"));
@@ -129,6 +130,9 @@ pub fn refusal(verdict: &Verdict) -> &'static str {
 /// The baseline in words.
 #[must_use]
 pub fn baseline_name(app: &App) -> String {
+    if let Some(place) = app.tabs.pinned().filter(|_| app.pinned_setup().is_some()) {
+        return if place == app.tabs.current() { "itself, pinned".to_owned() } else { app.tab_label(place) };
+    }
     match &app.now.baseline {
         None => "files".to_owned(),
         Some(setup) if setup.target != app.now.setup.target => setup.target.to_string(),

@@ -261,7 +261,7 @@ pub(super) fn figures(
     area: Rect,
 ) {
     let columns = (area.width / FIGURE).max(1);
-    let wide = area.width / columns - 1;
+    let wide = (area.width / columns - 1).min(FIGURE + 4);
     let others = METRICS.iter().filter(|metric| !first.contains(metric) && metric.applies_to(&candidate.scenario));
     let all = first.iter().copied().chain(others).take(usize::from(columns * area.height));
     for (at, metric) in all.enumerate() {

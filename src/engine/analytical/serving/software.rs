@@ -142,7 +142,7 @@ pub fn formats(
         expert,
         dense_unpack: expert_unpack,
         expert_unpack,
-        split_products: stack == Stack::Eager && expert_unpack && !engine.to_ascii_lowercase().contains("vllm"),
+        product_kernels: if stack == Stack::Eager && expert_unpack { product_kernels(engine, stored) } else { 1.0 },
         kv_bytes: weight(kv).map_or(2.0, |w| w.0),
     };
     if kv.is_empty() && reserved_kv && matches!(stored, Precision::Fp8 | Precision::Fp4) {
@@ -161,6 +161,33 @@ pub fn formats(
         }
     }
     f
+}
+
+/// Kernels launched for one where a framework multiplies quantised weights. bitsandbytes's LLM.int8() finds outlying
+/// columns, quantises rows and columns, changes the layout of both, multiplies, scales, multiplies the outliers in 16 bit
+/// and adds (eight launches and a wait for the outliers' number, `MatMul8bitLt`); others unpack, multiply and scale.
+fn product_kernels(engine: &str, stored: Precision) -> f64 {
+    let e = engine.to_ascii_lowercase();
+    if e.contains("vllm") {
+        1.0
+    } else if stored == Precision::Int8 && !e.contains("deepspeed") {
+        8.0
+    } else {
+        3.0
+    }
+}
+
+/// Whether matrix products of a few rows run on kernels tuned for them. hipBLASLt's default choice on CDNA 3 was not in
+/// 2024, when AMD's guide to vLLM had users tune every shape by hand (TunableOp); vLLM from 0.7 comes with kernels and
+/// tables for them.
+pub fn tuned_products(acc: &Accelerator, engine: &str, version: &str) -> bool {
+    use crate::engine::analytical::accelerator::Generation::Cdna3;
+    !(acc.generation == Cdna3 && engine.to_ascii_lowercase().contains("vllm") && before(version, 0, 7))
+}
+
+/// Whether drafted tokens are verified as sequences of their own: vLLM's engine before V1 (`BatchExpansionTop1Scorer`).
+pub fn expands_drafts(engine: &str, version: &str) -> bool {
+    engine.to_ascii_lowercase().contains("vllm") && before(version, 0, 8)
 }
 
 /// Whether the engine schedules the next step while the accelerator computes the current one: vLLM from 0.8 (V1),

@@ -81,6 +81,9 @@ pub struct Machine {
     kv_seconds: f64,
     state_seconds: f64,
     activation_seconds: f64,
+    row_seconds: f64,
+    pipelined: bool,
+    expansion: bool,
     dense_tile: f64,
     expert_tile: f64,
     overlap_loss: f64,
@@ -138,8 +141,7 @@ impl Machine {
             Stack::Compiled => (c.kernel_graph, c.step_compiled),
             Stack::Graphed if !input.captured_graphs => (c.kernel_graph + c.kernel_prefill, c.step_python),
             Stack::Graphed => (c.kernel_graph, c.step_python),
-            // About three kernels for one where products are split.
-            Stack::Eager => (c.kernel_eager * if f.split_products { 3.0 } else { 1.0 }, c.step_python),
+            Stack::Eager => (c.kernel_eager * f.product_kernels, c.step_python),
             Stack::Local => (c.kernel_graph, 0.0),
         };
         let exposed = if input.overlapped { c.host_exposed } else { 1.0 };
@@ -176,6 +178,10 @@ impl Machine {
             state_seconds: 2.0 / (mature * acc.mem_bw * c.kv_fraction),
             activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes)
                 / (mature * acc.mem_bw * c.weight_fraction),
+            row_seconds: if input.tuned_products { 0.0 } else { 1.0 / (acc.cores.max(1.0) * c.row_bw) },
+            // Dataflow accelerators stream collectives through the graph that multiplies (Prabhakar et al., section 4).
+            pipelined: input.stack == Stack::Compiled && acc.generation == Generation::Other,
+            expansion: input.expanded_drafts,
             dense_tile: tile(acc, input.stack, f.dense_unpack, c),
             expert_tile: tile(acc, input.stack, true, c),
             overlap_loss: c.overlap_loss,
@@ -228,8 +234,11 @@ impl Machine {
         let mut out = StepTime::default();
         // Linear layers of this rank.
         let rows = tokens.max(self.dense_tile);
-        self.linear(&mut out, s.projection_bytes, s.projection_flops * rows, self.dense_rate);
-        self.linear(&mut out, s.mlp_bytes, s.mlp_flops * rows, self.mlp_rate);
+        // Where kernels are not made for few rows, every row of a decode step passes the weights through the caches.
+        let again = if prefill > 0.0 { 0.0 } else { tokens * self.row_seconds * self.weight_bw };
+        let passes = again.max(1.0);
+        self.linear(&mut out, passes * s.projection_bytes, s.projection_flops * rows, self.dense_rate);
+        self.linear(&mut out, passes * s.mlp_bytes, s.mlp_flops * rows, self.mlp_rate);
         if s.experts > 0.0 {
             let touched = s.touched(all_tokens.max(0.0).powf(self.routing_exponent));
             let bytes = s.expert_bytes * touched;
@@ -245,7 +254,9 @@ impl Machine {
         if sequences > 0.0 {
             let seen = s.seen(t.context);
             // A state is read and written back.
-            let traffic = sequences * (seen * s.kv_bytes_token * self.kv_seconds + s.state_bytes * self.state_seconds);
+            let readers = if self.expansion { verified } else { 1.0 };
+            let traffic =
+                readers * sequences * (seen * s.kv_bytes_token * self.kv_seconds + s.state_bytes * self.state_seconds);
             let compute = sequences * verified * seen * s.decode_pair_flops / self.attention_rate;
             if traffic >= compute {
                 out.kv += traffic;
@@ -264,6 +275,10 @@ impl Machine {
             + self.exchange_latency
             + self.exchange_bytes_seconds * tokens
             + self.hop_seconds;
+        if self.pipelined {
+            let work = out.compute + out.weights + out.kv + out.activations;
+            out.communication = (out.communication - work).max(self.overlap_loss * out.communication);
+        }
         out.launch += s.kernels * self.kernel_seconds;
         if prefill > 0.0 {
             // No captured graph covers prompt chunks: the host launches kernel by kernel, hidden while the accelerator
@@ -274,7 +289,8 @@ impl Machine {
         }
         let mut step = out.scaled(self.pp);
         // Every attention group has a scheduler of its own.
-        step.host = self.step_seconds + self.sequence_seconds * (t.decode + t.prompts) / self.attention_dp;
+        let listed = if self.expansion { t.decode * verified } else { t.decode };
+        step.host = self.step_seconds + self.sequence_seconds * (listed + t.prompts) / self.attention_dp;
         // Where nothing is scheduled ahead, every drafted token is a step of its own to the host.
         step.host += (verified - 1.0) * self.draft_share * step.host;
         step
