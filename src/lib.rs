@@ -9,6 +9,7 @@
 //! | [`plan`] | the words of a run: engines, shardings, formats, servers |
 //! | [`spec`] | the YAML documents: parsing with positions, decoding, diagnostics |
 //! | [`catalog`] | what ships: accelerators, models, prices, published measurements |
+//! | [`exchange`] | documents of the founding tools, turned into targets, workloads and knobs |
 //! | [`library`] | everything in force: the layers of files over what ships, hot-reloadable |
 //! | [`knob`] | the one registry of everything a user may turn |
 //! | [`engine::analytical`] | the physics of training and serving: plain inputs to plain answers |
@@ -35,6 +36,7 @@ pub mod cli;
 pub mod demo;
 pub mod engine;
 pub mod estimate;
+pub mod exchange;
 pub mod explain;
 pub mod ingest;
 pub mod knob;

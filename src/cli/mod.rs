@@ -10,6 +10,7 @@ pub mod calibrate;
 pub mod check;
 pub mod compare;
 pub mod completions;
+pub mod config;
 pub mod demo;
 pub mod explain;
 pub mod failure;
@@ -24,6 +25,7 @@ pub mod pick;
 pub mod report;
 pub mod run;
 pub mod scale;
+pub mod scenario;
 pub mod schema;
 pub mod sensitivity;
 pub mod simulate;
@@ -57,7 +59,7 @@ Examples:
   atlas ingest train.log --set seq_len=4096   measurements out of a log
 
 Files: what ships in the binary, then the user's configuration directory, then ./workload, entry by entry by name;
---workload-dir, --targets, --workloads and --hardware choose explicitly.";
+--workload-dir, --targets, --workloads, --hardware and --config choose explicitly.";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -118,6 +120,10 @@ pub enum Command {
     Calibrate(Box<calibrate::Args>),
     /// Hold the analytical engine against published measurements, or a target's numbers against its own
     Validate(validate::Args),
+    /// Show or export the configuration of an experiment, resolved
+    Config(config::Args),
+    /// Carry scenarios of the founding dashboard over, and back
+    Scenario(scenario::Args),
     /// Open the terminal interface
     Tui(tui::Args),
     /// Print a completion script for a shell
@@ -162,12 +168,19 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         if std::io::stdout().is_terminal() && !dumb {
             return tui::run(root, &globals);
         }
+        pick::sound(&globals)?;
         return compare::without_terminal(&globals, root.workload.as_deref());
     };
     if !matches!(command, Command::Tui(_)) {
         root.refuse_before_subcommand(matches!(command, Command::Demo(_)))?;
     }
+    let looks = matches!(command, Command::Tui(_) | Command::Check(_) | Command::Config(_) | Command::Schema(_));
+    if !looks {
+        pick::sound(&globals)?;
+    }
     match command {
+        Command::Config(args) => config::run(args, &globals),
+        Command::Scenario(args) => scenario::run(args, &globals),
         Command::Run(args) => run::run(*args, &globals),
         Command::Optimize(args) => optimize::run(args, &globals),
         Command::Sweep(args) => sweep::run(args, &globals),

@@ -137,8 +137,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
 
 fn subject(args: &Args) -> color_eyre::Result<Config> {
     let options = args.options.clone();
-    if options.study.is_some() {
-        return Err(Failure::usage(["--study belongs to `atlas simulate`"]).into());
+    if options.wants_goodput() {
+        return Err(Failure::usage(["failures are studied by `atlas simulate --study goodput`"]).into());
     }
     if let Some(path) = &args.config {
         let mut config = simulate::read(path)?;

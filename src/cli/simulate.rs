@@ -22,7 +22,6 @@ use crate::report::{Format, serialised};
 use crate::scenario::{Parts, Scenario};
 use crate::simulation::config::{Config, Pair, Subject};
 use crate::simulation::founding::Founding;
-use crate::simulation::options::Study;
 use crate::simulation::plan::Work;
 use crate::simulation::words::Window;
 use crate::simulation::{Gauge, Measured, Options, Outcome, Plan, Problems, goodput, run as simulated};
@@ -109,7 +108,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return jobs::run(&args, &configs, &library, globals);
     }
     let runs: u32 = configs.iter().map(|config| 1 + config.options.replications()).sum();
-    let studies = configs.iter().filter(|config| config.options.study.is_some()).count() as u32;
+    let studies = configs.iter().filter(|config| config.options.wants_goodput()).count() as u32;
     let gauge = Gauge::of(runs + 2 * studies);
     let mut answers = Vec::new();
     watching(&gauge, Duration::from_millis(500), "simulated", || {
@@ -186,14 +185,11 @@ pub(super) fn parts(library: &Library, pair: &Pair) -> color_eyre::Result<(Parts
     knobs.check()?;
     let parts = pick::pick(library, &pair.target, &pair.workload)?;
     let overrides = knobs.overrides(parts.fabrics())?;
-    let mut refused = Vec::new();
-    if overrides.get(&Knob::Engine).is_some_and(|engine| engine.to_string() != "event") {
-        refused.push("--set engine: simulations are the event engine's; `atlas run` asks the others");
+    if overrides.get(&Knob::Engine).is_some_and(|engine| engine.to_string() != Engine::Event.name()) {
+        let refused = "--set engine: simulations are the event engine's; `atlas run` asks the others";
+        return Err(Failure::usage([refused]).into());
     }
-    if overrides.contains_key(&Knob::Seed) {
-        refused.push("--set seed: give --seed");
-    }
-    if refused.is_empty() { Ok((parts, overrides)) } else { Err(Failure::usage(refused).into()) }
+    Ok((parts, overrides))
 }
 
 /// The scenario of a pair, answered from first principles.
@@ -203,7 +199,7 @@ pub(super) fn scenario(library: &Library, pair: &Pair) -> color_eyre::Result<Sce
     for (knob, setting) in &overrides {
         scenario.set(*knob, setting, &parts)?;
     }
-    scenario.engine = Engine::Analytical;
+    scenario.engine = Engine::Event;
     scenario.check(&parts)?;
     Ok(scenario)
 }
@@ -215,8 +211,9 @@ pub(super) fn refused(problems: Problems) -> color_eyre::Report {
 
 fn answer(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> color_eyre::Result<Answer> {
     let window = args.window;
+    let mut options = config.options.clone();
     let plan = match &config.subject {
-        Subject::Founding(founding) => founding.plan(library.catalog(), &config.options, window, gauge),
+        Subject::Founding(founding) => founding.plan(library.catalog(), &options, window, gauge),
         Subject::Scenario(pair) => {
             let name = if args.target.len() > 1 {
                 pair.target.clone()
@@ -224,15 +221,18 @@ fn answer(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> col
                 format!("{} × {}", pair.target, pair.workload)
             };
             gauge.run(|_| ());
-            Plan::of(name, &scenario(library, pair)?, &config.options, window)
+            let scenario = scenario(library, pair)?;
+            let plan = Plan::of(name, &scenario, &options, window);
+            options = options.or(Options::stated(&scenario));
+            plan
         }
         Subject::Jobs(_) => Err(Problems(vec!["jobs stand alone".to_owned()])),
     };
     let plan = plan.map_err(refused)?;
     let outcome = simulated(&plan, gauge).map_err(refused)?;
-    let study = match (&plan.work, config.options.study, &outcome.first) {
-        (Work::Training(work), Some(Study::Goodput), Measured::Training(m)) if !outcome.cancelled => {
-            Some(goodput::study(work, m.output.tokens_per_second, &config.options, gauge).map_err(refused)?)
+    let study = match (&plan.work, &outcome.first) {
+        (Work::Training(work), Measured::Training(m)) if options.wants_goodput() && !outcome.cancelled => {
+            Some(goodput::study(work, m.output.tokens_per_second, &options, gauge).map_err(refused)?)
         }
         _ => None,
     };

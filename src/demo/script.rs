@@ -97,6 +97,8 @@ pub enum View {
     Sensitivity,
     /// The best knobs for a goal under constraints.
     Optimum,
+    /// What happens when, as it was simulated.
+    Timeline,
     /// What would make it better.
     Advice,
     /// Where a figure comes from.
@@ -113,7 +115,7 @@ pub enum View {
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 13] = [
+    pub const NAMES: [(&'static str, View); 14] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
@@ -121,6 +123,7 @@ impl View {
         ("frontier", View::Frontier),
         ("sensitivity", View::Sensitivity),
         ("optimize", View::Optimum),
+        ("timeline", View::Timeline),
         ("advice", View::Advice),
         ("explain", View::Explain),
         ("schedule", View::Schedule),

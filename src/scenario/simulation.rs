@@ -1,6 +1,7 @@
 //! What a simulation heeds and no closed form sees: how long it runs, what is uneven, what fails.
 
 use super::{Phase, Scenario};
+use crate::engine::analytical::serving::{Load, ServingInput};
 use crate::plan::Arrivals;
 
 /// Independent runs where nobody says: the least whose spread can be told from chance with some confidence.
@@ -9,7 +10,7 @@ const REPLICATIONS: f64 = 3.0;
 const STEPS: f64 = 4.0;
 /// How much slower a slow node is where nobody says: about what a thermally throttled accelerator loses, and what
 /// MegaScale's diagnosis looked for (arXiv 2402.15627, section 6.3: slow machines took 10 % longer for the same pass).
-const SLOW_FACTOR: f64 = 1.1;
+pub const SLOW_FACTOR: f64 = 1.1;
 /// Seconds from a failure until work goes on where nobody says: MegaScale detects and diagnoses in less than ten minutes
 /// (arXiv 2402.15627, section 4).
 const RESTART_S: f64 = 600.0;
@@ -57,10 +58,31 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Whether nothing is drawn in a training step, so that all runs are alike.
+    /// Settings that leave a deployment's load as it is: one run, requests all alike.
     #[must_use]
-    pub fn is_even(&self) -> bool {
-        self.jitter <= 0.0
+    pub fn measured(system: &ServingInput) -> Simulation {
+        Simulation {
+            seed: 0,
+            replications: 1,
+            requests: 0,
+            steps: STEPS as u32,
+            arrivals: match system.load {
+                Load::Open { .. } => Arrivals::Poisson,
+                Load::Burst { .. } => Arrivals::Burst,
+                _ => Arrivals::Closed,
+            },
+            arrival_cv: 1.0,
+            prompt_cv: 0.0,
+            generate_cv: 0.0,
+            slo_ms: [0.0; 3],
+            jitter: 0.0,
+            slow_nodes: 0.0,
+            slow_factor: SLOW_FACTOR,
+            node_mtbf: 0.0,
+            checkpoint_interval: None,
+            checkpoint: 0.0,
+            restart: RESTART_S,
+        }
     }
 }
 

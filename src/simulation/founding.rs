@@ -15,12 +15,10 @@
 //! | `torus_2d` | nodes beyond a square unconnected | the squarest rectangle |
 //! | iterations | all at once | one after the other |
 
-use std::sync::Arc;
-
 use serde::Serialize;
 
 use super::options::Options;
-use super::plan::{Plan, Work, training_work};
+use super::plan::{Plan, Work, strangers, too_many, training_work};
 use super::words::Window;
 use super::{Gauge, Problems};
 use crate::catalog::Catalog;
@@ -30,6 +28,7 @@ use crate::engine::analytical::datasheet;
 use crate::engine::analytical::training::{Recompute, Sharding, TrainingInput};
 use crate::engine::event::kernel::Progress;
 use crate::engine::event::network::{self, Algorithm, Operation, Routing, Shape, Wire};
+use crate::spec::Mode;
 use crate::spec::decode::{Bounds, Fields};
 
 /// The presets by name.
@@ -441,6 +440,7 @@ impl Founding {
         window: Option<Window>,
         gauge: &Gauge,
     ) -> Result<Plan, Problems> {
+        let mut problems = strangers(options, Mode::Training);
         let system = self.system(catalog)?;
         let bytes = self.model.total_parameters.unwrap_or_else(|| system.arch.params()) * system.grad_bytes;
         // The buckets of PyTorch's data parallelism hold 25 MB each (`bucket_cap_mb`).
@@ -448,8 +448,12 @@ impl Founding {
         let mut options = options.clone();
         options.buckets = Some(buckets);
         options.steps = options.steps.or(Some(self.training.num_iterations.clamp(1.0, 1e6) as u32));
-        let one = gauge.run(|progress| self.reduction(bytes / f64::from(buckets), progress))?;
         let mut work = training_work(system, self.hardware.num_gpus_per_node, &options, window);
+        problems.extend(too_many(&work));
+        if !problems.is_empty() {
+            return Err(Problems(problems));
+        }
+        let one = gauge.run(|progress| self.reduction(bytes / f64::from(buckets), progress))?;
         work.input.reduction = Some(one * f64::from(buckets));
         let mut notes = vec![format!(
             "network_bandwidth_gbps is read as gigabytes per second, as the founding document means it: {} GB/s a link",
@@ -555,12 +559,6 @@ fn rectangle(n: u32) -> [u32; 3] {
     let side = (1..=n).take_while(|side| u64::from(*side) * u64::from(*side) <= u64::from(n));
     let short = side.filter(|side| n.is_multiple_of(*side)).last().unwrap_or(1);
     [n / short, short, 1]
-}
-
-/// The file name that complaints about a preset would carry.
-#[must_use]
-pub fn origin(name: &str) -> Arc<str> {
-    format!("preset {name}").into()
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! Several jobs on one cluster under a scheduler.
 //!
 //! ```yaml
-//! scheduler: backfill            # fifo, backfill
+//! scheduler: backfill            # fifo, backfill, gang
 //! cluster: { target: h100-sxm-128 }
 //! jobs:
 //!   - { name: pretrain, workload: llama3.1-70b-train, nodes: 8, steps: 5000, limit: 2d }
 //!   - { name: probe, submitted: 10m, accelerators: 16, seconds: 1h }
 //! ```
 //!
-//! A job of a workload lasts as long as its steps, of which a few are simulated; another as long as it says. A job holds
-//! all its accelerators from beginning to end. Which ones they are plays no part, and so neither does traffic of jobs in
-//! each other's way.
+//! A job of a workload lasts as long as its steps, of which a few are simulated; another as long as it says. A job has
+//! all its accelerators at once, and under `gang`, where jobs take turns of `slice`, not all the time. Which ones they are
+//! plays no part, and so neither does traffic of jobs in each other's way.
 
 use serde::Serialize;
 
@@ -18,7 +18,6 @@ use super::config::{as_mapping, settings};
 use super::words::Span;
 use crate::engine::event::cluster::Scheduler;
 use crate::spec::decode::{Bounds, Fields};
-use crate::spec::{Diagnostic, Severity};
 
 /// Jobs, cluster and scheduler.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -28,6 +27,9 @@ pub struct Config {
     /// Who goes next.
     #[serde(serialize_with = "word")]
     pub scheduler: Scheduler,
+    /// A turn under `gang`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<Span>,
     /// What they run on.
     pub cluster: Cluster,
     /// The jobs.
@@ -75,10 +77,15 @@ pub struct Job {
     pub set: Vec<String>,
 }
 
-const SCHEDULERS: [(&str, Scheduler); 2] = [("fifo", Scheduler::Fifo), ("backfill", Scheduler::Backfill)];
+/// Slurm's turn (`SchedulerTimeSlice`), seconds.
+const SLICE: f64 = 30.0;
+
+const SCHEDULERS: [(&str, Scheduler); 3] =
+    [("fifo", Scheduler::Fifo), ("backfill", Scheduler::Backfill), ("gang", Scheduler::Gang { slice: SLICE })];
 
 fn word<S: serde::Serializer>(scheduler: &Scheduler, serializer: S) -> Result<S::Ok, S::Error> {
-    let found = SCHEDULERS.iter().find(|(_, one)| one == scheduler);
+    let alike = |one: &Scheduler| std::mem::discriminant(one) == std::mem::discriminant(scheduler);
+    let found = SCHEDULERS.iter().find(|(_, one)| alike(one));
     serializer.serialize_str(found.map_or("fifo", |(name, _)| name))
 }
 
@@ -86,7 +93,15 @@ impl Config {
     /// Reads jobs, cluster and scheduler. Complaints go to the fields' diagnostics.
     pub fn decode(fields: &mut Fields<'_>) -> Option<Config> {
         let name = fields.text("name").unwrap_or_else(|| "jobs".to_owned());
-        let scheduler = fields.choice("scheduler", &SCHEDULERS).unwrap_or(Scheduler::Backfill);
+        let mut scheduler = fields.choice("scheduler", &SCHEDULERS).unwrap_or(Scheduler::Backfill);
+        let asked = span(fields, "slice");
+        match (&mut scheduler, asked) {
+            (Scheduler::Gang { slice }, Some(asked)) => *slice = asked.0,
+            (Scheduler::Fifo | Scheduler::Backfill, Some(_)) => {
+                fields.warn("slice", "only the scheduler gang gives jobs turns", None);
+            }
+            (_, None) => {}
+        }
         let cluster = fields.required_map("cluster", &["target"], |f| {
             let cluster = Cluster {
                 target: f.text("target"),
@@ -110,7 +125,7 @@ impl Config {
                 f.finish();
             }
         }
-        Some(Config { name, scheduler, cluster: cluster?, jobs })
+        Some(Config { name, scheduler, slice: asked, cluster: cluster?, jobs })
     }
 }
 
@@ -139,17 +154,4 @@ fn job(f: &mut Fields<'_>, index: usize) -> Job {
 fn span(f: &mut Fields<'_>, key: &'static str) -> Option<Span> {
     let text = f.text(key)?;
     text.parse::<Span>().map_err(|error| f.error(key, error, None)).ok()
-}
-
-/// A complaint about a job that the files cannot answer.
-#[must_use]
-pub fn complaint(file: &std::sync::Arc<str>, job: &Job, message: String) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Error,
-        file: std::sync::Arc::clone(file),
-        at: crate::spec::Position::default(),
-        path: format!("jobs.{}", job.name),
-        message,
-        help: None,
-    }
 }

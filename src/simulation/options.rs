@@ -5,6 +5,10 @@ use clap::{Args, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
 use super::words::{ArrivalsWord, CompressionWord, Lengths, Millis, RouterWord, ScaleWord, Span};
+use crate::engine::event::kernel::Distribution;
+use crate::plan::Arrivals;
+use crate::scenario::Scenario;
+use crate::spec::Mode;
 use crate::spec::decode::nearest;
 
 /// A further study of the run.
@@ -50,21 +54,24 @@ options! {
     /// Independent runs, from which confidence intervals come [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Run")]
     replications: u32,
-    /// A further study
+    /// A further study; anything said about failures asks for goodput
     #[arg(long, value_enum, help_heading = "Run")]
     study: Study,
-    /// Optimizer steps [default: 10]
+    /// Optimizer steps [default: the workload's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Training")]
     steps: u32,
     /// Hosts that are slow all the time, drawn by the seed
     #[arg(long, alias = "slow_hosts", value_name = "N", help_heading = "Training")]
     slow_hosts: u32,
-    /// Their time over the others' [default: 1.5]
+    /// Their time over the others' [default: 1.1]
     #[arg(long, alias = "slow_factor", value_name = "F", value_parser = factor, help_heading = "Training")]
     slow_factor: f64,
     /// Standard deviation of a pass over its mean
     #[arg(long, value_name = "SHARE", value_parser = jitter, help_heading = "Training")]
     jitter: f64,
+    /// Standard deviation of a micro-batch's tokens over its mean: dynamic batch sizes, packed sequences
+    #[arg(long, alias = "dynamic_batch", value_name = "SHARE", value_parser = jitter, help_heading = "Training")]
+    dynamic_batch: f64,
     /// Pieces in which a stage's gradients are reduced [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Training")]
     buckets: u32,
@@ -185,10 +192,79 @@ impl Options {
         Options::from_arg_matches(&matches).map_err(|error| complaint(&error))
     }
 
+    /// What a workload and the knobs say under their own names; nothing where they are silent.
+    #[must_use]
+    pub fn stated(scenario: &Scenario) -> Options {
+        let said = &scenario.base.plan.simulation;
+        let settings = scenario.simulation(&scenario.base);
+        let count = |value: Option<f64>| value.filter(|value| *value > 0.0).map(|value| value as u32);
+        let span = |value: Option<f64>| value.filter(|value| *value > 0.0).map(Span);
+        let limit = |value: Option<f64>| value.filter(|value| *value > 0.0).map(|ms| Millis(1e-3 * ms));
+        let spread = |mean: f64, cv: Option<f64>| {
+            cv.filter(|cv| *cv > 0.0).map(|cv| Lengths(Distribution::LogNormal { mean, cv }))
+        };
+        let shape = &scenario.base.shape;
+        let serves = scenario.mode() == Mode::Inference;
+        if serves {
+            return Options {
+                seed: Some(settings.seed),
+                replications: count(said.replications),
+                requests: count(said.requests),
+                arrivals: said.arrivals.or(said.arrival_cv.map(|_| Arrivals::Gamma)).map(|word| match word {
+                    Arrivals::Closed => ArrivalsWord::Closed(None),
+                    Arrivals::Poisson => ArrivalsWord::Poisson(None),
+                    Arrivals::Gamma => ArrivalsWord::Gamma(settings.arrival_cv, None),
+                    Arrivals::Burst => ArrivalsWord::Burst,
+                }),
+                isl: spread(shape.prompt, said.prompt_cv),
+                osl: spread(shape.generate, said.generate_cv),
+                slo_ttft: limit(said.slo_ttft_ms),
+                slo_tpot: limit(said.slo_tpot_ms),
+                slo_e2e: limit(said.slo_e2e_ms),
+                ..Options::default()
+            };
+        }
+        let slow_hosts = count(said.slow_nodes);
+        Options {
+            seed: Some(settings.seed),
+            replications: count(said.replications),
+            steps: Some(settings.steps),
+            jitter: said.jitter,
+            slow_hosts,
+            slow_factor: slow_hosts.map(|_| settings.slow_factor),
+            // Of a node there, of an accelerator here.
+            mtbf: span(said.node_mtbf_h.map(|hours| hours * 3600.0 * scenario.accelerators_per_node)),
+            checkpoint_interval: span(said.checkpoint_interval_s),
+            checkpoint_seconds: span(said.checkpoint_s),
+            restart: span(said.restart_s),
+            ..Options::default()
+        }
+    }
+
     /// The seed in force.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(1337)
+    }
+
+    /// Whether failures are to be studied: said so, or something said about them.
+    #[must_use]
+    pub fn wants_goodput(&self) -> bool {
+        self.study == Some(Study::Goodput)
+            || self.spares.is_some()
+            || self.storage_gbytes.is_some()
+            || [
+                self.mtbf,
+                self.detection,
+                self.restart,
+                self.repair,
+                self.checkpoint_seconds,
+                self.checkpoint_flush,
+                self.checkpoint_interval,
+                self.work,
+            ]
+            .iter()
+            .any(Option::is_some)
     }
 
     /// The number of runs in force.

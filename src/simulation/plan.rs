@@ -12,7 +12,7 @@ use crate::engine::analytical::training::TrainingInput;
 use crate::engine::answer;
 use crate::engine::event::serving as event_serving;
 use crate::engine::event::serving::{Arrivals, Autoscaling, Phase, Prefixes, Slo, TraceRequest, trace};
-use crate::engine::event::training::{Compression, Input};
+use crate::engine::event::training::{Compression, Hosts, Input};
 use crate::scenario::Scenario;
 use crate::spec::Mode;
 
@@ -40,40 +40,6 @@ pub enum Work {
     Serving(Box<serving::Work>),
 }
 
-/// How devices sit in hosts: ranks in order, tensor parallelism the quickest, then context, data and pipeline
-/// parallelism, as Megatron places them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hosts {
-    /// Devices of the job.
-    pub devices: f64,
-    /// Devices of one host.
-    pub per_host: f64,
-}
-
-impl Hosts {
-    /// Hosts of the job.
-    #[must_use]
-    pub fn count(&self) -> u32 {
-        (self.devices / self.per_host.max(1.0)).ceil().max(1.0) as u32
-    }
-
-    /// The (replica, stage) places that have a rank on a host.
-    #[must_use]
-    pub fn places(&self, host: u32, system: &TrainingInput) -> Vec<(u32, u32)> {
-        let first = (f64::from(host) * self.per_host) as u64;
-        let end = ((f64::from(host) + 1.0) * self.per_host).min(self.devices) as u64;
-        let group = (system.tp * system.cp).max(1.0) as u64;
-        let (dp, pp) = (system.dp.max(1.0) as u64, system.pp.max(1.0) as u64);
-        let mut places: Vec<(u32, u32)> = (first..end)
-            .map(|rank| rank / group)
-            .filter(|place| *place < dp * pp)
-            .map(|place| ((place % dp) as u32, (place / dp) as u32))
-            .collect();
-        places.dedup();
-        places
-    }
-}
-
 /// Share of what the deployment can serve that is offered where nobody says: busy, and not yet in a queue without end.
 pub const USUAL_LOAD: f64 = 0.8;
 /// Requests that are counted where nobody says.
@@ -89,12 +55,15 @@ impl Plan {
     pub fn of(name: String, scenario: &Scenario, options: &Options, window: Option<Window>) -> Result<Plan, Problems> {
         let mut notes = Vec::new();
         let mut problems = strangers(options, scenario.mode());
+        let options = &options.clone().or(Options::stated(scenario));
         let lacking = || Problems(vec!["the scenario lacks a machine or a model".to_owned()]);
         let work = match scenario.mode() {
             Mode::Training => {
                 let input = answer::training::input(scenario, &scenario.base).ok_or_else(lacking)?;
                 let per_host = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
-                Work::Training(Box::new(training_work(input, per_host, options, window)))
+                let work = training_work(input, per_host, options, window);
+                problems.extend(too_many(&work));
+                Work::Training(Box::new(work))
             }
             Mode::Inference => {
                 let input = answer::serving::input(scenario, &scenario.base).ok_or_else(lacking)?;
@@ -110,20 +79,30 @@ impl Plan {
     }
 }
 
-/// Options that the other mode would heed.
-fn strangers(options: &Options, mode: Mode) -> Vec<String> {
+/// Options that the other mode would heed, and those that say nothing without another one.
+pub(super) fn strangers(options: &Options, mode: Mode) -> Vec<String> {
     let o = options;
     let training = [
         ("--steps", o.steps.is_some()),
         ("--slow-hosts", o.slow_hosts.is_some()),
         ("--slow-factor", o.slow_factor.is_some()),
         ("--jitter", o.jitter.is_some()),
+        ("--dynamic-batch", o.dynamic_batch.is_some()),
         ("--buckets", o.buckets.is_some()),
         ("--compression", o.compression.is_some()),
         ("--loading", o.loading.is_some()),
         ("--every-replica", o.every_replica.is_some()),
-        ("--mtbf", o.mtbf.is_some()),
         ("--study goodput", o.study.is_some()),
+        ("--mtbf", o.mtbf.is_some()),
+        ("--detection", o.detection.is_some()),
+        ("--restart", o.restart.is_some()),
+        ("--spares", o.spares.is_some()),
+        ("--repair", o.repair.is_some()),
+        ("--checkpoint-seconds", o.checkpoint_seconds.is_some()),
+        ("--checkpoint-flush", o.checkpoint_flush.is_some()),
+        ("--checkpoint-interval", o.checkpoint_interval.is_some()),
+        ("--storage-gbytes", o.storage_gbytes.is_some()),
+        ("--work", o.work.is_some()),
     ];
     let serving = [
         ("--requests", o.requests.is_some()),
@@ -144,7 +123,18 @@ fn strangers(options: &Options, mode: Mode) -> Vec<String> {
         Mode::Training => (&serving, "serving, and the workload is training"),
         Mode::Inference => (&training, "training, and the workload is serving"),
     };
-    others.iter().filter(|(_, said)| *said).map(|(flag, _)| format!("{flag} is one of {what}")).collect()
+    let mut problems: Vec<String> =
+        others.iter().filter(|(_, said)| *said).map(|(flag, _)| format!("{flag} is one of {what}")).collect();
+    if o.slow_factor.is_some() && o.slow_hosts.is_none() {
+        problems.push("--slow-factor says how slow hosts are; --slow-hosts says how many".to_owned());
+    }
+    problems
+}
+
+/// More slow hosts than there are hosts.
+pub(super) fn too_many(work: &training::Work) -> Option<String> {
+    let hosts = work.hosts.count();
+    (work.slow_hosts > hosts).then(|| format!("--slow-hosts: found {}, the job has {hosts}", work.slow_hosts))
 }
 
 /// A training job with the unevenness that options ask for.
@@ -159,6 +149,7 @@ pub(super) fn training_work(
         steps: options.steps.unwrap_or(usual.steps),
         buckets: options.buckets.unwrap_or(usual.buckets),
         jitter: options.jitter.unwrap_or(0.0),
+        lengths: options.dynamic_batch.unwrap_or(0.0),
         compression: options.compression.map(|c| Compression { ratio: c.ratio, seconds: c.seconds }),
         loading: options.loading.map_or(0.0, |span| span.0),
         every_replica: options.every_replica.unwrap_or(false),
@@ -167,7 +158,7 @@ pub(super) fn training_work(
     training::Work {
         hosts: Hosts { devices: system.accelerators, per_host },
         slow_hosts: options.slow_hosts.unwrap_or(0),
-        slow_factor: options.slow_factor.unwrap_or(1.5),
+        slow_factor: options.slow_factor.unwrap_or(crate::scenario::SLOW_FACTOR),
         sample: if system.arch.convolutions.is_some() { "image" } else { "sequence" },
         window,
         input,
@@ -349,26 +340,4 @@ pub fn read_trace(file: &Path) -> Result<Vec<TraceRequest>, String> {
     };
     let requests = read.map_err(|error| named(&error))?;
     if requests.is_empty() { Err(named(&"found no requests")) } else { Ok(requests) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_hold_their_ranks_places_and_every_place_once_or_more() {
-        let system = TrainingInput { tp: 2.0, pp: 4.0, dp: 8.0, accelerators: 64.0, ..TrainingInput::default() };
-        let hosts = Hosts { devices: 64.0, per_host: 8.0 };
-        assert_eq!(hosts.count(), 8);
-        // Two ranks a place: four replicas of the first stage.
-        assert_eq!(hosts.places(0, &system), [(0, 0), (1, 0), (2, 0), (3, 0)]);
-        assert_eq!(hosts.places(7, &system), [(4, 3), (5, 3), (6, 3), (7, 3)]);
-        let mut all: Vec<(u32, u32)> = (0..8).flat_map(|host| hosts.places(host, &system)).collect();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 32);
-        // A place wider than a host is on several.
-        let wide = TrainingInput { tp: 16.0, pp: 1.0, dp: 4.0, ..system };
-        assert_eq!(hosts.places(0, &wide), hosts.places(1, &wide));
-    }
 }

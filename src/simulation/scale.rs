@@ -121,7 +121,8 @@ fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
     if outcome.cancelled {
         return Err("ended early".to_owned());
     }
-    let rate = outcome.figures.iter().find(|f| f.spec.name == "tokens_per_sec").map_or(0.0, |f| f.interval().mean);
+    let figure = |name: &str| outcome.figures.iter().find(|f| f.spec.name == name).map(|f| f.interval().mean);
+    let rate = figure("steady_tokens_per_sec").or_else(|| figure("tokens_per_sec")).unwrap_or(0.0);
     Ok(match &outcome.first {
         Measured::Training(m) => Answer {
             step: m.output.step.mean,
@@ -225,13 +226,13 @@ fn scenario(
             options.arrivals = options.arrivals.or(Some(ArrivalsWord::Closed(Some(all as u32))));
         }
     }
-    let verdict = engine::estimate(&here).detail.map(|detail| detail.verdict);
-    match verdict {
-        Some(Verdict::Memory { .. } | Verdict::Indivisible { .. } | Verdict::Accelerators { .. }) => {
-            let why = verdict.map_or_else(String::new, |verdict| verdict.describe());
-            return (accelerators, Err(Refusal::Here(why)));
-        }
-        _ => {}
+    // Whether it fits is the closed form's to say, in microseconds.
+    let asked = Scenario { engine: Engine::Analytical, ..here.clone() };
+    let verdict = engine::estimate(&asked).detail.map(|detail| detail.verdict);
+    let impossible =
+        |v: &Verdict| matches!(v, Verdict::Memory { .. } | Verdict::Indivisible { .. } | Verdict::Accelerators { .. });
+    if let Some(verdict) = verdict.filter(impossible) {
+        return (accelerators, Err(Refusal::Here(verdict.describe())));
     }
     let name = format!("{} × {}", parts.target.name, parts.workload.name);
     (accelerators, Plan::of(name, &here, &options, None).map_err(Refusal::Everywhere))
@@ -243,7 +244,7 @@ fn resolve(parts: &Documents, overrides: &Overrides) -> Result<Scenario, String>
     for (knob, setting) in overrides {
         scenario.set(*knob, setting, parts).map_err(|error| error.to_string())?;
     }
-    scenario.engine = Engine::Analytical;
+    scenario.engine = Engine::Event;
     scenario.check(parts).map_err(|error| error.to_string())?;
     Ok(scenario)
 }

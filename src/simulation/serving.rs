@@ -33,6 +33,13 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Generated tokens per second while requests come: the system neither filling nor draining. Where all come at once,
+    /// of the whole run.
+    #[must_use]
+    pub fn steady_rate(&self) -> f64 {
+        steady(&self.output)
+    }
+
     /// Share of a step that ranks spend talking to each other.
     #[must_use]
     pub fn communication(&self) -> f64 {
@@ -55,10 +62,15 @@ pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> R
     Ok(Run { figures, measured, events, cancelled })
 }
 
+fn steady(o: &Output) -> f64 {
+    if o.steady_output_tokens_per_sec > 0.0 { o.steady_output_tokens_per_sec } else { o.output_tokens_per_sec }
+}
+
 fn figures(o: &Output, slo: &Slo) -> Vec<(FigureSpec, f64)> {
     let spec = |name, label, unit| FigureSpec { name, label, unit };
     let mut all = vec![
         (spec("tokens_per_sec", "tokens/s", "tok/s"), o.output_tokens_per_sec),
+        (spec("steady_tokens_per_sec", "while requests come", "tok/s"), steady(o)),
         (spec("total_tokens_per_sec", "with prompts", "tok/s"), o.total_tokens_per_sec),
         (spec("requests_per_sec", "requests/s", "1/s"), o.requests_per_sec),
         (spec("ttft_p50_ms", "TTFT p50", "ms"), 1e3 * o.ttft.p50),

@@ -1,15 +1,11 @@
 //! One run of a training job, and what its events say about where the time went.
 
-use super::plan::Hosts;
 use super::words::Window;
 use super::{FigureSpec, Problems, Run};
 use crate::engine::analytical::training::{TimeBreakdown, TrainingInput, estimate};
-use crate::engine::event::kernel::{Progress, Stream};
-use crate::engine::event::training::input::TaskKind;
-use crate::engine::event::training::{self, Input, Output, Slow};
-
-/// Purpose of the random stream that draws the slow hosts.
-const SLOW_HOSTS: u32 = 48;
+use crate::engine::event::kernel::Progress;
+use crate::engine::event::training::input::StageLoad;
+use crate::engine::event::training::{self, Hosts, Input, Output, allocation};
 
 /// A training job and the unevenness asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,6 +83,8 @@ pub struct Measured {
     pub flops_per_token: f64,
     /// Bytes on the fullest device by purpose.
     pub memory: Vec<(&'static str, f64)>,
+    /// The same in the order in which it is asked for, through a caching allocator.
+    pub allocation: allocation::Output,
     /// Bytes that a device has.
     pub capacity: f64,
     /// What a sample is called.
@@ -135,8 +133,8 @@ impl Measured {
 }
 
 pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> Result<Run, Problems> {
-    let mut input = Input { slow: slow(work, seed), recorded_step: u32::MAX, ..work.input.clone() };
-    let even_step = even_step(&input)?;
+    let slow = work.hosts.slow(&work.input.system, work.slow_hosts, work.slow_factor, seed);
+    let mut input = Input { slow, recorded_step: u32::MAX, ..work.input.clone() };
     if first {
         (input.recorded_step, input.recorded_steps) = match work.window {
             Some(window) => seen(&training::simulate(&input, seed, &Progress::new())?.steps, &window),
@@ -146,7 +144,10 @@ pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> R
     let output = training::simulate(&input, seed, progress)?;
     let figures = figures(work, &output);
     let (events, cancelled) = (output.events, output.cancelled);
-    let measured = first.then(|| super::Measured::Training(Box::new(measure(work, &input, output, even_step))));
+    let measured = match first {
+        true => Some(super::Measured::Training(Box::new(measure(work, &input, output, even(&input)?, seed)))),
+        false => None,
+    };
     Ok(Run { figures, measured, events, cancelled })
 }
 
@@ -180,76 +181,43 @@ fn figures(work: &Work, output: &Output) -> Vec<(FigureSpec, f64)> {
     ]
 }
 
-/// Seconds of a step where every host is alike, loading aside.
-fn even_step(input: &Input) -> Result<f64, Problems> {
+/// Where a step goes when every host is alike and data are there.
+fn even(input: &Input) -> Result<StageLoad, Problems> {
     let even = Input {
         slow: Vec::new(),
         jitter: 0.0,
+        lengths: 0.0,
         loading: 0.0,
         every_replica: false,
         steps: 1,
         recorded_step: u32::MAX,
         ..input.clone()
     };
-    Ok(training::simulate(&even, 0, &Progress::new())?.step.mean)
+    Ok(training::simulate(&even, 0, &Progress::new())?.load)
 }
 
-/// The slow hosts of a run: drawn without putting back; each slows every stage that has a rank on it.
-fn slow(work: &Work, seed: u64) -> Vec<Slow> {
-    let hosts = work.hosts.count();
-    let mut left: Vec<u32> = (0..hosts).collect();
-    let mut stream = Stream::new(seed, SLOW_HOSTS, 0);
-    let mut slow: Vec<Slow> = Vec::new();
-    for _ in 0..work.slow_hosts.min(hosts) {
-        let at = stream.below(left.len() as u64) as usize;
-        for (replica, stage) in work.hosts.places(left.swap_remove(at), &work.input.system) {
-            // A place that reaches over two slow hosts is slow once.
-            if !slow.iter().any(|s| (s.replica, s.stage) == (replica, stage)) {
-                slow.push(Slow { replica, stage, factor: work.slow_factor });
-            }
-        }
-    }
-    slow
-}
+/// Steps after which the allocator has seen what there is to see.
+const ALLOCATED_STEPS: u32 = 3;
 
-fn measure(work: &Work, input: &Input, output: Output, even_step: f64) -> Measured {
+fn measure(work: &Work, input: &Input, output: Output, even: StageLoad, seed: u64) -> Measured {
     let system = input.system;
     let closed = estimate(&system, &input.constants);
     let step = output.step.mean;
-    let number = input.recorded_step as usize;
-    let begin: f64 = output.steps.iter().take(number).sum();
-    let recorded = output.steps.get(number).copied().unwrap_or(step).max(1e-12);
-    // The path to the end of the recorded step, by what it waited for.
-    let (mut exposed, mut optimizer, mut reached) = (0.0, 0.0, begin);
-    for task in output.critical_path.iter().filter_map(|&at| output.tasks.get(at as usize)) {
-        if task.begin >= begin + recorded {
-            break;
-        }
-        let own = (task.end - f64::max(reached, task.begin)).max(0.0);
-        reached = f64::max(reached, task.end);
-        match task.kind {
-            TaskKind::Reduce | TaskKind::Gather | TaskKind::Transfer => exposed += own,
-            TaskKind::Optimizer => optimizer += own,
-            TaskKind::Pass(_) => {}
-        }
-    }
+    let even_step = even.total();
     let t = &closed.time;
+    // Passes hold the collectives of tensor, expert and context parallelism, in the closed form's proportion.
     let layered = t.tensor_parallel + t.expert_parallel + t.context_parallel;
     let within = layered / (layered + t.gemm + t.attention + t.elementwise + t.recompute + t.host).max(1e-12);
-    let busy = output.busy * step;
-    // Only the first step finds its data there.
-    let first = output.steps.first().copied().unwrap_or(step);
-    let loading = if input.loading > 0.0 { (step - first).max(0.0) } else { 0.0 };
-    // On even hardware, what is neither computed nor waited for is the pipeline's; the rest is waited for others.
-    let stragglers =
-        if input.jitter <= 0.0 && input.slow.is_empty() { 0.0 } else { (step - loading - even_step).max(0.0) };
-    let stragglers = stragglers.min((step - loading - busy - exposed - optimizer).max(0.0));
+    let loading = output.load.loading;
+    // What unevenness costs is what it adds: the others wait for the slow ones wherever they meet.
+    let stragglers = (step - loading - even_step).max(0.0);
+    let stragglers = if input.jitter > 0.0 || input.lengths > 0.0 || !input.slow.is_empty() { stragglers } else { 0.0 };
     let parts = Parts {
-        compute: busy * (1.0 - within),
-        communication: exposed + busy * within,
+        compute: even.compute * (1.0 - within),
+        communication: even.compute * within + even.transfer + even.exposed_data,
         stragglers,
-        bubble: (step - loading - busy - exposed - optimizer - stragglers).max(0.0),
-        optimizer,
+        bubble: even.bubble,
+        optimizer: even.optimizer,
         loading,
     };
     let carried: f64 = output.stages.iter().map(|stage| stage.data).sum();
@@ -262,6 +230,7 @@ fn measure(work: &Work, input: &Input, output: Output, even_step: f64) -> Measur
         closed: closed.time,
         flops_per_token: closed.flops_per_token,
         memory: closed.memory.parts().to_vec(),
+        allocation: allocation::simulate(&system, &input.constants, input.lengths, seed, ALLOCATED_STEPS),
         capacity: system.accelerator.capacity(),
         sample: work.sample,
         window: work.window,

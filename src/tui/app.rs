@@ -13,9 +13,11 @@ use super::optimum::Seeking;
 pub use super::palette::Command;
 use super::prompt::Prompt;
 use super::scenarios::Tabs;
+use super::simulating::Known;
 use super::sweeping::Sweeping;
 use super::tables::{self, Sort, Table, Tables};
 use super::theme::{Glyphs, Theme};
+use super::timeline::Timeline;
 use super::work::Desks;
 pub use super::write_back::WritePlan;
 use crate::advice::{Advice, Objective, advise};
@@ -256,6 +258,10 @@ pub struct App {
     pub trading: Trading,
     /// What the optimiser seeks.
     pub seeking: Seeking,
+    /// What has been simulated.
+    pub known: Known,
+    /// What the timeline shows.
+    pub timeline: Timeline,
     /// The scenario on the screen.
     pub answer: Answer,
     /// The playbook's advice, worked out when it is looked at.
@@ -323,6 +329,8 @@ impl App {
             sweeping: Sweeping::default(),
             trading: Trading::default(),
             seeking: Seeking::default(),
+            known: Known::default(),
+            timeline: Timeline::default(),
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
@@ -367,6 +375,7 @@ impl App {
             (View::Sensitivity, _) => Mode::Sensitivity,
             (View::Optimum, _) => Mode::Optimum,
             (View::Diff, _) => Mode::Diff,
+            (View::Timeline, _) => Mode::Timeline,
             (View::Main | View::Help, Pane::Targets) => Mode::Targets,
             (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
             (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,
@@ -382,16 +391,16 @@ impl App {
 
     /// Works out what depends on the scenario. Called once per change of it.
     pub fn recompute(&mut self) {
-        self.answer = Answer::of(&self.library, &self.now.setup);
+        self.answer = self.answered(&self.now.setup);
         self.generation += 1;
         self.advice = OnceCell::new();
         self.baseline = match self.reference() {
-            Some(setup) => Answer::of(&self.library, setup),
+            Some(setup) => self.answered(setup),
             // Nothing is turned: this is what the files say.
             None if self.now.setup.overrides.is_empty() => self.answer.clone(),
             None => {
                 let files = Setup { overrides: Overrides::new(), ..self.now.setup.clone() };
-                Answer::of(&self.library, &files)
+                self.answered(&files)
             }
         };
         tables::arrange(self);
@@ -407,7 +416,7 @@ impl App {
         let marked = |target: &&Arc<Target>| self.now.marks.len() < 2 || self.now.marks.contains(&target.name);
         let columns = self.library.targets().iter().filter(marked).map(|target| {
             let setup = Setup { target: Arc::clone(&target.name), ..self.now.setup.clone() };
-            (Arc::clone(&target.name), Answer::of(&self.library, &setup))
+            (Arc::clone(&target.name), self.answered(&setup))
         });
         self.columns = columns.filter(|(name, answer)| self.asks_to_compare(name, answer)).collect();
         self.sort_columns();

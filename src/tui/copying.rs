@@ -48,7 +48,8 @@ fn here(app: &App) -> Option<(String, String)> {
             | View::Frontier
             | View::Sensitivity
             | View::Optimum
-            | View::Diff,
+            | View::Diff
+            | View::Timeline,
             _,
         ) => table(app),
     }

@@ -69,6 +69,8 @@ pub enum Action {
     PinTab,
     /// Show only the rows that match.
     Filter,
+    /// Nearer or further away.
+    Zoom(i32),
     /// Find a target, workload or knob.
     Find,
     /// Find a command.
@@ -138,6 +140,8 @@ pub enum Mode {
     Optimum,
     /// A bound is being typed.
     Bounding,
+    /// What happens when.
+    Timeline,
     /// The playbook.
     Advice,
     /// Where a figure comes from.
@@ -168,7 +172,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 24] = [
+    pub const ALL: [Mode; 25] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -180,6 +184,7 @@ impl Mode {
         Mode::Sensitivity,
         Mode::Optimum,
         Mode::Bounding,
+        Mode::Timeline,
         Mode::Advice,
         Mode::Explain,
         Mode::Schedule,
@@ -210,6 +215,7 @@ impl Mode {
             Mode::Sensitivity => "Sensitivity",
             Mode::Optimum => "Optimise",
             Mode::Bounding => "Typing a bound",
+            Mode::Timeline => "Timeline",
             Mode::Advice => "Advice",
             Mode::Explain => "Explain",
             Mode::Schedule => "Schedule",
@@ -250,7 +256,8 @@ pub struct Binding {
 
 use Mode::{
     Advice, Bounding, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Finding, Frontier,
-    Helping, Knobs, Optimum, Problems, Prompting, Results, Schedule, Sensitivity, Sweep, Targets, Touring, Workloads,
+    Helping, Knobs, Optimum, Problems, Prompting, Results, Schedule, Sensitivity, Sweep, Targets, Timeline, Touring,
+    Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
@@ -265,6 +272,7 @@ const LISTS: &[Mode] = &[
     Frontier,
     Sensitivity,
     Optimum,
+    Timeline,
     Advice,
     Explain,
     Schedule,
@@ -285,6 +293,7 @@ const SCREENS: &[Mode] = &[
     Frontier,
     Sensitivity,
     Optimum,
+    Timeline,
     Advice,
     Explain,
     Schedule,
@@ -292,11 +301,24 @@ const SCREENS: &[Mode] = &[
     Diff,
 ];
 const VIEWS: &[Mode] =
-    &[Compare, Breakdown, Sweep, Frontier, Sensitivity, Optimum, Advice, Explain, Schedule, Problems, Diff];
+    &[Compare, Breakdown, Sweep, Frontier, Sensitivity, Optimum, Timeline, Advice, Explain, Schedule, Problems, Diff];
 /// Views whose rows a filter can choose among; there the finder has another key.
 const TABLES: &[Mode] = &[Compare, Advice, Problems];
-const FINDS: &[Mode] =
-    &[Targets, Workloads, Knobs, Results, Breakdown, Sweep, Frontier, Sensitivity, Optimum, Explain, Schedule, Diff];
+const FINDS: &[Mode] = &[
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Explain,
+    Schedule,
+    Diff,
+];
 const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
@@ -355,6 +377,12 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Sweep, Sensitivity], &[","], Action::Figure(-1), "the figure before", None),
     row(&[Frontier], &["."], Action::Figure(1), "the next pair of figures", Some("figures")),
     row(&[Frontier], &[","], Action::Figure(-1), "the pair before", None),
+    row(&[Timeline], &["+", "="], Action::Zoom(1), "nearer", Some("zoom")),
+    row(&[Timeline], &["-", "_"], Action::Zoom(-1), "further away", None),
+    row(&[Timeline], &["→", "l"], Action::Focus(1), "next task of the stream", Some("task")),
+    row(&[Timeline], &["←", "h"], Action::Focus(-1), "task before", None),
+    row(&[Timeline], &["Enter"], Action::Accept, "to the task that it waited for", Some("cause")),
+    row(&[Timeline], &["Tab"], Action::Across(1), "the other picture: scaling; latencies", Some("picture")),
     row(
         VIEWS,
         &["Esc"],
@@ -405,6 +433,7 @@ pub const BINDINGS: &[Binding] = &[
     ),
     row(SCREENS, &["i"], Action::Show(View::Sensitivity), "what matters most, or back", Some("tornado")),
     row(SCREENS, &["S"], Action::Show(View::Optimum), "search the best knobs, or back", Some("optimise")),
+    row(SCREENS, &["T"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
     row(SCREENS, &["7", "a"], Action::Show(View::Advice), "what would make it better, or back", None),
     row(SCREENS, &["8"], Action::Show(View::Explain), "where the figure comes from, or back", None),
     row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),

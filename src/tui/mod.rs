@@ -27,12 +27,14 @@ pub mod runtime;
 pub mod scenarios;
 pub mod session;
 pub mod sgr;
+pub mod simulating;
 pub mod sweeping;
 pub mod tables;
 pub mod terminal;
 #[cfg(test)]
 mod testing;
 pub mod theme;
+pub mod timeline;
 pub mod tornado;
 mod tour;
 mod turning;

@@ -11,8 +11,8 @@ use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
 use super::tables::{Sort, Table};
 use super::{
-    copying, finder, frontier, layout, mouse, optimum, palette, prompt, reload, scenarios, sweeping, tables, tornado,
-    tour, turning, view, work, write_back,
+    copying, finder, frontier, layout, mouse, optimum, palette, prompt, reload, scenarios, sweeping, tables, timeline,
+    tornado, tour, turning, view, work, write_back,
 };
 use crate::record::Record;
 
@@ -127,6 +127,9 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Figure(by) if mode == Mode::Frontier => frontier::turn(app, by),
         Action::Search => optimum::search(app, effects),
         Action::Focus(by) if mode == Mode::Diff => scenarios::diff_against(app, by),
+        Action::Focus(by) if mode == Mode::Timeline => timeline::along(app, by),
+        Action::Across(_) if mode == Mode::Timeline => timeline::turn(app),
+        Action::Zoom(by) => timeline::zoom(app, by),
         Action::Focus(by) if mode == Mode::Explain => {
             walk_results(app, &Walk::By(by), 1);
             (app.view_row, app.view_scroll) = (0, 0);
@@ -236,6 +239,11 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
         Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
         Mode::Sweep => walk_sweep(app, &walk),
         Mode::Frontier => walk_frontier(app, &walk),
+        Mode::Timeline => match walk {
+            Walk::By(by) => timeline::across(app, by),
+            Walk::Page(by) => timeline::pan(app, by),
+            Walk::To(row) => timeline::to_end(app, row > 0),
+        },
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
         Mode::Advice | Mode::Explain | Mode::Diff | Mode::Sensitivity | Mode::Optimum => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
@@ -413,6 +421,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Sensitivity => tornado::open(app, effects),
         Mode::Optimum => optimum::accept(app, effects),
         Mode::Bounding => optimum::accept_bound(app),
+        Mode::Timeline => timeline::cause(app),
         Mode::Choosing => {
             let chosen = match app.overlay {
                 Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),

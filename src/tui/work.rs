@@ -24,7 +24,8 @@ use std::sync::Arc;
 
 use super::app::{App, View};
 use super::message::Effect;
-use super::{frontier, optimum, sweeping, tornado};
+use super::{frontier, optimum, simulating, sweeping, tornado};
+use crate::engine::answer::event::Run;
 use crate::search::Gauge;
 use crate::search::sensitivity::Tornado;
 use crate::units;
@@ -49,6 +50,10 @@ pub enum Product {
     Tornado(Arc<Tornado>),
     /// The best knobs.
     Optimum(Arc<optimum::Found>),
+    /// A simulated scenario.
+    Simulation(Arc<Run>),
+    /// A job at growing scale.
+    Scaling(Arc<simulating::Scaling>),
 }
 
 /// Work that was asked for.
@@ -263,6 +268,10 @@ pub struct Desks {
     pub tornado: Desk<tornado::Question, Arc<Tornado>>,
     /// The best knobs.
     pub optimum: Desk<optimum::Question, Arc<optimum::Found>>,
+    /// The scenario on the screen, simulated.
+    pub simulation: Desk<simulating::Question, Arc<Run>>,
+    /// The same at growing scale.
+    pub scaling: Desk<simulating::Scale, Arc<simulating::Scaling>>,
 }
 
 /// Takes what came of an order. Of orders that nobody waits for nothing is kept.
@@ -285,11 +294,21 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
                 optimum::settle(app, effects);
             }
         }
+        Ok(Product::Simulation(run)) => {
+            if desks.simulation.arrived(serial, run) {
+                simulating::settle(app);
+            }
+        }
+        Ok(Product::Scaling(scaling)) => {
+            desks.scaling.arrived(serial, scaling);
+        }
         Err(trouble) => {
             desks.sweep.failed(serial, &trouble);
             desks.frontier.failed(serial, &trouble);
             desks.tornado.failed(serial, &trouble);
             desks.optimum.failed(serial, &trouble);
+            desks.simulation.failed(serial, &trouble);
+            desks.scaling.failed(serial, &trouble);
         }
     }
 }
@@ -301,10 +320,13 @@ pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
     desks.frontier.progressed(serial, progress);
     desks.tornado.progressed(serial, progress);
     desks.optimum.progressed(serial, progress);
+    desks.simulation.progressed(serial, progress);
+    desks.scaling.progressed(serial, progress);
 }
 
 /// Asks what the view that is shown wants to know, and forgets what no view does.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    simulating::follow(app, effects);
     sweeping::follow(app, effects);
     frontier::follow(app, effects);
     tornado::follow(app, effects);
@@ -313,12 +335,14 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 
 /// Stops the work of the view that is shown, where there is some.
 pub(super) fn stop(app: &mut App, effects: &mut Vec<Effect>) -> bool {
+    let desks = &mut app.desks;
     match app.view {
-        View::Sweep => app.desks.sweep.stop(effects),
-        View::Frontier => app.desks.frontier.stop(effects),
-        View::Sensitivity => app.desks.tornado.stop(effects),
-        View::Optimum => app.desks.optimum.stop(effects),
-        _ => false,
+        View::Sweep => desks.sweep.stop(effects),
+        View::Frontier => desks.frontier.stop(effects),
+        View::Sensitivity => desks.tornado.stop(effects),
+        View::Optimum => desks.optimum.stop(effects),
+        // The scenario's own simulation runs under any view. Both: `||` would leave the other running.
+        _ => [desks.simulation.stop(effects), desks.scaling.stop(effects)].contains(&true),
     }
 }
 

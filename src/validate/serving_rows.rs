@@ -178,7 +178,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
     let runtime = software::stack(engine);
     let mut stack = runtime;
     let mlperf = notes.contains("MLPerf");
-    if stack == Stack::Graphed && software::lacks_graphs(&acc, engine) {
+    if !mlperf && stack == Stack::Graphed && software::lacks_graphs(&acc, engine) {
         stack = Stack::Eager;
     }
 
@@ -295,8 +295,10 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         stack,
         admission: software::admission(engine),
         reserve_output: engine.contains("TensorRT"),
+        experts_in_turn: software::experts_in_turn(&arch, &formats, engine),
         tuned_products: mlperf || software::tuned_products(&acc, engine, version),
-        captured_graphs: (mlperf || software::captured_graphs(&acc, engine, version))
+        captured_graphs: (mlperf || software::captured_graphs(&acc, engine, version, isl + 0.5 * osl))
+            && !software::launches_experts(&arch, &formats, engine, r.text("engine_version"), r.text("date"))
             && !flags.has(&["enforce-eager", "disable-cuda-graph"]),
         grouped_decode: mlperf || software::grouped_decode(&acc, &arch, engine, version),
         overlapped: software::overlapped(engine, version)

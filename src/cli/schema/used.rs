@@ -59,6 +59,7 @@ pub(super) fn target() -> Value {
             ("collectives", texts("collective operations that the stack has")),
             ("max_batch_tokens", number(Bounds::NATURAL, "most tokens that the stack takes in one batch")),
             ("host_cpu_arch", text("architecture of the hosts")),
+            ("benchboard", anything("the founding dashboard's profile of one device: fp16Tflops, type, …")),
             ("container_base", text("container image")),
             ("source", text("where the figures are from")),
             ("region", text("where it can be rented")),
@@ -225,8 +226,9 @@ pub(super) fn workload() -> Value {
             ("phases", help(list(phase), "one after another")),
         ],
     );
-    let own: [Field; 10] = [
+    let own: [Field; 11] = [
         ("name", text("unique name")),
+        ("benchboard", anything("the founding dashboard's words of the model: parameters in billions, …")),
         ("model_family", text("gpt, llama …")),
         ("framework", text("pytorch, jax …")),
         ("track", text("the track that runs are filed under")),

@@ -25,9 +25,8 @@ fn with_width(interval: &Interval) -> String {
 pub fn tell(study: &Study, width: usize) -> String {
     let i = &study.input;
     let mut out = format!(
-        "failures and checkpoints: {} nodes, one of {} fails every {} in the mean, the job every {}\n",
+        "failures and checkpoints: {} nodes; one node fails every {} in the mean, any of them every {}\n",
         i.nodes,
-        "them",
         hours(i.node_mtbf),
         hours(i.mtbf())
     );

@@ -124,6 +124,14 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
             "stages": stages.collect::<Vec<_>>(),
         }),
     );
+    let a = &m.allocation;
+    set(
+        "allocator",
+        json!({
+            "stage": a.stage, "states_gb": a.states * 1e-9, "peak_allocated_gb": a.allocated * 1e-9,
+            "peak_reserved_gb": a.reserved * 1e-9, "fragmentation": a.fragmentation(), "allocations": a.allocations,
+        }),
+    );
     set("iterations", json!(o.steps));
     set("final_simulation_time", json!(o.steps.iter().sum::<f64>()));
 }

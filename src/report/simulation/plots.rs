@@ -33,6 +33,9 @@ pub fn of(measured: &Measured) -> Vec<(&'static str, Chart)> {
                 ("iteration_breakdown", Chart::Bars(breakdown(m))),
                 ("resource_utilization", Chart::Bars(stages(m))),
             ];
+            if !m.allocation.curve.is_empty() {
+                all.push(("memory_over_step", Chart::Plot(memory(m))));
+            }
             if m.output.steps.len() > 1 {
                 all.push(("iteration_times", Chart::Plot(iterations(m))));
             }
@@ -97,6 +100,28 @@ fn iterations(m: &training::Measured) -> Plot {
             series("simulated", points.collect()),
             series("even hardware", flat(1e3 * m.even_step)),
             series("closed form", flat(1e3 * m.analytical_step)),
+        ],
+        here: None,
+    }
+}
+
+fn memory(m: &training::Measured) -> Plot {
+    let a = &m.allocation;
+    let curve = |name: &str, of: fn(&(f64, f64)) -> f64| Series {
+        name: name.to_owned(),
+        points: a.curve.iter().enumerate().map(|(pass, at)| (pass as f64 + 1.0, 1e-9 * of(at))).collect(),
+        joined: true,
+    };
+    let count = a.curve.len() as f64;
+    let capacity = vec![(1.0, 1e-9 * m.capacity), (count, 1e-9 * m.capacity)];
+    Plot {
+        title: format!("Memory over a step, stage {}", a.stage),
+        across: Axis { from_zero: false, ..Axis::linear("pass") },
+        up: Axis::linear("GB"),
+        series: vec![
+            curve("in use", |at| at.0),
+            curve("reserved", |at| at.1),
+            Series { name: "capacity".to_owned(), points: capacity, joined: true },
         ],
         here: None,
     }

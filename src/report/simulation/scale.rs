@@ -80,6 +80,19 @@ pub fn tell(curves: &[Curve], width: usize) -> String {
 /// Where a curve breaks, why, and what is recommended.
 #[must_use]
 pub fn verdict(curve: &Curve) -> String {
+    let mut out = judged(curve);
+    let better = curve.points.iter().filter_map(|point| point.answer.as_ref().ok()).any(|a| a.efficiency > BETTER);
+    if better {
+        out += ". Efficiencies above 100 % mean that the smallest size is short of something, as of memory, for want of which \
+                it computes activations again";
+    }
+    out
+}
+
+/// Efficiency that wants an explanation.
+const BETTER: f64 = 1.02;
+
+fn judged(curve: &Curve) -> String {
     let limit = units::percent(curve.limit);
     let answered = curve.points.iter().filter(|point| point.answer.is_ok()).count();
     let recommended = curve.recommended.map(|nodes| format!("recommended scale: {nodes} nodes"));

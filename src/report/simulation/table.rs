@@ -68,11 +68,11 @@ pub fn beside(answers: &[(Plan, Outcome)], width: usize) -> String {
 fn figures(answers: &[(&Plan, &Outcome)]) -> String {
     let several = answers.iter().any(|(_, outcome)| outcome.figures.iter().any(|figure| figure.runs.len() > 1));
     let head = |name: &str, runs: usize| {
-        if several { format!("{name} ({runs} runs, 95 %)") } else { name.to_owned() }
+        if several { format!("{name} ({runs} runs, 95 %)") } else { name.replace("mean", "simulated") }
     };
     let columns = std::iter::once((String::new(), Align::Left)).chain(answers.iter().map(|(plan, outcome)| {
         let runs = outcome.figures.first().map_or(0, |figure| figure.runs.len());
-        let name = if answers.len() > 1 { plan.name.as_str() } else { "simulated" };
+        let name = if answers.len() > 1 { plan.name.as_str() } else { "mean" };
         (head(name, runs), Align::Right)
     }));
     let mut table = Table::new(columns);
@@ -127,7 +127,7 @@ fn of_training(m: &training::Measured) -> String {
     let s = &m.system;
     let o = &m.output;
     let mut out = format!(
-        "{} accelerators: tp {}, pp {}, dp {}; {} {}s a step in {} micro-batches; {} steps\n",
+        "{} accelerators: tp {}, pp {}, dp {}; {} {}s a step, micro-batches to each replica: {}; steps: {}\n",
         s.accelerators,
         s.tp,
         s.pp,
@@ -147,11 +147,28 @@ fn of_training(m: &training::Measured) -> String {
         units::percent(m.mfu())
     );
     out += &format!(
-        "memory {} GB of {} on the fullest device\n",
+        "memory {} GB of {} on the fullest device{}\n",
         units::significant(m.memory_total() * 1e-9, 3),
-        units::significant(m.capacity * 1e-9, 3)
+        units::significant(m.capacity * 1e-9, 3),
+        if m.memory_total() > m.capacity { ": it does not fit, and is simulated as if it did" } else { "" }
     );
+    out += &allocator(m);
     out
+}
+
+/// Parts of a step below it are rounding.
+const DUST: f64 = 1e-6;
+
+/// What the allocator says, in the order in which memory is asked for.
+fn allocator(m: &training::Measured) -> String {
+    let a = &m.allocation;
+    format!(
+        "allocator on stage {}: {} GB in use at most, {} GB reserved, {} of it fragmented\n",
+        a.stage,
+        units::significant(a.allocated * 1e-9, 3),
+        units::significant(a.reserved * 1e-9, 3),
+        units::percent(a.fragmentation())
+    )
 }
 
 fn breakdown(m: &training::Measured) -> String {
@@ -163,7 +180,7 @@ fn breakdown(m: &training::Measured) -> String {
     ]);
     let step = m.output.step.mean.max(1e-12);
     for ((name, seconds), (_, closed)) in m.parts.list().into_iter().zip(m.closed_parts().list()) {
-        if seconds > 0.0 || closed > 0.0 {
+        if seconds > DUST * step || closed > DUST * step {
             table.row([
                 name.to_owned(),
                 units::duration_ms(1e3 * seconds),
@@ -191,10 +208,10 @@ fn of_serving(m: &serving::Measured) -> String {
         units::significant_short(s.osl)
     );
     out += &format!(
-        "{} simulated, the closed form says {} tok/s ({})\n",
-        units::with_unit(&units::si(o.output_tokens_per_sec), "tok/s"),
-        units::si(m.analytical_tokens_per_sec),
-        units::relative(m.analytical_tokens_per_sec, o.output_tokens_per_sec)
+        "{} while requests come, the closed form says {} ({})\n",
+        units::with_unit(&units::si(m.steady_rate()), "tok/s"),
+        units::with_unit(&units::si(m.analytical_tokens_per_sec), "tok/s"),
+        units::relative(m.analytical_tokens_per_sec, m.steady_rate())
     );
     if o.rejected > 0 {
         out += &format!("{} requests fit no replica and were turned away\n", o.rejected);

@@ -20,6 +20,7 @@ pub mod scenarios;
 pub mod schedule;
 pub mod sweep;
 pub mod tabs;
+pub mod timeline;
 pub mod tornado;
 mod touring;
 
@@ -46,7 +47,7 @@ pub fn rows(app: &App) -> usize {
         View::Sensitivity => tornado::rows(app),
         View::Optimum => super::optimum::rows(app).len(),
         View::Diff => diff::rows(app),
-        View::Main | View::Help | View::Sweep | View::Frontier => 0,
+        View::Main | View::Help | View::Sweep | View::Frontier | View::Timeline => 0,
     }
 }
 
@@ -120,6 +121,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         View::Frontier => frontier::frontier(app, &mut canvas, areas.body),
         View::Sensitivity => tornado::sensitivity(app, &mut canvas, areas.body),
         View::Optimum => optimum::optimum(app, &mut canvas, areas.body),
+        View::Timeline => timeline::timeline(app, &mut canvas, areas.body),
         View::Advice => advice::advice(app, &mut canvas, areas.body),
         View::Explain => explain::explain(app, &mut canvas, areas.body),
         View::Schedule => schedule::schedule(app, &mut canvas, areas.body),
@@ -246,6 +248,7 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Frontier => frontier::info(app),
         Mode::Sensitivity => tornado::info(app),
         Mode::Optimum | Mode::Bounding => optimum::info(app),
+        Mode::Timeline => timeline::info(app),
         Mode::Advice => advice::info(app),
         Mode::Explain => explain::info(app),
         Mode::Diff => diff::info(app),

@@ -8,12 +8,13 @@ use crate::tui::keymap::Action;
 use crate::tui::theme::Role;
 
 /// The views in the order of their keys.
-const TABS: [(&str, &str, View); 11] = [
+const TABS: [(&str, &str, View); 12] = [
     ("1–4", "Overview", View::Main),
     ("5", "Compare", View::Compare),
     ("6", "Breakdown", View::Breakdown),
     ("v", "Sweep", View::Sweep),
     ("F", "Frontier", View::Frontier),
+    ("T", "Timeline", View::Timeline),
     ("7", "Advice", View::Advice),
     ("8", "Explain", View::Explain),
     ("9", "Schedule", View::Schedule),

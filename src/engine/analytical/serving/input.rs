@@ -186,6 +186,8 @@ pub struct ServingInput {
     /// Decode attention reads a group's keys and values once for all its query heads; off where a kernel works head by
     /// head (TensorRT-LLM before XQA, vLLM's own paged attention where FlashAttention-2 is missing).
     pub grouped_decode: bool,
+    /// Every expert that a step touches is multiplied by launches of its own, for want of a grouped kernel.
+    pub experts_in_turn: bool,
     /// Matrix products are tuned for few rows; off where a library's untuned kernels pass all weights through the caches
     /// once for every row (hipBLASLt on CDNA 3 before its tuned tables shipped).
     pub tuned_products: bool,
@@ -237,6 +239,7 @@ impl Default for ServingInput {
             stack: Stack::Graphed,
             captured_graphs: true,
             grouped_decode: true,
+            experts_in_turn: false,
             tuned_products: true,
             overlapped: true,
             python_executor: false,

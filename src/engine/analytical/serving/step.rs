@@ -82,6 +82,7 @@ pub struct Machine {
     state_seconds: f64,
     activation_seconds: f64,
     row_seconds: f64,
+    expert_seconds: f64,
     pipelined: bool,
     expansion: bool,
     dense_tile: f64,
@@ -98,6 +99,7 @@ pub struct Machine {
     exchange_bytes_seconds: f64,
     hop_seconds: f64,
     imbalance: f64,
+    group_excess: f64,
     routing_exponent: f64,
     pp: f64,
     attention_dp: f64,
@@ -131,9 +133,14 @@ impl Machine {
     /// The rates of a deployment.
     pub fn new(input: &ServingInput, layout: &Layout, c: &ServingConstants) -> Machine {
         let (acc, f) = (&input.accelerator, &input.formats);
-        let shape = Shape::new(&input.arch, f, layout);
+        let mut shape = Shape::new(&input.arch, f, layout);
+        if input.stack == Stack::Graphed && f.expert == Precision::Fp8 && !f.expert_unpack {
+            shape.kernels += c.scaling_kernels * shape.moe_layers;
+        }
         let ranks = layout.tp * layout.attention_dp;
-        let mature = maturity(acc, c);
+        let pipelined = input.stack == Stack::Compiled && acc.generation == Generation::Other;
+        // Dataflow graphs read weights at the rate of the memory (Prabhakar et al., section 6).
+        let mature = if pipelined { 1.0 } else { maturity(acc, c) };
         let fabric = Fabric::of(acc, ranks, c);
         let reduce = Fabric::of(acc, layout.tp, c);
         let hidden = shape.hidden * 2.0;
@@ -142,6 +149,8 @@ impl Machine {
             Stack::Graphed if !input.captured_graphs => (c.kernel_graph + c.kernel_prefill, c.step_python),
             Stack::Graphed => (c.kernel_graph, c.step_python),
             Stack::Eager => (c.kernel_eager * f.product_kernels, c.step_python),
+            // Three launches for one of an engine's where nothing is fused: llama.cpp's graph has 23 operators a layer.
+            Stack::Local if !input.captured_graphs => (3.0 * (c.kernel_graph + c.kernel_prefill), 0.0),
             Stack::Local => (c.kernel_graph, 0.0),
         };
         let exposed = if input.overlapped { c.host_exposed } else { 1.0 };
@@ -179,8 +188,14 @@ impl Machine {
             activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes)
                 / (mature * acc.mem_bw * c.weight_fraction),
             row_seconds: if input.tuned_products { 0.0 } else { 1.0 / (acc.cores.max(1.0) * c.row_bw) },
+            // Two launches an expert: up with gate, down.
+            expert_seconds: if input.experts_in_turn {
+                2.0 * (c.kernel_graph + c.kernel_prefill) / mature
+            } else {
+                0.0
+            },
             // Dataflow accelerators stream collectives through the graph that multiplies (Prabhakar et al., section 4).
-            pipelined: input.stack == Stack::Compiled && acc.generation == Generation::Other,
+            pipelined,
             expansion: input.expanded_drafts,
             dense_tile: tile(acc, input.stack, f.dense_unpack, c),
             expert_tile: tile(acc, input.stack, true, c),
@@ -212,7 +227,8 @@ impl Machine {
                 / ranks
                 / fabric.bw,
             hop_seconds: if layout.pp > 1.0 { fabric.latency } else { 0.0 },
-            imbalance: if layout.ep > 1.0 { c.expert_imbalance } else { 1.0 },
+            imbalance: 1.0 + c.expert_excess * layout.ep.max(1.0).log2(),
+            group_excess: c.group_excess * layout.attention_dp.max(1.0).log2(),
             routing_exponent: c.routing_exponent,
             pp: layout.pp.max(1.0),
             attention_dp: layout.attention_dp.max(1.0),
@@ -242,6 +258,7 @@ impl Machine {
         if s.experts > 0.0 {
             let touched = s.touched(all_tokens.max(0.0).powf(self.routing_exponent));
             let bytes = s.expert_bytes * touched;
+            out.launch += s.moe_layers * touched * self.expert_seconds;
             let padded = touched * self.expert_tile / s.top_k.max(1.0);
             let flops = s.expert_flops * all_tokens.max(padded);
             let mut experts = StepTime::default();
@@ -270,6 +287,8 @@ impl Machine {
             out.compute += prefill * s.seen(t.prefill_context) * s.prefill_pair_flops / self.attention_rate;
         }
         out.activations += tokens * self.activation_seconds;
+        // Work of the busiest attention group.
+        out = out.scaled(1.0 + self.group_excess);
         out.communication += self.reduce_latency
             + self.reduce_bytes_seconds * tokens
             + self.exchange_latency

@@ -70,6 +70,11 @@ impl<'a> Events<'a> {
         Events { progress, answered: 0, answers, keeps, training: None, serving: None }
     }
 
+    /// Of one input, without a scenario around it.
+    fn alone(progress: &'a Progress) -> Self {
+        Events { progress, answered: 0, answers: 1, keeps: false, training: None, serving: None }
+    }
+
     /// Lets `run` count its own share of the progress, as run `number` of `of` of this answer.
     fn within(&self, number: u32, of: u32) {
         let share = |n: u32| (f64::from(self.answered) + f64::from(n) / f64::from(of.max(1))) / f64::from(self.answers);

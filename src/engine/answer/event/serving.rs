@@ -4,7 +4,7 @@ use super::Events;
 use crate::engine::analytical::serving::latency::{FirstToken, Spread};
 use crate::engine::analytical::serving::{Load, ServingEstimate, ServingInput, bottleneck, estimate};
 use crate::engine::analytical::serving_constants::ServingConstants;
-use crate::engine::event::kernel::{Distribution, Quantiles, Tally};
+use crate::engine::event::kernel::{Distribution, Progress, Quantiles, Tally};
 use crate::engine::event::serving::{Arrivals, Input, Output, Slo, simulate};
 use crate::estimate::{Simulated, SimulatedServing};
 use crate::plan;
@@ -36,6 +36,20 @@ pub struct Answer {
     pub simulated: Option<Simulated>,
 }
 
+/// A deployment under the load that it names, as measurements are predicted: from beginning to end where the load has
+/// one. `None` where it cannot be simulated, as phases alone and beams cannot.
+#[must_use]
+pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
+    if matches!(system.load, Load::DecodeOnly { .. } | Load::PrefillOnly { .. }) || system.beams > 1.0 {
+        return None;
+    }
+    let closed = estimate(system, &ServingConstants::default());
+    let progress = Progress::new();
+    let settings = Simulation::measured(system);
+    let (answer, _) = answer(&settings, system, closed, &Events::alone(&progress));
+    answer.simulated.map(|_| answer.estimate)
+}
+
 /// The load that the knobs ask for. Open arrivals without a rate come as fast as the closed load would be served.
 fn loaded(settings: &Simulation, input: &ServingInput, closed: &ServingEstimate) -> ServingInput {
     use plan::Arrivals as Asked;
@@ -50,6 +64,7 @@ fn loaded(settings: &Simulation, input: &ServingInput, closed: &ServingEstimate)
         (Asked::Closed, Load::Closed { .. }) | (Asked::Poisson | Asked::Gamma, Load::Open { .. }) => input.load,
         (Asked::Closed, _) => Load::Closed { concurrency: in_flight.round().max(1.0), requests: f64::INFINITY },
         (Asked::Poisson | Asked::Gamma, _) => Load::Open { rate: closed.requests_per_sec.max(1e-9) },
+        (Asked::Burst, Load::Burst { .. }) => input.load,
         (Asked::Burst, _) => {
             let asked = if settings.requests > 0 { f64::from(settings.requests) } else { in_flight };
             Load::Burst { requests: asked.max(1.0) }
@@ -79,6 +94,9 @@ pub fn input(settings: &Simulation, system: &ServingInput, closed: &ServingEstim
     let drawn = is_drawn(&input);
     let replicas = system.layout.dp.max(1.0);
     match system.load {
+        // A run that ends is run to its end.
+        Load::Closed { requests, .. } if requests.is_finite() => input.requests = count(requests),
+        Load::Open { .. } if system.arrivals.is_finite() => input.requests = count(system.arrivals),
         Load::Closed { concurrency, .. } => {
             let mut in_flight = concurrency.round().max(1.0);
             if !drawn {
@@ -153,7 +171,7 @@ pub(super) fn answer(
     let whole = ServingInput { load: loaded(settings, system, &closed).load, ..*system };
     let drawn = is_drawn(&input);
     let runs = if drawn { settings.replications } else { 1 };
-    let mut mean = Mean::default();
+    let mut mean = Mean { whole: input.warm_up == 0, ..Mean::default() };
     let mut kept = None;
     for number in 0..runs {
         events.within(number, runs);
@@ -185,6 +203,8 @@ struct Mean {
     /// Requests that stay behind for every one that arrives.
     growth: f64,
     finished: f64,
+    /// Whether the runs count from beginning to end.
+    whole: bool,
 }
 
 impl Mean {
@@ -193,7 +213,8 @@ impl Mean {
         self.events += out.events;
         let steady = &out.steady;
         let per_second = |n: f64| if steady.seconds > 0.0 { n / steady.seconds } else { 0.0 };
-        let tokens = per_second(steady.tokens);
+        // Of a run without an end the steady part counts, of one with an end all.
+        let tokens = if self.whole { out.output_tokens_per_sec } else { per_second(steady.tokens) };
         self.rates.add(tokens);
         let one = |q: &Quantiles| Spread { mean: q.mean, p50: q.p50, p95: q.p95, p99: q.p99 };
         let add = |sum: &mut Spread, spread: Spread| {
@@ -292,7 +313,7 @@ impl Mean {
         out.bottleneck = bottleneck(&out.time);
         if !matches!(input.load, Load::Open { .. }) {
             out.capacity_requests_per_sec = rate;
-        } else if self.growth * by > GROWTH {
+        } else if self.growth * by > GROWTH && !self.whole {
             // The longer it is watched the longer they wait: no steady state, and no latency to tell.
             out.capacity_requests_per_sec = self.finished * all;
             let endless = Spread { mean: f64::INFINITY, p50: f64::INFINITY, p95: f64::INFINITY, p99: f64::INFINITY };

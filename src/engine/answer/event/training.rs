@@ -3,15 +3,13 @@
 use super::Events;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::training::{TimeBreakdown, TrainingEstimate, TrainingInput};
-use crate::engine::event::kernel::{Distribution, Progress, Stream, Tally};
+use crate::engine::event::kernel::{Distribution, Progress, Tally};
 use crate::engine::event::training::costs::Costs;
 use crate::engine::event::training::input::StageLoad;
-use crate::engine::event::training::{Input, Output, Slow, faults, simulate};
+use crate::engine::event::training::{Hosts, Input, Output, Slow, faults, simulate};
 use crate::estimate::{Simulated, SimulatedTraining};
 use crate::scenario::{Scenario, Simulation};
 
-/// Purpose of the random stream that draws which nodes are slow.
-const SLOW_NODES: u32 = 40;
 /// Failures that a course of failures is watched for, so that its goodput is known to about a per cent.
 const FAILURES: f64 = 2000.0;
 /// Checkpoints that a course takes at most.
@@ -48,34 +46,20 @@ pub fn input(scenario: &Scenario, settings: &Simulation, system: &TrainingInput)
     input
 }
 
-/// The stages that slow nodes hold a rank of, once each: a stage waits for the slowest of its ranks.
+/// Tokens per second and accelerator of a job on even hardware, as measurements are predicted; `None` where it cannot be
+/// simulated.
+#[must_use]
+pub fn rate(system: &TrainingInput) -> Option<f64> {
+    let input = Input { steps: 2, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
+    let out = simulate(&input, 0, &Progress::new()).ok()?;
+    Some(out.tokens_per_second / system.accelerators.max(1.0))
+}
+
+/// The stages that slow nodes hold a rank of.
 fn slow(scenario: &Scenario, settings: &Simulation, system: &TrainingInput) -> Vec<Slow> {
-    let each = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
-    let (each, dp) = (each.max(1.0) as u64, system.dp.max(1.0) as u64);
-    let nodes = (system.accelerators.max(1.0) as u64).div_ceil(each);
-    let process = (system.tp * system.cp).max(1.0) as u64;
-    let wanted = (settings.slow_nodes as u64).min(nodes);
-    let mut stream = Stream::new(settings.seed, SLOW_NODES, 0);
-    // Floyd's sampling: every set of nodes is as likely as any other.
-    let mut chosen = std::collections::BTreeSet::new();
-    for most in nodes - wanted..nodes {
-        let node = stream.below(most + 1);
-        if !chosen.insert(node) {
-            chosen.insert(most);
-        }
-    }
-    let mut processes = std::collections::BTreeSet::new();
-    for node in chosen {
-        let ranks = node * each..((node + 1) * each).min(system.accelerators as u64);
-        processes.extend(ranks.map(|rank| rank / process));
-    }
-    let stages = system.pp.max(1.0) as u64;
-    let place = |process: u64| Slow {
-        replica: (process % dp) as u32,
-        stage: (process / dp) as u32,
-        factor: settings.slow_factor,
-    };
-    processes.into_iter().filter(|process| process / dp < stages).map(place).collect()
+    let per_host = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
+    let hosts = Hosts { devices: system.accelerators.max(1.0), per_host };
+    hosts.slow(system, settings.slow_nodes as u32, settings.slow_factor, settings.seed)
 }
 
 /// Runs the phase. `records` asks for the tasks of the first run's last step.

@@ -106,7 +106,7 @@ impl Costs {
 }
 
 /// Layers of every chunk: equal where they go in; else embedding and output layer count as a layer each.
-fn layers_of(layers: f64, chunks: usize) -> Vec<f64> {
+pub(super) fn layers_of(layers: f64, chunks: usize) -> Vec<f64> {
     let n = chunks as f64;
     if (layers / n - (layers / n).round()).abs() < 1e-9 || chunks < 2 {
         return vec![layers / n; chunks];

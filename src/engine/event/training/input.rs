@@ -20,6 +20,9 @@ pub struct Input {
     /// Standard deviation of one rank's pass over its mean; each pass waits for the slowest of its tensor- and
     /// context-parallel ranks.
     pub jitter: f64,
+    /// Standard deviation of a micro-batch's length over its mean (dynamic batch sizes, packed sequences); its passes take
+    /// so much longer.
+    pub lengths: f64,
     /// Slow hosts.
     pub slow: Vec<Slow>,
     /// Seconds in which a stage's gradients are reduced, where a network was asked; the closed form's where unset.
@@ -195,6 +198,7 @@ impl Input {
             steps: 10,
             buckets: 8,
             jitter: 0.0,
+            lengths: 0.0,
             slow: Vec::new(),
             reduction: None,
             compression: None,
@@ -205,11 +209,16 @@ impl Input {
         }
     }
 
+    /// Whether every replica is simulated for itself: what is drawn differs in each.
+    fn differs(&self) -> bool {
+        self.jitter > 0.0 || self.lengths > 0.0 || self.every_replica
+    }
+
     /// Replicas sorted by what is slow in them: those that are alike do the same at the same time, so that one stands
-    /// for all. With jitter none is like another.
+    /// for all. Where passes are drawn none is like another.
     pub fn classes(&self) -> Vec<Class> {
         let replicas = self.system.dp as u32;
-        if self.jitter > 0.0 || self.every_replica {
+        if self.differs() {
             return (0..replicas).map(|replica| Class { replica, count: 1 }).collect();
         }
         // What is slow in each replica that has anything slow, in an order that makes equals equal.
@@ -250,6 +259,7 @@ impl Input {
         range("steps", f64::from(self.steps), 1.0, 1e6);
         range("buckets", f64::from(self.buckets), 1.0, 4096.0);
         range("jitter", self.jitter, 0.0, 10.0);
+        range("spread of lengths", self.lengths, 0.0, 10.0);
         range("seconds of loading", self.loading, 0.0, 1e6);
         range("seconds of a reduction", self.reduction.unwrap_or(0.0), 0.0, 1e6);
         if let Some(c) = self.compression {
@@ -259,7 +269,7 @@ impl Input {
         range("pp", s.pp, 1.0, 4096.0);
         range("vpp", s.vpp, 1.0, 4096.0);
         range("dp", s.dp, 1.0, 1e6);
-        let distinct = if self.jitter > 0.0 || self.every_replica { s.dp } else { self.slow.len() as f64 + 1.0 };
+        let distinct = if self.differs() { s.dp } else { self.slow.len() as f64 + 1.0 };
         let replicas = distinct.min(s.dp);
         let passes = 3.0 * s.micro_batches() * s.pp * s.vpp * replicas;
         range("passes of a step", passes, 1.0, MOST_PASSES);

@@ -4,6 +4,7 @@
 
 mod data;
 
+use super::allocation::length;
 use super::costs::Costs;
 use super::input::{Class, Input, Output, StageLoad, StreamKind, Task, TaskKind};
 use super::schedule::{Kind, Pass, order};
@@ -334,6 +335,10 @@ impl<'a> Job<'a> {
         };
         let even = seconds;
         seconds *= self.factors[number as usize];
+        if self.input.lengths > 0.0 {
+            let at = u64::from(self.step) * u64::from(self.micros) + u64::from(pass.micro);
+            seconds *= length(self.input.lengths, self.seed, number / self.stages, at);
+        }
         if self.input.jitter > 0.0 {
             let process = &mut self.processes[number as usize];
             let stream = Stream::new(self.seed, JITTER, number).at(process.drawn);
