@@ -433,7 +433,7 @@ pub const BINDINGS: &[Binding] = &[
     ),
     row(SCREENS, &["i"], Action::Show(View::Sensitivity), "what matters most, or back", Some("tornado")),
     row(SCREENS, &["S"], Action::Show(View::Optimum), "search the best knobs, or back", Some("optimise")),
-    row(SCREENS, &["T"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
+    row(SCREENS, &["E"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
     row(SCREENS, &["7", "a"], Action::Show(View::Advice), "what would make it better, or back", None),
     row(SCREENS, &["8"], Action::Show(View::Explain), "where the figure comes from, or back", None),
     row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),

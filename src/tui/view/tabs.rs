@@ -14,7 +14,7 @@ const TABS: [(&str, &str, View); 12] = [
     ("6", "Breakdown", View::Breakdown),
     ("v", "Sweep", View::Sweep),
     ("F", "Frontier", View::Frontier),
-    ("T", "Timeline", View::Timeline),
+    ("E", "Timeline", View::Timeline),
     ("7", "Advice", View::Advice),
     ("8", "Explain", View::Explain),
     ("9", "Schedule", View::Schedule),
