@@ -277,8 +277,15 @@ fn sweeps_tell_what_was_asked_and_only_where_it_holds() {
     }
     let csv = stdout(&atlas(dir.path(), &args).assert().code(0));
     assert_eq!(csv.lines().count(), 6, "{csv}");
-    let told = stderr(&atlas(dir.path(), &args).args(["--out", "x.parquet"]).assert().code(2));
-    assert!(told.contains(".csv or .jsonl"), "{told}");
+    let told = stderr(&atlas(dir.path(), &args).args(["--out", "x.xlsx"]).assert().code(2));
+    assert!(told.contains(".csv, .jsonl or .parquet"), "{told}");
+    // Columns: the format's sign at both ends, every name, and the words of what is not a number.
+    atlas(dir.path(), &args).args(["--out", "s.parquet"]).assert().code(0);
+    let bytes = std::fs::read(dir.path().join("s.parquet")).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(["target", "verdict", "tokens_per_sec", "indivisible"].iter().all(|word| text.contains(word)));
+    assert!(!dir.path().join("s.parquet.unfinished").exists());
 }
 
 #[test]

@@ -91,6 +91,12 @@ pub enum View {
     Breakdown,
     /// A figure over one or two knobs.
     Sweep,
+    /// The best compromises between two figures.
+    Frontier,
+    /// Which knob and which hardware number matter most.
+    Sensitivity,
+    /// The best knobs for a goal under constraints.
+    Optimum,
     /// What happens when, as it was simulated.
     Timeline,
     /// What would make it better.
@@ -111,11 +117,14 @@ pub enum View {
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 12] = [
+    pub const NAMES: [(&'static str, View); 15] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
         ("sweep", View::Sweep),
+        ("frontier", View::Frontier),
+        ("sensitivity", View::Sensitivity),
+        ("optimize", View::Optimum),
         ("timeline", View::Timeline),
         ("advice", View::Advice),
         ("explain", View::Explain),

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use super::answer::Answer;
+use super::frontier::Trading;
 use super::keymap::Mode;
 use super::line::Line;
 use super::measured::Measured;
+use super::optimum::Seeking;
 pub use super::palette::Command;
 use super::prompt::Prompt;
 use super::scenarios::Tabs;
@@ -253,6 +255,10 @@ pub struct App {
     pub desks: Desks,
     /// What the sweep turns.
     pub sweeping: Sweeping,
+    /// What the frontier trades.
+    pub trading: Trading,
+    /// What the optimiser seeks.
+    pub seeking: Seeking,
     /// What has been simulated.
     pub known: Known,
     /// What the timeline shows.
@@ -326,6 +332,8 @@ impl App {
             generation: 0,
             desks: Desks::default(),
             sweeping: Sweeping::default(),
+            trading: Trading::default(),
+            seeking: Seeking::default(),
             known: Known::default(),
             timeline: Timeline::default(),
             profiles: PathBuf::from("workload/profiles"),
@@ -350,6 +358,7 @@ impl App {
             (_, Some(Overlay::Palette(_))) => return Mode::Commanding,
             (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
+            _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
             _ => {}
         }
         self.mode_below()
@@ -369,6 +378,9 @@ impl App {
             (View::Schedule, _) => Mode::Schedule,
             (View::Problems, _) => Mode::Problems,
             (View::Sweep, _) => Mode::Sweep,
+            (View::Frontier, _) => Mode::Frontier,
+            (View::Sensitivity, _) => Mode::Sensitivity,
+            (View::Optimum, _) => Mode::Optimum,
             (View::Diff, _) => Mode::Diff,
             (View::Timeline, _) => Mode::Timeline,
             (View::Measurements, _) => Mode::Measurements,
@@ -507,6 +519,14 @@ impl App {
                 _ => Vec::new(),
             }
         })
+    }
+
+    /// The targets that charts show: the selected one, then the marked ones.
+    #[must_use]
+    pub fn contenders(&self) -> Vec<Arc<str>> {
+        let own = &self.now.setup.target;
+        let marked = self.now.marks.iter().filter(|name| *name != own);
+        std::iter::once(own).chain(marked).cloned().collect()
     }
 
     /// Turns a knob; a value equal to the files' is no override.

@@ -45,6 +45,9 @@ fn here(app: &App) -> Option<(String, String)> {
             | View::Schedule
             | View::Problems
             | View::Sweep
+            | View::Frontier
+            | View::Sensitivity
+            | View::Optimum
             | View::Diff
             | View::Timeline
             | View::Measurements,

@@ -49,6 +49,8 @@ pub enum Action {
     Against(i32),
     /// The next or last figure.
     Figure(i32),
+    /// Look for the best knobs.
+    Search,
     /// To the next scenario, or to the one before.
     Tab(i32),
     /// To the scenario at this place, from 0.
@@ -134,6 +136,14 @@ pub enum Mode {
     Breakdown,
     /// A figure over one or two knobs.
     Sweep,
+    /// The best compromises between two figures.
+    Frontier,
+    /// What matters most.
+    Sensitivity,
+    /// A goal, constraints, and the best knobs.
+    Optimum,
+    /// A bound is being typed.
+    Bounding,
     /// What happens when.
     Timeline,
     /// The playbook.
@@ -168,7 +178,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 22] = [
+    pub const ALL: [Mode; 26] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -176,6 +186,10 @@ impl Mode {
         Mode::Compare,
         Mode::Breakdown,
         Mode::Sweep,
+        Mode::Frontier,
+        Mode::Sensitivity,
+        Mode::Optimum,
+        Mode::Bounding,
         Mode::Timeline,
         Mode::Advice,
         Mode::Explain,
@@ -204,6 +218,10 @@ impl Mode {
             Mode::Compare => "Compare",
             Mode::Breakdown => "Breakdown",
             Mode::Sweep => "Sweep",
+            Mode::Frontier => "Frontier",
+            Mode::Sensitivity => "Sensitivity",
+            Mode::Optimum => "Optimise",
+            Mode::Bounding => "Typing a bound",
             Mode::Timeline => "Timeline",
             Mode::Advice => "Advice",
             Mode::Explain => "Explain",
@@ -225,7 +243,7 @@ impl Mode {
     /// Whether keys type text here, so that only those with a modifier or a name are commands.
     #[must_use]
     pub fn types(self) -> bool {
-        matches!(self, Mode::Editing | Mode::Finding | Mode::Commanding | Mode::Prompting)
+        matches!(self, Mode::Editing | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting)
     }
 }
 
@@ -245,8 +263,9 @@ pub struct Binding {
 }
 
 use Mode::{
-    Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Finding, Helping, Knobs,
-    Measurements, Problems, Prompting, Results, Schedule, Sweep, Targets, Timeline, Touring, Workloads,
+    Advice, Bounding, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Finding, Frontier,
+    Helping, Knobs, Measurements, Optimum, Problems, Prompting, Results, Schedule, Sensitivity, Sweep, Targets,
+    Timeline, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
@@ -258,6 +277,9 @@ const LISTS: &[Mode] = &[
     Compare,
     Breakdown,
     Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
     Timeline,
     Advice,
     Explain,
@@ -277,6 +299,9 @@ const SCREENS: &[Mode] = &[
     Compare,
     Breakdown,
     Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
     Timeline,
     Advice,
     Explain,
@@ -285,11 +310,39 @@ const SCREENS: &[Mode] = &[
     Measurements,
     Diff,
 ];
-const VIEWS: &[Mode] = &[Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems, Measurements, Diff];
+const VIEWS: &[Mode] = &[
+    Compare,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Measurements,
+    Diff,
+];
 /// Views whose rows a filter can choose among; there the finder has another key.
 const TABLES: &[Mode] = &[Compare, Advice, Problems];
-const FINDS: &[Mode] =
-    &[Targets, Workloads, Knobs, Results, Breakdown, Sweep, Timeline, Explain, Schedule, Measurements, Diff];
+const FINDS: &[Mode] = &[
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Explain,
+    Schedule,
+    Measurements,
+    Diff,
+];
 const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
@@ -312,6 +365,8 @@ pub const BINDINGS: &[Binding] = &[
     row(TOUR, &["Esc", "q"], Action::Escape, "leave; everything is as it was before", Some("leave")),
     row(&[Editing], &["Enter", "Tab"], Action::Accept, "keep the value", Some("keep")),
     row(&[Editing], &["Esc"], Action::Escape, "put the old value back", Some("cancel")),
+    row(&[Bounding], &["Enter", "Tab"], Action::Accept, "keep the bound; nothing typed is no bound", Some("keep")),
+    row(&[Bounding], &["Esc"], Action::Escape, "leave it as it was", Some("cancel")),
     row(&[Editing], &["↑"], Action::Step(1), "one step up", Some("step")),
     row(&[Editing], &["↓"], Action::Step(-1), "one step down", None),
     row(&[Finding, Choosing], &["Enter"], Action::Accept, "go there", Some("go")),
@@ -329,15 +384,23 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Knobs], &["Backspace", "Delete"], Action::Reset, "back to the file's value", Some("reset")),
     row(&[Knobs], &["R"], Action::ResetAll, "all knobs back to the files' values", None),
     row(&[Targets], &["Space", "m"], Action::Mark, "mark for the comparison", Some("mark")),
-    row(&[Sweep], &["→", "l"], Action::Focus(1), "next point", Some("point")),
-    row(&[Sweep], &["←", "h"], Action::Focus(-1), "previous point", None),
-    row(&[Sweep], &["Enter"], Action::Accept, "take the point's knobs; u takes it back", Some("take")),
-    row(&[Sweep], &["Tab"], Action::Across(1), "turn the next knob", Some("knob")),
+    row(&[Sweep, Frontier], &["→", "l"], Action::Focus(1), "next point", Some("point")),
+    row(&[Sweep, Frontier], &["←", "h"], Action::Focus(-1), "previous point", None),
+    row(&[Sweep, Frontier], &["Enter"], Action::Accept, "take the point's knobs; u takes it back", Some("take")),
+    row(&[Sweep], &["Tab"], Action::Across(1), "turn the next knob; / finds one", Some("knob")),
     row(&[Sweep], &["Shift-Tab"], Action::Across(-1), "turn the previous knob", None),
-    row(&[Sweep], &["n"], Action::Against(1), "turn a second knob against it, or the next one", Some("second knob")),
+    row(&[Sweep], &["n"], Action::Against(1), "turn a second knob against it, or the next one", Some("second")),
     row(&[Sweep], &["N"], Action::Against(-1), "the previous second knob, or none", None),
-    row(&[Sweep], &["."], Action::Figure(1), "the next figure", Some("figure")),
-    row(&[Sweep], &[","], Action::Figure(-1), "the figure before", None),
+    row(&[Sensitivity], &["Enter"], Action::Accept, "sweep over the knob", Some("sweep")),
+    row(&[Optimum], &["Enter"], Action::Accept, "type, choose, search, or take what was found", Some("do it")),
+    row(&[Optimum], &["→", "Space"], Action::Step(1), "the next goal", Some("goal")),
+    row(&[Optimum], &["←"], Action::Step(-1), "the goal before", None),
+    row(&[Optimum], &["Backspace", "Delete"], Action::Reset, "no bound", Some("no bound")),
+    row(&[Optimum], &["R"], Action::Search, "search", Some("search")),
+    row(&[Sweep, Sensitivity], &["."], Action::Figure(1), "the next figure", Some("figure")),
+    row(&[Sweep, Sensitivity], &[","], Action::Figure(-1), "the figure before", None),
+    row(&[Frontier], &["."], Action::Figure(1), "the next pair of figures", Some("figures")),
+    row(&[Frontier], &[","], Action::Figure(-1), "the pair before", None),
     row(&[Timeline], &["+", "="], Action::Zoom(1), "nearer", Some("zoom")),
     row(&[Timeline], &["-", "_"], Action::Zoom(-1), "further away", None),
     row(&[Timeline], &["→", "l"], Action::Focus(1), "next task of the stream", Some("task")),
@@ -394,6 +457,15 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["Ctrl-R", "U"], Action::Redo, "redo", None),
     row(SCREENS, &["6"], Action::Show(View::Breakdown), "where time and memory go, or back", None),
     row(SCREENS, &["v"], Action::Show(View::Sweep), "a figure over one or two knobs, or back", Some("sweep")),
+    row(
+        SCREENS,
+        &["F"],
+        Action::Show(View::Frontier),
+        "the best compromises of two figures, or back",
+        Some("frontier"),
+    ),
+    row(SCREENS, &["i"], Action::Show(View::Sensitivity), "what matters most, or back", Some("tornado")),
+    row(SCREENS, &["S"], Action::Show(View::Optimum), "search the best knobs, or back", Some("optimise")),
     row(SCREENS, &["E"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
     row(SCREENS, &["7", "a"], Action::Show(View::Advice), "what would make it better, or back", None),
     row(SCREENS, &["8"], Action::Show(View::Explain), "where the figure comes from, or back", None),
