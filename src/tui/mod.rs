@@ -4,6 +4,8 @@
 
 pub mod answer;
 pub mod app;
+#[cfg(test)]
+mod budgets;
 pub mod clipboard;
 pub mod color;
 mod copying;

@@ -24,6 +24,8 @@ use super::sgr::{Pen, Short, is_erased, looks_same};
 const LONGEST_GAP: u16 = 5;
 /// From this many changed cells on, erasing to the end of the line pays.
 const SHORTEST_ERASE: usize = 4;
+/// From this many blanks on, erasing them where they stand and jumping over them pays.
+const SHORTEST_BLANK: usize = 10;
 /// From this many changed cells on, the order by colours is tried.
 const FEWEST_GROUPED: usize = 24;
 
@@ -41,8 +43,8 @@ pub struct Painter<W> {
     changed: Vec<u16>,
     /// Rows of which something is, with their part of `changed`.
     rows: Vec<(u16, Range<usize>)>,
-    /// The same cells with their pens, colour by colour.
-    grouped: Vec<(u16, Position)>,
+    /// The same cells, or runs of blanks, colour by colour.
+    grouped: Vec<Piece>,
     /// The frame encoded in the other order.
     other: Vec<u8>,
 }
@@ -181,6 +183,15 @@ fn printable(symbol: &str, ascii: bool) -> &str {
     }
 }
 
+/// A cell, or a run of blanks, on its way to the terminal.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    pen: usize,
+    at: Position,
+    /// So many blanks from there on; 0 for a cell.
+    blank: usize,
+}
+
 /// What a frame has to write.
 struct Work<'a> {
     cells: &'a [Cell],
@@ -209,6 +220,17 @@ fn blank_from(cells: &[Cell]) -> usize {
     cells.len() - cells.iter().rev().take_while(|cell| is_erased(cell)).count()
 }
 
+/// How many of the columns, from the first on, are blanks beside one another, where erasing them in one go is shorter
+/// than writing them and going on; 0 where it is not.
+fn blanks(cells: &[Cell], columns: &[u16]) -> usize {
+    let Some(first) = columns.first() else { return 0 };
+    let blank = |(place, x): &(u16, &u16)| {
+        **x == first.saturating_add(*place) && cells.get(usize::from(**x)).is_some_and(is_erased)
+    };
+    let count = (0..).zip(columns).take_while(blank).count();
+    if count >= SHORTEST_BLANK { count } else { 0 }
+}
+
 /// How many of the changed columns are written; the rest is erased with the tail of the line.
 fn written(cells: &[Cell], changed: &[u16]) -> usize {
     let blank = blank_from(cells);
@@ -230,10 +252,15 @@ impl Encoder<'_> {
     fn by_rows(&mut self, work: &Work<'_>) {
         for (y, cells, changed) in work.rows() {
             let (write, erase) = changed.split_at_checked(written(cells, changed)).unwrap_or((changed, &[]));
-            for &x in write {
+            let mut left = write;
+            while let Some((&x, rest)) = left.split_first() {
                 self.go(Position { x, y }, cells);
-                if let Some(cell) = cells.get(usize::from(x)) {
-                    self.cell(cell);
+                let blank = blanks(cells, left);
+                left = left.get(blank.max(1)..).unwrap_or(rest);
+                match cells.get(usize::from(x)) {
+                    Some(_) if blank > 0 => self.blank(blank),
+                    Some(cell) => self.cell(cell),
+                    None => {}
                 }
             }
             self.erase(cells, erase, y);
@@ -241,7 +268,7 @@ impl Encoder<'_> {
     }
 
     /// Writes everything of one pen, then of the next. Tails of lines are erased first.
-    fn by_pens(&mut self, work: &Work<'_>, grouped: &mut Vec<(u16, Position)>) {
+    fn by_pens(&mut self, work: &Work<'_>, grouped: &mut Vec<Piece>) {
         grouped.clear();
         let mut pens: Vec<Pen> = vec![Pen::default()];
         for (y, cells, changed) in work.rows() {
@@ -249,8 +276,16 @@ impl Encoder<'_> {
             self.erase(cells, erase, y);
             // A plain blank is written along with what stands before it.
             let (mut pen, mut next) = (Pen::default(), 0);
-            for &x in write {
+            let mut skip = 0;
+            for (nth, &x) in write.iter().enumerate() {
                 let Some(cell) = cells.get(usize::from(x)) else { continue };
+                // What is erased in one go counts as its first cell.
+                if nth < skip {
+                    next = x + 1;
+                    continue;
+                }
+                let blank = blanks(cells, write.get(nth..).unwrap_or_default());
+                skip = nth + blank;
                 if x != next {
                     pen = Pen::default();
                 }
@@ -260,19 +295,30 @@ impl Encoder<'_> {
                     pens.push(pen);
                     pens.len() - 1
                 });
-                grouped.push((u16::try_from(known).unwrap_or(u16::MAX), Position { x, y }));
+                grouped.push(Piece { pen: known, at: Position { x, y }, blank });
             }
         }
         // Stable: within a pen, rows and columns stay in order.
-        grouped.sort_by_key(|(pen, _)| *pen);
-        for (pen, at) in grouped.iter() {
-            let cells = work.row(at.y);
-            if let (Some(pen), Some(cell)) = (pens.get(usize::from(*pen)), cells.get(usize::from(at.x))) {
+        grouped.sort_by_key(|piece| piece.pen);
+        for piece in grouped.iter() {
+            let cells = work.row(piece.at.y);
+            if let (Some(pen), Some(cell)) = (pens.get(piece.pen), cells.get(usize::from(piece.at.x))) {
                 self.set_pen(*pen);
-                self.go(*at, cells);
-                self.cell(cell);
+                self.go(piece.at, cells);
+                if piece.blank > 0 { self.blank(piece.blank) } else { self.cell(cell) }
             }
         }
+    }
+
+    /// Erases cells from the cursor on, which stays where it is.
+    fn blank(&mut self, cells: usize) {
+        self.set_pen(self.state.pen.unwrap_or_default().for_erasing());
+        let mut erase = Short::new();
+        erase.byte(0x1b);
+        erase.byte(b'[');
+        erase.number(u16::try_from(cells).unwrap_or(u16::MAX));
+        erase.byte(b'X');
+        self.out.extend_from_slice(erase.bytes());
     }
 
     /// Erases the tail of a line, if any of it is to be.
