@@ -6,6 +6,7 @@ pub mod chart;
 pub mod comparison;
 pub mod configurations;
 pub mod csv;
+pub mod document;
 pub mod estimate;
 pub mod explanation;
 pub mod measured;

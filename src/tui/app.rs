@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use super::answer::Answer;
+use super::export::Export;
 use super::keymap::Mode;
 use super::line::Line;
 pub use super::palette::Command;
@@ -20,6 +21,7 @@ pub use crate::demo::{Pane, Setup, View};
 use crate::estimate::{Better, Metric};
 use crate::knob::{KNOBS, Knob, Overrides, Setting, Spec};
 use crate::library::Library;
+use crate::report::document::Kind;
 use crate::spec::{Diagnostics, Target};
 
 /// What undo brings back.
@@ -59,6 +61,8 @@ pub enum Overlay {
     Finder(Finder),
     /// Fuzzy search among commands.
     Palette(Palette),
+    /// The view on its way to a file.
+    Export(Export),
     /// The list of tours.
     Demos {
         /// The row under the cursor.
@@ -242,6 +246,8 @@ pub struct App {
     pub tour: Option<Tour>,
     /// Where records go.
     pub out: PathBuf,
+    /// The format that was exported last.
+    pub export_kind: Kind,
     /// The scenario on the screen.
     pub answer: Answer,
     /// The playbook's advice, worked out when it is looked at.
@@ -304,6 +310,7 @@ impl App {
             flash: Flash::default(),
             tour: None,
             out: PathBuf::from("out"),
+            export_kind: Kind::default(),
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
@@ -324,6 +331,7 @@ impl App {
             (_, Some(Overlay::Palette(_))) => return Mode::Commanding,
             (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
+            (_, Some(Overlay::Export(_))) => return Mode::Exporting,
             _ => {}
         }
         self.mode_below()

@@ -61,6 +61,8 @@ pub enum Action {
     PinTab,
     /// Show only the rows that match.
     Filter,
+    /// The view to a file.
+    Export,
     /// Find a target, workload or knob.
     Find,
     /// Find a command.
@@ -132,6 +134,8 @@ pub enum Mode {
     Diff,
     /// A line is being typed at the foot of the screen.
     Prompting,
+    /// The view is on its way to a file.
+    Exporting,
     /// A value is being typed.
     Editing,
     /// The finder is open.
@@ -150,7 +154,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 19] = [
+    pub const ALL: [Mode; 20] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -163,6 +167,7 @@ impl Mode {
         Mode::Problems,
         Mode::Diff,
         Mode::Prompting,
+        Mode::Exporting,
         Mode::Editing,
         Mode::Finding,
         Mode::Commanding,
@@ -188,6 +193,7 @@ impl Mode {
             Mode::Problems => "Problems",
             Mode::Diff => "Difference",
             Mode::Prompting => "Typing a name or a filter",
+            Mode::Exporting => "Export",
             Mode::Editing => "Typing a value",
             Mode::Finding => "Find",
             Mode::Commanding => "Commands",
@@ -201,7 +207,7 @@ impl Mode {
     /// Whether keys type text here, so that only those with a modifier or a name are commands.
     #[must_use]
     pub fn types(self) -> bool {
-        matches!(self, Mode::Editing | Mode::Finding | Mode::Commanding | Mode::Prompting)
+        matches!(self, Mode::Editing | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting)
     }
 }
 
@@ -221,8 +227,8 @@ pub struct Binding {
 }
 
 use Mode::{
-    Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Finding, Helping, Knobs,
-    Problems, Prompting, Results, Schedule, Targets, Touring, Workloads,
+    Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Exporting, Finding, Helping,
+    Knobs, Problems, Prompting, Results, Schedule, Targets, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
@@ -262,6 +268,10 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Editing], &["↓"], Action::Step(-1), "one step down", None),
     row(&[Finding, Choosing], &["Enter"], Action::Accept, "go there", Some("go")),
     row(&[Commanding], &["Enter"], Action::Accept, "do it", Some("do it")),
+    row(&[Exporting], &["Enter"], Action::Accept, "write the file", Some("write")),
+    row(&[Exporting], &["Tab", "↓"], Action::Move(1), "the next format", Some("format")),
+    row(&[Exporting], &["Shift-Tab", "↑"], Action::Move(-1), "the format before", None),
+    row(&[Exporting], &["Esc"], Action::Escape, "write nothing", Some("cancel")),
     row(&[Prompting], &["Enter"], Action::Accept, "take it", Some("take")),
     row(&[Prompting], &["Esc"], Action::Escape, "leave it as it was", Some("cancel")),
     row(&[Confirming], &["Enter", "y"], Action::Accept, "write it", Some("write")),
@@ -314,6 +324,7 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),
     row(SCREENS, &["y"], Action::Copy, "what is under the cursor to the clipboard", Some("copy")),
     row(SCREENS, &["Y"], Action::CopyAll, "the whole table to the clipboard", None),
+    row(SCREENS, &["x"], Action::Export, "this view to a file: Markdown, HTML, JSON, CSV, SVG", Some("export")),
     row(SCREENS, &["w"], Action::WriteBack, "write the turned knobs into the files, after a look", Some("write")),
     row(SCREENS, &["d"], Action::Demos, "guided tours", Some("demos")),
     row(SCREENS, &["s"], Action::Save, "save a record of this scenario", Some("save")),

@@ -9,6 +9,7 @@ mod budgets;
 pub mod clipboard;
 pub mod color;
 mod copying;
+pub mod export;
 mod finder;
 pub mod frame_writer;
 pub mod input;

@@ -14,6 +14,7 @@ use crossterm::event::Event;
 use super::app::App;
 use super::clipboard::{self, Between, osc52};
 use super::color::ColorDepth;
+use super::export::{self, Export};
 use super::message::{Effect, Message, Saving, Timer};
 use super::session::Store;
 use super::terminal::{self, Screen};
@@ -25,7 +26,7 @@ use super::{Options, session, tour, update as updates, view};
 use crate::catalog::Catalog;
 use crate::demo::Demos;
 use crate::library::Library;
-use crate::record::write_atomically;
+use crate::record::{now, write_atomically};
 use crate::spec::Diagnostics;
 use crate::spec::sources::{read_text, shipped};
 use crate::watch::{FileWatch, WatchMode};
@@ -316,6 +317,7 @@ impl Session {
                         }
                         bytes => Message::Failed(format!("{what} is {bytes} bytes, more than terminals take")),
                     }),
+                    Effect::Export(dialog) => messages.push(write_view(app, dialog)),
                     Effect::WriteBack(plan) => {
                         let told = rewrite(&plan);
                         messages.push(self.reload(app).told());
@@ -342,6 +344,22 @@ fn save(saving: &Saving) -> Message {
     match written {
         Ok(()) => Message::Done(format!("saved {}", path.display())),
         Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
+    }
+}
+
+/// Writes the view on the screen, over what is there only where that was said.
+fn write_view(app: &App, dialog: Box<Export>) -> Message {
+    let path = dialog.path();
+    if path.exists() && !dialog.overwrite {
+        let why = format!("{} is there already; Enter again writes over it", path.display());
+        return Message::NotExported(dialog, why, true);
+    }
+    let Some(document) = export::document(app, &now()) else {
+        return Message::Failed("nothing to export: there is no estimate".to_owned());
+    };
+    match write_atomically(&path, &document.write(dialog.kind())) {
+        Ok(()) => Message::Done(format!("wrote {}", path.display())),
+        Err(error) => Message::NotExported(dialog, format!("{} cannot be written: {error}", path.display()), false),
     }
 }
 

@@ -11,7 +11,7 @@ use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
 use super::tables::{Sort, Table};
 use super::{
-    copying, finder, layout, mouse, palette, prompt, reload, scenarios, tables, tour, turning, view, write_back,
+    copying, export, finder, layout, mouse, palette, prompt, reload, scenarios, tables, tour, turning, view, write_back,
 };
 use crate::record::Record;
 
@@ -34,6 +34,7 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         }
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
+        Message::NotExported(dialog, why, exists) => export::refused(app, *dialog, why, exists),
         Message::Expired(timer) => expired(app, timer, &mut effects),
     }
     // Pasted text is only wanted while something can be typed.
@@ -62,6 +63,7 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         Mode::Finding => finder::typed(app, |line| line.key(key)),
         Mode::Commanding => palette::typed(app, |line| line.key(key)),
         Mode::Prompting => prompt::typed(app, |line| line.key(key)),
+        Mode::Exporting => export::typed(app, |line| line.key(key)),
         _ => {}
     }
 }
@@ -76,6 +78,7 @@ fn paste(app: &mut App, text: &str) {
         Mode::Finding => finder::typed(app, insert),
         Mode::Commanding => palette::typed(app, insert),
         Mode::Prompting => prompt::typed(app, insert),
+        Mode::Exporting => export::typed(app, insert),
         _ => {}
     }
 }
@@ -152,6 +155,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::ReopenTab => drop(scenarios::reopen(app, effects)),
         Action::PinTab => scenarios::pin(app, effects),
         Action::Filter => tables::open_filter(app),
+        Action::Export => export::open(app),
         Action::Find => finder::open(app),
         Action::Palette => palette::open(app),
         Action::Copy => copying::copy(app, false, effects),
@@ -253,6 +257,11 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 *scroll = walk.from(*scroll, plan.lines().len(), 10);
             }
         }
+        Mode::Exporting => {
+            if let Walk::By(by) = walk {
+                export::choose(app, by);
+            }
+        }
         Mode::Editing | Mode::Touring | Mode::Prompting => {}
     }
 }
@@ -346,6 +355,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             }
         }
         Mode::Prompting => prompt::accept(app),
+        Mode::Exporting => export::accept(app, effects),
         Mode::Finding => finder::accept(app),
         Mode::Commanding => palette::accept(app, effects),
         Mode::Confirming => {
@@ -390,7 +400,9 @@ fn escape(app: &mut App, mode: Mode) {
                 app.recompute();
             }
         }
-        Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing => app.overlay = None,
+        Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing | Mode::Exporting => {
+            app.overlay = None
+        }
         Mode::Touring => tour::leave(app),
         Mode::Prompting => prompt::cancel(app),
         _ if app.status.is_some() => app.status = None,

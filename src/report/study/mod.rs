@@ -1,8 +1,10 @@
 //! A study: one workload on several targets, told from the recommendation down to the sources.
 //!
+//! * [`advice`] – the part of it that says what would make each better
 //! * [`content`] – what is said, as blocks that no format knows
 //! * [`markdown`], [`html`] – the blocks written down
 
+pub mod advice;
 pub mod content;
 pub mod html;
 pub mod markdown;
