@@ -93,14 +93,14 @@ fn changed<'c>(candidates: impl IntoIterator<Item = &'c Candidate>) -> Vec<Knob>
 }
 
 /// What sets a candidate apart, in a line.
-fn changes(candidate: &Candidate) -> String {
+pub(crate) fn changes(candidate: &Candidate) -> String {
     let all = candidate.changes.iter().map(|(knob, setting)| format!("{}={setting}", knob.name()));
     let text = all.collect::<Vec<_>>().join(" ");
     if text.is_empty() { "as it is".to_owned() } else { text }
 }
 
 /// What a candidate does differently from the best.
-fn against(best: &Candidate, other: &Candidate) -> String {
+pub(crate) fn against(best: &Candidate, other: &Candidate) -> String {
     let knobs = changed([best, other]).into_iter().filter(|knob| best.scenario.get(*knob) != other.scenario.get(*knob));
     knobs.map(|knob| format!("{}={}", knob.name(), other.scenario.get(knob))).collect::<Vec<_>>().join(" ")
 }
