@@ -54,8 +54,14 @@ impl Library {
     /// Loads everything. `before`: files that break keep the entries they had there.
     #[must_use]
     pub fn load(sources: &Sources, before: Option<&Library>) -> Library {
-        let mut loader = Loader { before, files: Vec::new(), problems: Diagnostics::new() };
-        loader.load(sources);
+        // The catalog and the rest know nothing of each other while they are read.
+        let (loader, catalog) = std::thread::scope(|scope| {
+            let catalog = scope.spawn(|| Catalog::load(sources, before.map(|before| &*before.catalog)));
+            let mut loader = Loader { before, files: Vec::new(), problems: Diagnostics::new() };
+            loader.load(sources);
+            (loader, catalog.join())
+        });
+        let catalog = catalog.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let Loader { files, mut problems, .. } = loader;
         let mut library = Library {
             single_profile: sources.hardware.as_ref().is_some_and(|path| !path.is_dir()),
@@ -75,7 +81,7 @@ impl Library {
             }
         }
         library.profiles.sort_by(|(a, _), (b, _)| a.stem.cmp(&b.stem));
-        library.catalog = Arc::new(Catalog::load(sources, before.map(|before| &*before.catalog)));
+        library.catalog = Arc::new(catalog);
         problems.extend(library.catalog.problems().clone());
         library.problems = problems;
         library.files = files;

@@ -4,6 +4,7 @@
 
 pub mod decode;
 pub mod diagnostic;
+pub mod fingerprint;
 pub mod node;
 pub mod parse;
 pub mod profile;

@@ -104,10 +104,17 @@ struct Loaded {
 impl Loaded {
     fn load(options: &Options, depth: ColorDepth, before: Option<&Library>) -> Loaded {
         let sources = &options.sources;
-        let library = Arc::new(Library::load(sources, before));
-        let (demos, demo_problems) =
-            Demos::load(sources.config_dir.as_deref(), sources.working_dir.then_some(Path::new(".")));
-        let (themes, theme_problems) = Themes::load(sources.config_dir.as_deref(), depth);
+        // Two readers, so that the first frame waits for the longer of the two only.
+        let (library, others) = std::thread::scope(|scope| {
+            let others = scope.spawn(|| {
+                let here = sources.working_dir.then_some(Path::new("."));
+                let demos = Demos::load(sources.config_dir.as_deref(), here);
+                (demos, Themes::load(sources.config_dir.as_deref(), depth))
+            });
+            (Arc::new(Library::load(sources, before)), others.join())
+        });
+        let others = others.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let ((demos, demo_problems), (themes, theme_problems)) = others;
         let mut problems = library.problems().clone();
         problems.extend(demo_problems);
         problems.extend(theme_problems);
