@@ -228,7 +228,7 @@ impl Session {
     ) -> Result<Option<i32>> {
         let mut wakes = Wakes::default();
         while !self.quit && !wakes.must_end() {
-            screen.draw(|frame| view::view(app, frame.buffer_mut())).wrap_err("the terminal has gone")?;
+            screen.draw(|picture| view::view(app, picture)).wrap_err("the terminal has gone")?;
             wakes = waiter.wait(self.patience()).wrap_err("waiting failed")?;
             if wakes.must_end() {
                 break;
