@@ -105,7 +105,7 @@ pub enum View {
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 9] = [
+    pub const NAMES: [(&'static str, View); 8] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
@@ -113,13 +113,25 @@ impl View {
         ("explain", View::Explain),
         ("schedule", View::Schedule),
         ("problems", View::Problems),
-        ("diff", View::Diff),
         ("help", View::Help),
     ];
 
-    /// Its name in scripts.
+    /// The name of the one view that scripts, which have a single scenario, do not know.
+    const DIFF: &'static str = "diff";
+
+    /// The view of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<View> {
+        let known = View::NAMES.iter().find(|(known, _)| *known == name).map(|(_, view)| *view);
+        known.or_else(|| (name == View::DIFF).then_some(View::Diff))
+    }
+
+    /// Its name, in scripts and elsewhere.
     #[must_use]
     pub fn name(self) -> &'static str {
+        if self == View::Diff {
+            return View::DIFF;
+        }
         View::NAMES.iter().find(|(_, view)| *view == self).map_or("main", |(name, _)| name)
     }
 }
