@@ -43,7 +43,7 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
     let told = |error: csv::Error| format!("{name}: {error}");
     let head: Vec<String> = reader.headers().map_err(told)?.iter().map(str::to_owned).collect();
     let figures: Vec<(usize, &'static Metric)> =
-        head.iter().enumerate().filter_map(|(i, column)| Some((i, Metric::named(column)?))).collect();
+        head.iter().enumerate().filter_map(|(i, column)| Some((i, figure(column)?))).collect();
     let wanted = objective.map(|text| crate::search::figure::named(text).map_or(text, |metric| metric.name));
     let sought = figures.iter().find(|(_, metric)| wanted.is_none_or(|wanted| metric.name == wanted));
     let Some(sought) = sought.copied() else {
@@ -85,6 +85,11 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
     Ok(sweep.document(name))
 }
 
+/// The figure that a column holds: by its own name, since some share an alias with a knob.
+fn figure(column: &str) -> Option<&'static Metric> {
+    crate::search::figure::named(column).filter(|metric| metric.name == column)
+}
+
 fn place(head: &[String], name: &str) -> Option<usize> {
     head.iter().position(|column| column == name)
 }
@@ -109,10 +114,11 @@ impl Sweep {
         )));
         let rows = self.table();
         if let Some(first) = self.best.first() {
-            let words =
-                self.head.iter().zip(&first.1).filter(|(column, _)| {
-                    !column.is_empty() && Metric::named(column).is_none() && *column != "verdict"
-                });
+            let words = self
+                .head
+                .iter()
+                .zip(&first.1)
+                .filter(|(column, _)| !column.is_empty() && figure(column).is_none() && *column != "verdict");
             let words: Vec<String> = words.map(|(column, word)| format!("{column} = {word}")).collect();
             let shown = first.1.get(self.sought.0).and_then(|text| text.parse().ok()).map(|value| metric.show(value));
             blocks.push(Block::Callout(format!(
@@ -131,7 +137,7 @@ impl Sweep {
     }
 
     fn table(&self) -> Grid {
-        let figures: Vec<Option<&'static Metric>> = self.head.iter().map(|column| Metric::named(column)).collect();
+        let figures: Vec<Option<&'static Metric>> = self.head.iter().map(|column| figure(column)).collect();
         let align = |column: &String, metric: &Option<&Metric>| {
             let number = metric.is_some() || Knob::named(column).is_ok();
             (column.clone(), if number { Align::Right } else { Align::Left })
