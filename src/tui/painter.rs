@@ -164,7 +164,9 @@ fn take(shown: &mut [Cell], wanted: &[Cell], changed: &mut Vec<u16>) {
             *shown = Cell::new("");
             continue;
         }
-        covered = wanted.symbol().cell_width().saturating_sub(1);
+        let symbol = wanted.symbol();
+        // One byte is one column, and most are.
+        covered = if symbol.len() == 1 { 0 } else { symbol.cell_width().saturating_sub(1) };
         if !looks_same(shown, wanted) {
             shown.clone_from(wanted);
             changed.push(x);
