@@ -11,8 +11,10 @@ const MOST: usize = 3;
 /// The section of a study, where a rule gains anything anywhere.
 pub(crate) fn improvements(study: &Study, out: &mut Vec<Block>) {
     let advised = |entry: &Entry| {
-        let knows = entry.estimate.detail.is_some();
-        knows.then(|| advise(&entry.scenario, &entry.parts, &entry.estimate, Objective::default())).unwrap_or_default()
+        if entry.estimate.detail.is_none() {
+            return Vec::new();
+        }
+        advise(&entry.scenario, &entry.parts, &entry.estimate, Objective::default())
     };
     let all: Vec<(&Entry, Vec<Advice>)> = study.entries.iter().map(|entry| (entry, advised(entry))).collect();
     let most = if study.entries.len() == 1 { usize::MAX } else { MOST };

@@ -20,6 +20,8 @@ const MOST_VALUES: usize = 4096;
 
 /// A point: its cells as written.
 type Point = Vec<String>;
+/// The best at each value of a knob, which is kept as its bits: its rank and the figure itself.
+type Curve = BTreeMap<u64, (f64, f64)>;
 
 /// What was read.
 struct Sweep {
@@ -31,7 +33,7 @@ struct Sweep {
     /// The best so far, best first, with their ranks.
     best: Vec<(f64, Point)>,
     /// The best of each target at each value of a knob, by the knob's column.
-    curves: BTreeMap<usize, BTreeMap<String, BTreeMap<u64, (f64, f64)>>>,
+    curves: BTreeMap<usize, BTreeMap<String, Curve>>,
 }
 
 /// Reads a sweep's CSV; `objective` names the column to rank by, the first figure where unset.
