@@ -135,9 +135,22 @@ impl View {
         ("help", View::Help),
     ];
 
-    /// Its name in scripts.
+    /// The name of the one view that scripts, which have a single scenario, do not know.
+    const DIFF: &'static str = "diff";
+
+    /// The view of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<View> {
+        let known = View::NAMES.iter().find(|(known, _)| *known == name).map(|(_, view)| *view);
+        known.or_else(|| (name == View::DIFF).then_some(View::Diff))
+    }
+
+    /// Its name, in scripts and elsewhere.
     #[must_use]
     pub fn name(self) -> &'static str {
+        if self == View::Diff {
+            return View::DIFF;
+        }
         View::NAMES.iter().find(|(_, view)| *view == self).map_or("main", |(name, _)| name)
     }
 }

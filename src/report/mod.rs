@@ -8,6 +8,7 @@ pub mod comparison;
 pub mod configurations;
 pub mod csv;
 pub mod dashboard;
+pub mod document;
 pub mod estimate;
 pub mod explanation;
 pub mod measured;

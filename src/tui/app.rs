@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use super::answer::Answer;
+use super::export::Export;
 use super::frontier::Trading;
 use super::keymap::Mode;
 use super::line::Line;
@@ -27,6 +28,7 @@ pub use crate::demo::{Pane, Setup, View};
 use crate::estimate::{Better, Metric};
 use crate::knob::{KNOBS, Knob, Overrides, Setting, Spec};
 use crate::library::Library;
+use crate::report::document::Kind;
 use crate::spec::{Diagnostics, Target};
 
 /// What undo brings back.
@@ -66,6 +68,8 @@ pub enum Overlay {
     Finder(Finder),
     /// Fuzzy search among commands.
     Palette(Palette),
+    /// The view on its way to a file.
+    Export(Export),
     /// The list of tours.
     Demos {
         /// The row under the cursor.
@@ -267,6 +271,8 @@ pub struct App {
     pub profiles: PathBuf,
     /// Measured rows, and a calibration that is proposed.
     pub measured: Measured,
+    /// The format that was exported last.
+    pub export_kind: Kind,
     /// The scenario on the screen.
     pub answer: Answer,
     /// The playbook's advice, worked out when it is looked at.
@@ -338,6 +344,7 @@ impl App {
             timeline: Timeline::default(),
             profiles: PathBuf::from("workload/profiles"),
             measured: Measured::default(),
+            export_kind: Kind::default(),
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
@@ -359,6 +366,7 @@ impl App {
             (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
             _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
+            (_, Some(Overlay::Export(_))) => return Mode::Exporting,
             _ => {}
         }
         self.mode_below()

@@ -109,7 +109,7 @@ fn comparison(app: &App) -> String {
 }
 
 /// What a full-screen view says, all of it, without its frame.
-fn drawn(app: &App) -> String {
+pub(super) fn drawn(app: &App) -> String {
     let mut tall = app.clone();
     tall.view_scroll = 0;
     tall.overlay = None;

@@ -71,6 +71,8 @@ pub enum Action {
     Filter,
     /// Nearer or further away.
     Zoom(i32),
+    /// The view to a file.
+    Export,
     /// Find a target, workload or knob.
     Find,
     /// Find a command.
@@ -160,6 +162,8 @@ pub enum Mode {
     Prompting,
     /// Measured rows beside predictions.
     Measurements,
+    /// The view is on its way to a file.
+    Exporting,
     /// A value is being typed.
     Editing,
     /// The finder is open.
@@ -178,7 +182,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 26] = [
+    pub const ALL: [Mode; 27] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -198,6 +202,7 @@ impl Mode {
         Mode::Diff,
         Mode::Prompting,
         Mode::Measurements,
+        Mode::Exporting,
         Mode::Editing,
         Mode::Finding,
         Mode::Commanding,
@@ -230,6 +235,7 @@ impl Mode {
             Mode::Diff => "Difference",
             Mode::Prompting => "Typing a name or a filter",
             Mode::Measurements => "Measurements",
+            Mode::Exporting => "Export",
             Mode::Editing => "Typing a value",
             Mode::Finding => "Find",
             Mode::Commanding => "Commands",
@@ -243,7 +249,10 @@ impl Mode {
     /// Whether keys type text here, so that only those with a modifier or a name are commands.
     #[must_use]
     pub fn types(self) -> bool {
-        matches!(self, Mode::Editing | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting)
+        matches!(
+            self,
+            Mode::Editing | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting
+        )
     }
 }
 
@@ -263,9 +272,9 @@ pub struct Binding {
 }
 
 use Mode::{
-    Advice, Bounding, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Finding, Frontier,
-    Helping, Knobs, Measurements, Optimum, Problems, Prompting, Results, Schedule, Sensitivity, Sweep, Targets,
-    Timeline, Touring, Workloads,
+    Advice, Bounding, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Exporting, Finding,
+    Frontier, Helping, Knobs, Measurements, Optimum, Problems, Prompting, Results, Schedule, Sensitivity, Sweep,
+    Targets, Timeline, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
@@ -371,6 +380,10 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Editing], &["↓"], Action::Step(-1), "one step down", None),
     row(&[Finding, Choosing], &["Enter"], Action::Accept, "go there", Some("go")),
     row(&[Commanding], &["Enter"], Action::Accept, "do it", Some("do it")),
+    row(&[Exporting], &["Enter"], Action::Accept, "write the file", Some("write")),
+    row(&[Exporting], &["Tab", "↓"], Action::Move(1), "the next format", Some("format")),
+    row(&[Exporting], &["Shift-Tab", "↑"], Action::Move(-1), "the format before", None),
+    row(&[Exporting], &["Esc"], Action::Escape, "write nothing", Some("cancel")),
     row(&[Prompting], &["Enter"], Action::Accept, "take it", Some("take")),
     row(&[Prompting], &["Esc"], Action::Escape, "leave it as it was", Some("cancel")),
     row(&[Confirming], &["Enter", "y"], Action::Accept, "write it", Some("write")),
@@ -423,6 +436,8 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Compare], &["Space", "m"], Action::Mark, "mark or unmark the column's target", None),
     row(&[Results], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
     row(&[Diff], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
+    row(&[Diff], &["→", "l"], Action::Focus(1), "against the next tab", Some("against")),
+    row(&[Diff], &["←", "h"], Action::Focus(-1), "against the tab before", None),
     row(&[Advice], &["Enter"], Action::Accept, "turn the knobs as advised; u takes it back", Some("apply")),
     row(
         &[Measurements],
@@ -472,6 +487,7 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),
     row(SCREENS, &["y"], Action::Copy, "what is under the cursor to the clipboard", Some("copy")),
     row(SCREENS, &["Y"], Action::CopyAll, "the whole table to the clipboard", None),
+    row(SCREENS, &["x"], Action::Export, "this view to a file: Markdown, HTML, JSON, CSV, SVG", Some("export")),
     row(SCREENS, &["w"], Action::WriteBack, "write the turned knobs into the files, after a look", Some("write")),
     row(SCREENS, &["d"], Action::Demos, "guided tours", Some("demos")),
     row(SCREENS, &["s"], Action::Save, "save a record of this scenario", Some("save")),
@@ -491,8 +507,6 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["Ctrl-T"], Action::ReopenTab, "bring the tab that was closed last back", None),
     row(SCREENS, &["P"], Action::PinTab, "pin this tab: deltas on every tab are against it", None),
     row(SCREENS, &["D"], Action::Show(View::Diff), "what differs from another tab, or from the baseline", None),
-    row(&[Diff], &["→", "l"], Action::Focus(1), "against the next tab", Some("against")),
-    row(&[Diff], &["←", "h"], Action::Focus(-1), "against the tab before", None),
     row(SCREENS, ALT_DIGITS, Action::TabAt(0), "the scenario with that number", None),
     row(SCREENS, &["1"], Action::FocusPane(1), "to the targets", None),
     row(SCREENS, &["2"], Action::FocusPane(2), "to the workloads", None),

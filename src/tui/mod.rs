@@ -6,9 +6,12 @@
 pub mod answer;
 pub mod app;
 mod applying;
+#[cfg(test)]
+mod budgets;
 pub mod clipboard;
 pub mod color;
 mod copying;
+pub mod export;
 mod finder;
 pub mod frame_writer;
 pub mod frontier;

@@ -48,7 +48,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         // A click beside a value being typed keeps it; beside a box, closes the box.
         Mode::Editing | Mode::Bounding => update::act(app, mode, Action::Accept, effects),
         Mode::Prompting => prompt::accept(app),
-        Mode::Confirming => return update::act(app, mode, Action::Escape, effects),
+        Mode::Confirming | Mode::Exporting => return update::act(app, mode, Action::Escape, effects),
         Mode::Finding | Mode::Commanding | Mode::Choosing => {
             let row = view::popup_row(app, event.column, event.row);
             match (row, &mut app.overlay) {

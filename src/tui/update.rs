@@ -11,8 +11,8 @@ use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
 use super::tables::{Sort, Table};
 use super::{
-    copying, finder, frontier, layout, measured, mouse, optimum, palette, prompt, reload, scenarios, sweeping, tables,
-    timeline, tornado, tour, turning, view, work, write_back,
+    copying, export, finder, frontier, layout, measured, mouse, optimum, palette, prompt, reload, scenarios, sweeping,
+    tables, timeline, tornado, tour, turning, view, work, write_back,
 };
 use crate::record::Record;
 
@@ -36,6 +36,7 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         Message::Measured(rows, problems) => app.measured.read(rows, problems),
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
+        Message::NotExported(dialog, why, exists) => export::refused(app, *dialog, why, exists),
         Message::Expired(timer) => expired(app, timer, &mut effects),
         Message::Progress(serial, progress) => work::progressed(app, serial, progress),
         Message::Worked(serial, product) => work::arrived(app, serial, product, &mut effects),
@@ -68,6 +69,7 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         Mode::Commanding => palette::typed(app, |line| line.key(key)),
         Mode::Bounding => optimum::typed(app, |line| line.key(key)),
         Mode::Prompting => prompt::typed(app, |line| line.key(key)),
+        Mode::Exporting => export::typed(app, |line| line.key(key)),
         _ => {}
     }
 }
@@ -83,6 +85,7 @@ fn paste(app: &mut App, text: &str) {
         Mode::Commanding => palette::typed(app, insert),
         Mode::Bounding => optimum::typed(app, insert),
         Mode::Prompting => prompt::typed(app, insert),
+        Mode::Exporting => export::typed(app, insert),
         _ => {}
     }
 }
@@ -171,6 +174,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::ReopenTab => drop(scenarios::reopen(app, effects)),
         Action::PinTab => scenarios::pin(app, effects),
         Action::Filter => tables::open_filter(app),
+        Action::Export => export::open(app),
         Action::Find => finder::open(app),
         Action::Palette => palette::open(app),
         Action::Copy => copying::copy(app, false, effects),
@@ -282,6 +286,11 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
         Mode::Confirming => {
             if let Some(Overlay::WriteBack { plan, scroll }) = &mut app.overlay {
                 *scroll = walk.from(*scroll, plan.lines().len(), 10);
+            }
+        }
+        Mode::Exporting => {
+            if let Walk::By(by) = walk {
+                export::choose(app, by);
             }
         }
         Mode::Editing | Mode::Bounding | Mode::Touring | Mode::Prompting => {}
@@ -405,6 +414,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             }
         }
         Mode::Prompting => prompt::accept(app),
+        Mode::Exporting => export::accept(app, effects),
         Mode::Finding => finder::accept(app),
         Mode::Commanding => palette::accept(app, effects),
         Mode::Confirming => {
@@ -456,7 +466,9 @@ fn escape(app: &mut App, mode: Mode) {
                 app.recompute();
             }
         }
-        Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing => app.overlay = None,
+        Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing | Mode::Exporting => {
+            app.overlay = None
+        }
         Mode::Touring => tour::leave(app),
         Mode::Prompting => prompt::cancel(app),
         Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,

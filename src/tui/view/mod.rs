@@ -142,6 +142,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         Some(Overlay::Palette(palette)) => popup::palette(app, &mut canvas, palette),
         Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app, &mut canvas, plan, *scroll),
         Some(Overlay::Demos { cursor }) => popup::demos(app, &mut canvas, *cursor),
+        Some(Overlay::Export(export)) => popup::export(app, &mut canvas, export),
         None => {}
     }
 }
