@@ -18,6 +18,7 @@
 //! | [`engine`] | pure functions from scenario to estimate |
 //! | [`validate`] | the analytical engine held against published measurements |
 //! | [`ingest`] | real logs turned into measurements, one file a format |
+//! | [`calibrate`] | measurements turned into better numbers: coefficients, efficiency factors, what to measure next |
 //! | [`advice`] | the rules of the trade, each tried on the scenario at hand; what makes an infeasible one fit |
 //! | [`explain`] | the derivation of a figure: equations, numbers, and where each input was written |
 //! | [`simulation`] | studies with the event engine: replications, bottlenecks, scaling, failures, several jobs |

@@ -138,10 +138,10 @@ fn the_timeline_looks_as_it_did() {
         snapshot!(format!("timeline_{size}"), h.keys("Tjkll+++"));
     }
     let mut h = Harness::new(Glyphs::ascii(), 120, 40, "llama3_70b_train");
-    snapshot!("ascii_timeline_120x40", h.set("tp", "1").set("pp", "4").keys("T"));
+    snapshot!("ascii_timeline_120x40", h.set("tp", "1").set("pp", "4").keys("E"));
     let mut h = Harness::serving();
     h.set("request_rate", "4").set("generate_cv", "0.5").set("slo_ttft_ms", "200");
-    snapshot!("levels_120x40", h.keys("T"));
+    snapshot!("levels_120x40", h.keys("E"));
     snapshot!("latencies_120x40", h.keys("<Tab>"));
 }
 
@@ -193,7 +193,7 @@ fn escape_stops_a_simulation_and_the_closed_form_stays_and_says_so() {
 #[test]
 fn the_cursor_walks_tasks_lanes_and_causes() {
     let mut h = Harness::training();
-    h.set("tp", "1").set("pp", "4").keys("T");
+    h.set("tp", "1").set("pp", "4").keys("E");
     assert_eq!(h.app.view, View::Timeline);
     let here = |h: &Harness| *h.app.timeline.task(h.app.timeline.here().unwrap()).unwrap();
     let first = here(&h);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::observation::{Observation, column};
+use super::columns::column;
+use super::observation::Observation;
 use crate::ingest::{self, Context, IngestError, measurement};
 use crate::spec::Mode;
 use crate::spec::diagnostic::Diagnostics;

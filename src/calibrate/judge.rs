@@ -72,7 +72,7 @@ pub fn judge_standing(bench: &Bench<'_>, rows: &[Observation], start: &Start) ->
 type Numbers<'a> = (Option<&'a Figures>, &'a Efficiency);
 
 fn both(bench: &Bench<'_>, rows: &[Observation], before: Numbers<'_>, after: Numbers<'_>) -> Vec<Judged> {
-    let own = rows.iter().filter(|row| row.switch("baseline") != Some(true));
+    let own = rows.iter().filter(|row| row.switch("baseline") != Some(true) && bench.foreign(row).is_none());
     own.flat_map(|row| {
         let mut all = analytical(bench, row, before.1, after.1);
         all.extend(semi_empirical(bench, row, before.0, after.0));
@@ -134,8 +134,6 @@ fn semi_empirical(
         scenario.node_watts = figures.node_watts.unwrap_or(bench.target.cost.energy_watts_node);
         Some(scenario)
     };
-    let (before, after) = (before.and_then(scenario), after.and_then(scenario));
-    let Some(before) = before else { return Vec::new() };
     // A row of power at its own load, and one of a single accelerator's best batch, are inputs of the calibration
     // rather than workloads that the model predicts.
     let power = row.figure("power_w").is_some() && row.figure("utilization").is_none();
@@ -148,8 +146,14 @@ fn semi_empirical(
         (Figure::FlopUtilization, row.mode() == Mode::Training),
     ]
     .into_iter()
-    .filter_map(|(figure, wanted)| wanted.then_some(figure))
+    .filter_map(|(figure, wanted)| (wanted && figure.measured(row).is_some()).then_some(figure))
     .collect();
+    // Most rows of a campaign hold no figure that the model predicts.
+    if figures.is_empty() {
+        return Vec::new();
+    }
+    let (before, after) = (before.and_then(scenario), after.and_then(scenario));
+    let Some(before) = before else { return Vec::new() };
     of_row(
         row,
         Engine::SemiEmpirical,
@@ -183,8 +187,10 @@ pub fn criteria(rows: &[Observation]) -> Vec<String> {
     let of = |wanted: &dyn Fn(&&Observation) -> bool| rows.iter().filter(wanted).collect::<Vec<&Observation>>();
     tell(
         of(&|row| row.warmup == Some(false)),
-        "no warm-up was left out (the run begins in its middle, or `--warmup 0`): expected 20 steps or more before",
+        "no warm-up was left out: the run begins in its middle, or was short; expected 20 steps or more before",
     );
+    let short = |row: &&Observation| row.figure("warmup_steps").is_some_and(|steps| (1.0..20.0).contains(&steps.value));
+    tell(of(&short), "fewer than 20 steps of warm-up");
     let spread = |row: &&Observation| {
         let main = row.figure("step_time_s").or_else(|| row.throughput());
         main.and_then(|main| main.variation()).is_some_and(|cv| cv >= 0.05)

@@ -1,8 +1,10 @@
 //! From measurements to better numbers: rows of [`intake`] become coefficients of the calibrated model, parameter by
 //! parameter after the calibration guide (`guide`), and efficiency factors of the analytical engine ([`efficiency`]);
-//! [`judge`] holds both against the rows, before and after. Pure: files are read and written elsewhere.
+//! [`judge`] holds both against the rows, before and after. Pure but for [`sources`], which opens files; nothing here
+//! writes any.
 
 pub mod check;
+pub mod columns;
 pub mod document;
 pub mod efficiency;
 mod guide;
@@ -10,7 +12,10 @@ pub mod intake;
 pub mod judge;
 pub mod observation;
 pub mod parameter;
+pub mod plan;
 pub mod predict;
+pub mod scripts;
+pub mod sources;
 pub mod statistics;
 
 use std::sync::Arc;
@@ -20,7 +25,8 @@ pub use observation::Observation;
 pub use parameter::{Figures, Parameter};
 pub use predict::Bench;
 
-use crate::spec::{Efficiency, Factors, Mode, Profile};
+use crate::library::Library;
+use crate::spec::{Efficiency, Factors, Mode, Profile, Target};
 use efficiency::Posterior;
 use guide::Guide;
 use judge::Judged;
@@ -35,6 +41,14 @@ pub struct Start {
 }
 
 impl Start {
+    /// The numbers in force for a target: its entry's, else its profile's.
+    #[must_use]
+    pub fn of(library: &Library, target: &Target) -> Start {
+        let profile = library.profile_for(target).ok().map(Arc::clone);
+        let efficiency = target.efficiency.or_else(|| profile.as_ref().and_then(|profile| profile.efficiency));
+        Start { profile, efficiency: efficiency.unwrap_or_default() }
+    }
+
     /// The coefficients in force, where there are any.
     #[must_use]
     pub fn figures(&self) -> Option<Figures> {
@@ -108,6 +122,17 @@ impl Outcome {
 /// Calibrates.
 #[must_use]
 pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outcome {
+    // A row of another machine tells nothing of this one.
+    let (mut own, mut foreign): (Vec<Observation>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    for row in rows {
+        match bench.foreign(row).filter(|_| row.switch("baseline") != Some(true)) {
+            Some(device) => {
+                foreign.push((row.source.clone(), format!("it ran on {device}, which {} has not", bench.target.name)));
+            }
+            None => own.push(row.clone()),
+        }
+    }
+    let rows = own.as_slice();
     let mut warnings = judge::criteria(rows);
     let mut outcome = Outcome {
         target: bench.target.name.to_string(),
@@ -118,7 +143,7 @@ pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outc
         judged: Vec::new(),
         warnings: Vec::new(),
         missing: Vec::new(),
-        refused: Vec::new(),
+        refused: foreign,
     };
     let before = start.figures();
     if let Some(figures) = before.clone() {

@@ -1,5 +1,7 @@
 //! A measured row as a scenario of either engine: what would have been predicted for it.
 
+use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -24,6 +26,12 @@ pub struct Bench<'a> {
     pub target: &'a Arc<Target>,
     /// The workload that fills what rows do not say.
     pub workload: Option<&'a Arc<Workload>>,
+    /// Whether rows that say enough themselves are answered by themselves, rather than as the workload.
+    pub own_first: bool,
+    /// The scenario of the calibrated model before a row is laid over it.
+    template: OnceCell<Option<Scenario>>,
+    /// Names by which devices are told apart.
+    devices: OnceCell<HashSet<String>>,
 }
 
 /// A figure of a row that an engine predicts.
@@ -85,16 +93,20 @@ impl Figure {
 }
 
 impl<'a> Bench<'a> {
-    /// Accelerators of a row: as it says; a log that does not ran on the whole target, a row of a table on one.
+    /// What rows are held against; a workload fills what they do not say.
     #[must_use]
-    pub fn accelerators(&self, row: &Observation) -> f64 {
-        let silent = if row.kind.is_empty() { 1.0 } else { self.target.accelerators() };
-        row.accelerators().unwrap_or(silent)
+    pub fn new(library: &'a Library, target: &'a Arc<Target>, workload: Option<&'a Arc<Workload>>) -> Bench<'a> {
+        Bench { library, target, workload, own_first: false, template: OnceCell::new(), devices: OnceCell::new() }
     }
 
-    /// The row as the calibrated model sees it, with these coefficients. It needs no model and no datasheet.
+    /// The same, where rows that say enough themselves are answered by themselves.
     #[must_use]
-    pub fn semi_empirical(&self, row: &Observation, c: &Coefficients, fabrics: &[(Arc<str>, f64)]) -> Option<Scenario> {
+    pub fn own_first(self) -> Bench<'a> {
+        Bench { own_first: true, ..self }
+    }
+
+    /// The scenario of the calibrated model before a row is laid over it.
+    fn template(&self) -> Option<Scenario> {
         let workload = match self.workload {
             Some(workload) => Arc::clone(workload),
             None => workload_of(&json!({
@@ -105,13 +117,44 @@ impl<'a> Bench<'a> {
             }))
             .ok()?,
         };
-        let parts = Parts { target: Arc::clone(self.target), workload, profile: None, accelerator: None, model: None };
-        let mut scenario = Scenario::from_files(&parts);
+        let target = Arc::clone(self.target);
+        let mut scenario =
+            Scenario::from_files(&Parts { target, workload, profile: None, accelerator: None, model: None });
         scenario.engine = Engine::SemiEmpirical;
         scenario.noise = false;
         scenario.phases.clear();
-        scenario.coefficients = *c;
         scenario.calibrated = true;
+        Some(scenario)
+    }
+
+    /// The device that a row names, where the catalog knows it and it is not the target's.
+    #[must_use]
+    pub fn foreign(&self, row: &Observation) -> Option<String> {
+        let own = telling(self.target.accelerator.as_deref()?)?;
+        let named = row.word("hardware")?;
+        let known = self.devices.get_or_init(|| {
+            let all = self.library.catalog().accelerators();
+            all.iter().filter_map(|sheet| telling(&sheet.id)).collect()
+        });
+        let lower = named.to_lowercase();
+        let mut words =
+            lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| known.contains(*word)).peekable();
+        words.peek()?;
+        (!words.any(|word| word == own)).then_some(named)
+    }
+
+    /// Accelerators of a row: as it says; a log that does not ran on the whole target, a row of a table on one.
+    #[must_use]
+    pub fn accelerators(&self, row: &Observation) -> f64 {
+        let silent = if row.kind.is_empty() { 1.0 } else { self.target.accelerators() };
+        row.accelerators().unwrap_or(silent)
+    }
+
+    /// The row as the calibrated model sees it, with these coefficients. It needs no model and no datasheet.
+    #[must_use]
+    pub fn semi_empirical(&self, row: &Observation, c: &Coefficients, fabrics: &[(Arc<str>, f64)]) -> Option<Scenario> {
+        let mut scenario = self.template.get_or_init(|| self.template()).clone()?;
+        scenario.coefficients = *c;
         let fabric: Arc<str> = row.word("fabric").map_or_else(|| Arc::clone(&scenario.fabric), Into::into);
         scenario.fabric_factor = factor_of(fabrics, &fabric).or_else(|| factor_of(fabrics, FABRIC)).unwrap_or(1.0);
         scenario.fabric = fabric;
@@ -203,6 +246,11 @@ impl<'a> Bench<'a> {
     }
 
     fn workload_for(&self, row: &Observation) -> Result<Arc<Workload>, String> {
+        if self.own_first
+            && let Ok(workload) = self.own_workload(row)
+        {
+            return Ok(workload);
+        }
         if let Some(workload) = self.workload {
             let (of_row, of_workload) = (row.mode(), workload.shape.mode);
             if of_row != of_workload {
@@ -215,6 +263,11 @@ impl<'a> Bench<'a> {
             }
             return Ok(Arc::clone(workload));
         }
+        self.own_workload(row)
+    }
+
+    /// A workload of what the row itself says.
+    fn own_workload(&self, row: &Observation) -> Result<Arc<Workload>, String> {
         let mode = row.mode().name();
         let (prompt, generate) = (row.number("seq_len"), row.number("generate").unwrap_or(0.0));
         let Some(prompt) = prompt.filter(|tokens| *tokens >= 1.0) else {
@@ -241,6 +294,13 @@ impl<'a> Bench<'a> {
         };
         workload_of(&document).map_err(|problems| problems.to_string())
     }
+}
+
+/// The part of an accelerator's key that tells it from others: the first that holds a number, `h200` of
+/// `nvidia-h200-sxm-141gb`.
+#[must_use]
+pub fn telling(key: &str) -> Option<String> {
+    key.split('-').find(|part| part.chars().any(|c| c.is_ascii_digit())).map(str::to_lowercase)
 }
 
 /// The catalog's model of a name as logs write it: a path, an owner, a suffix of the format left out.

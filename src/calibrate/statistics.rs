@@ -43,6 +43,17 @@ impl Estimate {
         Estimate { value: self.value.max(low), interval, ..self }
     }
 
+    /// The interval widened by errors of its own, independent of it: halves of their widths, in the value's unit.
+    #[must_use]
+    pub fn widened(self, halves: &[f64]) -> Estimate {
+        let interval = self.interval.map(|[low, high]| {
+            let more: f64 = halves.iter().map(|half| half * half).sum();
+            let grown = |half: f64| (half * half + more).sqrt();
+            [self.value - grown(self.value - low), self.value + grown(high - self.value)]
+        });
+        Estimate { interval, ..self }
+    }
+
     /// Half of the interval's width over the value.
     #[must_use]
     pub fn relative_width(&self) -> Option<f64> {
@@ -182,11 +193,21 @@ impl Fit {
 /// data cannot tell them apart.
 #[must_use]
 pub fn regress(xs: &[Vec<f64>], ys: &[f64], wanted: &[bool], nonnegative: bool) -> Option<Fit> {
+    weighted(xs, ys, &vec![1.0; ys.len()], wanted, nonnegative)
+}
+
+/// As [`regress`], of observations whose errors are of different size: each row counts by its `scales`, the inverse of
+/// its error's.
+#[must_use]
+pub fn weighted(xs: &[Vec<f64>], ys: &[f64], scales: &[f64], wanted: &[bool], nonnegative: bool) -> Option<Fit> {
+    let scaled: Vec<f64> = ys.iter().zip(scales).map(|(y, scale)| y * scale).collect();
+    let ys = scaled.as_slice();
     let design: Vec<Vec<f64>> = xs
         .iter()
-        .map(|row| {
+        .zip(scales)
+        .map(|(row, scale)| {
             let all = std::iter::once(1.0).chain(row.iter().copied());
-            all.zip(wanted).filter(|(_, wanted)| **wanted).map(|(x, _)| x).collect()
+            all.zip(wanted).filter(|(_, wanted)| **wanted).map(|(x, _)| x * scale).collect()
         })
         .collect();
     let k = wanted.iter().filter(|wanted| **wanted).count();

@@ -1,6 +1,5 @@
 //! `atlas calibrate`.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,15 +10,17 @@ use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::pick;
-use crate::calibrate::observation::{COLUMNS, column};
-use crate::calibrate::{self, Bench, Observation, Start, document, intake};
-use crate::ingest::{Context, Warmup, files_below};
+use crate::calibrate::columns::COLUMNS;
+use crate::calibrate::scripts::{self, Site};
+use crate::calibrate::sources::{Named, label};
+use crate::calibrate::{self, Bench, Observation, Start, document, plan};
+use crate::ingest::Warmup;
 use crate::library::Library;
 use crate::record::{now, write_atomically, write_new};
 use crate::report::calibration as told;
 use crate::scenario::{Parts, Scenario};
 use crate::spec::profile::stem_for;
-use crate::spec::{Efficiency, Profile, Target, Workload};
+use crate::spec::{Efficiency, Target, Workload};
 
 /// Fit a target's coefficients and efficiency factors to measurements.
 #[derive(Debug, clap::Args)]
@@ -34,7 +35,7 @@ Measurements are what `atlas ingest` reads or writes, and CSV with a row a measu
 is in force for the target by itself, workload/profiles/TARGET.yaml, unless --out says otherwise; it is never written \
 over another without --force.", long_about = long_about())]
 pub struct Args {
-    /// Logs, benchmark JSON, measurement YAML, CSV; FILE:NAME=VALUE,… says what a file does not; a directory means all below
+    /// Logs, benchmark JSON, measurement YAML, CSV; FILE:NAME=VALUE,… says what a file does not; a directory means all below, - is stdin
     #[arg(value_name = "MEASUREMENTS", required_unless_present = "plan")]
     pub measurements: Vec<String>,
     /// Target that was measured
@@ -101,44 +102,6 @@ fn columns(figures: bool) -> String {
     wanted.map(|column| format!("  {:<24} {}", column.name, column.help)).collect::<Vec<_>>().join("\n")
 }
 
-/// A setting by name, and its value.
-type Label = (&'static str, Value);
-
-/// Reads `NAME=VALUE`.
-fn label(text: &str) -> Result<Label, String> {
-    let Some((name, value)) = text.split_once('=') else {
-        return Err(format!("\"{text}\": expected NAME=VALUE"));
-    };
-    let known = column(name).filter(|column| !column.figure);
-    let Some(known) = known else {
-        let names = COLUMNS.iter().filter(|column| !column.figure).map(|column| column.name);
-        let near = names.max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
-        return Err(format!(
-            "no setting \"{name}\"{}",
-            near.map_or(String::new(), |near| format!("; did you mean {near}?"))
-        ));
-    };
-    let value = value.trim();
-    Ok((
-        known.name,
-        match (value, value.parse::<f64>()) {
-            ("true" | "on" | "yes", _) => true.into(),
-            ("false" | "off" | "no", _) => false.into(),
-            (_, Ok(number)) if number.is_finite() => number.into(),
-            _ => value.into(),
-        },
-    ))
-}
-
-/// A file and what the user says of it: `ib.log:fabric=IB,num_gpus=8`.
-fn named(argument: &str) -> Result<(PathBuf, Vec<Label>), String> {
-    let whole = Path::new(argument);
-    let parts = argument.rsplit_once(':').filter(|(_, rest)| rest.contains('=') && !whole.exists());
-    let Some((path, rest)) = parts else { return Ok((whole.to_owned(), Vec::new())) };
-    let labels: Result<Vec<Label>, String> = rest.split(',').map(label).collect();
-    labels.map(|labels| (PathBuf::from(path), labels)).map_err(|problem| format!("{argument}: {problem}"))
-}
-
 /// What measurements are read with.
 pub struct Reading<'a> {
     /// Files, with what is said of each.
@@ -162,57 +125,23 @@ pub fn gather(reading: &Reading<'_>) -> color_eyre::Result<Vec<Observation>> {
             .map(|label| labels.push(label))
             .unwrap_or_else(|problem| problems.push(format!("--set: {problem}")));
     }
-    let mut files = Vec::new();
+    let mut files: Vec<Named> = Vec::new();
     for argument in reading.measurements {
-        named(argument).map(|file| files.push(file)).unwrap_or_else(|problem| problems.push(problem));
+        Named::parse(argument).map(|file| files.push(file)).unwrap_or_else(|problem| problems.push(problem));
     }
     if !problems.is_empty() {
         return Err(Failure::usage(problems).into());
     }
     let (mut rows, mut failed) = (Vec::new(), false);
-    for (path, own) in files {
-        let labels: Vec<Label> = labels.iter().cloned().chain(own).collect();
-        let (found, bad) = gather_path(&path, &labels, reading.warmup);
-        rows.extend(found);
-        failed |= bad;
+    for mut file in files {
+        file.labels = labels.iter().cloned().chain(file.labels).collect();
+        let found = file.read(reading.warmup);
+        found.notes.iter().for_each(|note| complain(&format!("note: {note}")));
+        found.problems.iter().for_each(|problem| complain(&format!("error: {problem}")));
+        failed |= !found.problems.is_empty();
+        rows.extend(found.rows);
     }
     if failed { Err(Failure::Told.into()) } else { Ok(rows) }
-}
-
-/// The rows of a file, or of all files below a directory; whether something failed.
-fn gather_path(path: &Path, labels: &[Label], warmup: Warmup) -> (Vec<Observation>, bool) {
-    let (mut rows, mut failed) = (Vec::new(), false);
-    let below = match files_below(path) {
-        Ok(below) => below,
-        Err(error) => {
-            complain(&format!("error: {}: cannot be read: {error}", path.display()));
-            return (rows, true);
-        }
-    };
-    let directory = path.is_dir();
-    for file in below {
-        let name = file.display().to_string();
-        let context = Context { name: name.clone(), warmup, seed: 1337, ..Context::default() };
-        let opened = File::open(&file).map_err(|error| format!("{name}: cannot be read: {error}"));
-        let gathered =
-            opened.and_then(|file| intake::gather(file, &context, labels).map_err(|error| error.to_string()));
-        match gathered {
-            Ok(gathered) => {
-                gathered.notes.iter().for_each(|note| complain(&format!("note: {note}")));
-                rows.extend(gathered.rows);
-            }
-            Err(problem) if directory => complain(&format!("passed over: {problem}")),
-            Err(problem) => {
-                complain(&format!("error: {problem}"));
-                failed = true;
-            }
-        }
-    }
-    if directory && rows.is_empty() {
-        complain(&format!("error: {}: no measurement below it", path.display()));
-        failed = true;
-    }
-    (rows, failed)
 }
 
 /// The target, the workload, and what calibration starts from.
@@ -240,11 +169,9 @@ pub fn subject<'a>(
     let workload = workload.map(|name| library.workload(name)).transpose().map_err(|problem| problems.push(problem));
     let base = base.map(|name| library.profile(name)).transpose().map_err(|problem| problems.push(problem));
     let (Some(target), Ok(workload), Ok(base)) = (target, workload, base) else { return Err(problems.into()) };
-    let in_force = library.profile_for(target).ok();
-    let profile: Option<Arc<Profile>> = base.or(in_force).map(Arc::clone);
-    // What is in force is what the target's file says, then its own profile.
-    let efficiency = target.efficiency.or_else(|| in_force.and_then(|profile| profile.efficiency));
-    Ok(Subject { target, workload, start: Start { profile, efficiency: efficiency.unwrap_or_default() } })
+    let mut start = Start::of(library, target);
+    start.profile = base.map(Arc::clone).or(start.profile);
+    Ok(Subject { target, workload, start })
 }
 
 /// Calibrates, prints, writes.
@@ -252,7 +179,10 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let subject = subject(&library, &args.target, args.workload.as_deref(), args.base.as_deref())?;
     let rows = gather(&Reading { measurements: &args.measurements, set: &args.set, warmup: args.warmup })?;
-    let bench = Bench { library: &library, target: subject.target, workload: subject.workload };
+    let bench = Bench::new(&library, subject.target, subject.workload);
+    if args.plan {
+        return plan(&args, globals, &bench, &subject, &rows);
+    }
     let path = args.out.clone().unwrap_or_else(|| usual_place(globals, subject.target));
     let writes = !args.dry_run;
     if writes && !args.force && path.exists() {
@@ -309,8 +239,68 @@ pub fn usual_place(globals: &Globals, target: &Target) -> PathBuf {
     dir.join("profiles").join(format!("{}.yaml", stem_for(&target.name)))
 }
 
-/// A scenario of the target and a workload, as it stands.
-pub fn standing(library: &Library, subject: &Subject<'_>) -> Option<Scenario> {
-    let parts = Parts::of(library, subject.target, subject.workload?).ok()?;
-    Some(Scenario::from_files(&parts))
+/// Prints which measurements would tell most, and writes scripts that take them.
+fn plan(
+    args: &Args,
+    globals: &Globals,
+    bench: &Bench<'_>,
+    subject: &Subject<'_>,
+    rows: &[Observation],
+) -> color_eyre::Result<()> {
+    let outcome = (!rows.is_empty()).then(|| calibrate::calibrate(bench, rows, &subject.start));
+    let today = now().get(..10).unwrap_or_default().to_owned();
+    let plan = plan::plan(bench, &subject.start, outcome.as_ref(), &today);
+    let probe = bench.library.workloads().iter().find_map(|workload| {
+        let parts = Parts::of(bench.library, subject.target, workload).ok()?;
+        Scenario::from_files(&parts).machine
+    });
+    let site = Site { target: subject.target, machine: probe.as_ref() };
+    let files = scripts::scripts(&site, &plan.steps);
+    let dir = args.out.clone().unwrap_or_else(|| Path::new("calibration").join(stem_for(&subject.target.name)));
+    let mut document = serde_json::to_value(&plan)?;
+    if let (Some(map), false) = (document.as_object_mut(), args.dry_run) {
+        map.insert("directory".to_owned(), dir.display().to_string().into());
+        map.insert("files".to_owned(), files.iter().map(|file| Value::from(file.name.as_str())).collect());
+    }
+    let text = match args.format {
+        Format::Table => globals.charset().write(&told::plan(&subject.target.name, &plan)).into_owned(),
+        Format::Json => serde_json::to_string_pretty(&document)? + "\n",
+    };
+    output::print(&text)?;
+    if args.dry_run {
+        return Ok(());
+    }
+    // All or nothing: no directory with half of the scripts of another plan.
+    let taken: Vec<String> = files
+        .iter()
+        .map(|file| dir.join(&file.name))
+        .filter(|path| path.exists() && !args.force)
+        .map(|path| path.display().to_string())
+        .collect();
+    if !taken.is_empty() {
+        let n = taken.len();
+        let first = taken.first().cloned().unwrap_or_default();
+        return Err(color_eyre::eyre::eyre!(
+            "{first} and {} more are there already: --force writes over them, --out names another directory",
+            n - 1
+        ));
+    }
+    for file in &files {
+        let path = dir.join(&file.name);
+        let written = write_atomically(&path, &file.text).and_then(|()| executable(&path, file.executable));
+        written.map_err(|error| color_eyre::eyre::eyre!("{} cannot be written: {error}", path.display()))?;
+    }
+    complain(&format!("wrote {} files to {}", files.len(), dir.display()));
+    Ok(())
+}
+
+#[cfg(unix)]
+fn executable(path: &Path, wanted: bool) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    if wanted { std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)) } else { Ok(()) }
+}
+
+#[cfg(not(unix))]
+fn executable(_: &Path, _: bool) -> std::io::Result<()> {
+    Ok(())
 }

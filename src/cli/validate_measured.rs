@@ -9,6 +9,7 @@ use super::output::{self, complain};
 use super::pick;
 use crate::calibrate::check::{Age, CALENDAR, Checked, ages, checks};
 use crate::calibrate::judge::{criteria, judge_standing};
+use crate::calibrate::predict::telling;
 use crate::calibrate::{Bench, Observation};
 use crate::ingest::Warmup;
 use crate::library::Library;
@@ -89,7 +90,7 @@ pub fn run(args: &OwnArgs, format: Format, globals: &Globals) -> color_eyre::Res
     };
     let target = target.as_str();
     let subject = subject(&library, target, args.workload.as_deref(), None)?;
-    let bench = Bench { library: &library, target: subject.target, workload: subject.workload };
+    let bench = Bench::new(&library, subject.target, subject.workload);
     let first_principles = subject.target.accelerator.is_some();
     let engine = engine.unwrap_or(if first_principles { Engine::Analytical } else { Engine::SemiEmpirical });
     let judged = judge_standing(&bench, &rows, &subject.start);
@@ -127,9 +128,8 @@ pub fn run(args: &OwnArgs, format: Format, globals: &Globals) -> color_eyre::Res
 fn target_of(library: &Library, rows: &[Observation]) -> Option<String> {
     let device = rows.iter().find_map(|row| row.word("hardware"))?.to_lowercase();
     let needs = rows.iter().filter_map(Observation::accelerators).fold(1.0, f64::max);
-    let part = |key: &str| key.split('-').find(|part| part.chars().any(|c| c.is_ascii_digit())).map(str::to_owned);
     let fits = library.targets().iter().filter(|target| {
-        let named = target.accelerator.as_deref().and_then(part);
+        let named = target.accelerator.as_deref().and_then(telling);
         let words = || device.split(|c: char| !c.is_ascii_alphanumeric());
         named.is_some_and(|part| words().any(|word| word == part)) && target.accelerators() >= needs
     });
@@ -143,7 +143,9 @@ fn refusals(bench: &Bench<'_>, rows: &[Observation], engine: Engine) {
         return;
     }
     for row in rows.iter().take(8) {
-        if let Err(reason) = bench.analytical(row) {
+        if let Some(device) = bench.foreign(row) {
+            complain(&format!("  {}: it ran on {device}", row.source));
+        } else if let Err(reason) = bench.analytical(row) {
             complain(&format!("  {}: {reason}", row.source));
         }
     }

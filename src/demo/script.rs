@@ -91,6 +91,12 @@ pub enum View {
     Breakdown,
     /// A figure over one or two knobs.
     Sweep,
+    /// The best compromises between two figures.
+    Frontier,
+    /// Which knob and which hardware number matter most.
+    Sensitivity,
+    /// The best knobs for a goal under constraints.
+    Optimum,
     /// What happens when, as it was simulated.
     Timeline,
     /// What would make it better.
@@ -103,23 +109,29 @@ pub enum View {
     Problems,
     /// How the scenario differs from another tab's, or from the baseline.
     Diff,
+    /// Measured rows beside predictions.
+    Measurements,
     /// All keys.
     Help,
 }
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 11] = [
+    pub const NAMES: [(&'static str, View); 15] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
         ("sweep", View::Sweep),
+        ("frontier", View::Frontier),
+        ("sensitivity", View::Sensitivity),
+        ("optimize", View::Optimum),
         ("timeline", View::Timeline),
         ("advice", View::Advice),
         ("explain", View::Explain),
         ("schedule", View::Schedule),
         ("problems", View::Problems),
         ("diff", View::Diff),
+        ("measurements", View::Measurements),
         ("help", View::Help),
     ];
 

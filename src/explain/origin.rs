@@ -260,7 +260,7 @@ impl<'a> Inputs<'a> {
                 // The day and the number of measurements, where the profile tells them.
                 let known = profile.calibration.as_ref().and_then(|all| all.of(&path.join(".")));
                 let told = known.map(|known| {
-                    let n = known.n.map_or(String::new(), |n| format!(", {n} measurements"));
+                    let n = known.n.map_or(String::new(), |n| format!(", n = {n}"));
                     format!("{}{n}", known.date.as_deref().unwrap_or("calibrated"))
                 });
                 Some(match told {

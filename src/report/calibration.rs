@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::table::{Align, Table};
 use crate::calibrate::judge::{Judged, median_errors};
+use crate::calibrate::plan::Plan;
 use crate::calibrate::{Outcome, Parameter};
 use crate::plan::Engine;
 use crate::spec::{Efficiency, Mode};
@@ -134,6 +135,44 @@ pub fn table(outcome: &Outcome, before: &Efficiency) -> String {
     list("Rows that the analytical engine cannot answer", refused.collect());
     let missing = outcome.missing.iter().map(|missing| format!("{}: needs {}", missing.symbol, missing.needs));
     list("Not told by these measurements (atlas calibrate --plan writes scripts that measure it)", missing.collect());
+    out
+}
+
+/// The order of measurements as text.
+#[must_use]
+pub fn plan(target: &str, plan: &Plan) -> String {
+    let mut out = format!("Measurements that would make {target} more certain, the most telling first\n\n");
+    let mut table = Table::new([
+        ("", Align::Right),
+        ("measurement", Align::Left),
+        ("variance less", Align::Right),
+        ("left", Align::Right),
+        ("minutes", Align::Right),
+        ("tells", Align::Left),
+    ]);
+    for (index, step) in plan.steps.iter().enumerate() {
+        table.row([
+            (index + 1).to_string(),
+            step.measurement.name().to_owned(),
+            units::percent(step.reduction),
+            format!("±{:.1} %", 196.0 * step.left),
+            format!("{:.0}", step.measurement.minutes()),
+            step.measurement.tells().to_owned(),
+        ]);
+    }
+    out += &table.render();
+    out += &format!(
+        "\nNow the figures below are known to ±{:.1} % (95 %, their root mean square); `left` is the same behind a \
+         measurement and all before it.\n\n",
+        196.0 * plan.now
+    );
+    for (name, sd) in &plan.figures {
+        out += &format!("  {name}: ±{:.1} %\n", 196.0 * sd);
+    }
+    if !plan.due.is_empty() {
+        out += "\nBy the guide's calendar\n";
+        plan.due.iter().for_each(|line| out += &format!("  {line}\n"));
+    }
     out
 }
 

@@ -13,6 +13,7 @@ pub mod explanation;
 pub mod measured;
 pub mod measurements;
 pub mod optimum;
+pub mod parquet;
 pub mod read;
 pub mod rows;
 pub mod simulation;

@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use super::answer::Answer;
+use super::frontier::Trading;
 use super::keymap::Mode;
 use super::line::Line;
+use super::measured::Measured;
+use super::optimum::Seeking;
 pub use super::palette::Command;
 use super::prompt::Prompt;
 use super::scenarios::Tabs;
@@ -252,10 +255,18 @@ pub struct App {
     pub desks: Desks,
     /// What the sweep turns.
     pub sweeping: Sweeping,
+    /// What the frontier trades.
+    pub trading: Trading,
+    /// What the optimiser seeks.
+    pub seeking: Seeking,
     /// What has been simulated.
     pub known: Known,
     /// What the timeline shows.
     pub timeline: Timeline,
+    /// Where a target's own profile goes.
+    pub profiles: PathBuf,
+    /// Measured rows, and a calibration that is proposed.
+    pub measured: Measured,
     /// The scenario on the screen.
     pub answer: Answer,
     /// The playbook's advice, worked out when it is looked at.
@@ -321,8 +332,12 @@ impl App {
             generation: 0,
             desks: Desks::default(),
             sweeping: Sweeping::default(),
+            trading: Trading::default(),
+            seeking: Seeking::default(),
             known: Known::default(),
             timeline: Timeline::default(),
+            profiles: PathBuf::from("workload/profiles"),
+            measured: Measured::default(),
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
@@ -343,6 +358,7 @@ impl App {
             (_, Some(Overlay::Palette(_))) => return Mode::Commanding,
             (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
+            _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
             _ => {}
         }
         self.mode_below()
@@ -362,8 +378,12 @@ impl App {
             (View::Schedule, _) => Mode::Schedule,
             (View::Problems, _) => Mode::Problems,
             (View::Sweep, _) => Mode::Sweep,
+            (View::Frontier, _) => Mode::Frontier,
+            (View::Sensitivity, _) => Mode::Sensitivity,
+            (View::Optimum, _) => Mode::Optimum,
             (View::Diff, _) => Mode::Diff,
             (View::Timeline, _) => Mode::Timeline,
+            (View::Measurements, _) => Mode::Measurements,
             (View::Main | View::Help, Pane::Targets) => Mode::Targets,
             (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
             (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,
@@ -382,6 +402,7 @@ impl App {
         self.answer = self.answered(&self.now.setup);
         self.generation += 1;
         self.advice = OnceCell::new();
+        self.measured.stale();
         self.baseline = match self.reference() {
             Some(setup) => self.answered(setup),
             // Nothing is turned: this is what the files say.
@@ -498,6 +519,14 @@ impl App {
                 _ => Vec::new(),
             }
         })
+    }
+
+    /// The targets that charts show: the selected one, then the marked ones.
+    #[must_use]
+    pub fn contenders(&self) -> Vec<Arc<str>> {
+        let own = &self.now.setup.target;
+        let marked = self.now.marks.iter().filter(|name| *name != own);
+        std::iter::once(own).chain(marked).cloned().collect()
     }
 
     /// Turns a knob; a value equal to the files' is no override.

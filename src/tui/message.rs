@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use super::measured::Proposal;
 use super::theme::Theme;
 use super::work::{Order, Product, Progress};
 use super::write_back::WritePlan;
+use crate::calibrate::Observation;
 use crate::demo::Demo;
 use crate::library::Library;
 use crate::spec::Diagnostics;
@@ -25,6 +27,8 @@ pub enum Message {
     Resize(u16, u16),
     /// The files were read anew.
     Reloaded(Arc<Library>, Vec<Arc<Demo>>, Vec<Arc<Theme>>, Diagnostics),
+    /// Measurements were read: rows, and what could not be read.
+    Measured(Arc<Vec<Observation>>, Vec<String>),
     /// An effect ended well; the text tells the user.
     Done(String),
     /// An effect failed; the text tells the user why.
@@ -84,6 +88,8 @@ pub enum Effect {
     },
     /// Write files that were looked at.
     WriteBack(Arc<WritePlan>),
+    /// Write the profile that was proposed.
+    WriteProfile(Arc<Proposal>),
     /// Send a message after a while.
     After {
         /// How long, ms.

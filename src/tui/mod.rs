@@ -11,12 +11,16 @@ pub mod color;
 mod copying;
 mod finder;
 pub mod frame_writer;
+pub mod frontier;
 pub mod input;
 pub mod keymap;
 pub mod layout;
 pub mod line;
+pub mod measured;
+mod measuring;
 pub mod message;
 mod mouse;
+pub mod optimum;
 pub mod painter;
 pub mod palette;
 pub mod prompt;
@@ -33,6 +37,7 @@ pub mod terminal;
 mod testing;
 pub mod theme;
 pub mod timeline;
+pub mod tornado;
 mod tour;
 mod turning;
 pub mod update;
@@ -74,4 +79,6 @@ pub struct Options {
     pub out: PathBuf,
     /// Which session is opened, and left.
     pub keep: session::Keep,
+    /// Files of measurements, with what is said of each behind its name.
+    pub measured: Vec<String>,
 }

@@ -14,6 +14,8 @@ use crossterm::event::Event;
 use super::app::App;
 use super::clipboard::{self, Between, osc52};
 use super::color::ColorDepth;
+use super::measured::Proposal;
+use super::measuring::Measuring;
 use super::message::{Effect, Message, Saving, Timer};
 use super::session::Store;
 use super::terminal::{self, Screen};
@@ -23,10 +25,11 @@ use super::wait::{Waiter, Wakes};
 use super::workers::Workers;
 use super::write_back::WritePlan;
 use super::{Options, session, tour, update as updates, view};
+use crate::calibrate::document;
 use crate::catalog::Catalog;
 use crate::demo::Demos;
 use crate::library::Library;
-use crate::record::write_atomically;
+use crate::record::{now, write_atomically, write_new};
 use crate::spec::Diagnostics;
 use crate::spec::sources::{read_text, shipped};
 use crate::watch::{FileWatch, WatchMode};
@@ -59,11 +62,15 @@ pub fn run(options: Options) -> Result<()> {
     let mut app = App::new(loaded.library, loaded.demos, loaded.themes, glyphs, (size.width, size.height));
     app.problems = loaded.problems;
     app.out.clone_from(&options.out);
+    app.profiles = profiles(&options);
+    let measuring = Measuring::new(&options, waiter.waker());
     let mut screen = Screen::enter(options.mouse, depth).wrap_err("the terminal cannot be set up")?;
     screen.set_ascii(ascii);
+    measuring.read();
     let workers = Workers::new(waiter.waker());
     let store = Store::of(&options.keep, &options.sources);
-    let mut session = Session { options, depth, store, suited: "", timers: Vec::new(), workers, quit: false };
+    let mut session =
+        Session { options, depth, store, suited: "", timers: Vec::new(), workers, measuring, quit: false };
     let start = session.start(&mut app);
     if let Err(error) = &watch {
         updates::fail(&mut app, format!("files are not watched: {error}; r reads them again"));
@@ -128,7 +135,27 @@ fn watched(options: &Options, library: Option<&Library>) -> Vec<PathBuf> {
     paths.extend(Demos::watched(sources.config_dir.as_deref(), sources.working_dir.then_some(Path::new("."))));
     paths.extend(Themes::watched(sources.config_dir.as_deref()));
     paths.extend(library.map(Library::configs).unwrap_or_default());
+    paths.extend(Measuring::watched(options));
     paths
+}
+
+/// Where a target's own profile is found by itself.
+fn profiles(options: &Options) -> PathBuf {
+    let sources = &options.sources;
+    let folder = sources.hardware.clone().filter(|path| path.is_dir());
+    folder.unwrap_or_else(|| sources.layers().last().map_or_else(PathBuf::new, |layer| layer.join("profiles")))
+}
+
+/// Writes a profile that was looked at; one that was not there then must not be there now.
+fn write_profile(proposal: &Proposal) -> Message {
+    let date = now().get(..10).unwrap_or_default().to_owned();
+    let text = document::profile(&proposal.outcome, &proposal.start, &proposal.vendor, &date);
+    let write = if proposal.replaces { write_atomically } else { write_new };
+    let path = proposal.path.display();
+    match write(&proposal.path, &text) {
+        Ok(()) => Message::Done(format!("wrote {path}; it is in force")),
+        Err(error) => Message::Failed(format!("{path} cannot be written: {error}")),
+    }
 }
 
 /// Watches the models' configs as well, where the library names others than before.
@@ -148,6 +175,7 @@ struct Session {
     suited: &'static str,
     timers: Vec<(Instant, Timer)>,
     workers: Workers,
+    measuring: Measuring,
     quit: bool,
 }
 
@@ -245,7 +273,9 @@ impl Session {
                 let loaded = self.reload(app);
                 watch_configs(watch, &self.options, &loaded.library, &app.library.configs());
                 messages.push(loaded.told());
+                self.measuring.read();
             }
+            messages.extend(self.measuring.done());
             messages.extend(self.due());
             messages.extend(self.workers.messages());
             if let Some(panic) = terminal::background_panic() {
@@ -297,7 +327,15 @@ impl Session {
                         messages.push(Message::Resize(size.width, size.height));
                     }
                     Effect::Repaint => screen.repaint(),
-                    Effect::Reload => messages.push(self.reload(app).told()),
+                    Effect::Reload => {
+                        messages.push(self.reload(app).told());
+                        self.measuring.read();
+                    }
+                    Effect::WriteProfile(proposal) => {
+                        let told = write_profile(&proposal);
+                        messages.push(self.reload(app).told());
+                        messages.push(told);
+                    }
                     Effect::Save(saving) => messages.push(save(&saving)),
                     Effect::Edit { path, line } => {
                         let edited = screen.yield_to(&waiter.signals(), || edit(&path, line));

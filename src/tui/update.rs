@@ -11,8 +11,8 @@ use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
 use super::tables::{Sort, Table};
 use super::{
-    copying, finder, layout, mouse, palette, prompt, reload, scenarios, sweeping, tables, timeline, tour, turning,
-    view, work, write_back,
+    copying, finder, frontier, layout, measured, mouse, optimum, palette, prompt, reload, scenarios, sweeping, tables,
+    timeline, tornado, tour, turning, view, work, write_back,
 };
 use crate::record::Record;
 
@@ -33,11 +33,12 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
             reload::adopt_themes(app, themes);
             reload::reloaded(app, library, demos, problems, &mut effects);
         }
+        Message::Measured(rows, problems) => app.measured.read(rows, problems),
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
         Message::Expired(timer) => expired(app, timer, &mut effects),
         Message::Progress(serial, progress) => work::progressed(app, serial, progress),
-        Message::Worked(serial, product) => work::arrived(app, serial, product),
+        Message::Worked(serial, product) => work::arrived(app, serial, product, &mut effects),
     }
     work::follow(app, &mut effects);
     // Pasted text is only wanted while something can be typed.
@@ -65,6 +66,7 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         Mode::Editing => turning::typed(app, |line| line.key(key)),
         Mode::Finding => finder::typed(app, |line| line.key(key)),
         Mode::Commanding => palette::typed(app, |line| line.key(key)),
+        Mode::Bounding => optimum::typed(app, |line| line.key(key)),
         Mode::Prompting => prompt::typed(app, |line| line.key(key)),
         _ => {}
     }
@@ -79,6 +81,7 @@ fn paste(app: &mut App, text: &str) {
         Mode::Editing => turning::typed(app, insert),
         Mode::Finding => finder::typed(app, insert),
         Mode::Commanding => palette::typed(app, insert),
+        Mode::Bounding => optimum::typed(app, insert),
         Mode::Prompting => prompt::typed(app, insert),
         _ => {}
     }
@@ -119,6 +122,11 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
         Action::Focus(by) if mode == Mode::Compare => across(app, by),
         Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
+        Action::Focus(by) if mode == Mode::Frontier => frontier::go(app, (by, 0)),
+        Action::Step(by) if mode == Mode::Optimum => optimum::step(app, by),
+        Action::Reset if mode == Mode::Optimum => optimum::clear(app),
+        Action::Figure(by) if mode == Mode::Frontier => frontier::turn(app, by),
+        Action::Search => optimum::search(app, effects),
         Action::Focus(by) if mode == Mode::Diff => scenarios::diff_against(app, by),
         Action::Focus(by) if mode == Mode::Timeline => timeline::along(app, by),
         Action::Across(_) if mode == Mode::Timeline => timeline::turn(app),
@@ -168,6 +176,9 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Copy => copying::copy(app, false, effects),
         Action::CopyAll => copying::copy(app, true, effects),
         Action::WriteBack => write_back::open(app, effects),
+        Action::Calibrate => measured::propose(app, effects),
+        Action::Discard if !measured::discard(app, effects) => note(app, "nothing is proposed", effects),
+        Action::Discard => {}
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
         Action::Undo => undo(app, effects),
         Action::Redo => redo(app, effects),
@@ -179,6 +190,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::NextStep => tour::go(app, 1, effects),
         Action::PreviousStep => tour::go(app, -1, effects),
         Action::Accept => accept(app, mode, effects),
+        Action::Escape if mode == Mode::Bounding => app.seeking.typing = None,
         Action::Escape if app.overlay.is_none() && work::stop(app, effects) => {}
         Action::Escape => escape(app, mode),
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
@@ -230,16 +242,17 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
         }
         Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
         Mode::Sweep => walk_sweep(app, &walk),
+        Mode::Frontier => walk_frontier(app, &walk),
         Mode::Timeline => match walk {
             Walk::By(by) => timeline::across(app, by),
             Walk::Page(by) => timeline::pan(app, by),
             Walk::To(row) => timeline::to_end(app, row > 0),
         },
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
-        Mode::Advice | Mode::Explain | Mode::Diff => {
+        Mode::Advice | Mode::Explain | Mode::Diff | Mode::Sensitivity | Mode::Optimum => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
         }
-        Mode::Breakdown | Mode::Schedule | Mode::Problems => {
+        Mode::Breakdown | Mode::Schedule | Mode::Problems | Mode::Measurements => {
             let page = layout::inner_rows(areas.body);
             let rows = view::rows(app);
             app.view_scroll = walk.from(app.view_scroll, (rows + 1).saturating_sub(page), page);
@@ -271,7 +284,7 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 *scroll = walk.from(*scroll, plan.lines().len(), 10);
             }
         }
-        Mode::Editing | Mode::Touring | Mode::Prompting => {}
+        Mode::Editing | Mode::Bounding | Mode::Touring | Mode::Prompting => {}
     }
 }
 
@@ -306,6 +319,20 @@ fn walk_sweep(app: &mut App, walk: &Walk) {
         match walk {
             Walk::By(by) => (0, -*by),
             Walk::Page(by) => (0, -by.saturating_mul(8)),
+            Walk::To(0) => (-ALL, 0),
+            Walk::To(_) => (ALL, 0),
+        },
+    );
+}
+
+/// From curve to curve of the frontier, or to the ends of one.
+fn walk_frontier(app: &mut App, walk: &Walk) {
+    const ALL: i32 = i32::MAX;
+    frontier::go(
+        app,
+        match walk {
+            Walk::By(by) => (0, *by),
+            Walk::Page(by) => (by.saturating_mul(8), 0),
             Walk::To(0) => (-ALL, 0),
             Walk::To(_) => (ALL, 0),
         },
@@ -394,7 +421,12 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         }
         Mode::Advice => view::advice::apply(app, effects),
         Mode::Sweep => sweeping::apply(app, effects),
+        Mode::Frontier => frontier::apply(app, effects),
+        Mode::Sensitivity => tornado::open(app, effects),
+        Mode::Optimum => optimum::accept(app, effects),
+        Mode::Bounding => optimum::accept_bound(app),
         Mode::Timeline => timeline::cause(app),
+        Mode::Measurements => measured::accept(app, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {
                 Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),
@@ -427,6 +459,7 @@ fn escape(app: &mut App, mode: Mode) {
         Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing => app.overlay = None,
         Mode::Touring => tour::leave(app),
         Mode::Prompting => prompt::cancel(app),
+        Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,
         _ if app.status.is_some() => app.status = None,
         _ if tables::clear_filter(app) => {}
         _ => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Guide, fabric_name};
 use crate::calibrate::observation::{LARGE_MESSAGE, Observation};
 use crate::calibrate::parameter::{CHI_BASE, CHI_PP, CHI_TP, FABRICS, JITTER, Parameter, files};
-use crate::calibrate::statistics::{Estimate, bootstrap, factor, regress};
+use crate::calibrate::statistics::{Estimate, bootstrap, factor, regress, weighted};
 use crate::ingest::series::quantile;
 use crate::spec::Mode;
 
@@ -20,6 +20,10 @@ struct Point<'a> {
     pp: f64,
     /// Overhead over omega and gamma: in units of chi.
     overhead: f64,
+    /// What multiplies chi in the time lost: omega and gamma; 1 where the overhead itself was counted.
+    weight: f64,
+    /// Half the relative width of what the overhead is relative to: an error that all points of it share.
+    shared: f64,
 }
 
 impl<'a> Guide<'a> {
@@ -49,7 +53,10 @@ impl<'a> Guide<'a> {
         let wanted = [true, tp > 1, pp > 1];
         let xs: Vec<Vec<f64>> = points.iter().map(|point| vec![point.tp - 1.0, point.pp - 1.0]).collect();
         let ys: Vec<f64> = points.iter().map(|point| point.overhead).collect();
-        let Some(fit) = regress(&xs, &ys, &wanted, true) else {
+        // Times are off by a share of themselves, and so is what is lost over nothing lost.
+        let scale = |point: &Point<'a>| 1.0 / (1.0 + point.weight * point.overhead.max(0.0));
+        let scales: Vec<f64> = points.iter().map(scale).collect();
+        let Some(fit) = weighted(&xs, &ys, &scales, &wanted, true) else {
             return self.lacks("chi_tp", "more than one combination of tp and pp that differ in both");
         };
         let told = "overhead over a run without parallelism, per omega and gamma, regressed on tp - 1 and pp - 1 (Huber, non-negative)";
@@ -57,6 +64,11 @@ impl<'a> Guide<'a> {
             match fit.estimate(index).filter(|_| wanted.get(index) == Some(&true)) {
                 Some(found) => {
                     let rows = points.iter().map(|point| point.row).chain(references.iter().copied());
+                    // The run without parallelism has an error of its own, which shifts all points together.
+                    let shared = points.iter().map(|point| point.shared).fold(0.0, f64::max);
+                    let weight = points.first().map_or(1.0, |point| point.weight);
+                    let shift = if index == 0 { found.value + 1.0 / weight } else { found.value };
+                    let found = found.widened(&[shared * shift]);
                     self.take(Parameter::new(slot, found.at_least(0.0), told, rows));
                 }
                 None => self.lacks(slot.symbol, "runs that differ in this degree of parallelism"),
@@ -78,7 +90,7 @@ impl<'a> Guide<'a> {
 
     /// Overheads as the rows state them, or over the run of their group without parallelism.
     fn overheads(&self, omega: f64) -> (Vec<Point<'a>>, Vec<&'a Observation>) {
-        const BUT: [&str; 8] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch", "batch"];
+        const BUT: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
         let mut points = Vec::new();
         let mut references: Vec<&'a Observation> = Vec::new();
         let mut groups: BTreeMap<String, Vec<(&'a Observation, f64)>> = BTreeMap::new();
@@ -88,7 +100,7 @@ impl<'a> Guide<'a> {
                 if stated.value.is_finite() && stated.value >= 0.0 && known.tp * known.pp > 1.0 {
                     // Counted by a profiler it is omega_comm itself; only in time does it show weighted by omega.
                     let overhead = stated.value / known.gamma;
-                    points.push(Point { row, tp: known.tp, pp: known.pp, overhead });
+                    points.push(Point { row, tp: known.tp, pp: known.pp, overhead, weight: 1.0, shared: 0.0 });
                 }
             } else if let Some(cost) = self.cost(row) {
                 groups.entry(row.alike(&BUT)).or_default().push((row, cost));
@@ -104,8 +116,10 @@ impl<'a> Guide<'a> {
             references.extend(rows.iter().filter(reference).map(|(row, _)| *row));
             for (row, cost) in rows.iter().filter(|(row, _)| !bare(row)) {
                 if let Some(known) = self.communication(row) {
-                    let overhead = (cost / without.value - 1.0) / (omega * known.gamma);
-                    points.push(Point { row, tp: known.tp, pp: known.pp, overhead });
+                    let weight = omega * known.gamma;
+                    let overhead = (cost / without.value - 1.0) / weight;
+                    let shared = without.relative_width().unwrap_or(0.0);
+                    points.push(Point { row, tp: known.tp, pp: known.pp, overhead, weight, shared });
                 }
             }
         }
@@ -114,7 +128,7 @@ impl<'a> Guide<'a> {
 
     /// Without a run free of parallelism: what tp and pp add, relative to each other, with chi_base as it stands.
     fn relative_intensity(&mut self, omega: f64) -> bool {
-        const BUT: [&str; 8] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch", "batch"];
+        const BUT: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
         let mut groups: BTreeMap<String, Vec<(&'a Observation, f64, super::Communication)>> = BTreeMap::new();
         for row in self.own().filter(|row| row.mode() == Mode::Training) {
             if let (Some(cost), Some(known)) = (self.cost(row), self.communication(row)) {

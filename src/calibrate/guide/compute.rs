@@ -254,6 +254,13 @@ impl<'a> Guide<'a> {
             found.interval =
                 Some([1.0 - width.unwrap_or(USUAL_WIDTH), 1.0 + width.unwrap_or(USUAL_WIDTH)].map(|by| value * by));
         }
+        // What it closes is uncertain, too: utilisation and base rate multiply it.
+        let halves: Vec<f64> = ["compute.base_tokens_per_accel", "utilization.base"]
+            .iter()
+            .filter_map(|path| self.found.iter().find(|one| one.path == *path))
+            .filter_map(|one| one.interval.map(|[low, high]| (high - low) / 2.0 / one.value * found.value))
+            .collect();
+        let found = found.widened(&halves);
         let method = "rate measured over the model's with f_vendor = 1, so that the model gives back what was measured";
         self.take(Parameter::new(slot, found, method, used.iter().map(|(row, ..)| *row)));
     }

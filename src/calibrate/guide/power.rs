@@ -2,7 +2,7 @@
 
 use super::Guide;
 use crate::calibrate::observation::Observation;
-use crate::calibrate::parameter::{NODE_WATTS, PHI_IDLE, PHI_UTIL, Parameter, files};
+use crate::calibrate::parameter::{NODE_WATTS, PHI_IDLE, PHI_UTIL, Parameter, Slot, files};
 use crate::calibrate::statistics::{Estimate, Fit, location, regress};
 
 impl<'a> Guide<'a> {
@@ -54,7 +54,7 @@ impl<'a> Guide<'a> {
             let method = "power at full utilisation on the line through all samples";
             self.take(nominal_watts(nominal, method, rows()));
         }
-        let shares: [(_, fn(&[f64]) -> f64); 2] = [
+        let shares: [(Slot, Share); 2] = [
             (PHI_IDLE, |beta| beta.first().copied().unwrap_or(0.0) / beta.iter().sum::<f64>()),
             (PHI_UTIL, |beta| beta.get(1).copied().unwrap_or(0.0) / beta.iter().sum::<f64>()),
         ];
@@ -80,6 +80,9 @@ impl<'a> Guide<'a> {
         }
     }
 }
+
+/// A share of the power, from intercept and slope.
+type Share = fn(&[f64]) -> f64;
 
 fn nominal_watts<'a>(found: Estimate, method: &str, rows: impl IntoIterator<Item = &'a Observation>) -> Parameter {
     Parameter {

@@ -369,6 +369,14 @@ fn method(study: &Study, out: &mut Vec<Block>) {
                 .to_owned(),
         ));
     }
+    if uses(Engine::Benchboard) {
+        out.push(Block::Text(
+            "The benchboard engine repeats the estimator of the founding dashboard, for comparison: its tokens are those \
+             of the global batch, its work that of one micro-batch; `atlas scenario compare` tells where the analytical \
+             engine differs, and why. No interval is known."
+                .to_owned(),
+        ));
+    }
     out.push(Block::Heading(3, "To make this again".to_owned()));
     out.push(Block::Code(study.command.clone()));
 }
