@@ -260,6 +260,20 @@ fn limits_make_goodput_and_the_pictures_of_serving_are_written() {
 }
 
 #[test]
+fn schedules_are_run_whole_and_batches_are_their_requests() {
+    let dir = temp();
+    let day = ["simulate", "--target", "h100-sxm-8", "--workload", "llama3.1-70b-day", "--requests", "600"];
+    let found = json(dir.path(), &day);
+    let requests = number(&found["summary"]["requests"]);
+    assert!((450.0..800.0).contains(&requests), "{requests}");
+    assert!(found["notes"][0].as_str().unwrap().contains("every phase is cut"), "{}", found["notes"]);
+    let burst = json(dir.path(), &[SERVE.as_slice(), &["--arrivals", "burst", "--set", "concurrency=24"]].concat());
+    assert_eq!(number(&burst["summary"]["requests"]), 24.0);
+    let batch = ["--set", "server=transformers", "--set", "concurrency=8"];
+    assert_eq!(number(&json(dir.path(), &[SERVE.as_slice(), &batch].concat())["summary"]["requests"]), 8.0);
+}
+
+#[test]
 fn traces_of_every_kind_are_replayed() {
     let dir = temp();
     let azure =
