@@ -119,6 +119,10 @@ def measure(command, size, options):
             os.write(program.fd, key)
             data, _ = program.read(options.quiet)
             each.append((len(data), program.cpu() - before))
+        before = program.cpu()
+        os.write(program.fd, b"".join(keys(options.burst)))
+        burst, _ = program.read(options.quiet)
+        burst_cpu = program.cpu() - before
         before, woken = program.cpu(), program.switches()
         time.sleep(options.idle)
         cpu, woken = program.cpu() - before, program.switches() - woken
@@ -137,6 +141,7 @@ def measure(command, size, options):
             "CPU ms": round(median(key[1] for key in each), 2),
             "least CPU ms": round(min(key[1] for key in each), 2),
         },
+        "a burst": {"bytes": len(burst), "CPU ms": round(burst_cpu, 2)},
         "idle": {
             "CPU %": round(cpu / options.idle / 10, 2), "bytes/s": round(len(idle) / options.idle, 1),
             "wake-ups/s": round(woken / options.idle, 1),
@@ -150,6 +155,7 @@ def main():
     parser.add_argument("--size", action="append", help="columns x rows; repeatable [120x40, 200x60]")
     parser.add_argument("--setup", default="", help="keys before any is measured")
     parser.add_argument("--keys", default="j*10,k*10", help="keys to measure, one by one")
+    parser.add_argument("--burst", default="j*100", help="keys that come in one packet, as from a key held down")
     parser.add_argument("--starts", type=int, default=5)
     parser.add_argument("--idle", type=float, default=5.0, help="seconds")
     parser.add_argument("--quiet", type=float, default=0.08, help="silence that ends a frame, seconds")
