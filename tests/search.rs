@@ -339,7 +339,7 @@ fn man_pages_and_schemas_are_written_for_all() {
     assert!(page.contains(".TH") && page.contains("\\-\\-over"), "{page}");
     assert!(dir.path().join("man1/atlas.1").exists() && dir.path().join("man1/atlas-optimize.1").exists());
     atlas(dir.path(), &["schema", "--out", "schemas"]).assert().code(0);
-    assert_eq!(std::fs::read_dir(dir.path().join("schemas")).unwrap().count(), 8);
+    assert_eq!(std::fs::read_dir(dir.path().join("schemas")).unwrap().count(), 10);
     let printed = stdout(&atlas(dir.path(), &["schema", "workloads"]).assert().code(0));
     let written = std::fs::read_to_string(dir.path().join("schemas/workloads.schema.json")).unwrap();
     assert_eq!(printed, written);

@@ -126,6 +126,7 @@ fn library() -> Library {
         targets: flag("--targets"),
         workloads: flag("--workloads"),
         hardware: flag("--hardware"),
+        config: flag("--config"),
         ..Sources::usual()
     };
     Library::load(&sources, None)

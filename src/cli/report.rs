@@ -97,7 +97,7 @@ fn save(out: &Path, document: &str) -> color_eyre::Result<()> {
 }
 
 /// The command line as it was given, to be given again.
-fn command() -> String {
+pub(super) fn command() -> String {
     let quoted = |word: String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
         if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }

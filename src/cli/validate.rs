@@ -1,12 +1,16 @@
 //! `atlas validate`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::args::Globals;
 use super::output::{self, complain};
+use super::watching;
+use crate::plan::Engine;
 use crate::record::write_atomically;
 use crate::report::Format;
 use crate::report::table::{Align, Table};
+use crate::search::Gauge;
 use crate::units;
 use crate::validate::report::Stats;
 use crate::validate::verdict::{self, Verdict};
@@ -21,6 +25,7 @@ use crate::validate::{self, Kind, scatter};
   atlas validate --kind latency --svg scatter.svg
   atlas validate --row ID                         one row, step by step
   atlas validate --measured run.log prod.csv --target T --workload W
+  atlas validate --engine event --kind training   the simulation in place of the closed form
 
 Errors are predicted over measured, less one. Training rows are judged on tokens per second and accelerator,
 inference rows on the throughput they state, latency rows on TTFT and on TPOT.
@@ -47,12 +52,21 @@ pub struct Args {
     /// Also write the scatter of predicted against measured
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
+    /// Which engine predicts: analytical, or event, which takes minutes
+    #[arg(long, value_name = "NAME", default_value = "analytical", value_parser = engine, conflicts_with_all = ["fit", "row"])]
+    pub engine: Engine,
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// Measurements of a target's own.
     #[command(flatten)]
     pub own: super::validate_measured::OwnArgs,
+}
+
+fn engine(text: &str) -> Result<Engine, String> {
+    let reasoning = [Engine::Analytical, Engine::Event];
+    let found = Engine::named(text).filter(|engine| reasoning.contains(engine));
+    found.ok_or_else(|| format!("expected one of {}", reasoning.map(Engine::name).join(", ")))
 }
 
 /// Judges the measurements and prints the verdicts.
@@ -66,6 +80,10 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if let Some(id) = &args.row {
         return row(id, &args, globals);
     }
+    let gauge = Gauge::default();
+    let judge = |kind: Kind, text: &str| {
+        watching(&gauge, Duration::from_millis(500), "rows", || validate::judge_by(kind, text, args.engine, &gauge))
+    };
     let mut verdicts = match &args.measurements {
         Some(path) => {
             let text = crate::spec::sources::read_text(path)
@@ -74,12 +92,12 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
                 .kind
                 .map_or_else(|| Kind::of(&text), Ok)
                 .map_err(|problem| color_eyre::eyre::eyre!("{}: {problem}", path.display()))?;
-            vec![(kind, validate::judge(kind, &text)?)]
+            vec![(kind, judge(kind, &text)??)]
         }
         None => Kind::ALL
             .into_iter()
             .filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind))
-            .map(|kind| Ok((kind, validate::judge(kind, &validate::shipped(kind)?)?)))
+            .map(|kind| Ok((kind, judge(kind, &validate::shipped(kind)?)??)))
             .collect::<color_eyre::Result<Vec<_>>>()?,
     };
     if let Some(source) = &args.source {

@@ -89,6 +89,10 @@ pub enum View {
     Compare,
     /// Where time and memory go.
     Breakdown,
+    /// A figure over one or two knobs.
+    Sweep,
+    /// What happens when, as it was simulated.
+    Timeline,
     /// What would make it better.
     Advice,
     /// Where a figure comes from.
@@ -97,6 +101,8 @@ pub enum View {
     Schedule,
     /// Complaints about the files.
     Problems,
+    /// How the scenario differs from another tab's, or from the baseline.
+    Diff,
     /// Measured rows beside predictions.
     Measurements,
     /// All keys.
@@ -105,14 +111,17 @@ pub enum View {
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 9] = [
+    pub const NAMES: [(&'static str, View); 12] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
+        ("sweep", View::Sweep),
+        ("timeline", View::Timeline),
         ("advice", View::Advice),
         ("explain", View::Explain),
         ("schedule", View::Schedule),
         ("problems", View::Problems),
+        ("diff", View::Diff),
         ("measurements", View::Measurements),
         ("help", View::Help),
     ];

@@ -1,19 +1,23 @@
 //! Target × workload × profile × knobs, resolved to plain numbers: the only thing an engine sees.
 
+mod dashboard;
 mod machine;
 mod noise;
 mod parts;
 mod phase;
 mod served;
+mod simulation;
 mod turning;
 
 use std::sync::Arc;
 
+pub use dashboard::Dashboard;
 pub use machine::{Machine, architecture};
 pub use noise::first_draw;
 pub use parts::Parts;
 pub use phase::{Phase, Pinned};
 pub use served::Served;
+pub use simulation::{SLOW_FACTOR, Simulation};
 pub use turning::{CONCURRENCY, DRAFT_ACCEPTANCE};
 
 use crate::engine::analytical::arch::Architecture;
@@ -46,6 +50,8 @@ pub struct Scenario {
     pub machine: Option<Machine>,
     /// The model's architecture, where the workload says enough of it.
     pub model: Option<Architecture>,
+    /// What the founding dashboard's estimator would be told.
+    pub dashboard: Dashboard,
     /// Whether a profile gives the coefficients below.
     pub calibrated: bool,
     /// Accelerators in one node.
@@ -148,6 +154,7 @@ impl Scenario {
             engine: parts.engine(),
             machine: Machine::of(parts),
             model: architecture(parts),
+            dashboard: Dashboard::of(parts),
             calibrated: profile.as_ref().is_some_and(|profile| profile.calibrated),
             accelerators_per_node: target.accelerators_per_node,
             num_nodes: target.num_nodes,
@@ -201,14 +208,18 @@ impl Scenario {
     pub fn check(&self, parts: &Parts) -> Result<(), ScenarioError> {
         match self.engine {
             Engine::SemiEmpirical => self.check_profile(parts),
-            Engine::Analytical => {
+            Engine::Analytical | Engine::Event => {
                 let lacks = self.lacks(parts);
+                if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
+            }
+            Engine::Benchboard => {
+                let lacks = crate::engine::benchboard::lacks(self).join(", and ");
                 if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
             }
         }
     }
 
-    /// What the analytical engine would need and the files do not say.
+    /// What an engine that reasons would need and the files do not say.
     fn lacks(&self, parts: &Parts) -> String {
         let mut lacks = Vec::new();
         if self.machine.is_none() {

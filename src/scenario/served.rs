@@ -85,7 +85,7 @@ impl Served {
             server,
             stack,
             admission: software::admission(engine),
-            captured_graphs: software::captured_graphs(device, engine, ""),
+            captured_graphs: software::captured_graphs(device, engine, "", 0.0),
             overlapped: software::overlapped(engine, ""),
             python_executor: software::python_executor(engine, "1.0", "", ""),
             reserve_output: server == Server::TensorRtLlm,

@@ -186,7 +186,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         let (down, up) = (moved(-1), moved(1));
         swings.push(Swing { lever: Lever::Knob(knob), from: from.to_string(), down, up, reach: 0.0 });
     }
-    let analytical = scenario.machine.is_some() && scenario.engine == crate::plan::Engine::Analytical;
+    let analytical = scenario.machine.is_some() && scenario.engine.reasons();
     for hardware in Hardware::ALL {
         if !analytical && !matches!(hardware, Hardware::Price | Hardware::Power | Hardware::Memory) {
             continue;

@@ -10,7 +10,14 @@ use super::keymap::Mode;
 use super::line::Line;
 use super::measured::Measured;
 pub use super::palette::Command;
+use super::prompt::Prompt;
+use super::scenarios::Tabs;
+use super::simulating::Known;
+use super::sweeping::Sweeping;
+use super::tables::{self, Sort, Table, Tables};
 use super::theme::{Glyphs, Theme};
+use super::timeline::Timeline;
+use super::work::Desks;
 pub use super::write_back::WritePlan;
 use crate::advice::{Advice, Objective, advise};
 use crate::demo::Demo;
@@ -165,6 +172,8 @@ pub enum Change {
     Step(Knob),
     /// Walking along a list.
     Walk(Pane),
+    /// A tab was closed; undo brings it back.
+    Closed,
     /// Anything else: a step of its own.
     Single,
 }
@@ -186,6 +195,8 @@ pub struct App {
     pub glyphs: Glyphs,
     /// Columns and rows.
     pub size: (u16, u16),
+    /// The scenarios; the one on the screen is below.
+    pub tabs: Tabs,
     /// What undo brings back.
     pub now: Snapshot,
     /// Before, oldest first.
@@ -198,10 +209,16 @@ pub struct App {
     pub pane: Pane,
     /// What fills the screen.
     pub view: View,
+    /// Where Esc leads from an explanation that was opened in another view.
+    pub back: View,
     /// What lies over it.
     pub overlay: Option<Overlay>,
     /// A value being typed.
     pub edit: Option<Edit>,
+    /// A line being typed at the foot of the screen.
+    pub prompt: Option<Prompt>,
+    /// How the tables are filtered and sorted.
+    pub tables: Tables,
     /// The knob under the cursor of the knobs pane.
     pub knob: Knob,
     /// The figure under the cursor of the results, and of the comparison.
@@ -230,6 +247,16 @@ pub struct App {
     pub tour: Option<Tour>,
     /// Where records go.
     pub out: PathBuf,
+    /// Counts what [`App::recompute`] worked out: what was asked before is of another scenario.
+    pub generation: u64,
+    /// What views have asked the workers, and the answers.
+    pub desks: Desks,
+    /// What the sweep turns.
+    pub sweeping: Sweeping,
+    /// What has been simulated.
+    pub known: Known,
+    /// What the timeline shows.
+    pub timeline: Timeline,
     /// Where a target's own profile goes.
     pub profiles: PathBuf,
     /// Measured rows, and a calibration that is proposed.
@@ -270,14 +297,18 @@ impl App {
             theme: 0,
             glyphs,
             size,
+            tabs: Tabs::default(),
             now: Snapshot { setup, ..Snapshot::default() },
             past: Vec::new(),
             future: Vec::new(),
             last_change: None,
             pane: Pane::Targets,
             view: View::Main,
+            back: View::Main,
             overlay: None,
             edit: None,
+            prompt: None,
+            tables: Tables::default(),
             knob: Knob::Engine,
             figure: "tokens_per_sec",
             scroll: [0; 4],
@@ -292,6 +323,11 @@ impl App {
             flash: Flash::default(),
             tour: None,
             out: PathBuf::from("out"),
+            generation: 0,
+            desks: Desks::default(),
+            sweeping: Sweeping::default(),
+            known: Known::default(),
+            timeline: Timeline::default(),
             profiles: PathBuf::from("workload/profiles"),
             measured: Measured::default(),
             advice: OnceCell::new(),
@@ -304,6 +340,9 @@ impl App {
     /// Where keys go.
     #[must_use]
     pub fn mode(&self) -> Mode {
+        if self.prompt.is_some() {
+            return Mode::Prompting;
+        }
         match (&self.edit, &self.overlay) {
             (Some(_), _) => return Mode::Editing,
             (_, Some(Overlay::Help { .. })) => return Mode::Helping,
@@ -329,6 +368,9 @@ impl App {
             (View::Explain, _) => Mode::Explain,
             (View::Schedule, _) => Mode::Schedule,
             (View::Problems, _) => Mode::Problems,
+            (View::Sweep, _) => Mode::Sweep,
+            (View::Diff, _) => Mode::Diff,
+            (View::Timeline, _) => Mode::Timeline,
             (View::Measurements, _) => Mode::Measurements,
             (View::Main | View::Help, Pane::Targets) => Mode::Targets,
             (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
@@ -345,18 +387,20 @@ impl App {
 
     /// Works out what depends on the scenario. Called once per change of it.
     pub fn recompute(&mut self) {
-        self.answer = Answer::of(&self.library, &self.now.setup);
+        self.answer = self.answered(&self.now.setup);
+        self.generation += 1;
         self.advice = OnceCell::new();
         self.measured.stale();
-        self.baseline = match &self.now.baseline {
-            Some(setup) => Answer::of(&self.library, setup),
+        self.baseline = match self.reference() {
+            Some(setup) => self.answered(setup),
             // Nothing is turned: this is what the files say.
             None if self.now.setup.overrides.is_empty() => self.answer.clone(),
             None => {
                 let files = Setup { overrides: Overrides::new(), ..self.now.setup.clone() };
-                Answer::of(&self.library, &files)
+                self.answered(&files)
             }
         };
+        tables::arrange(self);
         self.recompute_columns();
     }
 
@@ -369,15 +413,19 @@ impl App {
         let marked = |target: &&Arc<Target>| self.now.marks.len() < 2 || self.now.marks.contains(&target.name);
         let columns = self.library.targets().iter().filter(marked).map(|target| {
             let setup = Setup { target: Arc::clone(&target.name), ..self.now.setup.clone() };
-            (Arc::clone(&target.name), Answer::of(&self.library, &setup))
+            (Arc::clone(&target.name), self.answered(&setup))
         });
-        self.columns = columns.collect();
+        self.columns = columns.filter(|(name, answer)| self.asks_to_compare(name, answer)).collect();
         self.sort_columns();
         self.column = self.column.min(self.columns.len().saturating_sub(1));
     }
 
     /// Puts the comparison's columns in order: the best of the chosen metric first, those without a figure last.
     fn sort_columns(&mut self) {
+        if self.tables.sort(Table::Compare) == Sort::Name {
+            self.columns.sort_by_key(|(name, _)| name.to_lowercase());
+            return;
+        }
         let Some(metric) = self.order.and_then(Metric::named) else { return };
         let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
         let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
@@ -388,28 +436,35 @@ impl App {
     /// The metric under the cursor of the results.
     #[must_use]
     pub fn figure_here(&self) -> Option<&'static Metric> {
-        let here = self.answer.metrics().find(|metric| metric.name == self.figure);
-        here.or_else(|| self.answer.metrics().next())
+        // What a filter hides from the results can still be explained from elsewhere.
+        let elsewhere = |metric: &&Metric| self.view != View::Main || self.asks_for_figure(metric);
+        let here = self.answer.metrics().filter(elsewhere).find(|metric| metric.name == self.figure);
+        here.or_else(|| self.figures().next())
+    }
+
+    /// The figures of the results.
+    pub fn figures(&self) -> impl Iterator<Item = &'static Metric> {
+        self.answer.metrics().filter(|metric| self.asks_for_figure(metric))
     }
 
     /// The comparison's reference: the baseline's target where it is a column, else the selected one, else the first.
     #[must_use]
     pub fn reference_column(&self) -> usize {
         let of = |name: &Arc<str>| self.columns.iter().position(|(column, _)| column == name);
-        let baseline = self.now.baseline.as_ref().and_then(|setup| of(&setup.target));
+        let baseline = self.reference().and_then(|setup| of(&setup.target));
         baseline.or_else(|| of(&self.now.setup.target)).unwrap_or_default()
     }
 
     /// The row of the selected target.
     #[must_use]
     pub fn target_row(&self) -> Option<usize> {
-        self.library.targets().iter().position(|target| target.name == self.now.setup.target)
+        self.targets().position(|(_, target)| target.name == self.now.setup.target)
     }
 
     /// The row of the selected workload.
     #[must_use]
     pub fn workload_row(&self) -> Option<usize> {
-        self.library.workloads().iter().position(|workload| workload.name == self.now.setup.workload)
+        self.workloads().position(|workload| workload.name == self.now.setup.workload)
     }
 
     /// The knob under the cursor.
@@ -421,7 +476,7 @@ impl App {
     /// The knobs that change anything in the scenario on the screen, in order.
     pub fn knobs(&self) -> impl Iterator<Item = &'static Spec> {
         let heeds = |spec: &&Spec| self.answer.scenario.as_ref().is_none_or(|scenario| scenario.heeds(spec.knob));
-        KNOBS.iter().filter(heeds)
+        KNOBS.iter().filter(heeds).filter(|spec| self.asks_for_knob(spec))
     }
 
     /// The place of the knob under the cursor among them.

@@ -40,7 +40,16 @@ fn here(app: &App) -> Option<(String, String)> {
             Some((knob.name().to_owned(), format!("{}={value}", knob.name())))
         }
         (View::Main | View::Help, Pane::Results) => figure(&app.answer, app.figure_here()?),
-        (View::Breakdown | View::Schedule | View::Problems | View::Measurements, _) => table(app),
+        (
+            View::Breakdown
+            | View::Schedule
+            | View::Problems
+            | View::Measurements
+            | View::Sweep
+            | View::Diff
+            | View::Timeline,
+            _,
+        ) => table(app),
     }
 }
 
@@ -56,11 +65,11 @@ fn table(app: &App) -> Option<(String, String)> {
             Some(("the table of knobs".to_owned(), rows.collect()))
         }
         (View::Main | View::Help, Pane::Targets) => {
-            let names = app.library.targets().iter().map(|target| format!("{}\n", target.name));
+            let names = app.targets().map(|(_, target)| format!("{}\n", target.name));
             Some(("the list of targets".to_owned(), names.collect()))
         }
         (View::Main | View::Help, Pane::Workloads) => {
-            let names = app.library.workloads().iter().map(|workload| format!("{}\n", workload.name));
+            let names = app.workloads().map(|workload| format!("{}\n", workload.name));
             Some(("the list of workloads".to_owned(), names.collect()))
         }
         _ => Some(("the view".to_owned(), drawn(app))),
@@ -71,7 +80,7 @@ fn table(app: &App) -> Option<(String, String)> {
 fn results(app: &App) -> Option<String> {
     let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
     let mut text = "metric\tvalue\tlow\thigh\tbaseline\tunit\n".to_owned();
-    for metric in app.answer.metrics() {
+    for metric in app.figures() {
         let Some(value) = app.answer.value(metric) else { continue };
         let (low, high) = metric
             .interval(estimate, scenario)

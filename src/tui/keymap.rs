@@ -39,8 +39,36 @@ pub enum Action {
     Show(View),
     /// Sort the comparison by the row under the cursor, or in the files' order again.
     Sort,
+    /// Sort the comparison by the targets' names, or as before.
+    SortByName,
     /// Fold or unfold what is under the cursor.
     Fold,
+    /// The next or last knob across.
+    Across(i32),
+    /// The next or last knob up.
+    Against(i32),
+    /// The next or last figure.
+    Figure(i32),
+    /// To the next scenario, or to the one before.
+    Tab(i32),
+    /// To the scenario at this place, from 0.
+    TabAt(u8),
+    /// Another tab with the same scenario.
+    DuplicateTab,
+    /// Another tab with the files' values.
+    NewTab,
+    /// Give the tab a name.
+    RenameTab,
+    /// Close the tab.
+    CloseTab,
+    /// Bring the tab that was closed last back.
+    ReopenTab,
+    /// Make the tab what every delta is against, or no longer.
+    PinTab,
+    /// Show only the rows that match.
+    Filter,
+    /// Nearer or further away.
+    Zoom(i32),
     /// Find a target, workload or knob.
     Find,
     /// Find a command.
@@ -104,6 +132,10 @@ pub enum Mode {
     Compare,
     /// Where time and memory go.
     Breakdown,
+    /// A figure over one or two knobs.
+    Sweep,
+    /// What happens when.
+    Timeline,
     /// The playbook.
     Advice,
     /// Where a figure comes from.
@@ -112,6 +144,10 @@ pub enum Mode {
     Schedule,
     /// The complaints.
     Problems,
+    /// How two scenarios differ.
+    Diff,
+    /// A line is being typed at the foot of the screen.
+    Prompting,
     /// Measured rows beside predictions.
     Measurements,
     /// A value is being typed.
@@ -132,17 +168,21 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 18] = [
+    pub const ALL: [Mode; 22] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
         Mode::Results,
         Mode::Compare,
         Mode::Breakdown,
+        Mode::Sweep,
+        Mode::Timeline,
         Mode::Advice,
         Mode::Explain,
         Mode::Schedule,
         Mode::Problems,
+        Mode::Diff,
+        Mode::Prompting,
         Mode::Measurements,
         Mode::Editing,
         Mode::Finding,
@@ -163,10 +203,14 @@ impl Mode {
             Mode::Results => "Results",
             Mode::Compare => "Compare",
             Mode::Breakdown => "Breakdown",
+            Mode::Sweep => "Sweep",
+            Mode::Timeline => "Timeline",
             Mode::Advice => "Advice",
             Mode::Explain => "Explain",
             Mode::Schedule => "Schedule",
             Mode::Problems => "Problems",
+            Mode::Diff => "Difference",
+            Mode::Prompting => "Typing a name or a filter",
             Mode::Measurements => "Measurements",
             Mode::Editing => "Typing a value",
             Mode::Finding => "Find",
@@ -181,7 +225,7 @@ impl Mode {
     /// Whether keys type text here, so that only those with a modifier or a name are commands.
     #[must_use]
     pub fn types(self) -> bool {
-        matches!(self, Mode::Editing | Mode::Finding | Mode::Commanding)
+        matches!(self, Mode::Editing | Mode::Finding | Mode::Commanding | Mode::Prompting)
     }
 }
 
@@ -201,8 +245,8 @@ pub struct Binding {
 }
 
 use Mode::{
-    Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Editing, Explain, Finding, Helping, Knobs,
-    Measurements, Problems, Results, Schedule, Targets, Touring, Workloads,
+    Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Finding, Helping, Knobs,
+    Measurements, Problems, Prompting, Results, Schedule, Sweep, Targets, Timeline, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
@@ -213,21 +257,43 @@ const LISTS: &[Mode] = &[
     Results,
     Compare,
     Breakdown,
+    Sweep,
+    Timeline,
     Advice,
     Explain,
     Schedule,
     Problems,
+    Diff,
     Measurements,
     Helping,
     Choosing,
     Confirming,
 ];
-const SCREENS: &[Mode] =
-    &[Targets, Workloads, Knobs, Results, Compare, Breakdown, Advice, Explain, Schedule, Problems, Measurements];
-const VIEWS: &[Mode] = &[Compare, Breakdown, Advice, Explain, Schedule, Problems, Measurements];
+const SCREENS: &[Mode] = &[
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Compare,
+    Breakdown,
+    Sweep,
+    Timeline,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Diff,
+    Measurements,
+];
+const VIEWS: &[Mode] = &[Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems, Diff, Measurements];
+/// Views whose rows a filter can choose among; there the finder has another key.
+const TABLES: &[Mode] = &[Compare, Advice, Problems];
+const FINDS: &[Mode] =
+    &[Targets, Workloads, Knobs, Results, Breakdown, Sweep, Timeline, Explain, Schedule, Diff, Measurements];
 const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
+const ALT_DIGITS: &[&str] = &["Alt-1", "Alt-2", "Alt-3", "Alt-4", "Alt-5", "Alt-6", "Alt-7", "Alt-8", "Alt-9"];
 
 const fn row(
     modes: &'static [Mode],
@@ -250,6 +316,8 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Editing], &["↓"], Action::Step(-1), "one step down", None),
     row(&[Finding, Choosing], &["Enter"], Action::Accept, "go there", Some("go")),
     row(&[Commanding], &["Enter"], Action::Accept, "do it", Some("do it")),
+    row(&[Prompting], &["Enter"], Action::Accept, "take it", Some("take")),
+    row(&[Prompting], &["Esc"], Action::Escape, "leave it as it was", Some("cancel")),
     row(&[Confirming], &["Enter", "y"], Action::Accept, "write it", Some("write")),
     row(SEARCHES, &["↓", "Ctrl-N", "Tab"], Action::Move(1), "next match", Some("next")),
     row(SEARCHES, &["↑", "Ctrl-P", "Shift-Tab"], Action::Move(-1), "previous match", None),
@@ -261,13 +329,37 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Knobs], &["Backspace", "Delete"], Action::Reset, "back to the file's value", Some("reset")),
     row(&[Knobs], &["R"], Action::ResetAll, "all knobs back to the files' values", None),
     row(&[Targets], &["Space", "m"], Action::Mark, "mark for the comparison", Some("mark")),
-    row(VIEWS, &["Esc"], Action::Escape, "back to the panes", Some("back")),
+    row(&[Sweep], &["→", "l"], Action::Focus(1), "next point", Some("point")),
+    row(&[Sweep], &["←", "h"], Action::Focus(-1), "previous point", None),
+    row(&[Sweep], &["Enter"], Action::Accept, "take the point's knobs; u takes it back", Some("take")),
+    row(&[Sweep], &["Tab"], Action::Across(1), "turn the next knob", Some("knob")),
+    row(&[Sweep], &["Shift-Tab"], Action::Across(-1), "turn the previous knob", None),
+    row(&[Sweep], &["n"], Action::Against(1), "turn a second knob against it, or the next one", Some("second knob")),
+    row(&[Sweep], &["N"], Action::Against(-1), "the previous second knob, or none", None),
+    row(&[Sweep], &["."], Action::Figure(1), "the next figure", Some("figure")),
+    row(&[Sweep], &[","], Action::Figure(-1), "the figure before", None),
+    row(&[Timeline], &["+", "="], Action::Zoom(1), "nearer", Some("zoom")),
+    row(&[Timeline], &["-", "_"], Action::Zoom(-1), "further away", None),
+    row(&[Timeline], &["→", "l"], Action::Focus(1), "next task of the stream", Some("task")),
+    row(&[Timeline], &["←", "h"], Action::Focus(-1), "task before", None),
+    row(&[Timeline], &["Enter"], Action::Accept, "to the task that it waited for", Some("cause")),
+    row(&[Timeline], &["Tab"], Action::Across(1), "the other picture: scaling; latencies", Some("picture")),
+    row(
+        VIEWS,
+        &["Esc"],
+        Action::Escape,
+        "back to the panes; first shows all rows of a filtered table, or stops work",
+        Some("back"),
+    ),
     row(&[Compare], &["→", "l"], Action::Focus(1), "next column", Some("column")),
     row(&[Compare], &["←", "h"], Action::Focus(-1), "previous column", None),
-    row(&[Compare], &["Enter"], Action::Accept, "select the column's target", Some("select")),
+    row(&[Compare], &["Enter"], Action::Accept, "select the column's target and explain the figure", Some("explain")),
     row(&[Compare], &["o"], Action::Sort, "order the columns by this row, or as in the files", Some("order")),
+    row(&[Compare], &["O"], Action::SortByName, "order the columns by name, or as before", None),
+    row(&[Targets, Workloads, Advice], &["o"], Action::Sort, "sort by the next column, or as at first", None),
     row(&[Compare], &["Space", "m"], Action::Mark, "mark or unmark the column's target", None),
     row(&[Results], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
+    row(&[Diff], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
     row(&[Advice], &["Enter"], Action::Accept, "turn the knobs as advised; u takes it back", Some("apply")),
     row(
         &[Measurements],
@@ -277,7 +369,7 @@ pub const BINDINGS: &[Binding] = &[
         Some("calibrate"),
     ),
     row(&[Measurements], &["Enter"], Action::Accept, "write the profile that is proposed", Some("accept")),
-    row(&[Measurements], &["x", "Backspace"], Action::Discard, "forget what is proposed", Some("discard")),
+    row(&[Measurements], &["Backspace"], Action::Discard, "forget what is proposed", Some("discard")),
     row(&[Explain], &["Enter", "Space"], Action::Fold, "fold or unfold", Some("fold")),
     row(&[Explain], &["→", "l"], Action::Focus(1), "the next figure", Some("figure")),
     row(&[Explain], &["←", "h"], Action::Focus(-1), "the figure before", None),
@@ -289,11 +381,20 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["b"], Action::Baseline, "what is on the screen becomes the baseline", Some("baseline")),
     row(SCREENS, &["B"], Action::ClearBaseline, "the files' values are the baseline again", None),
     row(SCREENS, &["c", "5"], Action::Show(View::Compare), "targets side by side, or back", Some("compare")),
-    row(SCREENS, &["/"], Action::Find, "find a target, workload or knob", Some("find")),
+    row(
+        TABLES,
+        &["/"],
+        Action::Filter,
+        "show only what matches: words, or conditions such as tpot<50ms",
+        Some("filter"),
+    ),
+    row(FINDS, &["/"], Action::Find, "find a target, workload or knob", Some("find")),
     row(SCREENS, &["u"], Action::Undo, "undo", Some("undo")),
     row(SCREENS, &[":", "Ctrl-P"], Action::Palette, "find a command", Some("commands")),
     row(SCREENS, &["Ctrl-R", "U"], Action::Redo, "redo", None),
     row(SCREENS, &["6"], Action::Show(View::Breakdown), "where time and memory go, or back", None),
+    row(SCREENS, &["v"], Action::Show(View::Sweep), "a figure over one or two knobs, or back", Some("sweep")),
+    row(SCREENS, &["E"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
     row(SCREENS, &["7", "a"], Action::Show(View::Advice), "what would make it better, or back", None),
     row(SCREENS, &["8"], Action::Show(View::Explain), "where the figure comes from, or back", None),
     row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),
@@ -307,6 +408,20 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["M"], Action::Show(View::Measurements), "measured runs beside predictions, or back", None),
     row(SCREENS, &["t"], Action::NextTheme, "next theme", None),
     row(SCREENS, &["r"], Action::Reload, "read the files again (they are watched, too)", None),
+    row(PANES, &["f"], Action::Filter, "show only the rows that match: words, or conditions such as tpot<50ms", None),
+    row(TABLES, &["f"], Action::Find, "find a target, workload or knob", None),
+    row(SCREENS, &["]"], Action::Tab(1), "the next scenario", None),
+    row(SCREENS, &["["], Action::Tab(-1), "the scenario before", None),
+    row(SCREENS, &["T"], Action::DuplicateTab, "this scenario again, on a tab of its own", None),
+    row(SCREENS, &["Ctrl-N"], Action::NewTab, "a tab with the files' values", None),
+    row(SCREENS, &["L"], Action::RenameTab, "name this tab", None),
+    row(SCREENS, &["X", "Ctrl-W"], Action::CloseTab, "close this tab; u brings it back", None),
+    row(SCREENS, &["Ctrl-T"], Action::ReopenTab, "bring the tab that was closed last back", None),
+    row(SCREENS, &["P"], Action::PinTab, "pin this tab: deltas on every tab are against it", None),
+    row(SCREENS, &["D"], Action::Show(View::Diff), "what differs from another tab, or from the baseline", None),
+    row(&[Diff], &["→", "l"], Action::Focus(1), "against the next tab", Some("against")),
+    row(&[Diff], &["←", "h"], Action::Focus(-1), "against the tab before", None),
+    row(SCREENS, ALT_DIGITS, Action::TabAt(0), "the scenario with that number", None),
     row(SCREENS, &["1"], Action::FocusPane(1), "to the targets", None),
     row(SCREENS, &["2"], Action::FocusPane(2), "to the workloads", None),
     row(SCREENS, &["3"], Action::FocusPane(3), "to the knobs", None),
@@ -331,7 +446,13 @@ pub const BINDINGS: &[Binding] = &[
 #[must_use]
 pub fn lookup(mode: Mode, key: &KeyEvent) -> Option<Action> {
     let name = name_of(key)?;
-    BINDINGS.iter().find(|row| row.modes.contains(&mode) && row.keys.contains(&name.as_str())).map(|row| row.action)
+    let row = BINDINGS.iter().find(|row| row.modes.contains(&mode) && row.keys.contains(&name.as_str()))?;
+    // One row for nine keys: which of them says which tab.
+    let place = row.keys.iter().position(|known| *known == name).and_then(|place| u8::try_from(place).ok());
+    Some(match row.action {
+        Action::TabAt(_) => Action::TabAt(place.unwrap_or_default()),
+        action => action,
+    })
 }
 
 /// A mode's rows, for the help and the footer.
@@ -344,7 +465,10 @@ pub fn rows(mode: Mode) -> impl Iterator<Item = &'static Binding> {
 pub fn name_of(key: &KeyEvent) -> Option<String> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     if key.modifiers.contains(KeyModifiers::ALT) {
-        return None;
+        return match key.code {
+            KeyCode::Char(digit @ '1'..='9') if !control => Some(format!("Alt-{digit}")),
+            _ => None,
+        };
     }
     let name = match key.code {
         KeyCode::Char(' ') => "Space".to_owned(),

@@ -7,6 +7,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::measured::Proposal;
 use super::theme::Theme;
+use super::work::{Order, Product, Progress};
 use super::write_back::WritePlan;
 use crate::calibrate::Observation;
 use crate::demo::Demo;
@@ -34,6 +35,10 @@ pub enum Message {
     Failed(String),
     /// The time a flash or a note was to be seen is over.
     Expired(Timer),
+    /// How far an order is, by its serial number.
+    Progress(u64, Progress),
+    /// What came of an order, or why nothing did.
+    Worked(u64, Result<Product, String>),
 }
 
 /// What a timer is for.
@@ -94,6 +99,10 @@ pub enum Effect {
     },
     /// Bracketed paste is wanted, or no longer.
     Paste(bool),
+    /// Do long work on a thread of its own; see [`super::work`].
+    Work(Order),
+    /// Stop the order of that serial number; nothing is to come of it.
+    Cancel(u64),
 }
 
 /// A record to be written.

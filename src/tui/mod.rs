@@ -1,9 +1,11 @@
 //! The terminal interface, in the Elm manner: [`app`] is the state, [`message`] what happens, [`mod@update`] a pure step
 //! from one state to the next, [`view`] a pure picture of it. [`runtime`] and the floor it stands on touch the world:
 //! [`terminal`] takes and gives back the screen, [`wait`] sleeps until something happens, [`painter`] sends what changed.
+//! What takes long is [`work`], done on threads that the runtime keeps.
 
 pub mod answer;
 pub mod app;
+mod applying;
 pub mod clipboard;
 pub mod color;
 mod copying;
@@ -19,16 +21,27 @@ pub mod message;
 mod mouse;
 pub mod painter;
 pub mod palette;
+pub mod prompt;
 mod reload;
 pub mod runtime;
+pub mod scenarios;
+pub mod session;
 pub mod sgr;
+pub mod simulating;
+pub mod sweeping;
+pub mod tables;
 pub mod terminal;
+#[cfg(test)]
+mod testing;
 pub mod theme;
+pub mod timeline;
 mod tour;
 mod turning;
 pub mod update;
 pub mod view;
 pub mod wait;
+pub mod work;
+mod workers;
 pub mod write_back;
 
 use std::path::PathBuf;
@@ -61,6 +74,8 @@ pub struct Options {
     pub workload: Option<String>,
     /// Where records go.
     pub out: PathBuf,
+    /// Which session is opened, and left.
+    pub keep: session::Keep,
     /// Files of measurements, with what is said of each behind its name.
     pub measured: Vec<String>,
 }

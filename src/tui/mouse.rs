@@ -7,7 +7,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use super::app::{App, Overlay, Pane, View};
 use super::keymap::{Action, Mode};
 use super::message::Effect;
-use super::{layout, update, view};
+use super::{layout, prompt, scenarios, update, view};
 use crate::knob::Kind;
 
 /// Rows one notch of the wheel goes.
@@ -47,6 +47,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         Mode::Touring => return update::act(app, mode, Action::NextStep, effects),
         // A click beside a value being typed keeps it; beside a box, closes the box.
         Mode::Editing => update::act(app, mode, Action::Accept, effects),
+        Mode::Prompting => prompt::accept(app),
         Mode::Confirming => return update::act(app, mode, Action::Escape, effects),
         Mode::Finding | Mode::Commanding | Mode::Choosing => {
             let row = view::popup_row(app, event.column, event.row);
@@ -62,6 +63,9 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         Mode::Helping => return update::act(app, mode, Action::Escape, effects),
         _ => {}
     }
+    if let Some(place) = view::scenarios::tab_at(app, layout::areas(app).scenarios, event.column, event.row) {
+        return scenarios::show(app, place, effects);
+    }
     if let Some(action) = view::tabs::tab_at(app, layout::areas(app).tabs, event.column, event.row) {
         // A click on the view that is shown leaves it there.
         if action != Action::Show(app.view) {
@@ -74,6 +78,9 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             app.column = column;
         }
         return;
+    }
+    if app.view == View::Sweep && view::sweep::click(app, event.column, event.row) {
+        return update::act(app, mode, Action::Accept, effects);
     }
     if matches!(app.view, View::Advice | View::Explain)
         && let Some(row) = view::row_at(app, event.row)
@@ -95,13 +102,13 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     let Some(row) = inside.map(usize::from) else { return };
     match pane {
         Pane::Targets => {
-            let name = app.library.targets().get(row + app.scroll[0]).map(|target| Arc::clone(&target.name));
+            let name = app.targets().nth(row + app.scroll[0]).map(|(_, target)| Arc::clone(&target.name));
             if let Some(name) = name {
                 update::select_target(app, name);
             }
         }
         Pane::Workloads => {
-            let name = app.library.workloads().get(row + app.scroll[1]).map(|workload| Arc::clone(&workload.name));
+            let name = app.workloads().nth(row + app.scroll[1]).map(|workload| Arc::clone(&workload.name));
             if let Some(name) = name {
                 update::select_workload(app, name);
             }

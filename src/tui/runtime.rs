@@ -1,10 +1,11 @@
 //! The edge: terminal, files, timers. Waits for something to happen, hands it to [`update`], does what comes back,
 //! draws at most once per round.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use color_eyre::eyre::{Result, WrapErr as _, eyre};
@@ -16,12 +17,14 @@ use super::color::ColorDepth;
 use super::measured::Proposal;
 use super::measuring::Measuring;
 use super::message::{Effect, Message, Saving, Timer};
+use super::session::Store;
 use super::terminal::{self, Screen};
 use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
+use super::workers::Workers;
 use super::write_back::WritePlan;
-use super::{Options, tour, update as updates, view};
+use super::{Options, session, tour, update as updates, view};
 use crate::calibrate::document;
 use crate::catalog::Catalog;
 use crate::demo::Demos;
@@ -29,7 +32,7 @@ use crate::library::Library;
 use crate::record::{now, write_atomically, write_new};
 use crate::spec::Diagnostics;
 use crate::spec::sources::{read_text, shipped};
-use crate::watch::{FileWatch, WatchError, WatchMode};
+use crate::watch::{FileWatch, WatchMode};
 
 /// Runs the interface until the user leaves it.
 ///
@@ -53,7 +56,7 @@ pub fn run(options: Options) -> Result<()> {
         }
     });
     let loaded = Loaded::load(&options, depth, None);
-    watch_configs(&watch, &options, &loaded.library, &[]);
+    watch_configs(watch.as_ref().ok(), &options, &loaded.library, &[]);
     let size = terminal::size();
     let glyphs = if ascii { Glyphs::ascii() } else { Glyphs::unicode() };
     let mut app = App::new(loaded.library, loaded.demos, loaded.themes, glyphs, (size.width, size.height));
@@ -64,52 +67,24 @@ pub fn run(options: Options) -> Result<()> {
     let mut screen = Screen::enter(options.mouse, depth).wrap_err("the terminal cannot be set up")?;
     screen.set_ascii(ascii);
     measuring.read();
-    let mut session = Session { options, depth, timers: Vec::new(), measuring, quit: false };
+    let workers = Workers::new(waiter.waker());
+    let store = Store::of(&options.keep, &options.sources);
+    let mut session =
+        Session { options, depth, store, suited: "", timers: Vec::new(), workers, measuring, quit: false };
     let start = session.start(&mut app);
-    session.perform(start, &mut app, &mut screen, &mut waiter)?;
     if let Err(error) = &watch {
         updates::fail(&mut app, format!("files are not watched: {error}; r reads them again"));
     }
-    let mut wakes = Wakes::default();
-    while !session.quit && !wakes.must_end() {
-        screen.draw(|frame| view::view(&app, frame.buffer_mut())).wrap_err("the terminal has gone")?;
-        wakes = waiter.wait(session.patience()).wrap_err("waiting failed")?;
-        if wakes.must_end() {
-            break;
-        }
-        if wakes.continued {
-            screen.resume().wrap_err("the terminal cannot be taken again")?;
-        }
-        let mut messages = Vec::new();
-        if wakes.resized || wakes.continued {
-            let size = terminal::size();
-            messages.push(Message::Resize(size.width, size.height));
-        }
-        // Everything that waits is taken before one frame is drawn.
-        while let Some(event) = waiter.next_event() {
-            messages.extend(message(event));
-        }
-        if wakes.woken && changes.try_iter().count() > 0 {
-            let loaded = session.reload(&app);
-            watch_configs(&watch, &session.options, &loaded.library, &app.library.configs());
-            messages.push(loaded.told());
-            session.measuring.read();
-        }
-        messages.extend(session.measuring.done());
-        messages.extend(session.due());
-        if let Some(panic) = terminal::background_panic() {
-            messages.push(Message::Failed(format!("files are no longer watched: {panic}")));
-        }
-        for message in messages {
-            let effects = update(&mut app, message);
-            session.perform(effects, &mut app, &mut screen, &mut waiter)?;
-            if session.quit {
-                break;
-            }
-        }
-    }
+    let ended = session
+        .perform(start, &mut app, &mut screen, &mut waiter)
+        .and_then(|()| session.go_on(&mut app, &mut screen, &mut waiter, watch.as_ref().ok(), &changes));
     screen.leave();
-    if let Some(signal) = wakes.terminate {
+    // However it ends: where one was is kept. A dropped connection is the usual way to leave a login node.
+    if let Err(why) = session.store.save(session::capture(&app, session.suited)) {
+        // Whoever would read it may have gone with the terminal.
+        let _ = writeln!(std::io::stderr(), "{why}");
+    }
+    if let Some(signal) = ended? {
         // The terminal is back; now end as whoever sent the signal expects, so that a shell sees what ended us.
         signal_hook::low_level::emulate_default_handler(signal).wrap_err("the signal's default cannot be followed")?;
     }
@@ -184,8 +159,8 @@ fn write_profile(proposal: &Proposal) -> Message {
 }
 
 /// Watches the models' configs as well, where the library names others than before.
-fn watch_configs(watch: &Result<FileWatch, WatchError>, options: &Options, library: &Library, known: &[PathBuf]) {
-    if let Some(watch) = watch.as_ref().ok().filter(|_| library.configs() != known) {
+fn watch_configs(watch: Option<&FileWatch>, options: &Options, library: &Library, known: &[PathBuf]) {
+    if let Some(watch) = watch.filter(|_| library.configs() != known) {
         watch.set_paths(&watched(options, Some(library)));
     }
 }
@@ -194,7 +169,12 @@ fn watch_configs(watch: &Result<FileWatch, WatchError>, options: &Options, libra
 struct Session {
     options: Options,
     depth: ColorDepth,
+    /// Where the session is kept.
+    store: Store,
+    /// The theme that suits the terminal.
+    suited: &'static str,
     timers: Vec<(Instant, Timer)>,
+    workers: Workers,
     measuring: Measuring,
     quit: bool,
 }
@@ -206,6 +186,15 @@ impl Session {
         let mut complaints = Vec::new();
         let suited = Theme::suited(|name| std::env::var(name).ok());
         app.theme = app.themes.iter().position(|theme| theme.name() == suited).unwrap_or_default();
+        self.suited = suited;
+        let first = app.now.setup.clone();
+        self.store.starts_as(session::capture(app, suited));
+        let mut lost = Vec::new();
+        match self.store.load() {
+            Ok(Some(document)) => lost = session::restore(&document, app),
+            Ok(None) => {}
+            Err(why) => lost.push(why),
+        }
         if let Some(name) = &self.options.theme {
             match app.themes.iter().position(|theme| theme.name() == name) {
                 Some(index) => app.theme = index,
@@ -215,17 +204,22 @@ impl Session {
                 }
             }
         }
+        let mut asked = first;
         for (name, kind) in [(&self.options.target, "target"), (&self.options.workload, "workload")] {
             let Some(name) = name else { continue };
-            let library = Arc::clone(&app.library);
             let found = if kind == "target" {
-                library.target(name).map(|target| app.now.setup.target = Arc::clone(&target.name))
+                app.library.target(name).map(|target| asked.target = Arc::clone(&target.name))
             } else {
-                library.workload(name).map(|workload| app.now.setup.workload = Arc::clone(&workload.name))
+                app.library.workload(name).map(|workload| asked.workload = Arc::clone(&workload.name))
             };
             complaints.extend(found.err().map(|problem| problem.message));
         }
-        app.recompute();
+        // What is asked for by name wins over where one was.
+        if self.options.target.is_some() || self.options.workload.is_some() {
+            session::ask(app, asked);
+        } else {
+            app.recompute();
+        }
         if let Some(name) = &self.options.demo {
             match app.demos.iter().find(|demo| &*demo.name == name.as_str()).cloned() {
                 Some(demo) => {
@@ -239,15 +233,73 @@ impl Session {
             updates::fail(app, complaints.join("; "));
         } else if app.problems.has_errors() {
             updates::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));
+        } else if !lost.is_empty() {
+            updates::note(app, format!("session: {}", lost.join("; ")), &mut effects);
         }
+        super::work::follow(app, &mut effects);
         super::layout::follow(app);
         effects
     }
 
+    /// Takes what happens until the user leaves; returns the signal that ended it, where one did.
+    fn go_on(
+        &mut self,
+        app: &mut App,
+        screen: &mut Screen,
+        waiter: &mut Waiter,
+        watch: Option<&FileWatch>,
+        changes: &Receiver<()>,
+    ) -> Result<Option<i32>> {
+        let mut wakes = Wakes::default();
+        while !self.quit && !wakes.must_end() {
+            screen.draw(|frame| view::view(app, frame.buffer_mut())).wrap_err("the terminal has gone")?;
+            wakes = waiter.wait(self.patience()).wrap_err("waiting failed")?;
+            if wakes.must_end() {
+                break;
+            }
+            if wakes.continued {
+                screen.resume().wrap_err("the terminal cannot be taken again")?;
+            }
+            let mut messages = Vec::new();
+            if wakes.resized || wakes.continued {
+                let size = terminal::size();
+                messages.push(Message::Resize(size.width, size.height));
+            }
+            // Everything that waits is taken before one frame is drawn.
+            while let Some(event) = waiter.next_event() {
+                messages.extend(message(event));
+            }
+            if wakes.woken && changes.try_iter().count() > 0 {
+                let loaded = self.reload(app);
+                watch_configs(watch, &self.options, &loaded.library, &app.library.configs());
+                messages.push(loaded.told());
+                self.measuring.read();
+            }
+            messages.extend(self.measuring.done());
+            messages.extend(self.due());
+            messages.extend(self.workers.messages());
+            if let Some(panic) = terminal::background_panic() {
+                messages.push(Message::Failed(format!("files are no longer watched: {panic}")));
+            }
+            for message in messages {
+                let effects = update(app, message);
+                self.perform(effects, app, screen, waiter)?;
+                if self.quit {
+                    break;
+                }
+            }
+            while let Some(message) = self.workers.at_once() {
+                let effects = update(app, message);
+                self.perform(effects, app, screen, waiter)?;
+            }
+        }
+        Ok(wakes.terminate)
+    }
+
     /// How long nothing needs to be done.
     fn patience(&self) -> Option<Duration> {
-        let next = self.timers.iter().map(|(at, _)| *at).min()?;
-        Some(next.saturating_duration_since(Instant::now()))
+        let timers = self.timers.iter().map(|(at, _)| at.saturating_duration_since(Instant::now()));
+        timers.chain(self.workers.patience()).min()
     }
 
     /// Timers whose time has come.
@@ -320,6 +372,8 @@ impl Session {
                         self.timers.push((Instant::now() + Duration::from_millis(ms), timer))
                     }
                     Effect::Paste(on) => screen.set_paste(on),
+                    Effect::Work(order) => self.workers.start(order),
+                    Effect::Cancel(serial) => self.workers.cancel(serial),
                 }
             }
             for message in messages {

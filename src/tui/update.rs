@@ -9,7 +9,11 @@ use super::app::{App, Change, Edit, Finder, Overlay, PANES, Palette, Pane, Statu
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
-use super::{copying, finder, layout, measured, mouse, palette, reload, tour, turning, view, write_back};
+use super::tables::{Sort, Table};
+use super::{
+    copying, finder, layout, measured, mouse, palette, prompt, reload, scenarios, sweeping, tables, timeline, tour,
+    turning, view, work, write_back,
+};
 use crate::record::Record;
 
 /// How long a note stands in the line of status.
@@ -33,7 +37,10 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
         Message::Expired(timer) => expired(app, timer, &mut effects),
+        Message::Progress(serial, progress) => work::progressed(app, serial, progress),
+        Message::Worked(serial, product) => work::arrived(app, serial, product),
     }
+    work::follow(app, &mut effects);
     // Pasted text is only wanted while something can be typed.
     if app.mode().types() != typing {
         effects.push(Effect::Paste(app.mode().types()));
@@ -59,6 +66,7 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         Mode::Editing => turning::typed(app, |line| line.key(key)),
         Mode::Finding => finder::typed(app, |line| line.key(key)),
         Mode::Commanding => palette::typed(app, |line| line.key(key)),
+        Mode::Prompting => prompt::typed(app, |line| line.key(key)),
         _ => {}
     }
 }
@@ -72,6 +80,7 @@ fn paste(app: &mut App, text: &str) {
         Mode::Editing => turning::typed(app, insert),
         Mode::Finding => finder::typed(app, insert),
         Mode::Commanding => palette::typed(app, insert),
+        Mode::Prompting => prompt::typed(app, insert),
         _ => {}
     }
 }
@@ -110,6 +119,11 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::First => walk(app, mode, Walk::To(0)),
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
         Action::Focus(by) if mode == Mode::Compare => across(app, by),
+        Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
+        Action::Focus(by) if mode == Mode::Diff => scenarios::diff_against(app, by),
+        Action::Focus(by) if mode == Mode::Timeline => timeline::along(app, by),
+        Action::Across(_) if mode == Mode::Timeline => timeline::turn(app),
+        Action::Zoom(by) => timeline::zoom(app, by),
         Action::Focus(by) if mode == Mode::Explain => {
             walk_results(app, &Walk::By(by), 1);
             (app.view_row, app.view_scroll) = (0, 0);
@@ -134,8 +148,22 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Baseline => baseline(app, mode, effects),
         Action::ClearBaseline => clear_baseline(app, effects),
         Action::Show(view) => show(app, view),
-        Action::Sort => order(app),
+        Action::Sort if mode == Mode::Compare => order(app),
+        Action::Sort => tables::sort(app, effects),
+        Action::SortByName => order_by_name(app),
         Action::Fold => view::explain::fold(app),
+        Action::Across(by) => sweeping::turn_across(app, by),
+        Action::Against(by) => sweeping::turn_against(app, by),
+        Action::Figure(by) => walk_results(app, &Walk::By(by), 1),
+        Action::Tab(by) => scenarios::step(app, by, effects),
+        Action::TabAt(place) => scenarios::show(app, usize::from(place), effects),
+        Action::DuplicateTab => scenarios::open(app, true, effects),
+        Action::NewTab => scenarios::open(app, false, effects),
+        Action::RenameTab => scenarios::rename(app),
+        Action::CloseTab => scenarios::close(app, effects),
+        Action::ReopenTab => drop(scenarios::reopen(app, effects)),
+        Action::PinTab => scenarios::pin(app, effects),
+        Action::Filter => tables::open_filter(app),
         Action::Find => finder::open(app),
         Action::Palette => palette::open(app),
         Action::Copy => copying::copy(app, false, effects),
@@ -155,6 +183,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::NextStep => tour::go(app, 1, effects),
         Action::PreviousStep => tour::go(app, -1, effects),
         Action::Accept => accept(app, mode, effects),
+        Action::Escape if app.overlay.is_none() && work::stop(app, effects) => {}
         Action::Escape => escape(app, mode),
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
         Action::Close => show(app, app.view),
@@ -183,16 +212,18 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
     let areas = layout::areas(app);
     match mode {
         Mode::Targets => {
-            let (rows, page) = (app.library.targets().len(), layout::inner_rows(areas.targets));
+            let (rows, page) = (app.targets().count(), layout::inner_rows(areas.targets));
             let row = walk.from(app.target_row().unwrap_or_default(), rows, page);
-            if let Some(name) = app.library.targets().get(row).map(|target| Arc::clone(&target.name)) {
+            let name = app.targets().nth(row).map(|(_, target)| Arc::clone(&target.name));
+            if let Some(name) = name {
                 select_target(app, name);
             }
         }
         Mode::Workloads => {
-            let (rows, page) = (app.library.workloads().len(), layout::inner_rows(areas.workloads));
+            let (rows, page) = (app.workloads().count(), layout::inner_rows(areas.workloads));
             let row = walk.from(app.workload_row().unwrap_or_default(), rows, page);
-            if let Some(name) = app.library.workloads().get(row).map(|workload| Arc::clone(&workload.name)) {
+            let name = app.workloads().nth(row).map(|workload| Arc::clone(&workload.name));
+            if let Some(name) = name {
                 select_workload(app, name);
             }
         }
@@ -202,8 +233,14 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
             app.knob = there.unwrap_or(app.knob);
         }
         Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
+        Mode::Sweep => walk_sweep(app, &walk),
+        Mode::Timeline => match walk {
+            Walk::By(by) => timeline::across(app, by),
+            Walk::Page(by) => timeline::pan(app, by),
+            Walk::To(row) => timeline::to_end(app, row > 0),
+        },
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
-        Mode::Advice | Mode::Explain => {
+        Mode::Advice | Mode::Explain | Mode::Diff => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
         }
         Mode::Breakdown | Mode::Schedule | Mode::Problems | Mode::Measurements => {
@@ -238,13 +275,13 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 *scroll = walk.from(*scroll, plan.lines().len(), 10);
             }
         }
-        Mode::Editing | Mode::Touring => {}
+        Mode::Editing | Mode::Touring | Mode::Prompting => {}
     }
 }
 
 /// From figure to figure; beyond the last, on to the notes below it.
 fn walk_results(app: &mut App, walk: &Walk, page: usize) {
-    let metrics: Vec<&'static str> = app.answer.metrics().map(|metric| metric.name).collect();
+    let metrics: Vec<&'static str> = app.figures().map(|metric| metric.name).collect();
     let here = app.figure_here().map(|metric| metric.name);
     let row = metrics.iter().position(|name| Some(*name) == here).unwrap_or_default();
     let next = walk.from(row, metrics.len(), page);
@@ -265,6 +302,20 @@ fn walk_compare(app: &mut App, walk: &Walk, page: usize) {
     app.figure = metrics.get(walk.from(row, metrics.len(), page)).copied().unwrap_or(app.figure);
 }
 
+/// Up and down the sweep, or to the ends of its axis.
+fn walk_sweep(app: &mut App, walk: &Walk) {
+    const ALL: i32 = i32::MAX;
+    sweeping::go(
+        app,
+        match walk {
+            Walk::By(by) => (0, -*by),
+            Walk::Page(by) => (0, -by.saturating_mul(8)),
+            Walk::To(0) => (-ALL, 0),
+            Walk::To(_) => (ALL, 0),
+        },
+    );
+}
+
 /// Across the comparison: targets, or metrics where targets are the rows.
 fn across(app: &mut App, by: i32) {
     if view::compare::is_list(app) {
@@ -276,12 +327,24 @@ fn across(app: &mut App, by: i32) {
     }
 }
 
-/// Orders the comparison by the metric under the cursor, or as the files are where it is ordered by that already. The
-/// cursor stays on its target.
+/// Orders the comparison by the metric under the cursor, or as the files are where it is ordered by that already.
 fn order(app: &mut App) {
     let metric = view::compare::metrics(app).nth(view::compare::metric_index(app)).map(|metric| metric.name);
-    let target = app.columns.get(app.column).map(|(name, _)| Arc::clone(name));
     app.order = if app.order == metric { None } else { metric };
+    app.tables.set_sort(Table::Compare, Sort::Natural);
+    reorder(app);
+}
+
+/// Orders the comparison by the names of targets, or as it was before.
+fn order_by_name(app: &mut App) {
+    let by_name = app.tables.sort(Table::Compare) == Sort::Name;
+    app.tables.set_sort(Table::Compare, if by_name { Sort::Natural } else { Sort::Name });
+    reorder(app);
+}
+
+/// Orders the comparison anew. The cursor stays on its target.
+fn reorder(app: &mut App) {
+    let target = app.columns.get(app.column).map(|(name, _)| Arc::clone(name));
     app.recompute_columns();
     let place = app.columns.iter().position(|(name, _)| Some(name) == target.as_ref());
     app.column = place.unwrap_or(app.column);
@@ -318,6 +381,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
                 app.now.setup = after;
             }
         }
+        Mode::Prompting => prompt::accept(app),
         Mode::Finding => finder::accept(app),
         Mode::Commanding => palette::accept(app, effects),
         Mode::Confirming => {
@@ -326,7 +390,15 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             }
         }
         Mode::Results => show(app, View::Explain),
+        Mode::Diff => {
+            if let Some(metric) = view::diff::figure_here(app) {
+                app.figure = metric.name;
+                explain(app);
+            }
+        }
         Mode::Advice => view::advice::apply(app, effects),
+        Mode::Sweep => sweeping::apply(app, effects),
+        Mode::Timeline => timeline::cause(app),
         Mode::Measurements => measured::accept(app, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {
@@ -342,6 +414,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             if let Some((name, _)) = app.columns.get(app.column) {
                 let name = Arc::clone(name);
                 select_target(app, name);
+                explain(app);
             }
         }
         _ => {}
@@ -358,18 +431,29 @@ fn escape(app: &mut App, mode: Mode) {
         }
         Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing => app.overlay = None,
         Mode::Touring => tour::leave(app),
+        Mode::Prompting => prompt::cancel(app),
         Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,
         _ if app.status.is_some() => app.status = None,
+        _ if tables::clear_filter(app) => {}
         _ => {
-            app.view = View::Main;
+            app.view = std::mem::take(&mut app.back);
+            app.view_scroll = 0;
             app.recompute_columns();
         }
     }
 }
 
+/// Explains the figure under the cursor; Esc comes back to the view that is left.
+fn explain(app: &mut App) {
+    let from = app.view;
+    show(app, View::Explain);
+    app.back = from;
+}
+
 /// Shows a view, or goes back to the panes where it is shown already.
 fn show(app: &mut App, view: View) {
     app.view = if app.view == view { View::Main } else { view };
+    app.back = View::Main;
     (app.view_scroll, app.view_row) = (0, 0);
     app.toggled.clear();
     app.recompute_columns();
@@ -401,20 +485,28 @@ fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
     }
     let text = format!("baseline: {} × {}", setup.target, setup.workload);
     app.now.baseline = Some(setup);
+    let text = if scenarios::unpin(app) { format!("{text}; the pinned tab no longer") } else { text };
     app.recompute();
     note(app, text, effects);
 }
 
 fn clear_baseline(app: &mut App, effects: &mut Vec<Effect>) {
+    let unpinned = scenarios::unpin(app);
     if app.now.baseline.is_some() {
         app.remember(Change::Single);
         app.now.baseline = None;
-        app.recompute();
+    } else if !unpinned {
+        return note(app, "baseline: the files' values, as before", effects);
     }
+    app.recompute();
     note(app, "baseline: the files' values", effects);
 }
 
 fn undo(app: &mut App, effects: &mut Vec<Effect>) {
+    if app.last_change == Some(Change::Closed) {
+        scenarios::reopen(app, effects);
+        return;
+    }
     match app.past.pop() {
         Some(before) => app.future.push(std::mem::replace(&mut app.now, before)),
         None => return note(app, "nothing to undo", effects),
@@ -454,7 +546,8 @@ fn save(app: &mut App, effects: &mut Vec<Effect>) {
 fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
     let origin = match app.pane {
         _ if app.view == View::Problems => {
-            let first = app.problems.iter().nth(app.view_scroll).or_else(|| app.problems.iter().next());
+            let mut shown = app.problems.iter().filter(|problem| app.asks_for_problem(problem));
+            let first = shown.nth(app.view_scroll).or_else(|| app.problems.iter().next());
             first.map(|problem| (Arc::clone(&problem.file), problem.at.line))
         }
         Pane::Targets => {

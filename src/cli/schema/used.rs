@@ -59,6 +59,7 @@ pub(super) fn target() -> Value {
             ("collectives", texts("collective operations that the stack has")),
             ("max_batch_tokens", number(Bounds::NATURAL, "most tokens that the stack takes in one batch")),
             ("host_cpu_arch", text("architecture of the hosts")),
+            ("benchboard", anything("the founding dashboard's profile of one device: fp16Tflops, type, …")),
             ("container_base", text("container image")),
             ("source", text("where the figures are from")),
             ("region", text("where it can be rented")),
@@ -104,10 +105,30 @@ fn shared() -> Vec<Field> {
         ],
     );
     let speculative = map(&[], [("tokens", knob(Knob::DraftTokens)), ("acceptance", knob(Knob::DraftAcceptance))]);
+    let slo =
+        map(&[], [("ttft_ms", knob(Knob::SloTtft)), ("tpot_ms", knob(Knob::SloTpot)), ("e2e_ms", knob(Knob::SloE2e))]);
+    let simulation = map(
+        &[],
+        [
+            ("replications", knob(Knob::Replications)),
+            ("requests", knob(Knob::Requests)),
+            ("steps", knob(Knob::Steps)),
+            ("jitter", knob(Knob::Jitter)),
+            ("slow_nodes", knob(Knob::SlowNodes)),
+            ("slow_factor", knob(Knob::SlowFactor)),
+            ("node_mtbf_h", knob(Knob::NodeMtbf)),
+            ("checkpoint_interval_s", knob(Knob::CheckpointInterval)),
+            ("checkpoint_s", knob(Knob::Checkpoint)),
+            ("restart_s", knob(Knob::Restart)),
+        ],
+    );
     let serving = map(
         &[],
         [
             ("engine", choice(Knob::Server)),
+            ("arrivals", choice(Knob::Arrivals)),
+            ("arrival_cv", knob(Knob::ArrivalCv)),
+            ("slo", help(slo, "what makes a request a good one")),
             ("concurrency", knob(Knob::Concurrency)),
             ("request_rate", knob(Knob::RequestRate)),
             ("max_num_seqs", knob(Knob::MaxNumSeqs)),
@@ -139,7 +160,15 @@ fn shared() -> Vec<Field> {
         ],
     );
     let batch = map(&[], [("micro", knob(Knob::Microbatch)), ("global", knob(Knob::Global))]);
-    let sequence = map(&[], [("prompt", knob(Knob::Prompt)), ("generate", knob(Knob::Generate))]);
+    let sequence = map(
+        &[],
+        [
+            ("prompt", knob(Knob::Prompt)),
+            ("generate", knob(Knob::Generate)),
+            ("prompt_cv", knob(Knob::PromptCv)),
+            ("generate_cv", knob(Knob::GenerateCv)),
+        ],
+    );
     vec![
         ("mode", word(&["training", "inference"], "else `inference` in the name decides")),
         ("model", text("key into the model catalog")),
@@ -156,6 +185,7 @@ fn shared() -> Vec<Field> {
         ("expert_imbalance", knob(Knob::ExpertImbalance)),
         ("train_tokens", knob(Knob::TrainTokens)),
         ("serving", help(serving, "how requests come and are scheduled")),
+        ("simulation", help(simulation, "what only the event engine heeds")),
         ("runtime_tuning", help(tuning, "what the software stack does")),
         ("optimizer", anything("the optimizer, for the record")),
         ("dataloader", anything("the data loader, for the record")),
@@ -196,8 +226,9 @@ pub(super) fn workload() -> Value {
             ("phases", help(list(phase), "one after another")),
         ],
     );
-    let own: [Field; 10] = [
+    let own: [Field; 11] = [
         ("name", text("unique name")),
+        ("benchboard", anything("the founding dashboard's words of the model: parameters in billions, …")),
         ("model_family", text("gpt, llama …")),
         ("framework", text("pytorch, jax …")),
         ("track", text("the track that runs are filed under")),

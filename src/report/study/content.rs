@@ -227,7 +227,7 @@ fn heat(study: &Study, out: &mut Vec<Block>) {
 /// The frontier of every deployment whose engine knows the model.
 fn curves(study: &Study, out: &mut Vec<Block>) {
     let curve = |entry: &Entry| {
-        if entry.scenario.mode() != Mode::Inference || entry.scenario.engine != Engine::Analytical {
+        if entry.scenario.mode() != Mode::Inference || !entry.scenario.engine.reasons() {
             return None;
         }
         let points = frontier(&entry.scenario, &entry.parts, 65_536.0).ok()?;
@@ -319,7 +319,7 @@ fn assumptions(study: &Study, out: &mut Vec<Block>) {
     for entry in &study.entries {
         out.push(Block::Heading(3, entry.name.clone()));
         let parts = &entry.parts;
-        let mut points = notes(&entry.scenario);
+        let mut points = notes(&entry.scenario, &entry.estimate);
         let from = |origin: &crate::spec::Origin| origin.to_string();
         points.push(format!("target: {}{}", from(&parts.target.origin), remark(parts.target.notes.as_deref())));
         points.push(format!("workload: {}{}", from(&parts.workload.origin), remark(parts.workload.notes.as_deref())));

@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::draw::Canvas;
 use crate::knob::{Home, Knob, Setting, Spec};
 use crate::tui::app::{App, Pane, View};
+use crate::tui::tables::Table;
 use crate::tui::theme::Role;
 use crate::units;
 
@@ -82,7 +83,11 @@ pub fn source(app: &App, spec: &Spec) -> Source {
 pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let focused = app.pane == Pane::Knobs && app.view == View::Main && app.tour.is_none();
     let turned = app.now.setup.overrides.len();
-    let remark = if turned > 0 { format!("{turned} changed") } else { String::new() };
+    let remark = match app.tables.filter(Table::Knobs) {
+        Some(filter) => format!("/{} {}", filter.text(), app.knobs().count()),
+        None if turned > 0 => format!("{turned} changed"),
+        None => String::new(),
+    };
     let inner = canvas.frame(area, "3 Knobs", &remark, focused);
     let all: Vec<Row> = rows(app).collect();
     let scroll = app.scroll[2].min(all.len().saturating_sub(1));

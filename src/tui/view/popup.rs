@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use super::draw::Canvas;
 use crate::tui::app::{App, Finder, Overlay, Palette, WritePlan};
+use crate::tui::prompt::Prompt;
 use crate::tui::theme::Role;
 
 fn area(app: &App) -> Rect {
@@ -120,5 +121,18 @@ pub(super) fn demos(app: &App, canvas: &mut Canvas<'_>, cursor: usize) {
         if index == cursor {
             canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Selection));
         }
+    }
+}
+
+/// Draws the line being typed at the foot of the screen.
+pub(super) fn prompt(canvas: &mut Canvas<'_>, area: Rect, prompt: &Prompt) {
+    let key = canvas.role(Role::Key);
+    let x = canvas.text(area.x + 1, area.y, area.width.saturating_sub(2), prompt.lead(), key) + 1;
+    let width = area.right().saturating_sub(x + 1).min(48);
+    let style = canvas.role(Role::Input);
+    canvas.typed(x, area.y, width, &prompt.line, style);
+    if let Some(error) = &prompt.error {
+        let style = canvas.role(Role::Error);
+        canvas.text(x + width + 1, area.y, area.right().saturating_sub(x + width + 2), error, style);
     }
 }

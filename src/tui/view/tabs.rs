@@ -8,10 +8,12 @@ use crate::tui::keymap::Action;
 use crate::tui::theme::Role;
 
 /// The views in the order of their keys.
-const TABS: [(&str, &str, View); 8] = [
+const TABS: [(&str, &str, View); 10] = [
     ("1–4", "Overview", View::Main),
     ("5", "Compare", View::Compare),
     ("6", "Breakdown", View::Breakdown),
+    ("v", "Sweep", View::Sweep),
+    ("E", "Timeline", View::Timeline),
     ("7", "Advice", View::Advice),
     ("8", "Explain", View::Explain),
     ("9", "Schedule", View::Schedule),

@@ -54,6 +54,8 @@ pub struct Costs {
     pub reduce: f64,
     /// Gathering of the updated weights of one stage.
     pub gather: f64,
+    /// Share of the passes that waits for gathers and reductions inside them (fully sharded weights).
+    pub sharded_share: f64,
     /// Optimizer and what the host does once a step.
     pub optimizer: f64,
 }
@@ -74,7 +76,7 @@ impl Costs {
         let m = i.micro_batches();
         let stages = i.pp.max(1.0);
         let chunks = (stages * i.vpp.max(1.0)).max(1.0) as usize;
-        let sizes = layers_of(i.arch.layers, chunks);
+        let sizes = layers_of(i.arch.depth(), chunks);
         // The analytical stage is the last one.
         let last: f64 = sizes.iter().skip(stages as usize - 1).step_by(stages as usize).sum();
         let one = cut(&bare, i, c, m).scaled(1.0 / last.max(1e-9));
@@ -85,22 +87,26 @@ impl Costs {
             *end = end.plus(&head);
         }
         let (per_step, per_micro) = data_traffic(&open, c, &raw);
+        let all = |passes: &[Passes]| passes.iter().map(Passes::total).sum::<f64>();
+        let alone = all(&passes);
         add_gathers(&mut passes, per_micro / i.vpp.max(1.0), i, c);
+        let sharded_share = 1.0 - alone / all(&passes).max(1e-12);
         let sharded = matches!(i.sharding, Sharding::Zero1 | Sharding::Zero2);
         // Gradients are reduced in their format, weights gathered in 16 bit.
         let reduced = if sharded { i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9) } else { 1.0 };
         Costs {
+            sharded_share,
             chunks: passes,
             transfer: raw.time.pipeline_transfer / m / (2.0 * i.vpp.max(1.0)),
             reduce: per_step * reduced,
             gather: per_step * (1.0 - reduced),
-            optimizer: full.time.optimizer,
+            optimizer: full.time.optimizer + full.time.offload,
         }
     }
 }
 
 /// Layers of every chunk: equal where they go in; else embedding and output layer count as a layer each.
-fn layers_of(layers: f64, chunks: usize) -> Vec<f64> {
+pub(super) fn layers_of(layers: f64, chunks: usize) -> Vec<f64> {
     let n = chunks as f64;
     if (layers / n - (layers / n).round()).abs() < 1e-9 || chunks < 2 {
         return vec![layers / n; chunks];

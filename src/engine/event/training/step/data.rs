@@ -1,7 +1,7 @@
 //! Collectives of the data-parallel groups: one at a time on each stage's network, in order of readiness.
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
-use super::{Event, Item, Job, NONE};
+use super::{Event, Item, Job, NONE, Waited};
 use crate::engine::event::kernel::{EventQueue, Time};
 use crate::engine::event::training::input::{StreamKind, Task, TaskKind};
 
@@ -61,6 +61,7 @@ impl Job<'_> {
         let group = &mut self.groups[stage as usize];
         let Some(item) = group.current.take() else { return };
         let task = group.current_task;
+        group.free_at = queue.now();
         group.last_task = task;
         match item {
             Item::Reduce(_) => {
@@ -75,7 +76,7 @@ impl Job<'_> {
                     *g = Some(task);
                 });
                 for replica in 0..self.replicas {
-                    self.begin_pass(replica * self.stages + stage, queue);
+                    self.begin_pass(replica * self.stages + stage, Waited::Data, queue);
                 }
             }
         }
