@@ -115,6 +115,40 @@ pub enum Knob {
     Seed,
     /// Whether noise is drawn at all.
     Noise,
+    /// Independent runs of a simulation.
+    Replications,
+    /// Requests that a simulation serves.
+    Requests,
+    /// Optimizer steps that a simulation runs.
+    Steps,
+    /// How requests arrive.
+    Arrivals,
+    /// Burstiness of open arrivals.
+    ArrivalCv,
+    /// Spread of the prompts' lengths.
+    PromptCv,
+    /// Spread of the outputs' lengths.
+    GenerateCv,
+    /// Most time to a first token that is good.
+    SloTtft,
+    /// Most time per output token that is good.
+    SloTpot,
+    /// Most time to a last token that is good.
+    SloE2e,
+    /// Spread of one rank's pass.
+    Jitter,
+    /// Nodes that are slow all the time.
+    SlowNodes,
+    /// How slow.
+    SlowFactor,
+    /// Mean time between failures of a node.
+    NodeMtbf,
+    /// Work between two checkpoints.
+    CheckpointInterval,
+    /// What a checkpoint costs.
+    Checkpoint,
+    /// What a failure costs besides lost work.
+    Restart,
 }
 
 /// The section a knob stands in.
@@ -134,6 +168,8 @@ pub enum Group {
     Target,
     /// Reproducibility.
     Run,
+    /// What only a simulation sees.
+    Simulation,
 }
 
 impl Group {
@@ -148,6 +184,7 @@ impl Group {
             Group::Serving => "serving",
             Group::Target => "target",
             Group::Run => "run",
+            Group::Simulation => "simulation",
         }
     }
 }
@@ -222,10 +259,10 @@ pub struct Spec {
     pub home: Home,
     /// The mode it matters in; both where unset.
     pub mode: Option<Mode>,
-    /// The engine it matters to; all where unset.
-    pub engine: Option<Engine>,
-    /// A mode of an engine in which it matters nothing all the same.
-    pub except: Option<(Mode, Engine)>,
+    /// The engines it matters to.
+    pub engines: &'static [Engine],
+    /// A mode in which it matters nothing to some of them all the same.
+    pub except: Option<(Mode, &'static [Engine])>,
     /// One line of help.
     pub help: &'static str,
 }
@@ -234,9 +271,12 @@ impl Spec {
     /// Whether turning it changes anything in this mode and under this engine.
     #[must_use]
     pub fn matters(&self, mode: Mode, engine: Engine) -> bool {
+        if engine == Engine::Benchboard {
+            return registry::DASHBOARD.contains(&self.knob) && self.mode.is_none_or(|only| only == mode);
+        }
         self.mode.is_none_or(|only| only == mode)
-            && self.engine.is_none_or(|only| only == engine)
-            && self.except != Some((mode, engine))
+            && self.engines.contains(&engine)
+            && !self.except.is_some_and(|(silent, engines)| silent == mode && engines.contains(&engine))
     }
 }
 

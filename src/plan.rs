@@ -43,6 +43,48 @@ words! {
         Analytical = "analytical",
         /// The founding system's calibrated model.
         SemiEmpirical = "semi-empirical",
+        /// First principles as they happen: every request and every pass of a step, simulated.
+        Event = "event",
+        /// The founding dashboard's estimator.
+        Benchboard = "benchboard",
+    }
+}
+
+impl Engine {
+    /// Whether it reasons from hardware and model, rather than from a profile's coefficients.
+    #[must_use]
+    pub const fn reasons(self) -> bool {
+        matches!(self, Engine::Analytical | Engine::Event)
+    }
+
+    /// Whether its answer takes milliseconds or more, since it is run rather than computed. Who asks many times looks
+    /// here first, and asks [`Engine::at_once`] or says that it will take a while.
+    #[must_use]
+    pub const fn simulates(self) -> bool {
+        matches!(self, Engine::Event)
+    }
+
+    /// The engine of the same physics that answers within microseconds: itself, but for one that simulates.
+    #[must_use]
+    pub const fn at_once(self) -> Engine {
+        match self {
+            Engine::Event => Engine::Analytical,
+            other => other,
+        }
+    }
+}
+
+words! {
+    /// How requests arrive.
+    Arrivals {
+        /// A constant number in flight: each that leaves is replaced at once.
+        Closed = "closed",
+        /// Independently of one another.
+        Poisson = "poisson",
+        /// With gamma-distributed gaps, whose spread is a knob of its own.
+        Gamma = "gamma",
+        /// All at once.
+        Burst = "burst",
     }
 }
 
@@ -126,11 +168,48 @@ words! {
     }
 }
 
+/// How targets are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Methodology {
+    /// Every target with the same knobs: what the hardware changes, all else equal
+    #[default]
+    IdenticalConfig,
+    /// Every target with its own best knobs under the same constraints: what a buyer would get
+    MaximumPerformance,
+}
+
+impl Methodology {
+    /// Both.
+    pub const ALL: [Methodology; 2] = [Methodology::IdenticalConfig, Methodology::MaximumPerformance];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Methodology::IdenticalConfig => "identical-config",
+            Methodology::MaximumPerformance => "maximum-performance",
+        }
+    }
+
+    /// The methodology of that name; underscores and hyphens are alike.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Methodology> {
+        let word = word.trim().to_lowercase().replace('_', "-");
+        Methodology::ALL.into_iter().find(|methodology| methodology.name() == word)
+    }
+}
+
 /// Other spellings of words above.
-const SYNONYMS: [(&str, &str); 22] = [
+const SYNONYMS: [(&str, &str); 28] = [
     ("semi_empirical", "semi-empirical"),
     ("calibrated", "semi-empirical"),
     ("first-principles", "analytical"),
+    ("events", "event"),
+    ("simulation", "event"),
+    ("discrete-event", "event"),
+    ("open", "poisson"),
+    ("dashboard", "benchboard"),
+    ("ultrascale-benchboard", "benchboard"),
     ("ddp", "none"),
     ("zero-1", "zero1"),
     ("zero-2", "zero2"),
@@ -176,7 +255,9 @@ mod tests {
 
     #[test]
     fn every_synonym_stands_for_a_word() {
-        let all = [Engine::NAMES, Sharding::NAMES, PipelineSchedule::NAMES, Format::NAMES, Server::NAMES].concat();
+        let all =
+            [Engine::NAMES, Arrivals::NAMES, Sharding::NAMES, PipelineSchedule::NAMES, Format::NAMES, Server::NAMES]
+                .concat();
         assert!(SYNONYMS.iter().all(|(other, usual)| all.contains(usual) && !all.contains(other)));
     }
 }

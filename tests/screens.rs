@@ -146,7 +146,7 @@ fn the_screens_look_as_they_did() {
         snapshot!(format!("demos_{size}"), Harness::new(columns, rows).keys("d"));
         snapshot!(format!("tour_{size}"), Harness::new(columns, rows).keys("d<Enter><Space>"));
     }
-    snapshot!("ascii_120x40", Harness::with(Glyphs::ascii(), 120, 40).keys("3<Right>"));
+    snapshot!("ascii_120x40", Harness::with(Glyphs::ascii(), 120, 40).keys("3j<Right>"));
     snapshot!("too_small_50x12", Harness::new(50, 12));
 }
 
@@ -422,7 +422,7 @@ fn the_mouse_selects_turns_and_scrolls() {
     click(&mut h, 40, 7);
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(false));
     // A click on a node selects it, another folds it.
-    click(&mut h, 60, 1);
+    click(&mut h, 84, 1);
     assert_eq!(h.app.view, View::Explain);
     let before = view_rows(&h.app);
     click(&mut h, 10, 3);

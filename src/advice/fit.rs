@@ -29,12 +29,17 @@ pub struct Fit {
     pub fixes: Vec<Advice>,
 }
 
-/// What does not fit and what makes it fit; `None` where the scenario runs.
+/// What does not fit and what makes it fit; `None` where the scenario runs. A simulated scenario is judged by the closed
+/// form of the same physics, as [`super::advise`] does.
 #[must_use]
 pub fn fit(scenario: &Scenario, parts: &Parts, estimate: &Estimate) -> Option<Fit> {
     let found = verdict(estimate);
     if found.fits() {
         return None;
+    }
+    if scenario.engine.simulates() {
+        let twin = crate::engine::at_once(scenario);
+        return fit(&twin, parts, &crate::engine::estimate(&twin));
     }
     let mut trial = Trial::new(scenario, parts, estimate, Objective::Throughput, MOST_TRIALS);
     let case = Case::of(scenario, parts, trial.before());

@@ -11,6 +11,7 @@ mod trial;
 
 pub use rules::rules;
 
+use crate::engine;
 use crate::estimate::{Better, Estimate, METRICS, Metric, Verdict};
 use crate::knob::{Knob, Setting};
 use crate::plan::Engine;
@@ -134,8 +135,15 @@ fn gain(metric: &Metric, before: f64, after: f64) -> f64 {
 
 /// What to turn, best first: rules tried on the scenario, whose estimate is at hand. At most [`MOST_TRIALS`] estimates
 /// are made. A schedule is left out: gains are those of the workload as a whole. Where the scenario cannot run, what makes it run comes first and alone, by what is left of the figure.
+///
+/// Where the scenario's engine simulates, the closed form of the same physics judges instead: sixty simulations are no
+/// answer while one looks at a screen, and their chance would hide small gains.
 #[must_use]
 pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective: Objective) -> Vec<Advice> {
+    if scenario.engine.simulates() {
+        let twin = engine::at_once(scenario);
+        return advise(&twin, parts, &engine::estimate(&twin), objective);
+    }
     let mut trial = Trial::new(scenario, parts, estimate, objective, MOST_TRIALS);
     let case = Case::of(scenario, parts, trial.before());
     let mut all: Vec<Advice> = Vec::new();

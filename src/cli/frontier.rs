@@ -11,7 +11,7 @@ use super::output::{self, Charset, complain};
 use super::pick;
 use crate::knob::{Knob, Overrides};
 use crate::record::write_atomically;
-use crate::report::chart::{Axis, Plot, Series, svg, text};
+use crate::report::chart::{Axis, Plot, Series, drawing, svg, text};
 use crate::report::table::{Align, Table};
 use crate::report::{Format, csv, serialised};
 use crate::scenario::{Parts, Scenario};
@@ -81,7 +81,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         Format::Yaml => output::print(&serialised(&document(&curves, &args.workload), true)?)?,
     }
     if let Some(path) = &args.svg {
-        write_atomically(path, &svg::alone(&svg::plot(&plot, 720.0, 440.0)))?;
+        let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::alone);
+        write_atomically(path, &picture)?;
         complain(&format!("wrote {}", path.display()));
     }
     Ok(())

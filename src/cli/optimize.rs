@@ -80,7 +80,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         _ => return Err(Failure::usage(["--record is needed, or --target and --workload"]).into()),
     };
     args.knobs.lay_over(&mut overrides, Some(picked.fabrics()))?;
-    let mut start = Scenario::resolve(&picked, &overrides)?;
+    let mut start = pick::tried(Scenario::resolve(&picked, &overrides)?, &mut overrides);
     let usual = if start.engine == Engine::Analytical { Method::Exhaustive } else { Method::HillClimb };
     if args.method.unwrap_or(usual) == Method::Exhaustive {
         let track = pick::track(&picked.workload, args.track.as_deref().or(track.as_deref())).to_owned();

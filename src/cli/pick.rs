@@ -3,8 +3,9 @@
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::complain;
+use crate::knob::{Knob, Overrides};
 use crate::library::Library;
-use crate::scenario::Parts;
+use crate::scenario::{Parts, Scenario};
 use crate::spec::{Diagnostics, Severity, Workload};
 
 /// Loads the files the flags name. Errors in them are told on stderr at once, since they explain why a name may be
@@ -14,6 +15,17 @@ pub fn library(globals: &Globals) -> Library {
     let library = Library::load(&globals.sources(), None);
     tell(library.problems());
     library
+}
+
+/// Refuses a `--config` that cannot be used, with all that is wrong with it: it stands in place of all other files.
+pub fn sound(globals: &Globals) -> Result<(), Failure> {
+    let Some(path) = &globals.config else { return Ok(()) };
+    let label = path.display().to_string();
+    let library = Library::load(&globals.sources(), None);
+    let mut own = Diagnostics::new();
+    library.problems().iter().filter(|problem| *problem.file == *label).for_each(|problem| own.push(problem.clone()));
+    own.sort();
+    if own.has_errors() { Err(own.into()) } else { Ok(()) }
 }
 
 fn tell(problems: &Diagnostics) {
@@ -30,6 +42,22 @@ fn tell(problems: &Diagnostics) {
 /// Finds everything that the two names lead to, or complains about every one that leads nowhere.
 pub fn pick(library: &Library, target: &str, workload: &str) -> Result<Parts, Failure> {
     Ok(Parts::find(library, target, workload)?)
+}
+
+/// The scenario from which thousands of others are tried: a simulation takes too long for that, so that the closed form of
+/// the same physics tries them, and the user is told.
+pub fn tried(mut scenario: Scenario, overrides: &mut Overrides) -> Scenario {
+    if scenario.engine.simulates() {
+        let (asked, answers) = (scenario.engine.name(), scenario.engine.at_once());
+        scenario.engine = answers;
+        overrides.remove(&Knob::Engine);
+        complain(&format!(
+            "the {} engine weighs the candidates, in microseconds each; `atlas run --engine {asked}` simulates the one \
+             you choose",
+            answers.name()
+        ));
+    }
+    scenario
 }
 
 /// The track to file under: the flag's, else the workload's, else the founding default.

@@ -127,7 +127,7 @@ fn save(out: &Path, document: &str) -> color_eyre::Result<()> {
 }
 
 /// The command line as it was given, to be given again.
-fn command() -> String {
+pub(super) fn command() -> String {
     let quoted = |word: String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
         if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
@@ -262,11 +262,11 @@ impl Told<'_> {
             .iter()
             .filter_map(|study| Some(study.entries.first()?.parts.workload.name.to_string()))
             .collect();
-        html::page(&names.join(", "), &self.blocks())
+        html::document(&names.join(", "), &self.blocks())
     }
 
     fn markdown(&self) -> String {
-        markdown::text(&self.blocks())
+        markdown::document(&self.blocks())
     }
 
     fn write(&self, format: Format) -> color_eyre::Result<String> {

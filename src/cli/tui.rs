@@ -26,6 +26,9 @@ pub struct Args {
     /// Open the session of this name, and leave it behind; without it, each directory has its own
     #[arg(long, value_name = "NAME", value_parser = session_name, help_heading = "Session")]
     pub session: Option<String>,
+    /// Measured runs, shown beside predictions: FILE, or FILE:NAME=VALUE,… [default: all below measurements/]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub measured: Vec<String>,
     /// Directory that saved records go to [default: out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -41,6 +44,7 @@ impl Args {
             workload: self.workload.or(other.workload),
             fresh: self.fresh || other.fresh,
             session: self.session.or(other.session),
+            measured: if self.measured.is_empty() { other.measured } else { self.measured },
             out: self.out.or(other.out),
         }
     }
@@ -54,6 +58,7 @@ impl Args {
             ("--out", self.out.is_some()),
             ("--fresh", self.fresh),
             ("--session", self.session.is_some()),
+            ("--measured", !self.measured.is_empty()),
             ("--theme", !screen && self.screen.theme.is_some()),
             ("--no-mouse", !screen && self.screen.no_mouse),
             ("--poll", !screen && self.screen.poll.is_some()),
@@ -87,5 +92,6 @@ pub fn options(args: Args, globals: &Globals) -> Options {
         workload: args.workload,
         out: args.out.unwrap_or_else(|| PathBuf::from("out")),
         keep: Keep::Session { name: args.session, fresh: args.fresh },
+        measured: args.measured,
     }
 }

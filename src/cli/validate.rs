@@ -1,18 +1,22 @@
 //! `atlas validate`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::args::Globals;
 use super::output::{self, complain};
+use super::watching;
+use crate::plan::Engine;
 use crate::record::write_atomically;
 use crate::report::Format;
 use crate::report::table::{Align, Table};
+use crate::search::Gauge;
 use crate::units;
 use crate::validate::report::Stats;
 use crate::validate::verdict::{self, Verdict};
 use crate::validate::{self, Kind, scatter};
 
-/// Hold the analytical engine against published measurements.
+/// Hold the analytical engine against published measurements, or a target's numbers against its own.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas validate                                  all shipped measurements
@@ -20,9 +24,15 @@ use crate::validate::{self, Kind, scatter};
   atlas validate --measurements mine.csv --format json
   atlas validate --kind latency --svg scatter.svg
   atlas validate --row ID                         one row, step by step
+  atlas validate --measured run.log prod.csv --target T --workload W
+  atlas validate --engine event --kind training   the simulation in place of the closed form
 
 Errors are predicted over measured, less one. Training rows are judged on tokens per second and accelerator,
-inference rows on the throughput they state, latency rows on TTFT and on TPOT.")]
+inference rows on the throughput they state, latency rows on TTFT and on TPOT.
+
+With --measured a target's numbers are held against measurements of its own by the calibration guide's checks: rates \
+within 15 %, latency percentiles within 10 %, scaling within 20 %; exit 1 when one fails. The age of each calibrated \
+parameter is told beside the guide's calendar.")]
 pub struct Args {
     /// A file of measurements with the columns of workload/measurements/*.csv [default: those that ship]
     #[arg(long, value_name = "FILE.csv")]
@@ -42,19 +52,38 @@ pub struct Args {
     /// Also write the scatter of predicted against measured
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
+    /// Which engine predicts: analytical, or event, which takes minutes
+    #[arg(long, value_name = "NAME", default_value = "analytical", value_parser = engine, conflicts_with_all = ["fit", "row"])]
+    pub engine: Engine,
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Measurements of a target's own.
+    #[command(flatten)]
+    pub own: super::validate_measured::OwnArgs,
+}
+
+fn engine(text: &str) -> Result<Engine, String> {
+    let reasoning = [Engine::Analytical, Engine::Event];
+    let found = Engine::named(text).filter(|engine| reasoning.contains(engine));
+    found.ok_or_else(|| format!("expected one of {}", reasoning.map(Engine::name).join(", ")))
 }
 
 /// Judges the measurements and prints the verdicts.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    if args.own.given() {
+        return super::validate_measured::run(&args.own, args.format, globals);
+    }
     if args.fit {
         return fit(args.kind, globals);
     }
     if let Some(id) = &args.row {
         return row(id, &args, globals);
     }
+    let gauge = Gauge::default();
+    let judge = |kind: Kind, text: &str| {
+        watching(&gauge, Duration::from_millis(500), "rows", || validate::judge_by(kind, text, args.engine, &gauge))
+    };
     let mut verdicts = match &args.measurements {
         Some(path) => {
             let text = crate::spec::sources::read_text(path)
@@ -63,12 +92,12 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
                 .kind
                 .map_or_else(|| Kind::of(&text), Ok)
                 .map_err(|problem| color_eyre::eyre::eyre!("{}: {problem}", path.display()))?;
-            vec![(kind, validate::judge(kind, &text)?)]
+            vec![(kind, judge(kind, &text)??)]
         }
         None => Kind::ALL
             .into_iter()
             .filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind))
-            .map(|kind| Ok((kind, validate::judge(kind, &validate::shipped(kind)?)?)))
+            .map(|kind| Ok((kind, judge(kind, &validate::shipped(kind)?)??)))
             .collect::<color_eyre::Result<Vec<_>>>()?,
     };
     if let Some(source) = &args.source {

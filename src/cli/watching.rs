@@ -9,13 +9,52 @@ use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::search::Gauge;
+use crate::simulation;
+
+/// What can be watched and ended.
+pub trait Watched: Sync {
+    /// Units of work done, and of all work; the latter 0 while it is not known.
+    fn progress(&self) -> (u64, u64);
+
+    /// Asks the work to end soon.
+    fn cancel(&self);
+
+    /// How the bar tells it, in indicatif's words.
+    fn template(&self, what: &str) -> String {
+        format!("{{bar:30}} {{human_pos}} of {{human_len}} {what}, {{per_sec}}, {{eta}} left")
+    }
+}
+
+impl Watched for Gauge {
+    fn progress(&self) -> (u64, u64) {
+        Gauge::progress(self)
+    }
+
+    fn cancel(&self) {
+        Gauge::cancel(self);
+    }
+}
+
+impl Watched for simulation::Gauge {
+    fn progress(&self) -> (u64, u64) {
+        ((self.share() * 1000.0) as u64, 1000)
+    }
+
+    fn cancel(&self) {
+        simulation::Gauge::cancel(self);
+    }
+
+    fn template(&self, what: &str) -> String {
+        format!("{{bar:30}} {{percent}} % {what}, {{eta}} left")
+    }
+}
 
 /// How often the watcher looks.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// Does `work` while a second thread shows how far `gauge` is, where somebody looks at stderr and `patience` is over.
 /// The first Ctrl-C or SIGTERM cancels the gauge; a second one ends the program at once.
-pub fn watching<T>(gauge: &Gauge, patience: Duration, what: &str, work: impl FnOnce() -> T) -> io::Result<T> {
+pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: impl FnOnce() -> T) -> io::Result<T> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // Registered first, so that it sees the flag before the handler behind it raises it.
@@ -39,7 +78,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-fn show(gauge: &Gauge, patience: Duration, what: &str, stop: &AtomicBool, over: &AtomicBool) {
+fn show(gauge: &impl Watched, patience: Duration, what: &str, stop: &AtomicBool, over: &AtomicBool) {
     let began = Instant::now();
     let somebody_looks = io::stderr().is_terminal();
     let mut bar: Option<ProgressBar> = None;
@@ -49,7 +88,7 @@ fn show(gauge: &Gauge, patience: Duration, what: &str, stop: &AtomicBool, over: 
         }
         let (done, total) = gauge.progress();
         if bar.is_none() && somebody_looks && total > 0 && began.elapsed() > patience {
-            let template = format!("{{bar:30}} {{human_pos}} of {{human_len}} {what}, {{per_sec}}, {{eta}} left");
+            let template = gauge.template(what);
             let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
             let made = ProgressBar::new(total).with_style(style.progress_chars("##-"));
             bar = Some(made.with_elapsed(began.elapsed()));

@@ -178,7 +178,7 @@ fn caveats(out: &mut String, report: &HeadlessReport) {
     }
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();
     for run in runs(report) {
-        for note in notes(&run.scenario) {
+        for note in notes(&run.scenario, &run.estimate) {
             match told.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, targets)) => targets.push(&run.target.name),
                 None => told.push((note, vec![&run.target.name])),

@@ -1,13 +1,21 @@
 //! Engines: pure functions from a scenario to an estimate. No I/O, no clock, no globals, no allocation on the hot path.
 //!
+//! Two kinds of engine answer: closed forms within microseconds, and [`answer::event`], which runs a simulation for
+//! milliseconds to seconds. [`estimate`] and its like ask the one that the scenario names, however long it takes. Who asks
+//! thousands of times or waits at a screen looks at [`Engine::simulates`] first, asks [`at_once`] for the same physics in
+//! closed form, and leaves the simulation to a thread with [`answer::event::run`], which tells its progress and can be
+//! cancelled.
+//!
 //! * [`analytical`] – the physics: plain inputs to plain answers; knows neither files nor scenarios
 //! * [`semi_empirical`] – the founding system's calibrated model
-//! * [`event`] – the same physics as it happens: contention, queues, failures; knows neither files nor scenarios
+//! * [`benchboard`] – the founding dashboard's estimator
+//! * [`mod@event`] – the same physics as it happens: contention, queues, failures; knows neither files nor scenarios
 //! * [`answer`] – a scenario put to the physics
 //! * [`notes`] – what a reader of an engine's numbers must know
 
 pub mod analytical;
 pub mod answer;
+pub mod benchboard;
 pub mod event;
 pub mod notes;
 pub mod semi_empirical;
@@ -29,6 +37,8 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     match scenario.engine {
         Engine::SemiEmpirical => semi_empirical::estimate_into(scenario, estimate),
         Engine::Analytical => answer::estimate_into(scenario, estimate),
+        Engine::Event => answer::event::estimate_into(scenario, estimate),
+        Engine::Benchboard => benchboard::estimate_into(scenario, estimate),
     }
 }
 
@@ -37,7 +47,16 @@ pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     match scenario.engine {
         Engine::SemiEmpirical => semi_empirical::estimate_unscheduled_into(scenario, estimate),
         Engine::Analytical => answer::estimate_unscheduled_into(scenario, estimate),
+        Engine::Event => answer::event::estimate_unscheduled_into(scenario, estimate),
+        Engine::Benchboard => benchboard::estimate_into(scenario, estimate),
     }
+}
+
+/// The scenario as an engine answers it that takes microseconds: itself, but where its own engine simulates the same in
+/// closed form.
+#[must_use]
+pub fn at_once(scenario: &Scenario) -> Scenario {
+    Scenario { engine: scenario.engine.at_once(), ..scenario.clone() }
 }
 
 /// What figures cost: rental and energy of all nodes over tokens.

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 /// Most parts that a breakdown has.
-pub const MOST_PARTS: usize = 14;
+pub const MOST_PARTS: usize = 16;
 
 /// Named parts that sum to a whole, in a fixed order. Kept in place, so that an estimate allocates nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -24,6 +24,79 @@ pub struct Detail {
     pub training: Option<Training>,
     /// Figures of serving.
     pub serving: Option<Serving>,
+    /// What a simulation adds; of engines that simulate only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<Simulated>,
+}
+
+/// What a simulation knows of itself, and of what no closed form sees.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Simulated {
+    /// Seed of the first run; the others count up from it.
+    pub seed: u64,
+    /// Independent runs that were made. One where nothing is drawn, since all would be alike.
+    pub replications: u32,
+    /// Half the width of the 90 % confidence interval of the throughput's mean over the runs, as a share of it; 0 where
+    /// nothing is drawn. `None` for a single run of what is drawn, whose spread is not known.
+    pub half_width: Option<f64>,
+    /// Events of all runs.
+    pub events: u64,
+    /// Of training.
+    pub training: Option<SimulatedTraining>,
+    /// Of serving.
+    pub serving: Option<SimulatedServing>,
+}
+
+/// What a simulation of training sees. Shares are of the wall time.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct SimulatedTraining {
+    /// Steps of one run.
+    pub steps: u32,
+    /// Data-parallel replicas that stood for all: those that are alike do the same at the same time.
+    pub replicas: u32,
+    /// Share of the time that the stages compute.
+    pub busy: f64,
+    /// Share of a step that slow nodes and jitter cost.
+    pub stragglers: f64,
+    /// Share of the wall time that is work that counts: without lost work, restarts and checkpoints.
+    pub goodput: f64,
+    /// Failures per day of the whole job.
+    pub failures_per_day: f64,
+    /// Work between two checkpoints, s; 0 where none is taken.
+    pub checkpoint_interval_s: f64,
+    /// For which a checkpoint stops the work, s.
+    pub checkpoint_s: f64,
+    /// From a failure until work goes on, s.
+    pub restart_s: f64,
+    /// Mean seconds of a step without failures and checkpoints.
+    pub step_s: f64,
+}
+
+/// What a simulation of serving sees, means over the runs.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct SimulatedServing {
+    /// Requests that one run counted.
+    pub requests: f64,
+    /// Requests that arrived per second.
+    pub arrival_rate: f64,
+    /// Share of the requests that kept all limits.
+    pub good_share: f64,
+    /// Requests per second that kept all limits.
+    pub goodput: f64,
+    /// Requests that waited for a batch, all replicas.
+    pub waiting: f64,
+    /// Most that waited at once.
+    pub most_waiting: f64,
+    /// Share of KV blocks in use.
+    pub kv: f64,
+    /// Largest share of KV blocks in use.
+    pub most_kv: f64,
+    /// Sequences preempted for want of KV blocks, per request.
+    pub preemptions: f64,
+    /// Requests that no replica could ever hold, as a share.
+    pub rejected: f64,
+    /// Share of the time in which replicas step.
+    pub busy: f64,
 }
 
 /// Factors on a figure.
@@ -46,6 +119,22 @@ impl Interval {
     #[must_use]
     pub fn inverse(self) -> Interval {
         Interval { low: 1.0 / self.high, high: 1.0 / self.low }
+    }
+}
+
+impl Interval {
+    /// Wider by what chance adds to a mean over a simulation's runs. Both are factors, and independent: their logarithms
+    /// add up as errors do.
+    #[must_use]
+    pub fn widened(self, simulated: Option<&Simulated>) -> Interval {
+        let Some(chance) = simulated.and_then(|simulated| simulated.half_width).filter(|share| *share > 0.0) else {
+            return self;
+        };
+        let wider = |factor: f64, chance: f64| factor.max(1e-9).ln().hypot(chance);
+        Interval {
+            low: (-wider(self.low, (-chance.min(0.99)).ln_1p())).exp(),
+            high: wider(self.high, chance.ln_1p()).exp(),
+        }
     }
 }
 

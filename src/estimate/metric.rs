@@ -1,7 +1,7 @@
 //! The registry of metrics: every figure of an estimate, described once for panes, tables, demos and reports.
 
 use super::Estimate;
-use super::detail::{Interval, Serving, Training};
+use super::detail::{Interval, Serving, SimulatedServing, SimulatedTraining, Training};
 use crate::plan::Engine;
 use crate::scenario::Scenario;
 use crate::spec::Mode;
@@ -74,6 +74,10 @@ pub enum Applies {
     AnalyticalServing,
     /// Of engines that know the model.
     Analytical,
+    /// In training, of engines that simulate.
+    SimulatedTraining,
+    /// In inference, of engines that simulate.
+    SimulatedServing,
     /// As [`Applies::Analytical`], where a purchase price is known.
     Owned,
     /// As [`Applies::AnalyticalTraining`], where the makers of the model say what they trained it on.
@@ -190,6 +194,14 @@ fn serving(estimate: &Estimate, get: impl Fn(&Serving) -> f64) -> f64 {
     estimate.detail.as_ref().and_then(|detail| detail.serving.as_ref()).map_or(0.0, get)
 }
 
+fn trained(estimate: &Estimate, get: impl Fn(&SimulatedTraining) -> f64) -> f64 {
+    estimate.detail.as_ref().and_then(|detail| detail.simulated?.training).as_ref().map_or(0.0, get)
+}
+
+fn served(estimate: &Estimate, get: impl Fn(&SimulatedServing) -> f64) -> f64 {
+    estimate.detail.as_ref().and_then(|detail| detail.simulated?.serving).as_ref().map_or(0.0, get)
+}
+
 /// Hours in a year, leap days counted.
 const HOURS_PER_YEAR: f64 = 365.25 * 24.0;
 /// Hours in a twelfth of a year.
@@ -238,7 +250,7 @@ fn memory_fill(estimate: &Estimate) -> f64 {
 }
 
 /// Every metric, in the order in which panes and tables show them.
-pub const METRICS: [Metric; 45] = [
+pub const METRICS: [Metric; 53] = [
     entry("tokens_per_sec", "tokens/s", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of all accelerators; generated tokens in inference", |e, _| e.total.tokens_per_sec).unit("tok/s").trust(Trust::Throughput),
     entry("tokens_per_sec_per_accel", "tok/s/accel", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of one accelerator", |e, s| e.total.tokens_per_sec / (s.accelerators() * e.shortfall())).unit("tok/s").trust(Trust::Throughput),
     entry("total_tokens_per_sec", "total tok/s", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "prompt and generated tokens per second of all accelerators", |e, _| serving(e, |s| s.total_tokens_per_sec)).unit("tok/s").trust(Trust::Throughput),
@@ -251,6 +263,12 @@ pub const METRICS: [Metric; 45] = [
     entry("hfu", "HFU", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "hardware FLOPs utilisation: recomputed work counted too (arXiv 2205.05198, section 6)", |e, _| training(e, |t| t.hfu)).trust(Trust::Throughput),
     entry("time_to_train_h", "time to train", Throughput, Lower, Format::Hours, Applies::AnalyticalTraining, "wall-clock time of the whole run of train_tokens, without failures", |e, _| hours(e, run_tokens(e))).trust(Trust::Inverse),
     entry("time_to_published_h", "time to published", Throughput, Lower, Format::Hours, Applies::Published, "wall-clock time to train on as many tokens as the model's makers did", |e, s| hours(e, s.published_tokens)).trust(Trust::Inverse),
+    entry("goodput", "goodput", Throughput, Higher, Format::Percent, Applies::SimulatedTraining, "share of the wall time that is work that counts: without lost work, restarts and checkpoints", |e, _| trained(e, |t| t.goodput)),
+    entry("straggler_share", "stragglers", Throughput, Lower, Format::Percent, Applies::SimulatedTraining, "share of a step that slow nodes and jitter cost: the same step on even hardware is that much shorter", |e, _| trained(e, |t| t.stragglers)),
+    entry("failures_per_day", "failures/day", Throughput, Lower, Format::Si, Applies::SimulatedTraining, "failures per day of the whole job", |e, _| trained(e, |t| t.failures_per_day)),
+    entry("good_share", "good requests", Throughput, Higher, Format::Percent, Applies::SimulatedServing, "share of the requests that keep all limits of slo_ttft_ms, slo_tpot_ms and slo_e2e_ms", |e, _| served(e, |s| s.good_share)),
+    entry("goodput_rps", "goodput", Throughput, Higher, Format::Si, Applies::SimulatedServing, "requests per second that keep all limits", |e, _| served(e, |s| s.goodput)).unit("req/s"),
+    entry("waiting_requests", "waiting", Latency, Lower, Format::Si, Applies::SimulatedServing, "requests that wait for a place in a batch, mean over time, all replicas", |e, _| served(e, |s| s.waiting)).unit("req"),
     entry("p50_ms", "p50", Latency, Lower, Format::Duration, Applies::Inference, "median latency, waiting included", |e, _| e.total.latency.p50),
     entry("p95_ms", "p95", Latency, Lower, Format::Duration, Applies::Inference, "95th percentile of latency, waiting included", |e, _| e.total.latency.p95),
     entry("p99_ms", "p99", Latency, Lower, Format::Duration, Applies::Inference, "99th percentile of latency, waiting included", |e, _| e.total.latency.p99),
@@ -282,6 +300,8 @@ pub const METRICS: [Metric; 45] = [
     entry("flop_utilization", "FLOP use", Utilization, Higher, Format::Percent, Applies::Always, "share of peak FLOP/s that does useful work", |e, _| e.total.flop_utilization),
     entry("hbm_bw_util", "HBM use", Utilization, Neutral, Format::Percent, Applies::Always, "share of peak memory bandwidth in use", |e, _| e.total.hbm_bw_util),
     entry("comm_compute_ratio", "comm share", Utilization, Lower, Format::Percent, Applies::Always, "share of the time that goes into communication", |e, _| e.total.comm_compute_ratio),
+    entry("kv_used", "KV blocks used", Utilization, Neutral, Format::Percent, Applies::SimulatedServing, "share of the KV cache's blocks in use, mean over time", |e, _| served(e, |s| s.kv)),
+    entry("preemptions_per_request", "preemptions", Utilization, Lower, Format::Si, Applies::SimulatedServing, "times that a request is thrown out of its batch for want of memory and computed again", |e, _| served(e, |s| s.preemptions)).unit("/req"),
     entry("peak_mem_gb", "memory", Utilization, Neutral, Format::Si, Applies::Always, "peak memory of an accelerator; this model clips it at what there is", |e, _| e.total.peak_mem_gb).unit("GB"),
     entry("memory_fill", "memory fill", Utilization, Neutral, Format::Percent, Applies::Analytical, "upper bound of memory over what a device has for it: above 100 % it does not fit", |e, _| memory_fill(e)),
 ];
@@ -297,25 +317,27 @@ impl Metric {
     #[must_use]
     pub fn applies_to(&self, scenario: &Scenario) -> bool {
         let inference = scenario.mode() == Mode::Inference;
+        // The dashboard's estimator answers everything as a training step: it knows no latency.
+        let dashboard = scenario.engine == Engine::Benchboard;
         match self.applies {
             Applies::Always => true,
-            Applies::Training => !inference,
-            Applies::Inference => inference,
-            Applies::Queueing => inference && !scenario.phases.is_empty(),
-            Applies::AnalyticalTraining => !inference && scenario.engine == Engine::Analytical,
-            Applies::AnalyticalServing => inference && scenario.engine == Engine::Analytical,
-            Applies::Analytical => scenario.engine == Engine::Analytical,
-            Applies::Owned => scenario.engine == Engine::Analytical && scenario.capex_usd_node > 0.0,
-            Applies::Published => {
-                !inference && scenario.engine == Engine::Analytical && scenario.published_tokens > 0.0
-            }
+            Applies::Training => !inference || dashboard,
+            Applies::Inference => inference && !dashboard,
+            Applies::Queueing => inference && !dashboard && !scenario.phases.is_empty(),
+            Applies::AnalyticalTraining => !inference && scenario.engine.reasons(),
+            Applies::AnalyticalServing => inference && scenario.engine.reasons(),
+            Applies::Analytical => scenario.engine.reasons(),
+            Applies::SimulatedTraining => !inference && scenario.engine.simulates(),
+            Applies::SimulatedServing => inference && scenario.engine.simulates(),
+            Applies::Owned => scenario.engine.reasons() && scenario.capex_usd_node > 0.0,
+            Applies::Published => !inference && scenario.engine.reasons() && scenario.published_tokens > 0.0,
         }
     }
 
     /// The ends between which nine measurements of ten lie, where that is known.
     #[must_use]
     pub fn interval(&self, estimate: &Estimate, scenario: &Scenario) -> Option<(f64, f64)> {
-        let detail = estimate.detail.as_ref()?;
+        let detail = estimate.detail.as_ref().filter(|_| scenario.engine != Engine::Benchboard)?;
         let factors: Option<Interval> = match self.trust {
             Trust::Untold => None,
             Trust::Throughput => Some(detail.throughput_interval),

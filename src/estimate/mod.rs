@@ -9,7 +9,10 @@ pub mod detail;
 pub mod metric;
 
 pub use breakdown::Breakdown;
-pub use detail::{Cause, Detail, Interval, Limits, MemoryUse, Serving, Training, Verdict};
+pub use detail::{
+    Cause, Detail, Interval, Limits, MemoryUse, Serving, Simulated, SimulatedServing, SimulatedTraining, Training,
+    Verdict,
+};
 pub use metric::{Applies, Better, Format, METRICS, Metric, Section};
 
 /// The answer to a scenario.

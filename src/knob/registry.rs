@@ -1,7 +1,7 @@
 //! The table of knobs. A knob added here appears everywhere.
 
 use super::{Group, Home, Kind, Knob, Spec, Step};
-use crate::plan::{Engine, Format, PipelineSchedule, Recompute, Server, Sharding};
+use crate::plan::{Arrivals, Engine, Format, PipelineSchedule, Recompute, Server, Sharding};
 use crate::spec::Mode;
 use crate::spec::decode::Bounds;
 
@@ -17,6 +17,11 @@ const fn ranks(max: f64) -> Kind {
     whole(1.0, max, Step::Double)
 }
 
+/// Every engine.
+const ALL: &[Engine] = &[Engine::Analytical, Engine::SemiEmpirical, Engine::Event];
+/// Those that reason from hardware and model.
+const REASONING: &[Engine] = &[Engine::Analytical, Engine::Event];
+
 /// An entry without unit, of both modes, that every engine heeds and that stands in a workload's file.
 const fn entry(
     knob: Knob,
@@ -28,7 +33,7 @@ const fn entry(
     help: &'static str,
 ) -> Spec {
     let home = if path.is_empty() { Home::Nowhere } else { Home::Workload(path) };
-    Spec { knob, name, aliases, group, kind, unit: "", home, mode: None, engine: None, except: None, help }
+    Spec { knob, name, aliases, group, kind, unit: "", home, mode: None, engines: ALL, except: None, help }
 }
 
 impl Spec {
@@ -52,21 +57,46 @@ impl Spec {
         Spec { mode: Some(Mode::Inference), ..self }
     }
 
-    const fn analytical(self) -> Spec {
-        Spec { engine: Some(Engine::Analytical), ..self }
+    const fn reasoned(self) -> Spec {
+        Spec { engines: REASONING, ..self }
     }
 
-    const fn except(self, mode: Mode, engine: Engine) -> Spec {
-        Spec { except: Some((mode, engine)), ..self }
+    const fn except(self, mode: Mode, engines: &'static [Engine]) -> Spec {
+        Spec { except: Some((mode, engines)), ..self }
+    }
+
+    const fn simulated(self) -> Spec {
+        Spec { engines: &[Engine::Event], ..self }
+    }
+
+    const fn drawn(self) -> Spec {
+        Spec { engines: &[Engine::SemiEmpirical, Engine::Event], ..self }
     }
 
     const fn calibrated(self) -> Spec {
-        Spec { engine: Some(Engine::SemiEmpirical), ..self }
+        Spec { engines: &[Engine::SemiEmpirical], ..self }
     }
 }
 
+/// The knobs that the founding dashboard's estimator heeds.
+pub(super) const DASHBOARD: [Knob; 13] = [
+    Knob::Engine,
+    Knob::Microbatch,
+    Knob::Global,
+    Knob::Precision,
+    Knob::Recompute,
+    Knob::Tp,
+    Knob::Pp,
+    Knob::Dp,
+    Knob::Prompt,
+    Knob::Generate,
+    Knob::TrainTokens,
+    Knob::Concurrency,
+    Knob::HourlyUsd,
+];
+
 /// The registry.
-pub const KNOBS: [Spec; 48] = [
+pub const KNOBS: [Spec; 65] = [
     entry(
         Knob::Engine,
         "engine",
@@ -74,7 +104,7 @@ pub const KNOBS: [Spec; 48] = [
         Group::Engine,
         Kind::Choice(Engine::NAMES),
         &[],
-        "what answers: first principles, or the founding system's calibrated model",
+        "what answers: closed forms, the calibrated model, a simulation event by event, or the founding dashboard",
     ),
     entry(
         Knob::Microbatch,
@@ -86,7 +116,7 @@ pub const KNOBS: [Spec; 48] = [
         "sequences per device and step; in inference, requests served side by side",
     )
     .unit("seq")
-    .except(Mode::Inference, Engine::Analytical),
+    .except(Mode::Inference, REASONING),
     entry(
         Knob::Global,
         "global",
@@ -98,7 +128,7 @@ pub const KNOBS: [Spec; 48] = [
     )
     .unit("seq")
     .training()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Precision,
         "precision",
@@ -108,7 +138,7 @@ pub const KNOBS: [Spec; 48] = [
         &["precision", "weights"],
         "format of matrix multiplications and of the weights behind them",
     )
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::KvPrecision,
         "kv_precision",
@@ -119,7 +149,7 @@ pub const KNOBS: [Spec; 48] = [
         "format of the KV cache",
     )
     .inference()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Recompute,
         "recompute",
@@ -130,7 +160,7 @@ pub const KNOBS: [Spec; 48] = [
         "activations computed again in the backward pass: less memory, more work",
     )
     .training()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Overlap,
         "overlap",
@@ -141,7 +171,7 @@ pub const KNOBS: [Spec; 48] = [
         "communication runs beside computation, as far as it can",
     )
     .training()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::ExpertImbalance,
         "expert_imbalance",
@@ -152,7 +182,7 @@ pub const KNOBS: [Spec; 48] = [
         "load of the busiest expert-parallel rank over the mean",
     )
     .training()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::CudaGraphs,
         "cuda_graphs",
@@ -220,7 +250,7 @@ pub const KNOBS: [Spec; 48] = [
         "model chunks of each pipeline stage (interleaving): a smaller bubble, more transfers",
     )
     .training()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Dp,
         "dp",
@@ -240,7 +270,7 @@ pub const KNOBS: [Spec; 48] = [
         "context-parallel ranks: each sequence cut across accelerators",
     )
     .training()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Ep,
         "ep",
@@ -250,7 +280,7 @@ pub const KNOBS: [Spec; 48] = [
         &["parallelism", "ep"],
         "expert-parallel ranks: experts spread over accelerators",
     )
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Sp,
         "sp",
@@ -261,7 +291,7 @@ pub const KNOBS: [Spec; 48] = [
         "norms and residuals split over the tensor-parallel ranks; unset, on where tp > 1",
     )
     .training()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Sharding,
         "sharding",
@@ -272,7 +302,7 @@ pub const KNOBS: [Spec; 48] = [
         "how model states are spread over replicas: optimizer, gradients, weights (zero3 is FSDP)",
     )
     .training()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Shard,
         "shard",
@@ -283,7 +313,7 @@ pub const KNOBS: [Spec; 48] = [
         "replicas that states are spread over (HSDP); 0: all",
     )
     .training()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::PipelineSchedule,
         "pp_schedule",
@@ -294,7 +324,7 @@ pub const KNOBS: [Spec; 48] = [
         "order of a pipeline's forward and backward passes",
     )
     .training()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Prompt,
         "prompt",
@@ -326,7 +356,7 @@ pub const KNOBS: [Spec; 48] = [
     )
     .unit("tok")
     .training()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Server,
         "server",
@@ -337,7 +367,7 @@ pub const KNOBS: [Spec; 48] = [
         "software that serves: it decides batching, launches and the limits below",
     )
     .inference()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Concurrency,
         "concurrency",
@@ -349,7 +379,7 @@ pub const KNOBS: [Spec; 48] = [
     )
     .unit("req")
     .inference()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::RequestRate,
         "request_rate",
@@ -361,7 +391,7 @@ pub const KNOBS: [Spec; 48] = [
     )
     .unit("req/s")
     .inference()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::MaxNumSeqs,
         "max_num_seqs",
@@ -373,7 +403,7 @@ pub const KNOBS: [Spec; 48] = [
     )
     .unit("seq")
     .inference()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::MaxNumBatchedTokens,
         "max_num_batched_tokens",
@@ -385,7 +415,7 @@ pub const KNOBS: [Spec; 48] = [
     )
     .unit("tok")
     .inference()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::GpuMemoryUtilization,
         "gpu_memory_utilization",
@@ -396,7 +426,7 @@ pub const KNOBS: [Spec; 48] = [
         "share of device memory that the engine may use",
     )
     .inference()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::ChunkedPrefill,
         "chunked_prefill",
@@ -407,7 +437,7 @@ pub const KNOBS: [Spec; 48] = [
         "prompt chunks share steps with decoding (Sarathi-Serve)",
     )
     .inference()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::PrefixHit,
         "prefix_hit",
@@ -418,7 +448,7 @@ pub const KNOBS: [Spec; 48] = [
         "share of prompt tokens found in the prefix cache",
     )
     .inference()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::DraftTokens,
         "draft_tokens",
@@ -430,7 +460,7 @@ pub const KNOBS: [Spec; 48] = [
     )
     .unit("tok")
     .inference()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::DraftAcceptance,
         "draft_acceptance",
@@ -441,7 +471,7 @@ pub const KNOBS: [Spec; 48] = [
         "probability that a drafted token is accepted",
     )
     .inference()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::PrefillAccelerators,
         "prefill_accelerators",
@@ -452,7 +482,7 @@ pub const KNOBS: [Spec; 48] = [
         "accelerators that only prefill, apart from those that decode; 0: both on all",
     )
     .inference()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::NumNodes,
         "num_nodes",
@@ -474,7 +504,7 @@ pub const KNOBS: [Spec; 48] = [
     )
     .unit("Gb/s")
     .of_target()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Oversubscription,
         "oversubscription",
@@ -485,7 +515,7 @@ pub const KNOBS: [Spec; 48] = [
         "downlinks over uplinks of the network between nodes; 1: non-blocking",
     )
     .of_target()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::HourlyUsd,
         "hourly_usd",
@@ -529,7 +559,7 @@ pub const KNOBS: [Spec; 48] = [
     )
     .unit("kg/kWh")
     .of_target()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::CapexUsdNode,
         "capex_usd_node",
@@ -541,7 +571,7 @@ pub const KNOBS: [Spec; 48] = [
     )
     .unit("$")
     .of_target()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::AmortizationYears,
         "amortization_years",
@@ -552,7 +582,7 @@ pub const KNOBS: [Spec; 48] = [
         "years over which a purchase is written off",
     )
     .of_target()
-    .analytical(),
+    .reasoned(),
     entry(
         Knob::Utilization,
         "utilization",
@@ -563,9 +593,17 @@ pub const KNOBS: [Spec; 48] = [
         "share of the time that owned hardware works; it is written off all the time",
     )
     .of_target()
-    .analytical(),
-    entry(Knob::Seed, "seed", &[], Group::Run, Kind::Seed, &[], "seed of the noise; phase i draws from seed + i")
-        .calibrated(),
+    .reasoned(),
+    entry(
+        Knob::Seed,
+        "seed",
+        &[],
+        Group::Run,
+        Kind::Seed,
+        &[],
+        "seed of all that is drawn; phase i of a schedule draws from seed + i",
+    )
+    .drawn(),
     entry(
         Knob::Noise,
         "noise",
@@ -576,4 +614,198 @@ pub const KNOBS: [Spec; 48] = [
         "draw run-to-run noise as the founding model does; off gives the expectation",
     )
     .calibrated(),
+    entry(
+        Knob::Replications,
+        "replications",
+        &["repetitions"],
+        Group::Simulation,
+        whole(1.0, 1000.0, Step::Add(1.0)),
+        &["simulation", "replications"],
+        "independent runs, from seed on: figures are their means, and their spread widens the interval",
+    )
+    .simulated(),
+    entry(
+        Knob::Requests,
+        "requests",
+        &["num_prompts"],
+        Group::Simulation,
+        whole(0.0, 1_000_000.0, Step::Double),
+        &["simulation", "requests"],
+        "requests that each run serves and counts; 0: as many as the load asks for, a thousand at least",
+    )
+    .unit("req")
+    .inference()
+    .simulated(),
+    entry(
+        Knob::Steps,
+        "steps",
+        &["simulated_steps"],
+        Group::Simulation,
+        whole(1.0, 10_000.0, Step::Double),
+        &["simulation", "steps"],
+        "optimizer steps that each run takes",
+    )
+    .training()
+    .simulated(),
+    entry(
+        Knob::Arrivals,
+        "arrivals",
+        &["arrival_process"],
+        Group::Serving,
+        Kind::Choice(Arrivals::NAMES),
+        &["serving", "arrivals"],
+        "how requests come: a constant number in flight, at random, in bursts, or all at once",
+    )
+    .inference()
+    .simulated(),
+    entry(
+        Knob::ArrivalCv,
+        "arrival_cv",
+        &["burstiness_cv"],
+        Group::Serving,
+        real(0.0, 20.0, 0.5),
+        &["serving", "arrival_cv"],
+        "standard deviation over mean of the gaps of gamma arrivals: 1 is Poisson, 0 a metronome, more comes in bursts",
+    )
+    .inference()
+    .simulated(),
+    entry(
+        Knob::PromptCv,
+        "prompt_cv",
+        &["isl_cv"],
+        Group::Sequence,
+        real(0.0, 10.0, 0.1),
+        &["sequence", "prompt_cv"],
+        "standard deviation over mean of the prompts' lengths (log-normal); 0: all alike",
+    )
+    .inference()
+    .simulated(),
+    entry(
+        Knob::GenerateCv,
+        "generate_cv",
+        &["osl_cv"],
+        Group::Sequence,
+        real(0.0, 10.0, 0.1),
+        &["sequence", "generate_cv"],
+        "standard deviation over mean of the outputs' lengths (log-normal); 0: all alike",
+    )
+    .inference()
+    .simulated(),
+    entry(
+        Knob::SloTtft,
+        "slo_ttft_ms",
+        &[],
+        Group::Serving,
+        real(0.0, 1e7, 100.0),
+        &["serving", "slo", "ttft_ms"],
+        "a request is good where its first token comes within this; 0: whenever it comes",
+    )
+    .unit("ms")
+    .inference()
+    .simulated(),
+    entry(
+        Knob::SloTpot,
+        "slo_tpot_ms",
+        &[],
+        Group::Serving,
+        real(0.0, 1e7, 5.0),
+        &["serving", "slo", "tpot_ms"],
+        "a request is good where its tokens come this fast after the first; 0: however slowly",
+    )
+    .unit("ms")
+    .inference()
+    .simulated(),
+    entry(
+        Knob::SloE2e,
+        "slo_e2e_ms",
+        &[],
+        Group::Serving,
+        real(0.0, 1e8, 1000.0),
+        &["serving", "slo", "e2e_ms"],
+        "a request is good where its last token comes within this; 0: whenever it comes",
+    )
+    .unit("ms")
+    .inference()
+    .simulated(),
+    entry(
+        Knob::Jitter,
+        "jitter",
+        &["compute_jitter"],
+        Group::Simulation,
+        real(0.0, 2.0, 0.01),
+        &["simulation", "jitter"],
+        "standard deviation over mean of one rank's pass; each pass waits for the slowest of its ranks",
+    )
+    .training()
+    .simulated(),
+    entry(
+        Knob::SlowNodes,
+        "slow_nodes",
+        &["stragglers", "slow_hosts"],
+        Group::Simulation,
+        whole(0.0, 1_000_000.0, Step::Add(1.0)),
+        &["simulation", "slow_nodes"],
+        "nodes that compute slowly all the time; which ones, the seed draws",
+    )
+    .training()
+    .simulated(),
+    entry(
+        Knob::SlowFactor,
+        "slow_factor",
+        &["straggler_factor"],
+        Group::Simulation,
+        real(1.0, 100.0, 0.1),
+        &["simulation", "slow_factor"],
+        "time of a slow node's pass over another's",
+    )
+    .training()
+    .simulated(),
+    entry(
+        Knob::NodeMtbf,
+        "node_mtbf_h",
+        &["mtbf", "node_mtbf"],
+        Group::Simulation,
+        real(0.0, 1e7, 1000.0),
+        &["simulation", "node_mtbf_h"],
+        "mean time between failures of one node; 0: none fails (Llama 3's nodes: 6,300 h, arXiv 2407.21783, table 5)",
+    )
+    .unit("h")
+    .training()
+    .simulated(),
+    entry(
+        Knob::CheckpointInterval,
+        "checkpoint_interval_s",
+        &["checkpoint_interval"],
+        Group::Simulation,
+        real(0.0, 1e7, 60.0),
+        &["simulation", "checkpoint_interval_s"],
+        "work between two checkpoints; 0: Daly's interval for these failures",
+    )
+    .unit("s")
+    .training()
+    .simulated(),
+    entry(
+        Knob::Checkpoint,
+        "checkpoint_s",
+        &["checkpoint_cost"],
+        Group::Simulation,
+        real(0.0, 1e5, 5.0),
+        &["simulation", "checkpoint_s"],
+        "time for which a checkpoint stops the work; unset, the model's states at 1 GB/s from each node",
+    )
+    .unit("s")
+    .training()
+    .simulated(),
+    entry(
+        Knob::Restart,
+        "restart_s",
+        &["recovery"],
+        Group::Simulation,
+        real(0.0, 1e6, 60.0),
+        &["simulation", "restart_s"],
+        "time from a failure until work goes on, on a spare node, from the last checkpoint",
+    )
+    .unit("s")
+    .training()
+    .simulated(),
 ];

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::chart::drawing::{self, Drawing};
 use super::chart::svg;
 use super::csv;
 use super::study::{Block, Cell, Grid, html, markdown};
@@ -67,20 +68,19 @@ pub struct Document {
 }
 
 impl Document {
-    /// The first chart, drawn; empty where there is none.
-    fn chart(&self) -> String {
-        let drawn = self.blocks.iter().map(|block| match block {
-            Block::Plot(plot) => svg::plot(plot, CHART.0, CHART.1),
-            Block::Bars(bars) => svg::bars(bars, CHART.0),
-            _ => String::new(),
-        });
-        drawn.into_iter().find(|chart| !chart.is_empty()).unwrap_or_default()
+    /// The first chart, drawn, where there is one.
+    fn chart(&self) -> Option<Drawing> {
+        self.blocks.iter().find_map(|block| match block {
+            Block::Plot(plot) => drawing::plot(plot, CHART.0, CHART.1),
+            Block::Bars(bars) => drawing::bars(bars, CHART.0),
+            _ => None,
+        })
     }
 
     /// What it can be written as: as a picture only where something is charted.
     #[must_use]
     pub fn kinds(&self) -> Vec<Kind> {
-        let charted = !self.chart().is_empty();
+        let charted = self.chart().is_some();
         Kind::ALL.into_iter().filter(|kind| *kind != Kind::Svg || charted).collect()
     }
 
@@ -88,11 +88,11 @@ impl Document {
     #[must_use]
     pub fn write(&self, kind: Kind) -> String {
         match kind {
-            Kind::Markdown => markdown::text(&self.blocks),
-            Kind::Html => html::page(&self.title, &self.blocks),
+            Kind::Markdown => markdown::document(&self.blocks),
+            Kind::Html => html::document(&self.title, &self.blocks),
             Kind::Json => self.json(),
             Kind::Csv => self.csv(),
-            Kind::Svg => svg::alone(&self.chart()),
+            Kind::Svg => self.chart().map_or_else(String::new, svg::alone),
         }
     }
 

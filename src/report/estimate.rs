@@ -46,7 +46,7 @@ pub fn tell(
         }
     }
     out.push('\n');
-    for note in notes(scenario) {
+    for note in notes(scenario, answer) {
         let _ = writeln!(out, "{}", wrap(&format!("note: {note}"), width, "      "));
     }
     out

@@ -35,20 +35,20 @@ pub struct Phase {
 
 /// Which knobs a phase's overrides pin: a bit each, by the knob's place in the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pinned(u64);
+pub struct Pinned(u128);
 
 impl Pinned {
     /// The knobs whose place in a workload's file the overrides set.
     fn by(overrides: &Node) -> Pinned {
         let set = |path: &[&str]| overrides.at_path(path).is_some();
         let pinned = KNOBS.iter().filter(|spec| spec.home.in_workload().is_some_and(set));
-        Pinned(pinned.fold(0, |bits, spec| bits | 1 << spec.knob as u32))
+        Pinned(pinned.fold(0, |bits, spec| bits | 1u128 << spec.knob as u32))
     }
 
     /// Whether the phase has its own value of the knob.
     #[must_use]
     pub fn pins(self, knob: Knob) -> bool {
-        self.0 & (1 << knob as u32) != 0
+        self.0 & (1u128 << knob as u32) != 0
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Parts, Phase, Scenario, first_draw};
 use crate::knob::{Knob, KnobError, Setting};
-use crate::plan::{Engine, Format, PipelineSchedule, Recompute, Server, Sharding};
+use crate::plan::{Arrivals, Engine, Format, PipelineSchedule, Recompute, Server, Sharding};
 use crate::spec::Mode;
 
 impl Scenario {
@@ -67,6 +67,23 @@ impl Scenario {
             Knob::Utilization => number(self.utilization),
             Knob::Seed => Setting::Seed(self.seed),
             Knob::Noise => Setting::Toggle(self.noise),
+            Knob::Replications => number(f64::from(self.simulation(&self.base).replications)),
+            Knob::Requests => number(f64::from(self.simulation(&self.base).requests)),
+            Knob::Steps => number(f64::from(self.simulation(&self.base).steps)),
+            Knob::Arrivals => word(self.simulation(&self.base).arrivals.name()),
+            Knob::ArrivalCv => number(self.simulation(&self.base).arrival_cv),
+            Knob::PromptCv => number(self.simulation(&self.base).prompt_cv),
+            Knob::GenerateCv => number(self.simulation(&self.base).generate_cv),
+            Knob::SloTtft => number(plan.simulation.slo_ttft_ms.unwrap_or(0.0)),
+            Knob::SloTpot => number(plan.simulation.slo_tpot_ms.unwrap_or(0.0)),
+            Knob::SloE2e => number(plan.simulation.slo_e2e_ms.unwrap_or(0.0)),
+            Knob::Jitter => number(self.simulation(&self.base).jitter),
+            Knob::SlowNodes => number(self.simulation(&self.base).slow_nodes),
+            Knob::SlowFactor => number(self.simulation(&self.base).slow_factor),
+            Knob::NodeMtbf => number(plan.simulation.node_mtbf_h.unwrap_or(0.0)),
+            Knob::CheckpointInterval => number(plan.simulation.checkpoint_interval_s.unwrap_or(0.0)),
+            Knob::Checkpoint => number(round(self.simulation(&self.base).checkpoint)),
+            Knob::Restart => number(self.simulation(&self.base).restart),
         }
     }
 
@@ -178,6 +195,9 @@ impl Scenario {
             Knob::Server => {
                 return self.each_word(knob, Server::named(word), |phase| &mut phase.plan.serving.server);
             }
+            Knob::Arrivals => {
+                return self.each_word(knob, Arrivals::named(word), |phase| &mut phase.plan.simulation.arrivals);
+            }
             _ => return false,
         }
         true
@@ -220,8 +240,8 @@ impl Scenario {
     /// Whether steps are replayed as captured graphs.
     #[must_use]
     pub fn graphs(&self, phase: &Phase) -> bool {
-        match (self.engine, phase.shape.mode) {
-            (Engine::Analytical, Mode::Inference) => phase.plan.graphs.unwrap_or(phase.served.captured_graphs),
+        match (self.engine.reasons(), phase.shape.mode) {
+            (true, Mode::Inference) => phase.plan.graphs.unwrap_or(phase.served.captured_graphs),
             _ => self.cuda_graphs,
         }
     }
@@ -252,6 +272,22 @@ fn number_slot(knob: Knob) -> Option<fn(&mut Phase) -> &mut Option<f64>> {
         Knob::DraftTokens => |phase| &mut phase.plan.serving.draft_tokens,
         Knob::DraftAcceptance => |phase| &mut phase.plan.serving.draft_acceptance,
         Knob::PrefillAccelerators => |phase| &mut phase.plan.serving.prefill_accelerators,
+        Knob::Replications => |phase| &mut phase.plan.simulation.replications,
+        Knob::Requests => |phase| &mut phase.plan.simulation.requests,
+        Knob::Steps => |phase| &mut phase.plan.simulation.steps,
+        Knob::ArrivalCv => |phase| &mut phase.plan.simulation.arrival_cv,
+        Knob::PromptCv => |phase| &mut phase.plan.simulation.prompt_cv,
+        Knob::GenerateCv => |phase| &mut phase.plan.simulation.generate_cv,
+        Knob::SloTtft => |phase| &mut phase.plan.simulation.slo_ttft_ms,
+        Knob::SloTpot => |phase| &mut phase.plan.simulation.slo_tpot_ms,
+        Knob::SloE2e => |phase| &mut phase.plan.simulation.slo_e2e_ms,
+        Knob::Jitter => |phase| &mut phase.plan.simulation.jitter,
+        Knob::SlowNodes => |phase| &mut phase.plan.simulation.slow_nodes,
+        Knob::SlowFactor => |phase| &mut phase.plan.simulation.slow_factor,
+        Knob::NodeMtbf => |phase| &mut phase.plan.simulation.node_mtbf_h,
+        Knob::CheckpointInterval => |phase| &mut phase.plan.simulation.checkpoint_interval_s,
+        Knob::Checkpoint => |phase| &mut phase.plan.simulation.checkpoint_s,
+        Knob::Restart => |phase| &mut phase.plan.simulation.restart_s,
         _ => return None,
     })
 }

@@ -1,7 +1,9 @@
 //! Finding better knobs, and seeing how figures move with them.
 //!
 //! * [`space`] – axes over knobs, the points they span
+//! * [`mod@around`] – the values worth looking at when one knob is turned
 //! * [`figure`] – what a search may aim at or bound: every metric, and what only searches ask for
+//! * [`compromise`] – pairs of figures that work against each other
 //! * [`condition`] – bounds on figures, as `--where` writes them
 //! * [`rule`] – what a layout must divide, known before it is estimated
 //! * [`mod@optimise`] – the best point of a space, proved where the space allows
@@ -11,6 +13,8 @@
 //! * [`frontier`] – throughput against interactivity, as more requests are served side by side
 //! * [`hill_climb`] – the founding system's single change
 
+pub mod around;
+pub mod compromise;
 pub mod condition;
 pub mod figure;
 pub mod frontier;
@@ -23,6 +27,7 @@ pub mod sensitivity;
 pub mod space;
 pub mod sweep;
 
+pub use around::around;
 pub use condition::{Condition, ConditionError};
 pub use gauge::Gauge;
 pub use methodology::Methodology;

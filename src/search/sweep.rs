@@ -118,13 +118,22 @@ struct Walker<'s> {
     contender: usize,
     scenario: Option<Scenario>,
     digits: Vec<usize>,
+    /// Axes whose value the contender refuses, such as a fabric its profile is not calibrated for.
+    refused: Vec<bool>,
     estimate: Estimate,
 }
 
 impl<'s> Walker<'s> {
     fn new(sweep: &'s Sweep) -> Walker<'s> {
-        let digits = vec![0; sweep.space.axes().len()];
-        Walker { sweep, contender: usize::MAX, scenario: None, digits, estimate: Estimate::default() }
+        let axes = sweep.space.axes().len();
+        Walker {
+            sweep,
+            contender: usize::MAX,
+            scenario: None,
+            digits: vec![0; axes],
+            refused: vec![false; axes],
+            estimate: Estimate::default(),
+        }
     }
 
     fn block(&mut self, first: u64, next: u64, mut tell: impl FnMut(&Row<'_>)) {
@@ -137,7 +146,7 @@ impl<'s> Walker<'s> {
                 return;
             };
             // A turned engine or fabric may lack what the files do not say: there is no such point.
-            if scenario.check(parts).is_err() {
+            if self.refused.contains(&true) || scenario.check(parts).is_err() {
                 continue;
             }
             estimate_into(scenario, &mut self.estimate);
@@ -199,72 +208,79 @@ impl<'s> Walker<'s> {
             return;
         };
         let parts = self.sweep.contenders.get(self.contender);
-        if let (Some(value), Some(scenario), Some((parts, _))) = (values.get(*digit), &mut self.scenario, parts) {
-            // Axes hold values that their knobs take.
-            let _ = scenario.set(*knob, value, parts);
+        if let (Some(value), Some(scenario), Some((parts, _))) = (values.get(*digit), &mut self.scenario, parts)
+            && let Some(refused) = self.refused.get_mut(axis)
+        {
+            *refused = scenario.set(*knob, value, parts).is_err();
         }
     }
 }
 
-/// A curve or a heat map: one or two axes, and the figures at each point.
+/// A curve or a heat map of one contender: a figure at every point of the axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
-    /// The axes; the last one turns fastest.
-    pub axes: Vec<Axis>,
-    /// A row of figures for each point, in order; `None` where a point cannot run.
-    pub points: Vec<Cell>,
-    /// The point at which the scenario stands, where its values are on the axes.
+    /// A cell for each point, in order; the last axis turns fastest.
+    pub cells: Vec<Cell>,
+    /// The point at which the contender's scenario stands, where its values are on the axes.
     pub here: Option<usize>,
 }
 
 /// A point of a [`Grid`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell {
-    /// The figures asked for.
-    pub values: Vec<f64>,
+    /// The figure; not a number where there is none.
+    pub value: f64,
     /// Whether it can run and meets the conditions.
     pub feasible: bool,
 }
 
-/// Figures over one or two axes, for a curve or a heat map: at once for some thousand points.
-///
-/// # Errors
-/// Two axes of one knob.
-pub fn grid(
-    scenario: &Scenario,
-    parts: &Parts,
-    axes: Vec<Axis>,
-    metrics: &[&'static Metric],
-    conditions: &[Condition],
-    gauge: &Gauge,
-) -> Result<Grid, super::SpaceError> {
-    let space = Space::of(axes)?;
-    let here = space.axes().iter().try_fold(0, |at, axis| {
-        let now = scenario.get(axis.knob);
-        Some(at * axis.values.len() + axis.values.iter().position(|value| *value == now)?)
-    });
-    let axes = space.axes().to_vec();
-    let sweep = Sweep { contenders: vec![(parts.clone(), scenario.clone())], space, conditions: Vec::new() };
-    let tell = |cells: &mut Vec<Cell>, row: &Row<'_>| {
-        let values = metrics.iter().map(|metric| (metric.get)(row.estimate, row.scenario)).collect();
-        let met = |condition: &Condition| condition.holds(row.estimate, row.scenario);
-        cells.push(Cell { values, feasible: super::condition::fits(row.estimate) && conditions.iter().all(met) });
-    };
-    let mut points = Vec::new();
-    // Nothing here can fail but a worker that died: then the grid ends early, and shows it.
-    let _ = sweep.run(0, gauge, tell, |block: Block<Vec<Cell>>| {
-        points.extend(block.told);
-        Ok(())
-    });
-    Ok(Grid { axes, points, here })
+impl Sweep {
+    /// A figure at every point, a grid for each contender: at once for some thousand points. Points that miss a condition
+    /// are told as such. Where `gauge` was cancelled the rest of the cells are empty.
+    ///
+    /// # Errors
+    /// More points than can be numbered; a worker that died.
+    pub fn grids(&self, metric: &'static Metric, gauge: &Gauge) -> io::Result<Vec<Grid>> {
+        let size = usize::try_from(self.space.size()).map_err(io::Error::other)?;
+        let empty = Cell { value: f64::NAN, feasible: false };
+        let grid = |(_, scenario): &(Parts, Scenario)| Grid { cells: vec![empty; size], here: self.place(scenario) };
+        let mut grids: Vec<Grid> = self.contenders.iter().map(grid).collect();
+        let every = Sweep { conditions: Vec::new(), ..self.clone() };
+        let tell = |told: &mut Vec<(usize, usize, Cell)>, row: &Row<'_>| {
+            let met = |condition: &Condition| condition.holds(row.estimate, row.scenario);
+            let feasible = super::condition::fits(row.estimate) && self.conditions.iter().all(met);
+            let axes = self.space.axes().iter().zip(row.digits);
+            let point = axes.fold(0, |point, (axis, digit)| point * axis.values.len() + digit);
+            told.push((row.contender, point, Cell { value: (metric.get)(row.estimate, row.scenario), feasible }));
+        };
+        every.run(0, gauge, tell, |block: Block<Vec<_>>| {
+            for (contender, point, cell) in block.told {
+                if let Some(slot) = grids.get_mut(contender).and_then(|grid| grid.cells.get_mut(point)) {
+                    *slot = cell;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(grids)
+    }
+
+    /// The point at which a scenario stands.
+    fn place(&self, scenario: &Scenario) -> Option<usize> {
+        self.space.axes().iter().try_fold(0, |at, axis| {
+            let now = scenario.get(axis.knob);
+            Some(at * axis.values.len() + axis.values.iter().position(|value| *value == now)?)
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use std::sync::Arc;
+
     use super::*;
     use crate::engine::estimate;
-    use crate::knob::{Knob, Overrides};
+    use crate::knob::{Knob, Overrides, Setting};
     use crate::library::Library;
     use crate::spec::Sources;
 
@@ -341,16 +357,34 @@ mod tests {
 
     #[test]
     fn a_grid_knows_where_the_scenario_stands() {
-        let (parts, scenario) = sweep().contenders.remove(0);
+        let mut sweep = sweep();
+        sweep.contenders.truncate(1);
+        let scenario = sweep.contenders[0].1.clone();
         let (micro, tp) = (scenario.microbatch, scenario.base.shape.tp);
         let axes =
             vec![Axis::of(Knob::Microbatch, [micro, 2.0 * micro, 4.0 * micro]), Axis::of(Knob::Tp, [tp + 1.0, tp])];
+        sweep.space = Space::of(axes).unwrap();
         let metric = super::super::figure::named("throughput").unwrap();
-        let grid = grid(&scenario, &parts, axes, &[metric], &[], &Gauge::default()).unwrap();
-        assert_eq!(grid.points.len(), 6);
+        let grid = sweep.grids(metric, &Gauge::default()).unwrap().remove(0);
+        assert_eq!(grid.cells.len(), 6);
         let here = grid.here.unwrap();
         assert_eq!(here, 1);
         let unscheduled = estimate(&scenario).total.tokens_per_sec;
-        assert_eq!(grid.points[here].values[0].to_bits(), unscheduled.to_bits());
+        assert_eq!(grid.cells[here].value.to_bits(), unscheduled.to_bits());
+    }
+
+    #[test]
+    fn what_a_contender_refuses_is_an_empty_cell_and_the_others_stay_in_place() {
+        let mut sweep = sweep();
+        let (h100, groq) = (sweep.contenders[0].clone(), sweep.contenders[1].clone());
+        let names = |parts: &Parts| parts.fabrics().iter().map(|(name, _)| Arc::clone(name)).collect::<Vec<_>>();
+        let (own, other) = (names(&h100.0), names(&groq.0));
+        let foreign = own.iter().position(|name| !other.contains(name)).unwrap();
+        let axis = Axis { knob: Knob::Fabric, values: own.iter().cloned().map(Setting::Choice).collect() };
+        sweep.space = Space::of(vec![axis]).unwrap();
+        let grids = sweep.grids(super::super::figure::named("throughput").unwrap(), &Gauge::default()).unwrap();
+        assert!(grids[0].cells.iter().all(|cell| cell.feasible && cell.value > 0.0));
+        assert!(!grids[1].cells[foreign].feasible && grids[1].cells[foreign].value.is_nan());
+        assert_eq!(grids[1].cells.len(), own.len());
     }
 }

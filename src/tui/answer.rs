@@ -26,13 +26,14 @@ pub struct Answer {
     pub scenario: Option<Scenario>,
     /// The estimate, or why there is none.
     pub outcome: Result<Estimate, String>,
+    /// Whether the estimate is the closed form's, which stands there until the simulation that was asked for has run.
+    pub pending: bool,
 }
 
 impl Answer {
-    /// Works a setup out.
-    #[must_use]
-    pub fn of(library: &Library, setup: &Setup) -> Answer {
-        let mut answer = Answer {
+    /// No answer to nothing.
+    pub(super) fn nothing() -> Answer {
+        Answer {
             target: None,
             workload: None,
             profile: None,
@@ -40,7 +41,14 @@ impl Answer {
             files: None,
             scenario: None,
             outcome: Err(String::new()),
-        };
+            pending: false,
+        }
+    }
+
+    /// Works a setup out, within microseconds: a simulation is stood for by its closed form.
+    #[must_use]
+    pub fn of(library: &Library, setup: &Setup) -> Answer {
+        let mut answer = Answer::nothing();
         answer.target = library.target(&setup.target).ok().cloned();
         answer.workload = library.workload(&setup.workload).ok().cloned();
         let parts = match Parts::find(library, &setup.target, &setup.workload) {
@@ -55,6 +63,10 @@ impl Answer {
         let refused = setup.overrides.iter().filter_map(|(knob, setting)| scenario.set(*knob, setting, &parts).err());
         let complaints: Vec<String> = refused.map(|error| error.to_string()).collect();
         answer.outcome = match scenario.check(&parts) {
+            Ok(()) if complaints.is_empty() && scenario.engine.simulates() => {
+                answer.pending = true;
+                Ok(engine::estimate(&engine::at_once(&scenario)))
+            }
             Ok(()) if complaints.is_empty() => Ok(engine::estimate(&scenario)),
             Ok(()) => Err(complaints.join("; ")),
             Err(error) => Err(error.to_string()),

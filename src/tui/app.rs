@@ -7,13 +7,20 @@ use std::sync::Arc;
 
 pub use super::answer::Answer;
 use super::export::Export;
+use super::frontier::Trading;
 use super::keymap::Mode;
 use super::line::Line;
+use super::measured::Measured;
+use super::optimum::Seeking;
 pub use super::palette::Command;
 use super::prompt::Prompt;
 use super::scenarios::Tabs;
+use super::simulating::Known;
+use super::sweeping::Sweeping;
 use super::tables::{self, Sort, Table, Tables};
 use super::theme::{Glyphs, Theme};
+use super::timeline::Timeline;
+use super::work::Desks;
 pub use super::write_back::WritePlan;
 use crate::advice::{Advice, Objective, advise};
 use crate::demo::Demo;
@@ -248,6 +255,24 @@ pub struct App {
     pub out: PathBuf,
     /// The format that was exported last.
     pub export_kind: Kind,
+    /// Counts what [`App::recompute`] worked out: what was asked before is of another scenario.
+    pub generation: u64,
+    /// What views have asked the workers, and the answers.
+    pub desks: Desks,
+    /// What the sweep turns.
+    pub sweeping: Sweeping,
+    /// What the frontier trades.
+    pub trading: Trading,
+    /// What the optimiser seeks.
+    pub seeking: Seeking,
+    /// What has been simulated.
+    pub known: Known,
+    /// What the timeline shows.
+    pub timeline: Timeline,
+    /// Where a target's own profile goes.
+    pub profiles: PathBuf,
+    /// Measured rows, and a calibration that is proposed.
+    pub measured: Measured,
     /// The scenario on the screen.
     pub answer: Answer,
     /// The playbook's advice, worked out when it is looked at.
@@ -311,6 +336,15 @@ impl App {
             tour: None,
             out: PathBuf::from("out"),
             export_kind: Kind::default(),
+            generation: 0,
+            desks: Desks::default(),
+            sweeping: Sweeping::default(),
+            trading: Trading::default(),
+            seeking: Seeking::default(),
+            known: Known::default(),
+            timeline: Timeline::default(),
+            profiles: PathBuf::from("workload/profiles"),
+            measured: Measured::default(),
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
@@ -332,6 +366,7 @@ impl App {
             (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
             (_, Some(Overlay::Export(_))) => return Mode::Exporting,
+            _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
             _ => {}
         }
         self.mode_below()
@@ -350,7 +385,13 @@ impl App {
             (View::Explain, _) => Mode::Explain,
             (View::Schedule, _) => Mode::Schedule,
             (View::Problems, _) => Mode::Problems,
+            (View::Sweep, _) => Mode::Sweep,
+            (View::Frontier, _) => Mode::Frontier,
+            (View::Sensitivity, _) => Mode::Sensitivity,
+            (View::Optimum, _) => Mode::Optimum,
             (View::Diff, _) => Mode::Diff,
+            (View::Timeline, _) => Mode::Timeline,
+            (View::Measurements, _) => Mode::Measurements,
             (View::Main | View::Help, Pane::Targets) => Mode::Targets,
             (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
             (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,
@@ -366,15 +407,17 @@ impl App {
 
     /// Works out what depends on the scenario. Called once per change of it.
     pub fn recompute(&mut self) {
-        self.answer = Answer::of(&self.library, &self.now.setup);
+        self.answer = self.answered(&self.now.setup);
+        self.generation += 1;
         self.advice = OnceCell::new();
+        self.measured.stale();
         self.baseline = match self.reference() {
-            Some(setup) => Answer::of(&self.library, setup),
+            Some(setup) => self.answered(setup),
             // Nothing is turned: this is what the files say.
             None if self.now.setup.overrides.is_empty() => self.answer.clone(),
             None => {
                 let files = Setup { overrides: Overrides::new(), ..self.now.setup.clone() };
-                Answer::of(&self.library, &files)
+                self.answered(&files)
             }
         };
         tables::arrange(self);
@@ -390,7 +433,7 @@ impl App {
         let marked = |target: &&Arc<Target>| self.now.marks.len() < 2 || self.now.marks.contains(&target.name);
         let columns = self.library.targets().iter().filter(marked).map(|target| {
             let setup = Setup { target: Arc::clone(&target.name), ..self.now.setup.clone() };
-            (Arc::clone(&target.name), Answer::of(&self.library, &setup))
+            (Arc::clone(&target.name), self.answered(&setup))
         });
         self.columns = columns.filter(|(name, answer)| self.asks_to_compare(name, answer)).collect();
         self.sort_columns();
@@ -484,6 +527,14 @@ impl App {
                 _ => Vec::new(),
             }
         })
+    }
+
+    /// The targets that charts show: the selected one, then the marked ones.
+    #[must_use]
+    pub fn contenders(&self) -> Vec<Arc<str>> {
+        let own = &self.now.setup.target;
+        let marked = self.now.marks.iter().filter(|name| *name != own);
+        std::iter::once(own).chain(marked).cloned().collect()
     }
 
     /// Turns a knob; a value equal to the files' is no override.

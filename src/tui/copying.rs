@@ -40,7 +40,19 @@ fn here(app: &App) -> Option<(String, String)> {
             Some((knob.name().to_owned(), format!("{}={value}", knob.name())))
         }
         (View::Main | View::Help, Pane::Results) => figure(&app.answer, app.figure_here()?),
-        (View::Breakdown | View::Schedule | View::Problems | View::Diff, _) => table(app),
+        (
+            View::Breakdown
+            | View::Schedule
+            | View::Problems
+            | View::Sweep
+            | View::Frontier
+            | View::Sensitivity
+            | View::Optimum
+            | View::Diff
+            | View::Timeline
+            | View::Measurements,
+            _,
+        ) => table(app),
     }
 }
 
@@ -48,6 +60,7 @@ fn here(app: &App) -> Option<(String, String)> {
 fn table(app: &App) -> Option<(String, String)> {
     match (app.view, app.pane) {
         (View::Compare, _) => Some(("the comparison".to_owned(), comparison(app))),
+        (View::Measurements, _) => Some(("the table of measurements".to_owned(), view::measurements::text(app))),
         (View::Main | View::Help, Pane::Results) => Some(("the table of results".to_owned(), results(app)?)),
         (View::Main | View::Help, Pane::Knobs) => {
             let scenario = app.answer.scenario.as_ref()?;

@@ -7,7 +7,7 @@ use fuzzy_matcher::skim::SkimMatcherV2;
 
 use super::app::{App, Finder, Overlay, Pane, Place, View};
 use super::line::Line;
-use super::update;
+use super::{sweeping, update};
 use crate::knob::KNOBS;
 
 impl Place {
@@ -61,6 +61,8 @@ pub(super) fn accept(app: &mut App) {
             app.pane = Pane::Workloads;
             update::select_workload(app, Arc::clone(name));
         }
+        // Where knobs are swept, the one found is what is swept.
+        Some(Place::Knob(knob)) if app.view == View::Sweep => sweeping::choose(app, Some(*knob), app.sweeping.against),
         Some(Place::Knob(knob)) => {
             app.pane = Pane::Knobs;
             app.view = View::Main;

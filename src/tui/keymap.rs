@@ -43,6 +43,14 @@ pub enum Action {
     SortByName,
     /// Fold or unfold what is under the cursor.
     Fold,
+    /// The next or last knob across.
+    Across(i32),
+    /// The next or last knob up.
+    Against(i32),
+    /// The next or last figure.
+    Figure(i32),
+    /// Look for the best knobs.
+    Search,
     /// To the next scenario, or to the one before.
     Tab(i32),
     /// To the scenario at this place, from 0.
@@ -63,6 +71,8 @@ pub enum Action {
     Filter,
     /// The view to a file.
     Export,
+    /// Nearer or further away.
+    Zoom(i32),
     /// Find a target, workload or knob.
     Find,
     /// Find a command.
@@ -83,6 +93,10 @@ pub enum Action {
     Save,
     /// Open the entry in an editor.
     OpenEditor,
+    /// Fit the target's numbers to the measured rows.
+    Calibrate,
+    /// Forget what is proposed.
+    Discard,
     /// The next theme.
     NextTheme,
     /// The list of tours.
@@ -122,6 +136,18 @@ pub enum Mode {
     Compare,
     /// Where time and memory go.
     Breakdown,
+    /// A figure over one or two knobs.
+    Sweep,
+    /// The best compromises between two figures.
+    Frontier,
+    /// What matters most.
+    Sensitivity,
+    /// A goal, constraints, and the best knobs.
+    Optimum,
+    /// A bound is being typed.
+    Bounding,
+    /// What happens when.
+    Timeline,
     /// The playbook.
     Advice,
     /// Where a figure comes from.
@@ -136,6 +162,8 @@ pub enum Mode {
     Prompting,
     /// The view is on its way to a file.
     Exporting,
+    /// Measured rows beside predictions.
+    Measurements,
     /// A value is being typed.
     Editing,
     /// The finder is open.
@@ -154,13 +182,19 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 20] = [
+    pub const ALL: [Mode; 27] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
         Mode::Results,
         Mode::Compare,
         Mode::Breakdown,
+        Mode::Sweep,
+        Mode::Frontier,
+        Mode::Sensitivity,
+        Mode::Optimum,
+        Mode::Bounding,
+        Mode::Timeline,
         Mode::Advice,
         Mode::Explain,
         Mode::Schedule,
@@ -168,6 +202,7 @@ impl Mode {
         Mode::Diff,
         Mode::Prompting,
         Mode::Exporting,
+        Mode::Measurements,
         Mode::Editing,
         Mode::Finding,
         Mode::Commanding,
@@ -187,6 +222,12 @@ impl Mode {
             Mode::Results => "Results",
             Mode::Compare => "Compare",
             Mode::Breakdown => "Breakdown",
+            Mode::Sweep => "Sweep",
+            Mode::Frontier => "Frontier",
+            Mode::Sensitivity => "Sensitivity",
+            Mode::Optimum => "Optimise",
+            Mode::Bounding => "Typing a bound",
+            Mode::Timeline => "Timeline",
             Mode::Advice => "Advice",
             Mode::Explain => "Explain",
             Mode::Schedule => "Schedule",
@@ -194,6 +235,7 @@ impl Mode {
             Mode::Diff => "Difference",
             Mode::Prompting => "Typing a name or a filter",
             Mode::Exporting => "Export",
+            Mode::Measurements => "Measurements",
             Mode::Editing => "Typing a value",
             Mode::Finding => "Find",
             Mode::Commanding => "Commands",
@@ -207,7 +249,10 @@ impl Mode {
     /// Whether keys type text here, so that only those with a modifier or a name are commands.
     #[must_use]
     pub fn types(self) -> bool {
-        matches!(self, Mode::Editing | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting)
+        matches!(
+            self,
+            Mode::Editing | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting
+        )
     }
 }
 
@@ -227,21 +272,86 @@ pub struct Binding {
 }
 
 use Mode::{
-    Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Exporting, Finding, Helping,
-    Knobs, Problems, Prompting, Results, Schedule, Targets, Touring, Workloads,
+    Advice, Bounding, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Exporting, Finding,
+    Frontier, Helping, Knobs, Measurements, Optimum, Problems, Prompting, Results, Schedule, Sensitivity, Sweep,
+    Targets, Timeline, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
 const LISTS: &[Mode] = &[
-    Targets, Workloads, Knobs, Results, Compare, Breakdown, Advice, Explain, Schedule, Problems, Diff, Helping,
-    Choosing, Confirming,
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Compare,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Measurements,
+    Diff,
+    Helping,
+    Choosing,
+    Confirming,
 ];
-const SCREENS: &[Mode] =
-    &[Targets, Workloads, Knobs, Results, Compare, Breakdown, Advice, Explain, Schedule, Problems, Diff];
-const VIEWS: &[Mode] = &[Compare, Breakdown, Advice, Explain, Schedule, Problems, Diff];
+const SCREENS: &[Mode] = &[
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Compare,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Measurements,
+    Diff,
+];
+const VIEWS: &[Mode] = &[
+    Compare,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Measurements,
+    Diff,
+];
 /// Views whose rows a filter can choose among; there the finder has another key.
 const TABLES: &[Mode] = &[Compare, Advice, Problems];
-const FINDS: &[Mode] = &[Targets, Workloads, Knobs, Results, Breakdown, Explain, Schedule, Diff];
+const FINDS: &[Mode] = &[
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Explain,
+    Schedule,
+    Measurements,
+    Diff,
+];
 const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
@@ -264,6 +374,8 @@ pub const BINDINGS: &[Binding] = &[
     row(TOUR, &["Esc", "q"], Action::Escape, "leave; everything is as it was before", Some("leave")),
     row(&[Editing], &["Enter", "Tab"], Action::Accept, "keep the value", Some("keep")),
     row(&[Editing], &["Esc"], Action::Escape, "put the old value back", Some("cancel")),
+    row(&[Bounding], &["Enter", "Tab"], Action::Accept, "keep the bound; nothing typed is no bound", Some("keep")),
+    row(&[Bounding], &["Esc"], Action::Escape, "leave it as it was", Some("cancel")),
     row(&[Editing], &["↑"], Action::Step(1), "one step up", Some("step")),
     row(&[Editing], &["↓"], Action::Step(-1), "one step down", None),
     row(&[Finding, Choosing], &["Enter"], Action::Accept, "go there", Some("go")),
@@ -285,7 +397,36 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Knobs], &["Backspace", "Delete"], Action::Reset, "back to the file's value", Some("reset")),
     row(&[Knobs], &["R"], Action::ResetAll, "all knobs back to the files' values", None),
     row(&[Targets], &["Space", "m"], Action::Mark, "mark for the comparison", Some("mark")),
-    row(VIEWS, &["Esc"], Action::Escape, "back to the panes; first shows all rows of a filtered table", Some("back")),
+    row(&[Sweep, Frontier], &["→", "l"], Action::Focus(1), "next point", Some("point")),
+    row(&[Sweep, Frontier], &["←", "h"], Action::Focus(-1), "previous point", None),
+    row(&[Sweep, Frontier], &["Enter"], Action::Accept, "take the point's knobs; u takes it back", Some("take")),
+    row(&[Sweep], &["Tab"], Action::Across(1), "turn the next knob; / finds one", Some("knob")),
+    row(&[Sweep], &["Shift-Tab"], Action::Across(-1), "turn the previous knob", None),
+    row(&[Sweep], &["n"], Action::Against(1), "turn a second knob against it, or the next one", Some("second")),
+    row(&[Sweep], &["N"], Action::Against(-1), "the previous second knob, or none", None),
+    row(&[Sensitivity], &["Enter"], Action::Accept, "sweep over the knob", Some("sweep")),
+    row(&[Optimum], &["Enter"], Action::Accept, "type, choose, search, or take what was found", Some("do it")),
+    row(&[Optimum], &["→", "Space"], Action::Step(1), "the next goal", Some("goal")),
+    row(&[Optimum], &["←"], Action::Step(-1), "the goal before", None),
+    row(&[Optimum], &["Backspace", "Delete"], Action::Reset, "no bound", Some("no bound")),
+    row(&[Optimum], &["R"], Action::Search, "search", Some("search")),
+    row(&[Sweep, Sensitivity], &["."], Action::Figure(1), "the next figure", Some("figure")),
+    row(&[Sweep, Sensitivity], &[","], Action::Figure(-1), "the figure before", None),
+    row(&[Frontier], &["."], Action::Figure(1), "the next pair of figures", Some("figures")),
+    row(&[Frontier], &[","], Action::Figure(-1), "the pair before", None),
+    row(&[Timeline], &["+", "="], Action::Zoom(1), "nearer", Some("zoom")),
+    row(&[Timeline], &["-", "_"], Action::Zoom(-1), "further away", None),
+    row(&[Timeline], &["→", "l"], Action::Focus(1), "next task of the stream", Some("task")),
+    row(&[Timeline], &["←", "h"], Action::Focus(-1), "task before", None),
+    row(&[Timeline], &["Enter"], Action::Accept, "to the task that it waited for", Some("cause")),
+    row(&[Timeline], &["Tab"], Action::Across(1), "the other picture: scaling; latencies", Some("picture")),
+    row(
+        VIEWS,
+        &["Esc"],
+        Action::Escape,
+        "back to the panes; first shows all rows of a filtered table, or stops work",
+        Some("back"),
+    ),
     row(&[Compare], &["→", "l"], Action::Focus(1), "next column", Some("column")),
     row(&[Compare], &["←", "h"], Action::Focus(-1), "previous column", None),
     row(&[Compare], &["Enter"], Action::Accept, "select the column's target and explain the figure", Some("explain")),
@@ -298,6 +439,15 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Diff], &["→", "l"], Action::Focus(1), "against the next tab", Some("against")),
     row(&[Diff], &["←", "h"], Action::Focus(-1), "against the tab before", None),
     row(&[Advice], &["Enter"], Action::Accept, "turn the knobs as advised; u takes it back", Some("apply")),
+    row(
+        &[Measurements],
+        &["f"],
+        Action::Calibrate,
+        "fit the target's numbers to the rows; nothing is written yet",
+        Some("calibrate"),
+    ),
+    row(&[Measurements], &["Enter"], Action::Accept, "write the profile that is proposed", Some("accept")),
+    row(&[Measurements], &["Backspace"], Action::Discard, "forget what is proposed", Some("discard")),
     row(&[Explain], &["Enter", "Space"], Action::Fold, "fold or unfold", Some("fold")),
     row(&[Explain], &["→", "l"], Action::Focus(1), "the next figure", Some("figure")),
     row(&[Explain], &["←", "h"], Action::Focus(-1), "the figure before", None),
@@ -321,6 +471,17 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &[":", "Ctrl-P"], Action::Palette, "find a command", Some("commands")),
     row(SCREENS, &["Ctrl-R", "U"], Action::Redo, "redo", None),
     row(SCREENS, &["6"], Action::Show(View::Breakdown), "where time and memory go, or back", None),
+    row(SCREENS, &["v"], Action::Show(View::Sweep), "a figure over one or two knobs, or back", Some("sweep")),
+    row(
+        SCREENS,
+        &["F"],
+        Action::Show(View::Frontier),
+        "the best compromises of two figures, or back",
+        Some("frontier"),
+    ),
+    row(SCREENS, &["i"], Action::Show(View::Sensitivity), "what matters most, or back", Some("tornado")),
+    row(SCREENS, &["S"], Action::Show(View::Optimum), "search the best knobs, or back", Some("optimise")),
+    row(SCREENS, &["E"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
     row(SCREENS, &["7", "a"], Action::Show(View::Advice), "what would make it better, or back", None),
     row(SCREENS, &["8"], Action::Show(View::Explain), "where the figure comes from, or back", None),
     row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),
@@ -332,6 +493,7 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["s"], Action::Save, "save a record of this scenario", Some("save")),
     row(SCREENS, &["e"], Action::OpenEditor, "open the selected entry's file in $EDITOR", Some("edit file")),
     row(SCREENS, &["0", "!"], Action::Show(View::Problems), "what is wrong in the files, or back", None),
+    row(SCREENS, &["M"], Action::Show(View::Measurements), "measured runs beside predictions, or back", None),
     row(SCREENS, &["t"], Action::NextTheme, "next theme", None),
     row(SCREENS, &["r"], Action::Reload, "read the files again (they are watched, too)", None),
     row(PANES, &["f"], Action::Filter, "show only the rows that match: words, or conditions such as tpot<50ms", None),

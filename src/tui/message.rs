@@ -6,8 +6,11 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::export::Export;
+use super::measured::Proposal;
 use super::theme::Theme;
+use super::work::{Order, Product, Progress};
 use super::write_back::WritePlan;
+use crate::calibrate::Observation;
 use crate::demo::Demo;
 use crate::library::Library;
 use crate::spec::Diagnostics;
@@ -25,6 +28,8 @@ pub enum Message {
     Resize(u16, u16),
     /// The files were read anew.
     Reloaded(Arc<Library>, Vec<Arc<Demo>>, Vec<Arc<Theme>>, Diagnostics),
+    /// Measurements were read: rows, and what could not be read.
+    Measured(Arc<Vec<Observation>>, Vec<String>),
     /// An effect ended well; the text tells the user.
     Done(String),
     /// An effect failed; the text tells the user why.
@@ -33,6 +38,10 @@ pub enum Message {
     NotExported(Box<Export>, String, bool),
     /// The time a flash or a note was to be seen is over.
     Expired(Timer),
+    /// How far an order is, by its serial number.
+    Progress(u64, Progress),
+    /// What came of an order, or why nothing did.
+    Worked(u64, Result<Product, String>),
 }
 
 /// What a timer is for.
@@ -84,6 +93,8 @@ pub enum Effect {
     Export(Box<Export>),
     /// Write files that were looked at.
     WriteBack(Arc<WritePlan>),
+    /// Write the profile that was proposed.
+    WriteProfile(Arc<Proposal>),
     /// Send a message after a while.
     After {
         /// How long, ms.
@@ -93,6 +104,10 @@ pub enum Effect {
     },
     /// Bracketed paste is wanted, or no longer.
     Paste(bool),
+    /// Do long work on a thread of its own; see [`super::work`].
+    Work(Order),
+    /// Stop the order of that serial number; nothing is to come of it.
+    Cancel(u64),
 }
 
 /// A record to be written.

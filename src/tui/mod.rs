@@ -1,9 +1,11 @@
 //! The terminal interface, in the Elm manner: [`app`] is the state, [`message`] what happens, [`mod@update`] a pure step
 //! from one state to the next, [`view`] a pure picture of it. [`runtime`] and the floor it stands on touch the world:
 //! [`terminal`] takes and gives back the screen, [`wait`] sleeps until something happens, [`painter`] sends what changed.
+//! What takes long is [`work`], done on threads that the runtime keeps.
 
 pub mod answer;
 pub mod app;
+mod applying;
 #[cfg(test)]
 mod budgets;
 pub mod clipboard;
@@ -12,12 +14,16 @@ mod copying;
 pub mod export;
 mod finder;
 pub mod frame_writer;
+pub mod frontier;
 pub mod input;
 pub mod keymap;
 pub mod layout;
 pub mod line;
+pub mod measured;
+mod measuring;
 pub mod message;
 mod mouse;
+pub mod optimum;
 pub mod painter;
 pub mod palette;
 pub mod prompt;
@@ -26,16 +32,22 @@ pub mod runtime;
 pub mod scenarios;
 pub mod session;
 pub mod sgr;
+pub mod simulating;
+pub mod sweeping;
 pub mod tables;
 pub mod terminal;
 #[cfg(test)]
 mod testing;
 pub mod theme;
+pub mod timeline;
+pub mod tornado;
 mod tour;
 mod turning;
 pub mod update;
 pub mod view;
 pub mod wait;
+pub mod work;
+mod workers;
 pub mod write_back;
 
 use std::path::PathBuf;
@@ -70,4 +82,6 @@ pub struct Options {
     pub out: PathBuf,
     /// Which session is opened, and left.
     pub keep: session::Keep,
+    /// Files of measurements, with what is said of each behind its name.
+    pub measured: Vec<String>,
 }

@@ -36,7 +36,7 @@ fn wheel(app: &mut App, mode: Mode, event: MouseEvent, by: i32, effects: &mut Ve
             };
             update::act(app, mode, Action::Move(by), effects);
         }
-        (Mode::Editing | Mode::Touring, _) => {}
+        (Mode::Editing | Mode::Bounding | Mode::Touring, _) => {}
         (Mode::Finding | Mode::Commanding | Mode::Choosing, _) => update::act(app, mode, Action::Move(by), effects),
         _ => update::act(app, mode, Action::Move(by * NOTCH), effects),
     }
@@ -46,7 +46,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     match mode {
         Mode::Touring => return update::act(app, mode, Action::NextStep, effects),
         // A click beside a value being typed keeps it; beside a box, closes the box.
-        Mode::Editing => update::act(app, mode, Action::Accept, effects),
+        Mode::Editing | Mode::Bounding => update::act(app, mode, Action::Accept, effects),
         Mode::Prompting => prompt::accept(app),
         Mode::Confirming | Mode::Exporting => return update::act(app, mode, Action::Escape, effects),
         Mode::Finding | Mode::Commanding | Mode::Choosing => {
@@ -66,7 +66,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     if let Some(place) = view::scenarios::tab_at(app, layout::areas(app).scenarios, event.column, event.row) {
         return scenarios::show(app, place, effects);
     }
-    if let Some(action) = view::tabs::tab_at(layout::areas(app).tabs, event.column, event.row) {
+    if let Some(action) = view::tabs::tab_at(app, layout::areas(app).tabs, event.column, event.row) {
         // A click on the view that is shown leaves it there.
         if action != Action::Show(app.view) {
             update::act(app, mode, action, effects);
@@ -79,7 +79,19 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         }
         return;
     }
-    if matches!(app.view, View::Advice | View::Explain)
+    let again = match app.view {
+        View::Sweep => view::sweep::click(app, event.column, event.row),
+        View::Frontier => view::frontier::click(app, event.column, event.row),
+        View::Optimum => match view::optimum::row_at(app, event.column, event.row) {
+            Some(row) => std::mem::replace(&mut app.view_row, row) == row,
+            None => false,
+        },
+        _ => false,
+    };
+    if again {
+        return update::act(app, mode, Action::Accept, effects);
+    }
+    if matches!(app.view, View::Advice | View::Explain | View::Sensitivity)
         && let Some(row) = view::row_at(app, event.row)
     {
         let again = app.view_row == row;

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use fuzzy_matcher::FuzzyMatcher as _;
 use fuzzy_matcher::skim::SkimMatcherV2;
 
-use super::app::{App, Overlay, Palette};
+use super::app::{App, Overlay, Palette, View};
 use super::keymap::{self, Action};
 use super::line::Line;
 use super::message::Effect;
-use super::{tour, update};
+use super::{sweeping, tour, update};
+use crate::knob::Knob;
 
 /// What a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Deed {
     Theme(usize),
     /// Plays a tour, by its place.
     Tour(usize),
+    /// Sweeps over a knob, alone or against another one.
+    Sweep(Knob, Option<Knob>),
 }
 
 /// A row of the palette.
@@ -62,6 +65,12 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
             let name = app.theme().map(|theme| theme.name().to_owned()).unwrap_or_default();
             update::note(app, format!("theme: {name}"), effects);
         }
+        Deed::Sweep(across, against) => {
+            sweeping::choose(app, Some(across), against);
+            if app.view != View::Sweep {
+                update::act(app, app.mode_below(), Action::Show(View::Sweep), effects);
+            }
+        }
         Deed::Tour(index) => {
             if let Some(demo) = app.demos.get(index).cloned() {
                 tour::begin(app, demo, None, effects);
@@ -95,6 +104,17 @@ fn commands(app: &App) -> Vec<Command> {
         keys: &[],
         deed: Deed::Tour(index),
     });
+    let own = sweeping::across(app);
+    let sweeps = sweeping::knobs(app).into_iter().flat_map(|knob| {
+        let over = Command { text: format!("sweep over {}", knob.name()), keys: &[], deed: Deed::Sweep(knob, None) };
+        let against = own.filter(|own| *own != knob && app.view == View::Sweep).map(|own| Command {
+            text: format!("sweep against {}: {} across, {} up", knob.name(), own.name(), knob.name()),
+            keys: &[],
+            deed: Deed::Sweep(own, Some(knob)),
+        });
+        std::iter::once(over).chain(against)
+    });
+    all.extend(sweeps);
     all.extend(themes);
     all.extend(tours);
     all

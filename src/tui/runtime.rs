@@ -15,18 +15,22 @@ use super::app::App;
 use super::clipboard::{self, Between, osc52};
 use super::color::ColorDepth;
 use super::export::{self, Export};
+use super::measured::Proposal;
+use super::measuring::Measuring;
 use super::message::{Effect, Message, Saving, Timer};
 use super::session::Store;
 use super::terminal::{self, Screen};
 use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
+use super::workers::Workers;
 use super::write_back::WritePlan;
 use super::{Options, session, tour, update as updates, view};
+use crate::calibrate::document;
 use crate::catalog::Catalog;
 use crate::demo::Demos;
 use crate::library::Library;
-use crate::record::{now, write_atomically};
+use crate::record::{now, write_atomically, write_new};
 use crate::spec::Diagnostics;
 use crate::spec::sources::{read_text, shipped};
 use crate::watch::{FileWatch, WatchMode};
@@ -59,10 +63,15 @@ pub fn run(options: Options) -> Result<()> {
     let mut app = App::new(loaded.library, loaded.demos, loaded.themes, glyphs, (size.width, size.height));
     app.problems = loaded.problems;
     app.out.clone_from(&options.out);
+    app.profiles = profiles(&options);
+    let measuring = Measuring::new(&options, waiter.waker());
     let mut screen = Screen::enter(options.mouse, depth).wrap_err("the terminal cannot be set up")?;
     screen.set_ascii(ascii);
+    measuring.read();
+    let workers = Workers::new(waiter.waker());
     let store = Store::of(&options.keep, &options.sources);
-    let mut session = Session { options, depth, store, suited: "", timers: Vec::new(), quit: false };
+    let mut session =
+        Session { options, depth, store, suited: "", timers: Vec::new(), workers, measuring, quit: false };
     let start = session.start(&mut app);
     if let Err(error) = &watch {
         updates::fail(&mut app, format!("files are not watched: {error}; r reads them again"));
@@ -134,7 +143,27 @@ fn watched(options: &Options, library: Option<&Library>) -> Vec<PathBuf> {
     paths.extend(Demos::watched(sources.config_dir.as_deref(), sources.working_dir.then_some(Path::new("."))));
     paths.extend(Themes::watched(sources.config_dir.as_deref()));
     paths.extend(library.map(Library::configs).unwrap_or_default());
+    paths.extend(Measuring::watched(options));
     paths
+}
+
+/// Where a target's own profile is found by itself.
+fn profiles(options: &Options) -> PathBuf {
+    let sources = &options.sources;
+    let folder = sources.hardware.clone().filter(|path| path.is_dir());
+    folder.unwrap_or_else(|| sources.layers().last().map_or_else(PathBuf::new, |layer| layer.join("profiles")))
+}
+
+/// Writes a profile that was looked at; one that was not there then must not be there now.
+fn write_profile(proposal: &Proposal) -> Message {
+    let date = now().get(..10).unwrap_or_default().to_owned();
+    let text = document::profile(&proposal.outcome, &proposal.start, &proposal.vendor, &date);
+    let write = if proposal.replaces { write_atomically } else { write_new };
+    let path = proposal.path.display();
+    match write(&proposal.path, &text) {
+        Ok(()) => Message::Done(format!("wrote {path}; it is in force")),
+        Err(error) => Message::Failed(format!("{path} cannot be written: {error}")),
+    }
 }
 
 /// Watches the models' configs as well, where the library names others than before.
@@ -153,6 +182,8 @@ struct Session {
     /// The theme that suits the terminal.
     suited: &'static str,
     timers: Vec<(Instant, Timer)>,
+    workers: Workers,
+    measuring: Measuring,
     quit: bool,
 }
 
@@ -213,6 +244,7 @@ impl Session {
         } else if !lost.is_empty() {
             updates::note(app, format!("session: {}", lost.join("; ")), &mut effects);
         }
+        super::work::follow(app, &mut effects);
         super::layout::follow(app);
         effects
     }
@@ -249,8 +281,11 @@ impl Session {
                 let loaded = self.reload(app);
                 watch_configs(watch, &self.options, &loaded.library, &app.library.configs());
                 messages.push(loaded.told());
+                self.measuring.read();
             }
+            messages.extend(self.measuring.done());
             messages.extend(self.due());
+            messages.extend(self.workers.messages());
             if let Some(panic) = terminal::background_panic() {
                 messages.push(Message::Failed(format!("files are no longer watched: {panic}")));
             }
@@ -261,14 +296,18 @@ impl Session {
                     break;
                 }
             }
+            while let Some(message) = self.workers.at_once() {
+                let effects = update(app, message);
+                self.perform(effects, app, screen, waiter)?;
+            }
         }
         Ok(wakes.terminate)
     }
 
     /// How long nothing needs to be done.
     fn patience(&self) -> Option<Duration> {
-        let next = self.timers.iter().map(|(at, _)| *at).min()?;
-        Some(next.saturating_duration_since(Instant::now()))
+        let timers = self.timers.iter().map(|(at, _)| at.saturating_duration_since(Instant::now()));
+        timers.chain(self.workers.patience()).min()
     }
 
     /// Timers whose time has come.
@@ -296,7 +335,15 @@ impl Session {
                         messages.push(Message::Resize(size.width, size.height));
                     }
                     Effect::Repaint => screen.repaint(),
-                    Effect::Reload => messages.push(self.reload(app).told()),
+                    Effect::Reload => {
+                        messages.push(self.reload(app).told());
+                        self.measuring.read();
+                    }
+                    Effect::WriteProfile(proposal) => {
+                        let told = write_profile(&proposal);
+                        messages.push(self.reload(app).told());
+                        messages.push(told);
+                    }
                     Effect::Save(saving) => messages.push(save(&saving)),
                     Effect::Edit { path, line } => {
                         let edited = screen.yield_to(&waiter.signals(), || edit(&path, line));
@@ -334,6 +381,8 @@ impl Session {
                         self.timers.push((Instant::now() + Duration::from_millis(ms), timer))
                     }
                     Effect::Paste(on) => screen.set_paste(on),
+                    Effect::Work(order) => self.workers.start(order),
+                    Effect::Cancel(serial) => self.workers.cancel(serial),
                 }
             }
             for message in messages {

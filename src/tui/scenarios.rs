@@ -426,7 +426,7 @@ pub fn other_side(app: &App) -> (String, Answer, Setup) {
     match app.diff_place().and_then(|place| Some((place, app.tab_snapshot(place)?))) {
         Some((place, snapshot)) => {
             let label = format!("{} {}", place + 1, app.tab_label(place));
-            (label, Answer::of(&app.library, &snapshot.setup), snapshot.setup.clone())
+            (label, app.answered(&snapshot.setup), snapshot.setup.clone())
         }
         None => {
             let files = Setup { overrides: Overrides::new(), ..app.now.setup.clone() };

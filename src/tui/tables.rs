@@ -289,7 +289,7 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
 
 /// The scenario on the screen, on another target.
 fn on(app: &App, target: &Target) -> Answer {
-    Answer::of(&app.library, &Setup { target: Arc::clone(&target.name), ..app.now.setup.clone() })
+    app.answered(&Setup { target: Arc::clone(&target.name), ..app.now.setup.clone() })
 }
 
 fn target_text(target: &Target) -> String {
@@ -309,7 +309,7 @@ fn workloads(app: &App) -> Option<Vec<usize>> {
             let model = workload.model.as_deref().unwrap_or_default();
             format!("{} {model} {}", workload.name, workload.shape.mode.name())
         };
-        let on = || Answer::of(&app.library, &Setup { workload: Arc::clone(&workload.name), ..app.now.setup.clone() });
+        let on = || app.answered(&Setup { workload: Arc::clone(&workload.name), ..app.now.setup.clone() });
         filter.is_none_or(|filter| filter.finds(&text()) && (filter.conditions.is_empty() || filter.holds(&on())))
     };
     let mut rows: Vec<usize> = (0..all.len()).filter(|i| all.get(*i).is_some_and(|w| passes(w))).collect();

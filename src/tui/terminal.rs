@@ -94,13 +94,14 @@ pub fn restore() {
 /// Makes panics give the terminal back before they are told. Call it after `color_eyre::install()`, whose hook it
 /// keeps and calls.
 ///
-/// A panic on another thread while the screen is up must not touch the screen, as the program goes on: what it says is
-/// kept for [`background_panic`].
+/// Where panics unwind, one on another thread while the screen is up must not touch the screen, as the program goes on:
+/// what it says is kept for [`background_panic`]. A release aborts on any panic, so there every panic is the last.
 pub fn install_panic_hook() {
     let tell = panic::take_hook();
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
         let drawing = *lock(&DRAWING);
-        if drawing.is_some_and(|drawing| drawing != thread::current().id()) {
+        let goes_on = cfg!(panic = "unwind") && drawing.is_some_and(|drawing| drawing != thread::current().id());
+        if goes_on {
             *lock(&BACKGROUND_PANIC) = Some(info.to_string());
         } else {
             restore();

@@ -11,7 +11,8 @@ use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
 use super::tables::{Sort, Table};
 use super::{
-    copying, export, finder, layout, mouse, palette, prompt, reload, scenarios, tables, tour, turning, view, write_back,
+    copying, export, finder, frontier, layout, measured, mouse, optimum, palette, prompt, reload, scenarios, sweeping,
+    tables, timeline, tornado, tour, turning, view, work, write_back,
 };
 use crate::record::Record;
 
@@ -32,11 +33,15 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
             reload::adopt_themes(app, themes);
             reload::reloaded(app, library, demos, problems, &mut effects);
         }
+        Message::Measured(rows, problems) => app.measured.read(rows, problems),
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
         Message::NotExported(dialog, why, exists) => export::refused(app, *dialog, why, exists),
         Message::Expired(timer) => expired(app, timer, &mut effects),
+        Message::Progress(serial, progress) => work::progressed(app, serial, progress),
+        Message::Worked(serial, product) => work::arrived(app, serial, product, &mut effects),
     }
+    work::follow(app, &mut effects);
     // Pasted text is only wanted while something can be typed.
     if app.mode().types() != typing {
         effects.push(Effect::Paste(app.mode().types()));
@@ -62,6 +67,7 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         Mode::Editing => turning::typed(app, |line| line.key(key)),
         Mode::Finding => finder::typed(app, |line| line.key(key)),
         Mode::Commanding => palette::typed(app, |line| line.key(key)),
+        Mode::Bounding => optimum::typed(app, |line| line.key(key)),
         Mode::Prompting => prompt::typed(app, |line| line.key(key)),
         Mode::Exporting => export::typed(app, |line| line.key(key)),
         _ => {}
@@ -77,6 +83,7 @@ fn paste(app: &mut App, text: &str) {
         Mode::Editing => turning::typed(app, insert),
         Mode::Finding => finder::typed(app, insert),
         Mode::Commanding => palette::typed(app, insert),
+        Mode::Bounding => optimum::typed(app, insert),
         Mode::Prompting => prompt::typed(app, insert),
         Mode::Exporting => export::typed(app, insert),
         _ => {}
@@ -117,7 +124,16 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::First => walk(app, mode, Walk::To(0)),
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
         Action::Focus(by) if mode == Mode::Compare => across(app, by),
+        Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
+        Action::Focus(by) if mode == Mode::Frontier => frontier::go(app, (by, 0)),
+        Action::Step(by) if mode == Mode::Optimum => optimum::step(app, by),
+        Action::Reset if mode == Mode::Optimum => optimum::clear(app),
+        Action::Figure(by) if mode == Mode::Frontier => frontier::turn(app, by),
+        Action::Search => optimum::search(app, effects),
         Action::Focus(by) if mode == Mode::Diff => scenarios::diff_against(app, by),
+        Action::Focus(by) if mode == Mode::Timeline => timeline::along(app, by),
+        Action::Across(_) if mode == Mode::Timeline => timeline::turn(app),
+        Action::Zoom(by) => timeline::zoom(app, by),
         Action::Focus(by) if mode == Mode::Explain => {
             walk_results(app, &Walk::By(by), 1);
             (app.view_row, app.view_scroll) = (0, 0);
@@ -146,6 +162,9 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Sort => tables::sort(app, effects),
         Action::SortByName => order_by_name(app),
         Action::Fold => view::explain::fold(app),
+        Action::Across(by) => sweeping::turn_across(app, by),
+        Action::Against(by) => sweeping::turn_against(app, by),
+        Action::Figure(by) => walk_results(app, &Walk::By(by), 1),
         Action::Tab(by) => scenarios::step(app, by, effects),
         Action::TabAt(place) => scenarios::show(app, usize::from(place), effects),
         Action::DuplicateTab => scenarios::open(app, true, effects),
@@ -161,6 +180,9 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Copy => copying::copy(app, false, effects),
         Action::CopyAll => copying::copy(app, true, effects),
         Action::WriteBack => write_back::open(app, effects),
+        Action::Calibrate => measured::propose(app, effects),
+        Action::Discard if !measured::discard(app, effects) => note(app, "nothing is proposed", effects),
+        Action::Discard => {}
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
         Action::Undo => undo(app, effects),
         Action::Redo => redo(app, effects),
@@ -172,6 +194,8 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::NextStep => tour::go(app, 1, effects),
         Action::PreviousStep => tour::go(app, -1, effects),
         Action::Accept => accept(app, mode, effects),
+        Action::Escape if mode == Mode::Bounding => app.seeking.typing = None,
+        Action::Escape if app.overlay.is_none() && work::stop(app, effects) => {}
         Action::Escape => escape(app, mode),
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
         Action::Close => show(app, app.view),
@@ -221,11 +245,18 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
             app.knob = there.unwrap_or(app.knob);
         }
         Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
+        Mode::Sweep => walk_sweep(app, &walk),
+        Mode::Frontier => walk_frontier(app, &walk),
+        Mode::Timeline => match walk {
+            Walk::By(by) => timeline::across(app, by),
+            Walk::Page(by) => timeline::pan(app, by),
+            Walk::To(row) => timeline::to_end(app, row > 0),
+        },
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
-        Mode::Advice | Mode::Explain | Mode::Diff => {
+        Mode::Advice | Mode::Explain | Mode::Diff | Mode::Sensitivity | Mode::Optimum => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
         }
-        Mode::Breakdown | Mode::Schedule | Mode::Problems => {
+        Mode::Breakdown | Mode::Schedule | Mode::Problems | Mode::Measurements => {
             let page = layout::inner_rows(areas.body);
             let rows = view::rows(app);
             app.view_scroll = walk.from(app.view_scroll, (rows + 1).saturating_sub(page), page);
@@ -262,7 +293,7 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 export::choose(app, by);
             }
         }
-        Mode::Editing | Mode::Touring | Mode::Prompting => {}
+        Mode::Editing | Mode::Bounding | Mode::Touring | Mode::Prompting => {}
     }
 }
 
@@ -287,6 +318,34 @@ fn walk_compare(app: &mut App, walk: &Walk, page: usize) {
     let row = view::compare::metric_index(app);
     let metrics: Vec<&'static str> = view::compare::metrics(app).map(|metric| metric.name).collect();
     app.figure = metrics.get(walk.from(row, metrics.len(), page)).copied().unwrap_or(app.figure);
+}
+
+/// Up and down the sweep, or to the ends of its axis.
+fn walk_sweep(app: &mut App, walk: &Walk) {
+    const ALL: i32 = i32::MAX;
+    sweeping::go(
+        app,
+        match walk {
+            Walk::By(by) => (0, -*by),
+            Walk::Page(by) => (0, -by.saturating_mul(8)),
+            Walk::To(0) => (-ALL, 0),
+            Walk::To(_) => (ALL, 0),
+        },
+    );
+}
+
+/// From curve to curve of the frontier, or to the ends of one.
+fn walk_frontier(app: &mut App, walk: &Walk) {
+    const ALL: i32 = i32::MAX;
+    frontier::go(
+        app,
+        match walk {
+            Walk::By(by) => (0, *by),
+            Walk::Page(by) => (by.saturating_mul(8), 0),
+            Walk::To(0) => (-ALL, 0),
+            Walk::To(_) => (ALL, 0),
+        },
+    );
 }
 
 /// Across the comparison: targets, or metrics where targets are the rows.
@@ -371,6 +430,13 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             }
         }
         Mode::Advice => view::advice::apply(app, effects),
+        Mode::Sweep => sweeping::apply(app, effects),
+        Mode::Frontier => frontier::apply(app, effects),
+        Mode::Sensitivity => tornado::open(app, effects),
+        Mode::Optimum => optimum::accept(app, effects),
+        Mode::Bounding => optimum::accept_bound(app),
+        Mode::Timeline => timeline::cause(app),
+        Mode::Measurements => measured::accept(app, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {
                 Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),
@@ -405,6 +471,7 @@ fn escape(app: &mut App, mode: Mode) {
         }
         Mode::Touring => tour::leave(app),
         Mode::Prompting => prompt::cancel(app),
+        Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,
         _ if app.status.is_some() => app.status = None,
         _ if tables::clear_filter(app) => {}
         _ => {

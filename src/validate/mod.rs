@@ -6,6 +6,7 @@
 //! [`serving_fit`] fit the constants; [`crossval`] and [`serving_validation`] do so with one source left out at a time,
 //! which is how constants and intervals are judged.
 
+pub mod contradiction;
 pub mod crossval;
 pub mod fit;
 pub mod hardware;
@@ -29,10 +30,16 @@ mod training_words;
 pub mod verdict;
 
 use crate::catalog::{Catalog, measurements};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use crate::engine::analytical::constants::Constants;
+use crate::engine::analytical::serving;
 use crate::engine::analytical::serving::interval as interval_of_serving;
 use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::engine::analytical::training::{self, Regime, interval};
+use crate::engine::answer::event as simulated;
+use crate::plan::Engine;
+use crate::search::Gauge;
 pub use refit::refit;
 
 use hardware::Hardware;
@@ -119,16 +126,65 @@ pub fn shipped(kind: Kind) -> Result<String, ValidateError> {
 }
 
 /// Judges every row of a measurement file with the shipped constants.
+///
+/// # Errors
+/// A file that is no CSV.
 pub fn judge(kind: Kind, text: &str) -> Result<Vec<Verdict>, ValidateError> {
-    let catalog = Catalog::built_in();
-    let (hardware, models) = (Hardware::of(&catalog), Models::of(&catalog));
-    let rows = table::read(text)?;
-    Ok(match kind {
-        Kind::Training => rows.iter().map(|row| judge_training(row, &hardware, &models)).collect(),
-        Kind::Inference => rows.iter().map(|row| judge_inference(row, &hardware, &models)).collect(),
-        Kind::Latency => rows.iter().flat_map(|row| judge_latency(row, &hardware, &models)).collect(),
-    })
+    judge_by(kind, text, Engine::Analytical, &Gauge::default())
 }
+
+/// As [`judge`], by the engine that is named: the closed form, or the events, which take minutes on all cores.
+///
+/// # Errors
+/// As [`judge`].
+pub fn judge_by(kind: Kind, text: &str, engine: Engine, gauge: &Gauge) -> Result<Vec<Verdict>, ValidateError> {
+    let catalog = Catalog::built_in();
+    let judge = Judge { hardware: &Hardware::of(&catalog), models: &Models::of(&catalog), engine };
+    let rows = table::read(text)?;
+    gauge.expect(rows.len() as u64);
+    let contradicted = match kind {
+        Kind::Inference => contradiction::contradicted(&rows),
+        Kind::Training | Kind::Latency => Vec::new(),
+    };
+    let all = |(at, row): (usize, &Row)| match kind {
+        Kind::Training => vec![judge.training(row)],
+        Kind::Inference => vec![judge.inference(row, contradicted.get(at).copied().flatten())],
+        Kind::Latency => judge.latency(row),
+    };
+    if !engine.simulates() {
+        return Ok(rows.iter().enumerate().flat_map(all).collect());
+    }
+    // Rows that are dear stand together: they are dealt out one by one.
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut own = Vec::new();
+        while let Some((at, row)) = Some(next.fetch_add(1, Relaxed)).and_then(|at| Some((at, rows.get(at)?)))
+            && !gauge.cancelled()
+        {
+            own.push((at, all((at, row))));
+            gauge.advance(1);
+        }
+        own
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut judged: Vec<(usize, Vec<Verdict>)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    judged.sort_by_key(|(at, _)| *at);
+    Ok(judged.into_iter().flat_map(|(_, verdicts)| verdicts).collect())
+}
+
+/// What a row is judged by.
+#[derive(Clone, Copy)]
+struct Judge<'a> {
+    hardware: &'a Hardware,
+    models: &'a Models,
+    engine: Engine,
+}
+
+/// What becomes of a row that states something that is not simulated.
+const NOT_SIMULATED: &str = "phases alone, beams and what does not fit are not simulated";
 
 /// A row that cannot be predicted.
 fn refused(row: &Row, metric: &'static str, accelerator: &str, reason: &str) -> Verdict {
@@ -146,26 +202,78 @@ fn refused(row: &Row, metric: &'static str, accelerator: &str, reason: &str) -> 
     }
 }
 
-fn judge_training(row: &Row, hardware: &Hardware, models: &Models) -> Verdict {
-    const METRIC: &str = "tokens_per_sec_per_accel";
-    let case = match training_rows::case(row, hardware, models) {
-        Ok(case) => case,
-        Err(reason) => return refused(row, METRIC, "accelerator", reason),
-    };
-    let predicted =
-        training::estimate(&case.input, &Constants::default()).tokens_per_second_per_accelerator * case.devices;
-    let (low, high) = interval::bounds(&case.input);
-    Verdict {
-        id: case.id,
-        metric: METRIC,
-        source: case.source,
-        accelerator: case.accelerator,
-        regime: Regime::of(&case.input).name(),
-        measured: Some(case.measured),
-        predicted: Some(predicted),
-        lower: Some(predicted * low),
-        upper: Some(predicted * high),
-        reason: None,
+impl Judge<'_> {
+    fn training(self, row: &Row) -> Verdict {
+        const METRIC: &str = "tokens_per_sec_per_accel";
+        let case = match training_rows::case(row, self.hardware, self.models) {
+            Ok(case) => case,
+            Err(reason) => return refused(row, METRIC, "accelerator", reason),
+        };
+        let each = match self.engine {
+            Engine::Event => simulated::training::rate(&case.input),
+            _ => Some(training::estimate(&case.input, &Constants::default()).tokens_per_second_per_accelerator),
+        };
+        let Some(each) = each else { return refused(row, METRIC, "accelerator", NOT_SIMULATED) };
+        let predicted = each * case.devices;
+        let (low, high) = interval::bounds(&case.input);
+        Verdict {
+            id: case.id,
+            metric: METRIC,
+            source: case.source,
+            accelerator: case.accelerator,
+            regime: Regime::of(&case.input).name(),
+            measured: Some(case.measured),
+            predicted: Some(predicted),
+            lower: Some(predicted * low),
+            upper: Some(predicted * high),
+            reason: None,
+        }
+    }
+
+    /// `contradicted`: why another row of the file makes this one unfit to be judged.
+    fn inference(self, row: &Row, contradicted: Option<&'static str>) -> Verdict {
+        let case = serving_rows::case(row, self.hardware, self.models);
+        match contradicted.map_or(case, Err) {
+            Ok(case) => self.served(case, row, "accelerator"),
+            Err(reason) => refused(row, "throughput", "accelerator", reason),
+        }
+    }
+
+    fn latency(self, row: &Row) -> Vec<Verdict> {
+        match latency_rows::cases(row, self.hardware, self.models) {
+            Ok(cases) => cases.map(|case| self.served(case, row, "system")).into(),
+            Err(reason) => ["ttft_ms", "tpot_ms"].map(|metric| refused(row, metric, "system", reason)).into(),
+        }
+    }
+
+    fn served(self, case: serving_rows::Case, row: &Row, accelerator: &str) -> Verdict {
+        let seconds = matches!(case.metric, Metric::Ttft | Metric::Tpot);
+        let scale = if seconds { 1000.0 } else { 1.0 };
+        let figures = match self.engine {
+            Engine::Event => simulated::serving::figures(&case.input),
+            _ => Some(serving::estimate(&case.input, &ServingConstants::default())),
+        };
+        let Some(figures) = figures else { return refused(row, metric_name(case.metric), accelerator, NOT_SIMULATED) };
+        let predicted = serving_fit::figure(&case, &figures) * scale;
+        let factors = match case.metric {
+            Metric::Ttft => interval_of_serving::ttft(&case.input),
+            Metric::Tpot => interval_of_serving::tpot(&case.input),
+            Metric::OutputRate | Metric::TotalRate | Metric::RequestRate => {
+                interval_of_serving::throughput(&case.input)
+            }
+        };
+        Verdict {
+            id: case.id,
+            metric: metric_name(case.metric),
+            source: case.source,
+            accelerator: case.accelerator,
+            regime: case.regime,
+            measured: Some(case.measured * scale),
+            predicted: Some(predicted),
+            lower: Some(predicted * factors.low),
+            upper: Some(predicted * factors.high),
+            reason: None,
+        }
     }
 }
 
@@ -176,42 +284,5 @@ fn metric_name(metric: Metric) -> &'static str {
         Metric::RequestRate => "requests_per_sec",
         Metric::Ttft => "ttft_ms",
         Metric::Tpot => "tpot_ms",
-    }
-}
-
-fn served(case: serving_rows::Case) -> Verdict {
-    let seconds = matches!(case.metric, Metric::Ttft | Metric::Tpot);
-    let scale = if seconds { 1000.0 } else { 1.0 };
-    let predicted = serving_fit::predicted(&case, &ServingConstants::default()) * scale;
-    let factors = match case.metric {
-        Metric::Ttft => interval_of_serving::ttft(&case.input),
-        Metric::Tpot => interval_of_serving::tpot(&case.input),
-        Metric::OutputRate | Metric::TotalRate | Metric::RequestRate => interval_of_serving::throughput(&case.input),
-    };
-    Verdict {
-        id: case.id,
-        metric: metric_name(case.metric),
-        source: case.source,
-        accelerator: case.accelerator,
-        regime: case.regime,
-        measured: Some(case.measured * scale),
-        predicted: Some(predicted),
-        lower: Some(predicted * factors.low),
-        upper: Some(predicted * factors.high),
-        reason: None,
-    }
-}
-
-fn judge_inference(row: &Row, hardware: &Hardware, models: &Models) -> Verdict {
-    match serving_rows::case(row, hardware, models) {
-        Ok(case) => served(case),
-        Err(reason) => refused(row, "throughput", "accelerator", reason),
-    }
-}
-
-fn judge_latency(row: &Row, hardware: &Hardware, models: &Models) -> Vec<Verdict> {
-    match latency_rows::cases(row, hardware, models) {
-        Ok(cases) => cases.map(served).into(),
-        Err(reason) => ["ttft_ms", "tpot_ms"].map(|metric| refused(row, metric, "system", reason)).into(),
     }
 }

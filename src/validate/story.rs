@@ -5,13 +5,14 @@ use super::models::Models;
 use super::serving_rows::{self, Metric};
 use super::table::{self, Row};
 use super::verdict::Verdict;
-use super::{Kind, ValidateError, judge_inference, judge_latency, judge_training, latency_rows, training_rows};
+use super::{Judge, Kind, ValidateError, contradiction, latency_rows, training_rows};
 use crate::catalog::Catalog;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::serving::{self, ServingInput};
 use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::engine::analytical::training::{self, TrainingInput};
 use crate::estimate::Breakdown;
+use crate::plan::Engine;
 use crate::units;
 
 /// A row's story.
@@ -34,21 +35,23 @@ pub struct Story {
 pub fn story(kind: Kind, text: &str, id: &str) -> Result<Option<Story>, ValidateError> {
     let catalog = Catalog::built_in();
     let (hardware, models) = (Hardware::of(&catalog), Models::of(&catalog));
+    let judge = Judge { hardware: &hardware, models: &models, engine: Engine::Analytical };
     let rows = table::read(text)?;
-    let Some(row) = rows.iter().find(|row| row.text("id") == id) else { return Ok(None) };
+    let Some((at, row)) = rows.iter().enumerate().find(|(_, row)| row.text("id") == id) else { return Ok(None) };
     let (verdicts, told) = match kind {
         Kind::Training => {
             let case = training_rows::case(row, &hardware, &models).ok();
-            (vec![judge_training(row, &hardware, &models)], case.map(|case| trained(&case)))
+            (vec![judge.training(row)], case.map(|case| trained(&case)))
         }
         Kind::Inference => {
             let case = serving_rows::case(row, &hardware, &models).ok();
-            (vec![judge_inference(row, &hardware, &models)], case.map(|case| served(&case.input)))
+            let contradicted = contradiction::contradicted(&rows).get(at).copied().flatten();
+            (vec![judge.inference(row, contradicted)], case.map(|case| served(&case.input)))
         }
         Kind::Latency => {
             let cases = latency_rows::cases(row, &hardware, &models).ok();
             let first = cases.and_then(|cases| cases.into_iter().find(|case| case.metric == Metric::Ttft));
-            (judge_latency(row, &hardware, &models), first.map(|case| served(&case.input)))
+            (judge.latency(row), first.map(|case| served(&case.input)))
         }
     };
     let (steps, time) = told.map_or((Vec::new(), None), |(steps, time)| (steps, Some(time)));
@@ -113,6 +116,18 @@ fn trained(case: &training_rows::Case) -> Told {
     (steps, Breakdown::of(&out.time.parts()))
 }
 
+/// What a stack's age or the device costs beyond its runtime's usual steps, in words.
+fn immature(i: &ServingInput) -> String {
+    let said = [
+        (!i.tuned_products, "products not tuned for few rows"),
+        (i.experts_in_turn, "experts one after another"),
+        (!i.grouped_decode, "attention head by head"),
+        (i.expanded_drafts && i.speculation.tokens > 0.0, "drafts verified as sequences"),
+        (i.compiled_batch > 0.0, "whole compiled buckets"),
+    ];
+    said.iter().filter(|(holds, _)| *holds).map(|(_, what)| format!("; {what}")).collect()
+}
+
 fn served(i: &ServingInput) -> Told {
     let out = serving::estimate(i, &ServingConstants::default());
     let l = &i.layout;
@@ -127,8 +142,13 @@ fn served(i: &ServingInput) -> Told {
         (
             "software",
             format!(
-                "{:?}, admission {:?}, graphs {}, at most {} sequences and {} tokens a step",
-                i.stack, i.admission, i.captured_graphs, i.max_num_seqs, i.max_num_batched_tokens
+                "{:?}, admission {:?}, graphs {}, at most {} sequences and {} tokens a step{}",
+                i.stack,
+                i.admission,
+                i.captured_graphs,
+                i.max_num_seqs,
+                i.max_num_batched_tokens,
+                immature(i)
             ),
         ),
         ("load", format!("{:?}; prompts of {} tokens, answers of {}", i.load, units::si(i.isl), units::si(i.osl))),

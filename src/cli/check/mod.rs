@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use self::kind::Kind;
 use super::args::Globals;
+use super::config;
 use super::failure::Failure;
 use super::output::{self, complain};
 use crate::catalog::Catalog;
@@ -15,6 +16,7 @@ use crate::demo::{Demo, Demos};
 use crate::library::Library;
 use crate::report::read;
 use crate::scenario::Parts;
+use crate::simulation::config::Config;
 use crate::spec::profile::{ProfileKey, choose};
 use crate::spec::sources::{config_dir, read_text};
 use crate::spec::{Diagnostic, Diagnostics, Position, Severity, Sources, Target, Workload, parse};
@@ -196,8 +198,8 @@ fn kind_of(path: &Path, problems: &mut Diagnostics) -> Option<Kind> {
     if kind.is_none() {
         problems.extend(broken);
         if root.is_some() {
-            let help = "it is none of targets, workloads, a profile, a theme, a demo, a record, accelerators, models \
-                        and prices";
+            let help = "it is none of targets, workloads, a profile, a theme, a demo, a record, a simulation, accelerators, models, \
+                        prices, an experiment and scenarios of the dashboard";
             problems.push(complain("cannot tell what this file is".to_owned(), Some(help.to_owned())));
         }
     }
@@ -231,6 +233,14 @@ fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> D
                 _ => {}
             }
         }
+        Kind::Experiment => match config::read(path, globals) {
+            Ok((_, _, found)) => problems.extend(found),
+            Err(error) => complain(&error.to_string()),
+        },
+        Kind::Scenarios => {
+            let library = Library::load(&Sources { config: owned, ..globals.sources() }, None);
+            problems.extend(library.problems().clone());
+        }
         Kind::Demo => {
             let text = read_text(path).unwrap_or_default();
             drop(Demo::read(&label.as_str().into(), &text, &mut problems));
@@ -241,6 +251,10 @@ fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> D
             drop(Theme::read(&label.as_str().into(), &text, ColorDepth::TrueColor, &known, &mut problems));
         }
         Kind::Record => drop(read::entries(path, &mut problems)),
+        Kind::Simulation => {
+            let text = read_text(path).unwrap_or_default();
+            drop(Config::read(&label.as_str().into(), &text, &mut problems));
+        }
         Kind::Catalog(part) => {
             let (file, text) = (label.as_str().into(), read_text(path).unwrap_or_default());
             if let Some(root) = parse::parse(&file, &text, &mut problems) {

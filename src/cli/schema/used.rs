@@ -6,6 +6,7 @@ use super::shape::{
     Field, anything, choice, count, help, knob, list, map, map_of, number, positive, text, texts, word,
 };
 use crate::knob::Knob;
+use crate::spec::Factors;
 use crate::spec::decode::Bounds;
 
 /// An entry of targets.yaml.
@@ -53,10 +54,12 @@ pub(super) fn target() -> Value {
             ("interconnect", help(interconnect, "link between the accelerators of a node")),
             ("network", help(network, "link between nodes")),
             ("cost", help(cost, "price and power of one node")),
+            ("efficiency", efficiency()),
             ("numeric", texts("numeric formats that the hardware has")),
             ("collectives", texts("collective operations that the stack has")),
             ("max_batch_tokens", number(Bounds::NATURAL, "most tokens that the stack takes in one batch")),
             ("host_cpu_arch", text("architecture of the hosts")),
+            ("benchboard", anything("the founding dashboard's profile of one device: fp16Tflops, type, …")),
             ("container_base", text("container image")),
             ("source", text("where the figures are from")),
             ("region", text("where it can be rented")),
@@ -65,6 +68,17 @@ pub(super) fn target() -> Value {
             ("notes", text("sources and caveats")),
         ],
     )
+}
+
+/// Efficiency factors of targets and profiles.
+fn efficiency() -> Value {
+    let factors = |told: &str| {
+        let names =
+            Factors::NAMES.map(|name| (name, number(Factors::BOUNDS, "factor on the constants; 1: as shipped")));
+        help(map(&[], names), told)
+    };
+    let both = [("training", factors("in training")), ("serving", factors("in serving"))];
+    help(map(&[], both), "efficiency factors of the analytical engine, as `atlas calibrate` finds them")
 }
 
 /// What a workload and a phase's overrides both may say.
@@ -91,10 +105,30 @@ fn shared() -> Vec<Field> {
         ],
     );
     let speculative = map(&[], [("tokens", knob(Knob::DraftTokens)), ("acceptance", knob(Knob::DraftAcceptance))]);
+    let slo =
+        map(&[], [("ttft_ms", knob(Knob::SloTtft)), ("tpot_ms", knob(Knob::SloTpot)), ("e2e_ms", knob(Knob::SloE2e))]);
+    let simulation = map(
+        &[],
+        [
+            ("replications", knob(Knob::Replications)),
+            ("requests", knob(Knob::Requests)),
+            ("steps", knob(Knob::Steps)),
+            ("jitter", knob(Knob::Jitter)),
+            ("slow_nodes", knob(Knob::SlowNodes)),
+            ("slow_factor", knob(Knob::SlowFactor)),
+            ("node_mtbf_h", knob(Knob::NodeMtbf)),
+            ("checkpoint_interval_s", knob(Knob::CheckpointInterval)),
+            ("checkpoint_s", knob(Knob::Checkpoint)),
+            ("restart_s", knob(Knob::Restart)),
+        ],
+    );
     let serving = map(
         &[],
         [
             ("engine", choice(Knob::Server)),
+            ("arrivals", choice(Knob::Arrivals)),
+            ("arrival_cv", knob(Knob::ArrivalCv)),
+            ("slo", help(slo, "what makes a request a good one")),
             ("concurrency", knob(Knob::Concurrency)),
             ("request_rate", knob(Knob::RequestRate)),
             ("max_num_seqs", knob(Knob::MaxNumSeqs)),
@@ -126,7 +160,15 @@ fn shared() -> Vec<Field> {
         ],
     );
     let batch = map(&[], [("micro", knob(Knob::Microbatch)), ("global", knob(Knob::Global))]);
-    let sequence = map(&[], [("prompt", knob(Knob::Prompt)), ("generate", knob(Knob::Generate))]);
+    let sequence = map(
+        &[],
+        [
+            ("prompt", knob(Knob::Prompt)),
+            ("generate", knob(Knob::Generate)),
+            ("prompt_cv", knob(Knob::PromptCv)),
+            ("generate_cv", knob(Knob::GenerateCv)),
+        ],
+    );
     vec![
         ("mode", word(&["training", "inference"], "else `inference` in the name decides")),
         ("model", text("key into the model catalog")),
@@ -143,6 +185,7 @@ fn shared() -> Vec<Field> {
         ("expert_imbalance", knob(Knob::ExpertImbalance)),
         ("train_tokens", knob(Knob::TrainTokens)),
         ("serving", help(serving, "how requests come and are scheduled")),
+        ("simulation", help(simulation, "what only the event engine heeds")),
         ("runtime_tuning", help(tuning, "what the software stack does")),
         ("optimizer", anything("the optimizer, for the record")),
         ("dataloader", anything("the data loader, for the record")),
@@ -183,8 +226,9 @@ pub(super) fn workload() -> Value {
             ("phases", help(list(phase), "one after another")),
         ],
     );
-    let own: [Field; 10] = [
+    let own: [Field; 11] = [
         ("name", text("unique name")),
+        ("benchboard", anything("the founding dashboard's words of the model: parameters in billions, …")),
         ("model_family", text("gpt, llama …")),
         ("framework", text("pytorch, jax …")),
         ("track", text("the track that runs are filed under")),
@@ -216,7 +260,13 @@ pub(super) fn profile() -> Value {
             ),
             ("best_for", texts("what it was calibrated for")),
             ("notes", text("sources and caveats")),
-            ("calibration", anything("how the coefficients were fitted")),
+            (
+                "calibration",
+                anything(
+                    "how the coefficients were fitted, as `atlas calibrate` writes it: date, and by parameter value, interval, n, r2, method, sources",
+                ),
+            ),
+            ("efficiency", efficiency()),
             (
                 "compute",
                 section(
@@ -240,7 +290,20 @@ pub(super) fn profile() -> Value {
                     Some(("tail", within(&["p95_multiplier", "p99_multiplier", "comm_tail", "sriov_tail"]))),
                 ),
             ),
-            ("power", within(&["idle_fraction", "util_fraction"])),
+            (
+                "power",
+                map(
+                    &["idle_fraction", "util_fraction"],
+                    [
+                        ("idle_fraction", number(Bounds::FINITE, "coefficient")),
+                        ("util_fraction", number(Bounds::FINITE, "coefficient")),
+                        (
+                            "node_nominal_w",
+                            positive("nominal power of a node as it was measured [W]; the target's where unset"),
+                        ),
+                    ],
+                ),
+            ),
             ("memory", within(&["peak_tokens_factor"])),
             ("hbm", within(&["base", "seq_scale", "seq_norm", "max"])),
             ("noise", within(&["amplitude", "tail_scale"])),

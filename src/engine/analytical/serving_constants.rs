@@ -45,6 +45,9 @@ constant_set! {
         /// Bytes of keys and values per second that one core passes where every query head reads them for itself.
         /// Origin: fitted; a quarter of the 64 bytes a clock that an SM takes from its caches.
         head_bw: 2.26e10, "bytes/s", 2e9, 2e11, fitted;
+        /// Bytes of weights per second that one core passes for every row where products are not tuned for few rows.
+        /// Origin: fixed; AMD CDNA 3 white paper: L2 reads of 2 KB a clock on a die of 38 cores at 2.1 GHz.
+        row_bw: 1.13e11, "bytes/s", 1e9, 1e12, fixed;
         /// Times that a layer's hidden vector is read or written outside GEMMs and attention
         /// (norms, rotary, residuals, activation, quantisation). Origin: fixed; counting kernels gives 15-30,
         /// free fits 19-27.
@@ -52,6 +55,9 @@ constant_set! {
         // -- launch and host ------------------------------------------------------------------------------------
         /// Gap and ramp of one kernel in a captured graph. Origin: fitted; traces show 1-3 us.
         kernel_graph: 3.60e-6, "s", 0.2e-6, 20e-6, fitted;
+        /// Kernels that a Python engine launches for a mixture's layer beyond those of 16-bit weights where experts multiply
+        /// 8-bit formats: activations are quantised block by block before each product. Origin: fitted.
+        scaling_kernels: 4.0, "kernels", 0.0, 60.0, fitted;
         /// Host time to launch one kernel of a prompt chunk, which no captured graph covers. Origin: fitted; 5 us a
         /// bare CUDA launch, 10-30 us with Python between.
         kernel_prefill: 1.63e-5, "s", 1e-6, 200e-6, fitted;
@@ -87,9 +93,12 @@ constant_set! {
         /// 0.65-0.75, nccl-tests reach 0.75-0.82 on large messages.
         link_fraction: 0.65, "1", 0.1, 1.0, fixed;
         // -- experts --------------------------------------------------------------------------------------------
-        /// Load of the busiest rank over the mean when whole experts are placed on ranks. Origin: fixed;
-        /// free fits find 1.20-1.34.
-        expert_imbalance: 1.25, "1", 1.0, 3.0, fixed;
+        /// Excess of the busiest rank's experts over the mean for each doubling of the ranks that hold whole experts.
+        /// Origin: fitted; 0.08 is a load of 1.25 on the busiest of eight.
+        expert_excess: 0.08, "1", 0.0, 0.5, fitted;
+        /// Excess of the busiest attention group's step over the mean for each doubling of the groups: all wait for the one
+        /// with most prompt tokens and keys before they exchange tokens. Origin: fitted.
+        group_excess: 0.06, "1", 0.0, 0.5, fitted;
         /// Tokens of a batch resemble one another, so T tokens touch as many experts as T^x independent ones would.
         /// Origin: fixed; free fits find 0.85-0.97, on all sources 0.90-0.93.
         routing_exponent: 0.92, "1", 0.5, 1.0, fixed;
@@ -143,8 +152,10 @@ impl ServingConstants {
             core_bw: 8.5e9,
             kv_fraction: 0.65,
             head_bw: 2.2e10,
+            row_bw: 1.13e11,
             activation_passes: 20.0,
             kernel_graph: 2.0e-6,
+            scaling_kernels: 4.0,
             kernel_prefill: 15.0e-6,
             kernel_eager: 40.0e-6,
             step_compiled: 0.3e-3,
@@ -158,7 +169,8 @@ impl ServingConstants {
             hop_latency: 4.0e-6,
             nic_latency: 30.0e-6,
             link_fraction: 0.65,
-            expert_imbalance: 1.25,
+            expert_excess: 0.08,
+            group_excess: 0.06,
             routing_exponent: 0.92,
             cdna_fraction: 0.85,
             other_stack_fraction: 0.7,

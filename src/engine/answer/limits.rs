@@ -5,8 +5,9 @@ use crate::engine::analytical::serving::{Layout, ServingInput};
 use crate::engine::analytical::training::{TimeBreakdown, TrainingInput};
 use crate::estimate::{Cause, Limits};
 
-/// Shares of an optimizer step. Communication counts for the slowest fabric that its group spans.
-pub(super) fn training(i: &TrainingInput, t: &TimeBreakdown) -> Limits {
+/// Shares of an optimizer step, in which `uneven` seconds are lost to what is slow or fails. Communication counts for the
+/// slowest fabric that its group spans.
+pub(super) fn training(i: &TrainingInput, t: &TimeBreakdown, uneven: f64) -> Limits {
     let mut intra = 0.0;
     let mut inter = 0.0;
     let mut charge = |span: f64, seconds: f64| if span > i.domain { inter += seconds } else { intra += seconds };
@@ -23,7 +24,7 @@ pub(super) fn training(i: &TrainingInput, t: &TimeBreakdown) -> Limits {
         (Cause::InterNode, inter),
         (Cause::PipelineBubble, t.pipeline_bubble),
         (Cause::Launch, t.host),
-        (Cause::Stragglers, 0.0),
+        (Cause::Stragglers, uneven),
     ])
 }
 

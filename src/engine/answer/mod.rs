@@ -1,20 +1,84 @@
-//! A scenario put to the analytical engine: inputs made of it, its answers told in the words that all engines share.
+//! A scenario put to the physics: inputs made of it, answers told in the words that all engines share.
+//!
+//! * [`training`], [`serving`] – inputs and figures of a phase
+//! * `schedule` – phases under their own loads
+//! * [`event`] – the same, with times and rates from a simulation
+//! * [`power`] – what that draws
 
+pub mod event;
 mod limits;
 pub mod power;
 mod schedule;
 pub mod serving;
 pub mod training;
 
+use crate::engine::analytical::serving::{ServingEstimate, ServingInput};
+use crate::engine::analytical::training::{TrainingEstimate, TrainingInput};
 use crate::estimate::{Detail, Estimate, Figures, Latency, Queue};
 use crate::scenario::{Phase, Scenario};
 use crate::spec::Mode;
 
-/// Answers a scenario. One that lacks machine or model, which [`Scenario::check`] refuses, is answered by nothing.
+/// How times and rates of a phase come about. `closed` is the closed form's answer.
+trait Physics {
+    /// An optimizer step.
+    fn training(
+        &mut self,
+        scenario: &Scenario,
+        phase: &Phase,
+        input: &TrainingInput,
+        closed: TrainingEstimate,
+    ) -> event::training::Answer;
+
+    /// A deployment under load.
+    fn serving(
+        &mut self,
+        scenario: &Scenario,
+        phase: &Phase,
+        input: &ServingInput,
+        closed: ServingEstimate,
+    ) -> event::serving::Answer;
+}
+
+/// The closed form's answers as they are.
+struct ClosedForm;
+
+impl Physics for ClosedForm {
+    fn training(
+        &mut self,
+        _: &Scenario,
+        _: &Phase,
+        _: &TrainingInput,
+        closed: TrainingEstimate,
+    ) -> event::training::Answer {
+        event::training::Answer::closed(closed)
+    }
+
+    fn serving(
+        &mut self,
+        _: &Scenario,
+        _: &Phase,
+        input: &ServingInput,
+        closed: ServingEstimate,
+    ) -> event::serving::Answer {
+        event::serving::Answer { input: *input, estimate: closed, simulated: None }
+    }
+}
+
+/// Answers a scenario by closed forms. One that lacks machine or model, which [`Scenario::check`] refuses, is answered by
+/// nothing.
 pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
-    estimate_unscheduled_into(scenario, estimate);
+    estimate_with(scenario, &mut ClosedForm, estimate);
+}
+
+/// As [`estimate_into`], without the schedule.
+pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
+    estimate_unscheduled_with(scenario, &mut ClosedForm, estimate);
+}
+
+fn estimate_with(scenario: &Scenario, physics: &mut impl Physics, estimate: &mut Estimate) {
+    estimate_unscheduled_with(scenario, physics, estimate);
     if !scenario.phases.is_empty() {
-        schedule::estimate_into(scenario, estimate);
+        schedule::estimate_into(scenario, physics, estimate);
         price(scenario, estimate);
     }
 }
@@ -25,13 +89,12 @@ fn price(scenario: &Scenario, estimate: &mut Estimate) {
     estimate.cost.usd_per_1k_tokens *= estimate.shortfall();
 }
 
-/// As [`estimate_into`], without the schedule.
-pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
+fn estimate_unscheduled_with(scenario: &Scenario, physics: &mut impl Physics, estimate: &mut Estimate) {
     estimate.phases.clear();
     estimate.service = Latency::default();
     estimate.queue = Queue::default();
     estimate.total_minutes = scenario.base.minutes;
-    (estimate.total, estimate.detail) = match phase(scenario, &scenario.base) {
+    (estimate.total, estimate.detail) = match phase(scenario, &scenario.base, physics) {
         Some((figures, detail)) => (figures, Some(detail)),
         None => (Figures::default(), None),
     };
@@ -39,9 +102,9 @@ pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
 }
 
 /// One phase, before the schedule scales it.
-fn phase(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Detail)> {
+fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     match phase.shape.mode {
-        Mode::Training => training::answer(scenario, phase),
-        Mode::Inference => serving::answer(scenario, phase),
+        Mode::Training => training::answer(scenario, phase, physics),
+        Mode::Inference => serving::answer(scenario, phase, physics),
     }
 }

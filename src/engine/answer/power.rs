@@ -79,6 +79,15 @@ impl Use {
     }
 }
 
+impl Use {
+    /// The same, where the share of the time in which kernels run was observed.
+    #[must_use]
+    pub fn while_active(self, active: f64) -> Use {
+        let memory = if self.active > 0.0 { self.memory / self.active } else { 0.0 };
+        Use { active, memory: (memory * active).clamp(0.0, 1.0), ..self }
+    }
+}
+
 /// Watts of an accelerator of this design power, so used.
 #[must_use]
 pub fn device(tdp_w: f64, used: &Use) -> f64 {

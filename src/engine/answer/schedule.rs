@@ -1,6 +1,6 @@
 //! Schedules: every phase answered under its own load, then averaged by duration.
 
-use super::serving;
+use super::{Physics, serving};
 use crate::engine::analytical::serving::{Load, ServingInput, estimate};
 use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::engine::semi_empirical::schedule::aggregate;
@@ -9,12 +9,14 @@ use crate::scenario::{Phase, Scenario};
 use crate::spec::Mode;
 
 /// Answers every phase and averages them.
-pub(super) fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
+pub(super) fn estimate_into(scenario: &Scenario, physics: &mut impl Physics, estimate: &mut Estimate) {
     let mut mean = Mean::default();
     estimate.phases.extend(scenario.phases.iter().map(|phase| match phase.shape.mode {
-        Mode::Training => scaled(super::phase(scenario, phase).map(|(figures, _)| figures).unwrap_or_default(), phase),
+        Mode::Training => {
+            scaled(super::phase(scenario, phase, physics).map(|(figures, _)| figures).unwrap_or_default(), phase)
+        }
         Mode::Inference => {
-            let Some((figures, serving)) = served(scenario, phase) else { return Figures::default() };
+            let Some((figures, serving)) = served(scenario, phase, physics) else { return Figures::default() };
             mean.add(&serving, phase.minutes);
             figures
         }
@@ -37,8 +39,8 @@ fn scaled(mut figures: Figures, phase: &Phase) -> Figures {
 
 /// A phase of serving: replicas follow the autoscaling, and requests arrive at the phase's own rate or at its
 /// profile's share of what the deployment can serve.
-fn served(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Serving)> {
-    let constants = ServingConstants::default();
+fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Serving)> {
+    let constants = ServingConstants::with(&scenario.efficiency.serving);
     let mut input = serving::input(scenario, phase)?;
     let replicas = phase.arrival.dp_override.unwrap_or(phase.shape.dp) * phase.autoscale_factor;
     input.layout.dp = replicas.round().max(1.0);
@@ -52,8 +54,9 @@ fn served(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Serving)> {
     // Just below capacity: where the steady state of what does get in can still be told.
     const NEAR_CAPACITY: f64 = 0.98;
     input.load = Load::Open { rate: rate.min(NEAR_CAPACITY * capacity) };
-    let out = estimate(&input, &constants);
-    let (mut figures, detail) = serving::told(scenario, phase, &input, &constants, &out);
+    let answer = physics.serving(scenario, phase, &input, estimate(&input, &constants));
+    let out = answer.estimate;
+    let (mut figures, detail) = serving::told(scenario, phase, &answer, &constants);
     let mut serving = detail.serving?;
     let wait_ms = 1e3 * out.first_token.slot;
     let waited = |q: f64| wait_ms + 1e3 * q * overload;

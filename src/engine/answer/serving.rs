@@ -1,6 +1,7 @@
 //! Serving: a scenario as a deployment under load, and the deployment's answer as figures.
 
-use super::{limits, power};
+use super::event::serving::Answer;
+use super::{Physics, limits, power};
 use crate::engine::analytical::serving::latency::Spread;
 use crate::engine::analytical::serving::{
     self, Layout, Load, Pools, ServingEstimate, ServingInput, Speculation, Stack, interval, kv, step,
@@ -40,6 +41,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         stack: served.stack,
         python_executor: served.python_executor,
         captured_graphs: scenario.graphs(phase),
+        experts_in_turn: served.experts_in_turn,
         overlapped: served.overlapped,
         admission: served.admission,
         beams: 1.0,
@@ -68,25 +70,29 @@ fn pools(layout: Layout, prefill: f64) -> Option<Pools> {
 }
 
 /// Figures and detail of a phase.
-pub(super) fn answer(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Detail)> {
+pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     let input = input(scenario, phase)?;
-    let constants = ServingConstants::default();
-    let out = serving::estimate(&input, &constants);
-    Some(told(scenario, phase, &input, &constants, &out))
+    let constants = ServingConstants::with(&scenario.efficiency.serving);
+    let closed = serving::estimate(&input, &constants);
+    let answer = physics.serving(scenario, phase, &input, closed);
+    Some(told(scenario, phase, &answer, &constants))
 }
 
 /// An answer in the words that all engines share.
 pub(super) fn told(
     scenario: &Scenario,
     phase: &Phase,
-    input: &ServingInput,
+    answer: &Answer,
     constants: &ServingConstants,
-    out: &ServingEstimate,
 ) -> (Figures, Detail) {
+    let Answer { input, estimate: out, simulated } = answer;
     let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
     let domain = scenario.machine.map_or(1.0, |machine| machine.domain);
     let devices = scenario.accelerators() * dies;
-    let used = power::Use::serving(input, out);
+    let mut used = power::Use::serving(input, out);
+    if let Some(seen) = simulated.and_then(|simulated| simulated.serving) {
+        used = used.while_active(seen.busy);
+    }
     let at_work = (input.layout.accelerators() / devices).min(1.0);
     let mut limits = limits::serving(input, &input.layout, domain, &out.time);
     let offered = match input.load {
@@ -112,8 +118,9 @@ pub(super) fn told(
         memory,
         limits,
         verdict: verdict(input, out, devices, &memory),
-        throughput_interval: factors(interval::throughput(input)),
+        throughput_interval: factors(interval::throughput(input)).widened(simulated.as_ref()),
         training: None,
+        simulated: *simulated,
         serving: Some(Serving {
             total_tokens_per_sec: out.total_tokens_per_sec,
             requests_per_sec: out.requests_per_sec,

@@ -1,6 +1,7 @@
 //! Training: a scenario as an optimizer step, and the step as figures.
 
-use super::{limits, power};
+use super::event::training::Answer;
+use super::{Physics, limits, power};
 use crate::engine::analytical::accelerator::Precision;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::memory::MemoryBreakdown;
@@ -14,7 +15,7 @@ use crate::scenario::{Phase, Scenario};
 /// The engine's input of a phase; `None` where machine or model is not known.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
-    Some(settled(asked(scenario, phase)?, &Constants::default()).0)
+    Some(settled(asked(scenario, phase)?, &Constants::with(&scenario.efficiency.training)).0)
 }
 
 /// The input with the recomputation that makes it fit, and its answer. The engine chooses the least by its point
@@ -90,16 +91,18 @@ pub fn precision(format: Format) -> Precision {
 }
 
 /// Figures and detail of a phase.
-pub(super) fn answer(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Detail)> {
+pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     let machine = scenario.machine?;
-    let constants = Constants::default();
-    let (input, out) = settled(asked(scenario, phase)?, &constants);
-    let limits = limits::training(&input, &out.time);
+    let constants = Constants::with(&scenario.efficiency.training);
+    let (input, closed) = settled(asked(scenario, phase)?, &constants);
+    let answer = physics.training(scenario, phase, &input, closed);
+    let out = answer.estimate;
+    let limits = limits::training(&input, &out.time, answer.stragglers + answer.failures);
     let (low, high) = interval::bounds(&input);
     let used = power::Use::training(&out);
     let devices = scenario.accelerators() * machine.dies;
     let detail = Detail {
-        time: Breakdown::of(&out.time.parts()),
+        time: breakdown(&answer),
         memory: MemoryUse {
             parts: memory(&out.memory),
             upper: out.memory_upper,
@@ -107,7 +110,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Det
         },
         limits,
         verdict: verdict(&input, &out, devices),
-        throughput_interval: Interval { low, high },
+        throughput_interval: Interval { low, high }.widened(answer.simulated.as_ref()),
         training: Some(Training {
             mfu: out.mfu,
             mfu_causal: out.mfu_causal,
@@ -119,6 +122,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Det
             run_tokens: phase.plan.train_tokens.unwrap_or(1e12),
         }),
         serving: None,
+        simulated: answer.simulated,
     };
     let figures = Figures {
         tokens_per_sec: out.tokens_per_second,
@@ -132,6 +136,17 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase) -> Option<(Figures, Det
         ..Figures::default()
     };
     Some((figures, detail))
+}
+
+/// Where a step's time goes; what only a simulation sees has parts where there was one.
+fn breakdown(answer: &Answer) -> Breakdown {
+    let closed = answer.estimate.time.parts();
+    if answer.simulated.is_none() {
+        return Breakdown::of(&closed);
+    }
+    let [seen, lost] = [("stragglers", answer.stragglers), ("failures", answer.failures)];
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m] = closed;
+    Breakdown::of(&[a, b, c, d, e, f, g, h, i, j, k, l, m, seen, lost])
 }
 
 /// Seconds of a step in which communication is waited for.

@@ -1,6 +1,9 @@
 //! Several jobs on one cluster: who waits how long under which scheduler, and what stays idle.
 //!
-//! A job holds all its accelerators from its beginning to its end (gang scheduling). Which ones they are plays no part.
+//! A job has all its accelerators at once, and but for [`Scheduler::Gang`] from its beginning to its end. Which ones they
+//! are plays no part.
+
+mod gang;
 
 use super::kernel::{EventQueue, Model, Progress, Quantiles, Time, TimeWeighted, run};
 use super::range::{OutOfRange, Ranges};
@@ -31,13 +34,18 @@ pub struct Job {
 }
 
 /// Who goes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scheduler {
     /// First come, first served: nobody passes the one in front.
     Fifo,
     /// First come, first served, but whoever does not delay the one in front may pass it (EASY; Lifka, JSSPP 1995;
     /// Slurm's `sched/backfill` with one reservation).
     Backfill,
+    /// Jobs take turns, all accelerators of a job at once.
+    Gang {
+        /// Seconds of a turn.
+        slice: f64,
+    },
 }
 
 /// One job's course, seconds.
@@ -78,6 +86,9 @@ impl Input {
         let mut r = Ranges::default();
         r.check("accelerators", f64::from(self.accelerators), 1.0, f64::from(u32::MAX));
         r.check("jobs", self.jobs.len() as f64, 0.0, 1e8);
+        if let Scheduler::Gang { slice } = self.scheduler {
+            r.check("seconds of a turn", slice, 1e-3, 1e7);
+        }
         for job in &self.jobs {
             r.check("submission of a job", job.submitted, 0.0, 1e7);
             r.check("accelerators of a job", f64::from(job.accelerators), 1.0, f64::from(self.accelerators));
@@ -246,6 +257,23 @@ pub fn simulate(input: &Input, progress: &Progress) -> Result<Output, Vec<OutOfR
     if !problems.is_empty() {
         return Err(problems);
     }
+    let (mut out, working, waiting, now) = match input.scheduler {
+        Scheduler::Gang { slice } => gang::simulate(input, slice, progress),
+        Scheduler::Fifo | Scheduler::Backfill => in_turn(input, progress),
+    };
+    progress.set(1.0);
+    let figures = |figure: fn(&JobRecord) -> f64| out.jobs.iter().flatten().map(figure).collect::<Vec<f64>>();
+    let (mut waits, mut slowdowns) = (figures(|r| r.wait), figures(|r| r.slowdown));
+    out.wait = Quantiles::of(&mut waits);
+    out.slowdown = Quantiles::of(&mut slowdowns);
+    out.seconds = now.seconds();
+    out.utilisation = working / f64::from(input.accelerators);
+    out.waiting = waiting;
+    Ok(out)
+}
+
+/// Runs jobs that keep what they hold: their records, the mean numbers that work and wait, and the end.
+fn in_turn(input: &Input, progress: &Progress) -> (Output, f64, f64, Time) {
     let count = input.jobs.len();
     let mut queue = EventQueue::with_capacity(count + 1);
     for (number, job) in (0..).zip(&input.jobs) {
@@ -264,17 +292,8 @@ pub fn simulate(input: &Input, progress: &Progress) -> Result<Output, Vec<OutOfR
         waiting: TimeWeighted::default(),
     };
     run(&mut cluster, &mut queue, Time::MAX, progress);
-    progress.set(1.0);
     let now = queue.now();
-    let mut out = cluster.out;
-    let figures = |figure: fn(&JobRecord) -> f64| out.jobs.iter().flatten().map(figure).collect::<Vec<f64>>();
-    let (mut waits, mut slowdowns) = (figures(|r| r.wait), figures(|r| r.slowdown));
-    out.wait = Quantiles::of(&mut waits);
-    out.slowdown = Quantiles::of(&mut slowdowns);
-    out.seconds = now.seconds();
-    out.utilisation = cluster.working.mean(now) / f64::from(input.accelerators);
-    out.waiting = cluster.waiting.mean(now);
-    Ok(out)
+    (cluster.out, cluster.working.mean(now), cluster.waiting.mean(now), now)
 }
 
 #[cfg(test)]

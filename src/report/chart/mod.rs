@@ -1,11 +1,15 @@
-//! Charts, drawn once for terminals and once as SVG.
+//! Charts, drawn for terminals and for documents.
 //!
 //! * [`axis`] – ranges, round ticks, linear and logarithmic
 //! * [`text`] – braille pictures with labelled axes
-//! * [`svg`] – the same for documents, in colours that follow the reader's light or dark
+//! * [`drawing`] – the same as lines and words in their places
+//! * [`svg`] – which are written for documents, in colours that follow the reader's light or dark
+//! * [`png`] – or painted
 
 pub mod axis;
 pub mod bars;
+pub mod drawing;
+pub mod png;
 pub mod svg;
 pub mod text;
 

@@ -4,10 +4,8 @@
 
 use std::fmt::Write as _;
 
+use super::drawing::{self, Anchor, COLOURS, Drawing, Ink, Item};
 use super::{Bars, Plot};
-
-/// Series and parts are told apart by eight colours (Okabe and Ito's, legible to the colour-blind), then again.
-pub const COLOURS: usize = 8;
 
 /// Style of the classes that charts use.
 pub const STYLE: &str = "\
@@ -25,148 +23,89 @@ pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-fn open(width: f64, height: f64, title: &str) -> String {
-    let title = escape(title);
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         aria-label=\"{title}\"><title>{title}</title>\n"
-    )
-}
-
-/// A chart as a file of its own.
+/// A chart as a file of its own, with its heading, its legend and its colours.
 #[must_use]
-pub fn alone(chart: &str) -> String {
-    chart.replacen("</title>", &format!("</title><style>{STYLE}</style>"), 1)
+pub fn alone(drawing: Drawing) -> String {
+    let text = write(&drawing.complete());
+    text.replacen("</title>", &format!("</title><style>{STYLE}</style>"), 1)
 }
 
-/// Points over two axes; empty where nothing can be drawn.
+/// Points over two axes, for an HTML document; empty where nothing can be drawn.
 #[must_use]
 pub fn plot(plot: &Plot, width: f64, height: f64) -> String {
-    let Some((across, up)) = plot.ranges() else { return String::new() };
-    let (left, right, top, bottom) = (64.0, 12.0, 28.0, 46.0);
-    let x = |value: f64| left + across.share(value) * (width - left - right);
-    let y = |value: f64| top + (1.0 - up.share(value)) * (height - top - bottom);
-    let mut out = open(width, height, &plot.title);
-    for (value, label) in across.ticks() {
-        let at = x(value);
-        let _ = writeln!(
-            out,
-            "<path class=\"grid\" d=\"M{at:.1} {top}V{:.1}\"/><text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>",
-            height - bottom,
-            height - bottom + 16.0
-        );
-    }
-    for (value, label) in up.ticks() {
-        let at = y(value);
-        let _ = writeln!(
-            out,
-            "<path class=\"grid\" d=\"M{left} {at:.1}H{:.1}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
-            width - right,
-            left - 6.0,
-            at + 4.0
-        );
-    }
-    let _ = writeln!(
-        out,
-        "<text class=\"dim\" x=\"{left}\" y=\"14\">{}</text><text class=\"dim\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-        escape(&plot.up.label),
-        width - right,
-        height - 8.0,
-        escape(&plot.across.label)
-    );
-    for (index, series) in plot.series.iter().enumerate() {
-        let shown = series.points.iter().filter(|(px, py)| plot.across.scale.shows(*px) && plot.up.scale.shows(*py));
-        let places: Vec<String> = shown.map(|(px, py)| format!("{:.1} {:.1}", x(*px), y(*py))).collect();
-        let colour = index % COLOURS;
-        let _ = write!(out, "<g class=\"c{colour}\">");
-        if series.joined && places.len() > 1 {
-            let _ = write!(out, "<path class=\"line\" d=\"M{}\"/>", places.join("L"));
-        }
-        for place in &places {
-            if let Some((cx, cy)) = place.split_once(' ') {
-                let _ = write!(out, "<circle class=\"dot\" cx=\"{cx}\" cy=\"{cy}\" r=\"3\"/>");
-            }
-        }
-        out.push_str("</g>\n");
-    }
-    if let Some((px, py)) = plot.here.filter(|(px, py)| plot.across.scale.shows(*px) && plot.up.scale.shows(*py)) {
-        let _ = writeln!(out, "<circle class=\"mark\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"7\"/>", x(px), y(py));
-    }
-    out.push_str("</svg>\n");
-    if plot.series.len() > 1 {
-        out.push_str(&legend(plot.series.iter().map(|series| series.name.as_str())));
-    }
-    out
+    drawing::plot(plot, width, height).map_or_else(String::new, |drawing| inline(&drawing))
 }
 
-/// Bars below each other; empty where nothing has a length.
+/// Bars below each other, for an HTML document; empty where nothing has a length.
 #[must_use]
 pub fn bars(bars: &Bars, width: f64) -> String {
-    const ROW: f64 = 26.0;
-    let reach = bars.reach();
-    if reach <= 0.0 {
-        return String::new();
-    }
-    let longest = bars.bars.iter().map(|bar| bar.name.chars().count()).max().unwrap_or_default();
-    let left = (7.2 * longest as f64 + 12.0).min(0.4 * width);
-    let right = 120.0;
-    let x = |value: f64| left + value.clamp(0.0, reach) / reach * (width - left - right);
-    let names = bars.names();
-    let mut out = open(width, ROW * bars.bars.len() as f64 + 6.0, &bars.title);
-    for (row, bar) in bars.bars.iter().enumerate() {
-        let top = ROW * row as f64 + 4.0;
-        let middle = top + 0.5 * ROW - 2.0;
-        let text = middle + 4.0;
-        let _ = writeln!(
-            out,
-            "<text x=\"{:.1}\" y=\"{text:.1}\" text-anchor=\"end\">{}</text>",
-            left - 8.0,
-            escape(&bar.name)
-        );
-        let mut from = 0.0;
-        for (name, value) in bar.parts.iter().filter(|(_, value)| *value > 0.0 && value.is_finite()) {
-            let colour = names.iter().position(|known| known == name).unwrap_or_default() % COLOURS;
-            let _ = writeln!(
-                out,
-                "<g class=\"c{colour}\"><rect class=\"bar\" x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\">\
-                 <title>{} {}</title></rect></g>",
-                x(from),
-                (x(from + value) - x(from)).max(0.0),
-                ROW - 8.0,
-                escape(name),
-                escape(&crate::units::si(*value))
-            );
-            from += value;
-        }
-        if let Some((low, high)) = bar.interval.filter(|(low, high)| low.is_finite() && high.is_finite()) {
-            let (low, high) = (x(low), x(high));
-            let _ = writeln!(
-                out,
-                "<path class=\"mark\" d=\"M{low:.1} {middle:.1}H{high:.1}M{low:.1} {:.1}v8M{high:.1} {:.1}v8\"/>",
-                middle - 4.0,
-                middle - 4.0
-            );
-        }
-        if let Some(limit) = bar.limit.filter(|limit| limit.is_finite()) {
-            let _ = writeln!(out, "<path class=\"limit\" d=\"M{:.1} {:.1}v{ROW}\"/>", x(limit), top - 4.0);
-        }
-        let end = x(bar.total().max(bar.interval.map_or(0.0, |(_, high)| high)).max(bar.limit.unwrap_or(0.0)));
-        let _ = writeln!(out, "<text x=\"{:.1}\" y=\"{text:.1}\">{}</text>", end + 6.0, escape(&bar.shown));
-    }
-    out.push_str("</svg>\n");
-    if names.len() > 1 {
-        out.push_str(&legend(names.into_iter()));
+    drawing::bars(bars, width).map_or_else(String::new, |drawing| inline(&drawing))
+}
+
+fn inline(drawing: &Drawing) -> String {
+    let mut out = write(drawing);
+    if !drawing.legend.is_empty() {
+        let entry = |(i, name): (usize, &String)| format!("<span class=\"c{}\">{}</span>", i % COLOURS, escape(name));
+        let names: Vec<String> = drawing.legend.iter().enumerate().map(entry).collect();
+        let _ = writeln!(out, "<p class=\"legend\">{}</p>", names.join(" "));
     }
     out
 }
 
-fn legend<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    let entry = |(i, name): (usize, &str)| format!("<span class=\"c{}\">{}</span>", i % COLOURS, escape(name));
-    format!("<p class=\"legend\">{}</p>\n", names.enumerate().map(entry).collect::<Vec<_>>().join(" "))
+/// The classes of an ink; a series' own say what it draws.
+fn class(ink: Ink, what: &str) -> String {
+    match ink {
+        Ink::Text => String::new(),
+        Ink::Dim => " class=\"dim\"".to_owned(),
+        Ink::Grid => " class=\"grid\"".to_owned(),
+        Ink::Mark => " class=\"mark\"".to_owned(),
+        Ink::Limit => " class=\"limit\"".to_owned(),
+        Ink::Colour(number) => format!(" class=\"{what} c{}\"", number % COLOURS),
+    }
+}
+
+fn write(drawing: &Drawing) -> String {
+    let Drawing { width, height, title, items, .. } = drawing;
+    let title = escape(title);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         aria-label=\"{title}\"><title>{title}</title>\n"
+    );
+    for item in items {
+        let _ = match item {
+            Item::Line(ink, points) => {
+                let places: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+                writeln!(out, "<path{} d=\"M{}\"/>", class(*ink, "line"), places.join("L"))
+            }
+            Item::Dot(ink, x, y) => {
+                writeln!(out, "<circle{} cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>", class(*ink, "dot"))
+            }
+            Item::Circle(ink, x, y) => {
+                writeln!(out, "<circle{} cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"7\"/>", class(*ink, "line"))
+            }
+            Item::Rectangle(ink, [x, y, width, height], told) => writeln!(
+                out,
+                "<rect{} x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"><title>{}</title></rect>",
+                class(*ink, "bar"),
+                escape(told)
+            ),
+            Item::Text(ink, anchor, x, y, text) => {
+                let anchor = match anchor {
+                    Anchor::Start => "",
+                    Anchor::Middle => " text-anchor=\"middle\"",
+                    Anchor::End => " text-anchor=\"end\"",
+                };
+                writeln!(out, "<text{} x=\"{x:.1}\" y=\"{y:.1}\"{anchor}>{}</text>", class(*ink, ""), escape(text))
+            }
+        };
+    }
+    out.push_str("</svg>\n");
+    out
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::super::{Axis, Bar, Series};
     use super::*;
 
@@ -178,7 +117,10 @@ mod tests {
         let text = plot(&chart, 400.0, 300.0);
         assert!(text.contains("a &amp; b") && text.contains("&lt;b&gt;") && !text.contains("<b>"));
         assert_eq!(text.matches("<circle").count(), 4);
-        assert!(alone(&text).contains("<style>"));
+        let file = alone(drawing::plot(&chart, 400.0, 300.0).unwrap());
+        assert!(
+            file.contains("<style>") && file.trim_end().ends_with("</svg>") && file.matches("&lt;b&gt;").count() == 2
+        );
     }
 
     #[test]

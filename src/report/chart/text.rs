@@ -12,44 +12,70 @@ const EMPTY: u32 = 0x2800;
 /// Series in ASCII, told apart by their letter.
 const LETTERS: [char; 8] = ['o', 'x', '+', '*', '#', '@', '%', '&'];
 
-/// A picture in the making.
-struct Picture {
+/// Series in the making: dots, two by four a character, and whose they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Raster {
     columns: usize,
     rows: usize,
     dots: Vec<u32>,
-    /// What ASCII shows in each cell.
-    letters: Vec<char>,
+    /// The series that was drawn last in each cell.
+    owners: Vec<usize>,
 }
 
-impl Picture {
-    fn new(columns: usize, rows: usize) -> Picture {
-        Picture { columns, rows, dots: vec![0; columns * rows], letters: vec![' '; columns * rows] }
+impl Raster {
+    /// Nothing, in so many characters.
+    #[must_use]
+    pub fn new(columns: usize, rows: usize) -> Raster {
+        Raster { columns, rows, dots: vec![0; columns * rows], owners: vec![0; columns * rows] }
     }
 
-    /// Sets the dot at shares of width and height, counted from the lower left.
-    fn dot(&mut self, across: f64, up: f64, letter: char) {
-        if !((0.0..=1.0).contains(&across) && (0.0..=1.0).contains(&up)) {
+    /// Sets the dot of a series at shares of width and height, counted from the lower left.
+    pub fn dot(&mut self, (across, up): (f64, f64), series: usize) {
+        if !((0.0..=1.0).contains(&across) && (0.0..=1.0).contains(&up)) || self.columns * self.rows == 0 {
             return;
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of a screen's size")]
-        let place = |share: f64, most: usize| ((share * most as f64) as usize).min(most - 1);
         let (x, y) = (place(across, 2 * self.columns), place(1.0 - up, 4 * self.rows));
         let cell = y / 4 * self.columns + x / 2;
         let dot = DOTS.get(x % 2).and_then(|column| column.get(y % 4)).copied().unwrap_or_default();
-        if let (Some(dots), Some(shown)) = (self.dots.get_mut(cell), self.letters.get_mut(cell)) {
+        if let (Some(dots), Some(owner)) = (self.dots.get_mut(cell), self.owners.get_mut(cell)) {
             *dots |= dot;
-            *shown = letter;
+            *owner = series;
         }
     }
 
-    fn row(&self, row: usize, braille: bool) -> String {
-        let cells = row * self.columns..(row + 1) * self.columns;
-        if !braille {
-            return self.letters.get(cells).unwrap_or_default().iter().collect();
+    /// Draws a line of a series.
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), series: usize) {
+        // Two dots a character across, four down: no gap in a line however steep.
+        let steps = 4 * self.columns.max(self.rows);
+        for step in 0..=steps {
+            let t = step as f64 / steps as f64;
+            self.dot((from.0 + t * (to.0 - from.0), from.1 + t * (to.1 - from.1)), series);
         }
-        let shown = |dots: &u32| char::from_u32(EMPTY + dots).filter(|_| *dots > 0).unwrap_or(' ');
-        self.dots.get(cells).unwrap_or_default().iter().map(shown).collect()
     }
+
+    /// The braille of a character and the series it is of; `None` where there is nothing.
+    #[must_use]
+    pub fn cell(&self, column: usize, row: usize) -> Option<(char, usize)> {
+        let at = row * self.columns + column;
+        let dots = self.dots.get(at).copied().filter(|dots| *dots > 0 && column < self.columns)?;
+        Some((char::from_u32(EMPTY + dots)?, self.owners.get(at).copied()?))
+    }
+
+    fn row(&self, row: usize, braille: bool) -> String {
+        let cell = |column| match self.cell(column, row) {
+            None => ' ',
+            Some((dots, _)) if braille => dots,
+            Some((_, series)) => LETTERS.get(series % LETTERS.len()).copied().unwrap_or('o'),
+        };
+        (0..self.columns).map(cell).collect()
+    }
+}
+
+/// The column or row of a share, where there are so many.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of a screen's size")]
+pub fn place(share: f64, most: usize) -> usize {
+    ((share.clamp(0.0, 1.0) * most as f64) as usize).min(most.saturating_sub(1))
 }
 
 /// The plot in `width` × `height` characters, axes and legend included; empty where nothing can be drawn. In braille,
@@ -66,26 +92,20 @@ pub fn draw(plot: &Plot, width: usize, height: usize, braille: bool) -> String {
     if columns < 8 || rows < 3 {
         return String::new();
     }
-    let mut picture = Picture::new(columns, rows);
-    for (series, letter) in plot.series.iter().zip(LETTERS.into_iter().cycle()) {
+    let mut raster = Raster::new(columns, rows);
+    for (index, series) in plot.series.iter().enumerate() {
         let shown = series.points.iter().filter(|(x, y)| plot.across.scale.shows(*x) && plot.up.scale.shows(*y));
         let places: Vec<(f64, f64)> = shown.map(|(x, y)| (across.share(*x), up.share(*y))).collect();
-        if series.joined {
-            for pair in places.windows(2) {
-                if let [from, to] = pair {
-                    let steps = 4 * columns.max(rows);
-                    for step in 0..=steps {
-                        let t = step as f64 / steps as f64;
-                        picture.dot(from.0 + t * (to.0 - from.0), from.1 + t * (to.1 - from.1), letter);
-                    }
-                }
+        for pair in places.windows(2).filter(|_| series.joined) {
+            if let [from, to] = pair {
+                raster.line(*from, *to, index);
             }
         }
-        for (x, y) in places {
-            picture.dot(x, y, letter);
+        for place in places {
+            raster.dot(place, index);
         }
     }
-    let mut lines: Vec<String> = (0..rows).map(|row| picture.row(row, braille)).collect();
+    let mut lines: Vec<String> = (0..rows).map(|row| raster.row(row, braille)).collect();
     if let Some((x, y)) = plot.here.filter(|(x, y)| plot.across.scale.shows(*x) && plot.up.scale.shows(*y)) {
         mark(&mut lines, across.share(x), up.share(y), if braille { '◆' } else { 'X' });
     }
@@ -102,8 +122,6 @@ pub fn draw(plot: &Plot, width: usize, height: usize, braille: bool) -> String {
 
 fn mark(lines: &mut [String], across: f64, up: f64, sign: char) {
     let rows = lines.len();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of a screen's size")]
-    let place = |share: f64, most: usize| ((share.clamp(0.0, 1.0) * most as f64) as usize).min(most.saturating_sub(1));
     let row = place(1.0 - up, rows);
     if let Some(line) = lines.get_mut(row) {
         let column = place(across, line.chars().count());
@@ -122,8 +140,6 @@ fn assemble(
 ) -> String {
     let rows = lines.len();
     let (wall, corner, floor, notch) = if braille { ('│', '└', '─', '┬') } else { ('|', '+', '-', '+') };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of a screen's size")]
-    let place = |share: f64, most: usize| ((share * most as f64) as usize).min(most.saturating_sub(1));
     let mut out = String::new();
     let _ = writeln!(out, "{}", plot.up.label);
     for (row, line) in lines.iter().enumerate() {

@@ -228,7 +228,7 @@ fn heat(study: &Study, out: &mut Vec<Block>) {
 /// The frontier of every deployment whose engine knows the model.
 fn curves(study: &Study, out: &mut Vec<Block>) {
     let curve = |entry: &Entry| {
-        if entry.scenario.mode() != Mode::Inference || entry.scenario.engine != Engine::Analytical {
+        if entry.scenario.mode() != Mode::Inference || !entry.scenario.engine.reasons() {
             return None;
         }
         let points = frontier(&entry.scenario, &entry.parts, 65_536.0).ok()?;
@@ -320,7 +320,7 @@ fn assumptions(study: &Study, out: &mut Vec<Block>) {
     for entry in &study.entries {
         out.push(Block::Heading(3, entry.name.clone()));
         let parts = &entry.parts;
-        let mut points = notes(&entry.scenario);
+        let mut points = notes(&entry.scenario, &entry.estimate);
         let from = |origin: &crate::spec::Origin| origin.to_string();
         points.push(format!("target: {}{}", from(&parts.target.origin), remark(parts.target.notes.as_deref())));
         points.push(format!("workload: {}{}", from(&parts.workload.origin), remark(parts.workload.notes.as_deref())));
@@ -367,6 +367,14 @@ fn method(study: &Study, out: &mut Vec<Block>) {
         out.push(Block::Text(
             "The semi-empirical engine scales calibrated coefficients of a profile; its throughput does not depend on \
              the size of the model, and no interval is known."
+                .to_owned(),
+        ));
+    }
+    if uses(Engine::Benchboard) {
+        out.push(Block::Text(
+            "The benchboard engine repeats the estimator of the founding dashboard, for comparison: its tokens are those \
+             of the global batch, its work that of one micro-batch; `atlas scenario compare` tells where the analytical \
+             engine differs, and why. No interval is known."
                 .to_owned(),
         ));
     }

@@ -1,6 +1,7 @@
 //! What a workload says of how it is run: batch, sharding, formats, the serving software. All of it is optional; the
 //! founding system's files have none of it.
 
+use super::SimulationSpec;
 use crate::plan::{Format, PipelineSchedule, Recompute, Server, Sharding};
 use crate::spec::decode::{Bounds, Fields};
 
@@ -43,6 +44,8 @@ pub struct PlanSpec {
     pub train_tokens: Option<f64>,
     /// `serving`.
     pub serving: ServingSpec,
+    /// `simulation`, and what of `serving` and `sequence` only simulations heed.
+    pub simulation: SimulationSpec,
 }
 
 /// `serving`: load and scheduler, under vLLM's names.
@@ -90,7 +93,13 @@ impl PlanSpec {
         plan.overlap = fields.boolean("overlap");
         plan.imbalance = fields.number("expert_imbalance", Bounds { min: 1.0, max: 1e3, whole: false });
         plan.train_tokens = fields.number("train_tokens", Bounds { min: 1.0, max: 1e18, whole: false });
-        plan.serving = fields.map("serving", ServingSpec::read).unwrap_or_default();
+        let simulation = &mut plan.simulation;
+        let serving = fields.map("serving", |serving| {
+            simulation.serving(serving);
+            ServingSpec::read(serving)
+        });
+        plan.serving = serving.unwrap_or_default();
+        fields.map("simulation", |section| plan.simulation.section(section));
         plan
     }
 
@@ -140,7 +149,7 @@ impl ServingSpec {
 }
 
 /// One of a few words or their synonyms.
-fn word<T>(
+pub(super) fn word<T>(
     fields: &mut Fields<'_>,
     key: &'static str,
     named: fn(&str) -> Option<T>,

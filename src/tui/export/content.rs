@@ -3,6 +3,7 @@
 use crate::explain::{Term, explain};
 use crate::knob::Overrides;
 use crate::report::document::Document;
+use crate::report::estimate::finite;
 use crate::report::explanation;
 use crate::report::study::{self, Block, Cell, Entry, Grid, Study};
 use crate::report::table::Align;
@@ -63,7 +64,11 @@ fn titled(title: String, blocks: Vec<Block>, rows: Grid) -> Document {
 }
 
 fn entry(answer: &Answer, setup: &Setup) -> Option<Entry> {
-    Entry::of(setup.target.to_string(), answer.parts.clone()?, setup.overrides.clone()).ok()
+    // What is on the screen, a simulation included, and not what would be worked out anew.
+    let (parts, scenario) = (answer.parts.clone()?, answer.scenario.clone()?);
+    let estimate = answer.outcome.as_ref().ok().filter(|estimate| finite(estimate).is_ok())?.clone();
+    let overrides = setup.overrides.clone();
+    Some(Entry { name: setup.target.to_string(), parts, overrides, scenario, estimate })
 }
 
 /// A word as a shell takes it.

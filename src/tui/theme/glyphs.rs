@@ -31,6 +31,8 @@ pub struct Glyphs {
     pub cross: &'static str,
     /// Eight heights, from low to full, for small charts.
     pub levels: [&'static str; 8],
+    /// Five densities, from nothing to full, for heat maps and shaded regions.
+    pub shades: [&'static str; 5],
     ascii: bool,
 }
 
@@ -64,6 +66,7 @@ impl Glyphs {
             check: "✓",
             cross: "✗",
             levels: ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
+            shades: [" ", "░", "▒", "▓", "█"],
             ascii: false,
         }
     }
@@ -86,6 +89,7 @@ impl Glyphs {
             check: "y",
             cross: "x",
             levels: ["_", ".", ":", "-", "=", "+", "*", "#"],
+            shades: [" ", ".", ":", "%", "#"],
             ascii: true,
         }
     }
@@ -109,6 +113,15 @@ impl Glyphs {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 7")]
         let step = (share * 7.0).round() as usize;
         self.levels.get(step).copied().unwrap_or(" ")
+    }
+
+    /// The density that stands for `share` (0 to 1); never nothing.
+    #[must_use]
+    pub fn shade(&self, share: f64) -> &'static str {
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 4")]
+        let step = 1 + (share * 3.0).round() as usize;
+        self.shades.get(step).copied().unwrap_or(" ")
     }
 
     /// A cell filled from the left by this many eighths.
@@ -188,7 +201,13 @@ mod tests {
                 glyphs.check,
                 glyphs.cross,
             ];
-            let all = glyphs.border.iter().chain(&glyphs.border_focused).chain(&glyphs.levels).chain(&singles);
+            let all = glyphs
+                .border
+                .iter()
+                .chain(&glyphs.border_focused)
+                .chain(&glyphs.levels)
+                .chain(&glyphs.shades)
+                .chain(&singles);
             for glyph in all {
                 assert_eq!(glyph.width(), 1, "{glyph}");
                 assert_eq!(glyph.is_ascii(), glyphs.is_ascii() || glyph.is_ascii(), "{glyph}");

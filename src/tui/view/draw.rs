@@ -77,6 +77,13 @@ impl<'a> Canvas<'a> {
         self.text(x + u16::try_from(pad).unwrap_or(0), y, width, &cut, style);
     }
 
+    /// Whether a cell shows nothing, or only shading.
+    #[must_use]
+    pub fn is_blank(&self, x: u16, y: u16) -> bool {
+        let shown = self.buffer.cell((x, y)).map(|cell| cell.symbol());
+        shown.is_some_and(|symbol| symbol == " " || symbol == self.glyphs.shades[1])
+    }
+
     /// Lays a style over a row's cells, keeping what they show.
     pub fn tint(&mut self, area: Rect, style: Style) {
         if style != Style::default() {

@@ -58,7 +58,14 @@ pub fn figure_at(app: &App, width: u16, row: usize) -> Option<&'static Metric> {
 fn build(app: &App, width: u16) -> Vec<Row> {
     let mut rows = upper(app, width);
     let width = usize::from(width.saturating_sub(2));
-    let remarks = app.answer.scenario.as_ref().map(notes).unwrap_or_default();
+    let (scenario, estimate) = (app.answer.scenario.as_ref(), app.answer.outcome.as_ref().ok());
+    if app.answer.pending {
+        rows.push(Row::Heading("what to know"));
+        let text = format!("these are the closed form's figures, {}", pending(app));
+        rows.extend(wrap(&text, width).into_iter().map(|line| Row::Text(Role::Warn, line)));
+        return rows;
+    }
+    let remarks = scenario.zip(estimate).map(|(scenario, estimate)| notes(scenario, estimate)).unwrap_or_default();
     for (i, remark) in remarks.iter().enumerate() {
         if i == 0 {
             rows.push(Row::Heading("what to know"));
@@ -106,6 +113,16 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
     rows
 }
 
+/// How the simulation stands whose place the closed form takes.
+fn pending(app: &App) -> String {
+    let desk = &app.desks.simulation;
+    match (desk.progress(), desk.trouble()) {
+        (Some(progress), _) => format!("simulating, {:.0} %, Esc stops", 100.0 * progress.share()),
+        (None, Some(trouble)) => format!("for the simulation is {trouble}"),
+        (None, None) => "until the simulation has run".to_owned(),
+    }
+}
+
 /// Whether it can run, and by how much.
 #[must_use]
 pub fn verdict(app: &App, detail: &Detail) -> (Role, String) {
@@ -150,7 +167,9 @@ pub fn baseline_name(app: &App) -> String {
 /// Draws the pane.
 pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let focused = app.pane == Pane::Results && app.view == View::Main && app.tour.is_none();
-    let remark = format!("{} vs {}", canvas.glyphs.delta, baseline_name(app));
+    let versus = format!("{} vs {}", canvas.glyphs.delta, baseline_name(app));
+    // Until a simulation has run the closed form stands there, and says so.
+    let remark = if app.answer.pending { pending(app) } else { versus };
     let inner = canvas.frame(area, "4 Results", &remark, focused);
     let all = build(app, inner.width);
     let scroll = app.scroll[3].min(all.len().saturating_sub(1));

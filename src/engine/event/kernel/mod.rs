@@ -58,10 +58,29 @@ pub enum Ended {
     Horizon,
     /// It was asked to end.
     Cancelled,
+    /// More has happened than was allowed, and something was still to happen.
+    Exhausted,
 }
 
-/// Runs events in order until none is left, the next one lies after `until`, or `progress` is cancelled.
+/// Events after which a run ends that nobody gave another allowance: a minute or two of computing, and far beyond what
+/// any load asks for that comes to an end.
+pub const MOST_EVENTS: u64 = 500_000_000;
+
+/// Runs events in order until none is left, the next one lies after `until`, `progress` is cancelled, or
+/// [`MOST_EVENTS`] have been handled.
 pub fn run<M: Model>(model: &mut M, queue: &mut EventQueue<M::Event>, until: Time, progress: &Progress) -> Ended {
+    run_within(model, queue, until, MOST_EVENTS, progress)
+}
+
+/// As [`run`], with an allowance of events (to the next thousand): a model that runs on and on without coming nearer to
+/// its end is ended by it.
+pub fn run_within<M: Model>(
+    model: &mut M,
+    queue: &mut EventQueue<M::Event>,
+    until: Time,
+    most_events: u64,
+    progress: &Progress,
+) -> Ended {
     let mut left = LOOK_EVERY;
     loop {
         let Some(event) = queue.next_until(until) else {
@@ -71,8 +90,11 @@ pub fn run<M: Model>(model: &mut M, queue: &mut EventQueue<M::Event>, until: Tim
         left -= 1;
         if left == 0 {
             left = LOOK_EVERY;
-            if progress.is_cancelled() {
+            if progress.cancelled() {
                 return Ended::Cancelled;
+            }
+            if queue.handled() >= most_events {
+                return Ended::Exhausted;
             }
             progress.set(model.share_done());
         }

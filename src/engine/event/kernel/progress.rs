@@ -1,37 +1,107 @@
-//! How far a run is, and the wish to end it: shared between the run and whoever waits for it.
+//! How far long work is, and the wish to end it: shared between who works, who watches and who cancels. Share it by
+//! reference, or in an [`std::sync::Arc`].
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Written by the run, read by the display; cancelled by the display, read by the run.
+/// Written by the work, read by the display; cancelled by the display, read by the work.
 #[derive(Debug, Default)]
 pub struct Progress {
+    done: AtomicU64,
+    total: AtomicU64,
     cancelled: AtomicBool,
-    millionths: AtomicU32,
+    /// Where the run under way begins and ends, in [`WHOLE`]s, where it is one of several.
+    begins: AtomicU64,
+    ends: AtomicU64,
 }
+
+/// Units of work that is told by shares.
+const WHOLE: f64 = 1e6;
 
 impl Progress {
     /// Nothing done, nobody asked to end.
+    #[must_use]
     pub fn new() -> Self {
         Progress::default()
     }
 
-    /// Asks the run to end at its next look.
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+    /// Units of work done, and of all work; the latter 0 while it is not known.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        (self.done.load(Relaxed), self.total.load(Relaxed))
     }
 
-    /// Whether the run was asked to end.
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
-    }
-
-    /// Share of the run that is done, 0 to 1.
+    /// Share of the work that is done, 0 to 1.
+    #[must_use]
     pub fn share(&self) -> f64 {
-        f64::from(self.millionths.load(Ordering::Relaxed)) * 1e-6
+        match self.progress() {
+            (_, 0) => 0.0,
+            (done, total) => (done as f64 / total as f64).min(1.0),
+        }
     }
 
-    /// Notes the share that is done.
+    /// Asks the work to stop soon. It still answers, with what it has.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Relaxed);
+    }
+
+    /// Whether the work was asked to stop.
+    #[must_use]
+    pub fn cancelled(&self) -> bool {
+        self.cancelled.load(Relaxed)
+    }
+
+    /// Announces work that is counted, beside what was announced before.
+    pub fn expect(&self, more: u64) {
+        self.total.fetch_add(more, Relaxed);
+    }
+
+    /// Reports counted work done.
+    pub fn advance(&self, by: u64) {
+        self.done.fetch_add(by, Relaxed);
+    }
+
+    /// Lets what [`Progress::set`] notes from here on count as the part of the whole from one share to another: one run of
+    /// several.
+    pub fn stage(&self, from: f64, to: f64) {
+        self.begins.store((from.clamp(0.0, 1.0) * WHOLE) as u64, Relaxed);
+        self.ends.store((to.clamp(0.0, 1.0) * WHOLE) as u64, Relaxed);
+        self.set(0.0);
+    }
+
+    /// Notes the share that is done of work that is not counted; of the run under way, where it is one of several.
     pub fn set(&self, share: f64) {
-        self.millionths.store((share.clamp(0.0, 1.0) * 1e6) as u32, Ordering::Relaxed);
+        let (begins, ends) = (self.begins.load(Relaxed), self.ends.load(Relaxed));
+        let ends = if ends == 0 { WHOLE as u64 } else { ends };
+        let done = begins as f64 + share.clamp(0.0, 1.0) * ends.saturating_sub(begins) as f64;
+        self.total.store(WHOLE as u64, Relaxed);
+        self.done.store(done as u64, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_run_of_several_counts_as_its_part() {
+        let progress = Progress::new();
+        assert_eq!(progress.share(), 0.0);
+        progress.set(0.5);
+        assert_eq!(progress.share(), 0.5);
+        progress.stage(0.5, 0.75);
+        assert_eq!(progress.share(), 0.5);
+        progress.set(1.0);
+        assert_eq!(progress.share(), 0.75);
+        assert!(!progress.cancelled());
+        progress.cancel();
+        assert!(progress.cancelled());
+    }
+
+    #[test]
+    fn counted_work_has_a_size() {
+        let progress = Progress::new();
+        progress.expect(8);
+        progress.advance(2);
+        assert_eq!((progress.progress(), progress.share()), ((2, 8), 0.25));
     }
 }

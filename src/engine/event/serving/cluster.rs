@@ -5,10 +5,11 @@ mod scaling;
 
 use super::engine::Engine;
 use super::input::{Arrivals, Input, Router};
-use super::output::{Levels, Output, RequestRecord, Window};
+use super::output::{FirstToken, Levels, Output, RequestRecord, Steady, Window};
 use super::replica::{Outcome, Phase, Replica};
 use super::request::Request;
 use super::workload::Workload;
+use crate::engine::analytical::serving::step::StepTime;
 use crate::engine::analytical::serving::{Stack, latency};
 use crate::engine::event::kernel::{Ended, EventQueue, Histogram, Model, Stream, Strip, Time, TimeWeighted};
 
@@ -57,9 +58,10 @@ pub(super) struct Cluster<'a> {
     gaps: Histogram,
     out: Output,
     tokens: u64,
-    tokens_before: u64,
-    tokens_at_arrival: u64,
-    begin: Time,
+    /// Sums at the first counted arrival, and at the last one so far.
+    from: Mark,
+    upto: Mark,
+    first_token: FirstToken,
     last_arrival: Time,
     last_token: Time,
     waiting: TimeWeighted,
@@ -117,9 +119,9 @@ impl<'a> Cluster<'a> {
             gaps: Histogram::default(),
             out: Output { records: Vec::with_capacity(workload.total() as usize), ..Output::default() },
             tokens: 0,
-            tokens_before: 0,
-            tokens_at_arrival: 0,
-            begin: Time::ZERO,
+            from: Mark::default(),
+            upto: Mark::default(),
+            first_token: FirstToken::default(),
             last_arrival: Time::ZERO,
             last_token: Time::ZERO,
             waiting: TimeWeighted::default(),
@@ -154,11 +156,12 @@ impl<'a> Cluster<'a> {
         }
         let id = self.requests.len() as u32;
         if id == self.input.warm_up {
-            self.begin = now;
-            self.tokens_before = self.tokens;
+            self.from = self.mark(now);
+        }
+        if id + 1 == self.workload.total() {
+            self.upto = self.mark(now);
         }
         self.last_arrival = now;
-        self.tokens_at_arrival = self.tokens;
         let demand = self.workload.demand();
         self.requests.push(Request::new(demand, now));
         let fits = self.engine.holds(&demand) && self.decoder.is_none_or(|d| d.holds(&demand));
@@ -177,6 +180,26 @@ impl<'a> Cluster<'a> {
         }
         if self.seeds_left {
             self.expect_arrival(queue);
+        }
+    }
+
+    /// Requests that have left, and all.
+    pub(super) fn left(&self) -> (u64, u64) {
+        (self.left, u64::from(self.workload.total()))
+    }
+
+    /// All sums at this moment.
+    fn mark(&self, now: Time) -> Mark {
+        Mark {
+            at: now,
+            tokens: self.tokens,
+            left: self.left,
+            arrived: self.requests.len() as u64,
+            work: self.replicas.iter().fold(StepTime::default(), |sum, r| sum.add(&r.work, 1.0)),
+            stepping: self.stepping.integral(now),
+            paid: self.paid.integral(now),
+            running: self.running.integral(now),
+            waiting: self.waiting.integral(now),
         }
     }
 
@@ -360,6 +383,15 @@ impl<'a> Cluster<'a> {
             let cadence = latency::cadence(&self.input.system, &self.input.constants, step);
             let rest = r.last.since(r.first).seconds();
             let ttft = r.first.since(r.arrival).seconds() + cadence;
+            let waited = r.waited.seconds();
+            let first = &mut self.first_token;
+            if r.passed_over {
+                first.slot += waited;
+            } else {
+                first.queue += waited;
+            }
+            first.prefill += r.first.since(r.admitted).seconds();
+            first.overhead += r.admitted.since(r.arrival).seconds() - waited + cadence;
             self.out.records.push(RequestRecord {
                 arrival: r.arrival.seconds(),
                 ttft,
@@ -382,12 +414,19 @@ impl<'a> Cluster<'a> {
             .iter()
             .fold((0, 0), |(asked, found), r| (asked + r.prompt_tokens.0, found + r.prompt_tokens.1));
         debug_assert!(ended != Ended::Empty || self.used.level() == 0.0, "blocks are left over");
+        let steady = self.upto.at > self.from.at;
         let window = Window {
-            begin: self.begin,
+            begin: self.from.at,
             last_arrival: self.last_arrival,
             end: now,
-            tokens_to_last_arrival: self.tokens_at_arrival.saturating_sub(self.tokens_before),
+            tokens_to_last_arrival: if steady { self.upto.tokens.saturating_sub(self.from.tokens) } else { 0 },
         };
+        self.out.steady = if steady { self.upto.since(&self.from) } else { self.mark(now).since(&Mark::default()) };
+        let counted = (self.out.records.len() as f64).max(1.0);
+        let FirstToken { slot, queue: ahead, prefill, overhead } = self.first_token;
+        let mean = |sum: f64| sum / counted;
+        self.out.first_token =
+            FirstToken { slot: mean(slot), queue: mean(ahead), prefill: mean(prefill), overhead: mean(overhead) };
         let paid = self.paid.integral(now).max(1e-12);
         self.out.itl = self.gaps.quantiles();
         self.out.waiting = self.waiting.mean(now);
@@ -406,6 +445,39 @@ impl<'a> Cluster<'a> {
         self.out.timeline = cells.into_iter().map(levels).collect();
         self.out.summarise(&window, &self.input.slo);
         self.out
+    }
+}
+
+/// All sums at a moment.
+#[derive(Debug, Clone, Copy, Default)]
+struct Mark {
+    at: Time,
+    tokens: u64,
+    left: u64,
+    arrived: u64,
+    work: StepTime,
+    stepping: f64,
+    paid: f64,
+    running: f64,
+    waiting: f64,
+}
+
+impl Mark {
+    /// What has happened since an earlier moment.
+    fn since(&self, from: &Mark) -> Steady {
+        let seconds = self.at.since(from.at).seconds();
+        let mean = |sum: f64| if seconds > 0.0 { sum / seconds } else { 0.0 };
+        Steady {
+            seconds,
+            tokens: self.tokens.saturating_sub(from.tokens) as f64,
+            finished: self.left.saturating_sub(from.left) as f64,
+            arrived: self.arrived.saturating_sub(from.arrived) as f64,
+            work: self.work.add(&from.work, -1.0),
+            stepping: self.stepping - from.stepping,
+            replicas: self.paid - from.paid,
+            running: mean(self.running - from.running),
+            waiting: mean(self.waiting - from.waiting),
+        }
     }
 }
 

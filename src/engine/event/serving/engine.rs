@@ -3,7 +3,7 @@
 use super::input::{Input, Prefixes};
 use super::request::Request;
 use super::workload::Demand;
-use crate::engine::analytical::serving::step::{Machine, Tokens};
+use crate::engine::analytical::serving::step::{Machine, StepTime, Tokens};
 use crate::engine::analytical::serving::{Layout, kv, speculative};
 use crate::engine::event::kernel::Stream;
 
@@ -78,14 +78,14 @@ impl Engine {
         u64::from(self.blocks(longest)) <= self.total_blocks
     }
 
-    /// Seconds of a step.
-    pub(super) fn seconds(&self, tokens: &Tokens) -> f64 {
-        let step = self.machine.step(tokens).total();
+    /// Seconds of a step, by cause.
+    pub(super) fn seconds(&self, tokens: &Tokens) -> StepTime {
+        let step = self.machine.step(tokens);
         if self.draft_cost <= 0.0 || tokens.decode <= 0.0 {
             return step;
         }
         let decode = Tokens { prefill: 0.0, prefill_context: 0.0, prompts: 0.0, ..*tokens };
-        step + self.draft_cost * self.machine.step(&decode).total()
+        step.add(&self.machine.step(&decode), self.draft_cost)
     }
 
     /// Bytes of keys and values that one rank sends for a prompt of `isl` tokens.

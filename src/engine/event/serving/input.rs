@@ -2,7 +2,7 @@
 
 use crate::engine::analytical::serving::{Load, ServingInput, kv, step::Machine};
 use crate::engine::analytical::serving_constants::ServingConstants;
-use crate::engine::event::kernel::Distribution;
+use crate::engine::event::kernel::{Distribution, MOST_EVENTS};
 use crate::engine::event::range::{OutOfRange, Ranges};
 use thiserror::Error;
 
@@ -40,6 +40,8 @@ pub struct Input {
     pub autoscaling: Option<Autoscaling>,
     /// What makes a request a good one.
     pub slo: Slo,
+    /// Events after which a run is given up.
+    pub most_events: u64,
 }
 
 /// When requests arrive.
@@ -209,6 +211,21 @@ pub enum Problem {
         /// Tokens of a block.
         block: u32,
     },
+    /// A run that does not come to its end.
+    #[error(
+        "{left} of {requests} requests have left after {events} events and {seconds:.3e} simulated seconds; ask for fewer \
+         requests, more tokens in a step, or shorter prompts"
+    )]
+    Endless {
+        /// Events handled.
+        events: u64,
+        /// Simulated seconds.
+        seconds: f64,
+        /// Requests that have left.
+        left: u64,
+        /// Requests of the run.
+        requests: u64,
+    },
     /// Two settings that exclude one another.
     #[error("{what} together are not simulated; turn one of them off")]
     Together {
@@ -255,6 +272,7 @@ impl Input {
             router: Router::default(),
             autoscaling: None,
             slo: Slo::default(),
+            most_events: MOST_EVENTS,
         }
     }
 

@@ -29,7 +29,7 @@ pub mod workload;
 #[cfg(test)]
 mod tests;
 
-use super::kernel::{EventQueue, Progress, Time, run};
+use super::kernel::{Ended, EventQueue, Progress, Time, run_within};
 pub use input::{Arrivals, Autoscaling, Input, Lengths, Phase, Prefixes, Problem, Router, Slo, TraceRequest};
 pub use output::{Output, RequestRecord};
 
@@ -37,7 +37,8 @@ pub use output::{Output, RequestRecord};
 ///
 /// # Errors
 ///
-/// Everything in the input that makes no sense, at once.
+/// Everything in the input that makes no sense, at once; a run that does not come to its end within the events it may
+/// take.
 pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<Problem>> {
     let problems = input.problems();
     if !problems.is_empty() {
@@ -45,7 +46,12 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
     }
     let mut queue = EventQueue::with_capacity(4096);
     let mut cluster = cluster::Cluster::new(input, seed, &mut queue);
-    let ended = run(&mut cluster, &mut queue, Time::MAX, progress);
+    let ended = run_within(&mut cluster, &mut queue, Time::MAX, input.most_events, progress);
+    if ended == Ended::Exhausted {
+        let (left, requests) = cluster.left();
+        let (events, seconds) = (queue.handled(), queue.now().seconds());
+        return Err(vec![Problem::Endless { events, seconds, left, requests }]);
+    }
     progress.set(1.0);
     Ok(cluster.finish(&queue, ended))
 }

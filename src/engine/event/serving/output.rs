@@ -1,6 +1,7 @@
 //! What a serving simulation answers: distributions, not means.
 
 use super::input::Slo;
+use crate::engine::analytical::serving::step::StepTime;
 use crate::engine::event::kernel::{Quantiles, Time};
 
 /// One request's life, seconds.
@@ -44,6 +45,43 @@ pub struct Levels {
     pub replicas: f64,
 }
 
+/// What happens between the first counted arrival and the last arrival: the system neither filling nor draining. Where
+/// all arrive together, in the whole run.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Steady {
+    /// Its length, s.
+    pub seconds: f64,
+    /// Tokens generated.
+    pub tokens: f64,
+    /// Requests finished.
+    pub finished: f64,
+    /// Requests arrived.
+    pub arrived: f64,
+    /// Seconds that all replicas stepped, by cause.
+    pub work: StepTime,
+    /// Seconds that all replicas stepped, as the events have it.
+    pub stepping: f64,
+    /// Replica-seconds.
+    pub replicas: f64,
+    /// Mean number in batches.
+    pub running: f64,
+    /// Mean number waiting for a batch.
+    pub waiting: f64,
+}
+
+/// What the time to first token is made of: means over the counted requests, s.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct FirstToken {
+    /// Waiting for a place in a batch, or for memory.
+    pub slot: f64,
+    /// Waiting for the step in flight, and for prompts ahead.
+    pub queue: f64,
+    /// From being let in to the first token.
+    pub prefill: f64,
+    /// Front end and cadence of responses.
+    pub overhead: f64,
+}
+
 /// The answer. Requests of the warm-up count nowhere but in [`Output::timeline`] and the mean levels.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
@@ -53,6 +91,8 @@ pub struct Output {
     pub rejected: u64,
     /// Time to first token, s.
     pub ttft: Quantiles,
+    /// What it is made of.
+    pub first_token: FirstToken,
     /// Time per output token after the first, of a request, s.
     pub tpot: Quantiles,
     /// Time between two tokens of a stream, s. Its quantiles are binned to 1.6 %.
@@ -70,6 +110,8 @@ pub struct Output {
     /// Generated tokens per second between the first counted arrival and the last arrival: the system neither filling
     /// nor draining. 0 where all arrive together.
     pub steady_output_tokens_per_sec: f64,
+    /// The system neither filling nor draining.
+    pub steady: Steady,
     /// Requests per second that kept all limits.
     pub goodput: f64,
     /// Share of the counted requests that kept all limits.

@@ -5,7 +5,7 @@ use super::engine::{Engine, accepted};
 use super::kv::KvPool;
 use super::request::{Request, first_names, held, whole_pieces};
 use super::workload::Workload;
-use crate::engine::analytical::serving::step::Tokens;
+use crate::engine::analytical::serving::step::{StepTime, Tokens};
 use crate::engine::event::kernel::{Histogram, Time};
 use std::collections::VecDeque;
 
@@ -45,10 +45,15 @@ pub(super) struct Replica {
     /// When its front end and its link for transfers are free again.
     pub(super) front_free: Time,
     pub(super) link_free: Time,
+    /// Time of all its steps, by cause.
+    pub(super) work: StepTime,
     batch: Vec<u32>,
     began: Time,
     budget: u32,
     preempted: bool,
+    /// Whether the last step left somebody waiting for want of a place or of memory, and when it was composed.
+    full: bool,
+    composed: Time,
     sum: Sum,
 }
 
@@ -85,10 +90,13 @@ impl Replica {
             prompt_tokens: (0, 0),
             front_free: Time::ZERO,
             link_free: Time::ZERO,
+            work: StepTime::default(),
             batch: Vec::new(),
             began: Time::ZERO,
             budget: 0,
             preempted: false,
+            full: false,
+            composed: Time::ZERO,
             sum: Sum::default(),
         }
     }
@@ -107,11 +115,11 @@ impl Replica {
         self.preempted = false;
         if e.chunked_prefill {
             self.advance(requests, workload, e, Wanted::All);
-            self.admit(requests, workload, e);
+            self.admit(requests, workload, e, now);
         } else {
             // Prompts go first, in steps of their own.
             self.advance(requests, workload, e, Wanted::Prompts);
-            self.admit(requests, workload, e);
+            self.admit(requests, workload, e, now);
             if self.batch.is_empty() {
                 self.advance(requests, workload, e, Wanted::Decodes);
             }
@@ -122,7 +130,7 @@ impl Replica {
         }
         let sum = &self.sum;
         let per = |total: f64, n: f64| if n > 0.0 { total / n } else { 0.0 };
-        let seconds = e.seconds(&Tokens {
+        let work = e.seconds(&Tokens {
             decode: f64::from(sum.decode),
             context: per(sum.context as f64, f64::from(sum.decode)),
             prefill: sum.prefill as f64,
@@ -130,6 +138,8 @@ impl Replica {
             prompts: f64::from(sum.prompts),
             verified: f64::from(e.verified),
         });
+        let seconds = work.total();
+        self.work = self.work.add(&work, 1.0);
         self.began = now;
         self.stepping = true;
         self.step_seconds = seconds;
@@ -163,9 +173,15 @@ impl Replica {
     }
 
     /// Lets waiting requests in, first come, first served.
-    fn admit(&mut self, requests: &mut [Request], workload: &Workload<'_>, e: &Engine) {
-        while !self.preempted && self.budget > 0 && self.running.len() + self.in_transfer < e.max_num_seqs {
+    fn admit(&mut self, requests: &mut [Request], workload: &Workload<'_>, e: &Engine, now: Time) {
+        let (was_full, composed) = (self.full, self.composed);
+        (self.full, self.composed) = (false, now);
+        while self.budget > 0 {
             let Some(&id) = self.waiting.front() else { break };
+            if self.preempted || self.running.len() + self.in_transfer >= e.max_num_seqs {
+                self.full = true;
+                break;
+            }
             let r = &mut requests[id as usize];
             // A scheduler that runs ahead composed this step when the last one began.
             if e.overlapped && r.queued > self.before_began() && !self.running.is_empty() {
@@ -179,9 +195,12 @@ impl Replica {
             if cut || !self.grow(r, length, e) {
                 self.kv.release(held(workload, r));
                 (r.shared, r.computed) = (0, 0);
+                self.full = !cut;
                 break;
             }
             if r.emitted == 0 && r.preemptions == 0 {
+                (r.admitted, r.waited) = (now, now.since(r.queued));
+                r.passed_over = was_full && r.queued <= composed;
                 self.prompt_tokens.0 += u64::from(r.demand.isl);
                 self.prompt_tokens.1 += u64::from(r.computed);
             }

@@ -10,6 +10,10 @@ pub(super) struct Request {
     pub(super) arrival: Time,
     /// When it joined the queue of its replica.
     pub(super) queued: Time,
+    /// When it was first let into a batch, how long it had waited for that, and whether for want of a place there.
+    pub(super) admitted: Time,
+    pub(super) waited: Time,
+    pub(super) passed_over: bool,
     /// When its first token came, and its last one so far.
     pub(super) first: Time,
     pub(super) last: Time,
@@ -35,6 +39,9 @@ impl Request {
             demand,
             arrival,
             queued: arrival,
+            admitted: arrival,
+            waited: Time::ZERO,
+            passed_over: false,
             first: Time::ZERO,
             last: Time::ZERO,
             computed: 0,

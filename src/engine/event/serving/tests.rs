@@ -1,6 +1,6 @@
 //! Against the analytical engine where nothing queues, against queueing theory where something does, and against
 //! what must hold whatever happens.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use super::*;
 use crate::engine::analytical::accelerator::{Accelerator, Generation, Precision};
@@ -412,6 +412,16 @@ fn all_that_makes_no_sense_is_told_at_once() {
     let back = |seconds| TraceRequest { seconds, isl: 1, osl: 1, prefix: vec![] };
     input = Input { arrivals: Arrivals::Trace(vec![back(2.0), back(1.0)]), ..busy_input() };
     assert_eq!(input.problems(), [Problem::TraceOrder { index: 1 }]);
+}
+
+#[test]
+fn a_run_that_does_not_end_is_given_up_and_says_so() {
+    let mut input = busy_input();
+    input.most_events = 1000;
+    let problems = simulate(&input, 1, &Progress::new()).unwrap_err();
+    let [Problem::Endless { events, left, requests, seconds }] = problems[..] else { panic!("{problems:?}") };
+    assert!(events >= 1000 && left < requests && requests == 600 && seconds > 0.0);
+    assert!(problems[0].to_string().contains("of 600 requests have left after"), "{}", problems[0]);
 }
 
 use proptest::prelude::*;

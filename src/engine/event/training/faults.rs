@@ -2,12 +2,16 @@
 //! that leaves most of the time to work, beside what theory says.
 
 use crate::engine::event::kernel::replication::replicate;
-use crate::engine::event::kernel::{Distribution, EventQueue, Handle, Interval, Model, Progress, Stream, Time, run};
+use crate::engine::event::kernel::{
+    Distribution, EventQueue, Handle, Interval, Model, Progress, Stream, Time, run_within,
+};
 use crate::engine::event::range::{OutOfRange, Ranges};
 
 /// Purposes of the random streams.
 const FAILURES: u32 = 32;
 const REPAIRS: u32 = 33;
+/// Events of a course at most: seconds of computing, and millions of checkpoints and failures.
+const MOST_EVENTS: u64 = 20_000_000;
 
 /// A long run and what befalls it. All times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,7 +57,8 @@ pub struct Output {
     pub goodput: f64,
     /// Failures.
     pub failures: u64,
-    /// Whether the run was cancelled, or the work not done in the time that can be told, 213 days.
+    /// Whether the run was cancelled, or the work not done in the time that can be told, 213 days, or in the events that a
+    /// course may take: where nodes fail faster than they are restarted, none of it ever is.
     pub unfinished: bool,
 }
 
@@ -275,7 +280,8 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
     course.expect_failure(&mut queue);
     course.enter(Phase::Working, &mut queue);
     // The last picosecond is where times that cannot be told are put.
-    run(&mut course, &mut queue, Time::from_ps(Time::MAX.ps() - 1), progress);
+    let last = Time::from_ps(Time::MAX.ps() - 1);
+    run_within(&mut course, &mut queue, last, MOST_EVENTS, progress);
     progress.set(1.0);
     let mut out = course.out;
     if !course.finished {
@@ -322,7 +328,7 @@ pub fn best_interval(
             let [goodput] = replicate(seed, replications, 0.95, goodput);
             choices.push(Choice { interval, goodput });
             progress.set(f64::from(quarter + 9) / 17.0);
-            if progress.is_cancelled() {
+            if progress.cancelled() {
                 break;
             }
         }

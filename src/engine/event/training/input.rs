@@ -20,16 +20,23 @@ pub struct Input {
     /// Standard deviation of one rank's pass over its mean; each pass waits for the slowest of its tensor- and
     /// context-parallel ranks.
     pub jitter: f64,
+    /// Standard deviation of a micro-batch's length over its mean (dynamic batch sizes, packed sequences); its passes take
+    /// so much longer.
+    pub lengths: f64,
     /// Slow hosts.
     pub slow: Vec<Slow>,
+    /// Seconds in which a stage's gradients are reduced, where a network was asked; the closed form's where unset.
+    pub reduction: Option<f64>,
     /// Gradients are compressed before they are reduced.
     pub compression: Option<Compression>,
     /// Seconds in which the loader has a step's data ready, one step ahead; 0 = always.
     pub loading: f64,
-    /// Simulate every data-parallel replica even where all are alike.
+    /// Simulate every data-parallel replica, those that are alike too.
     pub every_replica: bool,
     /// Keep the tasks of this step for the timeline; `u32::MAX` = of none.
     pub recorded_step: u32,
+    /// Steps from it on whose tasks are kept.
+    pub recorded_steps: u32,
 }
 
 /// A stage of one replica that is slow all the time.
@@ -101,13 +108,55 @@ pub struct Task {
     pub after: u32,
 }
 
-/// Means of a step, seconds.
+/// Means of a step, seconds. All but [`StageLoad::data`] add up to the step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageLoad {
-    /// In which the stage computes.
+    /// In which the stage computes, slowness and jitter left out.
     pub compute: f64,
-    /// In which its data-parallel collectives run.
+    /// What slowness and jitter of its own add.
+    pub uneven: f64,
+    /// In which it waits for a transfer under way.
+    pub transfer: f64,
+    /// In which it waits for other stages.
+    pub bubble: f64,
+    /// In which it waits for collectives of its data-parallel group.
+    pub exposed_data: f64,
+    /// Optimizer and what the host does once a step.
+    pub optimizer: f64,
+    /// In which the step waits for its data.
+    pub loading: f64,
+    /// In which its data-parallel collectives run, waited for or not.
     pub data: f64,
+}
+
+impl StageLoad {
+    /// All that adds up to the step.
+    pub fn total(&self) -> f64 {
+        self.compute + self.uneven + self.transfer + self.bubble + self.exposed_data + self.optimizer + self.loading
+    }
+
+    /// `self + factor * other`, part by part.
+    pub fn add(&self, other: &StageLoad, factor: f64) -> StageLoad {
+        StageLoad {
+            compute: self.compute + factor * other.compute,
+            uneven: self.uneven + factor * other.uneven,
+            transfer: self.transfer + factor * other.transfer,
+            bubble: self.bubble + factor * other.bubble,
+            exposed_data: self.exposed_data + factor * other.exposed_data,
+            optimizer: self.optimizer + factor * other.optimizer,
+            loading: self.loading + factor * other.loading,
+            data: self.data + factor * other.data,
+        }
+    }
+}
+
+/// Replicas that are alike, of which one is simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Class {
+    /// The one that stands for all.
+    pub replica: u32,
+    /// How many it stands for.
+    pub count: u32,
 }
 
 /// The answer.
@@ -119,15 +168,17 @@ pub struct Output {
     pub tokens_per_second: f64,
     /// Share of the stages' time in which they compute.
     pub busy: f64,
+    /// Mean over all stages.
+    pub load: StageLoad,
     /// Of each stage, mean over replicas and steps.
     pub stages: Vec<StageLoad>,
     /// Every step's seconds.
     pub steps: Vec<f64>,
     /// Tasks of the recorded step.
     pub tasks: Vec<Task>,
-    /// The tasks that decided the recorded step's end, in order: each waited for the one before.
+    /// The tasks that decided the recorded steps' ends, in order: each waited for the one before it in its step.
     pub critical_path: Vec<u32>,
-    /// Replicas that were simulated; one where all are alike.
+    /// Replicas that were simulated; one of those that are alike.
     pub replicas: u32,
     /// Events handled.
     pub events: u64,
@@ -135,7 +186,7 @@ pub struct Output {
     pub cancelled: bool,
 }
 
-/// Most passes of a step over all simulated stages.
+/// Most passes over all simulated stages and steps, of which each is two or three events.
 const MOST_PASSES: f64 = 1e8;
 
 impl Input {
@@ -147,17 +198,57 @@ impl Input {
             steps: 10,
             buckets: 8,
             jitter: 0.0,
+            lengths: 0.0,
             slow: Vec::new(),
+            reduction: None,
             compression: None,
             loading: 0.0,
             every_replica: false,
             recorded_step: 0,
+            recorded_steps: 1,
         }
     }
 
-    /// Whether all replicas are alike, so that one stands for all.
-    pub fn even(&self) -> bool {
-        self.jitter <= 0.0 && self.slow.is_empty() && !self.every_replica
+    /// Whether every replica is simulated for itself: what is drawn differs in each.
+    fn differs(&self) -> bool {
+        self.jitter > 0.0 || self.lengths > 0.0 || self.every_replica
+    }
+
+    /// Replicas sorted by what is slow in them: those that are alike do the same at the same time, so that one stands
+    /// for all. Where passes are drawn none is like another.
+    pub fn classes(&self) -> Vec<Class> {
+        let replicas = self.system.dp as u32;
+        if self.differs() {
+            return (0..replicas).map(|replica| Class { replica, count: 1 }).collect();
+        }
+        // What is slow in each replica that has anything slow, in an order that makes equals equal.
+        let mut touched: Vec<u32> = self.slow.iter().map(|slow| slow.replica).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        let pattern = |replica: u32| {
+            let mut own: Vec<(u32, u64)> = self
+                .slow
+                .iter()
+                .filter(|slow| slow.replica == replica)
+                .map(|slow| (slow.stage, slow.factor.to_bits()))
+                .collect();
+            own.sort_unstable();
+            own
+        };
+        let mut known: Vec<(Vec<(u32, u64)>, Class)> = Vec::new();
+        for &replica in &touched {
+            let own = pattern(replica);
+            match known.iter_mut().find(|(pattern, _)| *pattern == own) {
+                Some((_, class)) => class.count += 1,
+                None => known.push((own, Class { replica, count: 1 })),
+            }
+        }
+        let rest = replicas.saturating_sub(touched.len() as u32);
+        let even = (0..replicas).find(|replica| touched.binary_search(replica).is_err());
+        let mut classes: Vec<Class> = known.into_iter().map(|(_, class)| class).collect();
+        classes.extend(even.map(|replica| Class { replica, count: rest }));
+        classes.sort_unstable_by_key(|class| class.replica);
+        classes
     }
 
     /// All that makes no sense.
@@ -168,7 +259,9 @@ impl Input {
         range("steps", f64::from(self.steps), 1.0, 1e6);
         range("buckets", f64::from(self.buckets), 1.0, 4096.0);
         range("jitter", self.jitter, 0.0, 10.0);
+        range("spread of lengths", self.lengths, 0.0, 10.0);
         range("seconds of loading", self.loading, 0.0, 1e6);
+        range("seconds of a reduction", self.reduction.unwrap_or(0.0), 0.0, 1e6);
         if let Some(c) = self.compression {
             range("ratio of compression", c.ratio, 1.0, 1e6);
             range("seconds of compression", c.seconds, 0.0, 1e6);
@@ -176,8 +269,11 @@ impl Input {
         range("pp", s.pp, 1.0, 4096.0);
         range("vpp", s.vpp, 1.0, 4096.0);
         range("dp", s.dp, 1.0, 1e6);
-        let replicas = if self.even() { 1.0 } else { s.dp };
-        range("passes of a step", 3.0 * s.micro_batches() * s.pp * s.vpp * replicas, 1.0, MOST_PASSES);
+        let distinct = if self.differs() { s.dp } else { self.slow.len() as f64 + 1.0 };
+        let replicas = distinct.min(s.dp);
+        let passes = 3.0 * s.micro_batches() * s.pp * s.vpp * replicas;
+        range("passes of a step", passes, 1.0, MOST_PASSES);
+        range("passes of all steps", passes * f64::from(self.steps), 0.0, MOST_PASSES);
         for slow in &self.slow {
             range("replica of a slow host", f64::from(slow.replica), 0.0, s.dp - 1.0);
             range("stage of a slow host", f64::from(slow.stage), 0.0, s.pp - 1.0);

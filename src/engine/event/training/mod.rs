@@ -4,14 +4,19 @@
 //! * [`costs`] – the analytical engine's times, cut into passes
 //! * [`schedule`] – in which order a stage takes them
 //! * [`operators`] – what a pass is made of, for the eye
+//! * [`hosts`] – which ranks share a host
 //! * [`input`] – what is asked and answered
+//! * [`allocation`], [`allocator`] – what a stage holds, in the order in which it is asked for
 //! * [`faults`] – failures, restarts, checkpoints
 //!
 //! Where all replicas are alike one stands for all; that this changes nothing is a test. Not modelled: operators one by
-//! one (a pass is a task), contention between collectives of different stages, memory.
+//! one (a pass is a task), contention between collectives of different stages.
 
+pub mod allocation;
+pub mod allocator;
 pub mod costs;
 pub mod faults;
+pub mod hosts;
 pub mod input;
 pub mod operators;
 pub mod schedule;
@@ -22,6 +27,7 @@ mod tests;
 
 use super::kernel::{EventQueue, Progress, Time, run};
 use super::range::OutOfRange;
+pub use hosts::Hosts;
 pub use input::{Compression, Input, Output, Slow, StreamKind, Task, TaskKind};
 
 /// Runs the steps.

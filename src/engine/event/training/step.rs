@@ -4,8 +4,9 @@
 
 mod data;
 
+use super::allocation::length;
 use super::costs::Costs;
-use super::input::{Input, Output, StageLoad, StreamKind, Task, TaskKind};
+use super::input::{Class, Input, Output, StageLoad, StreamKind, Task, TaskKind};
 use super::schedule::{Kind, Pass, order};
 use crate::engine::analytical::training::Schedule;
 use crate::engine::event::kernel::distribution::normal_quantile;
@@ -38,7 +39,9 @@ pub(super) enum Event {
 #[derive(Debug, Clone, Copy)]
 enum Item {
     Reduce(u32),
+    /// The first bucket of a chunk's weights, and the others; all weights at once where nothing runs beside it.
     Gather(u32),
+    Rest(u32),
 }
 
 /// One stage of one replica.
@@ -56,7 +59,19 @@ struct Process {
     link_free: Time,
     link_task: u32,
     drawn: u64,
-    compute: Time,
+    /// When its last pass ended.
+    free_at: Time,
+    /// Sums over all steps.
+    load: StageLoad,
+}
+
+/// What a stage that could not go on has waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// Another stage, or what it sends.
+    Pipeline,
+    /// A collective of its data-parallel group.
+    Data,
 }
 
 /// The data-parallel group of one stage.
@@ -68,8 +83,12 @@ struct Group {
     current_task: u32,
     last_task: u32,
     left: u32,
+    /// The task that brought each chunk's first weights, and when the last ones come.
     gathered: Vec<Option<u32>>,
+    gathered_by: Vec<Time>,
     busy: Time,
+    /// When its last collective ended.
+    free_at: Time,
 }
 
 /// The model.
@@ -78,7 +97,9 @@ pub(super) struct Job<'a> {
     costs: Costs,
     seed: u64,
     stages: u32,
+    /// Replicas that are simulated.
     replicas: u32,
+    classes: Vec<Class>,
     micros: u32,
     chunks: u32,
     buckets: u32,
@@ -102,12 +123,18 @@ impl<'a> Job<'a> {
     pub(super) fn new(input: &'a Input, seed: u64, queue: &mut EventQueue<Event>) -> Self {
         let s = &input.system;
         let (stages, chunks, micros) = (s.pp as u32, s.vpp as u32, s.micro_batches() as u32);
-        let replicas = if input.even() { 1 } else { s.dp as u32 };
+        let classes = input.classes();
+        let replicas = classes.len() as u32;
         let mut factors = vec![1.0; (stages * replicas) as usize];
         for slow in &input.slow {
-            factors[(slow.replica * stages + slow.stage) as usize] *= slow.factor;
+            if let Ok(place) = classes.binary_search_by_key(&slow.replica, |class| class.replica) {
+                factors[place * stages as usize + slow.stage as usize] *= slow.factor;
+            }
         }
         let mut costs = Costs::of(s, &input.constants);
+        if let Some(seconds) = input.reduction.filter(|_| costs.reduce > 0.0) {
+            costs.reduce = seconds;
+        }
         if let Some(c) = input.compression.filter(|_| costs.reduce > 0.0) {
             costs.reduce = costs.reduce / c.ratio + c.seconds;
         }
@@ -131,6 +158,7 @@ impl<'a> Job<'a> {
             seed,
             stages,
             replicas,
+            classes,
             micros,
             chunks,
             buckets,
@@ -145,7 +173,7 @@ impl<'a> Job<'a> {
     }
 
     fn recording(&self) -> bool {
-        self.step == self.input.recorded_step
+        self.step.checked_sub(self.input.recorded_step).is_some_and(|past| past < self.input.recorded_steps)
     }
 
     fn record(&mut self, task: Task) -> u32 {
@@ -164,6 +192,8 @@ impl<'a> Job<'a> {
 
     fn begin_step(&mut self, queue: &mut EventQueue<Event>) {
         self.waiting = false;
+        let now = queue.now();
+        let loading = now.since(self.step_begin).seconds();
         if self.input.loading > 0.0 {
             self.loaded = false;
             queue.after(Time::from_seconds(self.input.loading), Event::Loaded);
@@ -172,6 +202,8 @@ impl<'a> Job<'a> {
         for process in &mut self.processes {
             process.place = 0;
             process.current = None;
+            process.free_at = now;
+            process.load.loading += loading;
             (process.current_task, process.last_task, process.link_task) = (NONE, NONE, NONE);
             process.owed.clear();
             process.owed.resize(self.chunks as usize, self.micros);
@@ -185,45 +217,63 @@ impl<'a> Job<'a> {
             group.arrived.clear();
             group.arrived.resize(self.buckets as usize, 0);
             group.left = self.buckets;
+            group.free_at = now;
             group.last_task = NONE;
             group.gathered.clear();
             group.gathered.resize(self.chunks as usize, if gathers { None } else { Some(NONE) });
+            group.gathered_by.clear();
+            group.gathered_by.resize(self.chunks as usize, now);
         }
         self.left = self.processes.len() as u32 + if self.buckets > 0 { self.stages } else { 0 };
         if gathers {
             for stage in 0..self.stages {
-                let chunks = if self.input.system.software.overlap_data { self.chunks } else { 1 };
-                for chunk in 0..chunks {
-                    self.groups[stage as usize].waiting.push_back((Item::Gather(chunk), NONE));
+                let waiting = &mut self.groups[stage as usize].waiting;
+                if self.input.system.software.overlap_data {
+                    let pieces = |chunk| [Item::Gather(chunk), Item::Rest(chunk)];
+                    waiting.extend((0..self.chunks).flat_map(pieces).map(|item| (item, NONE)));
+                } else {
+                    waiting.push_back((Item::Gather(0), NONE));
                 }
                 self.begin_data(stage, queue);
             }
         }
         for process in 0..self.processes.len() as u32 {
-            self.begin_pass(process, queue);
+            self.begin_pass(process, Waited::Pipeline, queue);
         }
     }
 
-    /// Begins the next pass of a process, if it is free and what the pass needs is there.
-    fn begin_pass(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+    /// Begins the next pass of a process, if it is free and what the pass needs is there; `waited` is what has just come.
+    fn begin_pass(&mut self, number: u32, for_what: Waited, queue: &mut EventQueue<Event>) {
         let stage = number % self.stages;
         let process = &self.processes[number as usize];
         if process.current.is_some() {
             return;
         }
+        let now = queue.now();
+        let idle = now.since(process.free_at).seconds();
         let Some(&pass) = self.orders[stage as usize].get(process.place) else { return };
         let Some(waited) = self.ready(number, stage, pass) else { return };
         let process = &mut self.processes[number as usize];
         process.place += 1;
         process.current = Some(pass);
-        let length = self.length(number, stage, pass);
-        let now = queue.now();
+        let (even, uneven, sent) = self.length(number, stage, pass, idle);
+        let mut length = Time::from_seconds(even + uneven + sent);
+        if pass.kind == Kind::Forward && pass.micro == 0 {
+            // Weights come bucket by bucket, and the last layers wait for the last of them.
+            let last = self.groups[stage as usize].gathered_by[pass.chunk as usize];
+            let least = last.plus(Time::from_seconds(even / f64::from(self.input.buckets))).since(now);
+            let waits = least.since(length);
+            length = length.plus(waits);
+            self.processes[number as usize].load.exposed_data += waits.seconds();
+        }
         let end = now.plus(length);
+        self.account(number, for_what, idle, [even, uneven, sent]);
+        self.processes[number as usize].free_at = end;
         let after = self.latest([self.processes[number as usize].last_task, waited]);
         let task = self.record(Task {
             kind: TaskKind::Pass(pass.kind),
             stream: StreamKind::Compute,
-            replica: number / self.stages,
+            replica: self.classes[(number / self.stages) as usize].replica,
             stage,
             micro: pass.micro,
             chunk: pass.chunk,
@@ -233,12 +283,27 @@ impl<'a> Job<'a> {
         });
         let process = &mut self.processes[number as usize];
         process.current_task = task;
-        process.compute = process.compute.plus(length);
         // The last bucket is complete with the pass, and comes before its end.
         if pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward }) {
             self.owe_less(number, pass.chunk, length, queue);
         }
         queue.at(end, Event::PassEnd(number));
+    }
+
+    /// Accounts for the wait that ends now and for the pass that begins.
+    fn account(&mut self, number: u32, for_what: Waited, gap: f64, [even, uneven, sent]: [f64; 3]) {
+        let one = self.costs.transfer;
+        let load = &mut self.processes[number as usize].load;
+        match for_what {
+            Waited::Data => load.exposed_data += gap,
+            Waited::Pipeline => {
+                load.transfer += gap.min(one);
+                load.bubble += (gap - one).max(0.0);
+            }
+        }
+        load.compute += even;
+        load.uneven += uneven;
+        load.transfer += sent;
     }
 
     /// The last micro-batch completes a chunk's gradients, bucket by bucket while it runs.
@@ -275,7 +340,9 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn length(&mut self, number: u32, stage: u32, pass: Pass) -> Time {
+    /// Seconds that a pass takes: on even hardware, for what is uneven, and to send what nothing hides.
+    /// A stage that was idle has had its launches done meanwhile.
+    fn length(&mut self, number: u32, stage: u32, pass: Pass, idle: f64) -> (f64, f64, f64) {
         let costs = &self.costs.chunks[(pass.chunk * self.stages + stage) as usize];
         let mut seconds = match pass.kind {
             Kind::Forward => costs.forward,
@@ -283,17 +350,22 @@ impl<'a> Job<'a> {
             Kind::Backward => costs.input_gradient + costs.weight_gradient,
             Kind::Weights => costs.weight_gradient,
         };
+        seconds -= idle.min(self.costs.host_share * seconds);
+        let even = seconds;
         seconds *= self.factors[number as usize];
+        if self.input.lengths > 0.0 {
+            let at = u64::from(self.step) * u64::from(self.micros) + u64::from(pass.micro);
+            seconds *= length(self.input.lengths, self.seed, number / self.stages, at);
+        }
         if self.input.jitter > 0.0 {
             let process = &mut self.processes[number as usize];
             let stream = Stream::new(self.seed, JITTER, number).at(process.drawn);
             process.drawn += 1;
             seconds *= slowest(self.input.jitter, self.ranks, stream);
         }
-        if pass.kind != Kind::Weights && !self.input.system.software.overlap_pipeline && self.stages > 1 {
-            seconds += self.costs.transfer;
-        }
-        Time::from_seconds(seconds)
+        let apart = self.input.system.software.overlap_pipeline || self.stages == 1;
+        let sent = if apart || pass.kind == Kind::Weights { 0.0 } else { self.costs.transfer };
+        (even, seconds - even, sent)
     }
 
     fn end_pass(&mut self, number: u32, queue: &mut EventQueue<Event>) {
@@ -308,7 +380,7 @@ impl<'a> Job<'a> {
         if done {
             self.one_less(task, queue);
         } else {
-            self.begin_pass(number, queue);
+            self.begin_pass(number, Waited::Pipeline, queue);
         }
     }
 
@@ -331,7 +403,7 @@ impl<'a> Job<'a> {
             task = self.record(Task {
                 kind: TaskKind::Transfer,
                 stream: StreamKind::Pipeline,
-                replica: number / self.stages,
+                replica: self.classes[(number / self.stages) as usize].replica,
                 stage,
                 micro: pass.micro,
                 chunk: pass.chunk,
@@ -352,6 +424,13 @@ impl<'a> Job<'a> {
         if self.left == 0 {
             let length = Time::from_seconds(self.costs.optimizer);
             let now = queue.now();
+            for (number, process) in self.processes.iter_mut().enumerate() {
+                // After its last pass a stage waits for its group, then for the other stages.
+                let own = self.groups[number % self.stages as usize].free_at.max(process.free_at);
+                process.load.exposed_data += own.since(process.free_at).seconds();
+                process.load.bubble += now.since(own).seconds();
+                process.load.optimizer += length.seconds();
+            }
             self.record(Task {
                 kind: TaskKind::Optimizer,
                 stream: StreamKind::Compute,
@@ -370,12 +449,15 @@ impl<'a> Job<'a> {
     fn end_step(&mut self, queue: &mut EventQueue<Event>) {
         self.out.steps.push(queue.now().since(self.step_begin).seconds());
         if self.recording() {
+            let before = self.out.critical_path.len();
             let mut task = (self.out.tasks.len() as u32).wrapping_sub(1);
             while let Some(t) = self.out.tasks.get(task as usize) {
                 self.out.critical_path.push(task);
                 task = t.after;
             }
-            self.out.critical_path.reverse();
+            if let Some(path) = self.out.critical_path.get_mut(before..) {
+                path.reverse();
+            }
         }
         self.step += 1;
         self.step_begin = queue.now();
@@ -393,20 +475,22 @@ impl<'a> Job<'a> {
     pub(super) fn finish(mut self, queue: &EventQueue<Event>, ended: Ended) -> Output {
         let seconds: f64 = self.out.steps.iter().sum();
         let steps = self.out.steps.len() as f64;
-        let compute = |stage: u32| -> f64 {
-            let of = |r: u32| self.processes[(r * self.stages + stage) as usize].compute.seconds();
-            (0..self.replicas).map(of).sum::<f64>() / f64::from(self.replicas)
+        let stood_for: u32 = self.classes.iter().map(|class| class.count).sum();
+        let per_step = if steps > 0.0 { 1.0 / steps } else { 0.0 };
+        let of_stage = |stage: u32| {
+            let data = StageLoad { data: self.groups[stage as usize].busy.seconds(), ..StageLoad::default() };
+            let mut sum = StageLoad::default().add(&data, per_step);
+            for (place, class) in self.classes.iter().enumerate() {
+                let load = &self.processes[place * self.stages as usize + stage as usize].load;
+                sum = sum.add(load, per_step * f64::from(class.count) / f64::from(stood_for.max(1)));
+            }
+            sum
         };
-        let per_step = |x: f64| if steps > 0.0 { x / steps } else { 0.0 };
-        self.out.stages = (0..self.stages)
-            .map(|stage| StageLoad {
-                compute: per_step(compute(stage)),
-                data: per_step(self.groups[stage as usize].busy.seconds()),
-            })
-            .collect();
-        let all: f64 = (0..self.stages).map(compute).sum();
+        self.out.stages = (0..self.stages).map(of_stage).collect();
+        let share = 1.0 / f64::from(self.stages.max(1));
+        self.out.load = self.out.stages.iter().fold(StageLoad::default(), |sum, stage| sum.add(stage, share));
         if seconds > 0.0 {
-            self.out.busy = all / f64::from(self.stages) / seconds;
+            self.out.busy = (self.out.load.compute + self.out.load.uneven) * steps / seconds;
             self.out.tokens_per_second = steps * self.input.system.global * self.input.system.seq / seconds;
         }
         self.out.step = Quantiles::of(&mut self.out.steps.clone());
@@ -433,7 +517,7 @@ impl Model for Job<'_> {
                 let p = &mut self.processes[process as usize];
                 let list = if backward { &mut p.gradients } else { &mut p.inputs };
                 list[slot as usize] = Some(task);
-                self.begin_pass(process, queue);
+                self.begin_pass(process, Waited::Pipeline, queue);
             }
             Event::Bucket { process, bucket } => self.bucket(process, bucket, queue),
             Event::DataEnd(stage) => self.end_data(stage, queue),

@@ -20,7 +20,7 @@ impl Cluster<'_> {
                 self.replicas.push(Replica::new(&self.engine, Phase::Starting));
             } else {
                 let old = std::mem::replace(&mut self.replicas[replica], Replica::new(&self.engine, Phase::Starting));
-                self.replicas[replica].prompt_tokens = old.prompt_tokens;
+                (self.replicas[replica].prompt_tokens, self.replicas[replica].work) = (old.prompt_tokens, old.work);
             }
             self.pay(now, 1.0);
             queue.after(Time::from_seconds(a.start), Event::Started(replica as u32));

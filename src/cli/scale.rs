@@ -1,0 +1,195 @@
+//! `atlas scale`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use super::args::Globals;
+use super::failure::Failure;
+use super::output::{self, Charset, complain};
+use super::simulate::{self, Preset, refused};
+use super::{pick, watching};
+use crate::engine::event::scaling::Work;
+use crate::record::write_atomically;
+use crate::report::chart::{drawing, png, svg, text};
+use crate::report::simulation::plots::Chart;
+use crate::report::simulation::scale as told;
+use crate::report::{Format, serialised};
+use crate::simulation::config::{Config, Pair, Subject};
+use crate::simulation::scale::{Base, Curve, LIMIT, curve};
+use crate::simulation::{Gauge, Options};
+
+/// Show what more nodes bring.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas scale --nodes 1,2,4,8,16                 the founding study: its medium preset
+  atlas scale --target h100-sxm-128 --workload llama3.1-70b-train --nodes 4,8,16,32 --mode strong
+  atlas scale --config my_config.yaml --nodes 1 2 4 8 --out results
+  atlas scale --target h100-sxm-8 --workload llama3.1-8b-serve --nodes 1,2,4 --format csv
+
+Strong scaling keeps the work and grows the cluster; weak scaling lets the work grow with it. Efficiency is the speed-up \
+over the smallest size that runs, over the ideal one; the closed form's stands beside the simulated one. Replicas fill the \
+nodes; tensor, pipeline and context parallelism stay as they are.")]
+pub struct Args {
+    /// Numbers of nodes
+    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', required = true, value_parser = count)]
+    pub nodes: Vec<f64>,
+    /// How the work grows [default: both]
+    #[arg(long, value_enum)]
+    pub mode: Option<Mode>,
+    /// Efficiency below which a size counts as broken down
+    #[arg(long, value_name = "SHARE", default_value_t = LIMIT, value_parser = share)]
+    pub threshold: f64,
+    /// One of the founding simulator's presets [default: medium]
+    #[arg(long, value_enum, conflicts_with_all = ["config", "target", "workload", "set"])]
+    pub preset: Option<Preset>,
+    /// A configuration: the founding simulator's YAML, or ours
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
+    pub config: Option<PathBuf>,
+    /// Target, by name; its number of nodes is replaced
+    #[arg(long, value_name = "NAME", requires = "workload")]
+    pub target: Option<String>,
+    /// Workload, by name
+    #[arg(long, value_name = "NAME", requires = "target")]
+    pub workload: Option<String>,
+    /// Turn any knob; repeatable
+    #[arg(long, value_name = "KNOB=VALUE", long_help = super::args::set_help())]
+    pub set: Vec<String>,
+    /// How.
+    #[command(flatten)]
+    pub options: Options,
+    /// Directory for scaling.json, scaling.csv, the configuration and the picture
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Also write the picture as SVG
+    #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
+    pub svg: Option<PathBuf>,
+    /// Also write the picture as PNG
+    #[arg(long, value_name = "FILE.png", help_heading = "Output")]
+    pub png: Option<PathBuf>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+}
+
+/// How the work grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Not at all
+    Strong,
+    /// As the nodes do
+    Weak,
+}
+
+fn count(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<u32>() {
+        Ok(count) if (1..=1_000_000).contains(&count) => Ok(f64::from(count)),
+        _ => Err("expected whole numbers of nodes from 1 to 1000000".to_owned()),
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("expected a share above 0, at most 1".to_owned()),
+    }
+}
+
+/// Scales and tells.
+pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    let config = subject(args)?;
+    let library = pick::library(globals);
+    let (name, parts) = match &config.subject {
+        Subject::Founding(founding) => (founding.name.clone(), None),
+        Subject::Scenario(pair) => {
+            (format!("{} × {}", pair.target, pair.workload), Some(simulate::parts(&library, pair)?))
+        }
+        Subject::Jobs(_) => return Err(Failure::usage(["a cluster of jobs does not scale; name one of them"]).into()),
+    };
+    let base = match (&config.subject, &parts) {
+        (_, Some((parts, overrides))) => Base::Scenario(parts, overrides),
+        (Subject::Founding(founding), None) => Base::Founding(founding),
+        _ => return Ok(()),
+    };
+    let works: &[Work] = match args.mode {
+        Some(Mode::Strong) => &[Work::Fixed],
+        Some(Mode::Weak) => &[Work::PerAccelerator],
+        None => &[Work::Fixed, Work::PerAccelerator],
+    };
+    let runs = config.options.replications() + u32::from(parts.is_none());
+    let gauge = Gauge::of((works.len() * args.nodes.len()) as u32 * runs);
+    let curves = watching(&gauge, Duration::from_millis(500), "simulated", || {
+        let one = |work: &Work| {
+            curve(&base, library.catalog(), &args.nodes, *work, args.threshold, &config.options, &gauge)
+                .map_err(refused)
+        };
+        works.iter().map(one).collect::<color_eyre::Result<Vec<Curve>>>()
+    })??;
+    tell(args, &name, &curves, globals.charset())?;
+    write(args, &config, &name, &curves)?;
+    if gauge.cancelled() {
+        complain("ended early; larger sizes are missing");
+        return Err(Failure::Told.into());
+    }
+    Ok(())
+}
+
+fn subject(args: &Args) -> color_eyre::Result<Config> {
+    let options = args.options.clone();
+    if options.wants_goodput() {
+        return Err(Failure::usage(["failures are studied by `atlas simulate --study goodput`"]).into());
+    }
+    if let Some(path) = &args.config {
+        let mut config = simulate::read(path)?;
+        if let Subject::Scenario(pair) = &mut config.subject {
+            pair.set.extend(args.set.iter().cloned());
+        }
+        config.options = options.or(config.options);
+        return Ok(config);
+    }
+    let subject = match (&args.target, &args.workload) {
+        (Some(target), Some(workload)) => {
+            Subject::Scenario(Pair { target: target.clone(), workload: workload.clone(), set: args.set.clone() })
+        }
+        _ => Subject::Founding(Box::new(args.preset.unwrap_or(Preset::Medium).config())),
+    };
+    Ok(Config { subject, options })
+}
+
+fn tell(args: &Args, name: &str, curves: &[Curve], charset: Charset) -> color_eyre::Result<()> {
+    match args.format {
+        Format::Table => {
+            let width = output::width();
+            let picture = text::draw(&told::plot(name, curves), width.min(100), 18, charset == Charset::Unicode);
+            let text = format!("{name}\n\n{}\n{picture}", told::tell(curves, width));
+            output::print(&charset.write(&text))?;
+        }
+        Format::Csv => output::print(&told::csv_of(curves))?,
+        Format::Json => output::print(&serialised(&told::document(name, curves), false)?)?,
+        Format::Yaml => output::print(&serialised(&told::document(name, curves), true)?)?,
+    }
+    Ok(())
+}
+
+fn write(args: &Args, config: &Config, name: &str, curves: &[Curve]) -> color_eyre::Result<()> {
+    let plot = told::plot(name, curves);
+    if let Some(place) = &args.out {
+        let mut folder = simulate::Folder::open(place)?;
+        folder.json("scaling.json", &told::document(name, curves))?;
+        folder.text("scaling.csv", &told::csv_of(curves))?;
+        folder.text("config.yaml", &config.yaml()?)?;
+        folder.chart("scaling_efficiency", &Chart::Plot(plot.clone()))?;
+        folder.tell();
+    }
+    let Some(picture) = drawing::plot(&plot, 760.0, 420.0) else { return Ok(()) };
+    if let Some(path) = &args.svg {
+        write_atomically(path, &svg::alone(picture.clone())).map_err(|error| super::run::writing(path, &error))?;
+        complain(&format!("wrote {}", path.display()));
+    }
+    if let Some(path) = &args.png {
+        std::fs::write(path, png::paint(picture)?).map_err(|error| super::run::writing(path, &error))?;
+        complain(&format!("wrote {}", path.display()));
+    }
+    Ok(())
+}

@@ -1,0 +1,319 @@
+//! `atlas simulate`.
+
+mod files;
+mod jobs;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+pub(super) use self::files::Folder;
+use super::args::{Globals, KnobArgs};
+use super::failure::Failure;
+use super::output::{self, complain};
+use super::{pick, watching};
+use crate::knob::Knob;
+use crate::library::Library;
+use crate::plan::Engine;
+use crate::report::simulation as told;
+use crate::report::{Format, serialised};
+use crate::scenario::{Parts, Scenario};
+use crate::simulation::config::{Config, Pair, Subject};
+use crate::simulation::founding::Founding;
+use crate::simulation::plan::Work;
+use crate::simulation::words::Window;
+use crate::simulation::{Gauge, Measured, Options, Outcome, Plan, Problems, goodput, run as simulated};
+use crate::spec::{Diagnostics, Severity};
+
+/// The founding simulator's presets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Preset {
+    /// 8 A100 of one node train BERT base's size
+    Small,
+    /// 32 A100 of 4 nodes train GPT-2 large's size
+    Medium,
+    /// 128 H100 of 16 nodes train a decoder of 48 layers
+    Large,
+}
+
+impl Preset {
+    /// Its configuration.
+    #[must_use]
+    pub fn config(self) -> Founding {
+        let name = match self {
+            Preset::Small => "small",
+            Preset::Medium => "medium",
+            Preset::Large => "large",
+        };
+        Founding::preset(name).unwrap_or_default()
+    }
+}
+
+/// Run a training job or a deployment event by event.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas simulate --preset medium --out results
+  atlas simulate --config my_config.yaml --replications 5
+  atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --slow-hosts 1 --slow-factor 1.3
+  atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --mtbf 50000h --study goodput
+  atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --arrivals gamma:2 --slo-ttft 500ms --slo-tpot 50ms
+  atlas simulate --target h100-sxm-8,mi300x-8 --workload llama3.1-70b-serve --rate 2 --replications 10
+  atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --trace step.json --window 0..2s
+
+A configuration holds either the founding simulator's hardware, model, training and network, or target and workload, or \
+jobs and a cluster; and options under simulate:, named as the flags are. With --out a directory is written: results.json, \
+bottlenecks.json, config.yaml, which reproduces the run, and plots as SVG and PNG. Targets beside each other see the same \
+random numbers, so that their differences are known better than they are. --trace files open in ui.perfetto.dev and \
+chrome://tracing.")]
+pub struct Args {
+    /// One of the founding simulator's presets
+    #[arg(long, value_enum, conflicts_with_all = ["config", "target", "workload", "set"])]
+    pub preset: Option<Preset>,
+    /// A configuration: the founding simulator's YAML, or ours
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
+    pub config: Option<PathBuf>,
+    /// Target, by name; several stand beside each other
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "workload")]
+    pub target: Vec<String>,
+    /// Workload, by name
+    #[arg(long, value_name = "NAME", requires = "target")]
+    pub workload: Option<String>,
+    /// Turn any knob; repeatable
+    #[arg(long, value_name = "KNOB=VALUE", long_help = super::args::set_help())]
+    pub set: Vec<String>,
+    /// How.
+    #[command(flatten)]
+    pub options: Options,
+    /// Directory for results, plots and the configuration
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Tasks in the Trace Event Format, for Perfetto and Chrome
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub trace: Option<PathBuf>,
+    /// Simulated time that the trace shows [default: the first step, or all requests]
+    #[arg(long, value_name = "FROM..TO", requires = "trace", help_heading = "Output")]
+    pub window: Option<Window>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+}
+
+/// Simulates and tells.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    let configs = subjects(&args)?;
+    let library = pick::library(globals);
+    if let [Config { subject: Subject::Jobs(_), .. }] = configs.as_slice() {
+        return jobs::run(&args, &configs, &library, globals);
+    }
+    let runs: u32 = configs.iter().map(|config| 1 + config.options.replications()).sum();
+    let studies = configs.iter().filter(|config| config.options.wants_goodput()).count() as u32;
+    let gauge = Gauge::of(runs + 2 * studies);
+    let mut answers = Vec::new();
+    watching(&gauge, Duration::from_millis(500), "simulated", || {
+        for config in &configs {
+            if answers.is_empty() || !gauge.cancelled() {
+                answers.push(answer(config, &args, &library, &gauge)?);
+            }
+        }
+        color_eyre::Result::<()>::Ok(())
+    })??;
+    let cancelled = answers.iter().any(|answer| answer.outcome.cancelled) || gauge.cancelled();
+    tell(&args, &answers, globals)?;
+    write(&args, &answers)?;
+    if cancelled {
+        complain("ended early; what is told is of the runs until then");
+        return Err(Failure::Told.into());
+    }
+    Ok(())
+}
+
+/// One configuration answered.
+struct Answer {
+    config: Config,
+    plan: Plan,
+    outcome: Outcome,
+    study: Option<goodput::Study>,
+}
+
+/// What the command line asks to simulate: one configuration, or one for every target.
+fn subjects(args: &Args) -> color_eyre::Result<Vec<Config>> {
+    let options = args.options.clone();
+    if let Some(preset) = args.preset {
+        return Ok(vec![Config { subject: Subject::Founding(Box::new(preset.config())), options }]);
+    }
+    if let Some(path) = &args.config {
+        let mut config = read(path)?;
+        match &mut config.subject {
+            Subject::Scenario(pair) => pair.set.extend(args.set.iter().cloned()),
+            _ if args.set.is_empty() => {}
+            _ => {
+                return Err(Failure::usage(["--set turns knobs of target and workload, which the file has not"]).into());
+            }
+        }
+        config.options = options.or(config.options);
+        return Ok(vec![config]);
+    }
+    let Some(workload) = &args.workload else {
+        return Err(Failure::usage(["nothing to simulate: give --preset, --config, or --target and --workload"]).into());
+    };
+    let pair = |target: &String| Pair { target: target.clone(), workload: workload.clone(), set: args.set.clone() };
+    let config = |target| Config { subject: Subject::Scenario(pair(target)), options: options.clone() };
+    Ok(args.target.iter().map(config).collect())
+}
+
+/// Reads a configuration and complains about all that is wrong with it.
+pub(super) fn read(path: &std::path::Path) -> color_eyre::Result<Config> {
+    let file: Arc<str> = path.display().to_string().into();
+    let text = std::fs::read_to_string(path).map_err(|error| color_eyre::eyre::eyre!("{file}: {error}"))?;
+    let mut diagnostics = Diagnostics::new();
+    match Config::read(&file, &text, &mut diagnostics) {
+        Some(config) => {
+            for warning in diagnostics.iter().filter(|problem| problem.severity == Severity::Warning) {
+                complain(&warning.to_string());
+            }
+            Ok(config)
+        }
+        None => Err(Failure::from(diagnostics).into()),
+    }
+}
+
+/// A target and a workload, and the knobs turned.
+pub(super) fn parts(library: &Library, pair: &Pair) -> color_eyre::Result<(Parts, crate::knob::Overrides)> {
+    let knobs = KnobArgs { set: pair.set.clone(), ..KnobArgs::default() };
+    knobs.check()?;
+    let parts = pick::pick(library, &pair.target, &pair.workload)?;
+    let overrides = knobs.overrides(parts.fabrics())?;
+    if overrides.get(&Knob::Engine).is_some_and(|engine| engine.to_string() != Engine::Event.name()) {
+        let refused = "--set engine: simulations are the event engine's; `atlas run` asks the others";
+        return Err(Failure::usage([refused]).into());
+    }
+    Ok((parts, overrides))
+}
+
+/// The scenario of a pair, answered from first principles.
+pub(super) fn scenario(library: &Library, pair: &Pair) -> color_eyre::Result<Scenario> {
+    let (parts, overrides) = parts(library, pair)?;
+    let mut scenario = Scenario::from_files(&parts);
+    for (knob, setting) in &overrides {
+        scenario.set(*knob, setting, &parts)?;
+    }
+    scenario.engine = Engine::Event;
+    scenario.check(&parts)?;
+    Ok(scenario)
+}
+
+/// Problems as a failure of the command line.
+pub(super) fn refused(problems: Problems) -> color_eyre::Report {
+    Failure::usage(problems.0).into()
+}
+
+fn answer(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> color_eyre::Result<Answer> {
+    let window = args.window;
+    let mut options = config.options.clone();
+    let plan = match &config.subject {
+        Subject::Founding(founding) => founding.plan(library.catalog(), &options, window, gauge),
+        Subject::Scenario(pair) => {
+            let name = if args.target.len() > 1 {
+                pair.target.clone()
+            } else {
+                format!("{} × {}", pair.target, pair.workload)
+            };
+            gauge.run(|_| ());
+            let scenario = scenario(library, pair)?;
+            let plan = Plan::of(name, &scenario, &options, window);
+            options = options.or(Options::stated(&scenario));
+            plan
+        }
+        Subject::Jobs(_) => Err(Problems(vec!["jobs stand alone".to_owned()])),
+    };
+    let plan = plan.map_err(refused)?;
+    let outcome = simulated(&plan, gauge).map_err(refused)?;
+    let study = match (&plan.work, &outcome.first) {
+        (Work::Training(work), Measured::Training(m)) if options.wants_goodput() && !outcome.cancelled => {
+            Some(goodput::study(work, m.output.tokens_per_second, &options, gauge).map_err(refused)?)
+        }
+        _ => None,
+    };
+    Ok(Answer { config: config.clone(), plan, outcome, study })
+}
+
+fn tell(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Result<()> {
+    let width = output::width();
+    match args.format {
+        Format::Table => {
+            let mut text = match answers {
+                [Answer { plan, outcome, .. }] => told::table::tell(plan, outcome, width),
+                several => {
+                    let pairs: Vec<(Plan, Outcome)> =
+                        several.iter().map(|a| (a.plan.clone(), a.outcome.clone())).collect();
+                    told::table::beside(&pairs, width)
+                }
+            };
+            for study in answers.iter().filter_map(|answer| answer.study.as_ref()) {
+                text.push('\n');
+                text += &told::goodput::tell(study, width);
+            }
+            output::print(&globals.charset().write(&text))?;
+        }
+        Format::Json | Format::Yaml => {
+            let documents: Vec<serde_json::Value> = answers.iter().map(document).collect();
+            let yaml = args.format == Format::Yaml;
+            let text = match documents.as_slice() {
+                [one] => serialised(one, yaml)?,
+                several => serialised(&several, yaml)?,
+            };
+            output::print(&text)?;
+        }
+        Format::Csv => output::print(&told::figures_csv(answers.iter().map(|a| (&a.plan, &a.outcome))))?,
+    }
+    Ok(())
+}
+
+fn document(answer: &Answer) -> serde_json::Value {
+    let mut document = told::document(&answer.plan, &answer.outcome);
+    if let (Some(study), Some(map)) = (&answer.study, document.as_object_mut()) {
+        map.insert("goodput_study".to_owned(), told::goodput::document(study));
+    }
+    document
+}
+
+fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
+    for (number, answer) in answers.iter().enumerate() {
+        let several = answers.len() > 1;
+        let own = match &answer.config.subject {
+            // Where the file says it, as the founding simulator did.
+            Subject::Founding(founding) => founding.output_directory.as_ref().map(PathBuf::from),
+            _ => None,
+        };
+        let place = args.out.clone().or(own);
+        if let Some(place) = place {
+            let place = if several { place.join(&answer.plan.name) } else { place };
+            let plots = !matches!(&answer.config.subject, Subject::Founding(f) if !f.enable_visualization);
+            let mut folder = Folder::open(&place)?;
+            folder.json("results.json", &document(answer))?;
+            folder.json("bottlenecks.json", &serde_json::json!(answer.outcome.bottlenecks))?;
+            folder.text("config.yaml", &answer.config.yaml()?)?;
+            if let Some(requests) = told::requests_csv(&answer.outcome.first) {
+                folder.text("requests.csv", &requests)?;
+            }
+            if plots {
+                for (name, chart) in told::plots::of(&answer.outcome.first) {
+                    folder.chart(name, &chart)?;
+                }
+                if let Some(study) = &answer.study {
+                    folder.chart("goodput", &told::plots::Chart::Plot(told::goodput::plot(study)))?;
+                }
+            }
+            folder.tell();
+        }
+        if let Some(path) = args.trace.as_ref().filter(|_| number == 0) {
+            let window = args.window.unwrap_or(Window::ALL);
+            let text = told::trace::write(&answer.outcome.first, &window);
+            crate::record::write_atomically(path, &text).map_err(|error| super::run::writing(path, &error))?;
+            complain(&format!("wrote {}", path.display()));
+        }
+    }
+    Ok(())
+}

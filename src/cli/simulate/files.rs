@@ -1,0 +1,55 @@
+//! A directory of results.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::cli::output::complain;
+use crate::cli::run::writing;
+use crate::record::write_atomically;
+use crate::report::chart::{png, svg};
+use crate::report::serialised;
+use crate::report::simulation::plots::Chart;
+
+/// A directory that is written to.
+pub(in crate::cli) struct Folder {
+    path: PathBuf,
+    files: usize,
+}
+
+impl Folder {
+    /// Makes the directory where there is none.
+    pub(in crate::cli) fn open(path: &Path) -> color_eyre::Result<Folder> {
+        std::fs::create_dir_all(path).map_err(|error| writing(path, &error))?;
+        Ok(Folder { path: path.to_owned(), files: 0 })
+    }
+
+    /// Writes text.
+    pub(in crate::cli) fn text(&mut self, name: &str, text: &str) -> color_eyre::Result<()> {
+        let path = self.path.join(name);
+        write_atomically(&path, text).map_err(|error| writing(&path, &error))?;
+        self.files += 1;
+        Ok(())
+    }
+
+    /// Writes a document.
+    pub(in crate::cli) fn json(&mut self, name: &str, document: &Value) -> color_eyre::Result<()> {
+        self.text(name, &serialised(document, false)?)
+    }
+
+    /// Writes a picture in both forms; nothing where there is nothing to show.
+    pub(in crate::cli) fn chart(&mut self, name: &str, chart: &Chart) -> color_eyre::Result<()> {
+        let Some(drawing) = chart.drawing() else { return Ok(()) };
+        let painted = png::paint(drawing.clone())?;
+        self.text(&format!("{name}.svg"), &svg::alone(drawing))?;
+        let path = self.path.join(format!("{name}.png"));
+        std::fs::write(&path, painted).map_err(|error| writing(&path, &error))?;
+        self.files += 1;
+        Ok(())
+    }
+
+    /// Says how much was written where.
+    pub(in crate::cli) fn tell(&self) {
+        complain(&format!("wrote {} files to {}", self.files, self.path.display()));
+    }
+}

@@ -1,0 +1,202 @@
+//! Simulations: a scenario whose engine simulates is answered by its closed form at once, marked as such, and by the
+//! simulation when a worker has run it. What was simulated is remembered, so that going back and forth costs nothing.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::app::{Answer, App, View};
+use super::message::Effect;
+use super::timeline::{self, Picture};
+use super::work::{Job, Product};
+use crate::demo::Setup;
+use crate::engine::answer::event::{self, Run};
+use crate::engine::{at_once, estimate};
+use crate::estimate::Metric;
+use crate::knob::{Knob, Setting};
+use crate::plan::Engine;
+use crate::scenario::{Parts, Scenario};
+use crate::search::Gauge;
+use crate::spec::Mode;
+
+/// Simulations that are remembered.
+const REMEMBERED: usize = 24;
+/// Sizes of a scaling chart, each twice the one before.
+const SIZES: u32 = 7;
+
+/// What has been simulated, the latest last.
+#[derive(Debug, Clone, Default)]
+pub struct Known(VecDeque<(Arc<Scenario>, Arc<Run>)>);
+
+impl Known {
+    /// The simulation of a scenario.
+    #[must_use]
+    pub fn of(&self, scenario: &Scenario) -> Option<&Arc<Run>> {
+        self.0.iter().find(|(known, _)| **known == *scenario).map(|(_, run)| run)
+    }
+
+    fn keep(&mut self, scenario: Arc<Scenario>, run: Arc<Run>) {
+        if self.of(&scenario).is_none() {
+            self.0.push_back((scenario, run));
+        }
+        while self.0.len() > REMEMBERED {
+            self.0.pop_front();
+        }
+    }
+}
+
+/// What is asked: all that the answer hangs on, and nothing else.
+pub type Question = Arc<Scenario>;
+
+/// One simulation.
+#[derive(Debug)]
+struct Work(Arc<Scenario>);
+
+impl Job for Work {
+    fn run(&self, gauge: &Gauge) -> Result<Product, String> {
+        let run = event::run(&self.0, gauge).ok_or("stopped")?;
+        Ok(Product::Simulation(Arc::new(run)))
+    }
+}
+
+/// Steps at growing scale: the work of an accelerator stays, nodes are added.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scaling {
+    /// The figure that is compared: tokens per second of one accelerator.
+    pub metric: &'static Metric,
+    /// Nodes, and the figure by the events and by the closed form; what cannot run is left out.
+    pub points: Vec<(f64, f64, f64)>,
+    /// Nodes of the scenario itself.
+    pub here: f64,
+}
+
+/// The question of a scaling chart: the scenario, and what it is made of.
+#[derive(Debug, Clone)]
+pub struct Scale {
+    scenario: Arc<Scenario>,
+    parts: Arc<Parts>,
+}
+
+impl PartialEq for Scale {
+    fn eq(&self, other: &Scale) -> bool {
+        self.scenario == other.scenario
+    }
+}
+
+impl Scale {
+    /// The scenario on so many nodes, its replicas and its batch grown with them; as the knobs refuse, nothing.
+    fn at(&self, nodes: f64) -> Option<Scenario> {
+        let mut scenario = (*self.scenario).clone();
+        let grown = nodes / scenario.num_nodes.max(1.0);
+        let (dp, global) = (scenario.base.shape.dp * grown, scenario.global(&scenario.base) * grown);
+        if dp < 1.0 || dp.fract() != 0.0 || global.fract() != 0.0 {
+            return None;
+        }
+        let mut set = |knob, value| scenario.set(knob, &Setting::Number(value), &self.parts).ok();
+        set(Knob::NumNodes, nodes)?;
+        set(Knob::Dp, dp)?;
+        set(Knob::Global, global)?;
+        Some(scenario)
+    }
+}
+
+impl Job for Scale {
+    fn run(&self, gauge: &Gauge) -> Result<Product, String> {
+        let metric = Metric::named("tokens_per_sec_per_accel").ok_or("there is no such figure")?;
+        let here = self.scenario.num_nodes;
+        // From the smallest that the layout allows to four times what there is.
+        let sizes = (0..SIZES).map(|step| 4.0 * here / 2f64.powi(step as i32)).filter(|nodes| *nodes >= 1.0);
+        let mut sizes: Vec<f64> = sizes.filter(|nodes| nodes.fract() == 0.0).collect();
+        sizes.reverse();
+        gauge.expect(sizes.len() as u64);
+        let mut points = Vec::new();
+        for nodes in sizes {
+            if gauge.cancelled() {
+                return Err("stopped".to_owned());
+            }
+            if let Some(scenario) = self.at(nodes) {
+                let twin = at_once(&scenario);
+                let (found, expected) = (estimate(&scenario), estimate(&twin));
+                if found.detail.is_some_and(|detail| detail.simulated.is_some()) {
+                    points.push((nodes, (metric.get)(&found, &scenario), (metric.get)(&expected, &twin)));
+                }
+            }
+            gauge.advance(1);
+        }
+        Ok(Product::Scaling(Arc::new(Scaling { metric, points, here })))
+    }
+}
+
+impl App {
+    /// Works a setup out; a simulation of it that is known is its answer.
+    pub(super) fn answered(&self, setup: &Setup) -> Answer {
+        let mut answer = Answer::of(&self.library, setup);
+        self.replace(&mut answer);
+        answer
+    }
+
+    /// Puts a simulation that is known in the place of the closed form that stands for it.
+    fn replace(&self, answer: &mut Answer) {
+        let known = answer.scenario.as_ref().filter(|_| answer.pending).and_then(|scenario| self.known.of(scenario));
+        if let Some(run) = known.map(Arc::clone) {
+            answer.outcome = Ok(run.estimate.clone());
+            answer.pending = false;
+        }
+    }
+
+    /// The scenario on the screen as it would be simulated, whatever its engine.
+    #[must_use]
+    pub fn simulated_scenario(&self) -> Option<Scenario> {
+        let (scenario, parts) = (self.answer.scenario.as_ref()?, self.answer.parts.as_ref()?);
+        let mut scenario = scenario.clone();
+        scenario.engine = Engine::Event;
+        scenario.check(parts).is_ok().then_some(scenario)
+    }
+
+    /// The simulation of the scenario on the screen, where it is known.
+    #[must_use]
+    pub fn run_here(&self) -> Option<&Arc<Run>> {
+        self.known.of(&self.simulated_scenario()?)
+    }
+}
+
+/// Asks for the simulation that an answer waits for or the timeline shows, and for the scaling chart where it is shown.
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let wanted = (app.answer.pending || app.view == View::Timeline).then(|| app.simulated_scenario()).flatten();
+    let unknown = wanted.clone().filter(|scenario| app.known.of(scenario).is_none());
+    let desks = &mut app.desks;
+    match unknown {
+        Some(scenario) => desks.simulation.ask(Arc::new(scenario), &mut desks.serial, effects, |scenario| {
+            Ok(Arc::new(Work(Arc::clone(scenario))) as Arc<dyn Job>)
+        }),
+        None => desks.simulation.forget(effects),
+    }
+    if app.view == View::Timeline {
+        timeline::settle(app);
+    }
+    let charted = app.view == View::Timeline && timeline::picture(app) == Picture::Scaling;
+    let scaled = wanted.filter(|scenario| charted && scenario.mode() == Mode::Training);
+    match (scaled, &app.answer.parts) {
+        (Some(scenario), Some(parts)) => {
+            let question = Scale { scenario: Arc::new(scenario), parts: Arc::new(parts.clone()) };
+            app.desks.scaling.ask(question, &mut app.desks.serial, effects, |question| {
+                Ok(Arc::new(question.clone()) as Arc<dyn Job>)
+            });
+        }
+        _ => app.desks.scaling.forget(effects),
+    }
+}
+
+/// Takes a simulation: whoever waits for it has it.
+pub(super) fn settle(app: &mut App) {
+    let desk = &app.desks.simulation;
+    let (Some(scenario), Some(run)) = (desk.question().cloned(), desk.answer().cloned()) else { return };
+    app.known.keep(scenario, run);
+    let mut answer = std::mem::replace(&mut app.answer, Answer::nothing());
+    app.replace(&mut answer);
+    app.answer = answer;
+    let mut baseline = std::mem::replace(&mut app.baseline, Answer::nothing());
+    app.replace(&mut baseline);
+    app.baseline = baseline;
+    app.recompute_columns();
+    timeline::settle(app);
+}

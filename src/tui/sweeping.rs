@@ -1,0 +1,252 @@
+//! The sweep: one or two knobs turned through the values around where they stand, and the figure under the cursor of the
+//! results at each of them, for the selected target and the marked ones. It follows every edit.
+
+use std::sync::Arc;
+
+use super::app::{App, View};
+use super::applying;
+use super::message::Effect;
+use super::update::fail;
+use super::work::{Job, Product};
+use crate::demo::Setup;
+use crate::estimate::Metric;
+use crate::knob::{KNOBS, Knob};
+use crate::scenario::{Parts, Scenario};
+use crate::search::optimise::{Candidate, freed};
+use crate::search::sweep::{Grid, Sweep};
+use crate::search::{Axis, Gauge, Space, around};
+
+/// Steps of a real number along a curve, and along each side of a heat map.
+const STEPS: u32 = 32;
+const STEPS_EACH: u32 = 10;
+
+/// What the view shows, beside the scenario and the figure.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sweeping {
+    /// The knob that runs across; the one under the cursor of the knobs where unset.
+    pub across: Option<Knob>,
+    /// The knob that runs up, for a heat map.
+    pub against: Option<Knob>,
+    /// The point under the cursor, as an index on each axis; where the scenario stands while unset.
+    pub cursor: Option<(usize, usize)>,
+    /// The curve under the cursor.
+    pub curve: usize,
+}
+
+/// What the view asks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Of which scenario.
+    pub generation: u64,
+    /// The knob that runs across.
+    pub across: Knob,
+    /// The knob that runs up.
+    pub against: Option<Knob>,
+    /// The figure.
+    pub metric: &'static str,
+    /// The targets, the selected one first.
+    pub targets: Vec<Arc<str>>,
+}
+
+/// The answer: a grid for each target over the same axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curves {
+    /// The axis that runs across.
+    pub across: Axis,
+    /// The axis that runs up.
+    pub against: Option<Axis>,
+    /// The figure.
+    pub metric: &'static Metric,
+    /// Targets and their figures; cells are numbered across first where there is one axis, up first where there are two.
+    pub curves: Vec<(Arc<str>, Grid)>,
+}
+
+impl Curves {
+    /// Values on the axis that runs up; 1 where there is none.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.against.as_ref().map_or(1, |axis| axis.values.len())
+    }
+
+    /// The number of a point.
+    #[must_use]
+    pub fn point(&self, (column, row): (usize, usize)) -> usize {
+        // The axis across turns fastest.
+        row * self.across.values.len() + column
+    }
+
+    /// The place of a point.
+    #[must_use]
+    pub fn place(&self, point: usize) -> (usize, usize) {
+        let columns = self.across.values.len().max(1);
+        (point % columns, point / columns)
+    }
+}
+
+#[derive(Debug)]
+struct Work {
+    sweep: Sweep,
+    names: Vec<Arc<str>>,
+    metric: &'static Metric,
+}
+
+impl Job for Work {
+    fn run(&self, gauge: &Gauge) -> Result<Product, String> {
+        let grids = self.sweep.grids(self.metric, gauge).map_err(|error| error.to_string())?;
+        let mut axes = self.sweep.space.axes().iter().rev().cloned();
+        let across = axes.next().ok_or("nothing is turned")?;
+        let curves = self.names.iter().cloned().zip(grids).collect();
+        Ok(Product::Sweep(Arc::new(Curves { across, against: axes.next(), metric: self.metric, curves })))
+    }
+}
+
+/// Whether a knob can be swept in the scenario on the screen.
+fn can_be_swept(app: &App, knob: Knob) -> bool {
+    let scenario = app.answer.scenario.as_ref();
+    scenario.is_some_and(|scenario| around(knob, scenario, app.answer.fabrics(), 2).is_some())
+}
+
+/// The knobs that can be swept, in the registry's order.
+pub(super) fn knobs(app: &App) -> Vec<Knob> {
+    KNOBS.iter().map(|spec| spec.knob).filter(|knob| can_be_swept(app, *knob)).collect()
+}
+
+/// The knob that runs across: the chosen one, else the one under the cursor of the knobs. The engine, where that cursor
+/// begins, is swept only when it is chosen.
+#[must_use]
+pub fn across(app: &App) -> Option<Knob> {
+    let here = Some(app.knob_here()).filter(|knob| *knob != Knob::Engine);
+    let wanted = [app.sweeping.across, here, Some(Knob::Tp), Some(Knob::Microbatch)];
+    wanted.into_iter().flatten().find(|knob| can_be_swept(app, *knob)).or_else(|| knobs(app).first().copied())
+}
+
+/// The knob that runs up.
+#[must_use]
+pub fn against(app: &App) -> Option<Knob> {
+    app.sweeping.against.filter(|knob| Some(*knob) != across(app) && can_be_swept(app, *knob))
+}
+
+/// The scenario in which knobs are swept: replicas follow a layout that is turned, as they do in every search.
+fn start(scenario: &Scenario, turned: &[Knob], parts: &Parts) -> Scenario {
+    let layout = |knob: &Knob| matches!(knob, Knob::Tp | Knob::Pp | Knob::Cp | Knob::NumNodes);
+    if turned.iter().any(layout) { freed(scenario, &|knob| turned.contains(&knob), parts) } else { scenario.clone() }
+}
+
+/// Asks where the view is shown.
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let across = if app.view == View::Sweep { across(app) } else { None };
+    let (Some(across), Some(metric)) = (across, app.figure_here()) else {
+        return app.desks.sweep.forget(effects);
+    };
+    let targets = app.contenders();
+    let against = against(app);
+    let question = Question { generation: app.generation, across, against, metric: metric.name, targets };
+    let (mut desk, mut serial) = (std::mem::take(&mut app.desks.sweep), app.desks.serial);
+    desk.ask(question, &mut serial, effects, |question| order(app, question, metric));
+    (app.desks.sweep, app.desks.serial) = (desk, serial);
+}
+
+fn order(app: &App, question: &Question, metric: &'static Metric) -> Result<Arc<dyn Job>, String> {
+    let nothing = || "there is no scenario to sweep".to_owned();
+    let here = app.answer.scenario.as_ref().ok_or_else(nothing)?;
+    let turned: Vec<Knob> = question.against.into_iter().chain([question.across]).collect();
+    let steps = if question.against.is_some() { STEPS_EACH } else { STEPS };
+    let axes: Vec<Axis> = turned.iter().filter_map(|knob| around(*knob, here, app.answer.fabrics(), steps)).collect();
+    let mut contenders = Vec::new();
+    let mut names = Vec::new();
+    for name in &question.targets {
+        // A marked target that cannot run this workload at all has no curve.
+        let Some((parts, scenario)) = applying::resolve(&app.library, name, &app.now.setup) else { continue };
+        let scenario = start(&scenario, &turned, &parts);
+        contenders.push((parts, scenario));
+        names.push(Arc::clone(name));
+    }
+    if contenders.is_empty() {
+        return Err(app.answer.outcome.as_ref().err().cloned().unwrap_or_else(nothing));
+    }
+    let space = Space::of(axes).map_err(|error| error.to_string())?;
+    Ok(Arc::new(Work { sweep: Sweep { contenders, space, conditions: Vec::new() }, names, metric }))
+}
+
+/// Keeps the cursor on what has arrived.
+pub(super) fn settle(app: &mut App) {
+    let Some(curves) = app.desks.sweep.answer() else { return };
+    let last = (curves.across.values.len().saturating_sub(1), curves.rows().saturating_sub(1));
+    let curve = app.sweeping.curve.min(curves.curves.len().saturating_sub(1));
+    app.sweeping.curve = curve;
+    app.sweeping.cursor = app.sweeping.cursor.map(|(column, row)| (column.min(last.0), row.min(last.1)));
+}
+
+/// The point under the cursor: where the scenario stands until it is moved.
+#[must_use]
+pub fn cursor(app: &App, curves: &Curves) -> (usize, usize) {
+    let here = curves.curves.first().and_then(|(_, grid)| grid.here).map(|point| curves.place(point));
+    app.sweeping.cursor.or(here).unwrap_or_default()
+}
+
+/// Moves the cursor by so much across and up.
+pub(super) fn go(app: &mut App, (across, up): (i32, i32)) {
+    let Some(curves) = app.desks.sweep.answer().cloned() else { return };
+    let (column, row) = cursor(app, &curves);
+    let to = |from: usize, by: i32, count: usize| from.saturating_add_signed(by as isize).min(count.saturating_sub(1));
+    if curves.against.is_none() {
+        // One curve below the other, as in the legend.
+        app.sweeping.curve = to(app.sweeping.curve, -up, curves.curves.len());
+    }
+    app.sweeping.cursor = Some((to(column, across, curves.across.values.len()), to(row, up, curves.rows())));
+}
+
+/// The point with its scenario answered in full, as the cursor reads it out: the target, the setup that leads there, and
+/// the candidate. `None` where the point cannot be.
+#[must_use]
+pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
+    let curve = if curves.against.is_some() { 0 } else { app.sweeping.curve };
+    let (target, _) = curves.curves.get(curve)?;
+    let (parts, from) = applying::resolve(&app.library, target, &app.now.setup)?;
+    let (column, row) = cursor(app, curves);
+    let axes = [(Some(&curves.across), column), (curves.against.as_ref(), row)];
+    let axes: Vec<(&Axis, usize)> = axes.into_iter().filter_map(|(axis, at)| Some((axis?, at))).collect();
+    let turned: Vec<Knob> = axes.iter().map(|(axis, _)| axis.knob).collect();
+    let mut scenario = start(&from, &turned, &parts);
+    for (axis, at) in axes.into_iter().rev() {
+        scenario.set(axis.knob, axis.values.get(at)?, &parts).ok()?;
+    }
+    scenario.check(&parts).ok()?;
+    let setup = applying::setup(&app.now.setup, &from, &scenario, &parts);
+    Some((setup, Candidate::of(scenario, &from)))
+}
+
+/// Takes the point's knobs, and its target, for the scenario.
+pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+    let reading = app.desks.sweep.answer().and_then(|curves| reading(app, curves));
+    match reading {
+        Some((setup, _)) => applying::take(app, setup, effects),
+        None => fail(app, "there is no such point: a target's files or its profile do not know these values"),
+    }
+    app.sweeping.cursor = None;
+    app.sweeping.curve = 0;
+}
+
+/// The next knob across, or the one before.
+pub(super) fn turn_across(app: &mut App, by: i32) {
+    let all = knobs(app);
+    let at = across(app).and_then(|knob| all.iter().position(|known| *known == knob)).unwrap_or_default();
+    let to = (at as i64 + i64::from(by)).rem_euclid(all.len().max(1) as i64);
+    choose(app, all.get(to as usize).copied(), app.sweeping.against);
+}
+
+/// The next knob up, or the one before; before the first and behind the last there is none.
+pub(super) fn turn_against(app: &mut App, by: i32) {
+    let own = across(app);
+    let all: Vec<Option<Knob>> =
+        std::iter::once(None).chain(knobs(app).into_iter().filter(|knob| Some(*knob) != own).map(Some)).collect();
+    let now = against(app);
+    let at = all.iter().position(|known| *known == now).unwrap_or_default();
+    let to = (at as i64 + i64::from(by)).rem_euclid(all.len() as i64);
+    choose(app, own, all.get(to as usize).copied().flatten());
+}
+
+/// Sweeps over these knobs.
+pub(super) fn choose(app: &mut App, across: Option<Knob>, against: Option<Knob>) {
+    app.sweeping = Sweeping { across, against: against.filter(|knob| Some(*knob) != across), ..Sweeping::default() };
+}

@@ -1,0 +1,243 @@
+//! The timeline: what every stream of every stage did in a simulated step, task by task; which task waited for which.
+
+use std::sync::Arc;
+
+use super::app::App;
+use crate::engine::answer::event::Run;
+use crate::engine::event::training::{Output, StreamKind, Task};
+use crate::spec::Mode;
+
+/// What the view shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Picture {
+    /// Tasks over time, a lane a stream.
+    #[default]
+    Tasks,
+    /// Throughput of an accelerator as nodes are added, beside the closed form's.
+    Scaling,
+    /// Requests that wait and run, and their memory, over time.
+    Levels,
+    /// The distribution of the latencies.
+    Latencies,
+}
+
+impl Picture {
+    /// Those of training, and those of serving.
+    const fn all(mode: Mode) -> [Picture; 2] {
+        match mode {
+            Mode::Training => [Picture::Tasks, Picture::Scaling],
+            Mode::Inference => [Picture::Levels, Picture::Latencies],
+        }
+    }
+}
+
+/// One stream of a stage of a replica, and its tasks in order of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lane {
+    /// The replica that stands for those that are like it.
+    pub replica: u32,
+    /// The stage.
+    pub stage: u32,
+    /// The stream.
+    pub stream: StreamKind,
+    /// Numbers of its tasks.
+    pub tasks: Vec<u32>,
+}
+
+/// What the view shows of a run, and where.
+#[derive(Debug, Clone, Default)]
+pub struct Timeline {
+    /// The picture.
+    pub picture: Picture,
+    /// The run.
+    pub run: Option<Arc<Run>>,
+    /// Its lanes.
+    pub lanes: Vec<Lane>,
+    /// Beginning and end of the recorded step, s.
+    pub span: (f64, f64),
+    /// Beginning and end of what is shown of it.
+    pub window: (f64, f64),
+    /// The lane under the cursor, and the place in it.
+    pub lane: usize,
+    /// See `lane`.
+    pub place: usize,
+    /// Whether a task is on the critical path, by its number.
+    pub critical: Vec<bool>,
+}
+
+impl Timeline {
+    /// The tasks.
+    #[must_use]
+    pub fn output(&self) -> Option<&Output> {
+        self.run.as_ref()?.training.as_ref()
+    }
+
+    /// The number of the task under the cursor.
+    #[must_use]
+    pub fn here(&self) -> Option<u32> {
+        self.lanes.get(self.lane)?.tasks.get(self.place).copied()
+    }
+
+    /// A task by its number.
+    #[must_use]
+    pub fn task(&self, number: u32) -> Option<&Task> {
+        self.output()?.tasks.get(number as usize)
+    }
+
+    /// Takes a run up: its lanes, the whole of its step, the cursor on the first task.
+    fn look_at(&mut self, run: Option<Arc<Run>>) {
+        let same = match (&self.run, &run) {
+            (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+            (None, None) => true,
+            _ => false,
+        };
+        if same {
+            return;
+        }
+        self.run = run;
+        let tasks = self.output().map_or_else(Vec::new, |output| output.tasks.clone());
+        let path = self.output().map_or_else(Vec::new, |output| output.critical_path.clone());
+        let mut lanes: Vec<Lane> = Vec::new();
+        for (number, task) in (0u32..).zip(&tasks) {
+            let is =
+                |lane: &&mut Lane| (lane.replica, lane.stage, lane.stream) == (task.replica, task.stage, task.stream);
+            match lanes.iter_mut().find(is) {
+                Some(lane) => lane.tasks.push(number),
+                None => {
+                    let Task { replica, stage, stream, .. } = *task;
+                    lanes.push(Lane { replica, stage, stream, tasks: vec![number] });
+                }
+            }
+        }
+        let begin = |number: &u32| tasks.get(*number as usize).map_or(0.0, |task| task.begin);
+        for lane in &mut lanes {
+            lane.tasks.sort_by(|a, b| begin(a).total_cmp(&begin(b)));
+        }
+        lanes.sort_by_key(|lane| (lane.replica, lane.stage, lane.stream as u8));
+        let first = tasks.iter().map(|task| task.begin).fold(f64::INFINITY, f64::min);
+        let last = tasks.iter().map(|task| task.end).fold(0.0, f64::max);
+        self.span = (if first.is_finite() { first } else { 0.0 }, last);
+        self.window = self.span;
+        self.critical = vec![false; tasks.len()];
+        for number in path {
+            if let Some(mark) = self.critical.get_mut(number as usize) {
+                *mark = true;
+            }
+        }
+        self.lanes = lanes;
+        (self.lane, self.place) = (0, 0);
+    }
+
+    /// Shows the part around the task under the cursor, where it is not shown.
+    fn follow(&mut self) {
+        let Some((begin, end)) = self.here().and_then(|here| self.task(here)).map(|task| (task.begin, task.end)) else {
+            return;
+        };
+        let (from, to) = self.window;
+        let width = to - from;
+        if begin < from || end > to {
+            let middle = if end - begin < width { 0.5 * (begin + end) } else { begin + 0.45 * width };
+            self.show(middle - 0.5 * width, width);
+        }
+    }
+
+    /// Shows so much from there on, within the step.
+    fn show(&mut self, from: f64, width: f64) {
+        let (first, last) = self.span;
+        let width = width.clamp(1e-6 * (last - first), last - first);
+        let from = from.clamp(first, last - width);
+        self.window = (from, from + width);
+    }
+
+    /// Goes to a task.
+    fn go_to(&mut self, number: u32) {
+        let find = |lane: &Lane| lane.tasks.iter().position(|task| *task == number);
+        let found = self.lanes.iter().enumerate().find_map(|(at, lane)| Some((at, find(lane)?)));
+        if let Some((lane, place)) = found {
+            (self.lane, self.place) = (lane, place);
+            self.follow();
+        }
+    }
+}
+
+/// The picture that is shown: of those that the workload has.
+#[must_use]
+pub fn picture(app: &App) -> Picture {
+    let mode = app.answer.scenario.as_ref().map_or(Mode::Training, |scenario| scenario.mode());
+    let all = Picture::all(mode);
+    if all.contains(&app.timeline.picture) { app.timeline.picture } else { all[0] }
+}
+
+/// The next picture, or the one before.
+pub(super) fn turn(app: &mut App) {
+    let mode = app.answer.scenario.as_ref().map_or(Mode::Training, |scenario| scenario.mode());
+    let here = picture(app);
+    let other = Picture::all(mode).into_iter().find(|other| *other != here);
+    app.timeline.picture = other.unwrap_or(here);
+}
+
+/// Takes up the run of the scenario on the screen. While there is none the last one stays, as far as it is of the same
+/// kind.
+pub(super) fn settle(app: &mut App) {
+    if let Some(run) = app.run_here().map(Arc::clone) {
+        app.timeline.look_at(Some(run));
+    }
+}
+
+/// To the task before or after in the lane.
+pub(super) fn along(app: &mut App, by: i32) {
+    let timeline = &mut app.timeline;
+    let last = timeline.lanes.get(timeline.lane).map_or(0, |lane| lane.tasks.len().saturating_sub(1));
+    timeline.place = timeline.place.saturating_add_signed(by as isize).min(last);
+    timeline.follow();
+}
+
+/// To another lane, at about the same time.
+pub(super) fn across(app: &mut App, by: i32) {
+    let timeline = &mut app.timeline;
+    let middle = |task: &Task| 0.5 * (task.begin + task.end);
+    let (from, to) = timeline.window;
+    let at = timeline.here().and_then(|here| timeline.task(here)).map_or(0.5 * (from + to), middle);
+    let last = timeline.lanes.len().saturating_sub(1);
+    timeline.lane = timeline.lane.saturating_add_signed(by as isize).min(last);
+    let away = |number: &u32| timeline.task(*number).map_or(f64::INFINITY, |task| (middle(task) - at).abs());
+    let nearest = timeline.lanes.get(timeline.lane).and_then(|lane| {
+        let places = lane.tasks.iter().enumerate();
+        places.min_by(|a, b| away(a.1).total_cmp(&away(b.1))).map(|(place, _)| place)
+    });
+    timeline.place = nearest.unwrap_or_default();
+    timeline.follow();
+}
+
+/// To the first or the last task of the lane.
+pub(super) fn to_end(app: &mut App, last: bool) {
+    along(app, if last { i32::MAX } else { -i32::MAX });
+}
+
+/// Nearer to the task under the cursor, or further away.
+pub(super) fn zoom(app: &mut App, by: i32) {
+    let timeline = &mut app.timeline;
+    let (from, to) = timeline.window;
+    let task = timeline.here().and_then(|here| timeline.task(here));
+    let middle = task.map_or(0.5 * (from + to), |task| 0.5 * (task.begin + task.end));
+    let width = (to - from) * 2f64.powi(-by);
+    // What is under the cursor stays where it is on the screen.
+    let share = ((middle - from) / (to - from).max(1e-12)).clamp(0.0, 1.0);
+    timeline.show(middle - share * width, width);
+    timeline.follow();
+}
+
+/// Further along the time, by shares of what is shown.
+pub(super) fn pan(app: &mut App, by: i32) {
+    let (from, to) = app.timeline.window;
+    app.timeline.show(from + 0.8 * f64::from(by) * (to - from), to - from);
+}
+
+/// To the task that the one under the cursor waited for.
+pub(super) fn cause(app: &mut App) {
+    let timeline = &mut app.timeline;
+    let after = timeline.here().and_then(|here| timeline.task(here)).map(|task| task.after);
+    if let Some(after) = after.filter(|after| timeline.task(*after).is_some()) {
+        timeline.go_to(after);
+    }
+}

@@ -1,0 +1,188 @@
+//! A heat map: a figure over two knobs, told by density and by number, the best marked, what cannot run crossed out.
+
+use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::draw::Canvas;
+use super::sweep::{labelled, shown};
+use crate::estimate::metric::Format;
+use crate::estimate::{Better, Metric};
+use crate::search::Axis;
+use crate::search::sweep::Cell;
+use crate::tui::theme::Role;
+use crate::units;
+
+/// Most columns and rows of a cell.
+const WIDEST: u16 = 12;
+const TALLEST: u16 = 3;
+
+/// What is drawn.
+pub(super) struct Heat<'c> {
+    pub(super) metric: &'static Metric,
+    pub(super) across: &'c Axis,
+    pub(super) against: &'c Axis,
+    /// Rows one above the other; within a row from the left.
+    pub(super) cells: &'c [Cell],
+    pub(super) here: Option<(usize, usize)>,
+    pub(super) cursor: (usize, usize),
+}
+
+/// A figure as short as it can be told apart by; its unit stands below the map.
+fn short(metric: &Metric, value: f64) -> String {
+    match metric.format {
+        Format::Si | Format::Count => {
+            let (scale, prefix) = match value.abs() {
+                size if size >= 999.5e9 => (1e12, "T"),
+                size if size >= 999.5e6 => (1e9, "G"),
+                size if size >= 999.5e3 => (1e6, "M"),
+                size if size >= 999.5 => (1e3, "k"),
+                _ => (1.0, ""),
+            };
+            units::significant(value / scale, 3) + prefix
+        }
+        format => format.show(value).replace(' ', ""),
+    }
+}
+
+/// Where cells stand: the first column and row shown, the left upper corner, the size of a cell, how many there are.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    first: (usize, usize),
+    left: u16,
+    top: u16,
+    size: (u16, u16),
+    shown: (usize, usize),
+}
+
+impl Heat<'_> {
+    fn cell(&self, column: usize, row: usize) -> Option<Cell> {
+        self.cells.get(row * self.across.values.len() + column).copied()
+    }
+
+    /// Columns of a cell that has room for its density, its number and a gap.
+    fn numbered(&self) -> u16 {
+        let runs = self.cells.iter().filter(|cell| cell.feasible && cell.value.is_finite());
+        let widest = runs.map(|cell| short(self.metric, cell.value).width()).max().unwrap_or_default();
+        u16::try_from(widest + 2).unwrap_or(WIDEST).clamp(5, WIDEST)
+    }
+
+    /// Cells as large as there is room for; where there is not enough, those around the cursor.
+    fn frame(&self, area: Rect) -> Frame {
+        let label = self.against.values.iter().map(|value| shown(value).width()).max().unwrap_or_default();
+        let margin = u16::try_from(label + 2).unwrap_or(10).min(area.width / 3);
+        let (columns, rows) = (self.across.values.len().max(1), self.against.values.len().max(1));
+        let (width, height) = (area.width.saturating_sub(margin), area.height.saturating_sub(4));
+        let fit = |room: u16, count: usize, most: u16| (usize::from(room) / count).clamp(1, usize::from(most)) as u16;
+        // Narrower than its number a cell says too little: rather some of them, and on with the cursor.
+        let size = (fit(width, columns, WIDEST).max(self.numbered().min(width.max(1))), fit(height, rows, TALLEST));
+        let shown =
+            ((usize::from(width / size.0.max(1))).min(columns), (usize::from(height / size.1.max(1))).min(rows));
+        let first =
+            |at: usize, shown: usize, count: usize| at.saturating_sub(shown / 2).min(count.saturating_sub(shown));
+        Frame {
+            first: (first(self.cursor.0, shown.0, columns), first(self.cursor.1, shown.1, rows)),
+            left: area.x + margin,
+            top: area.y + 1,
+            size,
+            shown,
+        }
+    }
+
+    /// The cell at a place of the screen.
+    pub(super) fn cell_at(&self, area: Rect, column: u16, row: u16) -> Option<(usize, usize)> {
+        let frame = self.frame(area);
+        let at = (
+            usize::from(column.checked_sub(frame.left)? / frame.size.0.max(1)),
+            usize::from(row.checked_sub(frame.top)? / frame.size.1.max(1)),
+        );
+        let inside = at.0 < frame.shown.0 && at.1 < frame.shown.1;
+        inside.then(|| (frame.first.0 + at.0, frame.first.1 + frame.shown.1 - 1 - at.1))
+    }
+
+    /// Draws the map, its values left and below, and what the densities mean.
+    pub(super) fn draw(&self, canvas: &mut Canvas<'_>, area: Rect) {
+        let dim = canvas.role(Role::Dim);
+        canvas.text(area.x, area.y, area.width, &format!("{} {}", canvas.glyphs.up, self.against.knob.name()), dim);
+        let frame = self.frame(area);
+        let runs = self.cells.iter().filter(|cell| cell.feasible && cell.value.is_finite()).map(|cell| cell.value);
+        let (low, high) =
+            runs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+        let best = if self.metric.better == Better::Lower { low } else { high };
+        for line in 0..frame.shown.1 {
+            let row = frame.first.1 + frame.shown.1 - 1 - line;
+            let y = frame.top + line as u16 * frame.size.1;
+            let label = self.against.values.get(row).map(shown).unwrap_or_default();
+            canvas.right(area.x, y + frame.size.1 / 2, frame.left - area.x - 1, &label, dim);
+            for place in 0..frame.shown.0 {
+                let column = frame.first.0 + place;
+                let Some(cell) = self.cell(column, row) else { continue };
+                let at = Rect::new(frame.left + place as u16 * frame.size.0, y, frame.size.0, frame.size.1);
+                self.draw_cell(canvas, at, (column, row), cell, (low, high, best));
+            }
+        }
+        let below = frame.top + frame.shown.1 as u16 * frame.size.1;
+        for place in 0..frame.shown.0 {
+            let label = self.across.values.get(frame.first.0 + place).map(shown).unwrap_or_default();
+            canvas.right(frame.left + place as u16 * frame.size.0, below, frame.size.0 - 1, &label, dim);
+        }
+        let across = format!("{} {}", self.across.knob.name(), if canvas.glyphs.is_ascii() { ">" } else { "→" });
+        canvas.right(
+            area.x,
+            below + 1,
+            area.width.min(frame.left - area.x + frame.shown.0 as u16 * frame.size.0),
+            &across,
+            dim,
+        );
+        if low <= high {
+            let [_, sparse, .., full] = canvas.glyphs.shades;
+            let show = |value: f64| self.metric.show(value);
+            let text = format!("{}: {sparse} {}   {full} {}", labelled(self.metric), show(low), show(high));
+            canvas.text(area.x, below + 2, area.width, &text, dim);
+        } else {
+            canvas.text(area.x, below + 2, area.width, "no combination of these values can run", dim);
+        }
+    }
+
+    fn draw_cell(
+        &self,
+        canvas: &mut Canvas<'_>,
+        at: Rect,
+        place: (usize, usize),
+        cell: Cell,
+        (low, high, best): (f64, f64, f64),
+    ) {
+        let runs = cell.feasible && cell.value.is_finite();
+        let share = if high > low { (cell.value - low) / (high - low) } else { 1.0 };
+        let numbered = at.width >= self.numbered();
+        let width = at.width - u16::from(at.width > 1);
+        if runs {
+            let role = if cell.value == best { Role::Best } else { Role::Bar1 };
+            let style = canvas.role(role);
+            let shade = canvas.glyphs.shade(share);
+            // One line is for the number, where there are several.
+            let rows = if numbered && at.height > 1 { at.height - 1 } else { at.height };
+            let columns = if numbered && at.height == 1 { 1 } else { width };
+            for y in at.y..at.y + rows {
+                canvas.text(at.x, y, columns, &shade.repeat(usize::from(columns)), style);
+            }
+            if numbered {
+                let number = short(self.metric, cell.value);
+                let style = canvas.role(if cell.value == best { Role::Best } else { Role::Value });
+                let skip = u16::from(at.height == 1);
+                canvas.right(at.x + skip, at.bottom() - 1, width - skip, &number, style);
+            }
+        } else {
+            let style = canvas.role(Role::Dim);
+            let cross = canvas.glyphs.cross;
+            canvas.right(at.x, at.bottom() - 1, width, cross, style);
+        }
+        if self.here == Some(place) {
+            let (mark, style) = (canvas.glyphs.mark, canvas.role(Role::Mark));
+            canvas.text(at.x, at.y, 1, mark, style);
+        }
+        if self.cursor == place {
+            let style = canvas.role(Role::Selection);
+            canvas.tint(Rect { width, ..at }, style);
+        }
+    }
+}

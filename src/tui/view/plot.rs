@@ -1,0 +1,216 @@
+//! Curves over two axes, in braille: lines, labelled ticks, what cannot run shaded, where the scenario stands, a cursor.
+//! Series are told apart by colour and by a letter.
+
+use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::draw::Canvas;
+use crate::report::chart::text::{Raster, place};
+use crate::tui::theme::Role;
+
+/// Colours of series, in turn.
+const COLOURS: [Role; 6] = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role::Bar5, Role::Bar6];
+/// Most points of a series that each carry its letter; of more only the last does.
+const LETTERED: usize = 16;
+
+/// A place of the plot, as shares of its width and height, from the lower left.
+pub(super) type Place = (f64, f64);
+
+/// Points of one kind; a point of `None` is a gap.
+pub(super) struct Series {
+    pub(super) points: Vec<Option<Place>>,
+    /// How they are drawn.
+    pub(super) shape: Shape,
+}
+
+/// How points are drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Shape {
+    /// Joined by a line.
+    Line,
+    /// As bars from the floor, of this width: between words there is nothing to join.
+    Bars(f64),
+}
+
+/// What is drawn.
+pub(super) struct Plot {
+    /// What runs up.
+    pub(super) up: String,
+    /// What runs across.
+    pub(super) across: String,
+    /// Ticks across and up: where they stand, and what they say.
+    pub(super) ticks: [Vec<(f64, String)>; 2],
+    /// The curves.
+    pub(super) series: Vec<Series>,
+    /// Parts of the width where nothing can run.
+    pub(super) shaded: Vec<(f64, f64)>,
+    /// Where the scenario stands.
+    pub(super) here: Option<Place>,
+    /// The cursor: a line, and a point on it where there is one.
+    pub(super) cursor: Option<(f64, Option<f64>)>,
+}
+
+/// The colour of a series.
+pub(super) fn colour(series: usize) -> Role {
+    COLOURS.get(series % COLOURS.len()).copied().unwrap_or(Role::Bar1)
+}
+
+/// The letter of a series.
+pub(super) fn letter(series: usize) -> char {
+    char::from_u32(u32::from('a') + (series % 26) as u32).unwrap_or('a')
+}
+
+impl Plot {
+    /// Columns to the left of the picture.
+    fn margin(&self) -> u16 {
+        let [_, up] = &self.ticks;
+        u16::try_from(up.iter().map(|(_, label)| label.width()).max().unwrap_or_default() + 1).unwrap_or(1)
+    }
+
+    /// The picture without its axes: what a click means is told by its shares.
+    pub(super) fn picture(&self, area: Rect) -> Rect {
+        let margin = self.margin() + 1;
+        Rect {
+            x: area.x + margin.min(area.width),
+            y: area.y + 1,
+            width: area.width.saturating_sub(margin + 1),
+            height: area.height.saturating_sub(4),
+        }
+    }
+
+    /// Draws it with its axes: a line above the picture, three below.
+    pub(super) fn draw(&self, canvas: &mut Canvas<'_>, area: Rect) {
+        let picture = self.picture(area);
+        if picture.width < 8 || picture.height < 3 {
+            return;
+        }
+        let dim = canvas.role(Role::Dim);
+        canvas.text(area.x, area.y, area.width, &self.up, dim);
+        self.shade(canvas, picture);
+        self.axes(canvas, area, picture);
+        self.curves(canvas, picture);
+        self.marks(canvas, picture);
+    }
+
+    fn shade(&self, canvas: &mut Canvas<'_>, picture: Rect) {
+        let (glyph, style) = (canvas.glyphs.shades[1], canvas.role(Role::Border));
+        for (from, to) in &self.shaded {
+            let columns = usize::from(picture.width);
+            for column in place(*from, columns)..=place(*to, columns) {
+                for y in picture.top()..picture.bottom() {
+                    canvas.text(picture.x + column as u16, y, 1, glyph, style);
+                }
+            }
+        }
+    }
+
+    fn axes(&self, canvas: &mut Canvas<'_>, area: Rect, picture: Rect) {
+        let (border, dim) = (canvas.role(Role::Border), canvas.role(Role::Dim));
+        let [horizontal, vertical, _, _, corner, _] = canvas.glyphs.border;
+        let (notch_left, notch_below) = if canvas.glyphs.is_ascii() { ("+", "+") } else { ("┤", "┬") };
+        let [across, up] = &self.ticks;
+        let floor = picture.bottom();
+        for y in picture.top()..floor {
+            canvas.text(picture.x - 1, y, 1, vertical, border);
+        }
+        for (share, label) in up {
+            let y = picture.y + place(1.0 - share, usize::from(picture.height)) as u16;
+            canvas.text(picture.x - 1, y, 1, notch_left, border);
+            canvas.right(area.x, y, picture.x - 1 - area.x, label, dim);
+        }
+        canvas.text(picture.x - 1, floor, 1, corner, border);
+        for x in picture.left()..picture.right() {
+            canvas.text(x, floor, 1, horizontal, border);
+        }
+        let mut free = area.x;
+        for (share, label) in across {
+            let x = picture.x + place(*share, usize::from(picture.width)) as u16;
+            let width = u16::try_from(label.width()).unwrap_or(u16::MAX);
+            let start = (x + 1).saturating_sub(width.div_ceil(2)).max(area.x).min(area.right().saturating_sub(width));
+            if start >= free && start + width <= area.right() {
+                canvas.text(x, floor, 1, notch_below, border);
+                canvas.text(start, floor + 1, width, label, dim);
+                free = start + width + 1;
+            }
+        }
+        canvas.right(area.x, floor + 2, area.width, &self.across, dim);
+    }
+
+    fn curves(&self, canvas: &mut Canvas<'_>, picture: Rect) {
+        let (columns, rows) = (usize::from(picture.width), usize::from(picture.height));
+        let mut raster = Raster::new(columns, rows);
+        // The first series is the scenario's own: it lies on top.
+        for (index, series) in self.series.iter().enumerate().rev() {
+            match series.shape {
+                Shape::Line => {
+                    for pair in series.points.windows(2) {
+                        if let [Some(from), Some(to)] = pair {
+                            raster.line(*from, *to, index);
+                        }
+                    }
+                    series.points.iter().flatten().for_each(|point| raster.dot(*point, index));
+                }
+                Shape::Bars(width) => {
+                    let strokes = (width * 2.0 * f64::from(picture.width)).round().max(1.0);
+                    for (across, up) in series.points.iter().flatten() {
+                        for stroke in 0..strokes as u32 {
+                            let x = across + width * ((f64::from(stroke) + 0.5) / strokes - 0.5);
+                            raster.line((x, 0.0), (x, *up), index);
+                        }
+                    }
+                }
+            }
+        }
+        for row in 0..rows {
+            for column in 0..columns {
+                let Some((dots, series)) = raster.cell(column, row) else { continue };
+                let glyph = if canvas.glyphs.has_braille() { dots } else { letter(series) };
+                let style = canvas.role(colour(series));
+                canvas.text(
+                    picture.x + column as u16,
+                    picture.y + row as u16,
+                    1,
+                    glyph.encode_utf8(&mut [0; 4]),
+                    style,
+                );
+            }
+        }
+        if self.series.len() < 2 {
+            return;
+        }
+        for (index, series) in self.series.iter().enumerate().rev() {
+            let points: Vec<Place> = series.points.iter().flatten().copied().collect();
+            let skip = if points.len() > LETTERED { points.len() - 1 } else { 0 };
+            for point in points.into_iter().skip(skip) {
+                self.sign(canvas, picture, point, letter(index).encode_utf8(&mut [0; 4]), colour(index));
+            }
+        }
+    }
+
+    fn sign(&self, canvas: &mut Canvas<'_>, picture: Rect, (across, up): Place, sign: &str, role: Role) {
+        let x = picture.x + place(across, usize::from(picture.width)) as u16;
+        let y = picture.y + place(1.0 - up, usize::from(picture.height)) as u16;
+        let style = canvas.role(role);
+        canvas.text(x, y, 1, sign, style);
+    }
+
+    fn marks(&self, canvas: &mut Canvas<'_>, picture: Rect) {
+        if let Some((across, point)) = self.cursor {
+            let x = picture.x + place(across, usize::from(picture.width)) as u16;
+            let (vertical, style) = (canvas.glyphs.border[1], canvas.role(Role::Accent));
+            for y in picture.top()..picture.bottom() {
+                if canvas.is_blank(x, y) {
+                    canvas.text(x, y, 1, vertical, style);
+                }
+            }
+            if let Some(here) = self.here {
+                self.sign(canvas, picture, here, canvas.glyphs.mark, Role::Mark);
+            }
+            if let Some(up) = point {
+                self.sign(canvas, picture, (across, up), canvas.glyphs.changed, Role::Accent);
+            }
+        } else if let Some(here) = self.here {
+            self.sign(canvas, picture, here, canvas.glyphs.mark, Role::Mark);
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The sweep: a curve for each target over one knob, or a heat map over two, with what the point under the cursor comes
+//! to beside or below it.
+
+use ratatui::layout::Rect;
+
+use super::draw::{Canvas, wrap};
+use super::heat::Heat;
+use super::plot::{Plot, Series, Shape, colour, letter};
+use super::results::{change_style, split as split_number};
+use crate::estimate::{METRICS, Metric};
+use crate::knob::Setting;
+use crate::report::chart::{Axis, axis::Range};
+use crate::search::optimise::Candidate;
+use crate::tui::app::App;
+use crate::tui::layout;
+use crate::tui::sweeping::{self, Curves};
+use crate::tui::theme::Role;
+use crate::tui::work::Desk;
+use crate::units;
+
+/// Columns of the reading beside the picture, and fewest columns of a body that has it there.
+const BESIDE: u16 = 47;
+const BESIDE_FROM: u16 = 110;
+/// Rows of the reading below the picture.
+const BELOW: u16 = 6;
+/// Columns of a figure in the reading.
+const FIGURE: u16 = 46;
+/// A spread of values beyond which they are shown by powers of ten.
+const DECADES: f64 = 50.0;
+
+/// Draws the view.
+pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let desk = &app.desks.sweep;
+    let title = match desk.answer() {
+        Some(curves) => heading(curves),
+        None => "Sweep".to_owned(),
+    };
+    let inner = canvas.frame(area, &title, &remark(desk), app.tour.is_none());
+    let Some(curves) = desk.answer().filter(|_| sweeping::across(app).is_some()) else {
+        return silence(app, desk.trouble(), canvas, inner);
+    };
+    let (picture, reading) = split(inner);
+    match &curves.against {
+        None => plot(app, curves).draw(canvas, picture),
+        Some(_) => heat(app, curves).draw(canvas, picture),
+    }
+    read(app, curves, canvas, reading);
+}
+
+/// What the work under way, or its end, has to say on the upper edge.
+pub(super) fn remark<Q: Clone + PartialEq, A>(desk: &Desk<Q, A>) -> String {
+    match (desk.progress(), desk.trouble()) {
+        (Some(progress), _) => format!("{}, Esc stops", progress.describe()),
+        (None, Some(trouble)) if desk.answer().is_some() => trouble.to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// What stands where there is no answer.
+pub(super) fn silence(app: &App, trouble: Option<&str>, canvas: &mut Canvas<'_>, area: Rect) {
+    let text = match (trouble, &app.answer.outcome) {
+        (_, Err(complaint)) => complaint.as_str(),
+        (Some(trouble), _) => trouble,
+        (None, Ok(_)) => "",
+    };
+    let dim = canvas.role(Role::Dim);
+    let width = area.width.saturating_sub(2);
+    for (y, line) in (area.top()..area.bottom()).zip(wrap(text, usize::from(width))) {
+        canvas.text(area.x + 1, y, width, &line, dim);
+    }
+}
+
+fn heading(curves: &Curves) -> String {
+    let over = match &curves.against {
+        Some(against) => format!("{} × {}", curves.across.knob.name(), against.knob.name()),
+        None => curves.across.knob.name().to_owned(),
+    };
+    format!("Sweep: {} over {over}", curves.metric.label)
+}
+
+/// The picture, and what is read out.
+pub(super) fn split(inner: Rect) -> (Rect, Rect) {
+    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    if inner.width >= BESIDE_FROM {
+        let width = inner.width - BESIDE;
+        (Rect { width: width - 2, ..inner }, Rect { x: inner.x + width, width: BESIDE, ..inner })
+    } else {
+        let below = BELOW.min(inner.height / 3);
+        let height = inner.height - below;
+        (Rect { height, ..inner }, Rect { y: inner.y + height, height: below, ..inner })
+    }
+}
+
+/// A value with its knob's unit, short.
+pub(super) fn shown(setting: &Setting) -> String {
+    match setting {
+        Setting::Number(value) if *value >= 10_000.0 => units::si(*value).replace(' ', ""),
+        other => other.to_string(),
+    }
+}
+
+/// Where the value of that index stands: values are apart evenly, whatever they are.
+fn share(at: usize, count: usize) -> f64 {
+    (at as f64 + 0.5) / count.max(1) as f64
+}
+
+/// The range that suits values: from zero, but for those of many sizes.
+pub(super) fn range(label: &str, values: impl Iterator<Item = f64> + Clone) -> Option<(Axis, Range)> {
+    let finite = values.filter(|value| value.is_finite());
+    let low = finite.clone().fold(f64::INFINITY, f64::min);
+    let high = finite.clone().fold(0.0, f64::max);
+    let axis = if low > 0.0 && high / low > DECADES { Axis::log(label) } else { Axis::linear(label) };
+    let range = axis.range(finite)?;
+    Some((axis, range))
+}
+
+/// A metric's name with its unit.
+pub(super) fn labelled(metric: &Metric) -> String {
+    if metric.unit.is_empty() || metric.label.contains('/') {
+        metric.label.to_owned()
+    } else {
+        format!("{}, {}", metric.label, metric.unit)
+    }
+}
+
+fn plot(app: &App, curves: &Curves) -> Plot {
+    let values = &curves.across.values;
+    let cells = |curve: usize| curves.curves.get(curve).map_or(&[][..], |(_, grid)| grid.cells.as_slice());
+    let runs = curves.curves.iter().flat_map(|(_, grid)| &grid.cells).filter(|cell| cell.feasible);
+    let label = labelled(curves.metric);
+    let Some((_, up)) = range(&label, runs.map(|cell| cell.value)) else {
+        return Plot {
+            up: "no value of this knob can run".to_owned(),
+            across: curves.across.knob.name().to_owned(),
+            ticks: [ticks(values), Vec::new()],
+            series: Vec::new(),
+            shaded: vec![(0.0, 1.0)],
+            here: None,
+            cursor: Some((share(sweeping::cursor(app, curves).0, values.len()), None)),
+        };
+    };
+    // Words have bars, side by side for several targets; numbers have lines.
+    let words = !matches!(values.first(), Some(Setting::Number(_)));
+    let count = curves.curves.len();
+    let slot = 0.7 / values.len().max(1) as f64;
+    let width = slot / count.max(1) as f64;
+    let point = |curve: usize, at: usize| {
+        let cell = cells(curve).get(at).filter(|cell| cell.feasible && cell.value.is_finite())?;
+        let aside = if words { (curve as f64 + 0.5) * width - 0.5 * slot } else { 0.0 };
+        Some((share(at, values.len()) + aside, up.share(cell.value)))
+    };
+    let shape = if words { Shape::Bars(0.9 * width) } else { Shape::Line };
+    let series = (0..count)
+        .map(|curve| Series { points: (0..values.len()).map(|at| point(curve, at)).collect(), shape })
+        .collect();
+    let half = 0.5 / values.len().max(1) as f64;
+    let own = cells(0).iter().enumerate().filter(|(_, cell)| !cell.feasible);
+    let shaded = own.map(|(at, _)| share(at, values.len())).map(|at| (at - half, at + half - 1e-6)).collect();
+    let here = curves.curves.first().and_then(|(_, grid)| grid.here).and_then(|at| point(0, at));
+    let (column, _) = sweeping::cursor(app, curves);
+    let cursor = point(app.sweeping.curve, column);
+    let unit = curves.across.knob.spec().unit;
+    let across = curves.across.knob.name();
+    Plot {
+        up: label,
+        across: if unit.is_empty() { across.to_owned() } else { format!("{across}, {unit}") },
+        ticks: [ticks(values), up.ticks().into_iter().map(|(value, label)| (up.share(value), label)).collect()],
+        series,
+        shaded,
+        here,
+        cursor: Some((cursor.map_or(share(column, values.len()), |(across, _)| across), cursor.map(|(_, up)| up))),
+    }
+}
+
+fn ticks(values: &[Setting]) -> Vec<(f64, String)> {
+    values.iter().enumerate().map(|(at, value)| (share(at, values.len()), shown(value))).collect()
+}
+
+fn heat<'c>(app: &App, curves: &'c Curves) -> Heat<'c> {
+    let cells = curves.curves.first().map_or(&[][..], |(_, grid)| grid.cells.as_slice());
+    let here = curves.curves.first().and_then(|(_, grid)| grid.here).map(|point| curves.place(point));
+    let against = curves.against.as_ref().unwrap_or(&curves.across);
+    Heat { metric: curves.metric, across: &curves.across, against, cells, here, cursor: sweeping::cursor(app, curves) }
+}
+
+/// What is read out: whose point it is, its knobs, whether it can run, its figures against the scenario's.
+fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
+    let mut y = area.y;
+    let (dim, value) = (canvas.role(Role::Dim), canvas.role(Role::Value));
+    if curves.curves.len() > 1 && curves.against.is_none() {
+        let names = curves.curves.iter().map(|(name, _)| &**name);
+        let Some(below) = legend(canvas, area, names, app.sweeping.curve) else { return };
+        y = below;
+    }
+    let (column, row) = sweeping::cursor(app, curves);
+    let axes = [(Some(&curves.across), column), (curves.against.as_ref(), row)];
+    let mut x = area.x;
+    for (axis, at) in axes {
+        if let Some((axis, setting)) = axis.and_then(|axis| Some((axis, axis.values.get(at)?))) {
+            x = canvas.text(x, y, area.right().saturating_sub(x), axis.knob.name(), dim) + 1;
+            x = canvas.text(x, y, area.right().saturating_sub(x), &setting.to_string(), value) + 3;
+        }
+    }
+    let Some((setup, candidate)) = sweeping::reading(app, curves) else {
+        let bad = canvas.role(Role::Error);
+        canvas.text(x, y, area.right().saturating_sub(x), "cannot be asked of this target", bad);
+        return;
+    };
+    if setup == app.now.setup {
+        let mark = canvas.role(Role::Mark);
+        canvas.text(x, y, area.right().saturating_sub(x), &format!("{} here", canvas.glyphs.mark), mark);
+    }
+    y += 1;
+    let verdict = candidate.estimate.detail.map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
+    if let Some(verdict) = verdict {
+        let bad = canvas.role(Role::Error);
+        for line in wrap(&verdict.describe(), usize::from(area.width)).iter().take(3) {
+            if y < area.bottom() {
+                canvas.text(area.x, y, area.width, line, bad);
+            }
+            y += 1;
+        }
+    }
+    figures(app, &candidate, &[curves.metric], canvas, Rect { y, height: area.bottom().saturating_sub(y), ..area });
+}
+
+/// A legend: the curve under the cursor stands out. The line below it, where there is one.
+pub(super) fn legend<'n>(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    names: impl Iterator<Item = &'n str>,
+    chosen: usize,
+) -> Option<u16> {
+    let (mut x, mut y) = (area.x, area.y);
+    for (index, name) in names.enumerate() {
+        let text = format!("{} {name}", letter(index));
+        let width = u16::try_from(text.chars().count()).unwrap_or(u16::MAX);
+        if x > area.x && x.saturating_add(width) > area.right() {
+            (x, y) = (area.x, y + 1);
+        }
+        if y >= area.bottom() {
+            return None;
+        }
+        let style = canvas.role(colour(index));
+        let end = canvas.text(x, y, area.right() - x, &text, style);
+        if index == chosen {
+            let selection = canvas.role(Role::SelectionDim);
+            canvas.tint(Rect::new(x, y, end - x, 1), selection);
+        }
+        x = end + 2;
+    }
+    (y + 1 < area.bottom()).then_some(y + 1)
+}
+
+/// Figures in as many columns as there is room for, `first` first, with their changes against the scenario.
+pub(super) fn figures(
+    app: &App,
+    candidate: &Candidate,
+    first: &[&'static Metric],
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+) {
+    let columns = (area.width / FIGURE).max(1);
+    let wide = (area.width / columns - 1).min(FIGURE + 4);
+    let others = METRICS.iter().filter(|metric| !first.contains(metric) && metric.applies_to(&candidate.scenario));
+    let all = first.iter().copied().chain(others).take(usize::from(columns * area.height));
+    for (at, metric) in all.enumerate() {
+        let at = u16::try_from(at).unwrap_or(u16::MAX);
+        let (x, y) = (area.x + at / area.height * (wide + 1), area.y + at % area.height);
+        let now = (metric.get)(&candidate.estimate, &candidate.scenario);
+        let (text, value) = (canvas.role(Role::Text), canvas.role(Role::Value));
+        canvas.text(x, y, 17, metric.label, text);
+        // Points stand below one another, units in a column of their own.
+        let shown = metric.show(now);
+        let (whole, fraction, unit) = split_number(&shown);
+        canvas.right(x + 17, y, 6, whole, value);
+        let end = canvas.text(x + 23, y, 8, fraction, value);
+        let dim = canvas.role(Role::Dim);
+        canvas.text((end + 1).max(x + 28), y, wide.saturating_sub(28), unit, dim);
+        let Some(before) = app.answer.value(metric).filter(|before| *before != now) else { continue };
+        let arrow = if now > before { canvas.glyphs.up } else { canvas.glyphs.down };
+        let style = change_style(canvas, metric.better, now - before);
+        canvas.right(x + 35, y, wide.saturating_sub(35), &format!("{arrow}{}", units::relative(before, now)), style);
+    }
+}
+
+/// What the line of information says.
+#[must_use]
+pub fn info(app: &App) -> String {
+    let Some(curves) = app.desks.sweep.answer() else { return String::new() };
+    let knob = curves.across.knob.spec();
+    format!("{}: {}", knob.name, knob.help)
+}
+
+/// Moves the cursor to where a click goes.
+pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
+    let Some(curves) = app.desks.sweep.answer().cloned() else { return false };
+    let body = layout::areas(app).body;
+    let (picture, _) =
+        split(Rect::new(body.x + 1, body.y + 1, body.width.saturating_sub(2), body.height.saturating_sub(2)));
+    let place = match &curves.against {
+        None => {
+            let inside = plot(app, &curves).picture(picture);
+            let count = curves.across.values.len();
+            inside.contains((column, row).into()).then(|| {
+                (
+                    usize::from(column - inside.x) * count / usize::from(inside.width.max(1)),
+                    sweeping::cursor(app, &curves).1,
+                )
+            })
+        }
+        Some(_) => heat(app, &curves).cell_at(picture, column, row),
+    };
+    let Some(place) = place else { return false };
+    let again = sweeping::cursor(app, &curves) == place;
+    app.sweeping.cursor = Some(place);
+    again
+}

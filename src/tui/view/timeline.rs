@@ -1,0 +1,507 @@
+//! The timeline: lanes of tasks, strips of what is busy, what the task under the cursor waited for; curves of a serving
+//! run, and of a training job at growing scale.
+
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+
+use super::draw::Canvas;
+use super::plot::{Plot, Series, Shape, colour, letter};
+use super::sweep::{range, remark, silence};
+use crate::engine::event::serving::{Output as Served, RequestRecord};
+use crate::engine::event::training::schedule::Kind;
+use crate::engine::event::training::{StreamKind, Task, TaskKind};
+use crate::report::chart::{Axis, axis::Range};
+use crate::tui::app::App;
+use crate::tui::simulating::Scaling;
+use crate::tui::theme::Role;
+use crate::tui::timeline::{Lane, Picture, Timeline, picture};
+use crate::units::{self, duration_ms};
+
+/// Columns of the lanes' names.
+const NAMES: u16 = 22;
+/// Rows of the reading below the lanes, and of the strips above it.
+const READING: u16 = 3;
+const STRIPS: u16 = 2;
+/// Points of a distribution's curve.
+const POINTS: usize = 200;
+
+/// Draws the view.
+pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let shown = picture(app);
+    let title = match shown {
+        Picture::Tasks => "Timeline of a step",
+        Picture::Scaling => "Scaling: nodes added, work of each unchanged",
+        Picture::Levels => "Timeline of a run: requests and their memory",
+        Picture::Latencies => "Latencies: share of the requests that is faster",
+    };
+    let scaling = shown == Picture::Scaling;
+    let told = if scaling { remark(&app.desks.scaling) } else { remark(&app.desks.simulation) };
+    let inner = canvas.frame(area, title, &told, app.tour.is_none());
+    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    let run = app.run_here();
+    let drawn = match shown {
+        Picture::Tasks => match run.and(app.timeline.output()) {
+            Some(_) => {
+                tasks(&app.timeline, canvas, inner);
+                true
+            }
+            None => false,
+        },
+        Picture::Scaling => app.desks.scaling.answer().is_some_and(|scaling| scale(scaling, canvas, inner)),
+        Picture::Levels => run.and_then(|run| run.serving.as_ref()).is_some_and(|served| levels(served, canvas, inner)),
+        Picture::Latencies => {
+            run.and_then(|run| run.serving.as_ref()).is_some_and(|served| latencies(app, served, canvas, inner))
+        }
+    };
+    if !drawn {
+        let trouble = app.desks.simulation.trouble().or_else(|| app.desks.scaling.trouble());
+        let without = "this scenario cannot be simulated: its target names no accelerator, or its workload no model";
+        let none = app.simulated_scenario().is_none().then_some(without);
+        silence(app, none.or(trouble).or(Some("it is being simulated")), canvas, inner);
+    }
+}
+
+/// A task's colour.
+fn role(kind: TaskKind) -> Role {
+    match kind {
+        TaskKind::Pass(Kind::Forward) => Role::Bar1,
+        TaskKind::Pass(Kind::Backward) => Role::Bar2,
+        TaskKind::Pass(Kind::Weights) => Role::Bar3,
+        TaskKind::Transfer => Role::Bar4,
+        TaskKind::Reduce => Role::Bar5,
+        TaskKind::Gather => Role::Bar6,
+        TaskKind::Optimizer => Role::Title,
+    }
+}
+
+/// A task's kind in words, and the letter on its bar.
+fn named(kind: TaskKind) -> (&'static str, &'static str) {
+    match kind {
+        TaskKind::Pass(Kind::Forward) => ("forward", "F"),
+        TaskKind::Pass(Kind::Backward) => ("backward", "B"),
+        TaskKind::Pass(Kind::Weights) => ("weight gradients", "W"),
+        TaskKind::Transfer => ("transfer", "T"),
+        TaskKind::Reduce => ("reduction of gradients", "R"),
+        TaskKind::Gather => ("gathering of weights", "G"),
+        TaskKind::Optimizer => ("optimizer", "O"),
+    }
+}
+
+/// Every kind, in the legend's order.
+const KINDS: [TaskKind; 7] = [
+    TaskKind::Pass(Kind::Forward),
+    TaskKind::Pass(Kind::Backward),
+    TaskKind::Pass(Kind::Weights),
+    TaskKind::Transfer,
+    TaskKind::Reduce,
+    TaskKind::Gather,
+    TaskKind::Optimizer,
+];
+
+fn stream(kind: StreamKind) -> &'static str {
+    match kind {
+        StreamKind::Compute => "compute",
+        StreamKind::Pipeline => "copy",
+        StreamKind::Data => "network",
+    }
+}
+
+/// Share of the shown time in which a lane works.
+fn busy(timeline: &Timeline, lane: &Lane) -> f64 {
+    let (from, to) = timeline.window;
+    let within = |task: &Task| (task.end.min(to) - task.begin.max(from)).max(0.0);
+    let sum: f64 = lane.tasks.iter().filter_map(|number| timeline.task(*number)).map(within).sum();
+    sum / (to - from).max(1e-12)
+}
+
+/// A task in a few words: `F12 of stage 3, replica 0`.
+fn told(task: &Task) -> String {
+    let (name, _) = named(task.kind);
+    let micro = match task.kind {
+        TaskKind::Pass(_) | TaskKind::Transfer => format!(" of micro-batch {}", task.micro),
+        _ => String::new(),
+    };
+    let chunk = if task.chunk > 0 { format!(", chunk {}", task.chunk) } else { String::new() };
+    let replica = if task.stream == StreamKind::Data { String::new() } else { format!(", replica {}", task.replica) };
+    format!("{name}{micro}{chunk}, stage {}{replica}", task.stage)
+}
+
+fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
+    let below = READING + STRIPS + 1;
+    if area.height < below + 3 || area.width < NAMES + 20 {
+        return;
+    }
+    let track = |y: u16| Rect::new(area.x + NAMES, y, area.width - NAMES, 1);
+    let (from, to) = timeline.window;
+    let dim = canvas.role(Role::Dim);
+    // The axis: what is shown, and how much of the step that is.
+    let (first, _) = timeline.span;
+    let axis = track(area.y);
+    canvas.text(axis.x, axis.y, axis.width, &duration_ms(1e3 * (from - first)), dim);
+    canvas.right(axis.x, axis.y, axis.width, &duration_ms(1e3 * (to - first)), dim);
+    let middle = duration_ms(1e3 * (0.5 * (from + to) - first));
+    canvas.text(axis.x + axis.width / 2 - 4, axis.y, 12, &middle, dim);
+    legend(timeline, canvas, Rect { width: NAMES, ..Rect::new(area.x, area.y, NAMES, 1) });
+    let rows = usize::from(area.height - below - 1);
+    let top = timeline
+        .lane
+        .saturating_sub(rows.saturating_sub(1).min(rows / 2))
+        .min(timeline.lanes.len().saturating_sub(rows));
+    for (row, (number, lane)) in (0u16..).zip(timeline.lanes.iter().enumerate().skip(top).take(rows)) {
+        let y = area.y + 1 + row;
+        let here = number == timeline.lane;
+        let style = canvas.role(if here { Role::Accent } else { Role::Text });
+        let name = match lane.stream {
+            StreamKind::Data => format!("stage {} {}", lane.stage, stream(lane.stream)),
+            _ => format!("r{} s{} {}", lane.replica, lane.stage, stream(lane.stream)),
+        };
+        canvas.text(area.x, y, NAMES - 6, &name, style);
+        canvas.right(area.x + NAMES - 6, y, 5, &format!("{:.0} %", 100.0 * busy(timeline, lane)), dim);
+        bars(timeline, lane, canvas, track(y), here.then_some(timeline.place));
+    }
+    canvas.more(
+        Rect {
+            x: area.x.saturating_sub(2),
+            width: area.width + 4,
+            y: area.y.saturating_sub(1),
+            height: area.height + 2 - below,
+        },
+        top > 0,
+        top + rows < timeline.lanes.len(),
+    );
+    let y = area.bottom() - below;
+    strip(timeline, "computing", |lane| lane.stream == StreamKind::Compute, canvas, (area.x, track(y)));
+    strip(timeline, "sending", |lane| lane.stream != StreamKind::Compute, canvas, (area.x, track(y + 1)));
+    reading(timeline, canvas, Rect { y: y + STRIPS, height: READING + 1, ..area });
+}
+
+/// The letters of the kinds that there are.
+fn legend(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
+    let there = |kind: &TaskKind| timeline.output().is_some_and(|o| o.tasks.iter().any(|task| task.kind == *kind));
+    let mut x = area.x;
+    for kind in KINDS.into_iter().filter(there) {
+        let style = canvas.role(role(kind));
+        x = canvas.text(x, area.y, area.right().saturating_sub(x), named(kind).1, style) + 1;
+    }
+    let style = canvas.role(Role::Mark).add_modifier(Modifier::UNDERLINED);
+    canvas.text(x, area.y, area.right().saturating_sub(x), "path", style);
+}
+
+/// A lane's bars: those that a cell cannot show apart as one shade, the rest with their edges and, where there is room,
+/// their letter and micro-batch. What is on the critical path is marked.
+fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, here: Option<usize>) {
+    let (from, to) = timeline.window;
+    let cells = f64::from(track.width) / (to - from).max(1e-12);
+    // Small tasks: the kind that has most of a cell colours it.
+    let mut covered = vec![([0.0; KINDS.len()], 0.0); usize::from(track.width)];
+    let shown = |task: &&Task| task.end > from && task.begin < to;
+    for number in &lane.tasks {
+        let Some(task) = timeline.task(*number).filter(shown).filter(|task| (task.end - task.begin) * cells < 1.0)
+        else {
+            continue;
+        };
+        let kind = KINDS.iter().position(|kind| *kind == task.kind).unwrap_or_default();
+        let marked = timeline.critical.get(*number as usize).copied().unwrap_or_default();
+        let (begin, end) = (((task.begin - from) * cells).max(0.0), (task.end - from) * cells);
+        for at in [begin as usize, begin as usize + 1] {
+            let within = (end.min(at as f64 + 1.0) - begin.max(at as f64)).max(0.0);
+            if let Some((kinds, critical)) = covered.get_mut(at) {
+                if let Some(sum) = kinds.get_mut(kind) {
+                    *sum += within;
+                }
+                *critical += if marked { within } else { 0.0 };
+            }
+        }
+    }
+    for (x, (kinds, critical)) in (track.x..).zip(&covered) {
+        let all: f64 = kinds.iter().sum();
+        if all <= 0.0 {
+            continue;
+        }
+        let most =
+            KINDS.iter().zip(kinds).max_by(|a, b| a.1.total_cmp(b.1)).map_or(TaskKind::Transfer, |(kind, _)| *kind);
+        let mut style = canvas.role(role(most));
+        if *critical > 0.5 * all {
+            style = style.add_modifier(Modifier::UNDERLINED);
+        }
+        let glyph = canvas.glyphs.shade(all.min(1.0));
+        canvas.text(x, track.y, 1, glyph, style);
+    }
+    for (place, number) in lane.tasks.iter().enumerate() {
+        let Some(task) = timeline.task(*number).filter(shown) else { continue };
+        let (width, cursor) = ((task.end - task.begin) * cells, here == Some(place));
+        if width < 1.0 && !cursor {
+            continue;
+        }
+        let share = |at: f64| ((at - from) / (to - from).max(1e-12)).clamp(0.0, 1.0);
+        let critical = timeline.critical.get(*number as usize).copied().unwrap_or_default();
+        let kind = canvas.role(if cursor { Role::Accent } else { role(task.kind) });
+        canvas.segment(track, (share(task.begin), share(task.end)), kind);
+        let begin = (share(task.begin) * f64::from(track.width)).ceil() as u16;
+        let end = (share(task.end) * f64::from(track.width)).floor() as u16;
+        let label = match task.kind {
+            TaskKind::Pass(_) | TaskKind::Transfer => format!("{}{}", named(task.kind).1, task.micro),
+            _ => named(task.kind).1.to_owned(),
+        };
+        let room = end.saturating_sub(begin);
+        if room as usize > label.len() {
+            canvas.text(track.x + begin, track.y, room, &label, kind.add_modifier(Modifier::REVERSED));
+        }
+        if critical && room > 0 {
+            let style = canvas.role(Role::Mark).add_modifier(Modifier::UNDERLINED | Modifier::BOLD);
+            let mark = canvas.glyphs.mark;
+            canvas.text(track.x + end - 1, track.y, 1, mark, style.add_modifier(Modifier::REVERSED));
+        }
+        if cursor {
+            let mark = canvas.glyphs.changed;
+            let x = (track.x + begin.min(track.width - 1)).min(track.right() - 1);
+            let accent = canvas.role(Role::Accent).add_modifier(Modifier::BOLD);
+            if room == 0 {
+                canvas.text(x, track.y, 1, mark, accent);
+            }
+        }
+    }
+}
+
+/// How many of some lanes work at a time, as heights over the shown part.
+fn strip(
+    timeline: &Timeline,
+    name: &str,
+    which: impl Fn(&Lane) -> bool,
+    canvas: &mut Canvas<'_>,
+    (x, track): (u16, Rect),
+) {
+    let (from, to) = timeline.window;
+    let lanes: Vec<&Lane> = timeline.lanes.iter().filter(|lane| which(lane)).collect();
+    let cells = usize::from(track.width);
+    let each = (to - from) / cells.max(1) as f64;
+    let mut work = vec![0.0; cells];
+    for task in lanes.iter().flat_map(|lane| &lane.tasks).filter_map(|number| timeline.task(*number)) {
+        let (begin, end) = (task.begin.max(from), task.end.min(to));
+        if end <= begin {
+            continue;
+        }
+        let (first, last) = (((begin - from) / each) as usize, ((end - from) / each) as usize);
+        for cell in first..=last.min(cells.saturating_sub(1)) {
+            let (left, right) = (from + cell as f64 * each, from + (cell + 1) as f64 * each);
+            if let Some(sum) = work.get_mut(cell) {
+                *sum += (end.min(right) - begin.max(left)).max(0.0);
+            }
+        }
+    }
+    let all = each * lanes.len().max(1) as f64;
+    let mean: f64 = work.iter().sum::<f64>() / (all * cells.max(1) as f64).max(1e-12);
+    let (dim, style) = (canvas.role(Role::Dim), canvas.role(Role::Bar1));
+    canvas.text(x, track.y, NAMES - 6, name, dim);
+    canvas.right(x + NAMES - 6, track.y, 5, &format!("{:.0} %", 100.0 * mean), dim);
+    for (cell, sum) in (track.x..).zip(&work) {
+        if *sum > 0.0 {
+            let glyph = canvas.glyphs.level(sum / all);
+            canvas.text(cell, track.y, 1, glyph, style);
+        }
+    }
+}
+
+/// What the task under the cursor is, how long it took, what it waited for.
+fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
+    let Some((number, task)) = timeline.here().and_then(|here| Some((here, timeline.task(here)?))) else { return };
+    let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
+    let (first, _) = timeline.span;
+    let when = format!("{} to {}", duration_ms(1e3 * (task.begin - first)), duration_ms(1e3 * (task.end - first)));
+    let x = canvas.text(area.x, area.y, area.width, &told(task), value) + 2;
+    let took = format!("takes {}, {when}", duration_ms(1e3 * (task.end - task.begin)));
+    canvas.text(x, area.y, area.right().saturating_sub(x), &took, text);
+    let waited = match timeline.task(task.after) {
+        None => "waited for nothing of this step".to_owned(),
+        Some(after) => {
+            let idle = timeline.lanes.get(timeline.lane).and_then(|lane| {
+                let before = lane.tasks.get(timeline.place.checked_sub(1)?)?;
+                Some(task.begin - timeline.task(*before)?.end)
+            });
+            let idle = idle.filter(|idle| *idle > 1e-9);
+            let stood =
+                idle.map_or_else(String::new, |idle| format!(", its stream idle for {}", duration_ms(1e3 * idle)));
+            format!("waited for {}, until {}{stood}", told(after), duration_ms(1e3 * (after.end - first)))
+        }
+    };
+    canvas.text(area.x, area.y + 1, area.width, &waited, text);
+    let critical = timeline.critical.get(number as usize).copied().unwrap_or_default();
+    let (style, verdict) = if critical {
+        (canvas.role(Role::Mark), "on the critical path: were it shorter, so would be the step")
+    } else {
+        (dim, "not on the critical path: the step does not hang on it")
+    };
+    canvas.text(area.x, area.y + 2, area.width, verdict, style);
+}
+
+/// A curve's ticks.
+fn ticks(range: &Range) -> Vec<(f64, String)> {
+    range.ticks().into_iter().map(|(value, label)| (range.share(value), label)).collect()
+}
+
+/// A legend above a plot: letters and names.
+fn names(canvas: &mut Canvas<'_>, area: Rect, names: &[&str]) {
+    let mut x = area.x;
+    for (index, name) in names.iter().enumerate() {
+        let style = canvas.role(colour(index));
+        x = canvas.text(x, area.y, area.right().saturating_sub(x), &format!("{} {name}", letter(index)), style) + 3;
+    }
+}
+
+/// Throughput of an accelerator against nodes, the events' and the closed form's.
+fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> bool {
+    let nodes = Axis::log("nodes").range(scaling.points.iter().map(|point| point.0));
+    let values = scaling.points.iter().flat_map(|point| [point.1, point.2]);
+    let (Some(nodes), Some(up)) = (nodes, Axis::linear(scaling.metric.label).range(values)) else { return false };
+    let curve = |get: fn(&(f64, f64, f64)) -> f64| Series {
+        points: scaling.points.iter().map(|point| Some((nodes.share(point.0), up.share(get(point))))).collect(),
+        shape: Shape::Line,
+    };
+    names(canvas, area, &["simulated", "closed form"]);
+    let plot = Plot {
+        up: format!("{}, {}", scaling.metric.label, scaling.metric.unit),
+        across: "nodes".to_owned(),
+        ticks: [
+            scaling.points.iter().map(|point| (nodes.share(point.0), format!("{}", point.0))).collect(),
+            ticks(&up),
+        ],
+        series: vec![curve(|point| point.1), curve(|point| point.2)],
+        shaded: Vec::new(),
+        here: scaling
+            .points
+            .iter()
+            .find(|point| point.0 == scaling.here)
+            .map(|point| (nodes.share(point.0), up.share(point.1))),
+        cursor: None,
+    };
+    let below = u16::try_from(scaling.points.len()).unwrap_or(8).min(area.height / 3);
+    plot.draw(canvas, Rect { y: area.y + 1, height: area.height.saturating_sub(2 + below), ..area });
+    // Efficiency: what an accelerator does against what it did at the smallest size.
+    let Some(smallest) = scaling.points.first() else { return true };
+    let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
+    for (row, point) in (0..below).zip(&scaling.points) {
+        let y = area.bottom() - below + row;
+        let told = format!(
+            "{:>7} nodes  {:>12} tok/s an accelerator  efficiency {:>6}",
+            point.0,
+            units::si(point.1),
+            units::percent(point.1 / smallest.1.max(1e-12))
+        );
+        let x = canvas.text(area.x, y, area.width, &told, text) + 2;
+        let closed = format!("closed form {}", units::percent(point.2 / smallest.2.max(1e-12)));
+        canvas.text(x, y, area.right().saturating_sub(x), &closed, dim);
+    }
+    true
+}
+
+/// Requests that run and wait over time, and the share of memory below.
+fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
+    let seconds = served.cell * served.timeline.len() as f64;
+    let Some(time) = Axis::linear("time").range([0.0, seconds].into_iter()) else { return false };
+    let counts = served.timeline.iter().flat_map(|levels| [levels.running, levels.waiting]);
+    let Some((_, up)) = range("requests", counts) else { return false };
+    let at = |cell: usize| time.share((cell as f64 + 0.5) * served.cell);
+    let curve = |get: fn(&crate::engine::event::serving::output::Levels) -> f64, up: &Range| Series {
+        points: served
+            .timeline
+            .iter()
+            .enumerate()
+            .map(|(cell, levels)| Some((at(cell), up.share(get(levels)))))
+            .collect(),
+        shape: Shape::Line,
+    };
+    names(canvas, area, &["in batches", "waiting"]);
+    let across: Vec<(f64, String)> =
+        time.ticks().into_iter().map(|(value, _)| (time.share(value), duration_ms(1e3 * value))).collect();
+    let plot = |up: String, ticks: Vec<(f64, String)>, series: Vec<Series>| Plot {
+        up,
+        across: "time".to_owned(),
+        ticks: [across.clone(), ticks],
+        series,
+        shaded: Vec::new(),
+        here: None,
+        cursor: None,
+    };
+    let upper = (area.height.saturating_sub(1)) * 3 / 5;
+    let requests = plot("requests".to_owned(), ticks(&up), vec![curve(|l| l.running, &up), curve(|l| l.waiting, &up)]);
+    requests.draw(canvas, Rect { y: area.y + 1, height: upper, ..area });
+    if let Some(share) = Axis::linear("KV blocks in use").range([0.0, 1.0].into_iter()) {
+        let ticks = [0.0, 0.5, 1.0].map(|value| (share.share(value), units::percent(value))).to_vec();
+        let memory = plot("KV blocks in use".to_owned(), ticks, vec![curve(|l| l.kv, &share)]);
+        let y = area.y + 1 + upper;
+        memory.draw(canvas, Rect { y, height: area.bottom().saturating_sub(y), ..area });
+    }
+    true
+}
+
+/// The share of the requests that is faster, over the time; where a limit is set, a line at it.
+fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
+    let Some(scenario) = &app.answer.scenario else { return false };
+    let [ttft, tpot, e2e] = scenario.simulation(&scenario.base).slo_ms;
+    let curves: [(&str, &str, fn(&RequestRecord) -> f64, f64); 3] = [
+        ("time to first token", "slo_ttft_ms", |r| r.ttft, ttft),
+        ("time per output token", "slo_tpot_ms", |r| r.tpot, tpot),
+        ("end to end", "slo_e2e_ms", |r| r.e2e, e2e),
+    ];
+    let each = area.width / 3;
+    for (place, (name, knob, get, limit)) in (0u16..).zip(curves) {
+        let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();
+        sample.sort_by(f64::total_cmp);
+        let [Some(least), Some(most)] = [sample.first().copied(), sample.last().copied()] else { return false };
+        let limit = (limit > 0.0).then_some(limit);
+        let ends = [least, most].into_iter().chain(limit);
+        let Some(across) = Axis::linear(name).range(ends) else { continue };
+        let Some(up) = Axis::linear("share").range([0.0, 1.0].into_iter()) else { continue };
+        let value = |share: f64| sample.get((share * (sample.len() - 1) as f64).round() as usize).copied();
+        let shares = (0..=POINTS).map(|point| point as f64 / POINTS as f64);
+        let points = shares.map(|share| Some((across.share(value(share)?), up.share(share)))).collect();
+        let kept = limit.map(|limit| sample.partition_point(|time| *time <= limit) as f64 / sample.len() as f64);
+        let plot = Plot {
+            up: name.to_owned(),
+            across: String::new(),
+            ticks: [
+                across.ticks().into_iter().map(|(value, _)| (across.share(value), duration_ms(value))).collect(),
+                [0.0, 0.5, 0.9, 0.99].map(|share| (up.share(share), units::percent(share))).to_vec(),
+            ],
+            series: vec![Series { points, shape: Shape::Line }],
+            shaded: Vec::new(),
+            here: None,
+            cursor: limit.zip(kept).map(|(limit, kept)| (across.share(limit), Some(up.share(kept)))),
+        };
+        let box_ = Rect {
+            x: area.x + place * each,
+            width: each.saturating_sub(1),
+            height: area.height.saturating_sub(2),
+            ..area
+        };
+        plot.draw(canvas, box_);
+        let quantile = |q: f64| value(q).map_or_else(String::new, duration_ms);
+        let text = canvas.role(Role::Text);
+        let told = match box_.width < 42 {
+            true => format!("p50 {}  p99 {}", quantile(0.5), quantile(0.99)),
+            false => format!("p50 {}  p90 {}  p99 {}", quantile(0.5), quantile(0.9), quantile(0.99)),
+        };
+        canvas.text(box_.x, area.bottom() - 2, box_.width, &told, text);
+        let (style, told) = match (limit, kept) {
+            (Some(limit), Some(kept)) => {
+                (canvas.role(Role::Mark), format!("{} within {}", units::percent(kept), duration_ms(limit)))
+            }
+            _ => (canvas.role(Role::Dim), format!("no limit: {knob} is 0")),
+        };
+        canvas.text(box_.x, area.bottom() - 1, box_.width, &told, style);
+    }
+    true
+}
+
+/// What the line of information says.
+#[must_use]
+pub fn info(app: &App) -> String {
+    match picture(app) {
+        Picture::Tasks => {
+            "replicas that are alike stand for one another; Enter goes to what the task waited for".to_owned()
+        }
+        Picture::Scaling => "replicas and batch grow with the nodes; the diamond is the scenario".to_owned(),
+        Picture::Levels => "means over cells of time; what a run fills and drains is shown too".to_owned(),
+        Picture::Latencies => "of the counted requests; the line is the limit, where one is set".to_owned(),
+    }
+}

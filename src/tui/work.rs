@@ -1,0 +1,413 @@
+//! Long work: what a view wants to know and cannot work out between two keys.
+//!
+//! The state never works. A view that wants an answer *asks*: it states its [question](Desk::ask) as plain data, and
+//! [`super::update`] turns a question that is new into an [`Effect::Work`]. The runtime's [workers](super::workers) do the
+//! [`Job`] on a thread of its own, tell its [`Progress`] while it runs, and send what came out as
+//! [`Message::Worked`](super::message::Message::Worked).
+//!
+//! * **An answer belongs to its question.** Questions hold [`App::generation`], which every change of the scenario counts
+//!   up, so that asking again after an edit cancels the work under way and orders new work; what comes from a cancelled
+//!   order carries a serial number nobody waits for, and is dropped. Until the new answer is there the old one can be shown
+//!   ([`Desk::is_fresh`] tells).
+//! * **Esc stops.** A question that was stopped is not asked again until it is another, or [`Desk::forget`] was called.
+//! * **Small work is there with the key.** The runtime waits some milliseconds for work just ordered before it draws, so
+//!   that a curve of some hundred points follows an edit in one frame.
+//! * **Idle is idle.** The runtime looks at gauges only while something runs.
+//!
+//! To plug in another engine or view: a struct that holds what is to be done and is a [`Job`]; a variant of [`Product`] for
+//! what comes out; a [`Desk`] in [`Desks`] with a type for its question; a line in [`arrived`]; and a call of
+//! [`Desk::ask`] in [`follow`], or where the user asks for it. A job calls nothing but pure functions, and gives its gauge
+//! to the engine or looks at [`Gauge::cancelled`] itself.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::app::{App, View};
+use super::message::Effect;
+use super::{frontier, optimum, simulating, sweeping, tornado};
+use crate::engine::answer::event::Run;
+use crate::search::Gauge;
+use crate::search::sensitivity::Tornado;
+use crate::units;
+
+/// Work for another thread, from plain data to plain data.
+pub trait Job: fmt::Debug + Send + Sync {
+    /// Does it. Tells `gauge` how far it is; answers soon, with whatever, once that was cancelled.
+    ///
+    /// # Errors
+    /// Why there is no answer, in words for the user.
+    fn run(&self, gauge: &Gauge) -> Result<Product, String>;
+}
+
+/// What jobs answer.
+#[derive(Debug, Clone)]
+pub enum Product {
+    /// Figures over one or two knobs.
+    Sweep(Arc<sweeping::Curves>),
+    /// The best compromises between two figures.
+    Frontier(Arc<frontier::Front>),
+    /// What matters most.
+    Tornado(Arc<Tornado>),
+    /// The best knobs.
+    Optimum(Arc<optimum::Found>),
+    /// A simulated scenario.
+    Simulation(Arc<Run>),
+    /// A job at growing scale.
+    Scaling(Arc<simulating::Scaling>),
+}
+
+/// Work that was asked for.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// Tells it from all other orders.
+    pub serial: u64,
+    /// The work.
+    pub job: Arc<dyn Job>,
+}
+
+impl PartialEq for Order {
+    fn eq(&self, other: &Order) -> bool {
+        self.serial == other.serial
+    }
+}
+
+/// How far work has come.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Progress {
+    /// Units of work done.
+    pub done: u64,
+    /// Of so many; 0 while that is not known.
+    pub total: u64,
+    /// Time since it began, s.
+    pub seconds: f64,
+}
+
+impl Progress {
+    /// The part that is done, 0 to 1.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        if self.total == 0 { 0.0 } else { (self.done as f64 / self.total as f64).min(1.0) }
+    }
+
+    /// Units of work in a second.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.done as f64 / self.seconds.max(1e-3)
+    }
+
+    /// Time that the rest takes at this rate, s; `None` before anything can be told.
+    #[must_use]
+    pub fn left(&self) -> Option<f64> {
+        let rest = self.total.checked_sub(self.done).filter(|_| self.done > 0 && self.total > 0)?;
+        Some(rest as f64 / self.rate())
+    }
+
+    /// In words: `43 %, 1.2 M/s, 3 s left`. Numbers keep their width as they grow.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        if self.done == 0 {
+            return "begins".to_owned();
+        }
+        let left = self.left().map_or_else(String::new, |left| format!(", {} left", units::duration_ms(1e3 * left)));
+        format!("{:>3.0} %, {}/s{left}", 100.0 * self.share(), units::si(self.rate()))
+    }
+}
+
+/// How the last question stands.
+#[derive(Debug, Clone, PartialEq)]
+enum Stage {
+    Running { serial: u64, progress: Progress },
+    Answered,
+    Stopped,
+    Failed(String),
+}
+
+/// One thing that a view asks: the last question, and the last answer with the question it belongs to.
+#[derive(Debug, Clone)]
+pub struct Desk<Q, A> {
+    asked: Option<(Q, Stage)>,
+    answer: Option<(Q, A)>,
+}
+
+impl<Q, A> Default for Desk<Q, A> {
+    fn default() -> Desk<Q, A> {
+        Desk { asked: None, answer: None }
+    }
+}
+
+impl<Q: Clone + PartialEq, A> Desk<Q, A> {
+    /// Asks, unless this is what was asked last. Work for another question is cancelled.
+    pub fn ask(
+        &mut self,
+        question: Q,
+        serials: &mut u64,
+        effects: &mut Vec<Effect>,
+        job: impl FnOnce(&Q) -> Result<Arc<dyn Job>, String>,
+    ) {
+        if self.asked.as_ref().is_some_and(|(asked, _)| *asked == question) {
+            return;
+        }
+        self.cancel(effects);
+        let stage = match job(&question) {
+            Ok(job) => {
+                *serials += 1;
+                effects.push(Effect::Work(Order { serial: *serials, job }));
+                Stage::Running { serial: *serials, progress: Progress::default() }
+            }
+            Err(trouble) => Stage::Failed(trouble),
+        };
+        self.asked = Some((question, stage));
+    }
+
+    fn cancel(&self, effects: &mut Vec<Effect>) {
+        if let Some((_, Stage::Running { serial, .. })) = &self.asked {
+            effects.push(Effect::Cancel(*serial));
+        }
+    }
+
+    /// Stops the work under way, where there is some.
+    pub fn stop(&mut self, effects: &mut Vec<Effect>) -> bool {
+        self.cancel(effects);
+        let running = self.progress().is_some();
+        if let Some((_, stage)) = self.asked.as_mut().filter(|_| running) {
+            *stage = Stage::Stopped;
+        }
+        running
+    }
+
+    /// Nobody wants to know any more: work under way is cancelled, and the same question will be asked anew.
+    pub fn forget(&mut self, effects: &mut Vec<Effect>) {
+        self.cancel(effects);
+        if !self.is_fresh() {
+            self.asked = None;
+        }
+    }
+
+    /// What was asked last.
+    #[must_use]
+    pub fn asked(&self) -> Option<&Q> {
+        self.asked.as_ref().map(|(question, _)| question)
+    }
+
+    /// How far the work under way is.
+    #[must_use]
+    pub fn progress(&self) -> Option<Progress> {
+        match &self.asked {
+            Some((_, Stage::Running { progress, .. })) => Some(*progress),
+            _ => None,
+        }
+    }
+
+    /// Why the last question has no answer.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&str> {
+        match &self.asked {
+            Some((_, Stage::Failed(trouble))) => Some(trouble),
+            Some((_, Stage::Stopped)) => Some("stopped"),
+            _ => None,
+        }
+    }
+
+    /// The last answer, whatever was asked since.
+    #[must_use]
+    pub fn answer(&self) -> Option<&A> {
+        self.answer.as_ref().map(|(_, answer)| answer)
+    }
+
+    /// The question that the last answer answers.
+    #[must_use]
+    pub fn question(&self) -> Option<&Q> {
+        self.answer.as_ref().map(|(question, _)| question)
+    }
+
+    /// Whether the last answer answers the last question.
+    #[must_use]
+    pub fn is_fresh(&self) -> bool {
+        matches!(&self.asked, Some((_, Stage::Answered)))
+    }
+
+    fn awaits(&self, order: u64) -> bool {
+        matches!(&self.asked, Some((_, Stage::Running { serial, .. })) if *serial == order)
+    }
+
+    fn arrived(&mut self, serial: u64, answer: A) -> bool {
+        let awaited = self.awaits(serial);
+        if let Some((question, stage)) = self.asked.as_mut().filter(|_| awaited) {
+            self.answer = Some((question.clone(), answer));
+            *stage = Stage::Answered;
+        }
+        awaited
+    }
+
+    fn failed(&mut self, order: u64, trouble: &str) {
+        let awaited = self.awaits(order);
+        if let Some((_, stage)) = self.asked.as_mut().filter(|_| awaited) {
+            *stage = Stage::Failed(trouble.to_owned());
+        }
+    }
+
+    fn progressed(&mut self, order: u64, now: Progress) {
+        if let Some((_, Stage::Running { serial, progress })) = &mut self.asked
+            && *serial == order
+        {
+            *progress = now;
+        }
+    }
+}
+
+/// All desks.
+#[derive(Debug, Clone, Default)]
+pub struct Desks {
+    /// The last order's serial number.
+    pub serial: u64,
+    /// Figures over one or two knobs.
+    pub sweep: Desk<sweeping::Question, Arc<sweeping::Curves>>,
+    /// The best compromises between two figures.
+    pub frontier: Desk<frontier::Question, Arc<frontier::Front>>,
+    /// What matters most.
+    pub tornado: Desk<tornado::Question, Arc<Tornado>>,
+    /// The best knobs.
+    pub optimum: Desk<optimum::Question, Arc<optimum::Found>>,
+    /// The scenario on the screen, simulated.
+    pub simulation: Desk<simulating::Question, Arc<Run>>,
+    /// The same at growing scale.
+    pub scaling: Desk<simulating::Scale, Arc<simulating::Scaling>>,
+}
+
+/// Takes what came of an order. Of orders that nobody waits for nothing is kept.
+pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, String>, effects: &mut Vec<Effect>) {
+    let desks = &mut app.desks;
+    match product {
+        Ok(Product::Sweep(curves)) => {
+            if desks.sweep.arrived(serial, curves) {
+                sweeping::settle(app);
+            }
+        }
+        Ok(Product::Frontier(front)) => {
+            desks.frontier.arrived(serial, front);
+        }
+        Ok(Product::Tornado(tornado)) => {
+            desks.tornado.arrived(serial, tornado);
+        }
+        Ok(Product::Optimum(found)) => {
+            if desks.optimum.arrived(serial, found) {
+                optimum::settle(app, effects);
+            }
+        }
+        Ok(Product::Simulation(run)) => {
+            if desks.simulation.arrived(serial, run) {
+                simulating::settle(app);
+            }
+        }
+        Ok(Product::Scaling(scaling)) => {
+            desks.scaling.arrived(serial, scaling);
+        }
+        Err(trouble) => {
+            desks.sweep.failed(serial, &trouble);
+            desks.frontier.failed(serial, &trouble);
+            desks.tornado.failed(serial, &trouble);
+            desks.optimum.failed(serial, &trouble);
+            desks.simulation.failed(serial, &trouble);
+            desks.scaling.failed(serial, &trouble);
+        }
+    }
+}
+
+/// Takes how far an order is.
+pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
+    let desks = &mut app.desks;
+    desks.sweep.progressed(serial, progress);
+    desks.frontier.progressed(serial, progress);
+    desks.tornado.progressed(serial, progress);
+    desks.optimum.progressed(serial, progress);
+    desks.simulation.progressed(serial, progress);
+    desks.scaling.progressed(serial, progress);
+}
+
+/// Asks what the view that is shown wants to know, and forgets what no view does.
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    simulating::follow(app, effects);
+    sweeping::follow(app, effects);
+    frontier::follow(app, effects);
+    tornado::follow(app, effects);
+    optimum::follow(app, effects);
+}
+
+/// Stops the work of the view that is shown, where there is some.
+pub(super) fn stop(app: &mut App, effects: &mut Vec<Effect>) -> bool {
+    let desks = &mut app.desks;
+    match app.view {
+        View::Sweep => desks.sweep.stop(effects),
+        View::Frontier => desks.frontier.stop(effects),
+        View::Sensitivity => desks.tornado.stop(effects),
+        View::Optimum => desks.optimum.stop(effects),
+        // The scenario's own simulation runs under any view. Both: `||` would leave the other running.
+        _ => [desks.simulation.stop(effects), desks.scaling.stop(effects)].contains(&true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl Job for Nothing {
+        fn run(&self, _: &Gauge) -> Result<Product, String> {
+            Err("nothing".to_owned())
+        }
+    }
+
+    fn ask(desk: &mut Desk<u32, char>, question: u32, serials: &mut u64) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        desk.ask(question, serials, &mut effects, |_| Ok(Arc::new(Nothing)));
+        effects
+    }
+
+    fn order(serial: u64) -> Effect {
+        Effect::Work(Order { serial, job: Arc::new(Nothing) })
+    }
+
+    #[test]
+    fn an_answer_belongs_to_its_question() {
+        let (mut desk, mut serials) = (Desk::default(), 0);
+        assert_eq!(ask(&mut desk, 7, &mut serials), [order(1)]);
+        assert_eq!(ask(&mut desk, 7, &mut serials), [], "asked already");
+        assert_eq!(ask(&mut desk, 8, &mut serials), [Effect::Cancel(1), order(2)]);
+        assert!(!desk.arrived(1, 'a'), "of a cancelled order");
+        assert!(desk.arrived(2, 'b') && desk.is_fresh());
+        assert_eq!(ask(&mut desk, 8, &mut serials), [], "answered already");
+        assert_eq!(ask(&mut desk, 9, &mut serials), [order(3)]);
+        assert_eq!((desk.answer(), desk.question(), desk.is_fresh()), (Some(&'b'), Some(&8), false));
+    }
+
+    #[test]
+    fn what_was_stopped_stays_stopped_until_something_else_is_asked() {
+        let (mut desk, mut serials) = (Desk::default(), 0);
+        let mut effects = ask(&mut desk, 1, &mut serials);
+        assert!(desk.stop(&mut effects));
+        assert!(!desk.stop(&mut effects), "nothing runs");
+        assert_eq!(effects, [order(1), Effect::Cancel(1)]);
+        assert_eq!(ask(&mut desk, 1, &mut serials), []);
+        assert_eq!(desk.trouble(), Some("stopped"));
+        desk.forget(&mut effects);
+        assert_eq!(ask(&mut desk, 1, &mut serials), [order(2)]);
+        desk.failed(2, "why");
+        assert_eq!(desk.trouble(), Some("why"));
+    }
+
+    #[test]
+    fn progress_is_told_of_the_order_that_runs() {
+        let (mut desk, mut serials): (Desk<u32, char>, u64) = (Desk::default(), 0);
+        ask(&mut desk, 1, &mut serials);
+        let half = Progress { done: 500, total: 1000, seconds: 2.0 };
+        desk.progressed(7, half);
+        assert_eq!(desk.progress(), Some(Progress::default()));
+        desk.progressed(1, half);
+        assert_eq!(desk.progress(), Some(half));
+        assert_eq!((half.share(), half.rate(), half.left()), (0.5, 250.0, Some(2.0)));
+        assert!(half.describe().starts_with(" 50 %, "), "{}", half.describe());
+        assert_eq!(Progress::default().left(), None);
+    }
+}
