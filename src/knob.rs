@@ -271,6 +271,9 @@ impl Spec {
     /// Whether turning it changes anything in this mode and under this engine.
     #[must_use]
     pub fn matters(&self, mode: Mode, engine: Engine) -> bool {
+        if engine == Engine::Benchboard {
+            return registry::DASHBOARD.contains(&self.knob) && self.mode.is_none_or(|only| only == mode);
+        }
         self.mode.is_none_or(|only| only == mode)
             && self.engines.contains(&engine)
             && !self.except.is_some_and(|(silent, engines)| silent == mode && engines.contains(&engine))

@@ -9,6 +9,7 @@
 //! | [`plan`] | the words of a run: engines, shardings, formats, servers |
 //! | [`spec`] | the YAML documents: parsing with positions, decoding, diagnostics |
 //! | [`catalog`] | what ships: accelerators, models, prices, published measurements |
+//! | [`exchange`] | documents of the founding tools, turned into targets, workloads and knobs |
 //! | [`library`] | everything in force: the layers of files over what ships, hot-reloadable |
 //! | [`knob`] | the one registry of everything a user may turn |
 //! | [`engine::analytical`] | the physics of training and serving: plain inputs to plain answers |
@@ -17,6 +18,7 @@
 //! | [`engine`] | pure functions from scenario to estimate |
 //! | [`validate`] | the analytical engine held against published measurements |
 //! | [`ingest`] | real logs turned into measurements, one file a format |
+//! | [`calibrate`] | measurements turned into better numbers: coefficients, efficiency factors, what to measure next |
 //! | [`advice`] | the rules of the trade, each tried on the scenario at hand; what makes an infeasible one fit |
 //! | [`explain`] | the derivation of a figure: equations, numbers, and where each input was written |
 //! | [`simulation`] | studies with the event engine: replications, bottlenecks, scaling, failures, several jobs |
@@ -29,11 +31,13 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod calibrate;
 pub mod catalog;
 pub mod cli;
 pub mod demo;
 pub mod engine;
 pub mod estimate;
+pub mod exchange;
 pub mod explain;
 pub mod ingest;
 pub mod knob;

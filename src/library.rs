@@ -2,16 +2,22 @@
 //!
 //! Layers, later over earlier, entry by entry by name: what ships in the binary, the user's configuration directory,
 //! `workload/` of the working directory. Explicit paths replace the layers they name. A file that breaks keeps its
-//! last good entries when the library is loaded anew from the one before.
+//! last good entries when the library is loaded anew from the one before. `config.yaml` of a layer, and the file of
+//! `--config` in place of all layers, is a document of a founding tool: [`crate::exchange`].
+
+mod decoding;
+mod shelf;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use self::decoding::decode;
+use self::shelf::Shelf;
 use crate::catalog::Catalog;
+use crate::plan::Methodology;
 use crate::spec::decode::nearest;
 use crate::spec::diagnostic::{Diagnostic, Diagnostics, Severity};
-use crate::spec::node::{Node, Position};
-use crate::spec::parse::parse;
+use crate::spec::node::Position;
 use crate::spec::profile::{self, ProfileKey, choose};
 use crate::spec::sources::{read_text, shipped};
 use crate::spec::{Origin, Profile, Sources, Target, Workload};
@@ -21,6 +27,7 @@ enum Kind {
     Targets,
     Workloads,
     Profile,
+    Foreign,
 }
 
 /// A file read and decoded.
@@ -33,7 +40,17 @@ struct File {
     workloads: Vec<Arc<Workload>>,
     profile: Option<Arc<Profile>>,
     profile_key: ProfileKey,
+    tailored: Vec<Fitted>,
+    methodology: Option<Methodology>,
     problems: Diagnostics,
+}
+
+/// A workload as it is run on one target under a methodology.
+#[derive(Debug, Clone)]
+struct Fitted {
+    methodology: Methodology,
+    target: Arc<str>,
+    workload: Arc<Workload>,
 }
 
 /// Everything in force.
@@ -46,6 +63,13 @@ pub struct Library {
     profiles: Vec<(ProfileKey, Option<Arc<Profile>>)>,
     /// One profile for every target: `--hardware FILE`.
     single_profile: bool,
+    /// Entries that are found by name and not listed: those that a `--config` stands in place of.
+    spare_targets: Vec<Arc<Target>>,
+    spare_workloads: Vec<Arc<Workload>>,
+    /// What ships of the founding dashboard: found by name, never listed.
+    shelf: OnceLock<Shelf>,
+    tailored: Vec<Fitted>,
+    methodology: Option<Methodology>,
     problems: Diagnostics,
     catalog: Arc<Catalog>,
 }
@@ -54,7 +78,8 @@ impl Library {
     /// Loads everything. `before`: files that break keep the entries they had there.
     #[must_use]
     pub fn load(sources: &Sources, before: Option<&Library>) -> Library {
-        let mut loader = Loader { before, files: Vec::new(), problems: Diagnostics::new() };
+        let catalog = Arc::new(Catalog::load(sources, before.map(|before| &*before.catalog)));
+        let mut loader = Loader { before, catalog: &catalog, files: Vec::new(), problems: Diagnostics::new() };
         loader.load(sources);
         let Loader { files, mut problems, .. } = loader;
         let mut library = Library {
@@ -63,11 +88,22 @@ impl Library {
         };
         for file in &files {
             problems.extend(file.problems.clone());
+            // A file that was asked for by its flag is listed beside a config; the layers give way to it.
+            let asked =
+                |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| *path.display().to_string() == *file.label);
+            let spare = sources.config.is_some()
+                && ![&sources.config, &sources.targets, &sources.workloads].into_iter().any(asked);
+            let targets = if spare { &mut library.spare_targets } else { &mut library.targets };
             for target in &file.targets {
-                lay_over(&mut library.targets, target, |target| &target.name);
+                lay_over(targets, target, |target| &target.name);
             }
+            let workloads = if spare { &mut library.spare_workloads } else { &mut library.workloads };
             for workload in &file.workloads {
-                lay_over(&mut library.workloads, workload, |workload| &workload.name);
+                lay_over(workloads, workload, |workload| &workload.name);
+            }
+            if !file.tailored.is_empty() {
+                library.tailored.clone_from(&file.tailored);
+                library.methodology = file.methodology;
             }
             if file.kind == Kind::Profile {
                 library.profiles.retain(|(key, _)| key.stem != file.profile_key.stem);
@@ -75,7 +111,7 @@ impl Library {
             }
         }
         library.profiles.sort_by(|(a, _), (b, _)| a.stem.cmp(&b.stem));
-        library.catalog = Arc::new(Catalog::load(sources, before.map(|before| &*before.catalog)));
+        library.catalog = catalog;
         problems.extend(library.catalog.problems().clone());
         library.problems = problems;
         library.files = files;
@@ -128,15 +164,60 @@ impl Library {
         &self.problems
     }
 
+    /// The methodology that an experiment in force asks for.
+    #[must_use]
+    pub fn methodology(&self) -> Option<Methodology> {
+        self.methodology
+    }
+
+    /// Puts another methodology in force: that of a flag.
+    pub fn compare_by(&mut self, methodology: Methodology) {
+        self.methodology = Some(methodology);
+    }
+
+    /// Whether an experiment says how a workload is run on a target under the methodology in force.
+    #[must_use]
+    pub fn prescribes(&self, target: &Target, workload: &Workload) -> bool {
+        self.fitted(target, workload).is_some()
+    }
+
+    /// A workload as it is run on a target: an experiment may say so for each, under the methodology in force.
+    #[must_use]
+    pub fn tailored(&self, target: &Target, workload: &Arc<Workload>) -> Arc<Workload> {
+        self.fitted(target, workload).map_or_else(|| Arc::clone(workload), Arc::clone)
+    }
+
+    fn fitted(&self, target: &Target, workload: &Workload) -> Option<&Arc<Workload>> {
+        let of = |fitted: &&Fitted| {
+            Some(fitted.methodology) == self.methodology
+                && fitted.target == target.name
+                && fitted.workload.name == workload.name
+                && fitted.workload.origin.file == workload.origin.file
+                && fitted.workload.origin.file == target.origin.file
+        };
+        self.tailored.iter().find(of).map(|fitted| &fitted.workload)
+    }
+
+    /// What ships of the founding dashboard: its hardware profiles and its scenarios.
+    #[must_use]
+    pub fn dashboard(&self) -> (&[Arc<Target>], &[Arc<Workload>]) {
+        let shelf = self.shelf.get_or_init(Shelf::read);
+        (&shelf.targets, &shelf.workloads)
+    }
+
     /// The target of that name, or the complaint that there is none.
     pub fn target(&self, name: &str) -> Result<&Arc<Target>, Diagnostic> {
         find(&self.targets, name, |target| &target.name)
+            .or_else(|| find(&self.spare_targets, name, |target| &target.name))
+            .or_else(|| find(self.dashboard().0, name, |target| &target.name))
             .ok_or_else(|| unknown("target", name, self.targets.iter().map(|target| &*target.name)))
     }
 
     /// The workload of that name, or the complaint that there is none.
     pub fn workload(&self, name: &str) -> Result<&Arc<Workload>, Diagnostic> {
         find(&self.workloads, name, |workload| &workload.name)
+            .or_else(|| find(&self.spare_workloads, name, |workload| &workload.name))
+            .or_else(|| find(self.dashboard().1, name, |workload| &workload.name))
             .ok_or_else(|| unknown("workload", name, self.workloads.iter().map(|workload| &*workload.name)))
     }
 
@@ -215,6 +296,7 @@ fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str> + Cl
 
 struct Loader<'a> {
     before: Option<&'a Library>,
+    catalog: &'a Catalog,
     files: Vec<Arc<File>>,
     problems: Diagnostics,
 }
@@ -247,6 +329,7 @@ impl Loader<'_> {
             for (name, kind, replaced) in [
                 ("targets.yaml", Kind::Targets, sources.targets.is_some()),
                 ("workloads.yaml", Kind::Workloads, sources.workloads.is_some()),
+                ("config.yaml", Kind::Foreign, sources.config.is_some()),
             ] {
                 let path = layer.join(name);
                 if !replaced && path.exists() {
@@ -257,7 +340,9 @@ impl Loader<'_> {
                 self.read_profiles(&layer.join("profiles"));
             }
         }
-        for (path, kind) in [(&sources.targets, Kind::Targets), (&sources.workloads, Kind::Workloads)] {
+        for (path, kind) in
+            [(&sources.targets, Kind::Targets), (&sources.workloads, Kind::Workloads), (&sources.config, Kind::Foreign)]
+        {
             if let Some(path) = path {
                 self.read(path, kind);
             }
@@ -315,12 +400,15 @@ impl Loader<'_> {
 
     fn add(&mut self, label: Arc<str>, kind: Kind, stem: &str, text: String) {
         let old = self.file_before(&label);
-        if let Some(old) = old.as_ref().filter(|old| old.text == text && old.kind == kind) {
+        // What a foreign document amounts to depends on the catalog, too.
+        let same = |old: &&Arc<File>| old.text == text && old.kind == kind && kind != Kind::Foreign;
+        if let Some(old) = old.as_ref().filter(same) {
             self.files.push(Arc::clone(old));
             return;
         }
-        let mut file = decode(label, kind, stem, text);
+        let mut file = decode(label, kind, stem, text, self.catalog);
         if let Some(old) = old.filter(|_| file.problems.has_errors()) {
+            (file.tailored, file.methodology) = (old.tailored.clone(), old.methodology);
             file.targets.clone_from(&old.targets);
             file.workloads.clone_from(&old.workloads);
             file.profile.clone_from(&old.profile);
@@ -328,107 +416,4 @@ impl Loader<'_> {
         }
         self.files.push(Arc::new(file));
     }
-}
-
-fn decode(label: Arc<str>, kind: Kind, stem: &str, text: String) -> File {
-    let mut file = File {
-        label: Arc::clone(&label),
-        kind,
-        text,
-        targets: Vec::new(),
-        workloads: Vec::new(),
-        profile: None,
-        profile_key: ProfileKey { stem: stem.to_lowercase(), ..ProfileKey::default() },
-        problems: Diagnostics::new(),
-    };
-    let Some(root) = parse(&label, &file.text, &mut file.problems) else { return file };
-    match kind {
-        Kind::Profile => {
-            file.profile_key = ProfileKey::of(stem, &root);
-            file.profile = Profile::decode(&label, stem, &root, &mut file.problems).map(Arc::new);
-        }
-        Kind::Targets => {
-            file.targets = entries(&label, "targets", &root, &mut file.problems, Target::decode, |target| &target.name);
-        }
-        Kind::Workloads => {
-            file.workloads =
-                entries(&label, "workloads", &root, &mut file.problems, Workload::decode, |workload| &workload.name);
-        }
-    }
-    file
-}
-
-/// The entries of a list document; also accepts one entry alone, or the list under its kind's name.
-fn entries<T>(
-    label: &Arc<str>,
-    kind: &str,
-    root: &Node,
-    problems: &mut Diagnostics,
-    decode: impl Fn(&Arc<str>, &Node, &mut Diagnostics) -> Option<T>,
-    name: impl Fn(&T) -> &Arc<str>,
-) -> Vec<Arc<T>> {
-    let root = root.get(kind).unwrap_or(root);
-    let single = std::slice::from_ref(root);
-    let items = match root.items() {
-        Some(items) => items,
-        None if root.entries().is_some() => single,
-        None => {
-            let message = format!("found {}, expected a list of {kind}", root.describe());
-            let file = Arc::clone(label);
-            problems.push(Diagnostic {
-                severity: Severity::Error,
-                file,
-                at: root.at,
-                path: String::new(),
-                message,
-                help: None,
-            });
-            return Vec::new();
-        }
-    };
-    let mut all: Vec<Arc<T>> = Vec::with_capacity(items.len());
-    for item in items {
-        let Some(entry) = decode(label, item, problems) else { continue };
-        if !showable(name(&entry)) {
-            let at = item.get("name").map_or(item.at, |node| node.at);
-            let message = format!(
-                "found {:?}, expected a name that can be shown: not empty, no control characters",
-                name(&entry)
-            );
-            let file = Arc::clone(label);
-            problems.push(Diagnostic {
-                severity: Severity::Error,
-                file,
-                at,
-                path: "name".to_owned(),
-                message,
-                help: None,
-            });
-            continue;
-        }
-        if all.iter().any(|known| name(known) == name(&entry)) {
-            let message = "a second entry of this name; the first is used".to_owned();
-            let path = name(&entry).to_string();
-            let help = Some("rename or remove one of the two".to_owned());
-            problems.push(Diagnostic {
-                severity: Severity::Error,
-                file: Arc::clone(label),
-                at: item.at,
-                path,
-                message,
-                help,
-            });
-            continue;
-        }
-        all.push(Arc::new(entry));
-    }
-    all
-}
-
-/// Whether a name can stand in a list, a table and a file name: something, without control or direction characters.
-fn showable(name: &str) -> bool {
-    let steers = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    !name.trim().is_empty() && !name.contains(steers)
 }

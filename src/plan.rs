@@ -45,6 +45,8 @@ words! {
         SemiEmpirical = "semi-empirical",
         /// First principles as they happen: every request and every pass of a step, simulated.
         Event = "event",
+        /// The founding dashboard's estimator.
+        Benchboard = "benchboard",
     }
 }
 
@@ -166,8 +168,39 @@ words! {
     }
 }
 
+/// How targets are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Methodology {
+    /// Every target with the same knobs: what the hardware changes, all else equal
+    #[default]
+    IdenticalConfig,
+    /// Every target with its own best knobs under the same constraints: what a buyer would get
+    MaximumPerformance,
+}
+
+impl Methodology {
+    /// Both.
+    pub const ALL: [Methodology; 2] = [Methodology::IdenticalConfig, Methodology::MaximumPerformance];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Methodology::IdenticalConfig => "identical-config",
+            Methodology::MaximumPerformance => "maximum-performance",
+        }
+    }
+
+    /// The methodology of that name; underscores and hyphens are alike.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Methodology> {
+        let word = word.trim().to_lowercase().replace('_', "-");
+        Methodology::ALL.into_iter().find(|methodology| methodology.name() == word)
+    }
+}
+
 /// Other spellings of words above.
-const SYNONYMS: [(&str, &str); 26] = [
+const SYNONYMS: [(&str, &str); 28] = [
     ("semi_empirical", "semi-empirical"),
     ("calibrated", "semi-empirical"),
     ("first-principles", "analytical"),
@@ -175,6 +208,8 @@ const SYNONYMS: [(&str, &str); 26] = [
     ("simulation", "event"),
     ("discrete-event", "event"),
     ("open", "poisson"),
+    ("dashboard", "benchboard"),
+    ("ultrascale-benchboard", "benchboard"),
     ("ddp", "none"),
     ("zero-1", "zero1"),
     ("zero-2", "zero2"),

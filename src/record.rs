@@ -366,14 +366,28 @@ fn safe(name: &str) -> String {
 /// Writes a file so that a reader sees the old content or the new, never half: a temporary file in the same directory,
 /// synced, then renamed. Makes the directory where it is missing.
 pub fn write_atomically(path: &Path, text: &str) -> std::io::Result<()> {
+    written_beside(path, text)?.persist(path)?;
+    Ok(())
+}
+
+/// As [`write_atomically`], but a file that is there already stays as it is.
+///
+/// # Errors
+/// What the system says; [`std::io::ErrorKind::AlreadyExists`] where there is one.
+pub fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
+    written_beside(path, text)?.persist_noclobber(path)?;
+    Ok(())
+}
+
+/// A file of this text in the same directory, all of it on the disk.
+fn written_beside(path: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(dir)?;
     let mut file = tempfile::Builder::new().prefix(".atlas-").tempfile_in(dir)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     make_readable(file.as_file())?;
-    file.persist(path)?;
-    Ok(())
+    Ok(file)
 }
 
 /// Temporary files are private; what we hand over has the mode any new file would have.

@@ -1,4 +1,5 @@
-//! Lines as other versions of the tools write them than those of the real samples: what must be read in each.
+//! Lines as other versions of the tools write them than those of the real samples: what must be read in each. Written
+//! from knowledge of what the tools print; none is a recorded run.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use atlas_fabric::ingest::{self, Context};
@@ -8,6 +9,100 @@ use serde_json::Value;
 type Version<'a> = (&'a str, &'a str, &'a [(&'a str, f64)]);
 
 const VERSIONS: &[Version<'_>] = &[
+    (
+        "==============NVSMI LOG==============\n\nTimestamp                                 : Tue Mar  4 10:21:33 2025\nDriver Version                            : 550.127.08\nAttached GPUs                             : 2\nGPU 00000000:18:00.0\n    Product Name                          : NVIDIA H100 80GB HBM3\n    FB Memory Usage\n        Total                             : 81559 MiB\n        Used                              : 72770 MiB\n    BAR1 Memory Usage\n        Used                              : 5 MiB\n    Utilization\n        Gpu                               : 97 %\n    Temperature\n        GPU Current Temp                  : 48 C\n    GPU Power Readings\n        Average Power Draw                : 464.35 W\n        Instantaneous Power Draw          : 500.00 W\n        Current Power Limit               : 700.00 W\n    Module Power Readings\n        Power Draw                        : N/A\nGPU 00000000:2A:00.0\n    FB Memory Usage\n        Used                              : 70770 MiB\n    GPU Power Readings\n        Power Draw                        : 480.00 W\n",
+        "nvidia-smi-q",
+        &[
+            ("/num_gpus", 2.0),
+            ("/power_w/0", 464.35),
+            ("/power_w/1", 480.0),
+            ("/memory_used_mib/0", 72770.0),
+            ("/total_power_w", 944.35),
+            ("/power_cap_w", 700.0),
+        ],
+    ),
+    (
+        "==============NVSMI LOG==============\nDriver Version                      : 418.67\nGPU 00000000:00:04.0\n    Product Name                    : Tesla V100-SXM2-16GB\n    Utilization\n        Gpu                         : 3 %\n    Power Readings\n        Power Management            : Supported\n        Power Draw                  : 41.25 W\n        Power Limit                 : 300.00 W\n==============NVSMI LOG==============\nGPU 00000000:00:04.0\n    Power Readings\n        Power Draw                  : 43.25 W\n",
+        "nvidia-smi-q",
+        &[("/power_w/0", 42.25), ("/snapshots", 2.0), ("/power_cap_w", 300.0)],
+    ),
+    (
+        "#gpu, pwr, gtemp, mtemp, sm, mem\n#Idx, W, C, C, %, %\n0, 464, 48, 60, 97, 41\n1, 470, 48, 60, 95, 41\n",
+        "nvidia-smi-dmon",
+        &[("/num_gpus", 2.0), ("/mean_total_power_w", 934.0), ("/sm_percent_mean", 96.0)],
+    ),
+    (
+        "Type,Run Id,Id,Name,Start Time,End Time,Duration,Successful Requests,Errored Requests,Successful Requests per Second mean,Successful Requests per Second median,Successful Time to First Token ms mean,\"Successful Time to First Token ms [0.1, 1, 50, 90, 99]\",Successful Request Latency mean,Errored Request Latency mean,Successful Output Tokens per Second mean\nGenerativeBenchmark,a,b,synchronous,1740000000.0,1740000060.0,60.0,30,2,0.5,0.4,25.1,\"[20, 21, 24.9, 30, 33]\",2.5,9.9,64.5\n",
+        "guidellm-csv",
+        &[
+            ("/results/0/request_throughput", 0.5),
+            ("/results/0/ttft_ms.mean", 25.1),
+            ("/results/0/ttft_ms.p99", 33.0),
+            ("/results/0/request_latency_ms.mean", 2500.0),
+            ("/results/0/output_throughput", 64.5),
+            ("/results/0/failed_requests", 2.0),
+        ],
+    ),
+    (
+        "{\"benchmarks\": [{\"args\": {\"strategy\": {\"type_\": \"constant\"}}, \"worker\": {\"backend_model\": \"m\"}, \"duration\": 60.0, \"metrics\": {\"requests_per_second\": {\"successful\": {\"mean\": 0.5}, \"errored\": {\"mean\": 9.0}}, \"request_latency\": {\"successful\": {\"mean\": 2.0, \"percentiles\": {\"p99\": 2.25}}}, \"time_to_first_token_ms\": {\"successful\": {\"mean\": 25.1, \"median\": 24.9, \"std_dev\": 1.5, \"percentiles\": {\"p999\": 40.0}}}}}]}\n",
+        "guidellm-json",
+        &[
+            ("/results/0/request_throughput", 0.5),
+            ("/results/0/request_latency_ms.p99", 2250.0),
+            ("/results/0/ttft_ms.std", 1.5),
+            ("/results/0/ttft_ms.p99.9", 40.0),
+        ],
+    ),
+    (
+        "iter 0: loss 10.9890, time 41032.10ms, mfu -100.00%\nstep 250: train loss 2.4531, val loss 2.4601\niter 10: loss 9.5, time 562.0ms, mfu 35.20%\nstep 500: train loss 2.3531, val loss 2.3601\n",
+        "nanogpt",
+        &[("/n_records", 2.0), ("/val_records", 2.0), ("/val_loss/last", 2.3601), ("/eval_train_loss/first", 2.4531)],
+    ),
+    (
+        "{\"version\": 1, \"args\": [\"./build/all_reduce_perf\", \"-g\", \"8\"], \"devices\": [{\"rank\": 0, \"device_name\": \"NVIDIA H100 80GB HBM3\"}, {\"rank\": 1}], \"results\": [{\"size\": 8, \"count\": 2, \"type\": \"float\", \"redop\": \"sum\", \"root\": -1, \"out_of_place\": {\"time\": 25.1, \"alg_bw\": 0.0, \"bus_bw\": 0.0, \"nwrong\": 0}, \"in_place\": {\"time\": 24.9, \"alg_bw\": 0.0, \"bus_bw\": 0.0}}, {\"size\": 1073741824, \"type\": \"float\", \"redop\": \"sum\", \"out_of_place\": {\"time\": 3980.0, \"alg_bw\": 269.8, \"bus_bw\": 472.1}, \"in_place\": {\"time\": 3990.0, \"alg_bw\": 269.1, \"bus_bw\": 470.9}}], \"average_bus_bandwidth\": {\"bandwidth\": 236.0}}\n",
+        "nccl-tests",
+        &[
+            ("/ranks", 2.0),
+            ("/results/0/busbw_out_of_place_at_max_size", 472.1),
+            ("/results/0/busbw_in_place_at_max_size", 470.9),
+            ("/results/0/avg_busbw_reported", 236.0),
+        ],
+    ),
+    (
+        "***** train metrics *****\n  epoch                    =        1.0\n  total_flos               = 12345678GF\n  train_loss               =     2.3456\n  train_runtime            = 1 day, 0:10:23.45\n  train_samples_per_second =     16.042\n",
+        "hf-trainer-stdout",
+        &[("/train_runtime_s", 87_023.45), ("/train_loss", 2.3456), ("/total_flos", 1.234_567_8e16)],
+    ),
+    (
+        ":::MLPv0.5.0 resnet 1541635401.5 (main.py:122) run_start\n:::MLPv0.5.0 resnet 1541635500.5 (main.py:122) eval_accuracy: {\"epoch\": 61, \"value\": 0.75}\n:::MLPv0.5.0 resnet 1541636402.5 (main.py:122) run_stop: {\"success\": true}\n",
+        "mlperf-mllog",
+        &[("/time_to_train_s", 1001.0)],
+    ),
+    (
+        "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{engine=\"0\",model_name=\"m\"} 5.0\nvllm:num_requests_running{engine=\"1\",model_name=\"m\"} 3.0\nvllm:generation_tokens_total{engine=\"0\",model_name=\"m\"} 27453.0\nvllm:time_to_first_token_seconds_bucket{le=\"0.1\",model_name=\"m\"} 90.0\nvllm:time_to_first_token_seconds_count{model_name=\"m\"} 100.0\nvllm:time_to_first_token_seconds_sum{model_name=\"m\"} 5.2\nvllm:kv_cache_usage_perc{model_name=\"m\"} 0.125\n",
+        "vllm-metrics",
+        &[("/running", 8.0), ("/output_tokens", 27453.0), ("/ttft_ms/mean", 52.0), ("/kv_cache_percent", 12.5)],
+    ),
+    (
+        "sglang:num_running_reqs{model_name=\"m\",tp_rank=\"0\"} 16.0\nsglang:gen_throughput{model_name=\"m\"} 1095.5\nsglang:e2e_request_latency_seconds_sum{model_name=\"m\"} 20.0\nsglang:e2e_request_latency_seconds_count{model_name=\"m\"} 10.0\n",
+        "sglang-metrics",
+        &[("/running", 16.0), ("/generation_tps", 1095.5), ("/e2el_ms/mean", 2000.0)],
+    ),
+    (
+        "{\"run_name\": \"before\", \"batch_size\": 1, \"input_len\": 256, \"output_len\": 32, \"prefill_latency\": 0.02, \"prefill_throughput\": 12800.0, \"median_decode_latency\": 0.006, \"median_decode_throughput\": 166.0, \"total_latency\": 0.21, \"overall_throughput\": 1371.4}\n{\"run_name\": \"before\", \"batch_size\": 16, \"input_len\": 1024, \"output_len\": 16, \"latency\": 1.2, \"output_throughput\": 213.3, \"overall_throughput\": 13866.7, \"last_gen_throughput\": 250.0}\n",
+        "sglang-one-batch-jsonl",
+        &[
+            ("/results/0/decode_step_ms", 6.0),
+            ("/results/0/prefill_ms", 20.0),
+            ("/results/1/total_latency_ms", 1200.0),
+            ("/results/1/last_generation_throughput", 250.0),
+        ],
+    ),
+    (
+        "[{\"gpu\": 0, \"usage\": {\"gfx_activity\": {\"value\": 98, \"unit\": \"%\"}}, \"power\": {\"socket_power\": {\"value\": 643, \"unit\": \"W\"}}, \"temperature\": {\"hotspot\": {\"value\": 71, \"unit\": \"C\"}}, \"mem_usage\": {\"used_vram\": {\"value\": 118100, \"unit\": \"MB\"}}}, {\"gpu\": 1, \"power\": {\"average_socket_power\": 640}}]\n",
+        "amd-smi-json",
+        &[("/num_gpus", 2.0), ("/total_power_w", 1283.0), ("/vram_used_mb/0", 118_100.0)],
+    ),
     (
         " iteration      100/  320000 | elapsed time per iteration (ms): 623.1 | learning rate 1.406E-04 | lm loss 7.2E+00 |\n",
         "megatron-legacy",

@@ -123,12 +123,26 @@ fn every_shipped_document_fits_its_schema() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let file = |name: &str| vec![root.join(name)];
     let documents = [
-        (Document::Targets, [file("workload/targets.yaml"), file("examples/my_target.yaml")].concat()),
-        (Document::Workloads, [file("workload/workloads.yaml"), file("examples/my_workload.yaml")].concat()),
+        (
+            Document::Targets,
+            [file("workload/targets.yaml"), file("workload/benchboard/targets.yaml"), file("examples/my_target.yaml")]
+                .concat(),
+        ),
+        (
+            Document::Workloads,
+            [
+                file("workload/workloads.yaml"),
+                file("workload/benchboard/workloads.yaml"),
+                file("examples/my_workload.yaml"),
+            ]
+            .concat(),
+        ),
         (Document::Profiles, [files("workload/profiles"), files("examples/profiles")].concat()),
         (Document::Accelerators, files("workload/accelerators")),
         (Document::Models, file("workload/models.yaml")),
         (Document::Prices, file("workload/prices.yaml")),
+        (Document::Config, file("examples/config.yaml")),
+        (Document::Scenarios, file("examples/scenario.json")),
         (Document::Demos, files("demo")),
         (Document::Themes, files("themes")),
     ];

@@ -146,7 +146,7 @@ fn the_screens_look_as_they_did() {
         snapshot!(format!("demos_{size}"), Harness::new(columns, rows).keys("d"));
         snapshot!(format!("tour_{size}"), Harness::new(columns, rows).keys("d<Enter><Space>"));
     }
-    snapshot!("ascii_120x40", Harness::with(Glyphs::ascii(), 120, 40).keys("3<Right>"));
+    snapshot!("ascii_120x40", Harness::with(Glyphs::ascii(), 120, 40).keys("3j<Right>"));
     snapshot!("too_small_50x12", Harness::new(50, 12));
 }
 

@@ -38,6 +38,7 @@ impl Session {
             command.env(name, value);
         }
         command.env("ATLAS_CONFIG_DIR", dir.join("config"));
+        command.env("XDG_STATE_HOME", dir.join("state"));
         let child = pty.slave.spawn_command(command).unwrap();
         drop(pty.slave);
         let mut reader = pty.master.try_clone_reader().unwrap();
@@ -342,4 +343,127 @@ fn a_dumb_or_colourless_terminal_is_served_too() {
         .filter(|codes| codes.chars().all(|c| c.is_ascii_digit() || c == ';'))
         .find(|codes| codes.split(';').any(colour));
     assert_eq!(found, None);
+}
+
+/// The session's file of the only directory that has one.
+fn session_file(dir: &Path) -> std::path::PathBuf {
+    let sessions = dir.join("state/atlas-fabric/sessions/directories");
+    let mut files: Vec<_> = std::fs::read_dir(&sessions).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files.remove(0)
+}
+
+#[test]
+fn it_reopens_where_it_was_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &FOUNDING);
+    session.wait_for("2642 ");
+    session.keys("3jj ");
+    session.wait_for("1 changed");
+    session.keys("Tc");
+    session.wait_for("5 Compare");
+    session.keys("]t");
+    session.wait_for("theme:");
+    session.keys("q");
+    assert_eq!(session.wait_for_end(), 0);
+    // Two tabs, the first on the screen, with its knob and its theme; the second in its view.
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("1 changed");
+    assert!(session.screen().contains("NVIDIA_H100_8x_NVLink"), "{}", session.screen());
+    session.keys("]");
+    session.wait_for("5 Compare");
+    session.keys("\u{3}");
+    session.wait_for_end();
+    // A name asked for wins, and what was left stays beside it.
+    let mut session = Session::start(dir.path(), &FOUNDING);
+    session.wait_for("2642 ");
+    assert!(!session.screen().contains("1 changed"), "{}", session.screen());
+    session.wait_for(" 3 ");
+    session.keys("\u{3}");
+    session.wait_for_end();
+    // A fresh start knows nothing of all that, and takes its place once something is done in it.
+    let mut session = Session::start(dir.path(), &["--fresh"]);
+    session.wait_for("Results");
+    assert!(!session.screen().contains("1 changed"), "{}", session.screen());
+    session.keys("q");
+    session.wait_for_end();
+    assert!(!std::fs::read_to_string(session_file(dir.path())).unwrap().contains("cuda_graphs"));
+}
+
+#[test]
+fn a_dropped_connection_keeps_the_session() {
+    for signal in ["HUP", "TERM"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut session = Session::start(dir.path(), &["tui", "--session", "night"]);
+        session.wait_for("Results");
+        session.keys("TLkept\r");
+        session.wait_for("2 kept");
+        session.signal(signal);
+        session.wait_for_end();
+        session.assert_restored();
+        let file = dir.path().join("state/atlas-fabric/sessions/night.json");
+        assert!(std::fs::read_to_string(file).unwrap().contains("kept"));
+        let mut session = Session::start(dir.path(), &["tui", "--session", "night"]);
+        session.wait_for("2 kept");
+        session.keys("q");
+        session.wait_for_end();
+    }
+}
+
+#[test]
+fn a_broken_session_is_told_and_put_aside() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("Results");
+    session.keys("2jq");
+    assert_eq!(session.wait_for_end(), 0);
+    let file = session_file(dir.path());
+    std::fs::write(&file, "{ \"version\": 1, ").unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("session: ");
+    session.wait_for("Results");
+    session.keys("q");
+    assert_eq!(session.wait_for_end(), 0);
+    assert_eq!(std::fs::read_to_string(file.with_extension("json.broken")).unwrap(), "{ \"version\": 1, ");
+}
+
+#[test]
+fn a_tour_from_the_command_line_keeps_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &["demo", "llama70b_fits"]);
+    session.wait_for("next");
+    session.keys("  \u{3}");
+    session.wait_for_end();
+    assert!(!dir.path().join("state").exists());
+}
+
+#[test]
+fn a_view_is_exported_and_nothing_is_written_over_unasked() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &FOUNDING);
+    session.wait_for("Results");
+    session.keys("cx");
+    session.wait_for("Export this view");
+    session.keys("\r");
+    session.wait_for("wrote ");
+    let file = dir.path().join("out/NVIDIA_H100_8x_NVLink_gpt5_1t_train_compare.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("GROQ_LPU_NODE") && text.contains("atlas report --target"), "{text}");
+    // It is there now: the first Enter asks, the second does it.
+    std::fs::write(&file, "mine").unwrap();
+    session.keys("x\r");
+    session.wait_for("is there already");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+    session.keys("\r");
+    session.wait("the file", |_| {
+        std::fs::read_to_string(&file).unwrap() == text || std::fs::read_to_string(&file).unwrap().contains("GROQ")
+    });
+    // As HTML, under a name of one's own.
+    session.keys("x\t");
+    session.wait_for("compare.html");
+    session.keys("\u{15}mine.html\r");
+    session.wait("the page", |_| dir.path().join("mine.html").exists());
+    assert!(std::fs::read_to_string(dir.path().join("mine.html")).unwrap().starts_with("<!doctype html>"));
+    session.keys("\u{3}");
+    session.wait_for_end();
 }

@@ -112,6 +112,57 @@ impl Catalog {
         self.accelerators.find(name).ok_or_else(|| unknown("accelerator", name, &self.accelerators))
     }
 
+    /// The accelerator that a driver or a vendor means by a name: `NVIDIA H100 80GB HBM3`, `Tesla V100-SXM2-32GB`,
+    /// `MI300X`. Every word that tells parts apart must be one of the entry's; the memory tells variants apart, then the
+    /// form that training nodes have comes first.
+    #[must_use]
+    pub fn accelerator_meant(&self, name: &str, memory_gb: Option<f64>) -> Option<Arc<Accelerator>> {
+        if let Ok(found) = self.accelerator(&name.trim().to_lowercase()) {
+            return Some(found);
+        }
+        const NOISE: [&str; 14] = [
+            "nvidia",
+            "amd",
+            "google",
+            "aws",
+            "intel",
+            "tesla",
+            "instinct",
+            "tensor",
+            "core",
+            "gpu",
+            "accelerator",
+            "hbm",
+            "graphics",
+            "oam",
+        ];
+        let words = |text: &str| -> Vec<String> {
+            let text = text.to_lowercase();
+            let split = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+            // SXM4 and SXM5 are the SXM of their generation.
+            split.map(|word| if word.starts_with("sxm") { "sxm".to_owned() } else { word.to_owned() }).collect()
+        };
+        let wanted: Vec<String> = words(name)
+            .into_iter()
+            .filter(|word| !NOISE.contains(&word.as_str()) && !word.starts_with("hbm"))
+            .collect();
+        let distance = |sheet: &Accelerator| memory_gb.map_or(0.0, |gb| (gb - sheet.memory.gb).abs());
+        let loose = |sheet: &Accelerator| {
+            !sheet.form_factor.as_deref().is_some_and(|form| form.starts_with("SXM") || form.starts_with("OAM"))
+        };
+        let mut found: Vec<Arc<Accelerator>> = self
+            .accelerators()
+            .into_iter()
+            .filter(|sheet| {
+                let names = [&sheet.id, &sheet.name].into_iter().chain(&sheet.aliases).chain(&sheet.form_factor);
+                let own: Vec<String> = names.flat_map(|name| words(name)).collect();
+                !wanted.is_empty() && wanted.iter().all(|word| own.contains(word))
+            })
+            .collect();
+        found.sort_by(|a, b| distance(a).total_cmp(&distance(b)).then(loose(a).cmp(&loose(b))));
+        found.into_iter().next()
+    }
+
     /// The model of that id or alias, without its organisation if need be (`meta-llama/Llama-3.1-70B`), or the one that
     /// a `config.json` describes.
     ///
@@ -144,6 +195,14 @@ impl Catalog {
         })
     }
 
+    fn has_own(&self, part: Part) -> bool {
+        match part {
+            Part::Accelerators => self.accelerators.has_own(),
+            Part::Models => self.models.has_own(),
+            Part::Prices => self.prices.has_own(),
+        }
+    }
+
     /// Reads one user's file, if it is there, and lays its entries over the rest.
     fn take(&mut self, path: PathBuf, part: Part, before: Option<&Catalog>) {
         if !path.exists() {
@@ -152,6 +211,8 @@ impl Catalog {
         let label: Arc<str> = path.display().to_string().into();
         let mut problems = Diagnostics::new();
         let root = match read_text(&path) {
+            // A copy of what ships changes nothing, unless it lies over something that does.
+            Ok(text) if !self.has_own(part) && digest::ships(&shipped_name(&path, part), &text) => return,
             Ok(text) => parse(&label, &text, &mut problems),
             Err(message) => {
                 problems.push(complaint(&label, Position::default(), message));
@@ -176,6 +237,15 @@ impl Catalog {
         }
         self.problems.extend(problems);
         self.files.push(Arc::new(File { path, entries: decoded }));
+    }
+}
+
+/// The path under which the file of that name ships.
+fn shipped_name(path: &Path, part: Part) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match part {
+        Part::Accelerators => format!("workload/accelerators/{name}"),
+        Part::Models | Part::Prices => format!("workload/{name}"),
     }
 }
 
@@ -206,4 +276,31 @@ fn unknown<T: Item>(kind: &str, name: &str, shelf: &Shelf<T>) -> Diagnostic {
     let near = nearest(name, names.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
     let message = format!("no {kind} `{name}` in the catalog");
     Diagnostic { help: near, ..complaint(&"command line".into(), Position::default(), message) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_drivers_call_a_device_is_found() {
+        let catalog = Catalog::built_in();
+        for (name, gb, id) in [
+            ("NVIDIA H100 80GB HBM3", None, "nvidia-h100-sxm-80gb"),
+            ("H100", Some(80.0), "nvidia-h100-sxm-80gb"),
+            ("NVIDIA H100 PCIe", Some(80.0), "nvidia-h100-pcie-80gb"),
+            ("NVIDIA A100-SXM4-80GB", None, "nvidia-a100-sxm-80gb"),
+            ("NVIDIA A100-SXM4-40GB", None, "nvidia-a100-sxm-40gb"),
+            ("Tesla V100-SXM2-32GB", None, "nvidia-v100-sxm-32gb"),
+            ("AMD Instinct MI300X OAM", Some(206.0), "amd-mi300x"),
+            ("MI300X", Some(192.0), "amd-mi300x"),
+            ("NVIDIA H200", None, "nvidia-h200-sxm"),
+        ] {
+            let found = catalog.accelerator_meant(name, gb).map(|sheet| sheet.id.clone());
+            assert_eq!(found.as_deref(), Some(id), "{name}");
+        }
+        assert!(catalog.accelerator_meant("NVIDIA", None).is_none());
+        assert!(catalog.accelerator_meant("Radeon Nonsense 9", None).is_none());
+    }
 }

@@ -26,6 +26,10 @@ pub struct Globals {
     /// Directory of profiles, or one profile for every target, in place of the usual ones
     #[arg(long, global = true, value_name = "PATH", help_heading = "Files")]
     pub hardware: Option<PathBuf>,
+    /// An experiment of the comparison tool (YAML) or scenarios of the dashboard (JSON), in place of all targets and
+    /// workloads
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Files")]
+    pub config: Option<PathBuf>,
     /// Only ASCII on the screen and in tables; by itself where the locale is not UTF-8
     #[arg(long, global = true)]
     pub ascii: bool,
@@ -43,6 +47,7 @@ impl Globals {
             targets: self.targets.clone(),
             workloads: self.workloads.clone(),
             hardware: self.hardware.clone(),
+            config: self.config.clone(),
             ..Sources::usual()
         }
     }
@@ -126,6 +131,9 @@ pub struct MeasuredArgs {
     /// Tokens of the whole training: 15e12
     #[arg(long, value_name = "TOKENS", requires = "measured", help_heading = "Measured runs")]
     pub budget: Option<f64>,
+    /// File to write a report with charts to: .html, .md (charts beside it as .svg), .csv, .json or .yaml
+    #[arg(long, value_name = "FILE", requires = "measured", help_heading = "Measured runs")]
+    pub out: Option<PathBuf>,
 }
 
 /// `atlas ingest`.

@@ -28,10 +28,13 @@ use crate::spec::{Diagnostics, Target, Workload};
   atlas compare --workload gpt5_1t_inference --baseline GROQ_LPU_NODE --set microbatch=8
   atlas compare --target NVIDIA_H100_8x_NVLink --target GROQ_LPU_NODE --format csv
   atlas compare --workload W --methodology maximum-performance --objective cost --tpot 50
+  atlas compare --config config.yaml --workload llama --methodology identical-config
   atlas compare --measured h100.json mi300x.json --model llama-3.1-8b --usd-per-gpu-hour 3
 
 Two methodologies are fair: identical-config asks what the hardware changes with all knobs equal; maximum-performance \
-lets every target have its own best knobs under the same constraints, which the flags under Search set.")]
+lets every target have its own best knobs under the same constraints, which the flags under Search set. With an \
+experiment (--config) both take parallelism, precision and recomputation from it, as it prescribes them for each target; \
+its own methodology holds where the flag is not given.")]
 pub struct Args {
     /// Target to show; repeatable [default: all]
     #[arg(long, value_name = "NAME")]
@@ -62,8 +65,13 @@ pub struct Args {
 /// Prints the comparison.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
-    let library = pick::library(globals);
-    let methodology = args.methodology.unwrap_or_default();
+    let mut library = pick::library(globals);
+    // An experiment asks for one itself.
+    let asked = args.methodology.or(library.methodology());
+    let methodology = asked.unwrap_or_default();
+    if library.methodology().is_some() {
+        library.compare_by(methodology);
+    }
     let unheeded = args.goal.given();
     if methodology == Methodology::IdenticalConfig && !unheeded.is_empty() {
         let flags = unheeded.join(", ");
@@ -75,11 +83,11 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let predicted = wanted.then(|| watching(&gauge, Duration::from_millis(500), "candidates", predict));
     let predicted = predicted.transpose()?.transpose()?;
     if !args.measured.measured.is_empty() {
-        return measured::run(&args.measured, args.format, predicted.as_ref(), globals);
+        return measured::run(&args.measured, args.format, predicted.as_ref(), &library, globals);
     }
     let Some(comparison) = predicted else { return Ok(()) };
-    // Without the flag the output is the plain comparison that it always was.
-    let configurations = args.methodology.map(|methodology| Configurations::of(&comparison, methodology));
+    // Where nobody asks for a methodology the output is the plain comparison that it always was.
+    let configurations = asked.map(|methodology| Configurations::of(&comparison, methodology));
     let text = match (args.format, configurations) {
         (Format::Table, Some(told)) => {
             globals.charset().write(&format!("{}{}", comparison.table(), told.table())).into_owned()
@@ -140,11 +148,18 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
     let columns = targets.iter().map(|target| Column {
         target: target.name.to_string(),
         answer: match methodology {
-            Methodology::IdenticalConfig => scenario(library, target, workload, &args.knobs).map(|(_, scenario)| {
-                let estimate = engine::estimate(&scenario);
-                (scenario, estimate)
-            }),
-            Methodology::MaximumPerformance => best(library, target, workload, args, gauge),
+            // What an experiment says is a platform's best stands, unless the command line says what best means.
+            Methodology::MaximumPerformance
+                if !library.prescribes(target, workload) || !args.goal.given().is_empty() =>
+            {
+                best(library, target, workload, args, gauge)
+            }
+            Methodology::IdenticalConfig | Methodology::MaximumPerformance => {
+                scenario(library, target, workload, &args.knobs).map(|(_, scenario)| {
+                    let estimate = engine::estimate(&scenario);
+                    (scenario, estimate)
+                })
+            }
         },
     });
     Ok(Comparison {

@@ -8,6 +8,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, EnvCompleter, Shells};
 
 use super::output;
+use crate::calibrate::columns::COLUMNS;
 use crate::knob::{KNOBS, Kind, Knob};
 use crate::library::Library;
 use crate::search::figure;
@@ -68,7 +69,26 @@ pub fn answer() -> clap::error::Result<bool> {
 
 /// The definition, with what completes the values of its flags.
 fn completed(command: Command) -> Command {
-    command.mut_args(completing).mut_subcommands(completed)
+    // There `--set` tells of measurements, not of knobs.
+    let measured = matches!(command.get_name(), "calibrate" | "validate");
+    let settings = |arg: Arg| match arg.get_id().as_str() {
+        "set" if measured => arg.add(ArgValueCompleter::new(|now: &OsStr| settings(now))),
+        "base" => arg.add(ArgValueCompleter::new(|now: &OsStr| last_of_list(now, &profiles()))),
+        _ => completing(arg),
+    };
+    command.mut_args(settings).mut_subcommands(completed)
+}
+
+/// Names of settings of a measurement.
+fn settings(now: &OsStr) -> Vec<CompletionCandidate> {
+    let known = COLUMNS.iter().filter(|column| !column.figure);
+    let known: Vec<Named> = known.map(|column| (format!("{}=", column.name), column.help.to_owned())).collect();
+    last_of_list(now, &known)
+}
+
+fn profiles() -> Vec<Named> {
+    let about = |profile: &crate::spec::Profile| profile.description.clone().unwrap_or_default();
+    library().profiles().map(|profile| (profile.name.to_string(), about(profile))).collect()
 }
 
 fn completing(arg: Arg) -> Arg {
@@ -106,6 +126,7 @@ fn library() -> Library {
         targets: flag("--targets"),
         workloads: flag("--workloads"),
         hardware: flag("--hardware"),
+        config: flag("--config"),
         ..Sources::usual()
     };
     Library::load(&sources, None)
@@ -113,12 +134,21 @@ fn library() -> Library {
 
 fn targets() -> Vec<Named> {
     let about = |target: &crate::spec::Target| target.description.clone().unwrap_or_else(|| target.vendor.clone());
-    library().targets().iter().map(|target| (target.name.to_string(), about(target))).collect()
+    let library = library();
+    let dashboard = if of_scenarios() { library.dashboard().0 } else { &[] };
+    library.targets().iter().chain(dashboard).map(|target| (target.name.to_string(), about(target))).collect()
 }
 
 fn workloads() -> Vec<Named> {
     let about = |workload: &crate::spec::Workload| workload.description.clone().unwrap_or_default();
-    library().workloads().iter().map(|workload| (workload.name.to_string(), about(workload))).collect()
+    let library = library();
+    let dashboard = if of_scenarios() { library.dashboard().1 } else { &[] };
+    library.workloads().iter().chain(dashboard).map(|workload| (workload.name.to_string(), about(workload))).collect()
+}
+
+/// Whether the words so far ask about the dashboard: `atlas scenario …`, or its engine.
+fn of_scenarios() -> bool {
+    std::env::args_os().any(|word| word == "scenario" || word.to_string_lossy().ends_with("benchboard"))
 }
 
 fn knobs() -> Vec<Named> {

@@ -15,6 +15,7 @@ use super::{pick, tui};
 use crate::demo::{Demo, Demos, HeadlessReport, StepReport, run_headless};
 use crate::report::table::{Align, Table};
 use crate::spec::decode::nearest;
+use crate::tui::session::Keep;
 
 /// Work that takes longer shows its progress.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -110,7 +111,7 @@ fn play(chosen: &[Arc<Demo>], args: Args, globals: &Globals) -> color_eyre::Resu
     let screen = tui::Args { screen: globals.screen.clone(), out: Some(args.out), ..tui::Args::default() };
     let options = tui::options(screen, globals);
     let demo = chosen.first().map(|demo| demo.name.to_string());
-    crate::tui::run(crate::tui::Options { demo, demo_auto: args.auto, ..options })
+    crate::tui::run(crate::tui::Options { demo, demo_auto: args.auto, keep: Keep::Nothing, ..options })
 }
 
 /// Checks all of them and tells every step. Fails where a step or a target fails, after all were told.

@@ -8,21 +8,27 @@ use serde_json::{Value, json};
 use super::args::{Globals, MeasuredArgs};
 use super::failure::Failure;
 use super::output::{self, complain};
+use super::report::command;
+use super::run::writing;
 use crate::catalog::Catalog;
 use crate::ingest::{self, Context, founding};
+use crate::library::Library;
+use crate::record::write_atomically;
 use crate::report::Format;
 use crate::report::comparison::Comparison;
-use crate::report::measured::{self, Assumptions, Measured};
+use crate::report::measured::prediction::{self, Prediction};
+use crate::report::measured::{self, Assumptions, Measured, story};
 
 /// Prints the comparison. `predicted` holds a prediction for every run, or one for all of them.
 pub fn run(
     args: &MeasuredArgs,
     format: Format,
     predicted: Option<&Comparison>,
+    library: &Library,
     globals: &Globals,
 ) -> color_eyre::Result<()> {
-    let catalog = Catalog::load(&globals.sources(), None);
-    let given = assumptions(args, &catalog)?;
+    let catalog = library.catalog();
+    let given = assumptions(args, catalog)?;
     let (mut found, mut failed): (Vec<(String, Value)>, bool) = (Vec::new(), false);
     for path in &args.measured {
         if let Err(problem) = gather(path, &mut found) {
@@ -30,13 +36,21 @@ pub fn run(
             failed = true;
         }
     }
-    let mut runs: Vec<Measured> =
-        found.iter().map(|(name, run)| measured::judge(name, run, &given, &catalog)).collect();
+    let mut runs: Vec<Measured> = found.iter().map(|(name, run)| measured::judge(name, run, &given, catalog)).collect();
     if runs.is_empty() {
         return Err(Failure::Told.into());
     }
-    if let Some(predicted) = predicted {
-        predict(&mut runs, predicted)?;
+    measured::alike(&mut runs);
+    match predicted {
+        Some(predicted) => predict(&mut runs, predicted)?,
+        None => {
+            for (run, (name, value)) in runs.iter_mut().zip(&found) {
+                match prediction::predict(name, value, &given, library, run.measured()) {
+                    Ok(prediction) => run.lay_beside(prediction),
+                    Err(reason) => run.notes.push(format!("no prediction: {reason}")),
+                }
+            }
+        }
     }
     let text = match format {
         Format::Table => globals.charset().write(&measured::table(&runs)).into_owned(),
@@ -45,7 +59,32 @@ pub fn run(
         Format::Csv => measured::rows(&runs),
     };
     output::print(&text)?;
+    if let Some(out) = &args.out {
+        save(out, &runs)?;
+    }
     if failed { Err(Failure::Told.into()) } else { Ok(()) }
+}
+
+/// Writes the runs as what the file's name says.
+fn save(out: &Path, runs: &[Measured]) -> color_eyre::Result<()> {
+    let write = |path: &Path, text: &str| write_atomically(path, text).map_err(|error| writing(path, &error));
+    let extension = out.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    match extension {
+        "json" => write(out, &measured::document(runs, false)?)?,
+        "yaml" | "yml" => write(out, &measured::document(runs, true)?)?,
+        "csv" => write(out, &measured::rows(runs))?,
+        "html" | "htm" => write(out, &story::as_html(&story::blocks(runs, &command())))?,
+        _ => {
+            let stem = out.file_stem().unwrap_or_default().to_string_lossy();
+            let (text, charts) = story::as_markdown(&story::blocks(runs, &command()), &stem);
+            for (name, chart) in charts {
+                write(&out.with_file_name(name), &chart)?;
+            }
+            write(out, &text)?;
+        }
+    }
+    complain(&format!("wrote {}", out.display()));
+    Ok(())
 }
 
 /// Adds the training runs of a file. A trace of power belongs to the run named before it.
@@ -101,6 +140,7 @@ fn assumptions(args: &MeasuredArgs, catalog: &Catalog) -> Result<Assumptions, Fa
     match parameters {
         Ok(parameters) if problems.is_empty() => Ok(Assumptions {
             parameters,
+            model: args.model.clone().filter(|text| text.parse::<f64>().is_err()),
             usd_per_gpu_hour: args.usd_per_gpu_hour,
             usd_per_kwh: args.usd_per_kwh.unwrap_or(0.1),
             precision: args.precision.clone(),
@@ -125,8 +165,10 @@ fn predict(runs: &mut [Measured], predicted: &Comparison) -> Result<(), Failure>
     for (index, run) in runs.iter_mut().enumerate() {
         let Some(column) = predicted.columns.get(if n == 1 { 0 } else { index }) else { continue };
         match &column.answer {
-            Ok((_, estimate)) => {
-                run.predicted_tokens_per_second = Some(estimate.total.tokens_per_sec);
+            Ok((scenario, estimate)) => {
+                let measured = run.measured();
+                let laid = Prediction::of(&column.target, &predicted.workload, scenario, estimate, measured);
+                run.lay_beside(laid);
                 run.notes.push(format!("predicted for {} with {}", column.target, predicted.workload));
             }
             Err(problem) => run.notes.push(format!("no prediction for {}: {problem}", column.target)),

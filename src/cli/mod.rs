@@ -6,9 +6,11 @@
 pub mod advise;
 pub mod args;
 pub mod batch;
+pub mod calibrate;
 pub mod check;
 pub mod compare;
 pub mod completions;
+pub mod config;
 pub mod demo;
 pub mod explain;
 pub mod failure;
@@ -23,12 +25,14 @@ pub mod pick;
 pub mod report;
 pub mod run;
 pub mod scale;
+pub mod scenario;
 pub mod schema;
 pub mod sensitivity;
 pub mod simulate;
 pub mod sweep;
 pub mod tui;
 pub mod validate;
+pub mod validate_measured;
 pub mod watching;
 
 use std::io::IsTerminal as _;
@@ -55,7 +59,7 @@ Examples:
   atlas ingest train.log --set seq_len=4096   measurements out of a log
 
 Files: what ships in the binary, then the user's configuration directory, then ./workload, entry by entry by name;
---workload-dir, --targets, --workloads and --hardware choose explicitly.";
+--workload-dir, --targets, --workloads, --hardware and --config choose explicitly.";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -112,8 +116,14 @@ pub enum Command {
     Check(check::Args),
     /// Turn logs of training, serving, network and power tools into measurements
     Ingest(Box<args::IngestArgs>),
-    /// Hold the analytical engine against published measurements
+    /// Fit a target's coefficients and efficiency factors to measurements
+    Calibrate(Box<calibrate::Args>),
+    /// Hold the analytical engine against published measurements, or a target's numbers against its own
     Validate(validate::Args),
+    /// Show or export the configuration of an experiment, resolved
+    Config(config::Args),
+    /// Carry scenarios of the founding dashboard over, and back
+    Scenario(scenario::Args),
     /// Open the terminal interface
     Tui(tui::Args),
     /// Print a completion script for a shell
@@ -158,12 +168,19 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         if std::io::stdout().is_terminal() && !dumb {
             return tui::run(root, &globals);
         }
+        pick::sound(&globals)?;
         return compare::without_terminal(&globals, root.workload.as_deref());
     };
     if !matches!(command, Command::Tui(_)) {
         root.refuse_before_subcommand(matches!(command, Command::Demo(_)))?;
     }
+    let looks = matches!(command, Command::Tui(_) | Command::Check(_) | Command::Config(_) | Command::Schema(_));
+    if !looks {
+        pick::sound(&globals)?;
+    }
     match command {
+        Command::Config(args) => config::run(args, &globals),
+        Command::Scenario(args) => scenario::run(args, &globals),
         Command::Run(args) => run::run(*args, &globals),
         Command::Optimize(args) => optimize::run(args, &globals),
         Command::Sweep(args) => sweep::run(args, &globals),
@@ -178,6 +195,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Demo(args) => demo::run(args, &Globals { screen: root.screen, ..globals }),
         Command::Check(args) => check::run(args, &globals),
         Command::Validate(args) => validate::run(args, &globals),
+        Command::Calibrate(args) => calibrate::run(*args, &globals),
         Command::Ingest(args) => ingest::run(*args, &globals),
         Command::Tui(args) => tui::run(args.or(root), &globals),
         Command::Completions(args) => completions::run(args),

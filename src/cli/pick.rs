@@ -17,6 +17,17 @@ pub fn library(globals: &Globals) -> Library {
     library
 }
 
+/// Refuses a `--config` that cannot be used, with all that is wrong with it: it stands in place of all other files.
+pub fn sound(globals: &Globals) -> Result<(), Failure> {
+    let Some(path) = &globals.config else { return Ok(()) };
+    let label = path.display().to_string();
+    let library = Library::load(&globals.sources(), None);
+    let mut own = Diagnostics::new();
+    library.problems().iter().filter(|problem| *problem.file == *label).for_each(|problem| own.push(problem.clone()));
+    own.sort();
+    if own.has_errors() { Err(own.into()) } else { Ok(()) }
+}
+
 fn tell(problems: &Diagnostics) {
     for problem in problems.iter().filter(|problem| problem.severity == Severity::Error) {
         complain(&problem.to_string());

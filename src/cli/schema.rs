@@ -1,6 +1,7 @@
 //! `atlas schema`: JSON Schema of every document, so that editors complete and validate what users write.
 
 mod catalog;
+mod foreign;
 mod shape;
 mod told;
 mod used;
@@ -47,6 +48,10 @@ pub enum Document {
     Models,
     /// prices.yaml
     Prices,
+    /// config.yaml: an experiment of the founding comparison tool
+    Config,
+    /// Scenarios of the founding dashboard, JSON
+    Scenarios,
     /// demo/*.yaml
     Demos,
     /// themes/*.yaml
@@ -64,6 +69,8 @@ impl Document {
             Document::Accelerators => "accelerators",
             Document::Models => "models",
             Document::Prices => "prices",
+            Document::Config => "config",
+            Document::Scenarios => "scenarios",
             Document::Demos => "demos",
             Document::Themes => "themes",
         }
@@ -79,6 +86,8 @@ impl Document {
             Document::Accelerators => (shape::list(catalog::accelerator()), "Accelerators: their datasheets"),
             Document::Models => (shape::list(catalog::model()), "Models: architectures of neural networks"),
             Document::Prices => (shape::list(catalog::price()), "Prices on demand"),
+            Document::Config => (foreign::experiment(), "An experiment: platforms, models, training, parallelism"),
+            Document::Scenarios => (foreign::scenarios(), "Scenarios and hardware profiles of the dashboard"),
             Document::Demos => (told::demo(), "A guided tour"),
             Document::Themes => (told::theme(), "A colour theme"),
         };

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use super::args::{Globals, Screen};
 use super::failure::Failure;
 use crate::tui::Options;
+use crate::tui::session::Keep;
+use crate::tui::session::store::session_name;
 
 /// Open the terminal interface.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -18,6 +20,15 @@ pub struct Args {
     /// Workload to start on
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
+    /// Begin afresh, not where the last session of this directory ended
+    #[arg(long, help_heading = "Session")]
+    pub fresh: bool,
+    /// Open the session of this name, and leave it behind; without it, each directory has its own
+    #[arg(long, value_name = "NAME", value_parser = session_name, help_heading = "Session")]
+    pub session: Option<String>,
+    /// Measured runs, shown beside predictions: FILE, or FILE:NAME=VALUE,… [default: all below measurements/]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub measured: Vec<String>,
     /// Directory that saved records go to [default: out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -31,6 +42,9 @@ impl Args {
             screen: self.screen.or(other.screen),
             target: self.target.or(other.target),
             workload: self.workload.or(other.workload),
+            fresh: self.fresh || other.fresh,
+            session: self.session.or(other.session),
+            measured: if self.measured.is_empty() { other.measured } else { self.measured },
             out: self.out.or(other.out),
         }
     }
@@ -42,6 +56,9 @@ impl Args {
             ("--target", self.target.is_some()),
             ("--workload", self.workload.is_some()),
             ("--out", self.out.is_some()),
+            ("--fresh", self.fresh),
+            ("--session", self.session.is_some()),
+            ("--measured", !self.measured.is_empty()),
             ("--theme", !screen && self.screen.theme.is_some()),
             ("--no-mouse", !screen && self.screen.no_mouse),
             ("--poll", !screen && self.screen.poll.is_some()),
@@ -74,5 +91,7 @@ pub fn options(args: Args, globals: &Globals) -> Options {
         target: args.target,
         workload: args.workload,
         out: args.out.unwrap_or_else(|| PathBuf::from("out")),
+        keep: Keep::Session { name: args.session, fresh: args.fresh },
+        measured: args.measured,
     }
 }

@@ -16,7 +16,7 @@ use crate::validate::report::Stats;
 use crate::validate::verdict::{self, Verdict};
 use crate::validate::{self, Kind, scatter};
 
-/// Hold the analytical engine against published measurements.
+/// Hold the analytical engine against published measurements, or a target's numbers against its own.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas validate                                  all shipped measurements
@@ -24,10 +24,15 @@ use crate::validate::{self, Kind, scatter};
   atlas validate --measurements mine.csv --format json
   atlas validate --kind latency --svg scatter.svg
   atlas validate --row ID                         one row, step by step
+  atlas validate --measured run.log prod.csv --target T --workload W
   atlas validate --engine event --kind training   the simulation in place of the closed form
 
 Errors are predicted over measured, less one. Training rows are judged on tokens per second and accelerator,
-inference rows on the throughput they state, latency rows on TTFT and on TPOT.")]
+inference rows on the throughput they state, latency rows on TTFT and on TPOT.
+
+With --measured a target's numbers are held against measurements of its own by the calibration guide's checks: rates \
+within 15 %, latency percentiles within 10 %, scaling within 20 %; exit 1 when one fails. The age of each calibrated \
+parameter is told beside the guide's calendar.")]
 pub struct Args {
     /// A file of measurements with the columns of workload/measurements/*.csv [default: those that ship]
     #[arg(long, value_name = "FILE.csv")]
@@ -53,6 +58,9 @@ pub struct Args {
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Measurements of a target's own.
+    #[command(flatten)]
+    pub own: super::validate_measured::OwnArgs,
 }
 
 fn engine(text: &str) -> Result<Engine, String> {
@@ -63,6 +71,9 @@ fn engine(text: &str) -> Result<Engine, String> {
 
 /// Judges the measurements and prints the verdicts.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    if args.own.given() {
+        return super::validate_measured::run(&args.own, args.format, globals);
+    }
     if args.fit {
         return fit(args.kind, globals);
     }

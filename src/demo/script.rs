@@ -91,6 +91,12 @@ pub enum View {
     Breakdown,
     /// A figure over one or two knobs.
     Sweep,
+    /// The best compromises between two figures.
+    Frontier,
+    /// Which knob and which hardware number matter most.
+    Sensitivity,
+    /// The best knobs for a goal under constraints.
+    Optimum,
     /// What happens when, as it was simulated.
     Timeline,
     /// What would make it better.
@@ -101,28 +107,50 @@ pub enum View {
     Schedule,
     /// Complaints about the files.
     Problems,
+    /// How the scenario differs from another tab's, or from the baseline.
+    Diff,
+    /// Measured rows beside predictions.
+    Measurements,
     /// All keys.
     Help,
 }
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 10] = [
+    pub const NAMES: [(&'static str, View); 15] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
         ("sweep", View::Sweep),
+        ("frontier", View::Frontier),
+        ("sensitivity", View::Sensitivity),
+        ("optimize", View::Optimum),
         ("timeline", View::Timeline),
         ("advice", View::Advice),
         ("explain", View::Explain),
         ("schedule", View::Schedule),
         ("problems", View::Problems),
+        ("diff", View::Diff),
+        ("measurements", View::Measurements),
         ("help", View::Help),
     ];
 
-    /// Its name in scripts.
+    /// The name of the one view that scripts, which have a single scenario, do not know.
+    const DIFF: &'static str = "diff";
+
+    /// The view of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<View> {
+        let known = View::NAMES.iter().find(|(known, _)| *known == name).map(|(_, view)| *view);
+        known.or_else(|| (name == View::DIFF).then_some(View::Diff))
+    }
+
+    /// Its name, in scripts and elsewhere.
     #[must_use]
     pub fn name(self) -> &'static str {
+        if self == View::Diff {
+            return View::DIFF;
+        }
         View::NAMES.iter().find(|(_, view)| *view == self).map_or("main", |(name, _)| name)
     }
 }

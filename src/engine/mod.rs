@@ -8,12 +8,14 @@
 //!
 //! * [`analytical`] – the physics: plain inputs to plain answers; knows neither files nor scenarios
 //! * [`semi_empirical`] – the founding system's calibrated model
+//! * [`benchboard`] – the founding dashboard's estimator
 //! * [`mod@event`] – the same physics as it happens: contention, queues, failures; knows neither files nor scenarios
 //! * [`answer`] – a scenario put to the physics
 //! * [`notes`] – what a reader of an engine's numbers must know
 
 pub mod analytical;
 pub mod answer;
+pub mod benchboard;
 pub mod event;
 pub mod notes;
 pub mod semi_empirical;
@@ -36,6 +38,7 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
         Engine::SemiEmpirical => semi_empirical::estimate_into(scenario, estimate),
         Engine::Analytical => answer::estimate_into(scenario, estimate),
         Engine::Event => answer::event::estimate_into(scenario, estimate),
+        Engine::Benchboard => benchboard::estimate_into(scenario, estimate),
     }
 }
 
@@ -45,6 +48,7 @@ pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
         Engine::SemiEmpirical => semi_empirical::estimate_unscheduled_into(scenario, estimate),
         Engine::Analytical => answer::estimate_unscheduled_into(scenario, estimate),
         Engine::Event => answer::event::estimate_unscheduled_into(scenario, estimate),
+        Engine::Benchboard => benchboard::estimate_into(scenario, estimate),
     }
 }
 

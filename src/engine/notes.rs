@@ -1,6 +1,7 @@
 //! What a reader of an engine's numbers must know: assumptions and weaknesses, where they bear on the scenario at hand.
 
 use super::answer::power::ACCELERATORS_OF_NODE;
+use super::benchboard;
 use crate::estimate::Estimate;
 use crate::plan::{Arrivals, Engine};
 use crate::scenario::Scenario;
@@ -18,6 +19,7 @@ pub fn notes(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             notes.extend(analytical(scenario));
             notes
         }
+        Engine::Benchboard => dashboard(scenario),
     }
 }
 
@@ -132,6 +134,40 @@ fn analytical(scenario: &Scenario) -> Vec<String> {
             assume(asked.server.is_none(), "vLLM serves, with its defaults".to_owned());
         }
     }
+    notes
+}
+
+/// What the dashboard's estimator warns of, and what its figures leave out.
+fn dashboard(scenario: &Scenario) -> Vec<String> {
+    let input = benchboard::input(scenario, &scenario.base);
+    let answer = benchboard::estimator::estimate(&input);
+    let mut notes = vec![format!(
+        "the founding dashboard's estimate, kept for comparison; it calls this bottleneck {}",
+        answer.bottleneck.name()
+    )];
+    notes.extend(answer.warnings(&input).into_iter().map(|told| format!("it warns: {told}")));
+    let inflated = input.batch / input.worked();
+    if inflated != 1.0 {
+        notes.push(format!(
+            "its tokens are those of {} sequences, its work that of {}: no device shares the work, and tokens/s are \
+             counted {inflated} times",
+            input.batch,
+            input.worked()
+        ));
+    }
+    if scenario.mode() == Mode::Inference {
+        notes.push("it answers inference by the formula of training: no cache, no decoding, no latency".to_owned());
+    }
+    if !scenario.phases.is_empty() {
+        notes.push("it knows no schedule: this is the workload without its phases".to_owned());
+    }
+    notes.push(format!(
+        "it pays for {} devices, not for the target's {}, and knows no power: the node's nominal power stands here, \
+         unpaid; memory is in GiB, held against GB",
+        input.devices(),
+        scenario.accelerators()
+    ));
+    notes.push("`atlas scenario compare` shows where the analytical engine differs, and why".to_owned());
     notes
 }
 

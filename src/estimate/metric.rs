@@ -2,6 +2,7 @@
 
 use super::Estimate;
 use super::detail::{Interval, Serving, SimulatedServing, SimulatedTraining, Training};
+use crate::plan::Engine;
 use crate::scenario::Scenario;
 use crate::spec::Mode;
 use crate::units;
@@ -316,11 +317,13 @@ impl Metric {
     #[must_use]
     pub fn applies_to(&self, scenario: &Scenario) -> bool {
         let inference = scenario.mode() == Mode::Inference;
+        // The dashboard's estimator answers everything as a training step: it knows no latency.
+        let dashboard = scenario.engine == Engine::Benchboard;
         match self.applies {
             Applies::Always => true,
-            Applies::Training => !inference,
-            Applies::Inference => inference,
-            Applies::Queueing => inference && !scenario.phases.is_empty(),
+            Applies::Training => !inference || dashboard,
+            Applies::Inference => inference && !dashboard,
+            Applies::Queueing => inference && !dashboard && !scenario.phases.is_empty(),
             Applies::AnalyticalTraining => !inference && scenario.engine.reasons(),
             Applies::AnalyticalServing => inference && scenario.engine.reasons(),
             Applies::Analytical => scenario.engine.reasons(),
@@ -334,7 +337,7 @@ impl Metric {
     /// The ends between which nine measurements of ten lie, where that is known.
     #[must_use]
     pub fn interval(&self, estimate: &Estimate, scenario: &Scenario) -> Option<(f64, f64)> {
-        let detail = estimate.detail.as_ref()?;
+        let detail = estimate.detail.as_ref().filter(|_| scenario.engine != Engine::Benchboard)?;
         let factors: Option<Interval> = match self.trust {
             Trust::Untold => None,
             Trust::Throughput => Some(detail.throughput_interval),

@@ -4,6 +4,7 @@
 //! Terms with an equation are computed from their children; the engine's own figure stands beside, and where the
 //! equation does not say all that the engine counts, what is left is a term of its own, so that the tree always adds up.
 
+mod benchboard;
 mod event;
 mod expression;
 mod money;
@@ -240,7 +241,12 @@ pub fn explain(scenario: &Scenario, parts: &Parts, estimate: &Estimate, metric: 
 fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
     let Whole { scenario, estimate, .. } = *whole;
     let value = (metric.get)(estimate, scenario);
-    let told = money::explain(whole, metric.name, value).or_else(|| match scenario.engine {
+    let own = match scenario.engine {
+        Engine::Benchboard => benchboard::explain(whole, metric.name, value),
+        _ => None,
+    };
+    let told = own.or_else(|| money::explain(whole, metric.name, value)).or_else(|| match scenario.engine {
+        Engine::Benchboard => None,
         Engine::SemiEmpirical => semi_empirical::explain(whole, metric.name, value),
         Engine::Analytical | Engine::Event if !scenario.phases.is_empty() => scheduled(whole, metric.name, value),
         Engine::Event => event::explain(whole, metric.name, value),

@@ -154,8 +154,7 @@ pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
     let sheet = inputs.sheet("TDP", "design power of an accelerator", "W", tdp, &[]);
     let count = Term::input("n_node", "accelerators of a node", "", scenario.accelerators_per_node)
         .from(inputs.target(&["accelerators_per_node"], "the files do not say"));
-    let nominal = Term::input("P_nominal", "nominal power of a node", "W", scenario.node_watts)
-        .from(inputs.target(&["cost", "energy_watts_node"], "the files do not say"));
+    let nominal = inputs.node_watts();
     let uses = [("flop_utilization", "u_flop"), ("hbm_bw_util", "u_hbm")];
     let mut bearing = vec![nominal];
     for (name, symbol) in uses {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::Term;
 use crate::engine::analytical::constants::Listed;
+use crate::engine::analytical::efficiency::factor_of;
 use crate::knob::{Home, Knob, Setting};
 use crate::scenario::{Parts, Scenario};
-use crate::spec::{self, Node};
+use crate::spec::{self, Factors, Node};
 use crate::units;
 
 /// A place in a file.
@@ -228,6 +229,56 @@ impl<'a> Inputs<'a> {
             Some(profile) => term.from(Origin::File(Place { at: profile.origin.clone(), path: path.to_owned() })),
             None => term,
         }
+    }
+
+    /// The nominal power of a node: the target's, or what its profile measured.
+    pub(crate) fn node_watts(&self) -> Term {
+        let term = Term::input("P_nominal", "nominal power of a node", "W", self.scenario.node_watts);
+        let measured = self.parts.profile.as_ref().filter(|profile| profile.node_watts.is_some());
+        term.from(match measured {
+            Some(profile) => {
+                Origin::File(Place { at: profile.origin.clone(), path: "power.node_nominal_w".to_owned() })
+            }
+            None => self.target(&["cost", "energy_watts_node"], "the files do not say"),
+        })
+    }
+
+    /// The efficiency factors, other than 1, that move any of these constants.
+    pub(crate) fn efficiency(&self, names: &[&'static str], serving: bool) -> Vec<Term> {
+        let efficiency = &self.scenario.efficiency;
+        let factors = if serving { efficiency.serving } else { efficiency.training };
+        let mode = if serving { "serving" } else { "training" };
+        let mut moved: Vec<usize> = names.iter().filter_map(|name| factor_of(name, serving)).collect();
+        moved.sort_unstable();
+        moved.dedup();
+        let term = |index: usize| {
+            let (name, value) = (Factors::NAMES.get(index)?, factors.all().get(index).copied()?);
+            let path = ["efficiency", mode, name];
+            let in_profile = || {
+                let profile = self.parts.profile.as_ref()?;
+                let place = Place { at: profile.origin.clone(), path: path.join(".") };
+                // The day and the number of measurements, where the profile tells them.
+                let known = profile.calibration.as_ref().and_then(|all| all.of(&path.join(".")));
+                let told = known.map(|known| {
+                    let n = known.n.map_or(String::new(), |n| format!(", n = {n}"));
+                    format!("{}{n}", known.date.as_deref().unwrap_or("calibrated"))
+                });
+                Some(match told {
+                    Some(told) => Place { path: format!("{} ({told})", place.path), ..place },
+                    None => place,
+                })
+            };
+            let origin = self.in_target(&path).or_else(in_profile);
+            let origin = origin.map_or(Origin::Default("as shipped"), Origin::File);
+            let words = match index {
+                0 => "efficiency factor of this target on compute",
+                1 => "efficiency factor of this target on memory",
+                2 => "efficiency factor of this target on the network",
+                _ => "efficiency factor of this target on the host",
+            };
+            (value != 1.0).then(|| Term::input(format!("e_{name}"), words, "", value).from(origin))
+        };
+        moved.into_iter().filter_map(term).collect()
     }
 
     /// Accelerators of the target: those of a node, and the nodes.

@@ -102,8 +102,7 @@ impl Told<'_> {
             "p50_ms" | "p95_ms" | "p99_ms" | "ttft_ms" => self.latency(name, value),
             "queue_wait_p99_ms" | "queue_utilization" => self.queue(name, value),
             "node_power_w" => {
-                let nominal = Term::input("P_nominal", "nominal power of a node", "W", scenario.node_watts)
-                    .from(self.whole.inputs.target(&["cost", "energy_watts_node"], "the files do not say"));
+                let nominal = self.whole.inputs.node_watts();
                 let draw = self.coefficient("phi_idle", "power.idle_fraction", c.phi_idle)
                     + self.coefficient("phi_util", "power.util_fraction", c.phi_util) * self.rho();
                 Term::stated("P_node", "", "W", value, nominal * draw)

@@ -12,7 +12,7 @@ use crate::knob::{Knob, Setting};
 /// The derivation of a figure; `None` for figures that serving does not have.
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
     let detail = whole.estimate.detail.as_ref()?;
-    let told = Told { whole, detail, serving: detail.serving?, c: ServingConstants::default() };
+    let told = Told { whole, detail, serving: detail.serving? };
     let serving = &told.serving;
     Some(match name {
         "tokens_per_sec" => told.throughput(value),
@@ -59,7 +59,6 @@ struct Told<'a> {
     whole: &'a Whole<'a>,
     detail: &'a Detail,
     serving: Serving,
-    c: ServingConstants,
 }
 
 impl Told<'_> {
@@ -68,7 +67,10 @@ impl Told<'_> {
     }
 
     fn constants(&self, names: &[&'static str]) -> Vec<Term> {
-        constants(self.c.table().collect::<Vec<_>>().into_iter(), names)
+        // The constants as they ship, and the target's factors that move them.
+        let mut all = constants(ServingConstants::default().table().collect::<Vec<_>>().into_iter(), names);
+        all.extend(self.whole.inputs.efficiency(names, true));
+        all
     }
 
     /// Whether a constant bears on this deployment at all.

@@ -13,7 +13,7 @@ use crate::plan::Sharding;
 
 /// The derivation of a figure; `None` for figures that training does not have.
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
-    let told = Told { whole, training: whole.estimate.detail?.training?, c: Constants::default() };
+    let told = Told { whole, training: whole.estimate.detail?.training? };
     Some(match name {
         "tokens_per_sec" => Term::stated("X", "", "tok/s", value, told.tokens() / told.step()),
         "step_time_ms" => Term::stated("T_ms", "", "ms", value, told.step() * 1000.0),
@@ -45,7 +45,6 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
 struct Told<'a> {
     whole: &'a Whole<'a>,
     training: Training,
-    c: Constants,
 }
 
 impl Told<'_> {
@@ -54,7 +53,10 @@ impl Told<'_> {
     }
 
     fn constants(&self, names: &[&'static str]) -> Vec<Term> {
-        constants(self.c.table().collect::<Vec<_>>().into_iter(), names)
+        // The constants as they ship, and the target's factors that move them.
+        let mut all = constants(Constants::default().table().collect::<Vec<_>>().into_iter(), names);
+        all.extend(self.whole.inputs.efficiency(names, false));
+        all
     }
 
     /// Tokens of a step.

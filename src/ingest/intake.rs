@@ -85,8 +85,8 @@ pub fn ingest(source: impl Read, context: &Context) -> Result<Ingested, IngestEr
         let mut first = Vec::new();
         let mut limited = source.by_ref().take(LARGEST_DOCUMENT);
         io::BufRead::read_until(&mut limited, b'\n', &mut first).map_err(failed)?;
-        if text::json(&first).is_err() {
-            // Not a document a line: the whole is one, or several one behind the other.
+        if !text::json(&first).is_ok_and(|document| document.is_object()) {
+            // Not an object a line: the whole is a document, or several one behind the other.
             let mut limited = source.by_ref().take(LARGEST_DOCUMENT);
             limited.read_to_end(&mut first).map_err(failed)?;
             if let Err(error) = intake.documents(&first) {

@@ -78,6 +78,23 @@ impl Spec {
     }
 }
 
+/// The knobs that the founding dashboard's estimator heeds.
+pub(super) const DASHBOARD: [Knob; 13] = [
+    Knob::Engine,
+    Knob::Microbatch,
+    Knob::Global,
+    Knob::Precision,
+    Knob::Recompute,
+    Knob::Tp,
+    Knob::Pp,
+    Knob::Dp,
+    Knob::Prompt,
+    Knob::Generate,
+    Knob::TrainTokens,
+    Knob::Concurrency,
+    Knob::HourlyUsd,
+];
+
 /// The registry.
 pub const KNOBS: [Spec; 65] = [
     entry(
@@ -87,7 +104,7 @@ pub const KNOBS: [Spec; 65] = [
         Group::Engine,
         Kind::Choice(Engine::NAMES),
         &[],
-        "what answers: first principles in closed form, the founding system's calibrated model, or a simulation event by event",
+        "what answers: closed forms, the calibrated model, a simulation event by event, or the founding dashboard",
     ),
     entry(
         Knob::Microbatch,

@@ -1,9 +1,13 @@
 //! Measured runs side by side: throughput, step times, utilisation, cost, energy, memory, time to a budget of tokens,
 //! and whether loss and learning rate are those of a run that learns; a prediction beside them where there is one.
 
+pub mod prediction;
+pub mod story;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use self::prediction::Prediction;
 use super::table::{Align, Table};
 use super::{ReportError, csv, serialised};
 use crate::catalog::Catalog;
@@ -15,6 +19,8 @@ use crate::units::significant;
 pub struct Assumptions {
     /// Parameters that a token passes through.
     pub parameters: Option<f64>,
+    /// Model of the catalog, where one was named.
+    pub model: Option<String>,
     /// Dollars for one accelerator and hour; the cheapest price of the catalog where it is not said.
     pub usd_per_gpu_hour: Option<f64>,
     /// Dollars for a kilowatt-hour.
@@ -51,6 +57,68 @@ pub struct Measured {
     /// Tokens per second that an engine predicts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted_tokens_per_second: Option<f64>,
+    /// All that an engine predicts, beside what was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<Prediction>,
+    /// Memory of one accelerator, GB.
+    #[serde(skip)]
+    pub capacity_gb: Option<f64>,
+    /// Step by step, as far as the file says.
+    #[serde(skip)]
+    pub steps: Steps,
+}
+
+/// What a run did step by step.
+#[derive(Debug, Clone, Default)]
+pub struct Steps {
+    /// Time of each, s.
+    pub seconds: Vec<f64>,
+    /// Loss.
+    pub loss: Vec<f64>,
+    /// Learning rate.
+    pub learning_rate: Vec<f64>,
+}
+
+impl Steps {
+    fn of(run: &Value) -> Steps {
+        let values = |name: &str| -> Vec<f64> {
+            run.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_f64).collect()
+        };
+        Steps { seconds: values("step_times"), loss: values("loss_values"), learning_rate: values("learning_rates") }
+    }
+}
+
+impl Measured {
+    /// A figure of it by name.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        self.figures.iter().find(|figure| figure.name == name).and_then(|figure| figure.value)
+    }
+
+    /// What a prediction is held against.
+    #[must_use]
+    pub fn measured(&self) -> prediction::Measured {
+        prediction::Measured {
+            tokens_per_second: self.figure("tokens/s"),
+            step_seconds: self.figure("step time, mean s"),
+            memory_gb: self.figure("memory used GB"),
+        }
+    }
+
+    /// Lays a prediction beside it.
+    pub fn lay_beside(&mut self, predicted: Prediction) {
+        if let Some(verdict) = &predicted.verdict {
+            self.notes.push(format!("the engine says of it: {verdict}"));
+        }
+        if !predicted.assumed.is_empty() {
+            self.notes.push(format!(
+                "taken for the prediction, since the file does not say: {}",
+                predicted.assumed.join(", ")
+            ));
+        }
+        self.predicted_tokens_per_second = Some(predicted.tokens_per_second.value);
+        self.predicted = Some(predicted);
+    }
 }
 
 /// Judges a run from its benchmark JSON.
@@ -60,7 +128,8 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     let number = |group: &str, field: &str| at(group, field).and_then(Value::as_f64).filter(|value| *value > 0.0);
     let mut notes = Vec::new();
     let device = at("gpu_info", "device_name").and_then(Value::as_str).map(str::to_owned);
-    let known = device.as_deref().and_then(|device| accelerator(device, catalog));
+    let known =
+        device.as_deref().and_then(|device| catalog.accelerator_meant(device, number("gpu_info", "total_memory_gb")));
     if let (Some(device), None) = (&device, &known) {
         notes.push(format!("{device}: not in the catalog, so no peak, power or price"));
     }
@@ -103,6 +172,7 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
         rate.zip(gpus).zip(tdp).map(|((rate, gpus), tdp)| economics::energy(rate, gpus * tdp, given.usd_per_kwh));
     let watts = number("power_metrics", "mean_total_power_w");
     let drawn = rate.zip(watts).map(|(rate, watts)| economics::energy(rate, watts, given.usd_per_kwh));
+    let steps = Steps::of(run);
     let used = number("memory_metrics", "peak_memory_allocated_gb")
         .or_else(|| number("memory_metrics", "avg_memory_allocated_gb"));
     let total = number("gpu_info", "total_memory_gb").or_else(|| known.as_ref().map(|known| known.memory.gb));
@@ -114,7 +184,7 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
         _ => None,
     };
     let days = |tokens: f64| rate.map(|rate| economics::hours(rate, tokens) / 24.0);
-    sanity(run, &mut notes);
+    sanity(&steps, &mut notes);
 
     let figure = |name, value: Option<f64>, more| Figure { name, value: value.filter(|value| value.is_finite()), more };
     let (up, down) = (Some(true), Some(false));
@@ -149,40 +219,56 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
         figure("GB for 1e6 tokens in flight", memory.map(|of| of.gb_per_million_tokens), down),
         figure("sequences that would fill 90 %", memory.map(|of| of.potential_batch), None),
     ];
-    Measured { name: name.to_owned(), device, figures, notes, predicted_tokens_per_second: None }
+    Measured {
+        name: name.to_owned(),
+        device,
+        figures,
+        notes,
+        predicted_tokens_per_second: None,
+        predicted: None,
+        capacity_gb: total,
+        steps,
+    }
 }
 
-/// The catalog's accelerator that a driver's name means.
-fn accelerator(device: &str, catalog: &Catalog) -> Option<std::sync::Arc<crate::catalog::Accelerator>> {
-    if let Ok(found) = catalog.accelerator(device) {
-        return Some(found);
+/// Whether runs that stand beside each other learn alike: notes on every one after the first.
+pub fn alike(runs: &mut [Measured]) {
+    let Some((first, others)) = runs.split_first_mut() else { return };
+    let peak = |steps: &Steps| steps.learning_rate.iter().copied().fold(0.0, f64::max);
+    for run in others {
+        let (own, base) = (peak(&run.steps), peak(&first.steps));
+        if own > 0.0 && base > 0.0 && !(0.99..=1.01).contains(&(own / base)) {
+            let (own, base, ratio) = (significant(own, 3), significant(base, 3), significant(own / base, 3));
+            run.notes.push(format!(
+                "the peak learning rate is {own}, that of {} {base} (x{ratio}): they do not learn alike, and their \
+                 losses say nothing of each other",
+                first.name
+            ));
+        }
+        // Runs that see the same number of sequences a step should have like losses after as many steps.
+        let batch = |run: &Measured| run.figure("sequences a step").zip(run.figure("tokens a sequence"));
+        let last = run.steps.loss.len().min(first.steps.loss.len());
+        if last >= 10 && batch(run).is_some() && batch(run) == batch(first) {
+            let tail = |steps: &Steps| {
+                let part: Vec<f64> = steps.loss.iter().take(last).skip(last - last / 10).copied().collect();
+                part.iter().sum::<f64>() / part.len() as f64
+            };
+            let (own, base) = (tail(&run.steps), tail(&first.steps));
+            if (own / base - 1.0).abs() > 0.05 {
+                run.notes.push(format!(
+                    "after {last} steps of the same size its loss is {}, that of {} {}",
+                    significant(own, 4),
+                    first.name,
+                    significant(base, 4)
+                ));
+            }
+        }
     }
-    // `NVIDIA H100 80GB HBM3`: every word of one of its names stands in the driver's; the one with most words is meant.
-    let lower = device.to_lowercase();
-    let words: Vec<&str> = lower.split([' ', '-', '_']).collect();
-    let score = |accelerator: &crate::catalog::Accelerator| {
-        let names = accelerator.aliases.iter().chain([&accelerator.id, &accelerator.name]);
-        names
-            .filter_map(|name| {
-                let name = name.to_lowercase();
-                let parts: Vec<&str> = name.split([' ', '-', '_']).filter(|part| !part.is_empty()).collect();
-                parts.iter().all(|part| words.contains(part)).then_some(parts.len())
-            })
-            .max()
-    };
-    let all = catalog.accelerators();
-    all.into_iter()
-        .filter_map(|accelerator| Some((score(&accelerator)?, accelerator)))
-        .max_by_key(|(score, _)| *score)
-        .map(|(_, found)| found)
 }
 
 /// Whether loss and learning rate are those of a run that learns.
-fn sanity(run: &Value, notes: &mut Vec<String>) {
-    let values = |name: &str| -> Vec<f64> {
-        run.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_f64).collect()
-    };
-    let losses = values("loss_values");
+fn sanity(steps: &Steps, notes: &mut Vec<String>) {
+    let losses = &steps.loss;
     if losses.len() >= 10 {
         let tenth = losses.len() / 10;
         let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
@@ -200,7 +286,7 @@ fn sanity(run: &Value, notes: &mut Vec<String>) {
             notes.push("the loss falls below 0.05: the run learns its data by heart, or they repeat".to_owned());
         }
     }
-    let rates = values("learning_rates");
+    let rates = &steps.learning_rate;
     if rates.len() >= 2 && rates.iter().all(|rate| *rate == 0.0) {
         notes.push("the learning rate is 0 throughout".to_owned());
     }
@@ -253,25 +339,7 @@ pub fn table(runs: &[Measured]) -> String {
         }
         table.row(row);
     }
-    if runs.iter().any(|run| run.predicted_tokens_per_second.is_some()) {
-        let rate = |run: &Measured| {
-            run.figures.iter().find(|figure| figure.name == "tokens/s").and_then(|figure| figure.value)
-        };
-        let mut row = vec!["predicted tokens/s".to_owned()];
-        row.extend(cells(&|run| {
-            run.predicted_tokens_per_second.map_or_else(|| "-".to_owned(), |rate| significant(rate, 5))
-        }));
-        table.row(row);
-        let mut row = vec!["prediction over measurement, %".to_owned()];
-        row.extend(cells(&|run| {
-            let both = run.predicted_tokens_per_second.zip(rate(run));
-            both.map_or_else(
-                || "-".to_owned(),
-                |(predicted, measured)| format!("{:+.1}", (predicted / measured - 1.0) * 100.0),
-            )
-        }));
-        table.row(row);
-    }
+    predicted_rows(runs, &mut table, &cells);
     let mut out = table.render();
     for run in runs {
         for note in &run.notes {
@@ -279,6 +347,41 @@ pub fn table(runs: &[Measured]) -> String {
         }
     }
     out + "\n"
+}
+
+/// A cell for each run, as a text of it.
+type Cells<'a> = &'a dyn Fn(&dyn Fn(&Measured) -> String) -> Vec<String>;
+
+/// Rows of predictions, each beside what was measured.
+fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
+    type Get = fn(&Prediction) -> Option<prediction::Figure>;
+    let figures: [(&str, Get); 3] = [
+        ("tokens/s", |predicted| Some(predicted.tokens_per_second)),
+        ("step time, s", |predicted| predicted.step_time_s),
+        ("memory, GB", |predicted| predicted.memory_gb),
+    ];
+    for (name, get) in figures {
+        let figure = |run: &Measured| run.predicted.as_ref().and_then(get);
+        if runs.iter().all(|run| figure(run).is_none()) {
+            continue;
+        }
+        let dash = || "-".to_owned();
+        let mut line = |what: String, text: &dyn Fn(prediction::Figure) -> Option<String>| {
+            let shown = |run: &Measured| figure(run).and_then(text);
+            if runs.iter().any(|run| shown(run).is_some()) {
+                let mut row = vec![what];
+                row.extend(cells(&|run| shown(run).unwrap_or_else(dash)));
+                table.row(row);
+            }
+        };
+        line(format!("predicted {name}"), &|figure| Some(significant(figure.value, 5)));
+        line("  nine of ten lie between".to_owned(), &|figure| {
+            Some(format!("{}–{}", significant(figure.low?, 4), significant(figure.high?, 4)))
+        });
+        let error = |figure: prediction::Figure| Some(format!("{:+.1}", figure.error_percent?));
+        let what = if name == "tokens/s" { "prediction over measurement, %" } else { "  over measurement, %" };
+        line(what.to_owned(), &error);
+    }
 }
 
 /// Five digits, and all of a whole number.

@@ -2,15 +2,19 @@
 
 pub mod advice;
 pub mod breakdown;
+pub mod calibration;
 pub mod chart;
 pub mod comparison;
 pub mod configurations;
 pub mod csv;
+pub mod dashboard;
+pub mod document;
 pub mod estimate;
 pub mod explanation;
 pub mod measured;
 pub mod measurements;
 pub mod optimum;
+pub mod parquet;
 pub mod read;
 pub mod rows;
 pub mod simulation;

@@ -1,5 +1,6 @@
 //! Target × workload × profile × knobs, resolved to plain numbers: the only thing an engine sees.
 
+mod dashboard;
 mod machine;
 mod noise;
 mod parts;
@@ -10,6 +11,7 @@ mod turning;
 
 use std::sync::Arc;
 
+pub use dashboard::Dashboard;
 pub use machine::{Machine, architecture};
 pub use noise::first_draw;
 pub use parts::Parts;
@@ -21,8 +23,8 @@ pub use turning::{CONCURRENCY, DRAFT_ACCEPTANCE};
 use crate::engine::analytical::arch::Architecture;
 use crate::knob::{Knob, KnobError, Overrides};
 use crate::plan::Engine;
-use crate::spec::Mode;
 use crate::spec::profile::Coefficients;
+use crate::spec::{Efficiency, Mode};
 
 /// Price of energy where a target states none, USD/kWh. The founding system's fixed figure, near the price US industry
 /// pays; `cost.usd_per_kwh` of a target and the knob `usd_per_kwh` replace it.
@@ -48,6 +50,8 @@ pub struct Scenario {
     pub machine: Option<Machine>,
     /// The model's architecture, where the workload says enough of it.
     pub model: Option<Architecture>,
+    /// What the founding dashboard's estimator would be told.
+    pub dashboard: Dashboard,
     /// Whether a profile gives the coefficients below.
     pub calibrated: bool,
     /// Accelerators in one node.
@@ -74,6 +78,8 @@ pub struct Scenario {
     pub utilization: f64,
     /// Tokens that the model was trained on, as its makers say; 0 where they do not.
     pub published_tokens: f64,
+    /// Efficiency factors of the analytical engine.
+    pub efficiency: Efficiency,
     /// Coefficients of the semi-empirical model.
     pub coefficients: Coefficients,
     /// gamma_fabric of the fabric in force.
@@ -148,11 +154,15 @@ impl Scenario {
             engine: parts.engine(),
             machine: Machine::of(parts),
             model: architecture(parts),
-            calibrated: profile.is_some(),
+            dashboard: Dashboard::of(parts),
+            calibrated: profile.as_ref().is_some_and(|profile| profile.calibrated),
             accelerators_per_node: target.accelerators_per_node,
             num_nodes: target.num_nodes,
             memory_gb_per_accel: target.memory_gb_per_accel,
-            node_watts: target.cost.energy_watts_node,
+            node_watts: profile
+                .as_ref()
+                .and_then(|profile| profile.node_watts)
+                .unwrap_or(target.cost.energy_watts_node),
             hourly_usd: target.cost.hourly_usd,
             pue: target.cost.pue,
             usd_per_kwh: target.cost.usd_per_kwh.unwrap_or(USD_PER_KWH),
@@ -161,6 +171,10 @@ impl Scenario {
             amortization_years: target.cost.amortization_years.unwrap_or(AMORTIZATION_YEARS),
             utilization: target.cost.utilization.unwrap_or(1.0),
             published_tokens: parts.model.as_ref().and_then(|model| model.published_tokens).unwrap_or(0.0),
+            efficiency: target
+                .efficiency
+                .or_else(|| profile.as_ref().and_then(|profile| profile.efficiency))
+                .unwrap_or_default(),
             coefficients: profile.as_ref().map_or(Coefficients::default(), |profile| profile.coefficients),
             fabric_factor: profile.as_ref().and_then(|profile| profile.fabric_factor(&fabric)).unwrap_or(f64::NAN),
             fabric,
@@ -198,6 +212,10 @@ impl Scenario {
                 let lacks = self.lacks(parts);
                 if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
             }
+            Engine::Benchboard => {
+                let lacks = crate::engine::benchboard::lacks(self).join(", and ");
+                if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
+            }
         }
     }
 
@@ -226,7 +244,7 @@ impl Scenario {
     }
 
     fn check_profile(&self, parts: &Parts) -> Result<(), ScenarioError> {
-        let Some(profile) = &parts.profile else {
+        let Some(profile) = parts.profile.as_ref().filter(|profile| profile.calibrated) else {
             let lacks =
                 format!("a profile with coefficients for `{}` or vendor `{}`", parts.target.name, parts.target.vendor);
             return Err(ScenarioError::Lacks { engine: self.engine.name(), lacks });

@@ -45,7 +45,7 @@ impl Parts {
     /// As [`Parts::find`].
     pub fn of(library: &Library, target: &Arc<Target>, workload: &Arc<Workload>) -> Result<Parts, Diagnostics> {
         let profile = library.profile_for(target).map(Arc::clone);
-        Parts::with(library.catalog(), target, workload, profile)
+        Parts::with(library.catalog(), target, &library.tailored(target, workload), profile)
     }
 
     /// As [`Parts::of`], with a profile that was found, or the complaint that there is none.
@@ -64,7 +64,7 @@ impl Parts {
         let model = Parts::model_of(catalog, workload).map_err(|found| problems.extend(found)).ok().flatten();
         let profile = match profile {
             Ok(profile) => Some(profile),
-            Err(_) if target.accelerator.is_some() => None,
+            Err(_) if target.accelerator.is_some() || target.benchboard.is_some() => None,
             Err(problem) => {
                 problems.push(problem);
                 None
@@ -112,7 +112,12 @@ impl Parts {
     /// The engine that answers where nobody chose one: first principles wherever the target names an accelerator.
     #[must_use]
     pub fn engine(&self) -> Engine {
-        if self.accelerator.is_some() { Engine::Analytical } else { Engine::SemiEmpirical }
+        match (&self.accelerator, &self.target.benchboard) {
+            (Some(_), _) => Engine::Analytical,
+            // A profile of the dashboard's that the catalog does not know.
+            (None, Some(_)) => Engine::Benchboard,
+            (None, None) => Engine::SemiEmpirical,
+        }
     }
 
     /// The fabrics that the profile is calibrated for.

@@ -121,6 +121,12 @@ impl<'a> Fields<'a> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value).filter(|node| !node.is_null())
     }
 
+    /// Whether there is a value under `key`.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|entry| entry.key == key && !entry.value.is_null())
+    }
+
     /// Says that `key` is needed and absent.
     pub fn missing(&mut self, key: &str) {
         let path = self.path_of(key);

@@ -2,8 +2,11 @@
 //!
 //! text → [`parse`] → [`Node`] → [`decode`] → [`Target`], [`Workload`], [`Profile`], gathered by [`crate::library`].
 
+pub mod calibration;
 pub mod decode;
 pub mod diagnostic;
+pub mod efficiency;
+pub mod fingerprint;
 pub mod node;
 pub mod parse;
 pub mod profile;
@@ -11,7 +14,9 @@ pub mod sources;
 pub mod target;
 pub mod workload;
 
+pub use calibration::{Calibration, Provenance};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use efficiency::{Efficiency, Factors};
 pub use node::{Node, Position, Value};
 pub use profile::Profile;
 pub use sources::Sources;

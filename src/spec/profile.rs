@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::Origin;
+use super::calibration::Calibration;
 use super::decode::{Bounds, Fields};
 use super::diagnostic::Diagnostics;
+use super::efficiency::Efficiency;
 use super::node::Node;
 
 /// The coefficients, under the calibration guide's symbols. All are plain numbers; without a unit they are shares or factors.
@@ -99,6 +101,14 @@ pub struct Profile {
     pub coefficients: Coefficients,
     /// gamma_fabric by fabric name, in file order.
     pub fabrics: Arc<[(Arc<str>, f64)]>,
+    /// p_node_nominal as it was measured, W; the target's where unset.
+    pub node_watts: Option<f64>,
+    /// Efficiency factors of the analytical engine.
+    pub efficiency: Option<Efficiency>,
+    /// Whether there are coefficients; a profile may hold efficiency factors alone.
+    pub calibrated: bool,
+    /// Where the coefficients come from.
+    pub calibration: Option<Arc<Calibration>>,
     /// Where it was written.
     pub origin: Origin,
 }
@@ -150,81 +160,15 @@ impl Profile {
         let before = diagnostics.errors();
         let mut fields = Fields::open(file, stem, node, diagnostics)?;
         let mut c = Coefficients::default();
-        {
-            let at = &mut fields;
-            required(
-                at,
-                "compute",
-                &mut [("base_tokens_per_accel", &mut c.b_base), ("comm_penalty_coeff", &mut c.kappa_comm)],
-                "factors",
-                &mut [("training", &mut c.f_training), ("inference", &mut c.f_inference)],
-            );
-            required(
-                at,
-                "utilization",
-                &mut [("base", &mut c.rho_base), ("max", &mut c.rho_max)],
-                "knob_increments",
-                &mut [
-                    ("cuda_graphs", &mut c.delta_rho_cuda),
-                    ("gpudirect_rdma", &mut c.delta_rho_gpudirect),
-                    ("inference_bonus", &mut c.delta_rho_infer),
-                ],
-            );
-        }
-        let fabrics = communication(&mut fields, &mut c);
-        {
-            let at = &mut fields;
-            required(at, "throughput", &mut [("overhead_weight", &mut c.omega)], "", &mut []);
-            required(
-                at,
-                "latency",
-                &mut [
-                    ("min_p50_ms", &mut c.lat_min),
-                    ("base_p50_coeff", &mut c.lat_base_coeff),
-                    ("ttft_ratio", &mut c.r_ttft),
-                ],
-                "tail",
-                &mut [
-                    ("p95_multiplier", &mut c.m95),
-                    ("p99_multiplier", &mut c.m99),
-                    ("comm_tail", &mut c.tail_comm),
-                    ("sriov_tail", &mut c.tail_sriov),
-                ],
-            );
-            required(
-                at,
-                "power",
-                &mut [("idle_fraction", &mut c.phi_idle), ("util_fraction", &mut c.phi_util)],
-                "",
-                &mut [],
-            );
-            required(
-                at,
-                "hbm",
-                &mut [
-                    ("base", &mut c.hbm_base),
-                    ("seq_scale", &mut c.hbm_seq_scale),
-                    ("seq_norm", &mut c.hbm_seq_norm),
-                    ("max", &mut c.hbm_max),
-                ],
-                "",
-                &mut [],
-            );
-            required(at, "memory", &mut [("peak_tokens_factor", &mut c.peak_tokens_factor)], "", &mut []);
-            required(
-                at,
-                "noise",
-                &mut [("amplitude", &mut c.sigma_noise), ("tail_scale", &mut c.sigma_tail)],
-                "",
-                &mut [],
-            );
-            required(at, "retries", &mut [("overhead_threshold", &mut c.overhead_threshold)], "", &mut []);
-        }
+        let efficiency = Efficiency::read(&mut fields);
+        // Efficiency factors alone are a profile, too: of a target that the calibrated model was never fitted to.
+        let calibrated = efficiency.is_none() || SECTIONS.iter().any(|key| node.get(key).is_some());
+        let (fabrics, node_watts) = if calibrated { coefficients(&mut fields, &mut c) } else { (Vec::new(), None) };
         let matched = fields.map("match", |m| (m.text("vendor"), m.text("name"))).unwrap_or_default();
         let description = fields.text("description");
         let best_for = fields.texts("best_for");
         let notes = fields.text("notes");
-        fields.node("calibration");
+        let calibration = fields.node("calibration").and_then(Calibration::of_node).map(Arc::new);
         let at = fields.at();
         fields.finish();
         if diagnostics.errors() > before {
@@ -239,8 +183,22 @@ impl Profile {
             notes,
             coefficients: c,
             fabrics: fabrics.into(),
+            node_watts,
+            efficiency,
+            calibrated,
+            calibration,
             origin: Origin { file: Arc::clone(file), at },
         })
+    }
+
+    /// Whether estimates with this profile and with the other are the same.
+    #[must_use]
+    pub fn same_figures(&self, other: &Profile) -> bool {
+        self.coefficients == other.coefficients
+            && self.fabrics == other.fabrics
+            && self.node_watts == other.node_watts
+            && self.efficiency == other.efficiency
+            && self.calibrated == other.calibrated
     }
 
     /// gamma_fabric of a fabric, if the profile knows it.
@@ -250,7 +208,69 @@ impl Profile {
     }
 }
 
+/// The sections that hold coefficients.
+const SECTIONS: [&str; 10] =
+    ["compute", "utilization", "communication", "throughput", "latency", "power", "hbm", "memory", "noise", "retries"];
+
 type Slots<'s> = [(&'static str, &'s mut f64)];
+
+/// Reads all coefficients: the factors of fabrics by name, and the measured power of a node where there is one.
+fn coefficients(fields: &mut Fields<'_>, c: &mut Coefficients) -> (Vec<(Arc<str>, f64)>, Option<f64>) {
+    let at = &mut *fields;
+    required(
+        at,
+        "compute",
+        &mut [("base_tokens_per_accel", &mut c.b_base), ("comm_penalty_coeff", &mut c.kappa_comm)],
+        "factors",
+        &mut [("training", &mut c.f_training), ("inference", &mut c.f_inference)],
+    );
+    required(
+        at,
+        "utilization",
+        &mut [("base", &mut c.rho_base), ("max", &mut c.rho_max)],
+        "knob_increments",
+        &mut [
+            ("cuda_graphs", &mut c.delta_rho_cuda),
+            ("gpudirect_rdma", &mut c.delta_rho_gpudirect),
+            ("inference_bonus", &mut c.delta_rho_infer),
+        ],
+    );
+    let fabrics = communication(fields, c);
+    let at = &mut *fields;
+    required(at, "throughput", &mut [("overhead_weight", &mut c.omega)], "", &mut []);
+    required(
+        at,
+        "latency",
+        &mut [("min_p50_ms", &mut c.lat_min), ("base_p50_coeff", &mut c.lat_base_coeff), ("ttft_ratio", &mut c.r_ttft)],
+        "tail",
+        &mut [
+            ("p95_multiplier", &mut c.m95),
+            ("p99_multiplier", &mut c.m99),
+            ("comm_tail", &mut c.tail_comm),
+            ("sriov_tail", &mut c.tail_sriov),
+        ],
+    );
+    let node_watts = at.required_map("power", &["idle_fraction", "util_fraction"], |section| {
+        fill(section, &mut [("idle_fraction", &mut c.phi_idle), ("util_fraction", &mut c.phi_util)]);
+        section.number("node_nominal_w", Bounds::POSITIVE).filter(|watts| *watts > 0.0)
+    });
+    required(
+        at,
+        "hbm",
+        &mut [
+            ("base", &mut c.hbm_base),
+            ("seq_scale", &mut c.hbm_seq_scale),
+            ("seq_norm", &mut c.hbm_seq_norm),
+            ("max", &mut c.hbm_max),
+        ],
+        "",
+        &mut [],
+    );
+    required(at, "memory", &mut [("peak_tokens_factor", &mut c.peak_tokens_factor)], "", &mut []);
+    required(at, "noise", &mut [("amplitude", &mut c.sigma_noise), ("tail_scale", &mut c.sigma_tail)], "", &mut []);
+    required(at, "retries", &mut [("overhead_threshold", &mut c.overhead_threshold)], "", &mut []);
+    (fabrics, node_watts.flatten())
+}
 
 /// Reads the numbers of section `key`, and those of its subsection `inner` where there is one, into their slots.
 fn required(

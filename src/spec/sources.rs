@@ -19,6 +19,9 @@ pub struct Sources {
     pub workloads: Option<PathBuf>,
     /// A directory of profiles, or one profile for every target, in place of the layers' profiles.
     pub hardware: Option<PathBuf>,
+    /// An experiment of the founding comparison tool or scenarios of the founding dashboard, in place of all targets
+    /// and workloads.
+    pub config: Option<PathBuf>,
     /// The user's configuration directory, where there is one.
     pub config_dir: Option<PathBuf>,
     /// Whether `workload/` of the working directory is a layer.
@@ -42,7 +45,8 @@ impl Sources {
     #[must_use]
     pub fn watched(&self) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = self.layers();
-        paths.extend([&self.targets, &self.workloads, &self.hardware].into_iter().flatten().cloned());
+        let files = [&self.targets, &self.workloads, &self.hardware, &self.config];
+        paths.extend(files.into_iter().flatten().cloned());
         let profiles: Vec<PathBuf> = self.layers().iter().map(|layer| layer.join("profiles")).collect();
         paths.extend(profiles);
         paths

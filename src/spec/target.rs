@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Origin;
 use super::decode::{Bounds, Fields};
 use super::diagnostic::Diagnostics;
+use super::efficiency::Efficiency;
 use super::node::Node;
 
 /// Accelerators × nodes, their links, price and power.
@@ -30,6 +31,10 @@ pub struct Target {
     pub network: Option<Network>,
     /// Price and power.
     pub cost: Cost,
+    /// Efficiency factors of the analytical engine on this target; they win over the profile's.
+    pub efficiency: Option<Efficiency>,
+    /// What the founding dashboard said of one device.
+    pub benchboard: Option<Benchboard>,
     /// Numeric formats the hardware has.
     pub numeric: Vec<String>,
     /// Collective operations the stack has.
@@ -70,6 +75,37 @@ pub struct Network {
     pub topology: Option<String>,
     /// Downlinks over uplinks; 1 where non-blocking.
     pub oversubscription: Option<f64>,
+}
+
+/// A hardware profile of the founding dashboard, as far as its estimator reads it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Benchboard {
+    /// gpu, tpu or other: TPUs start from a higher utilisation.
+    pub kind: Option<String>,
+    /// Rate in 16 bit, TFLOP/s.
+    pub fp16_tflops: Option<f64>,
+    /// Memory, GB.
+    pub vram_gb: Option<f64>,
+    /// Bandwidth of its links as the dashboard has it, GB/s.
+    pub interconnect_gb_per_sec: Option<f64>,
+}
+
+impl Benchboard {
+    fn read(fields: &mut Fields<'_>) -> Benchboard {
+        for kept in ["id", "name", "vendor", "interconnect", "notes"] {
+            fields.text(kept);
+        }
+        for kept in ["smCount", "fp32Tflops", "int8Tops", "hbmBandwidthGBps", "podSize", "costPerHour"] {
+            fields.number(kept, Bounds::POSITIVE);
+        }
+        fields.texts("frameworks");
+        Benchboard {
+            kind: fields.text("type"),
+            fp16_tflops: fields.number("fp16Tflops", Bounds::POSITIVE),
+            vram_gb: fields.number("vramSizeGB", Bounds::POSITIVE),
+            interconnect_gb_per_sec: fields.number("interconnectBandwidthGBps", Bounds::POSITIVE),
+        }
+    }
 }
 
 /// Price and power of one node.
@@ -140,9 +176,11 @@ impl Target {
                 utilization,
             })
         });
+        let benchboard = fields.map("benchboard", Benchboard::read);
         for passive in ["host_cpu_arch", "container_base", "source", "region"] {
             fields.text(passive);
         }
+        let efficiency = Efficiency::read(&mut fields);
         let numeric = fields.texts("numeric");
         let collectives = fields.texts("collectives");
         let max_batch_tokens = fields.number("max_batch_tokens", Bounds::NATURAL);
@@ -165,6 +203,8 @@ impl Target {
             interconnect: interconnect.flatten(),
             network,
             cost: cost.flatten()?,
+            efficiency,
+            benchboard,
             numeric,
             collectives,
             max_batch_tokens,

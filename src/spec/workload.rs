@@ -64,6 +64,8 @@ pub struct Workload {
     pub plan: PlanSpec,
     /// The knobs the file sets.
     pub tuning: Tuning,
+    /// What the founding dashboard said of the model.
+    pub benchboard: Option<Benchboard>,
     /// The schedule; empty without one.
     pub phases: Arc<[PhaseSpec]>,
     /// One line about the workload.
@@ -110,6 +112,35 @@ pub struct Tuning {
     pub virt: Option<String>,
     /// The fabric between accelerators.
     pub fabric: Option<Arc<str>>,
+}
+
+/// A model as the founding dashboard describes it, as far as its estimator reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Benchboard {
+    /// Parameters, billions.
+    pub parameters: Option<f64>,
+    /// Hidden size; where it is silent, arithmetic goes without and memory with a guess.
+    pub hidden_size: Option<f64>,
+    /// Layers; the same.
+    pub num_layers: Option<f64>,
+}
+
+impl Benchboard {
+    fn read(fields: &mut Fields<'_>) -> Benchboard {
+        for kept in ["id", "scenario", "description", "name", "architectureType", "precision", "targetMetric"] {
+            fields.text(kept);
+        }
+        let kept = ["contextLength", "numHeads", "vocabularySize", "numExperts", "gradientAccumulationSteps"];
+        for kept in kept.into_iter().chain(["microBatchSize"]) {
+            fields.number(kept, Bounds::POSITIVE);
+        }
+        fields.boolean("sequenceParallel");
+        Benchboard {
+            parameters: fields.number("parameters", Bounds::POSITIVE),
+            hidden_size: fields.number("hiddenSize", Bounds::POSITIVE),
+            num_layers: fields.number("numLayers", Bounds::POSITIVE),
+        }
+    }
 }
 
 /// One phase of a schedule, its overrides already merged in.
@@ -194,6 +225,7 @@ impl Workload {
         let name = fields.required_text("name");
         let (shape, plan, Extra { vocab_size, n_heads, precision }) = read_shape(&mut fields);
         let tuning = fields.map("runtime_tuning", read_tuning).unwrap_or_default();
+        let benchboard = fields.map("benchboard", Benchboard::read);
         let model_family = fields.text("model_family");
         let framework = fields.text("framework");
         let track = fields.text("track");
@@ -229,6 +261,7 @@ impl Workload {
             shape: shape?,
             plan,
             tuning,
+            benchboard,
             phases: phases.into(),
             description,
             notes,

@@ -6,11 +6,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use super::answer::Answer;
+use super::export::Export;
+use super::frontier::Trading;
 use super::keymap::Mode;
 use super::line::Line;
+use super::measured::Measured;
+use super::optimum::Seeking;
 pub use super::palette::Command;
+use super::prompt::Prompt;
+use super::scenarios::Tabs;
 use super::simulating::Known;
 use super::sweeping::Sweeping;
+use super::tables::{self, Sort, Table, Tables};
 use super::theme::{Glyphs, Theme};
 use super::timeline::Timeline;
 use super::work::Desks;
@@ -21,6 +28,7 @@ pub use crate::demo::{Pane, Setup, View};
 use crate::estimate::{Better, Metric};
 use crate::knob::{KNOBS, Knob, Overrides, Setting, Spec};
 use crate::library::Library;
+use crate::report::document::Kind;
 use crate::spec::{Diagnostics, Target};
 
 /// What undo brings back.
@@ -60,6 +68,8 @@ pub enum Overlay {
     Finder(Finder),
     /// Fuzzy search among commands.
     Palette(Palette),
+    /// The view on its way to a file.
+    Export(Export),
     /// The list of tours.
     Demos {
         /// The row under the cursor.
@@ -168,6 +178,8 @@ pub enum Change {
     Step(Knob),
     /// Walking along a list.
     Walk(Pane),
+    /// A tab was closed; undo brings it back.
+    Closed,
     /// Anything else: a step of its own.
     Single,
 }
@@ -189,6 +201,8 @@ pub struct App {
     pub glyphs: Glyphs,
     /// Columns and rows.
     pub size: (u16, u16),
+    /// The scenarios; the one on the screen is below.
+    pub tabs: Tabs,
     /// What undo brings back.
     pub now: Snapshot,
     /// Before, oldest first.
@@ -201,10 +215,16 @@ pub struct App {
     pub pane: Pane,
     /// What fills the screen.
     pub view: View,
+    /// Where Esc leads from an explanation that was opened in another view.
+    pub back: View,
     /// What lies over it.
     pub overlay: Option<Overlay>,
     /// A value being typed.
     pub edit: Option<Edit>,
+    /// A line being typed at the foot of the screen.
+    pub prompt: Option<Prompt>,
+    /// How the tables are filtered and sorted.
+    pub tables: Tables,
     /// The knob under the cursor of the knobs pane.
     pub knob: Knob,
     /// The figure under the cursor of the results, and of the comparison.
@@ -239,10 +259,20 @@ pub struct App {
     pub desks: Desks,
     /// What the sweep turns.
     pub sweeping: Sweeping,
+    /// What the frontier trades.
+    pub trading: Trading,
+    /// What the optimiser seeks.
+    pub seeking: Seeking,
     /// What has been simulated.
     pub known: Known,
     /// What the timeline shows.
     pub timeline: Timeline,
+    /// Where a target's own profile goes.
+    pub profiles: PathBuf,
+    /// Measured rows, and a calibration that is proposed.
+    pub measured: Measured,
+    /// The format that was exported last.
+    pub export_kind: Kind,
     /// The scenario on the screen.
     pub answer: Answer,
     /// The playbook's advice, worked out when it is looked at.
@@ -279,14 +309,18 @@ impl App {
             theme: 0,
             glyphs,
             size,
+            tabs: Tabs::default(),
             now: Snapshot { setup, ..Snapshot::default() },
             past: Vec::new(),
             future: Vec::new(),
             last_change: None,
             pane: Pane::Targets,
             view: View::Main,
+            back: View::Main,
             overlay: None,
             edit: None,
+            prompt: None,
+            tables: Tables::default(),
             knob: Knob::Engine,
             figure: "tokens_per_sec",
             scroll: [0; 4],
@@ -304,8 +338,13 @@ impl App {
             generation: 0,
             desks: Desks::default(),
             sweeping: Sweeping::default(),
+            trading: Trading::default(),
+            seeking: Seeking::default(),
             known: Known::default(),
             timeline: Timeline::default(),
+            profiles: PathBuf::from("workload/profiles"),
+            measured: Measured::default(),
+            export_kind: Kind::default(),
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
@@ -316,6 +355,9 @@ impl App {
     /// Where keys go.
     #[must_use]
     pub fn mode(&self) -> Mode {
+        if self.prompt.is_some() {
+            return Mode::Prompting;
+        }
         match (&self.edit, &self.overlay) {
             (Some(_), _) => return Mode::Editing,
             (_, Some(Overlay::Help { .. })) => return Mode::Helping,
@@ -323,6 +365,8 @@ impl App {
             (_, Some(Overlay::Palette(_))) => return Mode::Commanding,
             (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
+            _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
+            (_, Some(Overlay::Export(_))) => return Mode::Exporting,
             _ => {}
         }
         self.mode_below()
@@ -342,7 +386,12 @@ impl App {
             (View::Schedule, _) => Mode::Schedule,
             (View::Problems, _) => Mode::Problems,
             (View::Sweep, _) => Mode::Sweep,
+            (View::Frontier, _) => Mode::Frontier,
+            (View::Sensitivity, _) => Mode::Sensitivity,
+            (View::Optimum, _) => Mode::Optimum,
+            (View::Diff, _) => Mode::Diff,
             (View::Timeline, _) => Mode::Timeline,
+            (View::Measurements, _) => Mode::Measurements,
             (View::Main | View::Help, Pane::Targets) => Mode::Targets,
             (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
             (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,
@@ -361,7 +410,8 @@ impl App {
         self.answer = self.answered(&self.now.setup);
         self.generation += 1;
         self.advice = OnceCell::new();
-        self.baseline = match &self.now.baseline {
+        self.measured.stale();
+        self.baseline = match self.reference() {
             Some(setup) => self.answered(setup),
             // Nothing is turned: this is what the files say.
             None if self.now.setup.overrides.is_empty() => self.answer.clone(),
@@ -370,6 +420,7 @@ impl App {
                 self.answered(&files)
             }
         };
+        tables::arrange(self);
         self.recompute_columns();
     }
 
@@ -384,13 +435,17 @@ impl App {
             let setup = Setup { target: Arc::clone(&target.name), ..self.now.setup.clone() };
             (Arc::clone(&target.name), self.answered(&setup))
         });
-        self.columns = columns.collect();
+        self.columns = columns.filter(|(name, answer)| self.asks_to_compare(name, answer)).collect();
         self.sort_columns();
         self.column = self.column.min(self.columns.len().saturating_sub(1));
     }
 
     /// Puts the comparison's columns in order: the best of the chosen metric first, those without a figure last.
     fn sort_columns(&mut self) {
+        if self.tables.sort(Table::Compare) == Sort::Name {
+            self.columns.sort_by_key(|(name, _)| name.to_lowercase());
+            return;
+        }
         let Some(metric) = self.order.and_then(Metric::named) else { return };
         let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
         let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
@@ -401,28 +456,35 @@ impl App {
     /// The metric under the cursor of the results.
     #[must_use]
     pub fn figure_here(&self) -> Option<&'static Metric> {
-        let here = self.answer.metrics().find(|metric| metric.name == self.figure);
-        here.or_else(|| self.answer.metrics().next())
+        // What a filter hides from the results can still be explained from elsewhere.
+        let elsewhere = |metric: &&Metric| self.view != View::Main || self.asks_for_figure(metric);
+        let here = self.answer.metrics().filter(elsewhere).find(|metric| metric.name == self.figure);
+        here.or_else(|| self.figures().next())
+    }
+
+    /// The figures of the results.
+    pub fn figures(&self) -> impl Iterator<Item = &'static Metric> {
+        self.answer.metrics().filter(|metric| self.asks_for_figure(metric))
     }
 
     /// The comparison's reference: the baseline's target where it is a column, else the selected one, else the first.
     #[must_use]
     pub fn reference_column(&self) -> usize {
         let of = |name: &Arc<str>| self.columns.iter().position(|(column, _)| column == name);
-        let baseline = self.now.baseline.as_ref().and_then(|setup| of(&setup.target));
+        let baseline = self.reference().and_then(|setup| of(&setup.target));
         baseline.or_else(|| of(&self.now.setup.target)).unwrap_or_default()
     }
 
     /// The row of the selected target.
     #[must_use]
     pub fn target_row(&self) -> Option<usize> {
-        self.library.targets().iter().position(|target| target.name == self.now.setup.target)
+        self.targets().position(|(_, target)| target.name == self.now.setup.target)
     }
 
     /// The row of the selected workload.
     #[must_use]
     pub fn workload_row(&self) -> Option<usize> {
-        self.library.workloads().iter().position(|workload| workload.name == self.now.setup.workload)
+        self.workloads().position(|workload| workload.name == self.now.setup.workload)
     }
 
     /// The knob under the cursor.
@@ -434,7 +496,7 @@ impl App {
     /// The knobs that change anything in the scenario on the screen, in order.
     pub fn knobs(&self) -> impl Iterator<Item = &'static Spec> {
         let heeds = |spec: &&Spec| self.answer.scenario.as_ref().is_none_or(|scenario| scenario.heeds(spec.knob));
-        KNOBS.iter().filter(heeds)
+        KNOBS.iter().filter(heeds).filter(|spec| self.asks_for_knob(spec))
     }
 
     /// The place of the knob under the cursor among them.
@@ -465,6 +527,14 @@ impl App {
                 _ => Vec::new(),
             }
         })
+    }
+
+    /// The targets that charts show: the selected one, then the marked ones.
+    #[must_use]
+    pub fn contenders(&self) -> Vec<Arc<str>> {
+        let own = &self.now.setup.target;
+        let marked = self.now.marks.iter().filter(|name| *name != own);
+        std::iter::once(own).chain(marked).cloned().collect()
     }
 
     /// Turns a knob; a value equal to the files' is no override.

@@ -40,7 +40,19 @@ fn here(app: &App) -> Option<(String, String)> {
             Some((knob.name().to_owned(), format!("{}={value}", knob.name())))
         }
         (View::Main | View::Help, Pane::Results) => figure(&app.answer, app.figure_here()?),
-        (View::Breakdown | View::Schedule | View::Problems | View::Sweep | View::Timeline, _) => table(app),
+        (
+            View::Breakdown
+            | View::Schedule
+            | View::Problems
+            | View::Sweep
+            | View::Frontier
+            | View::Sensitivity
+            | View::Optimum
+            | View::Diff
+            | View::Timeline
+            | View::Measurements,
+            _,
+        ) => table(app),
     }
 }
 
@@ -48,6 +60,7 @@ fn here(app: &App) -> Option<(String, String)> {
 fn table(app: &App) -> Option<(String, String)> {
     match (app.view, app.pane) {
         (View::Compare, _) => Some(("the comparison".to_owned(), comparison(app))),
+        (View::Measurements, _) => Some(("the table of measurements".to_owned(), view::measurements::text(app))),
         (View::Main | View::Help, Pane::Results) => Some(("the table of results".to_owned(), results(app)?)),
         (View::Main | View::Help, Pane::Knobs) => {
             let scenario = app.answer.scenario.as_ref()?;
@@ -55,11 +68,11 @@ fn table(app: &App) -> Option<(String, String)> {
             Some(("the table of knobs".to_owned(), rows.collect()))
         }
         (View::Main | View::Help, Pane::Targets) => {
-            let names = app.library.targets().iter().map(|target| format!("{}\n", target.name));
+            let names = app.targets().map(|(_, target)| format!("{}\n", target.name));
             Some(("the list of targets".to_owned(), names.collect()))
         }
         (View::Main | View::Help, Pane::Workloads) => {
-            let names = app.library.workloads().iter().map(|workload| format!("{}\n", workload.name));
+            let names = app.workloads().map(|workload| format!("{}\n", workload.name));
             Some(("the list of workloads".to_owned(), names.collect()))
         }
         _ => Some(("the view".to_owned(), drawn(app))),
@@ -70,7 +83,7 @@ fn table(app: &App) -> Option<(String, String)> {
 fn results(app: &App) -> Option<String> {
     let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
     let mut text = "metric\tvalue\tlow\thigh\tbaseline\tunit\n".to_owned();
-    for metric in app.answer.metrics() {
+    for metric in app.figures() {
         let Some(value) = app.answer.value(metric) else { continue };
         let (low, high) = metric
             .interval(estimate, scenario)
@@ -96,7 +109,7 @@ fn comparison(app: &App) -> String {
 }
 
 /// What a full-screen view says, all of it, without its frame.
-fn drawn(app: &App) -> String {
+pub(super) fn drawn(app: &App) -> String {
     let mut tall = app.clone();
     tall.view_scroll = 0;
     tall.overlay = None;

@@ -39,6 +39,8 @@ pub enum Action {
     Show(View),
     /// Sort the comparison by the row under the cursor, or in the files' order again.
     Sort,
+    /// Sort the comparison by the targets' names, or as before.
+    SortByName,
     /// Fold or unfold what is under the cursor.
     Fold,
     /// The next or last knob across.
@@ -47,8 +49,30 @@ pub enum Action {
     Against(i32),
     /// The next or last figure.
     Figure(i32),
+    /// Look for the best knobs.
+    Search,
+    /// To the next scenario, or to the one before.
+    Tab(i32),
+    /// To the scenario at this place, from 0.
+    TabAt(u8),
+    /// Another tab with the same scenario.
+    DuplicateTab,
+    /// Another tab with the files' values.
+    NewTab,
+    /// Give the tab a name.
+    RenameTab,
+    /// Close the tab.
+    CloseTab,
+    /// Bring the tab that was closed last back.
+    ReopenTab,
+    /// Make the tab what every delta is against, or no longer.
+    PinTab,
+    /// Show only the rows that match.
+    Filter,
     /// Nearer or further away.
     Zoom(i32),
+    /// The view to a file.
+    Export,
     /// Find a target, workload or knob.
     Find,
     /// Find a command.
@@ -69,6 +93,10 @@ pub enum Action {
     Save,
     /// Open the entry in an editor.
     OpenEditor,
+    /// Fit the target's numbers to the measured rows.
+    Calibrate,
+    /// Forget what is proposed.
+    Discard,
     /// The next theme.
     NextTheme,
     /// The list of tours.
@@ -110,6 +138,14 @@ pub enum Mode {
     Breakdown,
     /// A figure over one or two knobs.
     Sweep,
+    /// The best compromises between two figures.
+    Frontier,
+    /// What matters most.
+    Sensitivity,
+    /// A goal, constraints, and the best knobs.
+    Optimum,
+    /// A bound is being typed.
+    Bounding,
     /// What happens when.
     Timeline,
     /// The playbook.
@@ -120,6 +156,14 @@ pub enum Mode {
     Schedule,
     /// The complaints.
     Problems,
+    /// How two scenarios differ.
+    Diff,
+    /// A line is being typed at the foot of the screen.
+    Prompting,
+    /// Measured rows beside predictions.
+    Measurements,
+    /// The view is on its way to a file.
+    Exporting,
     /// A value is being typed.
     Editing,
     /// The finder is open.
@@ -138,7 +182,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 19] = [
+    pub const ALL: [Mode; 27] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -146,11 +190,19 @@ impl Mode {
         Mode::Compare,
         Mode::Breakdown,
         Mode::Sweep,
+        Mode::Frontier,
+        Mode::Sensitivity,
+        Mode::Optimum,
+        Mode::Bounding,
         Mode::Timeline,
         Mode::Advice,
         Mode::Explain,
         Mode::Schedule,
         Mode::Problems,
+        Mode::Diff,
+        Mode::Prompting,
+        Mode::Measurements,
+        Mode::Exporting,
         Mode::Editing,
         Mode::Finding,
         Mode::Commanding,
@@ -171,11 +223,19 @@ impl Mode {
             Mode::Compare => "Compare",
             Mode::Breakdown => "Breakdown",
             Mode::Sweep => "Sweep",
+            Mode::Frontier => "Frontier",
+            Mode::Sensitivity => "Sensitivity",
+            Mode::Optimum => "Optimise",
+            Mode::Bounding => "Typing a bound",
             Mode::Timeline => "Timeline",
             Mode::Advice => "Advice",
             Mode::Explain => "Explain",
             Mode::Schedule => "Schedule",
             Mode::Problems => "Problems",
+            Mode::Diff => "Difference",
+            Mode::Prompting => "Typing a name or a filter",
+            Mode::Measurements => "Measurements",
+            Mode::Exporting => "Export",
             Mode::Editing => "Typing a value",
             Mode::Finding => "Find",
             Mode::Commanding => "Commands",
@@ -189,7 +249,10 @@ impl Mode {
     /// Whether keys type text here, so that only those with a modifier or a name are commands.
     #[must_use]
     pub fn types(self) -> bool {
-        matches!(self, Mode::Editing | Mode::Finding | Mode::Commanding)
+        matches!(
+            self,
+            Mode::Editing | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting
+        )
     }
 }
 
@@ -209,21 +272,90 @@ pub struct Binding {
 }
 
 use Mode::{
-    Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Editing, Explain, Finding, Helping, Knobs, Problems,
-    Results, Schedule, Sweep, Targets, Timeline, Touring, Workloads,
+    Advice, Bounding, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Exporting, Finding,
+    Frontier, Helping, Knobs, Measurements, Optimum, Problems, Prompting, Results, Schedule, Sensitivity, Sweep,
+    Targets, Timeline, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
 const LISTS: &[Mode] = &[
-    Targets, Workloads, Knobs, Results, Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems,
-    Helping, Choosing, Confirming,
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Compare,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Measurements,
+    Diff,
+    Helping,
+    Choosing,
+    Confirming,
 ];
-const SCREENS: &[Mode] =
-    &[Targets, Workloads, Knobs, Results, Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems];
-const VIEWS: &[Mode] = &[Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems];
+const SCREENS: &[Mode] = &[
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Compare,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Measurements,
+    Diff,
+];
+const VIEWS: &[Mode] = &[
+    Compare,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Measurements,
+    Diff,
+];
+/// Views whose rows a filter can choose among; there the finder has another key.
+const TABLES: &[Mode] = &[Compare, Advice, Problems];
+const FINDS: &[Mode] = &[
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Explain,
+    Schedule,
+    Measurements,
+    Diff,
+];
 const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
+const ALT_DIGITS: &[&str] = &["Alt-1", "Alt-2", "Alt-3", "Alt-4", "Alt-5", "Alt-6", "Alt-7", "Alt-8", "Alt-9"];
 
 const fn row(
     modes: &'static [Mode],
@@ -242,10 +374,18 @@ pub const BINDINGS: &[Binding] = &[
     row(TOUR, &["Esc", "q"], Action::Escape, "leave; everything is as it was before", Some("leave")),
     row(&[Editing], &["Enter", "Tab"], Action::Accept, "keep the value", Some("keep")),
     row(&[Editing], &["Esc"], Action::Escape, "put the old value back", Some("cancel")),
+    row(&[Bounding], &["Enter", "Tab"], Action::Accept, "keep the bound; nothing typed is no bound", Some("keep")),
+    row(&[Bounding], &["Esc"], Action::Escape, "leave it as it was", Some("cancel")),
     row(&[Editing], &["↑"], Action::Step(1), "one step up", Some("step")),
     row(&[Editing], &["↓"], Action::Step(-1), "one step down", None),
     row(&[Finding, Choosing], &["Enter"], Action::Accept, "go there", Some("go")),
     row(&[Commanding], &["Enter"], Action::Accept, "do it", Some("do it")),
+    row(&[Exporting], &["Enter"], Action::Accept, "write the file", Some("write")),
+    row(&[Exporting], &["Tab", "↓"], Action::Move(1), "the next format", Some("format")),
+    row(&[Exporting], &["Shift-Tab", "↑"], Action::Move(-1), "the format before", None),
+    row(&[Exporting], &["Esc"], Action::Escape, "write nothing", Some("cancel")),
+    row(&[Prompting], &["Enter"], Action::Accept, "take it", Some("take")),
+    row(&[Prompting], &["Esc"], Action::Escape, "leave it as it was", Some("cancel")),
     row(&[Confirming], &["Enter", "y"], Action::Accept, "write it", Some("write")),
     row(SEARCHES, &["↓", "Ctrl-N", "Tab"], Action::Move(1), "next match", Some("next")),
     row(SEARCHES, &["↑", "Ctrl-P", "Shift-Tab"], Action::Move(-1), "previous match", None),
@@ -257,29 +397,57 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Knobs], &["Backspace", "Delete"], Action::Reset, "back to the file's value", Some("reset")),
     row(&[Knobs], &["R"], Action::ResetAll, "all knobs back to the files' values", None),
     row(&[Targets], &["Space", "m"], Action::Mark, "mark for the comparison", Some("mark")),
-    row(&[Sweep], &["→", "l"], Action::Focus(1), "next point", Some("point")),
-    row(&[Sweep], &["←", "h"], Action::Focus(-1), "previous point", None),
-    row(&[Sweep], &["Enter"], Action::Accept, "take the point's knobs; u takes it back", Some("take")),
-    row(&[Sweep], &["Tab"], Action::Across(1), "turn the next knob", Some("knob")),
+    row(&[Sweep, Frontier], &["→", "l"], Action::Focus(1), "next point", Some("point")),
+    row(&[Sweep, Frontier], &["←", "h"], Action::Focus(-1), "previous point", None),
+    row(&[Sweep, Frontier], &["Enter"], Action::Accept, "take the point's knobs; u takes it back", Some("take")),
+    row(&[Sweep], &["Tab"], Action::Across(1), "turn the next knob; / finds one", Some("knob")),
     row(&[Sweep], &["Shift-Tab"], Action::Across(-1), "turn the previous knob", None),
-    row(&[Sweep], &["n"], Action::Against(1), "turn a second knob against it, or the next one", Some("second knob")),
+    row(&[Sweep], &["n"], Action::Against(1), "turn a second knob against it, or the next one", Some("second")),
     row(&[Sweep], &["N"], Action::Against(-1), "the previous second knob, or none", None),
-    row(&[Sweep], &["."], Action::Figure(1), "the next figure", Some("figure")),
-    row(&[Sweep], &[","], Action::Figure(-1), "the figure before", None),
+    row(&[Sensitivity], &["Enter"], Action::Accept, "sweep over the knob", Some("sweep")),
+    row(&[Optimum], &["Enter"], Action::Accept, "type, choose, search, or take what was found", Some("do it")),
+    row(&[Optimum], &["→", "Space"], Action::Step(1), "the next goal", Some("goal")),
+    row(&[Optimum], &["←"], Action::Step(-1), "the goal before", None),
+    row(&[Optimum], &["Backspace", "Delete"], Action::Reset, "no bound", Some("no bound")),
+    row(&[Optimum], &["R"], Action::Search, "search", Some("search")),
+    row(&[Sweep, Sensitivity], &["."], Action::Figure(1), "the next figure", Some("figure")),
+    row(&[Sweep, Sensitivity], &[","], Action::Figure(-1), "the figure before", None),
+    row(&[Frontier], &["."], Action::Figure(1), "the next pair of figures", Some("figures")),
+    row(&[Frontier], &[","], Action::Figure(-1), "the pair before", None),
     row(&[Timeline], &["+", "="], Action::Zoom(1), "nearer", Some("zoom")),
     row(&[Timeline], &["-", "_"], Action::Zoom(-1), "further away", None),
     row(&[Timeline], &["→", "l"], Action::Focus(1), "next task of the stream", Some("task")),
     row(&[Timeline], &["←", "h"], Action::Focus(-1), "task before", None),
     row(&[Timeline], &["Enter"], Action::Accept, "to the task that it waited for", Some("cause")),
     row(&[Timeline], &["Tab"], Action::Across(1), "the other picture: scaling; latencies", Some("picture")),
-    row(VIEWS, &["Esc"], Action::Escape, "back to the panes; while work runs, stop it", Some("back")),
+    row(
+        VIEWS,
+        &["Esc"],
+        Action::Escape,
+        "back to the panes; first shows all rows of a filtered table, or stops work",
+        Some("back"),
+    ),
     row(&[Compare], &["→", "l"], Action::Focus(1), "next column", Some("column")),
     row(&[Compare], &["←", "h"], Action::Focus(-1), "previous column", None),
-    row(&[Compare], &["Enter"], Action::Accept, "select the column's target", Some("select")),
+    row(&[Compare], &["Enter"], Action::Accept, "select the column's target and explain the figure", Some("explain")),
     row(&[Compare], &["o"], Action::Sort, "order the columns by this row, or as in the files", Some("order")),
+    row(&[Compare], &["O"], Action::SortByName, "order the columns by name, or as before", None),
+    row(&[Targets, Workloads, Advice], &["o"], Action::Sort, "sort by the next column, or as at first", None),
     row(&[Compare], &["Space", "m"], Action::Mark, "mark or unmark the column's target", None),
     row(&[Results], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
+    row(&[Diff], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
+    row(&[Diff], &["→", "l"], Action::Focus(1), "against the next tab", Some("against")),
+    row(&[Diff], &["←", "h"], Action::Focus(-1), "against the tab before", None),
     row(&[Advice], &["Enter"], Action::Accept, "turn the knobs as advised; u takes it back", Some("apply")),
+    row(
+        &[Measurements],
+        &["f"],
+        Action::Calibrate,
+        "fit the target's numbers to the rows; nothing is written yet",
+        Some("calibrate"),
+    ),
+    row(&[Measurements], &["Enter"], Action::Accept, "write the profile that is proposed", Some("accept")),
+    row(&[Measurements], &["Backspace"], Action::Discard, "forget what is proposed", Some("discard")),
     row(&[Explain], &["Enter", "Space"], Action::Fold, "fold or unfold", Some("fold")),
     row(&[Explain], &["→", "l"], Action::Focus(1), "the next figure", Some("figure")),
     row(&[Explain], &["←", "h"], Action::Focus(-1), "the figure before", None),
@@ -291,25 +459,55 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["b"], Action::Baseline, "what is on the screen becomes the baseline", Some("baseline")),
     row(SCREENS, &["B"], Action::ClearBaseline, "the files' values are the baseline again", None),
     row(SCREENS, &["c", "5"], Action::Show(View::Compare), "targets side by side, or back", Some("compare")),
-    row(SCREENS, &["/"], Action::Find, "find a target, workload or knob", Some("find")),
+    row(
+        TABLES,
+        &["/"],
+        Action::Filter,
+        "show only what matches: words, or conditions such as tpot<50ms",
+        Some("filter"),
+    ),
+    row(FINDS, &["/"], Action::Find, "find a target, workload or knob", Some("find")),
     row(SCREENS, &["u"], Action::Undo, "undo", Some("undo")),
     row(SCREENS, &[":", "Ctrl-P"], Action::Palette, "find a command", Some("commands")),
     row(SCREENS, &["Ctrl-R", "U"], Action::Redo, "redo", None),
     row(SCREENS, &["6"], Action::Show(View::Breakdown), "where time and memory go, or back", None),
     row(SCREENS, &["v"], Action::Show(View::Sweep), "a figure over one or two knobs, or back", Some("sweep")),
-    row(SCREENS, &["T"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
+    row(
+        SCREENS,
+        &["F"],
+        Action::Show(View::Frontier),
+        "the best compromises of two figures, or back",
+        Some("frontier"),
+    ),
+    row(SCREENS, &["i"], Action::Show(View::Sensitivity), "what matters most, or back", Some("tornado")),
+    row(SCREENS, &["S"], Action::Show(View::Optimum), "search the best knobs, or back", Some("optimise")),
+    row(SCREENS, &["E"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
     row(SCREENS, &["7", "a"], Action::Show(View::Advice), "what would make it better, or back", None),
     row(SCREENS, &["8"], Action::Show(View::Explain), "where the figure comes from, or back", None),
     row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),
     row(SCREENS, &["y"], Action::Copy, "what is under the cursor to the clipboard", Some("copy")),
     row(SCREENS, &["Y"], Action::CopyAll, "the whole table to the clipboard", None),
+    row(SCREENS, &["x"], Action::Export, "this view to a file: Markdown, HTML, JSON, CSV, SVG", Some("export")),
     row(SCREENS, &["w"], Action::WriteBack, "write the turned knobs into the files, after a look", Some("write")),
     row(SCREENS, &["d"], Action::Demos, "guided tours", Some("demos")),
     row(SCREENS, &["s"], Action::Save, "save a record of this scenario", Some("save")),
     row(SCREENS, &["e"], Action::OpenEditor, "open the selected entry's file in $EDITOR", Some("edit file")),
     row(SCREENS, &["0", "!"], Action::Show(View::Problems), "what is wrong in the files, or back", None),
+    row(SCREENS, &["M"], Action::Show(View::Measurements), "measured runs beside predictions, or back", None),
     row(SCREENS, &["t"], Action::NextTheme, "next theme", None),
     row(SCREENS, &["r"], Action::Reload, "read the files again (they are watched, too)", None),
+    row(PANES, &["f"], Action::Filter, "show only the rows that match: words, or conditions such as tpot<50ms", None),
+    row(TABLES, &["f"], Action::Find, "find a target, workload or knob", None),
+    row(SCREENS, &["]"], Action::Tab(1), "the next scenario", None),
+    row(SCREENS, &["["], Action::Tab(-1), "the scenario before", None),
+    row(SCREENS, &["T"], Action::DuplicateTab, "this scenario again, on a tab of its own", None),
+    row(SCREENS, &["Ctrl-N"], Action::NewTab, "a tab with the files' values", None),
+    row(SCREENS, &["L"], Action::RenameTab, "name this tab", None),
+    row(SCREENS, &["X", "Ctrl-W"], Action::CloseTab, "close this tab; u brings it back", None),
+    row(SCREENS, &["Ctrl-T"], Action::ReopenTab, "bring the tab that was closed last back", None),
+    row(SCREENS, &["P"], Action::PinTab, "pin this tab: deltas on every tab are against it", None),
+    row(SCREENS, &["D"], Action::Show(View::Diff), "what differs from another tab, or from the baseline", None),
+    row(SCREENS, ALT_DIGITS, Action::TabAt(0), "the scenario with that number", None),
     row(SCREENS, &["1"], Action::FocusPane(1), "to the targets", None),
     row(SCREENS, &["2"], Action::FocusPane(2), "to the workloads", None),
     row(SCREENS, &["3"], Action::FocusPane(3), "to the knobs", None),
@@ -334,7 +532,13 @@ pub const BINDINGS: &[Binding] = &[
 #[must_use]
 pub fn lookup(mode: Mode, key: &KeyEvent) -> Option<Action> {
     let name = name_of(key)?;
-    BINDINGS.iter().find(|row| row.modes.contains(&mode) && row.keys.contains(&name.as_str())).map(|row| row.action)
+    let row = BINDINGS.iter().find(|row| row.modes.contains(&mode) && row.keys.contains(&name.as_str()))?;
+    // One row for nine keys: which of them says which tab.
+    let place = row.keys.iter().position(|known| *known == name).and_then(|place| u8::try_from(place).ok());
+    Some(match row.action {
+        Action::TabAt(_) => Action::TabAt(place.unwrap_or_default()),
+        action => action,
+    })
 }
 
 /// A mode's rows, for the help and the footer.
@@ -347,7 +551,10 @@ pub fn rows(mode: Mode) -> impl Iterator<Item = &'static Binding> {
 pub fn name_of(key: &KeyEvent) -> Option<String> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     if key.modifiers.contains(KeyModifiers::ALT) {
-        return None;
+        return match key.code {
+            KeyCode::Char(digit @ '1'..='9') if !control => Some(format!("Alt-{digit}")),
+            _ => None,
+        };
     }
     let name = match key.code {
         KeyCode::Char(' ') => "Space".to_owned(),

@@ -29,6 +29,8 @@ const CAPTION_ROWS: u16 = 9;
 pub struct Areas {
     /// The first line.
     pub header: Rect,
+    /// The strip of scenarios, where there are several.
+    pub scenarios: Rect,
     /// The strip of views, where there is room.
     pub tabs: Rect,
     /// Everything between header and footer, less a tour's caption.
@@ -79,10 +81,13 @@ pub fn areas(app: &App) -> Areas {
     }
     let caption = if app.tour.is_some() { CAPTION_ROWS.min(rows / 2) } else { 0 };
     let tabs = u16::from(rows >= TABS_FROM);
-    let body = Rect::new(0, 1 + tabs, columns, rows - 3 - caption - tabs);
+    let scenarios = u16::from(app.tabs.count() > 1);
+    let above = 1 + scenarios + tabs;
+    let body = Rect::new(0, above, columns, rows - 2 - caption - above);
     let mut areas = Areas {
         header: Rect::new(0, 0, columns, 1),
-        tabs: Rect::new(0, 1, columns, tabs),
+        scenarios: Rect::new(0, 1, columns, scenarios),
+        tabs: Rect::new(0, 1 + scenarios, columns, tabs),
         body,
         caption: Rect::new(0, body.bottom(), columns, caption),
         info: Rect::new(0, rows - 2, columns, 1),
@@ -187,7 +192,7 @@ pub fn follow(app: &mut App) {
     let keep = |scroll: &mut usize, row: usize, rows: usize, total: usize| {
         *scroll = (*scroll).min(row).max((row + 1).saturating_sub(rows)).min(total.saturating_sub(rows));
     };
-    let (targets, workloads) = (app.library.targets().len(), app.library.workloads().len());
+    let (targets, workloads) = (app.targets().count(), app.workloads().count());
     let (target, workload) = (app.target_row().unwrap_or_default(), app.workload_row().unwrap_or_default());
     let width = areas.results.width.saturating_sub(2);
     let results = super::view::results::rows(app, width);
@@ -211,7 +216,11 @@ fn follow_view(app: &mut App, page: usize) {
     app.view_row = app.view_row.min(rows.saturating_sub(1));
     if let Some((first, last)) = super::view::cursor_lines(app) {
         // The comparison's two heading lines do not scroll.
-        let page = page.saturating_sub(if app.view == View::Compare { 2 } else { 0 });
+        let page = match app.view {
+            View::Compare => page.saturating_sub(2),
+            View::Sensitivity => super::view::tornado::page(app, page),
+            _ => page,
+        };
         app.view_scroll = app.view_scroll.min(first).max((last + 1).saturating_sub(page));
     }
 }

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use super::export::Export;
+use super::measured::Proposal;
 use super::theme::Theme;
 use super::work::{Order, Product, Progress};
 use super::write_back::WritePlan;
+use crate::calibrate::Observation;
 use crate::demo::Demo;
 use crate::library::Library;
 use crate::spec::Diagnostics;
@@ -25,10 +28,14 @@ pub enum Message {
     Resize(u16, u16),
     /// The files were read anew.
     Reloaded(Arc<Library>, Vec<Arc<Demo>>, Vec<Arc<Theme>>, Diagnostics),
+    /// Measurements were read: rows, and what could not be read.
+    Measured(Arc<Vec<Observation>>, Vec<String>),
     /// An effect ended well; the text tells the user.
     Done(String),
     /// An effect failed; the text tells the user why.
     Failed(String),
+    /// A view was not written: why, and whether only because a file of that name is there.
+    NotExported(Box<Export>, String, bool),
     /// The time a flash or a note was to be seen is over.
     Expired(Timer),
     /// How far an order is, by its serial number.
@@ -82,8 +89,12 @@ pub enum Effect {
         /// What it is.
         what: String,
     },
+    /// Write the view on the screen as the dialog says.
+    Export(Box<Export>),
     /// Write files that were looked at.
     WriteBack(Arc<WritePlan>),
+    /// Write the profile that was proposed.
+    WriteProfile(Arc<Proposal>),
     /// Send a message after a while.
     After {
         /// How long, ms.

@@ -6,27 +6,41 @@
 pub mod answer;
 pub mod app;
 mod applying;
+#[cfg(test)]
+mod budgets;
 pub mod clipboard;
 pub mod color;
 mod copying;
+pub mod export;
 mod finder;
 pub mod frame_writer;
+pub mod frontier;
 pub mod input;
 pub mod keymap;
 pub mod layout;
 pub mod line;
+pub mod measured;
+mod measuring;
 pub mod message;
 mod mouse;
+pub mod optimum;
 pub mod painter;
 pub mod palette;
+pub mod prompt;
 mod reload;
 pub mod runtime;
+pub mod scenarios;
+pub mod session;
 pub mod sgr;
 pub mod simulating;
 pub mod sweeping;
+pub mod tables;
 pub mod terminal;
+#[cfg(test)]
+mod testing;
 pub mod theme;
 pub mod timeline;
+pub mod tornado;
 mod tour;
 mod turning;
 pub mod update;
@@ -66,4 +80,8 @@ pub struct Options {
     pub workload: Option<String>,
     /// Where records go.
     pub out: PathBuf,
+    /// Which session is opened, and left.
+    pub keep: session::Keep,
+    /// Files of measurements, with what is said of each behind its name.
+    pub measured: Vec<String>,
 }

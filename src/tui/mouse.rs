@@ -7,7 +7,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use super::app::{App, Overlay, Pane, View};
 use super::keymap::{Action, Mode};
 use super::message::Effect;
-use super::{layout, update, view};
+use super::{layout, prompt, scenarios, update, view};
 use crate::knob::Kind;
 
 /// Rows one notch of the wheel goes.
@@ -36,7 +36,7 @@ fn wheel(app: &mut App, mode: Mode, event: MouseEvent, by: i32, effects: &mut Ve
             };
             update::act(app, mode, Action::Move(by), effects);
         }
-        (Mode::Editing | Mode::Touring, _) => {}
+        (Mode::Editing | Mode::Bounding | Mode::Touring, _) => {}
         (Mode::Finding | Mode::Commanding | Mode::Choosing, _) => update::act(app, mode, Action::Move(by), effects),
         _ => update::act(app, mode, Action::Move(by * NOTCH), effects),
     }
@@ -46,8 +46,9 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     match mode {
         Mode::Touring => return update::act(app, mode, Action::NextStep, effects),
         // A click beside a value being typed keeps it; beside a box, closes the box.
-        Mode::Editing => update::act(app, mode, Action::Accept, effects),
-        Mode::Confirming => return update::act(app, mode, Action::Escape, effects),
+        Mode::Editing | Mode::Bounding => update::act(app, mode, Action::Accept, effects),
+        Mode::Prompting => prompt::accept(app),
+        Mode::Confirming | Mode::Exporting => return update::act(app, mode, Action::Escape, effects),
         Mode::Finding | Mode::Commanding | Mode::Choosing => {
             let row = view::popup_row(app, event.column, event.row);
             match (row, &mut app.overlay) {
@@ -62,7 +63,10 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         Mode::Helping => return update::act(app, mode, Action::Escape, effects),
         _ => {}
     }
-    if let Some(action) = view::tabs::tab_at(layout::areas(app).tabs, event.column, event.row) {
+    if let Some(place) = view::scenarios::tab_at(app, layout::areas(app).scenarios, event.column, event.row) {
+        return scenarios::show(app, place, effects);
+    }
+    if let Some(action) = view::tabs::tab_at(app, layout::areas(app).tabs, event.column, event.row) {
         // A click on the view that is shown leaves it there.
         if action != Action::Show(app.view) {
             update::act(app, mode, action, effects);
@@ -75,10 +79,19 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         }
         return;
     }
-    if app.view == View::Sweep && view::sweep::click(app, event.column, event.row) {
+    let again = match app.view {
+        View::Sweep => view::sweep::click(app, event.column, event.row),
+        View::Frontier => view::frontier::click(app, event.column, event.row),
+        View::Optimum => match view::optimum::row_at(app, event.column, event.row) {
+            Some(row) => std::mem::replace(&mut app.view_row, row) == row,
+            None => false,
+        },
+        _ => false,
+    };
+    if again {
         return update::act(app, mode, Action::Accept, effects);
     }
-    if matches!(app.view, View::Advice | View::Explain)
+    if matches!(app.view, View::Advice | View::Explain | View::Sensitivity)
         && let Some(row) = view::row_at(app, event.row)
     {
         let again = app.view_row == row;
@@ -98,13 +111,13 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     let Some(row) = inside.map(usize::from) else { return };
     match pane {
         Pane::Targets => {
-            let name = app.library.targets().get(row + app.scroll[0]).map(|target| Arc::clone(&target.name));
+            let name = app.targets().nth(row + app.scroll[0]).map(|(_, target)| Arc::clone(&target.name));
             if let Some(name) = name {
                 update::select_target(app, name);
             }
         }
         Pane::Workloads => {
-            let name = app.library.workloads().get(row + app.scroll[1]).map(|workload| Arc::clone(&workload.name));
+            let name = app.workloads().nth(row + app.scroll[1]).map(|workload| Arc::clone(&workload.name));
             if let Some(name) = name {
                 update::select_workload(app, name);
             }

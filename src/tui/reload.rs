@@ -39,7 +39,7 @@ pub(super) fn reloaded(
     }
     for profile in library.profiles() {
         let old = app.library.profiles().find(|old| old.name == profile.name);
-        if old.is_none_or(|old| old.coefficients != profile.coefficients || old.fabrics != profile.fabrics) {
+        if old.is_none_or(|old| !old.same_figures(profile)) {
             let leans = library
                 .targets()
                 .iter()

@@ -1,10 +1,11 @@
 //! The edge: terminal, files, timers. Waits for something to happen, hands it to [`update`], does what comes back,
 //! draws at most once per round.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use color_eyre::eyre::{Result, WrapErr as _, eyre};
@@ -13,21 +14,26 @@ use crossterm::event::Event;
 use super::app::App;
 use super::clipboard::{self, Between, osc52};
 use super::color::ColorDepth;
+use super::export::{self, Export};
+use super::measured::Proposal;
+use super::measuring::Measuring;
 use super::message::{Effect, Message, Saving, Timer};
+use super::session::Store;
 use super::terminal::{self, Screen};
 use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
 use super::workers::Workers;
 use super::write_back::WritePlan;
-use super::{Options, tour, update as updates, view};
+use super::{Options, session, tour, update as updates, view};
+use crate::calibrate::document;
 use crate::catalog::Catalog;
 use crate::demo::Demos;
 use crate::library::Library;
-use crate::record::write_atomically;
+use crate::record::{now, write_atomically, write_new};
 use crate::spec::Diagnostics;
 use crate::spec::sources::{read_text, shipped};
-use crate::watch::{FileWatch, WatchError, WatchMode};
+use crate::watch::{FileWatch, WatchMode};
 
 /// Runs the interface until the user leaves it.
 ///
@@ -51,64 +57,35 @@ pub fn run(options: Options) -> Result<()> {
         }
     });
     let loaded = Loaded::load(&options, depth, None);
-    watch_configs(&watch, &options, &loaded.library, &[]);
+    watch_configs(watch.as_ref().ok(), &options, &loaded.library, &[]);
     let size = terminal::size();
     let glyphs = if ascii { Glyphs::ascii() } else { Glyphs::unicode() };
     let mut app = App::new(loaded.library, loaded.demos, loaded.themes, glyphs, (size.width, size.height));
     app.problems = loaded.problems;
     app.out.clone_from(&options.out);
+    app.profiles = profiles(&options);
+    let measuring = Measuring::new(&options, waiter.waker());
     let mut screen = Screen::enter(options.mouse, depth).wrap_err("the terminal cannot be set up")?;
     screen.set_ascii(ascii);
+    measuring.read();
     let workers = Workers::new(waiter.waker());
-    let mut session = Session { options, depth, timers: Vec::new(), workers, quit: false };
+    let store = Store::of(&options.keep, &options.sources);
+    let mut session =
+        Session { options, depth, store, suited: "", timers: Vec::new(), workers, measuring, quit: false };
     let start = session.start(&mut app);
-    session.perform(start, &mut app, &mut screen, &mut waiter)?;
     if let Err(error) = &watch {
         updates::fail(&mut app, format!("files are not watched: {error}; r reads them again"));
     }
-    let mut wakes = Wakes::default();
-    while !session.quit && !wakes.must_end() {
-        screen.draw(|frame| view::view(&app, frame.buffer_mut())).wrap_err("the terminal has gone")?;
-        wakes = waiter.wait(session.patience()).wrap_err("waiting failed")?;
-        if wakes.must_end() {
-            break;
-        }
-        if wakes.continued {
-            screen.resume().wrap_err("the terminal cannot be taken again")?;
-        }
-        let mut messages = Vec::new();
-        if wakes.resized || wakes.continued {
-            let size = terminal::size();
-            messages.push(Message::Resize(size.width, size.height));
-        }
-        // Everything that waits is taken before one frame is drawn.
-        while let Some(event) = waiter.next_event() {
-            messages.extend(message(event));
-        }
-        if wakes.woken && changes.try_iter().count() > 0 {
-            let loaded = session.reload(&app);
-            watch_configs(&watch, &session.options, &loaded.library, &app.library.configs());
-            messages.push(loaded.told());
-        }
-        messages.extend(session.due());
-        messages.extend(session.workers.messages());
-        if let Some(panic) = terminal::background_panic() {
-            messages.push(Message::Failed(format!("files are no longer watched: {panic}")));
-        }
-        for message in messages {
-            let effects = update(&mut app, message);
-            session.perform(effects, &mut app, &mut screen, &mut waiter)?;
-            if session.quit {
-                break;
-            }
-        }
-        while let Some(message) = session.workers.at_once() {
-            let effects = update(&mut app, message);
-            session.perform(effects, &mut app, &mut screen, &mut waiter)?;
-        }
-    }
+    let ended = session
+        .perform(start, &mut app, &mut screen, &mut waiter)
+        .and_then(|()| session.go_on(&mut app, &mut screen, &mut waiter, watch.as_ref().ok(), &changes));
     screen.leave();
-    if let Some(signal) = wakes.terminate {
+    // However it ends: where one was is kept. A dropped connection is the usual way to leave a login node.
+    if let Err(why) = session.store.save(session::capture(&app, session.suited)) {
+        // Whoever would read it may have gone with the terminal.
+        let _ = writeln!(std::io::stderr(), "{why}");
+    }
+    if let Some(signal) = ended? {
         // The terminal is back; now end as whoever sent the signal expects, so that a shell sees what ended us.
         signal_hook::low_level::emulate_default_handler(signal).wrap_err("the signal's default cannot be followed")?;
     }
@@ -136,10 +113,17 @@ struct Loaded {
 impl Loaded {
     fn load(options: &Options, depth: ColorDepth, before: Option<&Library>) -> Loaded {
         let sources = &options.sources;
-        let library = Arc::new(Library::load(sources, before));
-        let (demos, demo_problems) =
-            Demos::load(sources.config_dir.as_deref(), sources.working_dir.then_some(Path::new(".")));
-        let (themes, theme_problems) = Themes::load(sources.config_dir.as_deref(), depth);
+        // Two readers, so that the first frame waits for the longer of the two only.
+        let (library, others) = std::thread::scope(|scope| {
+            let others = scope.spawn(|| {
+                let here = sources.working_dir.then_some(Path::new("."));
+                let demos = Demos::load(sources.config_dir.as_deref(), here);
+                (demos, Themes::load(sources.config_dir.as_deref(), depth))
+            });
+            (Arc::new(Library::load(sources, before)), others.join())
+        });
+        let others = others.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let ((demos, demo_problems), (themes, theme_problems)) = others;
         let mut problems = library.problems().clone();
         problems.extend(demo_problems);
         problems.extend(theme_problems);
@@ -159,12 +143,32 @@ fn watched(options: &Options, library: Option<&Library>) -> Vec<PathBuf> {
     paths.extend(Demos::watched(sources.config_dir.as_deref(), sources.working_dir.then_some(Path::new("."))));
     paths.extend(Themes::watched(sources.config_dir.as_deref()));
     paths.extend(library.map(Library::configs).unwrap_or_default());
+    paths.extend(Measuring::watched(options));
     paths
 }
 
+/// Where a target's own profile is found by itself.
+fn profiles(options: &Options) -> PathBuf {
+    let sources = &options.sources;
+    let folder = sources.hardware.clone().filter(|path| path.is_dir());
+    folder.unwrap_or_else(|| sources.layers().last().map_or_else(PathBuf::new, |layer| layer.join("profiles")))
+}
+
+/// Writes a profile that was looked at; one that was not there then must not be there now.
+fn write_profile(proposal: &Proposal) -> Message {
+    let date = now().get(..10).unwrap_or_default().to_owned();
+    let text = document::profile(&proposal.outcome, &proposal.start, &proposal.vendor, &date);
+    let write = if proposal.replaces { write_atomically } else { write_new };
+    let path = proposal.path.display();
+    match write(&proposal.path, &text) {
+        Ok(()) => Message::Done(format!("wrote {path}; it is in force")),
+        Err(error) => Message::Failed(format!("{path} cannot be written: {error}")),
+    }
+}
+
 /// Watches the models' configs as well, where the library names others than before.
-fn watch_configs(watch: &Result<FileWatch, WatchError>, options: &Options, library: &Library, known: &[PathBuf]) {
-    if let Some(watch) = watch.as_ref().ok().filter(|_| library.configs() != known) {
+fn watch_configs(watch: Option<&FileWatch>, options: &Options, library: &Library, known: &[PathBuf]) {
+    if let Some(watch) = watch.filter(|_| library.configs() != known) {
         watch.set_paths(&watched(options, Some(library)));
     }
 }
@@ -173,8 +177,13 @@ fn watch_configs(watch: &Result<FileWatch, WatchError>, options: &Options, libra
 struct Session {
     options: Options,
     depth: ColorDepth,
+    /// Where the session is kept.
+    store: Store,
+    /// The theme that suits the terminal.
+    suited: &'static str,
     timers: Vec<(Instant, Timer)>,
     workers: Workers,
+    measuring: Measuring,
     quit: bool,
 }
 
@@ -185,6 +194,15 @@ impl Session {
         let mut complaints = Vec::new();
         let suited = Theme::suited(|name| std::env::var(name).ok());
         app.theme = app.themes.iter().position(|theme| theme.name() == suited).unwrap_or_default();
+        self.suited = suited;
+        let first = app.now.setup.clone();
+        self.store.starts_as(session::capture(app, suited));
+        let mut lost = Vec::new();
+        match self.store.load() {
+            Ok(Some(document)) => lost = session::restore(&document, app),
+            Ok(None) => {}
+            Err(why) => lost.push(why),
+        }
         if let Some(name) = &self.options.theme {
             match app.themes.iter().position(|theme| theme.name() == name) {
                 Some(index) => app.theme = index,
@@ -194,17 +212,22 @@ impl Session {
                 }
             }
         }
+        let mut asked = first;
         for (name, kind) in [(&self.options.target, "target"), (&self.options.workload, "workload")] {
             let Some(name) = name else { continue };
-            let library = Arc::clone(&app.library);
             let found = if kind == "target" {
-                library.target(name).map(|target| app.now.setup.target = Arc::clone(&target.name))
+                app.library.target(name).map(|target| asked.target = Arc::clone(&target.name))
             } else {
-                library.workload(name).map(|workload| app.now.setup.workload = Arc::clone(&workload.name))
+                app.library.workload(name).map(|workload| asked.workload = Arc::clone(&workload.name))
             };
             complaints.extend(found.err().map(|problem| problem.message));
         }
-        app.recompute();
+        // What is asked for by name wins over where one was.
+        if self.options.target.is_some() || self.options.workload.is_some() {
+            session::ask(app, asked);
+        } else {
+            app.recompute();
+        }
         if let Some(name) = &self.options.demo {
             match app.demos.iter().find(|demo| &*demo.name == name.as_str()).cloned() {
                 Some(demo) => {
@@ -218,10 +241,67 @@ impl Session {
             updates::fail(app, complaints.join("; "));
         } else if app.problems.has_errors() {
             updates::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));
+        } else if !lost.is_empty() {
+            updates::note(app, format!("session: {}", lost.join("; ")), &mut effects);
         }
         super::work::follow(app, &mut effects);
         super::layout::follow(app);
         effects
+    }
+
+    /// Takes what happens until the user leaves; returns the signal that ended it, where one did.
+    fn go_on(
+        &mut self,
+        app: &mut App,
+        screen: &mut Screen,
+        waiter: &mut Waiter,
+        watch: Option<&FileWatch>,
+        changes: &Receiver<()>,
+    ) -> Result<Option<i32>> {
+        let mut wakes = Wakes::default();
+        while !self.quit && !wakes.must_end() {
+            screen.draw(|picture| view::view(app, picture)).wrap_err("the terminal has gone")?;
+            wakes = waiter.wait(self.patience()).wrap_err("waiting failed")?;
+            if wakes.must_end() {
+                break;
+            }
+            if wakes.continued {
+                screen.resume().wrap_err("the terminal cannot be taken again")?;
+            }
+            let mut messages = Vec::new();
+            if wakes.resized || wakes.continued {
+                let size = terminal::size();
+                messages.push(Message::Resize(size.width, size.height));
+            }
+            // Everything that waits is taken before one frame is drawn.
+            while let Some(event) = waiter.next_event() {
+                messages.extend(message(event));
+            }
+            if wakes.woken && changes.try_iter().count() > 0 {
+                let loaded = self.reload(app);
+                watch_configs(watch, &self.options, &loaded.library, &app.library.configs());
+                messages.push(loaded.told());
+                self.measuring.read();
+            }
+            messages.extend(self.measuring.done());
+            messages.extend(self.due());
+            messages.extend(self.workers.messages());
+            if let Some(panic) = terminal::background_panic() {
+                messages.push(Message::Failed(format!("files are no longer watched: {panic}")));
+            }
+            for message in messages {
+                let effects = update(app, message);
+                self.perform(effects, app, screen, waiter)?;
+                if self.quit {
+                    break;
+                }
+            }
+            while let Some(message) = self.workers.at_once() {
+                let effects = update(app, message);
+                self.perform(effects, app, screen, waiter)?;
+            }
+        }
+        Ok(wakes.terminate)
     }
 
     /// How long nothing needs to be done.
@@ -255,7 +335,15 @@ impl Session {
                         messages.push(Message::Resize(size.width, size.height));
                     }
                     Effect::Repaint => screen.repaint(),
-                    Effect::Reload => messages.push(self.reload(app).told()),
+                    Effect::Reload => {
+                        messages.push(self.reload(app).told());
+                        self.measuring.read();
+                    }
+                    Effect::WriteProfile(proposal) => {
+                        let told = write_profile(&proposal);
+                        messages.push(self.reload(app).told());
+                        messages.push(told);
+                    }
                     Effect::Save(saving) => messages.push(save(&saving)),
                     Effect::Edit { path, line } => {
                         let edited = screen.yield_to(&waiter.signals(), || edit(&path, line));
@@ -283,6 +371,7 @@ impl Session {
                         }
                         bytes => Message::Failed(format!("{what} is {bytes} bytes, more than terminals take")),
                     }),
+                    Effect::Export(dialog) => messages.push(write_view(app, dialog)),
                     Effect::WriteBack(plan) => {
                         let told = rewrite(&plan);
                         messages.push(self.reload(app).told());
@@ -311,6 +400,22 @@ fn save(saving: &Saving) -> Message {
     match written {
         Ok(()) => Message::Done(format!("saved {}", path.display())),
         Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
+    }
+}
+
+/// Writes the view on the screen, over what is there only where that was said.
+fn write_view(app: &App, dialog: Box<Export>) -> Message {
+    let path = dialog.path();
+    if path.exists() && !dialog.overwrite {
+        let why = format!("{} is there already; Enter again writes over it", path.display());
+        return Message::NotExported(dialog, why, true);
+    }
+    let Some(document) = export::document(app, &now()) else {
+        return Message::Failed("nothing to export: there is no estimate".to_owned());
+    };
+    match write_atomically(&path, &document.write(dialog.kind())) {
+        Ok(()) => Message::Done(format!("wrote {}", path.display())),
+        Err(error) => Message::NotExported(dialog, format!("{} cannot be written: {error}", path.display()), false),
     }
 }
 

@@ -9,8 +9,10 @@ use super::app::{App, Change, Edit, Finder, Overlay, PANES, Palette, Pane, Statu
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
+use super::tables::{Sort, Table};
 use super::{
-    copying, finder, layout, mouse, palette, reload, sweeping, timeline, tour, turning, view, work, write_back,
+    copying, export, finder, frontier, layout, measured, mouse, optimum, palette, prompt, reload, scenarios, sweeping,
+    tables, timeline, tornado, tour, turning, view, work, write_back,
 };
 use crate::record::Record;
 
@@ -31,11 +33,13 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
             reload::adopt_themes(app, themes);
             reload::reloaded(app, library, demos, problems, &mut effects);
         }
+        Message::Measured(rows, problems) => app.measured.read(rows, problems),
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
+        Message::NotExported(dialog, why, exists) => export::refused(app, *dialog, why, exists),
         Message::Expired(timer) => expired(app, timer, &mut effects),
         Message::Progress(serial, progress) => work::progressed(app, serial, progress),
-        Message::Worked(serial, product) => work::arrived(app, serial, product),
+        Message::Worked(serial, product) => work::arrived(app, serial, product, &mut effects),
     }
     work::follow(app, &mut effects);
     // Pasted text is only wanted while something can be typed.
@@ -63,6 +67,9 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         Mode::Editing => turning::typed(app, |line| line.key(key)),
         Mode::Finding => finder::typed(app, |line| line.key(key)),
         Mode::Commanding => palette::typed(app, |line| line.key(key)),
+        Mode::Bounding => optimum::typed(app, |line| line.key(key)),
+        Mode::Prompting => prompt::typed(app, |line| line.key(key)),
+        Mode::Exporting => export::typed(app, |line| line.key(key)),
         _ => {}
     }
 }
@@ -76,6 +83,9 @@ fn paste(app: &mut App, text: &str) {
         Mode::Editing => turning::typed(app, insert),
         Mode::Finding => finder::typed(app, insert),
         Mode::Commanding => palette::typed(app, insert),
+        Mode::Bounding => optimum::typed(app, insert),
+        Mode::Prompting => prompt::typed(app, insert),
+        Mode::Exporting => export::typed(app, insert),
         _ => {}
     }
 }
@@ -115,6 +125,12 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
         Action::Focus(by) if mode == Mode::Compare => across(app, by),
         Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
+        Action::Focus(by) if mode == Mode::Frontier => frontier::go(app, (by, 0)),
+        Action::Step(by) if mode == Mode::Optimum => optimum::step(app, by),
+        Action::Reset if mode == Mode::Optimum => optimum::clear(app),
+        Action::Figure(by) if mode == Mode::Frontier => frontier::turn(app, by),
+        Action::Search => optimum::search(app, effects),
+        Action::Focus(by) if mode == Mode::Diff => scenarios::diff_against(app, by),
         Action::Focus(by) if mode == Mode::Timeline => timeline::along(app, by),
         Action::Across(_) if mode == Mode::Timeline => timeline::turn(app),
         Action::Zoom(by) => timeline::zoom(app, by),
@@ -142,16 +158,31 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Baseline => baseline(app, mode, effects),
         Action::ClearBaseline => clear_baseline(app, effects),
         Action::Show(view) => show(app, view),
-        Action::Sort => order(app),
+        Action::Sort if mode == Mode::Compare => order(app),
+        Action::Sort => tables::sort(app, effects),
+        Action::SortByName => order_by_name(app),
         Action::Fold => view::explain::fold(app),
         Action::Across(by) => sweeping::turn_across(app, by),
         Action::Against(by) => sweeping::turn_against(app, by),
         Action::Figure(by) => walk_results(app, &Walk::By(by), 1),
+        Action::Tab(by) => scenarios::step(app, by, effects),
+        Action::TabAt(place) => scenarios::show(app, usize::from(place), effects),
+        Action::DuplicateTab => scenarios::open(app, true, effects),
+        Action::NewTab => scenarios::open(app, false, effects),
+        Action::RenameTab => scenarios::rename(app),
+        Action::CloseTab => scenarios::close(app, effects),
+        Action::ReopenTab => drop(scenarios::reopen(app, effects)),
+        Action::PinTab => scenarios::pin(app, effects),
+        Action::Filter => tables::open_filter(app),
+        Action::Export => export::open(app),
         Action::Find => finder::open(app),
         Action::Palette => palette::open(app),
         Action::Copy => copying::copy(app, false, effects),
         Action::CopyAll => copying::copy(app, true, effects),
         Action::WriteBack => write_back::open(app, effects),
+        Action::Calibrate => measured::propose(app, effects),
+        Action::Discard if !measured::discard(app, effects) => note(app, "nothing is proposed", effects),
+        Action::Discard => {}
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
         Action::Undo => undo(app, effects),
         Action::Redo => redo(app, effects),
@@ -163,6 +194,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::NextStep => tour::go(app, 1, effects),
         Action::PreviousStep => tour::go(app, -1, effects),
         Action::Accept => accept(app, mode, effects),
+        Action::Escape if mode == Mode::Bounding => app.seeking.typing = None,
         Action::Escape if app.overlay.is_none() && work::stop(app, effects) => {}
         Action::Escape => escape(app, mode),
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
@@ -192,16 +224,18 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
     let areas = layout::areas(app);
     match mode {
         Mode::Targets => {
-            let (rows, page) = (app.library.targets().len(), layout::inner_rows(areas.targets));
+            let (rows, page) = (app.targets().count(), layout::inner_rows(areas.targets));
             let row = walk.from(app.target_row().unwrap_or_default(), rows, page);
-            if let Some(name) = app.library.targets().get(row).map(|target| Arc::clone(&target.name)) {
+            let name = app.targets().nth(row).map(|(_, target)| Arc::clone(&target.name));
+            if let Some(name) = name {
                 select_target(app, name);
             }
         }
         Mode::Workloads => {
-            let (rows, page) = (app.library.workloads().len(), layout::inner_rows(areas.workloads));
+            let (rows, page) = (app.workloads().count(), layout::inner_rows(areas.workloads));
             let row = walk.from(app.workload_row().unwrap_or_default(), rows, page);
-            if let Some(name) = app.library.workloads().get(row).map(|workload| Arc::clone(&workload.name)) {
+            let name = app.workloads().nth(row).map(|workload| Arc::clone(&workload.name));
+            if let Some(name) = name {
                 select_workload(app, name);
             }
         }
@@ -212,16 +246,17 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
         }
         Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
         Mode::Sweep => walk_sweep(app, &walk),
+        Mode::Frontier => walk_frontier(app, &walk),
         Mode::Timeline => match walk {
             Walk::By(by) => timeline::across(app, by),
             Walk::Page(by) => timeline::pan(app, by),
             Walk::To(row) => timeline::to_end(app, row > 0),
         },
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
-        Mode::Advice | Mode::Explain => {
+        Mode::Advice | Mode::Explain | Mode::Diff | Mode::Sensitivity | Mode::Optimum => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
         }
-        Mode::Breakdown | Mode::Schedule | Mode::Problems => {
+        Mode::Breakdown | Mode::Schedule | Mode::Problems | Mode::Measurements => {
             let page = layout::inner_rows(areas.body);
             let rows = view::rows(app);
             app.view_scroll = walk.from(app.view_scroll, (rows + 1).saturating_sub(page), page);
@@ -253,13 +288,18 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 *scroll = walk.from(*scroll, plan.lines().len(), 10);
             }
         }
-        Mode::Editing | Mode::Touring => {}
+        Mode::Exporting => {
+            if let Walk::By(by) = walk {
+                export::choose(app, by);
+            }
+        }
+        Mode::Editing | Mode::Bounding | Mode::Touring | Mode::Prompting => {}
     }
 }
 
 /// From figure to figure; beyond the last, on to the notes below it.
 fn walk_results(app: &mut App, walk: &Walk, page: usize) {
-    let metrics: Vec<&'static str> = app.answer.metrics().map(|metric| metric.name).collect();
+    let metrics: Vec<&'static str> = app.figures().map(|metric| metric.name).collect();
     let here = app.figure_here().map(|metric| metric.name);
     let row = metrics.iter().position(|name| Some(*name) == here).unwrap_or_default();
     let next = walk.from(row, metrics.len(), page);
@@ -294,6 +334,20 @@ fn walk_sweep(app: &mut App, walk: &Walk) {
     );
 }
 
+/// From curve to curve of the frontier, or to the ends of one.
+fn walk_frontier(app: &mut App, walk: &Walk) {
+    const ALL: i32 = i32::MAX;
+    frontier::go(
+        app,
+        match walk {
+            Walk::By(by) => (0, *by),
+            Walk::Page(by) => (by.saturating_mul(8), 0),
+            Walk::To(0) => (-ALL, 0),
+            Walk::To(_) => (ALL, 0),
+        },
+    );
+}
+
 /// Across the comparison: targets, or metrics where targets are the rows.
 fn across(app: &mut App, by: i32) {
     if view::compare::is_list(app) {
@@ -305,12 +359,24 @@ fn across(app: &mut App, by: i32) {
     }
 }
 
-/// Orders the comparison by the metric under the cursor, or as the files are where it is ordered by that already. The
-/// cursor stays on its target.
+/// Orders the comparison by the metric under the cursor, or as the files are where it is ordered by that already.
 fn order(app: &mut App) {
     let metric = view::compare::metrics(app).nth(view::compare::metric_index(app)).map(|metric| metric.name);
-    let target = app.columns.get(app.column).map(|(name, _)| Arc::clone(name));
     app.order = if app.order == metric { None } else { metric };
+    app.tables.set_sort(Table::Compare, Sort::Natural);
+    reorder(app);
+}
+
+/// Orders the comparison by the names of targets, or as it was before.
+fn order_by_name(app: &mut App) {
+    let by_name = app.tables.sort(Table::Compare) == Sort::Name;
+    app.tables.set_sort(Table::Compare, if by_name { Sort::Natural } else { Sort::Name });
+    reorder(app);
+}
+
+/// Orders the comparison anew. The cursor stays on its target.
+fn reorder(app: &mut App) {
+    let target = app.columns.get(app.column).map(|(name, _)| Arc::clone(name));
     app.recompute_columns();
     let place = app.columns.iter().position(|(name, _)| Some(name) == target.as_ref());
     app.column = place.unwrap_or(app.column);
@@ -347,6 +413,8 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
                 app.now.setup = after;
             }
         }
+        Mode::Prompting => prompt::accept(app),
+        Mode::Exporting => export::accept(app, effects),
         Mode::Finding => finder::accept(app),
         Mode::Commanding => palette::accept(app, effects),
         Mode::Confirming => {
@@ -355,9 +423,20 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             }
         }
         Mode::Results => show(app, View::Explain),
+        Mode::Diff => {
+            if let Some(metric) = view::diff::figure_here(app) {
+                app.figure = metric.name;
+                explain(app);
+            }
+        }
         Mode::Advice => view::advice::apply(app, effects),
         Mode::Sweep => sweeping::apply(app, effects),
+        Mode::Frontier => frontier::apply(app, effects),
+        Mode::Sensitivity => tornado::open(app, effects),
+        Mode::Optimum => optimum::accept(app, effects),
+        Mode::Bounding => optimum::accept_bound(app),
         Mode::Timeline => timeline::cause(app),
+        Mode::Measurements => measured::accept(app, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {
                 Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),
@@ -372,6 +451,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             if let Some((name, _)) = app.columns.get(app.column) {
                 let name = Arc::clone(name);
                 select_target(app, name);
+                explain(app);
             }
         }
         _ => {}
@@ -386,19 +466,33 @@ fn escape(app: &mut App, mode: Mode) {
                 app.recompute();
             }
         }
-        Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing => app.overlay = None,
+        Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing | Mode::Exporting => {
+            app.overlay = None
+        }
         Mode::Touring => tour::leave(app),
+        Mode::Prompting => prompt::cancel(app),
+        Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,
         _ if app.status.is_some() => app.status = None,
+        _ if tables::clear_filter(app) => {}
         _ => {
-            app.view = View::Main;
+            app.view = std::mem::take(&mut app.back);
+            app.view_scroll = 0;
             app.recompute_columns();
         }
     }
 }
 
+/// Explains the figure under the cursor; Esc comes back to the view that is left.
+fn explain(app: &mut App) {
+    let from = app.view;
+    show(app, View::Explain);
+    app.back = from;
+}
+
 /// Shows a view, or goes back to the panes where it is shown already.
 fn show(app: &mut App, view: View) {
     app.view = if app.view == view { View::Main } else { view };
+    app.back = View::Main;
     (app.view_scroll, app.view_row) = (0, 0);
     app.toggled.clear();
     app.recompute_columns();
@@ -430,20 +524,28 @@ fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
     }
     let text = format!("baseline: {} × {}", setup.target, setup.workload);
     app.now.baseline = Some(setup);
+    let text = if scenarios::unpin(app) { format!("{text}; the pinned tab no longer") } else { text };
     app.recompute();
     note(app, text, effects);
 }
 
 fn clear_baseline(app: &mut App, effects: &mut Vec<Effect>) {
+    let unpinned = scenarios::unpin(app);
     if app.now.baseline.is_some() {
         app.remember(Change::Single);
         app.now.baseline = None;
-        app.recompute();
+    } else if !unpinned {
+        return note(app, "baseline: the files' values, as before", effects);
     }
+    app.recompute();
     note(app, "baseline: the files' values", effects);
 }
 
 fn undo(app: &mut App, effects: &mut Vec<Effect>) {
+    if app.last_change == Some(Change::Closed) {
+        scenarios::reopen(app, effects);
+        return;
+    }
     match app.past.pop() {
         Some(before) => app.future.push(std::mem::replace(&mut app.now, before)),
         None => return note(app, "nothing to undo", effects),
@@ -483,7 +585,8 @@ fn save(app: &mut App, effects: &mut Vec<Effect>) {
 fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
     let origin = match app.pane {
         _ if app.view == View::Problems => {
-            let first = app.problems.iter().nth(app.view_scroll).or_else(|| app.problems.iter().next());
+            let mut shown = app.problems.iter().filter(|problem| app.asks_for_problem(problem));
+            let first = shown.nth(app.view_scroll).or_else(|| app.problems.iter().next());
             first.map(|problem| (Arc::clone(&problem.file), problem.at.line))
         }
         Pane::Targets => {

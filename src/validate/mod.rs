@@ -6,6 +6,7 @@
 //! [`serving_fit`] fit the constants; [`crossval`] and [`serving_validation`] do so with one source left out at a time,
 //! which is how constants and intervals are judged.
 
+pub mod contradiction;
 pub mod crossval;
 pub mod fit;
 pub mod hardware;
@@ -141,13 +142,17 @@ pub fn judge_by(kind: Kind, text: &str, engine: Engine, gauge: &Gauge) -> Result
     let judge = Judge { hardware: &Hardware::of(&catalog), models: &Models::of(&catalog), engine };
     let rows = table::read(text)?;
     gauge.expect(rows.len() as u64);
-    let all = |row: &Row| match kind {
+    let contradicted = match kind {
+        Kind::Inference => contradiction::contradicted(&rows),
+        Kind::Training | Kind::Latency => Vec::new(),
+    };
+    let all = |(at, row): (usize, &Row)| match kind {
         Kind::Training => vec![judge.training(row)],
-        Kind::Inference => vec![judge.inference(row)],
+        Kind::Inference => vec![judge.inference(row, contradicted.get(at).copied().flatten())],
         Kind::Latency => judge.latency(row),
     };
     if !engine.simulates() {
-        return Ok(rows.iter().flat_map(all).collect());
+        return Ok(rows.iter().enumerate().flat_map(all).collect());
     }
     // Rows that are dear stand together: they are dealt out one by one.
     let next = AtomicUsize::new(0);
@@ -156,7 +161,7 @@ pub fn judge_by(kind: Kind, text: &str, engine: Engine, gauge: &Gauge) -> Result
         while let Some((at, row)) = Some(next.fetch_add(1, Relaxed)).and_then(|at| Some((at, rows.get(at)?)))
             && !gauge.cancelled()
         {
-            own.push((at, all(row)));
+            own.push((at, all((at, row))));
             gauge.advance(1);
         }
         own
@@ -225,8 +230,10 @@ impl Judge<'_> {
         }
     }
 
-    fn inference(self, row: &Row) -> Verdict {
-        match serving_rows::case(row, self.hardware, self.models) {
+    /// `contradicted`: why another row of the file makes this one unfit to be judged.
+    fn inference(self, row: &Row, contradicted: Option<&'static str>) -> Verdict {
+        let case = serving_rows::case(row, self.hardware, self.models);
+        match contradicted.map_or(case, Err) {
             Ok(case) => self.served(case, row, "accelerator"),
             Err(reason) => refused(row, "throughput", "accelerator", reason),
         }

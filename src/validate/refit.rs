@@ -6,9 +6,10 @@ use super::hardware::Hardware;
 use super::models::Models;
 use super::report::{Stats, grouped, stats};
 use super::serving_rows::{Case, Metric};
+use super::table::Row;
 use super::{
-    Kind, ValidateError, crossval, latency_rows, serving_fit, serving_rows, serving_validation, shipped, table,
-    training_rows,
+    Kind, ValidateError, contradiction, crossval, latency_rows, serving_fit, serving_rows, serving_validation, shipped,
+    table, training_rows,
 };
 use crate::catalog::Catalog;
 use crate::engine::analytical::constants::{Constants, Field};
@@ -87,9 +88,15 @@ fn training(hardware: &Hardware, models: &Models) -> Result<Refit, ValidateError
     })
 }
 
+/// The rows that can be judged as scenarios.
+fn cases(rows: &[Row], hardware: &Hardware, models: &Models) -> Vec<Case> {
+    let fit = rows.iter().zip(contradiction::contradicted(rows)).filter(|(_, reason)| reason.is_none());
+    fit.filter_map(|(row, _)| serving_rows::case(row, hardware, models).ok()).collect()
+}
+
 fn serving(hardware: &Hardware, models: &Models) -> Result<Refit, ValidateError> {
     let rows = table::read(&shipped(Kind::Inference)?)?;
-    let cases: Vec<Case> = rows.iter().filter_map(|row| serving_rows::case(row, hardware, models).ok()).collect();
+    let cases = cases(&rows, hardware, models);
     let rows = table::read(&shipped(Kind::Latency)?)?;
     let latency: Vec<Case> =
         rows.iter().filter_map(|row| latency_rows::cases(row, hardware, models).ok()).flatten().collect();

@@ -35,6 +35,18 @@ pub fn log_error(case: &Case, c: &ServingConstants) -> f64 {
     if e.is_finite() { e.clamp(-5.0, 5.0) } else { 5.0 }
 }
 
+/// What a throughput promised and not reached weighs, relative to one that is surpassed: it harms a plan more, and what a
+/// fit sees is tuned more often than what it meets.
+const OPTIMISM: f64 = 2.0;
+
+/// What a fit makes small: the error that is judged, predicted / measured - 1, so that twice too fast counts twice what
+/// twice too slow does. A prediction many times too large should not decide.
+fn judged_error(case: &Case, c: &ServingConstants) -> f64 {
+    let error = log_error(case, c).min(2.0).exp() - 1.0;
+    let latency = matches!(case.metric, Metric::Ttft | Metric::Tpot);
+    if error <= 0.0 || latency { error } else { OPTIMISM * error }
+}
+
 /// A group counts by the square root of its rows.
 pub fn weights(cases: &[&Case]) -> Vec<f64> {
     let mut n: BTreeMap<&str, f64> = BTreeMap::new();
@@ -49,7 +61,7 @@ pub fn weights(cases: &[&Case]) -> Vec<f64> {
 /// Constants that fit `cases` best, from `start`, in at most `rounds` steps.
 pub fn fit(cases: &[&Case], start: &ServingConstants, rounds: usize) -> ServingConstants {
     let how = Robust { loss: Loss::Cauchy, scale: SCALE, pull: PULL, gain: 1e-5, rounds };
-    let errors = |c: &ServingConstants| cases.iter().map(|case| log_error(case, c)).collect();
+    let errors = |c: &ServingConstants| cases.iter().map(|case| judged_error(case, c)).collect();
     let prior = ServingConstants::literature();
     least_squares::fit(ServingConstants::FIELDS, start, &prior, &weights(cases), &how, errors)
 }

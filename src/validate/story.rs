@@ -5,7 +5,7 @@ use super::models::Models;
 use super::serving_rows::{self, Metric};
 use super::table::{self, Row};
 use super::verdict::Verdict;
-use super::{Judge, Kind, ValidateError, latency_rows, training_rows};
+use super::{Judge, Kind, ValidateError, contradiction, latency_rows, training_rows};
 use crate::catalog::Catalog;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::serving::{self, ServingInput};
@@ -37,7 +37,7 @@ pub fn story(kind: Kind, text: &str, id: &str) -> Result<Option<Story>, Validate
     let (hardware, models) = (Hardware::of(&catalog), Models::of(&catalog));
     let judge = Judge { hardware: &hardware, models: &models, engine: Engine::Analytical };
     let rows = table::read(text)?;
-    let Some(row) = rows.iter().find(|row| row.text("id") == id) else { return Ok(None) };
+    let Some((at, row)) = rows.iter().enumerate().find(|(_, row)| row.text("id") == id) else { return Ok(None) };
     let (verdicts, told) = match kind {
         Kind::Training => {
             let case = training_rows::case(row, &hardware, &models).ok();
@@ -45,7 +45,8 @@ pub fn story(kind: Kind, text: &str, id: &str) -> Result<Option<Story>, Validate
         }
         Kind::Inference => {
             let case = serving_rows::case(row, &hardware, &models).ok();
-            (vec![judge.inference(row)], case.map(|case| served(&case.input)))
+            let contradicted = contradiction::contradicted(&rows).get(at).copied().flatten();
+            (vec![judge.inference(row, contradicted)], case.map(|case| served(&case.input)))
         }
         Kind::Latency => {
             let cases = latency_rows::cases(row, &hardware, &models).ok();
@@ -115,6 +116,18 @@ fn trained(case: &training_rows::Case) -> Told {
     (steps, Breakdown::of(&out.time.parts()))
 }
 
+/// What a stack's age or the device costs beyond its runtime's usual steps, in words.
+fn immature(i: &ServingInput) -> String {
+    let said = [
+        (!i.tuned_products, "products not tuned for few rows"),
+        (i.experts_in_turn, "experts one after another"),
+        (!i.grouped_decode, "attention head by head"),
+        (i.expanded_drafts && i.speculation.tokens > 0.0, "drafts verified as sequences"),
+        (i.compiled_batch > 0.0, "whole compiled buckets"),
+    ];
+    said.iter().filter(|(holds, _)| *holds).map(|(_, what)| format!("; {what}")).collect()
+}
+
 fn served(i: &ServingInput) -> Told {
     let out = serving::estimate(i, &ServingConstants::default());
     let l = &i.layout;
@@ -129,8 +142,13 @@ fn served(i: &ServingInput) -> Told {
         (
             "software",
             format!(
-                "{:?}, admission {:?}, graphs {}, at most {} sequences and {} tokens a step",
-                i.stack, i.admission, i.captured_graphs, i.max_num_seqs, i.max_num_batched_tokens
+                "{:?}, admission {:?}, graphs {}, at most {} sequences and {} tokens a step{}",
+                i.stack,
+                i.admission,
+                i.captured_graphs,
+                i.max_num_seqs,
+                i.max_num_batched_tokens,
+                immature(i)
             ),
         ),
         ("load", format!("{:?}; prompts of {} tokens, answers of {}", i.load, units::si(i.isl), units::si(i.osl))),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::catalog::Part;
+use crate::exchange::{dashboard, experiment};
 use crate::spec::Node;
 
 /// What a file may be.
@@ -16,6 +17,8 @@ pub(super) enum Kind {
     Record,
     Simulation,
     Catalog(Part),
+    Experiment,
+    Scenarios,
 }
 
 /// Keys that speak for a kind.
@@ -60,11 +63,19 @@ impl Kind {
             Kind::Record => "record",
             Kind::Simulation => "simulation",
             Kind::Catalog(part) => part.name(),
+            Kind::Experiment => "experiment",
+            Kind::Scenarios => "scenarios of the dashboard",
         }
     }
 
     /// By the keys of its entries; where they do not tell, by the file's name and directory.
     pub(super) fn guess(path: &Path, root: Option<&Node>) -> Option<Kind> {
+        if root.is_some_and(experiment::is) {
+            return Some(Kind::Experiment);
+        }
+        if root.is_some_and(dashboard::is) {
+            return Some(Kind::Scenarios);
+        }
         let catalog = root.and_then(Part::of).map(Kind::Catalog);
         catalog.or_else(|| root.and_then(Kind::by_content)).or_else(|| Kind::by_name(path))
     }
@@ -122,11 +133,13 @@ mod tests {
         assert_eq!(guess("themes/a.yaml", "name: x\n"), Some(Kind::Theme));
         assert_eq!(guess("my_targets.yaml", "]["), Some(Kind::Targets));
         assert_eq!(guess("a.yaml", "name: x\n"), None);
+        assert_eq!(guess("a.yaml", "hardware: { platforms: {} }\nmodels: {}\n"), Some(Kind::Experiment));
+        assert_eq!(guess("a.json", "{\"model\": {}, \"parallelism\": {}, \"workload\": {}}"), Some(Kind::Scenarios));
         assert_eq!(guess("a.json", "{\"target\": \"t\", \"record\": {}, \"knobs\": {}}"), Some(Kind::Record));
         for (path, text) in crate::spec::sources::shipped("workload") {
             let wanted = match path {
-                "workload/targets.yaml" => Kind::Targets,
-                "workload/workloads.yaml" => Kind::Workloads,
+                "workload/targets.yaml" | "workload/benchboard/targets.yaml" => Kind::Targets,
+                "workload/workloads.yaml" | "workload/benchboard/workloads.yaml" => Kind::Workloads,
                 _ => Kind::Profile,
             };
             assert_eq!(guess("a.yaml", text), Some(wanted), "{path}");

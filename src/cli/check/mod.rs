@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use self::kind::Kind;
 use super::args::Globals;
+use super::config;
 use super::failure::Failure;
 use super::output::{self, complain};
 use crate::catalog::Catalog;
@@ -197,8 +198,8 @@ fn kind_of(path: &Path, problems: &mut Diagnostics) -> Option<Kind> {
     if kind.is_none() {
         problems.extend(broken);
         if root.is_some() {
-            let help = "it is none of targets, workloads, a profile, a theme, a demo, a record, a simulation, accelerators, \
-                        models and prices";
+            let help = "it is none of targets, workloads, a profile, a theme, a demo, a record, a simulation, accelerators, models, \
+                        prices, an experiment and scenarios of the dashboard";
             problems.push(complain("cannot tell what this file is".to_owned(), Some(help.to_owned())));
         }
     }
@@ -231,6 +232,14 @@ fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> D
                 Kind::Workloads => problems.extend(across(&library, &[], library.workloads(), profiles)),
                 _ => {}
             }
+        }
+        Kind::Experiment => match config::read(path, globals) {
+            Ok((_, _, found)) => problems.extend(found),
+            Err(error) => complain(&error.to_string()),
+        },
+        Kind::Scenarios => {
+            let library = Library::load(&Sources { config: owned, ..globals.sources() }, None);
+            problems.extend(library.problems().clone());
         }
         Kind::Demo => {
             let text = read_text(path).unwrap_or_default();

@@ -6,6 +6,7 @@ use super::shape::{
     Field, anything, choice, count, help, knob, list, map, map_of, number, positive, text, texts, word,
 };
 use crate::knob::Knob;
+use crate::spec::Factors;
 use crate::spec::decode::Bounds;
 
 /// An entry of targets.yaml.
@@ -53,10 +54,12 @@ pub(super) fn target() -> Value {
             ("interconnect", help(interconnect, "link between the accelerators of a node")),
             ("network", help(network, "link between nodes")),
             ("cost", help(cost, "price and power of one node")),
+            ("efficiency", efficiency()),
             ("numeric", texts("numeric formats that the hardware has")),
             ("collectives", texts("collective operations that the stack has")),
             ("max_batch_tokens", number(Bounds::NATURAL, "most tokens that the stack takes in one batch")),
             ("host_cpu_arch", text("architecture of the hosts")),
+            ("benchboard", anything("the founding dashboard's profile of one device: fp16Tflops, type, …")),
             ("container_base", text("container image")),
             ("source", text("where the figures are from")),
             ("region", text("where it can be rented")),
@@ -65,6 +68,17 @@ pub(super) fn target() -> Value {
             ("notes", text("sources and caveats")),
         ],
     )
+}
+
+/// Efficiency factors of targets and profiles.
+fn efficiency() -> Value {
+    let factors = |told: &str| {
+        let names =
+            Factors::NAMES.map(|name| (name, number(Factors::BOUNDS, "factor on the constants; 1: as shipped")));
+        help(map(&[], names), told)
+    };
+    let both = [("training", factors("in training")), ("serving", factors("in serving"))];
+    help(map(&[], both), "efficiency factors of the analytical engine, as `atlas calibrate` finds them")
 }
 
 /// What a workload and a phase's overrides both may say.
@@ -212,8 +226,9 @@ pub(super) fn workload() -> Value {
             ("phases", help(list(phase), "one after another")),
         ],
     );
-    let own: [Field; 10] = [
+    let own: [Field; 11] = [
         ("name", text("unique name")),
+        ("benchboard", anything("the founding dashboard's words of the model: parameters in billions, …")),
         ("model_family", text("gpt, llama …")),
         ("framework", text("pytorch, jax …")),
         ("track", text("the track that runs are filed under")),
@@ -245,7 +260,13 @@ pub(super) fn profile() -> Value {
             ),
             ("best_for", texts("what it was calibrated for")),
             ("notes", text("sources and caveats")),
-            ("calibration", anything("how the coefficients were fitted")),
+            (
+                "calibration",
+                anything(
+                    "how the coefficients were fitted, as `atlas calibrate` writes it: date, and by parameter value, interval, n, r2, method, sources",
+                ),
+            ),
+            ("efficiency", efficiency()),
             (
                 "compute",
                 section(
@@ -269,7 +290,20 @@ pub(super) fn profile() -> Value {
                     Some(("tail", within(&["p95_multiplier", "p99_multiplier", "comm_tail", "sriov_tail"]))),
                 ),
             ),
-            ("power", within(&["idle_fraction", "util_fraction"])),
+            (
+                "power",
+                map(
+                    &["idle_fraction", "util_fraction"],
+                    [
+                        ("idle_fraction", number(Bounds::FINITE, "coefficient")),
+                        ("util_fraction", number(Bounds::FINITE, "coefficient")),
+                        (
+                            "node_nominal_w",
+                            positive("nominal power of a node as it was measured [W]; the target's where unset"),
+                        ),
+                    ],
+                ),
+            ),
             ("memory", within(&["peak_tokens_factor"])),
             ("hbm", within(&["base", "seq_scale", "seq_norm", "max"])),
             ("noise", within(&["amplitude", "tail_scale"])),

@@ -3,6 +3,7 @@
 //! Floors, from the ground up; a module imports only from those above it:
 //!
 //! * [`constants`] – every fitted or fixed coefficient, with unit, meaning and origin
+//! * [`efficiency`] – a target's own factors laid over them
 //! * [`accelerator`] – one device as its datasheet describes it
 //! * [`linear`], [`convolution`] – mixers that are no attention, networks that are no transformer
 //! * [`arch`] – a model's architecture and its parameter counts
@@ -21,6 +22,7 @@ pub mod collective;
 pub mod constants;
 pub mod convolution;
 pub mod datasheet;
+pub mod efficiency;
 pub mod linear;
 pub mod memory;
 pub mod ops;

@@ -40,7 +40,7 @@ fn scaled(mut figures: Figures, phase: &Phase) -> Figures {
 /// A phase of serving: replicas follow the autoscaling, and requests arrive at the phase's own rate or at its
 /// profile's share of what the deployment can serve.
 fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Serving)> {
-    let constants = ServingConstants::default();
+    let constants = ServingConstants::with(&scenario.efficiency.serving);
     let mut input = serving::input(scenario, phase)?;
     let replicas = phase.arrival.dp_override.unwrap_or(phase.shape.dp) * phase.autoscale_factor;
     input.layout.dp = replicas.round().max(1.0);

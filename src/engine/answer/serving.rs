@@ -41,6 +41,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         stack: served.stack,
         python_executor: served.python_executor,
         captured_graphs: scenario.graphs(phase),
+        experts_in_turn: served.experts_in_turn,
         overlapped: served.overlapped,
         admission: served.admission,
         beams: 1.0,
@@ -71,7 +72,7 @@ fn pools(layout: Layout, prefill: f64) -> Option<Pools> {
 /// Figures and detail of a phase.
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     let input = input(scenario, phase)?;
-    let constants = ServingConstants::default();
+    let constants = ServingConstants::with(&scenario.efficiency.serving);
     let closed = serving::estimate(&input, &constants);
     let answer = physics.serving(scenario, phase, &input, closed);
     Some(told(scenario, phase, &answer, &constants))

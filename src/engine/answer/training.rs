@@ -15,7 +15,7 @@ use crate::scenario::{Phase, Scenario};
 /// The engine's input of a phase; `None` where machine or model is not known.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
-    Some(settled(asked(scenario, phase)?, &Constants::default()).0)
+    Some(settled(asked(scenario, phase)?, &Constants::with(&scenario.efficiency.training)).0)
 }
 
 /// The input with the recomputation that makes it fit, and its answer. The engine chooses the least by its point
@@ -93,7 +93,7 @@ pub fn precision(format: Format) -> Precision {
 /// Figures and detail of a phase.
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     let machine = scenario.machine?;
-    let constants = Constants::default();
+    let constants = Constants::with(&scenario.efficiency.training);
     let (input, closed) = settled(asked(scenario, phase)?, &constants);
     let answer = physics.training(scenario, phase, &input, closed);
     let out = answer.estimate;

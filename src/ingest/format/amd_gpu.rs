@@ -214,6 +214,7 @@ pub struct AmdSmi {
     gpus: std::collections::BTreeSet<u64>,
     devices: Devices,
     current: Option<u64>,
+    document: bool,
 }
 
 impl Recogniser for AmdSmi {
@@ -261,6 +262,41 @@ impl Recogniser for AmdSmi {
         self.row(&values)
     }
 
+    /// `amd-smi metric --json`: a list of devices, or the list under `gpu_data`.
+    fn json(&mut self, document: &Value, _line: u64) -> Outcome {
+        let list = document.as_array().or_else(|| document.get("gpu_data").and_then(Value::as_array));
+        let mut outcome = Outcome::No;
+        for device in list.into_iter().flatten() {
+            let Some(gpu) = device.get("gpu").and_then(json_number) else { continue };
+            // Figures are numbers, or {"value": 643, "unit": "W"}.
+            let figure = |group: &str, names: &[&str]| {
+                let group = device.get(group)?;
+                let value = names.iter().find_map(|name| group.get(*name))?;
+                json_number(value).or_else(|| json_number(value.get("value")?))
+            };
+            let found = [
+                ("power", figure("power", &["socket_power", "average_socket_power", "current_socket_power"])),
+                ("gfx", figure("usage", &["gfx_activity", "gfx_usage"])),
+                ("mem", figure("usage", &["umc_activity", "mem_usage"])),
+                ("temperature", figure("temperature", &["hotspot", "edge"])),
+                ("memory_temperature", figure("temperature", &["mem", "vram"])),
+                ("vram_used", figure("mem_usage", &["used_vram"])),
+            ];
+            if found.iter().all(|(_, value)| value.is_none()) {
+                continue;
+            }
+            let gpu = gpu.max(0.0) as u64;
+            self.gpus.insert(gpu);
+            self.n += 1;
+            self.document = true;
+            for (name, value) in found.into_iter().filter(|(_, value)| value.is_some()) {
+                push(self.metrics.entry(name).or_default(), gpu, value);
+            }
+            outcome = Outcome::Took;
+        }
+        outcome
+    }
+
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
         if self.n == 0 {
             return Vec::new();
@@ -291,7 +327,11 @@ impl Recogniser for AmdSmi {
         config.merge(&context.settings);
         vec![Reading {
             tool: "amd_smi",
-            format: if self.csv { "amd-smi-csv" } else { "amd-smi-monitor" },
+            format: match (self.document, self.csv) {
+                (true, _) => "amd-smi-json",
+                (false, true) => "amd-smi-csv",
+                (false, false) => "amd-smi-monitor",
+            },
             kind: if snapshots > 1 { "power" } else { "gpu_state" },
             weight: if snapshots > 1 { Weight::Samples } else { Weight::State },
             facts,

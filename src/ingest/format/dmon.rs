@@ -34,7 +34,7 @@ pub struct Dmon {
 
 impl Recogniser for Dmon {
     fn triggers(&self) -> &'static [&'static str] {
-        &["# gpu ", " gpu  ", "#Entity", "# Entity", "# Idx"]
+        &["# gpu ", " gpu  ", "#gpu,", "# gpu,", "#Entity", "# Entity", "# Idx"]
     }
 
     fn open(&self) -> bool {
@@ -42,7 +42,9 @@ impl Recogniser for Dmon {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim();
+        // `--format csv` puts commas between the columns.
+        let spaced = line.text.contains(',').then(|| line.text.replace(',', " "));
+        let text = spaced.as_deref().unwrap_or(line.text).trim();
         if text.starts_with('#') {
             let words: Vec<&str> = text.trim_start_matches('#').split_whitespace().collect();
             let first = words.first().copied().unwrap_or_default();

@@ -20,15 +20,43 @@ pub struct HfTrainer {
     state: Option<Value>,
     tokens: Option<f64>,
     config: Config,
+    /// The block of `***** train metrics *****` at hand.
+    block: Option<serde_json::Map<String, Value>>,
 }
 
 impl Recogniser for HfTrainer {
     fn triggers(&self) -> &'static [&'static str] {
-        &["{'loss':", "{'train_runtime':", "'epoch':", "{'eval_", "Number of trainable parameters =", "Num examples ="]
+        &[
+            "{'loss':",
+            "{'train_runtime':",
+            "'epoch':",
+            "{'eval_",
+            "Number of trainable parameters =",
+            "Num examples =",
+            " metrics *****",
+        ]
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
+        if text.trim_start().starts_with("*****") && text.trim_end().ends_with(" metrics *****") {
+            self.close(line.number);
+            self.block = Some(serde_json::Map::new());
+            return Outcome::Took;
+        }
+        if let Some(block) = &mut self.block {
+            let pair = text.split_once(" = ").or_else(|| text.split_once('=')).filter(|_| block.len() < 64);
+            let name = pair.map(|(name, _)| name.trim()).filter(|name| {
+                !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+            });
+            if let (Some((_, value)), Some(name)) = (pair, name) {
+                if let Some(value) = metric(value.trim()) {
+                    block.insert(name.to_owned(), value.into());
+                }
+                return Outcome::Took;
+            }
+            self.close(line.number);
+        }
         if let Some(parameters) = text::number_after(text, "Number of trainable parameters =") {
             self.config.number("parameters_billion", Some(parameters / 1e9), Origin::File);
             return Outcome::Noted;
@@ -39,6 +67,10 @@ impl Recogniser for HfTrainer {
             Some(record) => self.record(&record, line.number),
             None => Outcome::Skipped("a dictionary of the Trainer that is not whole"),
         }
+    }
+
+    fn open(&self) -> bool {
+        self.block.is_some()
     }
 
     fn json(&mut self, document: &Value, line: u64) -> Outcome {
@@ -62,6 +94,7 @@ impl Recogniser for HfTrainer {
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
+        self.close(0);
         if self.state.is_none() && self.summary.is_none() && self.training.is_empty() {
             return Vec::new();
         }
@@ -117,7 +150,28 @@ impl Recogniser for HfTrainer {
     }
 }
 
+/// A value of a block of metrics: `2.3456`, `0:10:23.45`, `12345678GF` (1e9 FLOPs).
+fn metric(value: &str) -> Option<f64> {
+    if value.contains(':') {
+        let (days, clock) = match value.split_once(" day") {
+            Some((days, clock)) => (text::number(days)?, clock.trim_start_matches(['s', ',', ' '])),
+            None => (0.0, value),
+        };
+        let seconds = clock.split(':').try_fold(0.0, |sum, part| Some(sum * 60.0 + text::number(part)?))?;
+        return Some(days * 86_400.0 + seconds);
+    }
+    let (number, rest) = text::leading(value)?;
+    Some(if rest.starts_with("GF") { number * 1e9 } else { number })
+}
+
 impl HfTrainer {
+    /// Takes the block at hand for a record, as the dictionary that says the same.
+    fn close(&mut self, line: u64) {
+        if let Some(block) = self.block.take().filter(|block| !block.is_empty()) {
+            self.record(&Value::Object(block), line);
+        }
+    }
+
     fn record(&mut self, record: &Value, line: u64) -> Outcome {
         let number = |name: &str| record.get(name).and_then(json_number);
         if record.get("train_runtime").is_some() {

@@ -33,10 +33,16 @@ pub struct MlLog {
 
 impl Recogniser for MlLog {
     fn triggers(&self) -> &'static [&'static str] {
-        &[":::MLL"]
+        &[":::MLL", ":::MLPv"]
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
+        if let Some(rest) = text::after(line.text, ":::MLPv") {
+            return match ancient(rest) {
+                Some(record) => self.record(&record, line.number),
+                None => Outcome::Skipped("an MLPerf record of version 0.5 that is not whole"),
+            };
+        }
         let Some(start) = text::after(line.text, ":::MLL") else { return Outcome::No };
         let start = start.trim_start_matches(|c: char| c != '{');
         // Another rank may have written behind it.
@@ -59,6 +65,23 @@ impl Recogniser for MlLog {
         }
         vec![self.training_reading(context)]
     }
+}
+
+/// `0.5.0 resnet 1541635401.98 (main.py:122) run_stop: {"success": true}` as later versions write it.
+fn ancient(rest: &str) -> Option<Value> {
+    let mut words = rest.splitn(3, ' ');
+    let (_version, _benchmark, rest) = (words.next()?, words.next()?, words.next()?);
+    let (seconds, rest) = text::leading(rest)?;
+    let told = rest.trim_start().strip_prefix('(')?.split_once(')')?.1.trim();
+    let (key, value) = told.split_once(':').map_or((told, ""), |(key, value)| (key.trim(), value.trim()));
+    if key.is_empty() || key.contains(' ') {
+        return None;
+    }
+    let value: Value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    let status = value.get("success").and_then(Value::as_bool).map(|ok| if ok { "success" } else { "aborted" });
+    // Accuracies came as {"epoch": 61, "value": 0.75}.
+    let plain = value.get("value").cloned();
+    Some(json!({"key": key, "value": plain.unwrap_or(value), "time_ms": seconds * 1e3, "metadata": {"status": status}}))
 }
 
 impl MlLog {

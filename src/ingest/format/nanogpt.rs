@@ -16,11 +16,14 @@ pub struct NanoGpt {
     training: Training,
     config: Config,
     tokens_per_iteration: Option<f64>,
+    /// Losses of `step 250: train loss 2.4531, val loss 2.4601`.
+    evaluated: Series,
+    validated: Series,
 }
 
 impl Recogniser for NanoGpt {
     fn triggers(&self) -> &'static [&'static str] {
-        &["iter ", "tokens per iteration will be", "number of parameters:"]
+        &["iter ", ", val loss ", "tokens per iteration will be", "number of parameters:"]
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
@@ -32,6 +35,14 @@ impl Recogniser for NanoGpt {
         if let Some(millions) = number_after(text, "number of parameters:").filter(|_| text.trim_end().ends_with('M')) {
             self.config.number("parameters_billion", Some(millions / 1e3), Origin::File);
             return Outcome::Noted;
+        }
+        if let Some((_, rest)) = after(text, "step ").and_then(leading)
+            && let Some(rest) = rest.strip_prefix(": train loss ")
+            && let (Some((train, _)), Some(validation)) = (leading(rest), number_after(rest, "val loss "))
+        {
+            self.evaluated.push(train);
+            self.validated.push(validation);
+            return Outcome::Took;
         }
         let Some((iteration, rest)) = after(text, "iter ").and_then(leading) else { return Outcome::No };
         let Some(rest) = rest.strip_prefix(": loss ") else { return Outcome::No };
@@ -57,6 +68,11 @@ impl Recogniser for NanoGpt {
             return Vec::new();
         }
         let mut facts = self.training.facts("iterations", 1, context);
+        if !self.validated.is_empty() {
+            facts.set("val_records", self.validated.len());
+            facts.some("val_loss", ends(&self.validated));
+            facts.some("eval_train_loss", ends(&self.evaluated));
+        }
         let all = &self.training.all;
         facts.some("mfu_percent", all.stats(&all.mfu, 1, context).map(|stats| stats.json()));
         if let Some(tokens) = self.tokens_per_iteration {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::ingest::lines::Line;
 use crate::ingest::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::ingest::recogniser::{Outcome, Recogniser};
-use crate::ingest::text::{after, has, leading, number, number_after};
+use crate::ingest::text::{after, has, json_number, leading, number, number_after};
 use crate::ingest::training::LISTED;
 
 /// One row: bytes, then time in µs, algorithm and bus bandwidth in GB/s, out of place and in place.
@@ -100,6 +100,53 @@ impl Recogniser for NcclTests {
             Some(before) if !text.starts_with('#') => self.row(text, before),
             _ => Outcome::No,
         }
+    }
+
+    /// The report of `--output_file`: a table as objects, with `out_of_place` and `in_place` in each.
+    fn json(&mut self, document: &Value, _line: u64) -> Outcome {
+        let Some(rows) = document.get("results").and_then(Value::as_array) else { return Outcome::No };
+        let figure = |side: &Value, names: &[&str]| names.iter().find_map(|name| json_number(side.get(*name)?));
+        let triple = |row: &Value, side: &str| {
+            let side = row.get(side)?;
+            let time = figure(side, &["time", "time_us"])?;
+            Some([time, figure(side, &["alg_bw", "algbw"])?, figure(side, &["bus_bw", "busbw"])?])
+        };
+        let mut took = false;
+        for row in rows {
+            let (Some(bytes), Some(out_of_place)) =
+                (row.get("size").and_then(json_number), triple(row, "out_of_place"))
+            else {
+                continue;
+            };
+            let word = |name: &str| {
+                let value = row.get(name)?;
+                value.as_str().map(str::to_owned).or_else(|| json_number(value).map(|number| number.to_string()))
+            };
+            let current = &mut self.current;
+            current.dtype = current.dtype.take().or(word("type"));
+            current.redop = current.redop.take().or(word("redop"));
+            current.root = current.root.take().or(word("root"));
+            current.rows.push(Row { bytes, out_of_place, in_place: triple(row, "in_place") });
+            took = true;
+        }
+        if !took {
+            return Outcome::No;
+        }
+        let average = document.get("average_bus_bandwidth").or_else(|| document.get("avg_bus_bw"));
+        self.current.average =
+            average.and_then(|average| json_number(average).or_else(|| figure(average, &["bandwidth", "value"])));
+        let devices = document.get("devices").and_then(Value::as_array);
+        if let Some(devices) = devices {
+            self.current.ranks = devices.len() as u64;
+            let name = devices.first().and_then(|device| device.get("device_name").or_else(|| device.get("name")));
+            if let Some(name) = name.and_then(Value::as_str) {
+                self.config.note("device", name, Origin::File);
+            }
+        }
+        let told = document.get("args").map(Value::to_string).or_else(|| document.get("name").map(Value::to_string));
+        self.current.op = told.as_deref().and_then(called);
+        self.close();
+        Outcome::Took
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {

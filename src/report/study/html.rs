@@ -14,8 +14,14 @@ const WIDTH: f64 = 760.0;
 #[must_use]
 pub fn write(studies: &[Study]) -> String {
     let names: Vec<String> = studies.iter().map(|study| workload(study).to_string()).collect();
-    let title = escape(&format!("{} – Atlas Fabric", names.join(", ")));
-    let body: String = studies.iter().flat_map(content::blocks).map(|piece| block(&piece)).collect();
+    page(&names.join(", "), &studies.iter().flat_map(content::blocks).collect::<Vec<_>>())
+}
+
+/// Blocks as a whole document.
+#[must_use]
+pub fn page(title: &str, blocks: &[Block]) -> String {
+    let title = escape(&format!("{title} – Atlas Fabric"));
+    let body: String = blocks.iter().map(block).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\

@@ -8,7 +8,13 @@ use crate::units;
 /// The whole document.
 #[must_use]
 pub fn write(studies: &[Study]) -> String {
-    studies.iter().flat_map(content::blocks).map(|piece| block(&piece)).collect::<Vec<_>>().join("\n")
+    text(&studies.iter().flat_map(content::blocks).collect::<Vec<_>>())
+}
+
+/// Blocks as a whole document.
+#[must_use]
+pub fn text(blocks: &[Block]) -> String {
+    blocks.iter().map(block).collect::<Vec<_>>().join("\n")
 }
 
 fn block(block: &Block) -> String {

@@ -7,6 +7,7 @@ use crate::advice::Advice;
 use crate::tui::app::{App, Change, View};
 use crate::tui::layout;
 use crate::tui::message::Effect;
+use crate::tui::tables::Table;
 use crate::tui::theme::Role;
 use crate::tui::update::note;
 use crate::units;
@@ -50,7 +51,7 @@ fn text_width(area: Rect) -> usize {
 /// How many pieces of advice there are.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    app.advice().len().max(1)
+    app.advice_shown().len().max(1)
 }
 
 /// First and last line of a piece of advice in the full view.
@@ -58,17 +59,18 @@ pub fn rows(app: &App) -> usize {
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     let width = text_width(layout::areas(app).body);
     let mut first = 0;
-    for advice in app.advice().iter().take(row) {
+    let all = app.advice_shown();
+    for advice in all.iter().take(row) {
         first += lines(advice, width).len();
     }
-    let own = app.advice().get(row).map_or(1, |advice| lines(advice, width).len());
+    let own = all.get(row).map_or(1, |advice| lines(advice, width).len());
     (first, first + own.saturating_sub(2))
 }
 
 /// The advice under the cursor, in words.
 #[must_use]
 pub fn text_here(app: &App) -> Option<String> {
-    let advice = app.advice().get(app.view_row)?;
+    let advice = app.advice_shown().get(app.view_row).copied()?;
     Some(format!("{}: {} ({}; {})", advice.rule.name, advice.text, gain(advice), figures(advice)))
 }
 
@@ -84,7 +86,7 @@ pub fn info(app: &App) -> String {
 
 /// Turns the knobs as the advice under the cursor says.
 pub fn apply(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some(advice) = app.advice().get(app.view_row).cloned() else { return };
+    let Some(advice) = app.advice_shown().get(app.view_row).copied().cloned() else { return };
     app.remember(Change::Single);
     for (knob, setting) in advice.changes {
         app.lay_over(knob, setting);
@@ -167,12 +169,17 @@ fn pane(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let all = app.advice();
-    let remark = if all.is_empty() { String::new() } else { "Enter applies, u takes it back".to_owned() };
+    let all = app.advice_shown();
+    let remark = match app.filter_remark(Table::Advice, all.len(), app.advice().len()) {
+        Some(remark) => remark,
+        None if all.is_empty() => String::new(),
+        None => "Enter applies, u takes it back".to_owned(),
+    };
     let inner = canvas.frame(area, "7 Advice", &remark, app.tour.is_none());
     let (text, dim, accent) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
     if all.is_empty() {
-        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), silence(app), dim);
+        let text = if app.advice().is_empty() { silence(app) } else { "nothing matches; Esc shows all" };
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, dim);
         return;
     }
     let width = text_width(area);

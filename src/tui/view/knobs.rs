@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::draw::Canvas;
 use crate::knob::{Home, Knob, Setting, Spec};
 use crate::tui::app::{App, Pane, View};
+use crate::tui::tables::Table;
 use crate::tui::theme::Role;
 use crate::units;
 
@@ -82,9 +83,14 @@ pub fn source(app: &App, spec: &Spec) -> Source {
 pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let focused = app.pane == Pane::Knobs && app.view == View::Main && app.tour.is_none();
     let turned = app.now.setup.overrides.len();
-    let remark = if turned > 0 { format!("{turned} changed") } else { String::new() };
+    let remark = match app.tables.filter(Table::Knobs) {
+        Some(filter) => format!("/{} {}", filter.text(), app.knobs().count()),
+        None if turned > 0 => format!("{turned} changed"),
+        None => String::new(),
+    };
     let inner = canvas.frame(area, "3 Knobs", &remark, focused);
     let all: Vec<Row> = rows(app).collect();
+    let here = app.knob_here();
     let scroll = app.scroll[2].min(all.len().saturating_sub(1));
     for (line, row) in (0..inner.height).zip(all.iter().skip(scroll)) {
         let y = inner.y + line;
@@ -99,7 +105,10 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 let style = canvas.role(Role::Heading);
                 canvas.text(inner.x + 1, y, inner.width.saturating_sub(1), name, style);
             }
-            (None, Row::Knob(spec)) => knob(app, canvas, Rect::new(inner.x, y, inner.width, 1), spec, focused),
+            (None, Row::Knob(spec)) => {
+                let line = Rect::new(inner.x, y, inner.width, 1);
+                knob(app, canvas, line, spec, focused, here == spec.knob);
+            }
             _ => {}
         }
     }
@@ -114,8 +123,7 @@ fn width_of(text: &str) -> u16 {
     u16::try_from(text.width()).unwrap_or(u16::MAX)
 }
 
-fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bool) {
-    let here = app.knob_here() == spec.knob;
+fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bool, here: bool) {
     let source = source(app, spec);
     let editing = app.edit.as_ref().filter(|edit| edit.knob == spec.knob);
     let shown = app.answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(&scenario.get(spec.knob)));

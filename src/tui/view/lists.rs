@@ -6,7 +6,9 @@ use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::Canvas;
+use crate::estimate::Metric;
 use crate::tui::app::{App, PANES, Pane, View, title};
+use crate::tui::tables::{Sort, Table};
 use crate::tui::theme::Role;
 use crate::units;
 
@@ -19,14 +21,30 @@ struct Row<'a> {
 
 /// Draws the targets.
 pub fn targets(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let rows = app.library.targets().iter().map(|target| Row {
-        name: &target.name,
-        detail: format!("{}×{}", target.accelerators_per_node, target.num_nodes),
-        marked: app.now.marks.contains(&target.name),
-    });
+    let sorted_by = match app.tables.sort(Table::Targets) {
+        Sort::Figure(name) => Metric::named(name),
+        _ => None,
+    };
+    let rows: Vec<Row<'_>> = app
+        .targets()
+        .map(|(index, target)| Row {
+            name: &target.name,
+            detail: match sorted_by {
+                Some(metric) => {
+                    app.tables.figure_of(index).map_or_else(|| "–".to_owned(), |value| metric.format.show(value))
+                }
+                None => format!("{}×{}", target.accelerators_per_node, target.num_nodes),
+            },
+            marked: app.now.marks.contains(&target.name),
+        })
+        .collect();
     let marked = app.now.marks.len();
-    let remark = if marked > 0 { format!("{marked} marked") } else { String::new() };
-    list(app, canvas, area, Pane::Targets, app.target_row(), &remark, rows.collect());
+    let remark = match app.filter_remark(Table::Targets, rows.len(), app.library.targets().len()) {
+        Some(remark) => remark,
+        None if marked > 0 => format!("{marked} marked"),
+        None => sorted_by.map_or_else(String::new, |metric| format!("by {}", metric.label)),
+    };
+    list(app, canvas, area, Pane::Targets, app.target_row(), &remark, rows);
     details(app, canvas, area);
 }
 
@@ -69,12 +87,16 @@ fn details(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 
 /// Draws the workloads.
 pub fn workloads(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let rows = app.library.workloads().iter().map(|workload| Row {
-        name: &workload.name,
-        detail: workload.shape.mode.name().get(..5).unwrap_or_default().to_owned(),
-        marked: false,
-    });
-    list(app, canvas, area, Pane::Workloads, app.workload_row(), "", rows.collect());
+    let rows: Vec<Row<'_>> = app
+        .workloads()
+        .map(|workload| Row {
+            name: &workload.name,
+            detail: workload.shape.mode.name().get(..5).unwrap_or_default().to_owned(),
+            marked: false,
+        })
+        .collect();
+    let remark = app.filter_remark(Table::Workloads, rows.len(), app.library.workloads().len()).unwrap_or_default();
+    list(app, canvas, area, Pane::Workloads, app.workload_row(), &remark, rows);
 }
 
 fn list(
@@ -92,8 +114,10 @@ fn list(
     let scroll = app.scroll.get(number - 1).copied().unwrap_or_default();
     let visible = usize::from(inner.height);
     let total = rows.len();
+    let filtered = remark.starts_with('/');
     if rows.is_empty() {
-        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "none in the files", canvas.role(Role::Dim));
+        let text = if filtered { "nothing matches; Esc shows all" } else { "none in the files" };
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, canvas.role(Role::Dim));
     }
     for (line, (index, row)) in (0..inner.height).zip(rows.into_iter().enumerate().skip(scroll)) {
         let y = inner.y + line;

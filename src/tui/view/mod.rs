@@ -3,20 +3,26 @@
 pub mod advice;
 pub mod breakdown;
 pub mod compare;
+pub mod diff;
 pub mod draw;
 pub mod explain;
+pub mod frontier;
 mod heat;
 pub mod help;
 pub mod knobs;
 pub mod lists;
+pub mod measurements;
+pub mod optimum;
 mod plot;
 mod popup;
 pub mod problems;
 pub mod results;
+pub mod scenarios;
 pub mod schedule;
 pub mod sweep;
 pub mod tabs;
 pub mod timeline;
+pub mod tornado;
 mod touring;
 
 use ratatui::buffer::Buffer;
@@ -39,7 +45,11 @@ pub fn rows(app: &App) -> usize {
         View::Explain => explain::rows(app),
         View::Schedule => schedule::rows(app),
         View::Problems => problems::rows(app),
-        View::Main | View::Help | View::Sweep | View::Timeline => 0,
+        View::Sensitivity => tornado::rows(app),
+        View::Optimum => super::optimum::rows(app).len(),
+        View::Diff => diff::rows(app),
+        View::Measurements => measurements::rows(app),
+        View::Main | View::Help | View::Sweep | View::Frontier | View::Timeline => 0,
     }
 }
 
@@ -56,7 +66,10 @@ pub fn cursor_lines(app: &App) -> Option<(usize, usize)> {
 fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
     match app.view {
         View::Advice => Some(advice::lines_of(app, row)),
+        View::Sensitivity => Some((row, row)),
         View::Explain => Some(explain::lines_of(app, row)),
+        // Below the line of names, which does not scroll.
+        View::Diff => Some((row, row + 1)),
         _ => None,
     }
 }
@@ -65,7 +78,8 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
 #[must_use]
 pub fn row_at(app: &App, y: u16) -> Option<usize> {
     let body = layout::areas(app).body;
-    let line = usize::from(y.checked_sub(body.y + 1)?) + app.view_scroll;
+    let heading = if app.view == View::Sensitivity { tornado::HEADING } else { 0 };
+    let line = usize::from(y.checked_sub(body.y + 1)?).checked_sub(heading)? + app.view_scroll;
     (0..rows(app)).find(|row| lines_of(app, *row).is_some_and(|(first, last)| (first..=last).contains(&line)))
 }
 
@@ -81,6 +95,9 @@ pub fn view(app: &App, buffer: &mut Buffer) {
     }
     let areas = layout::areas(app);
     header(app, &mut canvas, areas.header);
+    if areas.scenarios.height > 0 {
+        scenarios::strip(app, &mut canvas, areas.scenarios);
+    }
     if areas.tabs.height > 0 {
         tabs::tabs(app, &mut canvas, areas.tabs);
     }
@@ -103,11 +120,16 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         View::Compare => compare::compare(app, &mut canvas, areas.body),
         View::Breakdown => breakdown::breakdown(app, &mut canvas, areas.body),
         View::Sweep => sweep::sweep(app, &mut canvas, areas.body),
+        View::Frontier => frontier::frontier(app, &mut canvas, areas.body),
+        View::Sensitivity => tornado::sensitivity(app, &mut canvas, areas.body),
+        View::Optimum => optimum::optimum(app, &mut canvas, areas.body),
         View::Timeline => timeline::timeline(app, &mut canvas, areas.body),
         View::Advice => advice::advice(app, &mut canvas, areas.body),
         View::Explain => explain::explain(app, &mut canvas, areas.body),
         View::Schedule => schedule::schedule(app, &mut canvas, areas.body),
         View::Problems => problems::problems(app, &mut canvas, areas.body),
+        View::Diff => diff::diff(app, &mut canvas, areas.body),
+        View::Measurements => measurements::measurements(app, &mut canvas, areas.body),
     }
     if app.tour.is_some() {
         touring::caption(app, &mut canvas, areas.caption);
@@ -120,6 +142,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         Some(Overlay::Palette(palette)) => popup::palette(app, &mut canvas, palette),
         Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app, &mut canvas, plan, *scroll),
         Some(Overlay::Demos { cursor }) => popup::demos(app, &mut canvas, *cursor),
+        Some(Overlay::Export(export)) => popup::export(app, &mut canvas, export),
         None => {}
     }
 }
@@ -192,8 +215,14 @@ fn header(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 /// What just happened, else a line about what is under the cursor.
 fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let mode = app.mode();
+    if let Some(prompt) = &app.prompt {
+        return popup::prompt(canvas, area, prompt);
+    }
     let (role, text) = match (&app.edit, &app.status) {
         (Some(edit), _) if edit.error.is_some() => (Role::Error, edit.error.clone().unwrap_or_default()),
+        _ if mode == Mode::Bounding && app.seeking.typing.as_ref().is_some_and(|(_, error)| error.is_some()) => {
+            (Role::Error, optimum::info(app))
+        }
         (_, Some(status)) if status.error => (Role::Error, status.text.clone()),
         (_, Some(status)) => (Role::Good, status.text.clone()),
         _ => (Role::Dim, about(app, mode)),
@@ -220,9 +249,14 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Compare => compare::info(app),
         Mode::Breakdown => "each part begins where the one above ends; the line is what the device has".to_owned(),
         Mode::Sweep => sweep::info(app),
+        Mode::Frontier => frontier::info(app),
+        Mode::Sensitivity => tornado::info(app),
+        Mode::Optimum | Mode::Bounding => optimum::info(app),
         Mode::Timeline => timeline::info(app),
         Mode::Advice => advice::info(app),
         Mode::Explain => explain::info(app),
+        Mode::Diff => diff::info(app),
+        Mode::Measurements => measurements::info(app),
         Mode::Schedule => "figures of each phase, waiting included; `all` is weighted by minutes".to_owned(),
         Mode::Problems => {
             "what is broken keeps its last good state; e opens the file at the first complaint shown".to_owned()
@@ -231,7 +265,10 @@ fn about(app: &App, mode: Mode) -> String {
     }
 }
 
-/// The most useful keys of the mode; help always last.
+/// Keys in the footer, beside the one for help.
+const HINTS: usize = 5;
+
+/// The most useful keys of the mode, those that stand first in the table; help always last.
 fn footer(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let hints: Vec<(&str, &str)> =
         keymap::rows(app.mode()).filter_map(|row| Some((app.glyphs.key(row.keys.first()?), row.hint?))).collect();
@@ -239,7 +276,7 @@ fn footer(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         |(key, hint): &(&str, &str)| u16::try_from(key.chars().count() + hint.chars().count() + 3).unwrap_or_default();
     let (last, first): (Vec<_>, Vec<_>) = hints.into_iter().partition(|(key, _)| *key == "?");
     let mut room = area.width.saturating_sub(1 + last.iter().map(width).sum::<u16>());
-    let fitting = first.into_iter().take_while(|hint| {
+    let fitting = first.into_iter().take(HINTS).take_while(|hint| {
         let fits = width(hint) <= room;
         room = room.saturating_sub(width(hint));
         fits

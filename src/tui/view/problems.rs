@@ -6,6 +6,7 @@ use super::draw::{Canvas, wrap};
 use crate::spec::{Diagnostic, Severity};
 use crate::tui::app::App;
 use crate::tui::layout;
+use crate::tui::tables::Table;
 use crate::tui::theme::Role;
 
 fn lines(problem: &Diagnostic, width: u16) -> Vec<(Role, String)> {
@@ -22,7 +23,8 @@ fn lines(problem: &Diagnostic, width: u16) -> Vec<(Role, String)> {
 
 /// All lines of the view.
 fn build(app: &App, width: u16) -> Vec<(Role, String)> {
-    app.problems.iter().flat_map(|problem| lines(problem, width)).collect()
+    let shown = app.problems.iter().filter(|problem| app.asks_for_problem(problem));
+    shown.flat_map(|problem| lines(problem, width)).collect()
 }
 
 /// How many lines there are.
@@ -33,11 +35,15 @@ pub fn rows(app: &App) -> usize {
 
 /// Draws the view.
 pub fn problems(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let inner = canvas.frame(area, "0 Problems", &app.problems.summary(), app.tour.is_none());
+    let shown = app.problems.iter().filter(|problem| app.asks_for_problem(problem)).count();
+    let remark = app.filter_remark(Table::Problems, shown, app.problems.iter().count());
+    let remark = remark.unwrap_or_else(|| app.problems.summary());
+    let inner = canvas.frame(area, "0 Problems", &remark, app.tour.is_none());
     let all = build(app, area.width);
     if all.is_empty() {
         let style = canvas.role(Role::Good);
-        canvas.text(inner.x + 1, inner.y, inner.width, "every file is good", style);
+        let text = if app.problems.is_empty() { "every file is good" } else { "nothing matches; Esc shows all" };
+        canvas.text(inner.x + 1, inner.y, inner.width, text, style);
     }
     for (line, (role, text)) in (0..inner.height).zip(all.iter().skip(app.view_scroll)) {
         let style = canvas.role(*role);

@@ -84,8 +84,9 @@ pub struct Formats {
     pub dense_unpack: bool,
     /// Experts' weights are unpacked to a wider format before they are multiplied.
     pub expert_unpack: bool,
-    /// Every quantised product is split into several kernels (outliers, scales; LLM.int8(), arXiv 2208.07339).
-    pub split_products: bool,
+    /// Kernels that a framework launches for one of a layer's, where quantised products are split (outliers, scales,
+    /// layouts; LLM.int8(), arXiv 2208.07339).
+    pub product_kernels: f64,
     /// Bytes of one KV-cache element.
     pub kv_bytes: f64,
 }
@@ -99,7 +100,7 @@ impl Default for Formats {
             expert: Precision::Bf16,
             dense_unpack: false,
             expert_unpack: false,
-            split_products: false,
+            product_kernels: 1.0,
             kv_bytes: 2.0,
         }
     }
@@ -185,6 +186,11 @@ pub struct ServingInput {
     /// Decode attention reads a group's keys and values once for all its query heads; off where a kernel works head by
     /// head (TensorRT-LLM before XQA, vLLM's own paged attention where FlashAttention-2 is missing).
     pub grouped_decode: bool,
+    /// Every expert that a step touches is multiplied by launches of its own, for want of a grouped kernel.
+    pub experts_in_turn: bool,
+    /// Matrix products are tuned for few rows; off where a library's untuned kernels pass all weights through the caches
+    /// once for every row (hipBLASLt on CDNA 3 before its tuned tables shipped).
+    pub tuned_products: bool,
     /// The next step is scheduled while the accelerator computes (vLLM V1, SGLang's overlap scheduler, TensorRT-LLM).
     pub overlapped: bool,
     /// The scheduler and sampler of a compiled runtime run in Python (TensorRT-LLM's PyTorch backend, the default from
@@ -211,6 +217,9 @@ pub struct ServingInput {
     pub prefix_hit: f64,
     /// Speculative decoding.
     pub speculation: Speculation,
+    /// Every drafted token is verified as a sequence of its own, which reads its keys and values and costs the host what
+    /// a sequence costs (batch expansion, vLLM before V1).
+    pub expanded_drafts: bool,
     /// Separate pools for prefill and decode.
     pub pools: Option<Pools>,
 }
@@ -230,6 +239,8 @@ impl Default for ServingInput {
             stack: Stack::Graphed,
             captured_graphs: true,
             grouped_decode: true,
+            experts_in_turn: false,
+            tuned_products: true,
             overlapped: true,
             python_executor: false,
             admission: Admission::EveryStep,
@@ -242,6 +253,7 @@ impl Default for ServingInput {
             chunked_prefill: true,
             prefix_hit: 0.0,
             speculation: Speculation::default(),
+            expanded_drafts: false,
             pools: None,
         }
     }

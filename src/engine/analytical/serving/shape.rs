@@ -59,7 +59,7 @@ pub struct Shape {
     pub expert_slice: f64,
     /// Kernels of one step of this stage, as fused engines launch them: eight a layer (norm, QKV, rotary and cache,
     /// attention, output, norm, up, down with activation), five more for a mixture (route, permute, two grouped GEMMs,
-    /// combine), four for its shared experts, eight for latent attention's compression and absorption.
+    /// combine), four for its shared experts, four for latent attention (second projection, norms, absorption twice).
     pub kernels: f64,
     /// Those of them that only prompts longer than the indexer's selection need.
     pub index_kernels: f64,
@@ -126,10 +126,11 @@ impl Shape {
                 // Layers with a fixed-size state (linear attention, state space): convolution, gates, scan, norm.
                 + if state > 0.0 { 6.0 * layers * windowed } else { 0.0 }
                 + index_kernels
-                // Streams: norm, projection, normalisation of the mixing matrix, three mixes, at both sublayers.
-                + if a.streams > 1.0 { 12.0 * layers } else { 0.0 }
+                // Streams: norm, projection, normalisation of the mixing matrix, three mixes, at both sublayers; models with
+                // them compress keys before they attend: projection, gate, norm, rotary.
+                + if a.streams > 1.0 { 16.0 * layers } else { 0.0 }
                 + if a.shared_ffn > 0.0 { 4.0 * moe_layers } else { 0.0 }
-                + if matches!(a.attention, Attention::Latent { .. }) { 8.0 * layers } else { 0.0 },
+                + if matches!(a.attention, Attention::Latent { .. }) { 4.0 * layers } else { 0.0 },
             resident_bytes: (projections + router) * f.dense_bytes
                 + mlp * f.expert_bytes
                 + moe_layers * expert * a.experts * f.expert_bytes / ranks

@@ -1,7 +1,7 @@
 //! What an engine's name and version say: runtime kind, numeric formats, scheduler defaults.
 
 use crate::engine::analytical::accelerator::{Accelerator, Precision};
-use crate::engine::analytical::arch::Architecture;
+use crate::engine::analytical::arch::{Architecture, Attention};
 use crate::engine::analytical::serving::{Admission, Formats, Stack};
 
 /// Kind of runtime behind an engine's name.
@@ -17,7 +17,6 @@ pub fn stack(engine: &str) -> Stack {
         "sambaflow",
         "optimum nvidia",
         "saxml",
-        "tt-nn",
         "habana",
         "triton",
     ]) {
@@ -25,7 +24,7 @@ pub fn stack(engine: &str) -> Stack {
     } else if e.contains("deepspeed-mii") {
         // FastGen: ragged batching on injected kernels, an engine in all but name.
         Stack::Graphed
-    } else if any(&["transformers", "accelerate", "deepspeed", "autogptq", "lightning", "onnx", "megatron"]) {
+    } else if any(&["tt-nn", "transformers", "accelerate", "deepspeed", "autogptq", "lightning", "onnx", "megatron"]) {
         Stack::Eager
     } else {
         Stack::Graphed
@@ -142,7 +141,7 @@ pub fn formats(
         expert,
         dense_unpack: expert_unpack,
         expert_unpack,
-        split_products: stack == Stack::Eager && expert_unpack && !engine.to_ascii_lowercase().contains("vllm"),
+        product_kernels: if stack == Stack::Eager && expert_unpack { product_kernels(engine, stored) } else { 1.0 },
         kv_bytes: weight(kv).map_or(2.0, |w| w.0),
     };
     if kv.is_empty() && reserved_kv && matches!(stored, Precision::Fp8 | Precision::Fp4) {
@@ -161,6 +160,43 @@ pub fn formats(
         }
     }
     f
+}
+
+/// Kernels launched for one where a framework multiplies quantised weights. bitsandbytes's LLM.int8() finds outlying
+/// columns, quantises rows and columns, changes the layout of both, multiplies, scales, multiplies the outliers in 16 bit
+/// and adds (eight launches and a wait for the outliers' number, `MatMul8bitLt`); others unpack, multiply and scale.
+fn product_kernels(engine: &str, stored: Precision) -> f64 {
+    let e = engine.to_ascii_lowercase();
+    if e.contains("vllm") {
+        1.0
+    } else if stored == Precision::Int8 && !e.contains("deepspeed") {
+        8.0
+    } else {
+        3.0
+    }
+}
+
+/// Whether a mixture's experts are multiplied one after another: SGLang's for 4-bit integer weights. What a step costs is
+/// 20-80 us for every expert touched, in two collections and on both vendors' devices (SGLang 0.4.6 to 0.5.9).
+pub fn experts_in_turn(arch: &Architecture, formats: &Formats, engine: &str) -> bool {
+    let four = formats.expert_unpack && formats.expert_bytes < 0.6 && formats.expert == Precision::Bf16;
+    four && arch.is_moe() && engine.to_ascii_lowercase().contains("sglang")
+}
+
+/// Longest context for which vLLM's engine before V1 replays captured graphs (`max_seq_len_to_capture`, `EngineArgs`).
+pub const CAPTURED_CONTEXT: f64 = 8192.0;
+
+/// Whether matrix products of a few rows run on kernels tuned for them. hipBLASLt's default choice on CDNA 3 was not in
+/// 2024, when AMD's guide to vLLM had users tune every shape by hand (TunableOp); vLLM from 0.7 comes with kernels and
+/// tables for them.
+pub fn tuned_products(acc: &Accelerator, engine: &str, version: &str) -> bool {
+    use crate::engine::analytical::accelerator::Generation::Cdna3;
+    !(acc.generation == Cdna3 && engine.to_ascii_lowercase().contains("vllm") && before(version, 0, 7))
+}
+
+/// Whether drafted tokens are verified as sequences of their own: vLLM's engine before V1 (`BatchExpansionTop1Scorer`).
+pub fn expands_drafts(engine: &str, version: &str) -> bool {
+    engine.to_ascii_lowercase().contains("vllm") && before(version, 0, 8)
 }
 
 /// Whether the engine schedules the next step while the accelerator computes the current one: vLLM from 0.8 (V1),
@@ -202,13 +238,33 @@ pub fn admission(engine: &str) -> Admission {
 
 /// Whether decode steps replay captured graphs. vLLM's ROCm port of 2024 launched kernels one by one: its steps are
 /// longer than CUDA's by a constant per layer at every batch and tensor-parallel size.
-pub fn captured_graphs(acc: &Accelerator, engine: &str, version: &str) -> bool {
-    use crate::engine::analytical::accelerator::Generation::{Cdna2, Cdna3};
+pub fn captured_graphs(acc: &Accelerator, engine: &str, version: &str, context: f64) -> bool {
+    use crate::engine::analytical::accelerator::Generation::{Cdna2, Cdna3, Cdna4, PonteVecchio};
     // DeepSpeed-FastGen's ragged batches change shape at every step and are not captured.
     if engine.to_ascii_lowercase().contains("deepspeed-mii") {
         return false;
     }
-    !(matches!(acc.generation, Cdna2 | Cdna3) && engine.to_ascii_lowercase().contains("vllm") && before(version, 0, 7))
+    let e = engine.to_ascii_lowercase();
+    if e.contains("llama.cpp") {
+        // CUDA graphs, Metal's and Vulkan's command buffers replay a token; HIP and SYCL launch kernel by kernel.
+        return !matches!(acc.generation, Cdna2 | Cdna3 | Cdna4 | PonteVecchio);
+    }
+    if e.contains("vllm") && before(version, 0, 8) && context > CAPTURED_CONTEXT {
+        return false;
+    }
+    !(matches!(acc.generation, Cdna2 | Cdna3) && e.contains("vllm") && before(version, 0, 7))
+}
+
+/// Whether the layers of a mixture with block-scaled 8-bit experts are launched one kernel after another. vLLM's were
+/// until about 0.15: in two collections that do not know of each other (0.12 on H200, 0.11 on H100 and B200) the step of
+/// a 235B mixture in 8 bit lasts 35-55 ms at 4 to 16 streams alike, longer than the same model's in 16 bit, while other
+/// engines take 13-17 ms. The cause is our reading; neither page states it. DeepSeek's shapes, for which tuned tables
+/// shipped early, do not show it.
+pub fn launches_experts(arch: &Architecture, formats: &Formats, engine: &str, version: &str, date: &str) -> bool {
+    let old = if version.is_empty() { !date.is_empty() && date < "2026-03" } else { before(version, 0, 15) };
+    let native = formats.expert == Precision::Fp8 && formats.expert_bytes == 1.0;
+    let latent = matches!(arch.attention, Attention::Latent { .. });
+    old && arch.is_moe() && native && !latent && engine.eq_ignore_ascii_case("vllm")
 }
 
 /// Whether decode attention reads keys and values once per group of query heads. TensorRT-LLM's masked multi-head kernel

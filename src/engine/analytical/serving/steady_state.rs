@@ -25,18 +25,24 @@ pub struct Cycle {
 
 /// Prompt tokens to compute after the prefix cache.
 pub fn fresh_prompt(input: &ServingInput) -> f64 {
-    (input.isl * (1.0 - input.prefix_hit.clamp(0.0, 1.0))).max(1.0)
+    (computed(input, input.isl) * (1.0 - input.prefix_hit.clamp(0.0, 1.0))).max(1.0)
+}
+
+/// Tokens that a graph computes for a length: as many, or up to the next power of two, to which lengths are bucketed where
+/// graphs are compiled for fixed shapes (AWS Neuron documentation, bucketing).
+fn computed(input: &ServingInput, length: f64) -> f64 {
+    if input.compiled_batch > 0.0 { length.max(1.0).log2().ceil().exp2() } else { length }
 }
 
 /// Keys that prompt tokens see on average: the cached prefix and half of the fresh part.
 fn prompt_context(input: &ServingInput) -> f64 {
     let fresh = fresh_prompt(input);
-    input.isl - 0.5 * fresh
+    computed(input, input.isl) - 0.5 * fresh
 }
 
 /// Mean keys a decoding sequence sees over its life.
 pub fn mean_context(input: &ServingInput) -> f64 {
-    input.isl + 0.5 * input.osl
+    if input.compiled_batch > 0.0 { computed(input, input.isl + input.osl) } else { input.isl + 0.5 * input.osl }
 }
 
 /// Steps that a sequence decodes for.

@@ -81,6 +81,10 @@ pub struct Machine {
     kv_seconds: f64,
     state_seconds: f64,
     activation_seconds: f64,
+    row_seconds: f64,
+    expert_seconds: f64,
+    pipelined: bool,
+    expansion: bool,
     dense_tile: f64,
     expert_tile: f64,
     overlap_loss: f64,
@@ -95,6 +99,7 @@ pub struct Machine {
     exchange_bytes_seconds: f64,
     hop_seconds: f64,
     imbalance: f64,
+    group_excess: f64,
     routing_exponent: f64,
     pp: f64,
     attention_dp: f64,
@@ -128,9 +133,15 @@ impl Machine {
     /// The rates of a deployment.
     pub fn new(input: &ServingInput, layout: &Layout, c: &ServingConstants) -> Machine {
         let (acc, f) = (&input.accelerator, &input.formats);
-        let shape = Shape::new(&input.arch, f, layout);
+        let mut shape = Shape::new(&input.arch, f, layout);
+        if input.stack == Stack::Graphed && f.expert == Precision::Fp8 && !f.expert_unpack {
+            shape.kernels += c.scaling_kernels * shape.moe_layers;
+        }
         let ranks = layout.tp * layout.attention_dp;
-        let mature = maturity(acc, c);
+        let pipelined = input.stack == Stack::Compiled && acc.generation == Generation::Other;
+        // Dataflow graphs read weights at the rate of the memory (Prabhakar et al., section 6); native runtimes run the
+        // same kernels everywhere.
+        let mature = if pipelined || input.stack == Stack::Local { 1.0 } else { maturity(acc, c) };
         let fabric = Fabric::of(acc, ranks, c);
         let reduce = Fabric::of(acc, layout.tp, c);
         let hidden = shape.hidden * 2.0;
@@ -138,8 +149,9 @@ impl Machine {
             Stack::Compiled => (c.kernel_graph, c.step_compiled),
             Stack::Graphed if !input.captured_graphs => (c.kernel_graph + c.kernel_prefill, c.step_python),
             Stack::Graphed => (c.kernel_graph, c.step_python),
-            // About three kernels for one where products are split.
-            Stack::Eager => (c.kernel_eager * if f.split_products { 3.0 } else { 1.0 }, c.step_python),
+            Stack::Eager => (c.kernel_eager * f.product_kernels, c.step_python),
+            // Three launches for one of an engine's where nothing is fused: llama.cpp's graph has 23 operators a layer.
+            Stack::Local if !input.captured_graphs => (3.0 * (c.kernel_graph + c.kernel_prefill), 0.0),
             Stack::Local => (c.kernel_graph, 0.0),
         };
         let exposed = if input.overlapped { c.host_exposed } else { 1.0 };
@@ -176,6 +188,16 @@ impl Machine {
             state_seconds: 2.0 / (mature * acc.mem_bw * c.kv_fraction),
             activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes)
                 / (mature * acc.mem_bw * c.weight_fraction),
+            row_seconds: if input.tuned_products { 0.0 } else { 1.0 / (acc.cores.max(1.0) * c.row_bw) },
+            // Two launches an expert: up with gate, down.
+            expert_seconds: if input.experts_in_turn {
+                2.0 * (c.kernel_graph + c.kernel_prefill) / mature
+            } else {
+                0.0
+            },
+            // Dataflow accelerators stream collectives through the graph that multiplies (Prabhakar et al., section 4).
+            pipelined,
+            expansion: input.expanded_drafts,
             dense_tile: tile(acc, input.stack, f.dense_unpack, c),
             expert_tile: tile(acc, input.stack, true, c),
             overlap_loss: c.overlap_loss,
@@ -206,7 +228,8 @@ impl Machine {
                 / ranks
                 / fabric.bw,
             hop_seconds: if layout.pp > 1.0 { fabric.latency } else { 0.0 },
-            imbalance: if layout.ep > 1.0 { c.expert_imbalance } else { 1.0 },
+            imbalance: 1.0 + c.expert_excess * layout.ep.max(1.0).log2(),
+            group_excess: c.group_excess * layout.attention_dp.max(1.0).log2(),
             routing_exponent: c.routing_exponent,
             pp: layout.pp.max(1.0),
             attention_dp: layout.attention_dp.max(1.0),
@@ -228,11 +251,15 @@ impl Machine {
         let mut out = StepTime::default();
         // Linear layers of this rank.
         let rows = tokens.max(self.dense_tile);
-        self.linear(&mut out, s.projection_bytes, s.projection_flops * rows, self.dense_rate);
-        self.linear(&mut out, s.mlp_bytes, s.mlp_flops * rows, self.mlp_rate);
+        // Where kernels are not made for few rows, every row of a decode step passes the weights through the caches.
+        let again = if prefill > 0.0 { 0.0 } else { tokens * self.row_seconds * self.weight_bw };
+        let passes = again.max(1.0);
+        self.linear(&mut out, passes * s.projection_bytes, s.projection_flops * rows, self.dense_rate);
+        self.linear(&mut out, passes * s.mlp_bytes, s.mlp_flops * rows, self.mlp_rate);
         if s.experts > 0.0 {
             let touched = s.touched(all_tokens.max(0.0).powf(self.routing_exponent));
             let bytes = s.expert_bytes * touched;
+            out.launch += s.moe_layers * touched * self.expert_seconds;
             let padded = touched * self.expert_tile / s.top_k.max(1.0);
             let flops = s.expert_flops * all_tokens.max(padded);
             let mut experts = StepTime::default();
@@ -245,7 +272,9 @@ impl Machine {
         if sequences > 0.0 {
             let seen = s.seen(t.context);
             // A state is read and written back.
-            let traffic = sequences * (seen * s.kv_bytes_token * self.kv_seconds + s.state_bytes * self.state_seconds);
+            let readers = if self.expansion { verified } else { 1.0 };
+            let traffic =
+                readers * sequences * (seen * s.kv_bytes_token * self.kv_seconds + s.state_bytes * self.state_seconds);
             let compute = sequences * verified * seen * s.decode_pair_flops / self.attention_rate;
             if traffic >= compute {
                 out.kv += traffic;
@@ -259,11 +288,17 @@ impl Machine {
             out.compute += prefill * s.seen(t.prefill_context) * s.prefill_pair_flops / self.attention_rate;
         }
         out.activations += tokens * self.activation_seconds;
+        // Work of the busiest attention group.
+        out = out.scaled(1.0 + self.group_excess);
         out.communication += self.reduce_latency
             + self.reduce_bytes_seconds * tokens
             + self.exchange_latency
             + self.exchange_bytes_seconds * tokens
             + self.hop_seconds;
+        if self.pipelined {
+            let work = out.compute + out.weights + out.kv + out.activations;
+            out.communication = (out.communication - work).max(self.overlap_loss * out.communication);
+        }
         out.launch += s.kernels * self.kernel_seconds;
         if prefill > 0.0 {
             // No captured graph covers prompt chunks: the host launches kernel by kernel, hidden while the accelerator
@@ -274,7 +309,8 @@ impl Machine {
         }
         let mut step = out.scaled(self.pp);
         // Every attention group has a scheduler of its own.
-        step.host = self.step_seconds + self.sequence_seconds * (t.decode + t.prompts) / self.attention_dp;
+        let listed = if self.expansion { t.decode * verified } else { t.decode };
+        step.host = self.step_seconds + self.sequence_seconds * (listed + t.prompts) / self.attention_dp;
         // Where nothing is scheduled ahead, every drafted token is a step of its own to the host.
         step.host += (verified - 1.0) * self.draft_share * step.host;
         step

@@ -1,0 +1,306 @@
+//! `atlas calibrate`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+use super::args::Globals;
+use super::failure::Failure;
+use super::output::{self, complain};
+use super::pick;
+use crate::calibrate::columns::COLUMNS;
+use crate::calibrate::scripts::{self, Site};
+use crate::calibrate::sources::{Named, label};
+use crate::calibrate::{self, Bench, Observation, Start, document, plan};
+use crate::ingest::Warmup;
+use crate::library::Library;
+use crate::record::{now, write_atomically, write_new};
+use crate::report::calibration as told;
+use crate::scenario::{Parts, Scenario};
+use crate::spec::profile::stem_for;
+use crate::spec::{Efficiency, Target, Workload};
+
+/// Fit a target's coefficients and efficiency factors to measurements.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas calibrate train.log --target h100-sxm-8 --workload llama3.1-8b-train
+  atlas calibrate sweep.csv ib.log:fabric=IB roce.log:fabric=RoCE --target NVIDIA_H100_8x_NVLink
+  atlas calibrate graphs.log:cuda_graphs=on plain.log:cuda_graphs=off --target T --dry-run
+  atlas calibrate measurements.yaml --target T --out profiles/mine.yaml --format json
+  atlas calibrate --plan --target T                 which measurements would tell most, and scripts for them
+
+Measurements are what `atlas ingest` reads or writes, and CSV with a row a measurement. The profile is written where it \
+is in force for the target by itself, workload/profiles/TARGET.yaml, unless --out says otherwise; it is never written \
+over another without --force.", long_about = long_about())]
+pub struct Args {
+    /// Logs, benchmark JSON, measurement YAML, CSV; FILE:NAME=VALUE,… says what a file does not; a directory means all below, - is stdin
+    #[arg(value_name = "MEASUREMENTS", required_unless_present = "plan")]
+    pub measurements: Vec<String>,
+    /// Target that was measured
+    #[arg(long, value_name = "NAME")]
+    pub target: String,
+    /// Workload that ran: it fills what neither the files nor --set tell
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// Write the profile here; with --plan, the directory of the scripts
+    #[arg(long, value_name = "PATH")]
+    pub out: Option<PathBuf>,
+    /// Write nothing
+    #[arg(long, alias = "dry_run")]
+    pub dry_run: bool,
+    /// Write over what is there
+    #[arg(long)]
+    pub force: bool,
+    /// Print which measurements would shrink the uncertainty most, and write scripts that take them
+    #[arg(long)]
+    pub plan: bool,
+    /// Profile that the coefficients start from [default: the one in force for the target]
+    #[arg(long, value_name = "NAME")]
+    pub base: Option<String>,
+    /// Say what all files do not: num_gpus=64, seq_len=4096, …; repeatable
+    #[arg(long, value_name = "NAME=VALUE", long_help = set_help())]
+    pub set: Vec<String>,
+    /// Warm-up taken off logs: the first step, all until the time settles, or N steps
+    #[arg(long, value_name = "first|change-point|N", default_value = "first", value_parser = super::ingest::warmup)]
+    pub warmup: Warmup,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// Tables to read
+    #[default]
+    Table,
+    /// All of it, one object
+    Json,
+}
+
+fn long_about() -> String {
+    let figures = columns(true);
+    format!(
+        "Fit a target's coefficients and efficiency factors to measurements.\n\nThe coefficients of the calibrated \
+         model follow the calibration guide, parameter by parameter; the factors of the analytical engine start from \
+         the shipped constants and move as far as the measurements can tell. Figures that a CSV's columns may hold:\n\n\
+         {figures}"
+    )
+}
+
+fn set_help() -> String {
+    format!(
+        "Say what all files do not; repeatable. The settings, which are also columns of CSV, are:\n\n{}",
+        columns(false)
+    )
+}
+
+fn columns(figures: bool) -> String {
+    let wanted = COLUMNS.iter().filter(|column| column.figure == figures);
+    wanted.map(|column| format!("  {:<24} {}", column.name, column.help)).collect::<Vec<_>>().join("\n")
+}
+
+/// What measurements are read with.
+pub struct Reading<'a> {
+    /// Files, with what is said of each.
+    pub measurements: &'a [String],
+    /// What is said of all.
+    pub set: &'a [String],
+    /// What counts as warm-up.
+    pub warmup: Warmup,
+}
+
+/// Reads all measurements. Every bad argument is told at once; files that give nothing are complained about, and then
+/// there is no result.
+///
+/// # Errors
+/// A bad argument, or a file that gives nothing.
+pub fn gather(reading: &Reading<'_>) -> color_eyre::Result<Vec<Observation>> {
+    let mut problems = Vec::new();
+    let mut labels = Vec::new();
+    for text in reading.set {
+        label(text)
+            .map(|label| labels.push(label))
+            .unwrap_or_else(|problem| problems.push(format!("--set: {problem}")));
+    }
+    let mut files: Vec<Named> = Vec::new();
+    for argument in reading.measurements {
+        Named::parse(argument).map(|file| files.push(file)).unwrap_or_else(|problem| problems.push(problem));
+    }
+    if !problems.is_empty() {
+        return Err(Failure::usage(problems).into());
+    }
+    let (mut rows, mut failed) = (Vec::new(), false);
+    for mut file in files {
+        file.labels = labels.iter().cloned().chain(file.labels).collect();
+        let found = file.read(reading.warmup);
+        found.notes.iter().for_each(|note| complain(&format!("note: {note}")));
+        found.problems.iter().for_each(|problem| complain(&format!("error: {problem}")));
+        failed |= !found.problems.is_empty();
+        rows.extend(found.rows);
+    }
+    if failed { Err(Failure::Told.into()) } else { Ok(rows) }
+}
+
+/// The target, the workload, and what calibration starts from.
+pub struct Subject<'a> {
+    /// The target.
+    pub target: &'a Arc<Target>,
+    /// The workload, where one is named.
+    pub workload: Option<&'a Arc<Workload>>,
+    /// Numbers in force.
+    pub start: Start,
+}
+
+/// Finds them; every name that leads nowhere is told at once.
+///
+/// # Errors
+/// Names that lead nowhere.
+pub fn subject<'a>(
+    library: &'a Library,
+    target: &str,
+    workload: Option<&str>,
+    base: Option<&str>,
+) -> Result<Subject<'a>, Failure> {
+    let mut problems = crate::spec::Diagnostics::new();
+    let target = library.target(target).map_err(|problem| problems.push(problem)).ok();
+    let workload = workload.map(|name| library.workload(name)).transpose().map_err(|problem| problems.push(problem));
+    let base = base.map(|name| library.profile(name)).transpose().map_err(|problem| problems.push(problem));
+    let (Some(target), Ok(workload), Ok(base)) = (target, workload, base) else { return Err(problems.into()) };
+    let mut start = Start::of(library, target);
+    start.profile = base.map(Arc::clone).or(start.profile);
+    Ok(Subject { target, workload, start })
+}
+
+/// Calibrates, prints, writes.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    let library = pick::library(globals);
+    let subject = subject(&library, &args.target, args.workload.as_deref(), args.base.as_deref())?;
+    let rows = gather(&Reading { measurements: &args.measurements, set: &args.set, warmup: args.warmup })?;
+    let bench = Bench::new(&library, subject.target, subject.workload);
+    if args.plan {
+        return plan(&args, globals, &bench, &subject, &rows);
+    }
+    let path = args.out.clone().unwrap_or_else(|| usual_place(globals, subject.target));
+    let writes = !args.dry_run;
+    if writes && !args.force && path.exists() {
+        let path = path.display();
+        return Err(color_eyre::eyre::eyre!(
+            "{path} is there already: --force writes over it, --out names another file"
+        ));
+    }
+    let outcome = calibrate::calibrate(&bench, &rows, &subject.start);
+    let date = now().get(..10).unwrap_or_default().to_owned();
+    let text = match args.format {
+        Format::Table => globals.charset().write(&told::table(&outcome, &subject.start.efficiency)).into_owned(),
+        Format::Json => {
+            let mut document = told::document(&outcome, &subject.start.efficiency, &date);
+            if let (true, Some(map)) = (writes && !outcome.is_empty(), document.as_object_mut()) {
+                map.insert("profile".to_owned(), path.display().to_string().into());
+            }
+            serde_json::to_string_pretty(&document)? + "\n"
+        }
+    };
+    output::print(&text)?;
+    if outcome.is_empty() {
+        complain("error: these measurements tell no parameter; what each needs is listed above");
+        return Err(Failure::Told.into());
+    }
+    remarks(&subject, &outcome);
+    if !writes {
+        return Ok(());
+    }
+    let yaml = document::profile(&outcome, &subject.start, &subject.target.vendor, &date);
+    let written = if args.force { write_atomically(&path, &yaml) } else { write_new(&path, &yaml) };
+    written.map_err(|error| color_eyre::eyre::eyre!("{} cannot be written: {error}", path.display()))?;
+    complain(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// What the user should know before relying on the profile.
+fn remarks(subject: &Subject<'_>, outcome: &calibrate::Outcome) {
+    let target = &subject.target.name;
+    if outcome.figures.is_none() {
+        complain(&format!(
+            "note: no profile has coefficients for {target}: only efficiency factors are calibrated; --base NAME starts \
+             from those of another"
+        ));
+    }
+    if subject.target.efficiency.is_some() && outcome.efficiency != Efficiency::default() {
+        complain(&format!("note: the entry of {target} has an `efficiency` of its own, which wins over the profile's"));
+    }
+}
+
+/// Where a target's own profile is found by itself.
+pub fn usual_place(globals: &Globals, target: &Target) -> PathBuf {
+    let dir = globals.workload_dir.clone().unwrap_or_else(|| PathBuf::from("workload"));
+    dir.join("profiles").join(format!("{}.yaml", stem_for(&target.name)))
+}
+
+/// Prints which measurements would tell most, and writes scripts that take them.
+fn plan(
+    args: &Args,
+    globals: &Globals,
+    bench: &Bench<'_>,
+    subject: &Subject<'_>,
+    rows: &[Observation],
+) -> color_eyre::Result<()> {
+    let outcome = (!rows.is_empty()).then(|| calibrate::calibrate(bench, rows, &subject.start));
+    let today = now().get(..10).unwrap_or_default().to_owned();
+    let plan = plan::plan(bench, &subject.start, outcome.as_ref(), &today);
+    let probe = bench.library.workloads().iter().find_map(|workload| {
+        let parts = Parts::of(bench.library, subject.target, workload).ok()?;
+        Scenario::from_files(&parts).machine
+    });
+    let site = Site { target: subject.target, machine: probe.as_ref() };
+    let files = scripts::scripts(&site, &plan.steps);
+    let dir = args.out.clone().unwrap_or_else(|| Path::new("calibration").join(stem_for(&subject.target.name)));
+    let mut document = serde_json::to_value(&plan)?;
+    if let (Some(map), false) = (document.as_object_mut(), args.dry_run) {
+        map.insert("directory".to_owned(), dir.display().to_string().into());
+        map.insert("files".to_owned(), files.iter().map(|file| Value::from(file.name.as_str())).collect());
+    }
+    let text = match args.format {
+        Format::Table => globals.charset().write(&told::plan(&subject.target.name, &plan)).into_owned(),
+        Format::Json => serde_json::to_string_pretty(&document)? + "\n",
+    };
+    output::print(&text)?;
+    if args.dry_run {
+        return Ok(());
+    }
+    // All or nothing: no directory with half of the scripts of another plan.
+    let taken: Vec<String> = files
+        .iter()
+        .map(|file| dir.join(&file.name))
+        .filter(|path| path.exists() && !args.force)
+        .map(|path| path.display().to_string())
+        .collect();
+    if !taken.is_empty() {
+        let n = taken.len();
+        let first = taken.first().cloned().unwrap_or_default();
+        return Err(color_eyre::eyre::eyre!(
+            "{first} and {} more are there already: --force writes over them, --out names another directory",
+            n - 1
+        ));
+    }
+    for file in &files {
+        let path = dir.join(&file.name);
+        let written = write_atomically(&path, &file.text).and_then(|()| executable(&path, file.executable));
+        written.map_err(|error| color_eyre::eyre::eyre!("{} cannot be written: {error}", path.display()))?;
+    }
+    complain(&format!("wrote {} files to {}", files.len(), dir.display()));
+    Ok(())
+}
+
+#[cfg(unix)]
+fn executable(path: &Path, wanted: bool) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    if wanted { std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)) } else { Ok(()) }
+}
+
+#[cfg(not(unix))]
+fn executable(_: &Path, _: bool) -> std::io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,268 @@
+//! `atlas config`: the founding comparison tool's experiment, resolved, told and exported.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use color_eyre::eyre::eyre;
+use serde_json::{Map, Value, json};
+
+use super::args::Globals;
+use super::failure::Failure;
+use super::output::{self, complain};
+use crate::catalog::Catalog;
+use crate::engine;
+use crate::estimate::Verdict;
+use crate::exchange::experiment::{self, Experiment, Resolved, Selection, quoted};
+use crate::library::Library;
+use crate::plan::Methodology;
+use crate::report::serialised;
+use crate::report::table::{Align, Table};
+use crate::scenario::{Parts, Scenario};
+use crate::spec::sources::read_text;
+use crate::spec::{Diagnostic, Diagnostics, Severity, Sources, parse};
+
+/// Show or export an experiment's configuration.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas config show config.yaml                  every value, and where it came from
+  atlas config show config.yaml --format yaml
+  eval \"$(atlas config export --shell config.yaml --model llama --platform amd)\"; echo $CONFIG_TRAIN_ITERS
+  atlas compare --config config.yaml --workload llama
+  atlas compare --config config.yaml --methodology identical-config
+  atlas tui --config config.yaml
+
+Without a FILE it is that of --config, else config.yaml here, else workload/config.yaml. A platform is a target, a model a \
+workload, and its parallelism on each the knobs. ${VAR} and ${VAR:-default} are expanded from the environment.")]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do with a configuration.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Show every value, resolved, with where it came from
+    Show(ShowArgs),
+    /// Print the values as variables of a shell
+    Export(ExportArgs),
+}
+
+/// How a configuration is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// A line a value
+    #[default]
+    Table,
+    /// The document resolved, origins as comments
+    Yaml,
+    /// The document resolved, and the origins by path
+    Json,
+}
+
+/// `atlas config show`.
+#[derive(Debug, clap::Args)]
+pub struct ShowArgs {
+    /// The experiment [default: --config, ./config.yaml, workload/config.yaml]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `atlas config export`.
+#[derive(Debug, clap::Args)]
+pub struct ExportArgs {
+    /// The experiment [default: --config, ./config.yaml, workload/config.yaml]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// As variables of a POSIX shell, to be evaluated
+    #[arg(long, required = true)]
+    pub shell: bool,
+    /// Model that the short names mean [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Platform that the short names mean [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub platform: Option<String>,
+}
+
+/// Does it.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    match args.command {
+        Command::Show(args) => show(&args, globals),
+        Command::Export(args) => export(&args, globals),
+    }
+}
+
+/// The file that is meant.
+fn file(given: Option<&Path>, globals: &Globals) -> Result<PathBuf, color_eyre::Report> {
+    if let Some(path) = given.or(globals.config.as_deref()) {
+        return Ok(path.to_owned());
+    }
+    let folder = globals.workload_dir.clone().unwrap_or_else(|| PathBuf::from("workload"));
+    let usual = [PathBuf::from("config.yaml"), folder.join("config.yaml")];
+    usual.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
+        let usual: Vec<String> = usual.iter().map(|path| path.display().to_string()).collect();
+        eyre!("no experiment: neither {} is there; name one", usual.join(" nor "))
+    })
+}
+
+/// Reads an experiment with all that is wrong with it.
+pub(super) fn read(path: &Path, globals: &Globals) -> Result<(Experiment, Catalog, Diagnostics), color_eyre::Report> {
+    let label: Arc<str> = path.display().to_string().into();
+    let text = read_text(path).map_err(|problem| eyre!("{label}: {problem}"))?;
+    let mut problems = Diagnostics::new();
+    let catalog = Catalog::load(&globals.sources(), None);
+    let Some(root) = parse::parse(&label, &text, &mut problems) else { return Err(Failure::from(problems).into()) };
+    if !experiment::is(&root) {
+        return Err(eyre!("{label}: no experiment: expected hardware.platforms, models and training"));
+    }
+    let variable = |name: &str| std::env::var(name).ok();
+    let experiment = experiment::read(&label, &root, &variable, &mut problems);
+    // Looked at for what is wrong with it; the library makes it anew.
+    drop(experiment.foreign(&catalog, &mut problems));
+    if !problems.has_errors() {
+        problems.extend(memory(&experiment, path, globals));
+    }
+    problems.sort();
+    Ok((experiment, catalog, problems))
+}
+
+/// Whether each model fits each platform's memory, cut as the document says: an engine's answer.
+fn memory(experiment: &Experiment, path: &Path, globals: &Globals) -> Diagnostics {
+    let sources = Sources { config: Some(path.to_owned()), ..globals.sources() };
+    let mut library = Library::load(&sources, None);
+    let mut problems = Diagnostics::new();
+    for methodology in Methodology::ALL {
+        library.compare_by(methodology);
+        for layout in experiment.layouts.iter().filter(|layout| layout.methodology == methodology) {
+            let Ok(parts) = Parts::find(&library, &layout.platform, &layout.model) else { continue };
+            let Ok(scenario) = Scenario::resolve(&parts, &crate::knob::Overrides::new()) else { continue };
+            let verdict = engine::estimate(&scenario).detail.map(|detail| detail.verdict);
+            let Some(verdict @ Verdict::Memory { .. }) = verdict else { continue };
+            problems.push(Diagnostic {
+                severity: Severity::Warning,
+                file: Arc::clone(&experiment.file),
+                at: layout.node.at,
+                path: format!("parallelism.{}.{}.{}", layout.written, layout.model, layout.platform),
+                message: verdict.describe(),
+                help: Some("cut it finer, or compute activations again".to_owned()),
+            });
+        }
+    }
+    problems
+}
+
+/// Says what is wrong; errors end it, with what is right printed before.
+fn tell(problems: &Diagnostics) -> color_eyre::Result<()> {
+    for problem in problems {
+        complain(&problem.to_string());
+    }
+    if problems.has_errors() { Err(Failure::Told.into()) } else { Ok(()) }
+}
+
+fn show(args: &ShowArgs, globals: &Globals) -> color_eyre::Result<()> {
+    let path = file(args.file.as_deref(), globals)?;
+    let (experiment, catalog, problems) = read(&path, globals)?;
+    let resolved = experiment.resolved(&catalog);
+    let text = match args.format {
+        Format::Table => globals.charset().write(&table(&experiment, &resolved)).into_owned(),
+        Format::Yaml => yaml(&experiment, &resolved),
+        Format::Json => serialised(&document(&experiment, &resolved), false)?,
+    };
+    output::print(&text)?;
+    tell(&problems)
+}
+
+/// A value in one line.
+fn shown(resolved: &Resolved) -> String {
+    serde_json::to_string(&resolved.value).unwrap_or_default()
+}
+
+/// Where a value came from: the file, and the place in it.
+fn origin(experiment: &Experiment, resolved: &Resolved) -> String {
+    match &resolved.from {
+        experiment::From::Derived(how) => how.clone(),
+        from => {
+            let told = from.to_string();
+            let (before, place) = told.rsplit_once(", ").map_or(("", told.as_str()), |(before, place)| (before, place));
+            let join = if before.is_empty() { "" } else { ", " };
+            format!("{before}{join}{}:{place}", experiment.file)
+        }
+    }
+}
+
+fn table(experiment: &Experiment, resolved: &[Resolved]) -> String {
+    let mut table = Table::new(["value", "", "from"].map(|name| (name, Align::Left)));
+    for one in resolved {
+        table.row([one.path.join("."), shown(one), origin(experiment, one)]);
+    }
+    let names = |all: Vec<String>| all.join(", ");
+    let targets = experiment
+        .platforms
+        .iter()
+        .map(|platform| format!("{} ({} x {})", platform.key, platform.gpus, platform.gpu_model));
+    let workloads = experiment.models.iter().map(|model| format!("{} ({})", model.key, model.name));
+    let mut out = table.render();
+    out += &format!("\ntargets    {}\n", names(targets.collect()));
+    out += &format!("workloads  {}\n", names(workloads.collect()));
+    out += &format!("compared   {}\n", experiment.methodology.name());
+    out
+}
+
+/// The document as YAML, each value with its origin behind it.
+fn yaml(experiment: &Experiment, resolved: &[Resolved]) -> String {
+    let mut out = String::new();
+    let mut open: Vec<&str> = Vec::new();
+    for one in resolved {
+        let Some((last, parents)) = one.path.split_last() else { continue };
+        let same = open.iter().zip(parents).take_while(|(a, b)| *a == b).count();
+        open.truncate(same);
+        for parent in parents.iter().skip(same) {
+            out += &format!("{}{}:\n", "  ".repeat(open.len()), key(parent));
+            open.push(parent);
+        }
+        let indent = "  ".repeat(open.len());
+        out += &format!("{indent}{}: {}  # {}\n", key(last), shown(one), origin(experiment, one));
+    }
+    out
+}
+
+/// A key as YAML takes it.
+fn key(key: &str) -> String {
+    let plain = key.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+        && !matches!(key.to_lowercase().as_str(), "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "y" | "n");
+    if plain { key.to_owned() } else { serde_json::to_string(key).unwrap_or_default() }
+}
+
+fn document(experiment: &Experiment, resolved: &[Resolved]) -> Value {
+    let mut config = Value::Object(Map::new());
+    let mut origins = Map::new();
+    for one in resolved {
+        let mut at = &mut config;
+        for part in &one.path {
+            let Value::Object(map) = at else { break };
+            at = map.entry(part.clone()).or_insert_with(|| Value::Object(Map::new()));
+        }
+        *at = serde_json::to_value(&one.value).unwrap_or_default();
+        origins.insert(one.path.join("."), json!(origin(experiment, one)));
+    }
+    json!({"config": config, "from": origins})
+}
+
+fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
+    let path = file(args.file.as_deref(), globals)?;
+    let (experiment, catalog, problems) = read(&path, globals)?;
+    // A launcher must not evaluate half of a configuration.
+    if problems.has_errors() {
+        return tell(&problems);
+    }
+    let selection = Selection { model: args.model.clone(), platform: args.platform.clone() };
+    let variables = experiment.variables(&selection, &catalog).map_err(|error| Failure::usage([error.to_string()]))?;
+    let lines: String = variables.iter().map(|(name, value)| format!("export {name}={}\n", quoted(value))).collect();
+    output::print(&lines)?;
+    tell(&problems)
+}

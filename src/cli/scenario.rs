@@ -1,0 +1,370 @@
+//! `atlas scenario`: scenarios of the founding dashboard, in and out, and beside the analytical engine.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use color_eyre::eyre::eyre;
+use serde_json::{Value, json};
+
+use super::args::{Globals, KnobArgs};
+use super::failure::Failure;
+use super::output::{self, complain};
+use super::pick;
+use super::run::writing;
+use crate::catalog::Catalog;
+use crate::engine::benchboard;
+use crate::engine::benchboard::contrast::contrast;
+use crate::exchange::dashboard;
+use crate::knob::{Knob, Overrides, Setting};
+use crate::library::Library;
+use crate::plan::Engine;
+use crate::record::write_atomically;
+use crate::report::dashboard::{Pair, answered, scenario as exported};
+use crate::report::table::{Align, Table};
+use crate::report::{Format, csv, serialised};
+use crate::scenario::{Parts, Scenario};
+use crate::spec::decode::nearest;
+use crate::spec::sources::read_text;
+use crate::spec::{Diagnostics, Node, Severity, Target, Workload, parse};
+
+/// Carry scenarios of the founding dashboard over, and back.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas scenario list
+  atlas scenario import scenarios.json --out workload     targets.yaml and workloads.yaml of them
+  atlas scenario export --workload llama-7b-training --target nvidia-h100-80gb > scenario.json
+  atlas scenario compare                                  every scenario on every profile, both engines
+  atlas scenario compare llama-7b-training --target nvidia-h100-80gb
+  atlas run --target nvidia-h100-80gb --workload llama-7b-training --engine benchboard
+  atlas compare --config scenarios.json --engine benchboard
+
+The dashboard's eight hardware profiles and three scenarios ship with the program. They are found by name and not listed \
+among the targets, since the dashboard's figures stand in them.")]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do with scenarios.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// List the scenarios and hardware profiles that ship
+    List(ListArgs),
+    /// Turn the dashboard's JSON into targets and workloads
+    Import(ImportArgs),
+    /// Write a target and a workload as the dashboard's JSON
+    Export(ExportArgs),
+    /// Show the dashboard's estimate beside the analytical engine's, and why they differ
+    Compare(CompareArgs),
+}
+
+/// `atlas scenario list`.
+#[derive(Debug, clap::Args)]
+pub struct ListArgs {
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `atlas scenario import`.
+#[derive(Debug, clap::Args)]
+pub struct ImportArgs {
+    /// Scenarios or hardware profiles, JSON; - is stdin
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Directory to write targets.yaml and workloads.yaml to [default: both on stdout]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace files that are there
+    #[arg(long, requires = "out")]
+    pub force: bool,
+}
+
+/// `atlas scenario export`.
+#[derive(Debug, clap::Args)]
+pub struct ExportArgs {
+    /// Target, by name; repeatable
+    #[arg(long, value_name = "NAME", required = true)]
+    pub target: Vec<String>,
+    /// Workload, by name; repeatable
+    #[arg(long, value_name = "NAME", required = true)]
+    pub workload: Vec<String>,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// With the dashboard's answer
+    #[arg(long)]
+    pub results: bool,
+    /// Write to this file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// `atlas scenario compare`.
+#[derive(Debug, clap::Args)]
+pub struct CompareArgs {
+    /// Workloads, by name [default: those of --config, else the dashboard's three]
+    #[arg(value_name = "SCENARIO")]
+    pub workload: Vec<String>,
+    /// Target, by name; repeatable [default: those of --config, else the dashboard's eight]
+    #[arg(long, value_name = "NAME")]
+    pub target: Vec<String>,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Does it.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    match args.command {
+        Command::List(args) => list(&args, globals),
+        Command::Import(args) => import(&args, globals),
+        Command::Export(args) => export(&args, globals),
+        Command::Compare(args) => compare(&args, globals),
+    }
+}
+
+fn list(args: &ListArgs, globals: &Globals) -> color_eyre::Result<()> {
+    let library = Library::default();
+    let (targets, workloads) = library.dashboard();
+    let rows = workloads
+        .iter()
+        .map(|workload| ["scenario", &workload.name, workload.description.as_deref().unwrap_or_default()])
+        .chain(
+            targets.iter().map(|target| ["hardware", &target.name, target.description.as_deref().unwrap_or_default()]),
+        );
+    let rows: Vec<[&str; 3]> = rows.collect();
+    let text = match args.format {
+        Format::Table => {
+            let mut table = Table::new(["", "name", "description"].map(|name| (name, Align::Left)));
+            rows.iter().for_each(|row| table.row(row.map(str::to_owned)));
+            globals.charset().write(&table.render()).into_owned()
+        }
+        Format::Csv => {
+            csv::line(["kind", "name", "description"]) + &rows.iter().map(|row| csv::line(*row)).collect::<String>()
+        }
+        format => {
+            let of = |kind: &str| -> Vec<Value> {
+                let own = rows.iter().filter(|[known, ..]| *known == kind);
+                own.map(|[_, name, description]| json!({"name": name, "description": description})).collect()
+            };
+            serialised(&json!({"scenarios": of("scenario"), "hardware": of("hardware")}), format == Format::Yaml)?
+        }
+    };
+    Ok(output::print(&text)?)
+}
+
+/// Reads one file, or stdin.
+fn read(path: &Path) -> Result<String, String> {
+    if path != Path::new("-") {
+        return read_text(path);
+    }
+    use std::io::Read as _;
+    let mut text = String::new();
+    let limit = parse::MAX_FILE_BYTES + 1;
+    std::io::stdin().take(limit).read_to_string(&mut text).map_err(|error| format!("cannot be read: {error}"))?;
+    Ok(text)
+}
+
+fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
+    let catalog = Catalog::load(&globals.sources(), None);
+    let mut problems = Diagnostics::new();
+    let (mut targets, mut workloads): (Vec<Node>, Vec<Node>) = (Vec::new(), Vec::new());
+    for path in &args.files {
+        let file: Arc<str> = path.display().to_string().into();
+        let text = read(path).map_err(|problem| eyre!("{file}: {problem}"))?;
+        let Some(root) = parse::parse(&file, &text, &mut problems) else { continue };
+        if !dashboard::is(&root) {
+            return Err(eyre!(
+                "{file}: holds no scenario of the dashboard's: expected model, parallelism and workload, or hardware \
+                 with fp16Tflops and vramSizeGB"
+            ));
+        }
+        let nothing = |_: &str| None;
+        if let Some(found) = crate::exchange::read(&file, &root, &catalog, &nothing, &mut problems) {
+            targets.extend(found.targets);
+            workloads.extend(found.workloads);
+        }
+    }
+    // What comes out is read as any file would be.
+    let file: Arc<str> = "imported".into();
+    for target in &targets {
+        Target::decode(&file, target, &mut problems);
+    }
+    for workload in &workloads {
+        Workload::decode(&file, workload, &mut problems);
+    }
+    twice(&targets, &file, &mut problems);
+    twice(&workloads, &file, &mut problems);
+    problems.iter().filter(|problem| problem.severity == Severity::Warning).for_each(|problem| {
+        complain(&problem.to_string());
+    });
+    if problems.has_errors() {
+        let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).cloned();
+        let mut only = Diagnostics::new();
+        errors.for_each(|problem| only.push(problem));
+        return Err(Failure::from(only).into());
+    }
+    let Some(out) = &args.out else {
+        return Ok(output::print(&serialised(&json!({"targets": targets, "workloads": workloads}), true)?)?);
+    };
+    let files = [("targets.yaml", targets), ("workloads.yaml", workloads)];
+    let files = files.into_iter().filter(|(_, entries)| !entries.is_empty());
+    let files: Vec<(PathBuf, Vec<Node>)> = files.map(|(name, entries)| (out.join(name), entries)).collect();
+    let there: Vec<String> = files
+        .iter()
+        .filter(|(path, _)| path.exists() && !args.force)
+        .map(|(path, _)| path.display().to_string())
+        .collect();
+    if !there.is_empty() {
+        return Err(eyre!("{} is there already; --force replaces it", there.join(" and ")));
+    }
+    for (path, entries) in files {
+        write_atomically(&path, &serialised(&entries, true)?).map_err(|error| writing(&path, &error))?;
+        complain(&format!("wrote {}: {} entries", path.display(), entries.len()));
+    }
+    Ok(())
+}
+
+/// Complains about names that stand twice.
+fn twice(entries: &[Node], file: &Arc<str>, problems: &mut Diagnostics) {
+    let name = |node: &Node| node.get("name").and_then(Node::text).unwrap_or_default().to_owned();
+    for (index, entry) in entries.iter().enumerate() {
+        if entries.iter().take(index).any(|earlier| name(earlier) == name(entry)) {
+            problems.push(crate::spec::Diagnostic {
+                severity: Severity::Error,
+                file: Arc::clone(file),
+                at: entry.at,
+                path: name(entry),
+                message: "a second entry of this name".to_owned(),
+                help: Some("give each its own id".to_owned()),
+            });
+        }
+    }
+}
+
+/// Every pair of the names, resolved for the dashboard's engine.
+fn pairs(
+    library: &Library,
+    targets: &[String],
+    workloads: &[String],
+    knobs: &KnobArgs,
+) -> Result<Vec<(Parts, Scenario)>, color_eyre::Report> {
+    let mut out = Vec::new();
+    for workload in workloads {
+        for target in targets {
+            let parts = pick::pick(library, target, workload)?;
+            let mut overrides: Overrides = knobs.overrides(parts.fabrics())?;
+            overrides.insert(Knob::Engine, Setting::Choice(Engine::Benchboard.name().into()));
+            out.push((parts.clone(), Scenario::resolve(&parts, &overrides)?));
+        }
+    }
+    Ok(out)
+}
+
+fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
+    args.knobs.check()?;
+    let library = pick::library(globals);
+    let pairs = pairs(&library, &args.target, &args.workload, &args.knobs)?;
+    let mut all: Vec<Value> = pairs
+        .iter()
+        .map(|(parts, scenario)| {
+            let mut value = exported(scenario, parts);
+            if let Some(map) = value.as_object_mut().filter(|_| args.results) {
+                map.insert("result".to_owned(), answered(scenario, parts));
+            }
+            value
+        })
+        .collect();
+    let text = match all.len() {
+        1 => serialised(&all.remove(0), false)?,
+        _ => serialised(&document(all), false)?,
+    };
+    match &args.out {
+        None => output::print(&text)?,
+        Some(path) => {
+            write_atomically(path, &text).map_err(|error| writing(path, &error))?;
+            complain(&format!("wrote {}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Several scenarios in one document: each once, and each piece of hardware once.
+fn document(all: Vec<Value>) -> Value {
+    let (mut scenarios, mut hardware, mut results): (Vec<Value>, Vec<Value>, Vec<Value>) = Default::default();
+    for mut value in all {
+        let mut take = |key: &str| value.as_object_mut().and_then(|map| map.remove(key));
+        let (profile, result) = (take("hardware"), take("result"));
+        results.extend(result);
+        for (one, list) in [(profile, &mut hardware), (Some(value), &mut scenarios)] {
+            if let Some(one) = one.filter(|one| !list.contains(one)) {
+                list.push(one);
+            }
+        }
+    }
+    let mut out = json!({"scenarios": scenarios, "hardware": hardware});
+    if let Some(map) = out.as_object_mut().filter(|_| !results.is_empty()) {
+        map.insert("results".to_owned(), json!(results));
+    }
+    out
+}
+
+fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
+    args.knobs.check()?;
+    let library = pick::library(globals);
+    let names = |given: &[String], own: Vec<String>| if given.is_empty() { own } else { given.to_vec() };
+    let (profiles, scenarios) = match globals.config {
+        Some(_) => (library.targets(), library.workloads()),
+        None => library.dashboard(),
+    };
+    let targets = names(&args.target, profiles.iter().map(|target| target.name.to_string()).collect());
+    let workloads = names(&args.workload, scenarios.iter().map(|workload| workload.name.to_string()).collect());
+    if let Some(wrong) = workloads.iter().find(|name| library.workload(name).is_err()) {
+        let known = scenarios.iter().map(|workload| &*workload.name);
+        if let Some(near) = nearest(wrong, known) {
+            complain(&format!("did you mean `{near}`?"));
+        }
+    }
+    let mut told = Vec::new();
+    for (parts, mut scenario) in pairs(&library, &targets, &workloads, &args.knobs)? {
+        // The dashboard takes as many devices as it is asked for; the analytical engine needs them to be there.
+        let asked = benchboard::input(&scenario, &scenario.base);
+        let nodes = (asked.devices() / scenario.accelerators_per_node).ceil();
+        if nodes > scenario.num_nodes {
+            scenario.set(Knob::NumNodes, &Setting::Number(nodes), &parts)?;
+        }
+        let both = contrast(&scenario, &parts)?;
+        told.push((parts, both));
+    }
+    let pairs: Vec<Pair<'_>> = told.iter().map(|(parts, contrast)| Pair { parts, contrast }).collect();
+    let text = match args.format {
+        Format::Table => {
+            let text = match pairs.as_slice() {
+                [one] => one.table(),
+                many => {
+                    let mut table = Table::new(Pair::HEAD.iter().enumerate().map(|(index, name)| {
+                        (*name, if matches!(index, 0 | 1 | 8) { Align::Left } else { Align::Right })
+                    }));
+                    many.iter().for_each(|pair| table.row(pair.row(false)));
+                    table.render()
+                        + "\none scenario on one target (`atlas scenario compare S --target T`) tells all causes\n"
+                }
+            };
+            globals.charset().write(&text).into_owned()
+        }
+        Format::Csv => {
+            let rows = pairs.iter().map(|pair| pair.row(true));
+            csv::line(Pair::HEAD) + &rows.map(|row| csv::line(row.iter().map(String::as_str))).collect::<String>()
+        }
+        format => {
+            let all: Vec<Value> = pairs.iter().map(Pair::document).collect();
+            serialised(&json!({"pairs": all}), format == Format::Yaml)?
+        }
+    };
+    Ok(output::print(&text)?)
+}

@@ -1,0 +1,272 @@
+//! `atlas validate --measured`: a target's numbers held against measurements of its own, by the guide's checks.
+
+use serde_json::{Value, json};
+
+use super::args::Globals;
+use super::calibrate::{Reading, gather, subject};
+use super::failure::Failure;
+use super::output::{self, complain};
+use super::pick;
+use crate::calibrate::check::{Age, CALENDAR, Checked, ages, checks};
+use crate::calibrate::judge::{criteria, judge_standing};
+use crate::calibrate::predict::telling;
+use crate::calibrate::{Bench, Observation};
+use crate::ingest::Warmup;
+use crate::library::Library;
+use crate::plan::Engine;
+use crate::record::now;
+use crate::report::table::{Align, Table};
+use crate::report::{Format, calibration as told, serialised};
+use crate::units;
+
+/// Measurements of a target's own.
+#[derive(Debug, clap::Args)]
+pub struct OwnArgs {
+    /// Measurements of a target's own: logs, benchmark JSON, measurement YAML, CSV; FILE:NAME=VALUE,… as in calibrate
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 1..,
+        conflicts_with_all = ["fit", "svg", "source", "measurements", "kind", "row"],
+        help_heading = "Own measurements"
+    )]
+    pub measured: Vec<String>,
+    /// Target that was measured [default: the smallest with the accelerator that the files name]
+    #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
+    pub target: Option<String>,
+    /// Workload that ran: it fills what the files do not tell
+    #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
+    pub workload: Option<String>,
+    /// What predicts [default: analytical where the target names an accelerator]
+    #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
+    pub engine: Option<String>,
+    /// Say what all files do not, as in calibrate; repeatable
+    #[arg(long, value_name = "NAME=VALUE", requires = "measured", help_heading = "Own measurements")]
+    pub set: Vec<String>,
+    /// Warm-up taken off logs, as in calibrate
+    #[arg(
+        long,
+        value_name = "first|change-point|N",
+        default_value = "first",
+        value_parser = super::ingest::warmup,
+        help_heading = "Own measurements"
+    )]
+    pub warmup: Warmup,
+}
+
+impl OwnArgs {
+    /// Whether there are any.
+    #[must_use]
+    pub fn given(&self) -> bool {
+        !self.measured.is_empty()
+    }
+}
+
+/// Judges, prints, and fails where a check does.
+pub fn run(args: &OwnArgs, format: Format, globals: &Globals) -> color_eyre::Result<()> {
+    let engine = match args.engine.as_deref().map(|name| (name, Engine::named(name))) {
+        None => None,
+        Some((_, Some(engine))) => Some(engine),
+        Some((name, None)) => {
+            let known = Engine::NAMES.join(", ");
+            return Err(Failure::usage([format!("--engine: \"{name}\": expected one of {known}")]).into());
+        }
+    };
+    let library = pick::library(globals);
+    let rows = gather(&Reading { measurements: &args.measured, set: &args.set, warmup: args.warmup })?;
+    let target = match &args.target {
+        Some(name) => name.clone(),
+        None => match target_of(&library, &rows) {
+            Some(name) => {
+                complain(&format!("note: the files name the accelerator of {name}; --target chooses another"));
+                name
+            }
+            None => {
+                return Err(
+                    Failure::usage(["--target: the files do not say on which target they were measured"]).into()
+                );
+            }
+        },
+    };
+    let target = target.as_str();
+    let subject = subject(&library, target, args.workload.as_deref(), None)?;
+    let bench = Bench::new(&library, subject.target, subject.workload);
+    let first_principles = subject.target.accelerator.is_some();
+    let engine = engine.unwrap_or(if first_principles { Engine::Analytical } else { Engine::SemiEmpirical });
+    let judged = judge_standing(&bench, &rows, &subject.start);
+    let checked = checks(&rows, &judged, engine);
+    let today = now().get(..10).unwrap_or_default().to_owned();
+    let ages = ages(subject.start.profile.as_deref(), &today);
+    let warnings = criteria(&rows);
+    let text = match format {
+        Format::Table => {
+            let text = table(target, engine, &checked, &ages, &warnings);
+            globals.charset().write(&text).into_owned()
+        }
+        Format::Csv => csv(&checked)?,
+        Format::Json | Format::Yaml => {
+            serialised(&document(target, engine, &checked, &ages, &warnings), format == Format::Yaml)?
+        }
+    };
+    output::print(&text)?;
+    if checked.iter().all(|checked| checked.rows.is_empty()) {
+        complain(&format!("error: the {} engine predicts none of these figures for {target}", engine.name()));
+        refusals(&bench, &rows, engine);
+        return Err(Failure::Told.into());
+    }
+    let failed: Vec<&Checked> = checked.iter().filter(|checked| checked.passes() == Some(false)).collect();
+    for checked in &failed {
+        let (n, of) = (checked.failures().count(), checked.rows.len());
+        let limit = units::percent(checked.check.threshold());
+        complain(&format!("error: {} fails: {n} of {of} figures are off by {limit} or more", checked.check.title()));
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Told.into()) }
+}
+
+/// The smallest target with the accelerator that rows name and with room for their runs. An accelerator is told by the
+/// part of its key that holds a number: `h200` in "NVIDIA H200".
+fn target_of(library: &Library, rows: &[Observation]) -> Option<String> {
+    let device = rows.iter().find_map(|row| row.word("hardware"))?.to_lowercase();
+    let needs = rows.iter().filter_map(Observation::accelerators).fold(1.0, f64::max);
+    let fits = library.targets().iter().filter(|target| {
+        let named = target.accelerator.as_deref().and_then(telling);
+        let words = || device.split(|c: char| !c.is_ascii_alphanumeric());
+        named.is_some_and(|part| words().any(|word| word == part)) && target.accelerators() >= needs
+    });
+    fits.min_by(|a, b| a.accelerators().total_cmp(&b.accelerators())).map(|target| target.name.to_string())
+}
+
+/// Says why rows have no prediction.
+fn refusals(bench: &Bench<'_>, rows: &[Observation], engine: Engine) {
+    if engine != Engine::Analytical {
+        complain("  it needs a profile with coefficients for the target or its vendor");
+        return;
+    }
+    for row in rows.iter().take(8) {
+        if let Some(device) = bench.foreign(row) {
+            complain(&format!("  {}: it ran on {device}", row.source));
+        } else if let Err(reason) = bench.analytical(row) {
+            complain(&format!("  {}: {reason}", row.source));
+        }
+    }
+}
+
+fn table(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], warnings: &[String]) -> String {
+    let mut out = format!("{target} with the {} engine, held against its own measurements\n\n", engine.name());
+    let mut table = Table::new([
+        ("check", Align::Left),
+        ("limit", Align::Right),
+        ("figures", Align::Right),
+        ("failing", Align::Right),
+        ("worst", Align::Right),
+        ("bias", Align::Right),
+        ("", Align::Left),
+    ]);
+    let percent = |error: Option<f64>| error.map_or_else(String::new, |error| format!("{:+.1} %", 100.0 * error));
+    for one in checked {
+        table.row([
+            one.check.title().to_owned(),
+            units::percent(one.check.threshold()),
+            one.rows.len().to_string(),
+            one.failures().count().to_string(),
+            percent(one.worst()),
+            percent(one.bias()),
+            match one.passes() {
+                Some(true) => "passes".to_owned(),
+                Some(false) => "FAILS".to_owned(),
+                None => "not told".to_owned(),
+            },
+        ]);
+    }
+    out += &table.render();
+    for one in checked.iter().filter(|one| one.rows.is_empty()) {
+        out += &format!("{} needs {}\n", one.check.title(), one.check.needs());
+    }
+    for one in checked.iter().filter(|one| !one.rows.is_empty()) {
+        out += &format!("\n{}\n\n", one.check.title());
+        let mut table = Table::new([
+            ("row", Align::Left),
+            ("figure", Align::Left),
+            ("measured", Align::Right),
+            ("predicted", Align::Right),
+            ("error", Align::Right),
+            ("", Align::Left),
+        ]);
+        for row in &one.rows {
+            let fails = row.error_before().abs() >= one.check.threshold();
+            table.row([
+                row.source.rsplit(['/', '\\']).next().unwrap_or_default().to_owned(),
+                row.figure.name().to_owned(),
+                units::significant(row.measured, 4),
+                units::significant(row.before, 4),
+                percent(Some(row.error_before())),
+                if fails { "FAILS".to_owned() } else { String::new() },
+            ]);
+        }
+        out += &table.render();
+    }
+    out += "\nAge of the parameters\n\n";
+    let mut table =
+        Table::new([("parameter", Align::Left), ("measured", Align::Left), ("days", Align::Right), ("", Align::Left)]);
+    for age in ages {
+        table.row([
+            age.path.clone(),
+            age.date.clone().unwrap_or_else(|| "-".to_owned()),
+            age.days.map_or_else(|| "-".to_owned(), |days| days.to_string()),
+            age.due.told().to_owned(),
+        ]);
+    }
+    out += &table.render();
+    out += "\nThe guide's calendar\n";
+    CALENDAR.iter().for_each(|line| out += &format!("  {line}\n"));
+    if !warnings.is_empty() {
+        out += "\nWarnings\n";
+        warnings.iter().for_each(|line| out += &format!("  {line}\n"));
+    }
+    out
+}
+
+fn document(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], warnings: &[String]) -> Value {
+    let checks = checked.iter().map(|one| {
+        json!({
+            "check": one.check,
+            "threshold": one.check.threshold(),
+            "passes": one.passes(),
+            "figures": one.rows.len(),
+            "failing": one.failures().count(),
+            "worst": one.worst(),
+            "bias": one.bias(),
+            "rows": one.rows.iter().map(told::row).collect::<Vec<Value>>(),
+        })
+    });
+    json!({
+        "target": target,
+        "engine": engine.name(),
+        "passes": checked.iter().all(|one| one.passes() != Some(false)) && checked.iter().any(|one| !one.rows.is_empty()),
+        "checks": checks.collect::<Vec<Value>>(),
+        "ages": ages,
+        "calendar": CALENDAR,
+        "warnings": warnings,
+    })
+}
+
+fn csv(checked: &[Checked]) -> color_eyre::Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(["check", "row", "figure", "measured", "predicted", "error", "threshold", "passes"])?;
+    for one in checked {
+        for row in &one.rows {
+            let passes = row.error_before().abs() < one.check.threshold();
+            writer.write_record([
+                one.check.title(),
+                &row.source,
+                row.figure.name(),
+                &row.measured.to_string(),
+                &row.before.to_string(),
+                &row.error_before().to_string(),
+                &one.check.threshold().to_string(),
+                &passes.to_string(),
+            ])?;
+        }
+    }
+    Ok(String::from_utf8(writer.into_inner().map_err(|error| error.into_error())?)?)
+}

@@ -1,0 +1,149 @@
+//! Measured rows beside predictions: what was read, what the engines say of it, and a calibration that is proposed until
+//! the user takes or discards it.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::app::App;
+use super::message::Effect;
+use super::update::{fail, note};
+use crate::calibrate::judge::{Judged, judge_standing};
+use crate::calibrate::{self, Bench, Observation, Outcome, Start};
+use crate::spec::profile::stem_for;
+
+/// Rows of one configuration are judged at once; more than this many take too long between two keys.
+const MOST: usize = 2_000;
+
+/// What was read, and what follows from it.
+#[derive(Debug, Clone, Default)]
+pub struct Measured {
+    /// The rows.
+    pub rows: Arc<Vec<Observation>>,
+    /// What could not be read.
+    pub problems: Vec<String>,
+    /// Rows beside predictions of the scenario's target, worked out when they are looked at.
+    judged: OnceCell<Vec<Judged>>,
+    /// A calibration that waits for an answer.
+    pub proposal: Option<Arc<Proposal>>,
+}
+
+/// A calibration that waits for an answer.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    /// What was found.
+    pub outcome: Outcome,
+    /// What it started from.
+    pub start: Start,
+    /// Vendor of the target.
+    pub vendor: String,
+    /// Where it would be written.
+    pub path: PathBuf,
+    /// Whether a profile stands there already.
+    pub replaces: bool,
+}
+
+impl PartialEq for Proposal {
+    fn eq(&self, other: &Proposal) -> bool {
+        self.path == other.path && self.outcome.parameters == other.outcome.parameters
+    }
+}
+
+impl Measured {
+    /// New content of the files.
+    pub fn read(&mut self, rows: Arc<Vec<Observation>>, problems: Vec<String>) {
+        (self.rows, self.problems) = (rows, problems);
+        self.stale();
+    }
+
+    /// What was worked out no longer holds: the scenario or the files are others.
+    pub fn stale(&mut self) {
+        self.judged = OnceCell::new();
+        self.proposal = None;
+    }
+
+    /// Whether there is anything to see.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.problems.is_empty()
+    }
+}
+
+/// Rows beside predictions: with the proposal's numbers too where there is one.
+#[must_use]
+pub fn judged(app: &App) -> &[Judged] {
+    if let Some(proposal) = &app.measured.proposal {
+        return &proposal.outcome.judged;
+    }
+    app.measured.judged.get_or_init(|| {
+        let Some(target) = &app.answer.target else { return Vec::new() };
+        let workload = app.answer.workload.as_ref();
+        let bench = Bench::new(&app.library, target, workload).own_first();
+        let rows = app.measured.rows.get(..MOST).unwrap_or(&app.measured.rows);
+        judge_standing(&bench, rows, &Start::of(&app.library, target))
+    })
+}
+
+/// How many rows no engine predicts, and why not the first of them.
+#[must_use]
+pub fn unanswered(app: &App) -> Option<(usize, String)> {
+    let target = app.answer.target.as_ref()?;
+    let answered: HashSet<&str> = judged(app).iter().map(|one| one.source.as_str()).collect();
+    let left = || app.measured.rows.iter().filter(|row| !answered.contains(row.source.as_str()));
+    let first = left().next()?;
+    let bench = Bench::new(&app.library, target, app.answer.workload.as_ref()).own_first();
+    let foreign = bench.foreign(first).map(|device| format!("it ran on {device}"));
+    let reason = foreign.or_else(|| bench.analytical(first).err());
+    let reason = reason.unwrap_or_else(|| "it holds no figure that an engine predicts".to_owned());
+    Some((left().count(), format!("{}: {reason}", first.short())))
+}
+
+/// Calibrates the scenario's target with all rows, and proposes the result.
+pub(super) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(target) = app.answer.target.clone() else { return fail(app, "no target to calibrate") };
+    if app.measured.rows.is_empty() {
+        return fail(app, "nothing to calibrate with: --measured FILE…, or logs in measurements/");
+    }
+    let start = Start::of(&app.library, &target);
+    let workload = app.answer.workload.clone();
+    let outcome = {
+        let bench = Bench::new(&app.library, &target, workload.as_ref()).own_first();
+        let rows = app.measured.rows.get(..MOST).unwrap_or(&app.measured.rows);
+        calibrate::calibrate(&bench, rows, &start)
+    };
+    if outcome.is_empty() {
+        let why = outcome.refused.first().map_or_else(String::new, |(row, reason)| format!(": {row}: {reason}"));
+        return fail(app, format!("these rows tell no parameter of {}{why}", target.name));
+    }
+    // The target's own profile is written where it stands; a shipped one, or a vendor's, is never touched.
+    let stem = stem_for(&target.name);
+    let own = app.library.profiles().find(|profile| *profile.name == *stem && !profile.origin.is_built_in());
+    let path = own.map_or_else(
+        || app.profiles.join(format!("{stem}.yaml")),
+        |profile| PathBuf::from(profile.origin.file.as_ref()),
+    );
+    let text = format!("calibrated {}: Enter writes {}, x discards", target.name, path.display());
+    let proposal = Proposal { replaces: own.is_some(), outcome, start, vendor: target.vendor.clone(), path };
+    app.measured.proposal = Some(Arc::new(proposal));
+    (app.view_scroll, app.view_row) = (0, 0);
+    note(app, text, effects);
+}
+
+/// Has the proposal written; where there is none, calibrates.
+pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+    match app.measured.proposal.clone() {
+        Some(proposal) => effects.push(Effect::WriteProfile(proposal)),
+        None => propose(app, effects),
+    }
+}
+
+/// Forgets the proposal. Tells whether there was one.
+pub(super) fn discard(app: &mut App, effects: &mut Vec<Effect>) -> bool {
+    let was = app.measured.proposal.take().is_some();
+    if was {
+        (app.view_scroll, app.view_row) = (0, 0);
+        note(app, "discarded: everything is as it was", effects);
+    }
+    was
+}

@@ -1,0 +1,98 @@
+//! Reading measurements beside the loop: logs may be large, and the first frame must not wait for them.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use super::Options;
+use super::message::Message;
+use super::wait::Waker;
+use crate::calibrate::sources::Named;
+use crate::ingest::{Warmup, files_below};
+
+/// The folder of the working directory in which measurements are found by themselves.
+const FOLDER: &str = "measurements";
+
+/// A file as it was when it was read.
+type Seen = Vec<(PathBuf, u64, Option<SystemTime>)>;
+
+/// Reads measurements on a thread of its own, again whenever they change.
+pub(super) struct Measuring {
+    named: Vec<Named>,
+    problems: Vec<String>,
+    seen: Arc<Mutex<Option<Seen>>>,
+    sender: Sender<Message>,
+    receiver: Receiver<Message>,
+    waker: Waker,
+}
+
+impl Measuring {
+    /// For the files of the flags, else the folder.
+    pub(super) fn new(options: &Options, waker: Waker) -> Measuring {
+        let (sender, receiver) = channel();
+        let (mut named, mut problems) = (Vec::new(), Vec::new());
+        for argument in &options.measured {
+            Named::parse(argument).map(|one| named.push(one)).unwrap_or_else(|problem| problems.push(problem));
+        }
+        if options.measured.is_empty() && options.sources.working_dir {
+            named.push(Named { path: PathBuf::from(FOLDER), labels: Vec::new() });
+        }
+        Measuring { named, problems, seen: Arc::default(), sender, receiver, waker }
+    }
+
+    /// What to watch.
+    pub(super) fn watched(options: &Options) -> Vec<PathBuf> {
+        if options.measured.is_empty() {
+            return if options.sources.working_dir { vec![PathBuf::from(FOLDER)] } else { Vec::new() };
+        }
+        options.measured.iter().filter_map(|argument| Named::parse(argument).ok()).map(|named| named.path).collect()
+    }
+
+    /// Reads what has changed since it was last read, and tells the loop when that is done.
+    pub(super) fn read(&self) {
+        let named = self.named.clone();
+        let mut problems = self.problems.clone();
+        let (seen, sender, waker) = (Arc::clone(&self.seen), self.sender.clone(), self.waker.clone());
+        let optional = |one: &Named| one.path.as_os_str() != FOLDER || one.path.is_dir();
+        let named: Vec<Named> = named.into_iter().filter(optional).collect();
+        if named.is_empty() && problems.is_empty() && seen.lock().is_ok_and(|seen| seen.is_none()) {
+            return;
+        }
+        std::thread::spawn(move || {
+            let now: Seen = named.iter().flat_map(stand).collect();
+            // A lock held by a thread that panicked says nothing of what was read: it is read again.
+            let Ok(mut before) = seen.lock() else { return };
+            if before.as_ref() == Some(&now) {
+                return;
+            }
+            *before = Some(now);
+            let mut rows = Vec::new();
+            for one in &named {
+                let found = one.read(Warmup::default());
+                rows.extend(found.rows);
+                problems.extend(found.problems);
+            }
+            drop(before);
+            if sender.send(Message::Measured(Arc::new(rows), problems)).is_ok() {
+                waker.wake();
+            }
+        });
+    }
+
+    /// What was read since the last look.
+    pub(super) fn done(&self) -> impl Iterator<Item = Message> {
+        self.receiver.try_iter()
+    }
+}
+
+/// The files behind a name as they stand.
+fn stand(named: &Named) -> Seen {
+    let files = files_below(&named.path).unwrap_or_default();
+    let of = |path: PathBuf| {
+        let meta = std::fs::metadata(&path).ok();
+        let len = meta.as_ref().map_or(0, std::fs::Metadata::len);
+        (path, len, meta.and_then(|meta| meta.modified().ok()))
+    };
+    files.into_iter().map(of).collect()
+}

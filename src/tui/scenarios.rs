@@ -1,0 +1,441 @@
+//! Scenarios side by side, each on a tab with its own history and its own place on the screen. The one that is shown
+//! lives in [`App`]; the others are parked here. One may be pinned: then every delta, on every tab, is against it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::app::{Answer, App, Change, Pane, Setup, Snapshot, View};
+use super::line::Line;
+use super::message::Effect;
+use super::prompt::{Prompt, Purpose};
+use super::update::note;
+use crate::knob::{Knob, Overrides};
+
+/// Most tabs there can be: what a strip and a session file can bear.
+pub const MOST: usize = 32;
+/// Closed tabs that can be brought back.
+const MOST_CLOSED: usize = 16;
+/// Longest name shown, in characters.
+const LONGEST: usize = 28;
+
+/// Tells tabs apart for as long as the program runs, wherever they stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct TabId(u32);
+
+/// A scenario that is not on the screen: what it is, and where one was in it.
+#[derive(Debug, Clone)]
+pub struct Tab {
+    /// Which it is.
+    pub id: TabId,
+    /// Its name, where it was given one.
+    pub name: Option<Arc<str>>,
+    /// The scenario, its marks and its baseline. Of the tab on the screen, [`App::now`] is the truth.
+    pub now: Snapshot,
+    /// Before, oldest first.
+    pub past: Vec<Snapshot>,
+    /// Undone, next redo last.
+    pub future: Vec<Snapshot>,
+    /// Where one was.
+    pub place: Place,
+}
+
+/// Where one is in a scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// What fills the screen.
+    pub view: View,
+    /// The focused pane.
+    pub pane: Pane,
+    /// The knob under the cursor.
+    pub knob: Knob,
+    /// The figure under the cursor.
+    pub figure: &'static str,
+    /// First rows shown of the panes.
+    pub scroll: [usize; 4],
+    /// First row shown of a full-screen view.
+    pub view_scroll: usize,
+    /// The row under the cursor of a full-screen view.
+    pub view_row: usize,
+    /// Nodes folded or unfolded.
+    pub toggled: BTreeSet<String>,
+    /// The comparison's column.
+    pub column: usize,
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place {
+            view: View::Main,
+            pane: Pane::Targets,
+            knob: Knob::Engine,
+            figure: "tokens_per_sec",
+            scroll: [0; 4],
+            view_scroll: 0,
+            view_row: 0,
+            toggled: BTreeSet::new(),
+            column: 0,
+        }
+    }
+}
+
+/// All tabs, in the order of the strip.
+#[derive(Debug, Clone)]
+pub struct Tabs {
+    list: Vec<Tab>,
+    current: usize,
+    closed: Vec<(usize, Tab)>,
+    pinned: Option<TabId>,
+    /// What the difference is shown against, where one was chosen.
+    against: Option<TabId>,
+    /// The tab that was on the screen before.
+    before: Option<TabId>,
+    next: u32,
+}
+
+impl Default for Tabs {
+    fn default() -> Tabs {
+        let only = Tab {
+            id: TabId(0),
+            name: None,
+            now: Snapshot::default(),
+            past: Vec::new(),
+            future: Vec::new(),
+            place: Place::default(),
+        };
+        let (list, closed) = (vec![only], Vec::new());
+        Tabs { list, current: 0, closed, pinned: None, against: None, before: None, next: 1 }
+    }
+}
+
+impl Tabs {
+    /// How many there are; at least one.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The place of the one on the screen.
+    #[must_use]
+    pub fn current(&self) -> usize {
+        self.current
+    }
+
+    /// All of them. The contents of the one on the screen are out of date here.
+    #[must_use]
+    pub fn list(&self) -> &[Tab] {
+        &self.list
+    }
+
+    /// The place of the pinned one.
+    #[must_use]
+    pub fn pinned(&self) -> Option<usize> {
+        self.place_of(self.pinned?)
+    }
+
+    fn place_of(&self, id: TabId) -> Option<usize> {
+        self.list.iter().position(|tab| tab.id == id)
+    }
+
+    fn id_here(&self) -> Option<TabId> {
+        self.list.get(self.current).map(|tab| tab.id)
+    }
+
+    fn fresh_id(&mut self) -> TabId {
+        self.next += 1;
+        TabId(self.next)
+    }
+}
+
+impl App {
+    /// What stands on the tab at a place.
+    #[must_use]
+    pub fn tab_snapshot(&self, place: usize) -> Option<&Snapshot> {
+        if place == self.tabs.current { Some(&self.now) } else { self.tabs.list.get(place).map(|tab| &tab.now) }
+    }
+
+    /// What a tab is called: by its name, else by its target and what is turned.
+    #[must_use]
+    pub fn tab_label(&self, place: usize) -> String {
+        let Some(tab) = self.tabs.list.get(place) else { return String::new() };
+        if let Some(name) = &tab.name {
+            return name.to_string();
+        }
+        let Some(Snapshot { setup, .. }) = self.tab_snapshot(place) else { return String::new() };
+        // What tells it from its neighbours: the workload where they differ in it, and what is turned.
+        let others = || (0..self.tabs.list.len()).filter_map(|other| self.tab_snapshot(other));
+        let mut label = setup.target.to_string();
+        if others().any(|other| other.setup.workload != setup.workload) {
+            label += &format!(" {}", setup.workload);
+        }
+        for (knob, setting) in &setup.overrides {
+            label += &format!(" {}={setting}", knob.name());
+        }
+        if label.chars().count() > LONGEST {
+            label = label.chars().take(LONGEST - 1).chain(['…']).collect();
+        }
+        label
+    }
+
+    /// What the pinned tab says, while it is not the one on the screen. A tour has a baseline of its own.
+    #[must_use]
+    pub fn pinned_setup(&self) -> Option<&Setup> {
+        let place = self.tabs.pinned().filter(|_| self.tour.is_none())?;
+        self.tab_snapshot(place).map(|snapshot| &snapshot.setup)
+    }
+
+    /// The setup that deltas are against; `None` for the files' values of the same target and workload.
+    #[must_use]
+    pub fn reference(&self) -> Option<&Setup> {
+        self.pinned_setup().or(self.now.baseline.as_ref())
+    }
+
+    /// The place of the tab that the difference is shown against: the one chosen, else the pinned one, else the one
+    /// that was on the screen before, else a neighbour. `None` where there is no other tab.
+    #[must_use]
+    pub fn diff_place(&self) -> Option<usize> {
+        let tabs = &self.tabs;
+        let other = |id: Option<TabId>| tabs.place_of(id?).filter(|place| *place != tabs.current);
+        let neighbour = || (0..tabs.list.len()).rev().find(|place| *place != tabs.current);
+        other(tabs.against).or_else(|| other(tabs.pinned)).or_else(|| other(tabs.before)).or_else(neighbour)
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            view: self.view,
+            pane: self.pane,
+            knob: self.knob,
+            figure: self.figure,
+            scroll: self.scroll,
+            view_scroll: self.view_scroll,
+            view_row: self.view_row,
+            toggled: self.toggled.clone(),
+            column: self.column,
+        }
+    }
+
+    /// Goes to a place, with the cursor of the comparison on the selected target.
+    pub(super) fn arrive(&mut self, place: Place) {
+        self.go_to(place);
+        self.recompute();
+    }
+
+    fn go_to(&mut self, place: Place) {
+        self.view = place.view;
+        self.pane = place.pane;
+        self.knob = place.knob;
+        self.figure = place.figure;
+        self.scroll = place.scroll;
+        self.view_scroll = place.view_scroll;
+        self.view_row = place.view_row;
+        self.toggled = place.toggled;
+        self.column = place.column;
+    }
+
+    /// Every tab as it is now, the one on the screen included: what a session keeps.
+    pub fn all_tabs(&self) -> impl Iterator<Item = Tab> {
+        self.tabs.list.iter().enumerate().map(|(place, tab)| {
+            let here = place == self.tabs.current;
+            if here { self.parked(tab) } else { tab.clone() }
+        })
+    }
+
+    fn parked(&self, tab: &Tab) -> Tab {
+        // A tour borrows the screen: what it will put back is what counts.
+        let (now, place) = match &self.tour {
+            Some(tour) => {
+                let (view, pane) = tour.screen;
+                (tour.before.clone(), Place { view, pane, ..self.place() })
+            }
+            None => (self.now.clone(), self.place()),
+        };
+        Tab { now, past: self.past.clone(), future: self.future.clone(), place, ..tab.clone() }
+    }
+
+    fn park(&mut self) {
+        let (now, place) = (self.now.clone(), self.place());
+        let (past, future) = (std::mem::take(&mut self.past), std::mem::take(&mut self.future));
+        if let Some(tab) = self.tabs.list.get_mut(self.tabs.current) {
+            (tab.now, tab.place, tab.past, tab.future) = (now, place, past, future);
+        }
+    }
+
+    /// Puts the tab at a place on the screen. What was there must have been parked.
+    fn unpark(&mut self, place: usize) {
+        self.tabs.current = place.min(self.tabs.list.len().saturating_sub(1));
+        if let Some(tab) = self.tabs.list.get_mut(self.tabs.current) {
+            let (past, future) = (std::mem::take(&mut tab.past), std::mem::take(&mut tab.future));
+            let (now, place) = (tab.now.clone(), tab.place.clone());
+            (self.now, self.past, self.future) = (now, past, future);
+            self.go_to(place);
+        }
+        self.last_change = None;
+        self.edit = None;
+        self.offer = None;
+        self.recompute();
+    }
+
+    /// Puts tabs in place of all there are: what a session file says. The first where `current` is none of them.
+    pub fn set_tabs(&mut self, tabs: Vec<(Option<Arc<str>>, Snapshot, Place)>, current: usize, pinned: Option<usize>) {
+        if tabs.is_empty() {
+            return;
+        }
+        let mut list = Vec::new();
+        for (name, now, place) in tabs.into_iter().take(MOST) {
+            let id = self.tabs.fresh_id();
+            list.push(Tab { id, name, now, past: Vec::new(), future: Vec::new(), place });
+        }
+        self.tabs.pinned = pinned.and_then(|place| list.get(place)).map(|tab| tab.id);
+        self.tabs.list = list;
+        let current = if current < self.tabs.list.len() { current } else { 0 };
+        self.unpark(current);
+    }
+}
+
+/// Shows the tab at a place.
+pub(super) fn show(app: &mut App, place: usize, effects: &mut Vec<Effect>) {
+    if place >= app.tabs.list.len() {
+        let tabs = app.tabs.list.len();
+        return note(app, format!("there is no tab {}: {tabs} open; T opens another", place + 1), effects);
+    }
+    if place != app.tabs.current {
+        app.tabs.before = app.tabs.id_here();
+        // What the difference was shown against may be what is shown now.
+        app.tabs.against = app.tabs.against.filter(|id| app.tabs.place_of(*id) != Some(place));
+        app.park();
+        app.unpark(place);
+    }
+}
+
+/// Shows the next tab, or the one before.
+pub(super) fn step(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
+    let tabs = app.tabs.list.len();
+    if tabs == 1 {
+        return note(app, "this is the only tab; T opens another with this scenario", effects);
+    }
+    let next = (app.tabs.current as i64 + i64::from(by)).rem_euclid(tabs as i64);
+    show(app, usize::try_from(next).unwrap_or_default(), effects);
+}
+
+/// Opens another tab beside this one: with the same scenario, or with the files' values of its target and workload.
+pub(super) fn open(app: &mut App, duplicate: bool, effects: &mut Vec<Effect>) {
+    let mut now = app.now.clone();
+    let mut place = app.place();
+    if !duplicate {
+        now = Snapshot { setup: Setup { overrides: Overrides::new(), ..now.setup }, ..Snapshot::default() };
+        place = Place { view: View::Main, pane: place.pane, ..Place::default() };
+    }
+    add(app, None, now, place, effects);
+}
+
+/// Opens a tab beside this one, and shows it.
+pub fn add(app: &mut App, name: Option<Arc<str>>, now: Snapshot, place: Place, effects: &mut Vec<Effect>) {
+    if app.tabs.list.len() >= MOST {
+        return note(app, format!("{MOST} tabs are open, and no more can be; X closes this one"), effects);
+    }
+    let id = app.tabs.fresh_id();
+    let at = app.tabs.current + 1;
+    app.park();
+    app.tabs.before = app.tabs.id_here();
+    app.tabs.list.insert(at, Tab { id, name, now, past: Vec::new(), future: Vec::new(), place });
+    app.unpark(at);
+    note(app, format!("tab {} of {}; [ and ] switch, L names it, X closes it", at + 1, app.tabs.list.len()), effects);
+}
+
+/// Closes this tab. Undo brings it back.
+pub(super) fn close(app: &mut App, effects: &mut Vec<Effect>) {
+    if app.tabs.list.len() == 1 {
+        return note(app, "this is the only tab; q quits", effects);
+    }
+    let label = app.tab_label(app.tabs.current);
+    let at = app.tabs.current;
+    app.park();
+    if at < app.tabs.list.len() {
+        let tab = app.tabs.list.remove(at);
+        app.tabs.closed.push((at, tab));
+    }
+    if app.tabs.closed.len() > MOST_CLOSED {
+        app.tabs.closed.remove(0);
+    }
+    app.unpark(at.saturating_sub(usize::from(at >= app.tabs.list.len())));
+    app.last_change = Some(Change::Closed);
+    note(app, format!("closed {label}; u or Ctrl-T brings it back"), effects);
+}
+
+/// Brings the tab that was closed last back. Returns whether there was one.
+pub(super) fn reopen(app: &mut App, effects: &mut Vec<Effect>) -> bool {
+    let Some((at, tab)) = app.tabs.closed.pop() else {
+        note(app, "no tab was closed", effects);
+        return false;
+    };
+    let at = at.min(app.tabs.list.len());
+    app.park();
+    app.tabs.before = app.tabs.id_here();
+    app.tabs.list.insert(at, tab);
+    app.unpark(at);
+    note(app, format!("{} is back", app.tab_label(at)), effects);
+    true
+}
+
+/// Pins this tab as what every delta is against, or unpins it where it is.
+pub(super) fn pin(app: &mut App, effects: &mut Vec<Effect>) {
+    let here = app.tabs.id_here();
+    let text = if app.tabs.pinned == here {
+        app.tabs.pinned = None;
+        "unpinned; deltas are against the files' values again".to_owned()
+    } else {
+        app.tabs.pinned = here;
+        format!("{} is pinned: deltas on every tab are against it", app.tab_label(app.tabs.current))
+    };
+    app.recompute();
+    note(app, text, effects);
+}
+
+/// Takes the pin away, since a baseline was chosen otherwise. Returns whether there was one.
+pub(super) fn unpin(app: &mut App) -> bool {
+    app.tabs.pinned.take().is_some()
+}
+
+/// Asks for a name.
+pub(super) fn rename(app: &mut App) {
+    let name = app.tabs.list.get(app.tabs.current).and_then(|tab| tab.name.clone());
+    let line = Line::selected(name.as_deref().unwrap_or_default());
+    app.prompt = Some(Prompt { purpose: Purpose::TabName, line, before: String::new(), error: None });
+}
+
+/// Gives this tab a name, or none where it is empty.
+pub(super) fn set_name(app: &mut App, name: &str) {
+    let current = app.tabs.current;
+    let name = name.trim();
+    if let Some(tab) = app.tabs.list.get_mut(current) {
+        tab.name = (!name.is_empty()).then(|| name.chars().take(LONGEST).collect::<String>().into());
+    }
+}
+
+/// Shows the difference to the next tab, or to the one before.
+pub(super) fn diff_against(app: &mut App, by: i32) {
+    let places: Vec<usize> = (0..app.tabs.list.len()).filter(|place| *place != app.tabs.current).collect();
+    let Some(here) = app.diff_place().and_then(|place| places.iter().position(|other| *other == place)) else { return };
+    let next = (here as i64 + i64::from(by)).rem_euclid(places.len() as i64);
+    let place = usize::try_from(next).ok().and_then(|next| places.get(next));
+    app.tabs.against = place.and_then(|place| app.tabs.list.get(*place)).map(|tab| tab.id);
+}
+
+/// What the difference is shown against, worked out: another tab, else the baseline.
+#[must_use]
+pub fn other_side(app: &App) -> (String, Answer, Setup) {
+    match app.diff_place().and_then(|place| Some((place, app.tab_snapshot(place)?))) {
+        Some((place, snapshot)) => {
+            let label = format!("{} {}", place + 1, app.tab_label(place));
+            (label, app.answered(&snapshot.setup), snapshot.setup.clone())
+        }
+        None => {
+            let files = Setup { overrides: Overrides::new(), ..app.now.setup.clone() };
+            let setup = app.reference().cloned().unwrap_or(files);
+            let label = if app.reference().is_some() { "the baseline" } else { "the files' values" };
+            (label.to_owned(), app.baseline.clone(), setup)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

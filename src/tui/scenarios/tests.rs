@@ -1,0 +1,172 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+use proptest::prelude::*;
+
+use crate::estimate::Metric;
+use crate::knob::{Knob, Setting};
+use crate::tui::app::{App, View};
+use crate::tui::testing::Hands;
+
+fn rate(app: &App) -> f64 {
+    app.answer.value(Metric::named("tokens_per_sec").unwrap()).unwrap()
+}
+
+fn tp(app: &App) -> Setting {
+    app.answer.scenario.as_ref().unwrap().get(Knob::Tp)
+}
+
+#[test]
+fn a_tab_has_its_own_scenario_history_and_place() {
+    let mut h = Hands::new();
+    h.keys("2jj/tp<Enter><Right>");
+    let (first, turned) = (rate(&h.app), h.app.now.clone());
+    h.keys("T");
+    assert_eq!((h.app.tabs.count(), h.app.tabs.current()), (2, 1));
+    assert_eq!(h.app.now, turned, "the same scenario");
+    h.keys("<BS>6");
+    assert_ne!(rate(&h.app), first);
+    h.keys("[");
+    assert_eq!((rate(&h.app), h.app.view), (first, View::Main));
+    // The history is the tab's own.
+    h.keys("u");
+    assert!(h.app.now.setup.overrides.is_empty());
+    h.keys("<C-r>]");
+    assert_eq!(h.app.view, View::Breakdown);
+    h.keys("u");
+    assert_eq!(h.app.now, turned);
+    h.keys("<A-1>");
+    assert_eq!(h.app.tabs.current(), 0);
+    h.keys("<A-9>");
+    assert!(h.app.status.as_ref().unwrap().text.contains("there is no tab 9"));
+    h.keys("<C-n>");
+    assert!(h.app.now.setup.overrides.is_empty() && h.app.tabs.count() == 3);
+}
+
+#[test]
+fn a_closed_tab_comes_back_where_it_was() {
+    let mut h = Hands::new();
+    h.keys("X");
+    assert!(h.app.status.as_ref().unwrap().text.contains("only tab"));
+    h.keys("2jj/tp<Enter><Right>TLmine<Enter><Right>");
+    let (label, kept, past) = (h.app.tab_label(1), h.app.now.clone(), h.app.past.clone());
+    assert_eq!(label, "mine");
+    h.keys("X");
+    assert_eq!((h.app.tabs.count(), h.app.tabs.current()), (1, 0));
+    assert_ne!(h.app.now, kept);
+    h.keys("u");
+    assert_eq!((h.app.tabs.count(), h.app.tabs.current(), h.app.tab_label(1)), (2, 1, label));
+    assert_eq!((&h.app.now, &h.app.past), (&kept, &past));
+    // Once something else was done, undo is about that; the tab comes back by its own key.
+    h.keys("X3<Right>");
+    let before = h.app.tabs.count();
+    h.keys("u");
+    assert_eq!(h.app.tabs.count(), before);
+    h.keys("<C-t>");
+    assert_eq!(h.app.tabs.count(), before + 1);
+}
+
+#[test]
+fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
+    let mut h = Hands::new();
+    let metric = Metric::named("tokens_per_sec").unwrap();
+    h.keys("2jj/tp<Enter>TP[");
+    let pinned = rate(&h.app);
+    assert_eq!(h.app.baseline.value(metric), Some(pinned));
+    // The pinned tab is edited: the other's deltas follow.
+    h.keys("]<Right>");
+    let edited = rate(&h.app);
+    assert_eq!(h.app.baseline.value(metric), Some(edited), "against itself");
+    h.keys("[");
+    assert_eq!(h.app.baseline.value(metric), Some(edited));
+    assert_ne!(edited, pinned);
+    assert!(h.text().contains("vs 8xH100"), "{}", h.text());
+    // A baseline chosen otherwise takes its place.
+    h.keys("b");
+    assert_eq!((h.app.tabs.pinned(), h.app.baseline.value(metric)), (None, Some(rate(&h.app))));
+    h.keys("]P]B");
+    assert_eq!(h.app.tabs.pinned(), None);
+    // A pinned tab that is closed pins nothing, and pins again when it comes back.
+    h.keys("]PX");
+    assert_eq!(h.app.tabs.pinned(), None);
+    h.keys("u");
+    assert!(h.app.tabs.pinned().is_some());
+}
+
+#[test]
+fn the_difference_is_all_that_differs_and_nothing_else() {
+    let mut h = Hands::new();
+    h.keys("2jjD");
+    assert!(h.text().contains("nothing differs from the files' values"), "{}", h.text());
+    h.keys("<Esc>/tp<Enter>T<Right>D");
+    let text = h.text();
+    let row = |what: &str| {
+        text.lines().find(|line| line.contains(&format!(" {what} "))).unwrap_or_else(|| panic!("{what}\n{text}"))
+    };
+    assert!(row("tp").contains('8') && row("tp").contains("16"), "{text}");
+    assert!(!text.contains(" microbatch ") && !text.contains(" target  "), "{text}");
+    let change = row("tokens/s");
+    assert!((change.contains('▲') && change.contains('+')) || (change.contains('▼') && change.contains('-')), "{text}");
+    assert_eq!(tp(&h.app), Setting::Number(16.0));
+    // Against a third, by the arrow keys; targets that differ are told.
+    h.keys("<Esc>[T1j]D");
+    assert!(h.text().contains("8xMI300X"), "{}", h.text());
+    let before = h.text();
+    h.keys("<Right>");
+    assert_ne!(h.text(), before);
+    h.keys("<Left>");
+    assert_eq!(h.text(), before);
+}
+
+#[test]
+fn a_name_is_taken_shown_and_taken_back() {
+    let mut h = Hands::new();
+    h.keys("TLwide<Enter>");
+    assert!(h.text().contains("2 wide"), "{}", h.text());
+    h.keys("Lother<Esc>");
+    assert_eq!(h.app.tab_label(1), "wide");
+    h.keys("L<BS><Enter>");
+    assert_eq!(h.app.tab_label(1), "8xH100");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Whatever is done with tabs, there is one on the screen, it can be drawn at every size, and what the others hold
+    /// is what was left there.
+    #[test]
+    fn tabs_never_lose_a_scenario(keys in prop::collection::vec(prop::sample::select(vec![
+        "T", "X", "[", "]", "u", "<C-r>", "<C-t>", "<C-n>", "P", "D", "<Right>", "j", "3", "2", "<A-1>", "<A-3>", "b", "B",
+        "<Esc>", "<Enter>", "La<Enter>", "c", "o", "f", "/", "x",
+    ]), 0..60)) {
+        let mut h = Hands::new();
+        for key in keys {
+            let before = (h.app.tabs.current(), h.app.now.clone(), h.app.mode());
+            h.keys(key);
+            if h.app.tabs.current() != before.0 && matches!(key, "[" | "]" | "<A-1>" | "<A-3>") {
+                prop_assert_eq!(h.app.tab_snapshot(before.0), Some(&before.1));
+            }
+            prop_assert!(h.app.tabs.current() < h.app.tabs.count());
+            prop_assert_eq!(h.app.tab_snapshot(h.app.tabs.current()), Some(&h.app.now));
+        }
+        for size in [(120, 40), (80, 24), (80, 16), (200, 60)] {
+            h.app.size = size;
+            h.text();
+        }
+    }
+}
+
+#[test]
+fn a_figure_of_any_table_is_explained_and_esc_comes_back() {
+    let mut h = Hands::new();
+    h.keys("c<Right>jj<Enter>");
+    assert_eq!((h.app.view, h.app.now.setup.target.as_ref()), (View::Explain, "8xMI300X"));
+    assert!(h.text().contains("Explain"));
+    h.keys("<Esc>");
+    assert_eq!(h.app.view, View::Compare);
+    h.keys("<Esc>2jj/tp<Enter><Right>DG<Enter>");
+    assert_eq!(h.app.view, View::Explain);
+    h.keys("<Esc>");
+    assert_eq!(h.app.view, View::Diff);
+    // A heading is no figure.
+    h.keys("g<Enter>");
+    assert_eq!(h.app.view, View::Diff);
+}

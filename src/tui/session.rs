@@ -1,0 +1,251 @@
+//! Where one was when one left: tabs with their knobs, view, selection, order and theme, as a document that the next
+//! start reads. What a session names and the files no longer have is told, never a failure.
+
+pub mod store;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::app::{App, Pane, Setup, Snapshot, View};
+use super::scenarios::{self, Place};
+use super::tables::{Sort, Table};
+use crate::estimate::Metric;
+use crate::knob::{Kind, Knob, Overrides, Setting};
+
+pub use store::{Keep, Store};
+
+/// The version of the document that this program writes, and the newest it reads.
+const VERSION: u32 = 1;
+
+/// A session as it is written.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Document {
+    /// Version of the document.
+    version: u32,
+    /// The theme, where it is not the one that suits the terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    theme: Option<String>,
+    /// The tab on the screen.
+    current: usize,
+    /// The pinned tab.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pinned: Option<usize>,
+    /// The metric that orders the comparison.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<String>,
+    /// What lists are sorted by, by their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    sorted: BTreeMap<String, String>,
+    /// The tabs.
+    tabs: Vec<TabDocument>,
+}
+
+/// A tab as it is written.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct TabDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(flatten)]
+    setup: SetupDocument,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    marks: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline: Option<SetupDocument>,
+    view: String,
+    pane: String,
+    knob: String,
+    figure: String,
+    row: usize,
+    column: usize,
+}
+
+/// A scenario as it is written.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct SetupDocument {
+    target: String,
+    workload: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    knobs: BTreeMap<String, String>,
+}
+
+impl SetupDocument {
+    fn of(setup: &Setup) -> SetupDocument {
+        let knobs = setup.overrides.iter().map(|(knob, setting)| (knob.name().to_owned(), setting.to_string()));
+        SetupDocument { target: setup.target.to_string(), workload: setup.workload.to_string(), knobs: knobs.collect() }
+    }
+
+    fn read(&self, problems: &mut Vec<String>) -> Setup {
+        let mut overrides = Overrides::new();
+        for (name, text) in &self.knobs {
+            let read = Knob::named(name).and_then(|knob| {
+                let fabric = matches!(knob.spec().kind, Kind::Fabric);
+                // Which fabrics there are is the target's to say, once the scenario is worked out.
+                let setting = if fabric { Setting::Choice(text.as_str().into()) } else { knob.parse(text, &[])? };
+                Ok((knob, setting))
+            });
+            match read {
+                Ok((knob, setting)) => drop(overrides.insert(knob, setting)),
+                Err(error) => problems.push(error.to_string()),
+            }
+        }
+        Setup { target: self.target.as_str().into(), workload: self.workload.as_str().into(), overrides }
+    }
+}
+
+fn named<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
+    names.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> String {
+    names.iter().find(|(_, known)| known == value).map_or_else(String::new, |(name, _)| (*name).to_owned())
+}
+
+const LISTS: [(&str, Table); 4] = [
+    ("targets", Table::Targets),
+    ("workloads", Table::Workloads),
+    ("compare", Table::Compare),
+    ("advice", Table::Advice),
+];
+
+fn sort_name(sort: Sort) -> Option<&'static str> {
+    match sort {
+        Sort::Natural => None,
+        Sort::Name => Some("name"),
+        Sort::Kind => Some("kind"),
+        Sort::Figure(name) => Some(name),
+    }
+}
+
+fn sort_named(name: &str) -> Option<Sort> {
+    match name {
+        "name" => Some(Sort::Name),
+        "kind" => Some(Sort::Kind),
+        other => Metric::named(other).map(|metric| Sort::Figure(metric.name)),
+    }
+}
+
+/// What a session keeps of the state. `suited` is the theme that the terminal gets where nobody chose one.
+#[must_use]
+pub fn capture(app: &App, suited: &str) -> Document {
+    let tabs = app.all_tabs().map(|tab| TabDocument {
+        name: tab.name.as_deref().map(str::to_owned),
+        setup: SetupDocument::of(&tab.now.setup),
+        marks: tab.now.marks.iter().map(ToString::to_string).collect(),
+        baseline: tab.now.baseline.as_ref().map(SetupDocument::of),
+        view: tab.place.view.name().to_owned(),
+        pane: name_of(&Pane::NAMES, &tab.place.pane),
+        knob: tab.place.knob.name().to_owned(),
+        figure: tab.place.figure.to_owned(),
+        row: tab.place.view_row,
+        column: tab.place.column,
+    });
+    let sorted = LISTS
+        .into_iter()
+        .filter_map(|(name, table)| Some((name.to_owned(), sort_name(app.tables.sort(table))?.to_owned())));
+    Document {
+        version: VERSION,
+        theme: app.theme().map(|theme| theme.name().to_owned()).filter(|name| name != suited),
+        current: app.tabs.current(),
+        pinned: app.tabs.pinned(),
+        order: app.order.map(str::to_owned),
+        sorted: sorted.collect(),
+        tabs: tabs.collect(),
+    }
+}
+
+/// Brings a session back. Returns what of it could not be.
+pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
+    let mut problems = Vec::new();
+    if let Some(name) = &document.theme {
+        match app.themes.iter().position(|theme| theme.name() == name) {
+            Some(index) => app.theme = index,
+            None => problems.push(format!("there is no theme `{name}` any more")),
+        }
+    }
+    app.order = document.order.as_deref().and_then(Metric::named).map(|metric| metric.name);
+    for (name, table) in LISTS {
+        if let Some(sort) = document.sorted.get(name).and_then(|sort| sort_named(sort)) {
+            app.tables.set_sort(table, sort);
+        }
+    }
+    let fallback = app.now.setup.clone();
+    let mut tabs = Vec::new();
+    for (index, tab) in document.tabs.iter().enumerate() {
+        let mut setup = tab.setup.read(&mut problems);
+        // A name that is gone may come back with the next change of the files; only the screen must not be empty.
+        if index == document.current {
+            let library = &app.library;
+            let gone = [
+                (&mut setup.target, &fallback.target, library.target(&tab.setup.target).is_err()),
+                (&mut setup.workload, &fallback.workload, library.workload(&tab.setup.workload).is_err()),
+            ];
+            for (name, other, _) in gone.into_iter().filter(|(.., gone)| *gone) {
+                problems.push(format!("there is no `{name}` any more"));
+                name.clone_from(other);
+            }
+        }
+        let marks: BTreeSet<Arc<str>> = tab.marks.iter().map(|name| name.as_str().into()).collect();
+        let baseline = tab.baseline.as_ref().map(|baseline| baseline.read(&mut problems));
+        let usual = Place::default();
+        let place = Place {
+            view: View::named(&tab.view).unwrap_or_default(),
+            pane: named(&Pane::NAMES, &tab.pane).unwrap_or_default(),
+            knob: Knob::named(&tab.knob).unwrap_or(usual.knob),
+            figure: Metric::named(&tab.figure).map_or(usual.figure, |metric| metric.name),
+            view_row: tab.row,
+            column: tab.column,
+            ..usual
+        };
+        let name = tab.name.as_deref().map(Arc::from);
+        tabs.push((name, Snapshot { setup, marks, baseline }, place));
+    }
+    app.set_tabs(tabs, document.current, document.pinned);
+    problems
+}
+
+/// Puts a scenario on the screen that was asked for by name: in place of a lone tab on which nothing was done, else on a
+/// tab of its own, so that what was left there stays.
+pub fn ask(app: &mut App, setup: Setup) {
+    let untouched = |snapshot: &Snapshot| snapshot.setup.overrides.is_empty() && snapshot.baseline.is_none();
+    let same = (0..app.tabs.count())
+        .find(|place| app.tab_snapshot(*place).is_some_and(|snapshot| untouched(snapshot) && snapshot.setup == setup));
+    let now = Snapshot { setup, ..Snapshot::default() };
+    if let Some(place) = same {
+        scenarios::show(app, place, &mut Vec::new());
+    } else if app.tabs.count() == 1 && untouched(&app.now) && app.tabs.list().iter().all(|tab| tab.name.is_none()) {
+        app.now = now;
+    } else {
+        scenarios::add(app, None, now, Place::default(), &mut Vec::new());
+    }
+    app.status = None;
+    app.arrive(Place::default());
+}
+
+impl Document {
+    /// Reads a session.
+    ///
+    /// # Errors
+    /// Why it is none, in words.
+    pub fn parse(text: &str) -> Result<Document, String> {
+        let document: Document = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        match document.version {
+            VERSION if document.tabs.is_empty() => Err("it has no tabs".to_owned()),
+            VERSION => Ok(document),
+            other => Err(format!("it is of version {other}, this program reads version {VERSION}")),
+        }
+    }
+
+    /// The session as it is written.
+    #[must_use]
+    pub fn text(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! Where sessions are kept: one for each working directory in the user's state directory, and those that were given a
+//! name.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::Document;
+use crate::record::write_atomically;
+use crate::spec::Sources;
+use crate::spec::fingerprint::fingerprint;
+use crate::spec::sources::read_text;
+
+/// Sessions of directories that are kept; the oldest go first.
+const MOST: usize = 64;
+
+/// Which session a start opens, and leaves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// None.
+    #[default]
+    Nothing,
+    /// That of the working directory, or the one with this name.
+    Session {
+        /// Its name, where it has one.
+        name: Option<String>,
+        /// Begin anew all the same; what is left then takes its place.
+        fresh: bool,
+    },
+}
+
+/// The user's state directory: `$ATLAS_STATE_DIR`, else the platform's usual place (`$XDG_STATE_HOME` on Linux).
+#[must_use]
+pub fn state_dir() -> Option<PathBuf> {
+    if let Some(dir) = std::env::var_os("ATLAS_STATE_DIR").filter(|dir| !dir.is_empty()) {
+        return Some(dir.into());
+    }
+    let dirs = directories::ProjectDirs::from("", "", "atlas-fabric")?;
+    Some(dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir()).to_path_buf())
+}
+
+/// A session's file.
+#[derive(Debug, Default)]
+pub struct Store {
+    path: Option<PathBuf>,
+    fresh: bool,
+    /// What the file says, as far as is known; nothing is written that it says already.
+    known: Option<Document>,
+}
+
+impl Store {
+    /// The file of the session that is to be kept, in the user's state directory.
+    #[must_use]
+    pub fn of(keep: &Keep, sources: &Sources) -> Store {
+        let Keep::Session { name, fresh } = keep else { return Store::default() };
+        let path = state_dir().and_then(|dir| {
+            let dir = dir.join("sessions");
+            match name {
+                Some(name) => Some(dir.join(format!("{name}.json"))),
+                None => Some(dir.join("directories").join(directory_name(&std::env::current_dir().ok()?, sources))),
+            }
+        });
+        Store { path, fresh: *fresh, known: None }
+    }
+
+    /// A store in a file, for tests.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Store {
+        Store { path: Some(path), ..Store::default() }
+    }
+
+    /// What was left there last; `None` where nothing was, or a fresh start was asked for.
+    ///
+    /// # Errors
+    /// Why the file is no session, in words. It is put aside, so that nothing in it is lost.
+    pub fn load(&mut self) -> Result<Option<Document>, String> {
+        let Some(path) = self.path.as_deref().filter(|path| !self.fresh && path.exists()) else { return Ok(None) };
+        match read_text(path).and_then(|text| Document::parse(&text)) {
+            Ok(document) => {
+                self.known = Some(document.clone());
+                Ok(Some(document))
+            }
+            Err(why) => {
+                let aside = path.with_extension("json.broken");
+                let put = std::fs::rename(path, &aside);
+                let told = put.map_or_else(|_| String::new(), |()| format!("; it is {} now", aside.display()));
+                Err(format!("the session in {} cannot be read: {why}{told}", path.display()))
+            }
+        }
+    }
+
+    /// What a start without a session looks like: left like this, there is nothing to keep.
+    pub fn starts_as(&mut self, document: Document) {
+        if self.known.is_none() && self.path.as_deref().is_some_and(|path| !path.exists()) {
+            self.known = Some(document);
+        }
+    }
+
+    /// Writes what is left, atomically, unless the file says it already.
+    ///
+    /// # Errors
+    /// Why it cannot be written, in words.
+    pub fn save(&mut self, document: Document) -> Result<(), String> {
+        let Some(path) = self.path.as_deref().filter(|_| self.known.as_ref() != Some(&document)) else { return Ok(()) };
+        write_atomically(path, &document.text())
+            .map_err(|error| format!("the session is not kept: {} cannot be written: {error}", path.display()))?;
+        if path.parent().is_some_and(|dir| dir.ends_with("directories")) {
+            prune(path.parent().unwrap_or(path));
+        }
+        self.known = Some(document);
+        Ok(())
+    }
+}
+
+/// The file of a directory's session: its last name, so that people find it, and a hash of all that tells it from others:
+/// the whole path, and the files named on the command line, since another set of files has other names in it.
+fn directory_name(dir: &Path, sources: &Sources) -> String {
+    let given = [&sources.workload_dir, &sources.targets, &sources.workloads, &sources.hardware];
+    let mut told = dir.to_string_lossy().into_owned();
+    for path in given {
+        told.push('\0');
+        told += &path.as_ref().map(|path| path.to_string_lossy()).unwrap_or_default();
+    }
+    let hash = fingerprint(told.as_bytes());
+    let last = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let plain: String = last.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).take(32).collect();
+    format!("{plain}-{hash:016x}.json")
+}
+
+/// Forgets the sessions that were left longest ago, beyond what is kept.
+fn prune(dir: &Path) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    let mut files: Vec<(SystemTime, PathBuf)> = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().contains(".json"))
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    files.sort();
+    let excess = files.len().saturating_sub(MOST);
+    for (_, path) in files.into_iter().take(excess) {
+        // One that cannot be removed does no harm.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// A name that a session may have.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn session_name(text: &str) -> Result<String, String> {
+    let good = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    if text.is_empty() || text.starts_with('.') || text.chars().count() > 64 || !text.chars().all(good) {
+        return Err("expected up to 64 letters, digits, hyphens, underscores and dots".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn directories_and_files_of_the_command_line_have_sessions_of_their_own() {
+        let sources = Sources::default();
+        let name = directory_name(Path::new("/home/me/clusters"), &sources);
+        assert!(name.starts_with("clusters-") && name.ends_with(".json"));
+        assert_eq!(name, directory_name(Path::new("/home/me/clusters"), &sources));
+        assert_ne!(name, directory_name(Path::new("/home/you/clusters"), &sources));
+        let other = Sources { targets: Some("mine.yaml".into()), ..Sources::default() };
+        assert_ne!(name, directory_name(Path::new("/home/me/clusters"), &other));
+        assert!(directory_name(Path::new("/"), &sources).starts_with('-'));
+    }
+
+    #[test]
+    fn names_are_names_and_no_paths() {
+        assert!(session_name("night-run_2.b").is_ok());
+        for bad in ["", "../x", "a/b", ".hidden", "a b", "a\n"] {
+            assert!(session_name(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_latest_sessions_of_directories_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        for i in 0..MOST + 5 {
+            let path = dir.path().join(format!("{i:03}.json"));
+            std::fs::write(&path, "{}").unwrap();
+            let when = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(i as u64 + 1);
+            std::fs::File::options().write(true).open(&path).unwrap().set_modified(when).unwrap();
+        }
+        prune(dir.path());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), MOST);
+        assert!(!dir.path().join("004.json").exists() && dir.path().join("005.json").exists());
+    }
+}

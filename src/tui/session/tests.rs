@@ -1,0 +1,120 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+use super::*;
+use crate::tui::testing::Hands;
+
+fn worked() -> Hands {
+    let mut h = Hands::new();
+    h.keys("2jj/tp<Enter><Right>bm<Esc>TLwide<Enter><Right>P[t1jmoo/microbatch<Enter>4jj6");
+    h
+}
+
+#[test]
+fn a_session_comes_back_as_it_was_left() {
+    let h = worked();
+    let document = capture(&h.app, "dark");
+    let mut again = Hands::new();
+    assert_eq!(restore(&Document::parse(&document.text()).unwrap(), &mut again.app), Vec::<String>::new());
+    assert_eq!(capture(&again.app, "dark"), document, "what is left again is what was found");
+    assert_eq!((&again.app.now, again.app.view, again.app.pane), (&h.app.now, h.app.view, h.app.pane));
+    assert_eq!((again.app.knob, again.app.figure, again.app.theme), (h.app.knob, h.app.figure, h.app.theme));
+    assert_eq!((again.app.tab_label(1), again.app.tabs.pinned()), ("wide".to_owned(), Some(1)));
+    let rates = |h: &Hands| h.app.baseline.value(Metric::named("tokens_per_sec").unwrap());
+    assert_eq!(rates(&again), rates(&h));
+    again.keys("]");
+    let mut h = h;
+    h.keys("]");
+    assert_eq!(again.app.now, h.app.now);
+    assert_eq!(again.text(), h.text());
+}
+
+#[test]
+fn a_tour_leaves_no_trace() {
+    let mut h = worked();
+    let before = capture(&h.app, "dark");
+    let (demos, _) = crate::demo::Demos::load(None, None);
+    h.app.demos = demos;
+    h.keys("<Esc>").keys("6d<Enter><Space><Space>");
+    assert!(h.app.tour.is_some());
+    assert_eq!(capture(&h.app, "dark"), before);
+}
+
+#[test]
+fn what_is_gone_is_told_and_the_screen_is_not_empty() {
+    let h = worked();
+    let text = capture(&h.app, "dark").text();
+    let text = text.replace("8xH100", "8xGONE").replace("\"tp\"", "\"tpp\"").replace("microbatch", "micromatch");
+    let mut again = Hands::new();
+    let problems = restore(&Document::parse(&text).unwrap(), &mut again.app);
+    assert!(problems.iter().any(|problem| problem.contains("tpp")), "{problems:?}");
+    assert!(again.app.answer.outcome.is_ok(), "{:?}", again.app.answer.outcome);
+    again.text();
+}
+
+#[test]
+fn what_is_no_session_is_refused_in_words_and_put_aside() {
+    for (text, part) in [
+        ("", "EOF"),
+        ("[1", "EOF"),
+        ("{}", "version 0"),
+        ("{\"version\": 1}", "no tabs"),
+        ("{\"version\": 99, \"tabs\": []}", "version 99"),
+        ("{\"version\": 1, \"tabs\": 5}", "expected"),
+    ] {
+        let told = Document::parse(text).unwrap_err();
+        assert!(told.contains(part), "{text}: {told}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deep/session.json");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, "{ broken").unwrap();
+    let told = Store::at(path.clone()).load().unwrap_err();
+    assert!(told.contains("session.json.broken"), "{told}");
+    assert!(!path.exists());
+    assert_eq!(Store::at(path).load(), Ok(None));
+}
+
+#[test]
+fn nothing_is_written_where_nothing_was_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("sessions/one.json");
+    let mut h = Hands::new();
+    let mut store = Store::at(path.clone());
+    assert_eq!(store.load(), Ok(None));
+    store.starts_as(capture(&h.app, "dark"));
+    store.save(capture(&h.app, "dark")).unwrap();
+    assert!(!path.exists());
+    h.keys("2j");
+    store.save(capture(&h.app, "dark")).unwrap();
+    let mut store = Store::at(path.clone());
+    let found = store.load().unwrap().unwrap();
+    assert_eq!(found, capture(&h.app, "dark"));
+    // Back at what a fresh start is: that is where one was, and it is written.
+    h.keys("k");
+    store.save(capture(&h.app, "dark")).unwrap();
+    assert_eq!(Store::at(path).load().unwrap().unwrap(), capture(&h.app, "dark"));
+}
+
+#[test]
+fn what_is_asked_for_by_name_wins_and_what_was_left_stays() {
+    let ask_for = |h: &mut Hands| {
+        let setup = Setup { target: "8xMI300X".into(), ..Hands::new().app.now.setup };
+        ask(&mut h.app, setup);
+        h.app.recompute();
+    };
+    // Nothing was done there: it makes way.
+    let mut h = Hands::new();
+    h.keys("2j6");
+    ask_for(&mut h);
+    assert_eq!((h.app.tabs.count(), h.app.view, &*h.app.now.setup.target), (1, View::Main, "8xMI300X"));
+    // Something was: it stays, beside.
+    let mut h = worked();
+    let before = h.app.now.clone();
+    ask_for(&mut h);
+    assert_eq!((h.app.tabs.count(), h.app.view, &*h.app.now.setup.target), (3, View::Main, "8xMI300X"));
+    assert!(h.app.now.setup.overrides.is_empty());
+    assert_eq!(h.app.tab_snapshot(0), Some(&before));
+    // Asked for again, it is the same tab.
+    h.keys("[");
+    ask_for(&mut h);
+    assert_eq!((h.app.tabs.count(), h.app.tabs.current()), (3, 1));
+}

@@ -1,0 +1,413 @@
+//! Tables and lists in the order and choice the user asks for: a filter of words and conditions for each, and a column
+//! to sort by.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use fuzzy_matcher::FuzzyMatcher as _;
+use fuzzy_matcher::skim::SkimMatcherV2;
+
+use super::app::{Answer, App, Pane, Setup, View};
+use super::line::Line;
+use super::message::Effect;
+use super::prompt::{Prompt, Purpose};
+use super::update::note;
+use crate::advice::Advice;
+use crate::estimate::{Better, Metric};
+use crate::knob::Spec;
+use crate::search::Condition;
+use crate::spec::{Diagnostic, Target, Workload};
+
+/// A table whose rows can be chosen among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Table {
+    /// The list of targets.
+    Targets,
+    /// The list of workloads.
+    Workloads,
+    /// The knobs.
+    Knobs,
+    /// The figures of the results.
+    Results,
+    /// The comparison's targets.
+    Compare,
+    /// The playbook.
+    Advice,
+    /// The complaints.
+    Problems,
+}
+
+/// What a filter asks of a row: every word must be found, every condition hold.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Filter {
+    text: String,
+    words: Vec<String>,
+    conditions: Vec<Condition>,
+}
+
+impl Filter {
+    /// Reads a filter: words, and conditions as `--where` takes them: `h100 tpot<50ms fits`.
+    ///
+    /// # Errors
+    /// A condition that cannot be meant, in words.
+    pub fn parse(text: &str) -> Result<Filter, String> {
+        let mut filter = Filter { text: text.trim().to_owned(), ..Filter::default() };
+        // A condition is one word, however it is spaced.
+        let mut tight = String::new();
+        for (c, next) in text.chars().zip(text.chars().skip(1).chain([' '])) {
+            let sign = |c: char| "<>=!".contains(c);
+            if c.is_whitespace() && (tight.ends_with(sign) || sign(next) || tight.ends_with(char::is_whitespace)) {
+                continue;
+            }
+            tight.push(c);
+        }
+        let mut pieces: Vec<String> = Vec::new();
+        for word in tight.split([' ', ',', '\t']).filter(|word| !word.is_empty()) {
+            let joined =
+                pieces.last().filter(|last| last.contains(['<', '>', '='])).map(|last| format!("{last}{word}"));
+            let unit = word.chars().count() <= 3 && word.chars().all(|c| c.is_alphabetic() || "%$µ".contains(c));
+            match joined.filter(|joined| unit && Condition::parse(joined).is_ok()) {
+                // `tpot < 50 ms`: the unit belongs to the number.
+                Some(joined) => drop(pieces.pop().map(|_| pieces.push(joined))),
+                None => pieces.push(word.to_owned()),
+            }
+        }
+        for piece in pieces {
+            if piece.contains(['<', '>', '=']) || piece.eq_ignore_ascii_case("fits") {
+                filter.conditions.push(Condition::parse(&piece).map_err(|error| error.to_string())?);
+            } else {
+                filter.words.push(piece);
+            }
+        }
+        Ok(filter)
+    }
+
+    /// As it was typed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether every word is found in `text`, its letters in order.
+    fn finds(&self, text: &str) -> bool {
+        let matcher = SkimMatcherV2::default();
+        self.words.iter().all(|word| matcher.fuzzy_match(text, word).is_some())
+    }
+
+    /// Whether every condition holds of an answer.
+    fn holds(&self, answer: &Answer) -> bool {
+        let (Some(scenario), Ok(estimate)) = (&answer.scenario, &answer.outcome) else {
+            return self.conditions.is_empty();
+        };
+        // A figure that says nothing about a scenario is no small one.
+        let says = |condition: &Condition| match condition {
+            Condition::Figure(metric, ..) => metric.applies_to(scenario),
+            Condition::Fits | Condition::Knob(..) => true,
+        };
+        self.conditions.iter().all(|condition| says(condition) && condition.holds(estimate, scenario))
+    }
+}
+
+/// What a list is sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// The files' order; of advice, the greatest gain first.
+    #[default]
+    Natural,
+    /// By name.
+    Name,
+    /// By the second column: accelerators, mode, the figure that is moved.
+    Kind,
+    /// Targets, by a figure of the workload at hand, best first.
+    Figure(&'static str),
+}
+
+/// Filters and orders, and what they make of the lists.
+#[derive(Debug, Clone, Default)]
+pub struct Tables {
+    filters: HashMap<Table, Filter>,
+    sorts: HashMap<Table, Sort>,
+    /// Places of the targets to show, where they are not all in the files' order.
+    targets: Option<Vec<usize>>,
+    /// The same of the workloads.
+    workloads: Option<Vec<usize>>,
+    /// The figure that targets are sorted by, of each, in the files' order.
+    figures: Vec<Option<f64>>,
+}
+
+impl Tables {
+    /// The filter of a table, where it has one.
+    #[must_use]
+    pub fn filter(&self, table: Table) -> Option<&Filter> {
+        self.filters.get(&table)
+    }
+
+    /// What a table is sorted by.
+    #[must_use]
+    pub fn sort(&self, table: Table) -> Sort {
+        self.sorts.get(&table).copied().unwrap_or_default()
+    }
+
+    /// Sorts a table.
+    pub fn set_sort(&mut self, table: Table, sort: Sort) {
+        self.sorts.insert(table, sort);
+    }
+
+    /// The figure that a target is shown with, where the targets are sorted by one.
+    #[must_use]
+    pub fn figure_of(&self, index: usize) -> Option<f64> {
+        self.figures.get(index).copied().flatten()
+    }
+}
+
+/// The table that has the focus.
+#[must_use]
+pub fn here(app: &App) -> Option<Table> {
+    Some(match (app.view, app.pane) {
+        (View::Main | View::Help, Pane::Targets) => Table::Targets,
+        (View::Main | View::Help, Pane::Workloads) => Table::Workloads,
+        (View::Main | View::Help, Pane::Knobs) => Table::Knobs,
+        (View::Main | View::Help, Pane::Results) => Table::Results,
+        (View::Compare, _) => Table::Compare,
+        (View::Advice, _) => Table::Advice,
+        (View::Problems, _) => Table::Problems,
+        _ => return None,
+    })
+}
+
+/// Begins to type a filter.
+pub(super) fn open_filter(app: &mut App) {
+    let Some(table) = here(app) else { return };
+    let before = app.tables.filter(table).map(|filter| filter.text.clone()).unwrap_or_default();
+    let line = Line::selected(before.clone());
+    app.prompt = Some(Prompt { purpose: Purpose::Filter, line, before, error: None });
+}
+
+/// Filters the table that has the focus; an empty text shows all. Returns what is wrong with the text; the table stays as
+/// it was then.
+pub(super) fn set_filter(app: &mut App, text: &str) -> Option<String> {
+    let table = here(app)?;
+    match Filter::parse(text) {
+        Ok(filter) if filter.text.is_empty() => drop(app.tables.filters.remove(&table)),
+        Ok(filter) => drop(app.tables.filters.insert(table, filter)),
+        Err(error) => return Some(error),
+    }
+    app.view_scroll = 0;
+    arrange(app);
+    app.recompute_columns();
+    None
+}
+
+/// Shows all rows of the table that has the focus again. Returns whether some were hidden.
+pub(super) fn clear_filter(app: &mut App) -> bool {
+    let filtered = here(app).is_some_and(|table| app.tables.filters.contains_key(&table));
+    if filtered {
+        set_filter(app, "");
+    }
+    filtered
+}
+
+/// Sorts the list that has the focus by its next column.
+pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(table) = here(app) else { return };
+    let figure = app.figure_here();
+    let next = match (table, app.tables.sort(table)) {
+        (_, Sort::Natural) => Sort::Name,
+        (_, Sort::Name) => Sort::Kind,
+        (Table::Targets, Sort::Kind) => figure.map_or(Sort::Natural, |metric| Sort::Figure(metric.name)),
+        (_, Sort::Kind | Sort::Figure(_)) => Sort::Natural,
+    };
+    app.tables.sorts.insert(table, next);
+    arrange(app);
+    let by = match (table, next) {
+        (Table::Advice, Sort::Natural) => "by gain".to_owned(),
+        (_, Sort::Natural) => "as in the files".to_owned(),
+        (_, Sort::Name) => "by name".to_owned(),
+        (Table::Targets, Sort::Kind) => "by accelerators, most first".to_owned(),
+        (Table::Workloads, Sort::Kind) => "by mode".to_owned(),
+        (_, Sort::Kind) => "by the figure that is moved".to_owned(),
+        (_, Sort::Figure(name)) => {
+            format!("by {}, best first", Metric::named(name).map_or(name, |metric| metric.label))
+        }
+    };
+    note(app, format!("sorted {by}"), effects);
+}
+
+/// A figure such that less is better, whatever it is; what cannot run comes last.
+fn rank(metric: &Metric, answer: &Answer) -> (bool, f64) {
+    let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
+    (!answer.fits(), answer.value(metric).map_or(f64::INFINITY, |value| sign * value))
+}
+
+/// Works out which targets and workloads are shown, and in which order. Called when a filter, an order, the files or the
+/// scenario are others.
+pub fn arrange(app: &mut App) {
+    app.tables.targets = targets(app);
+    app.tables.workloads = workloads(app);
+}
+
+fn targets(app: &mut App) -> Option<Vec<usize>> {
+    app.tables.figures.clear();
+    let filter = app.tables.filter(Table::Targets);
+    let sort = app.tables.sort(Table::Targets);
+    if filter.is_none() && sort == Sort::Natural {
+        return None;
+    }
+    let all = app.library.targets();
+    let conditional = filter.is_some_and(|filter| !filter.conditions.is_empty());
+    let answers: Vec<Answer> = match sort {
+        Sort::Figure(_) => all.iter().map(|target| on(app, target)).collect(),
+        _ if conditional => all.iter().map(|target| on(app, target)).collect(),
+        _ => Vec::new(),
+    };
+    let passes = |index: usize, target: &Target| {
+        filter.is_none_or(|filter| {
+            filter.finds(&target_text(target)) && answers.get(index).is_none_or(|answer| filter.holds(answer))
+        })
+    };
+    let mut rows: Vec<usize> = (0..all.len()).filter(|i| all.get(*i).is_some_and(|t| passes(*i, t))).collect();
+    let devices = |i: &usize| all.get(*i).map_or(0.0, |t| t.accelerators());
+    let mut figures = Vec::new();
+    match sort {
+        Sort::Natural => {}
+        Sort::Name => rows.sort_by_key(|i| all.get(*i).map(|target| target.name.to_lowercase())),
+        Sort::Kind => rows.sort_by(|a, b| devices(b).total_cmp(&devices(a))),
+        Sort::Figure(name) => {
+            if let Some(metric) = Metric::named(name) {
+                let key = |i: &usize| answers.get(*i).map_or((true, f64::INFINITY), |answer| rank(metric, answer));
+                rows.sort_by(|a, b| {
+                    let (a, b) = (key(a), key(b));
+                    a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+                });
+                figures = answers.iter().map(|answer| answer.value(metric)).collect();
+            }
+        }
+    }
+    app.tables.figures = figures;
+    Some(rows)
+}
+
+/// The scenario on the screen, on another target.
+fn on(app: &App, target: &Target) -> Answer {
+    app.answered(&Setup { target: Arc::clone(&target.name), ..app.now.setup.clone() })
+}
+
+fn target_text(target: &Target) -> String {
+    let accelerator = target.accelerator.as_deref().unwrap_or_default();
+    format!("{} {} {accelerator}", target.name, target.vendor)
+}
+
+fn workloads(app: &App) -> Option<Vec<usize>> {
+    let filter = app.tables.filter(Table::Workloads);
+    let sort = app.tables.sort(Table::Workloads);
+    if filter.is_none() && sort == Sort::Natural {
+        return None;
+    }
+    let all = app.library.workloads();
+    let passes = |workload: &Workload| {
+        let text = || {
+            let model = workload.model.as_deref().unwrap_or_default();
+            format!("{} {model} {}", workload.name, workload.shape.mode.name())
+        };
+        let on = || app.answered(&Setup { workload: Arc::clone(&workload.name), ..app.now.setup.clone() });
+        filter.is_none_or(|filter| filter.finds(&text()) && (filter.conditions.is_empty() || filter.holds(&on())))
+    };
+    let mut rows: Vec<usize> = (0..all.len()).filter(|i| all.get(*i).is_some_and(|w| passes(w))).collect();
+    match sort {
+        Sort::Name => rows.sort_by_key(|i| all.get(*i).map(|workload| workload.name.to_lowercase())),
+        Sort::Kind => rows.sort_by_key(|i| all.get(*i).map(|workload| workload.shape.mode.name())),
+        Sort::Natural | Sort::Figure(_) => {}
+    }
+    Some(rows)
+}
+
+impl App {
+    /// The targets as the list shows them, each with its place in the files.
+    pub fn targets(&self) -> impl Iterator<Item = (usize, &Arc<Target>)> {
+        let all = self.library.targets();
+        let rows = self.tables.targets.as_ref();
+        (0..rows.map_or(all.len(), Vec::len)).filter_map(move |row| {
+            let index = rows.map_or(Some(row), |rows| rows.get(row).copied())?;
+            Some((index, all.get(index)?))
+        })
+    }
+
+    /// The workloads as the list shows them.
+    pub fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
+        let all = self.library.workloads();
+        let rows = self.tables.workloads.as_ref();
+        (0..rows.map_or(all.len(), Vec::len)).filter_map(move |row| {
+            let index = rows.map_or(Some(row), |rows| rows.get(row).copied())?;
+            all.get(index)
+        })
+    }
+
+    /// Whether a knob is among those asked for.
+    #[must_use]
+    pub fn asks_for_knob(&self, spec: &Spec) -> bool {
+        self.tables.filter(Table::Knobs).is_none_or(|filter| {
+            let turned = if self.now.setup.overrides.contains_key(&spec.knob) { "changed" } else { "" };
+            let text = format!("{} {} {} {turned}", spec.name, spec.aliases.join(" "), spec.group.name());
+            filter.finds(&text) && filter.holds(&self.answer)
+        })
+    }
+
+    /// Whether a figure is among those asked for.
+    #[must_use]
+    pub fn asks_for_figure(&self, metric: &Metric) -> bool {
+        self.tables
+            .filter(Table::Results)
+            .is_none_or(|filter| filter.finds(&format!("{} {} {}", metric.label, metric.name, metric.section.name())))
+    }
+
+    /// Whether a target is among the comparison's.
+    #[must_use]
+    pub fn asks_to_compare(&self, name: &str, answer: &Answer) -> bool {
+        self.tables.filter(Table::Compare).is_none_or(|filter| {
+            let text = answer.target.as_ref().map_or_else(|| name.to_owned(), |target| target_text(target));
+            filter.finds(&text) && filter.holds(answer)
+        })
+    }
+
+    /// How many targets the comparison has without its filter.
+    #[must_use]
+    pub fn columns_of(&self) -> usize {
+        match self.now.marks.len() {
+            0 | 1 => self.library.targets().len(),
+            _ => self.library.targets().iter().filter(|target| self.now.marks.contains(&target.name)).count(),
+        }
+    }
+
+    /// Whether a complaint is among those asked for.
+    #[must_use]
+    pub fn asks_for_problem(&self, problem: &Diagnostic) -> bool {
+        self.tables.filter(Table::Problems).is_none_or(|filter| {
+            filter.finds(&format!("{} {} {}", problem.severity.name(), problem.location(), problem.message))
+        })
+    }
+
+    /// The playbook's advice as its table shows it.
+    #[must_use]
+    pub fn advice_shown(&self) -> Vec<&Advice> {
+        let mut all: Vec<&Advice> = self.advice().iter().collect();
+        if let Some(filter) = self.tables.filter(Table::Advice) {
+            all.retain(|advice| filter.finds(&format!("{} {} {}", advice.rule.name, advice.text, advice.metric.label)));
+        }
+        match self.tables.sort(Table::Advice) {
+            Sort::Name => all.sort_by_key(|advice| advice.rule.name),
+            Sort::Kind => all.sort_by_key(|advice| advice.metric.label),
+            Sort::Natural | Sort::Figure(_) => {}
+        }
+        all
+    }
+
+    /// A table's filter and how many rows it leaves of how many, for its title; nothing where it has none.
+    #[must_use]
+    pub fn filter_remark(&self, table: Table, shown: usize, of: usize) -> Option<String> {
+        let filter = self.tables.filter(table)?;
+        Some(format!("/{} {shown} of {of}", filter.text))
+    }
+}
+
+#[cfg(test)]
+mod tests;

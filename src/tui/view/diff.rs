@@ -1,0 +1,206 @@
+//! Two scenarios side by side, and only what differs: target, workload, knobs, and every figure with its change.
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::draw::{Canvas, wrap};
+use crate::estimate::{Format, METRICS, Metric};
+use crate::knob::Knob;
+use crate::tui::app::{Answer, App};
+use crate::tui::layout;
+use crate::tui::scenarios::other_side;
+use crate::tui::theme::Role;
+use crate::units;
+
+/// A row of the view.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Row {
+    /// A heading.
+    Heading(&'static str),
+    /// Something that is written: what it is, there, here.
+    Words(String, String, String),
+    /// A figure: there, here.
+    Figure(&'static Metric, Option<f64>, Option<f64>),
+    /// A remark.
+    Text(Role, String),
+}
+
+/// Everything that differs, and what the other side is called.
+#[must_use]
+pub fn rows_of(app: &App) -> (String, Vec<Row>) {
+    let (label, other, setup) = other_side(app);
+    let here = &app.now.setup;
+    let mut rows = Vec::new();
+    let mut words = Vec::new();
+    if setup.target != here.target {
+        words.push(Row::Words("target".to_owned(), setup.target.to_string(), here.target.to_string()));
+    }
+    if setup.workload != here.workload {
+        words.push(Row::Words("workload".to_owned(), setup.workload.to_string(), here.workload.to_string()));
+    }
+    if !words.is_empty() {
+        rows.push(Row::Heading("scenario"));
+        rows.append(&mut words);
+    }
+    let knobs: Vec<Row> = Knob::all().filter_map(|knob| differing(knob, &other, &app.answer)).collect();
+    if !knobs.is_empty() {
+        rows.push(Row::Heading("knobs"));
+        rows.extend(knobs);
+    }
+    for (name, answer) in [(label.as_str(), &other), ("this scenario", &app.answer)] {
+        match (&answer.outcome, answer.detail()) {
+            (Err(complaint), _) => rows.push(Row::Text(Role::Error, format!("{name}: {complaint}"))),
+            (_, Some(detail)) if !detail.verdict.fits() => {
+                rows.push(Row::Text(Role::Error, format!("{name}: {}", detail.verdict.describe())));
+            }
+            _ => {}
+        }
+    }
+    let mut section = None;
+    for metric in METRICS.iter() {
+        let (before, after) = (other.value(metric), app.answer.value(metric));
+        let same = match (before, after) {
+            (Some(before), Some(after)) => (after - before).abs() <= 1e-9 * before.abs(),
+            (None, None) => true,
+            _ => false,
+        };
+        if same {
+            continue;
+        }
+        if section.replace(metric.section) != Some(metric.section) {
+            rows.push(Row::Heading(metric.section.name()));
+        }
+        rows.push(Row::Figure(metric, before, after));
+    }
+    if rows.is_empty() {
+        rows.push(Row::Text(Role::Dim, format!("nothing differs from {label}")));
+    }
+    let width = usize::from(layout::areas(app).body.width.saturating_sub(5));
+    let broken = |row: Row| match row {
+        Row::Text(role, text) => wrap(&text, width).into_iter().map(|line| Row::Text(role, line)).collect(),
+        row => vec![row],
+    };
+    (label, rows.into_iter().flat_map(broken).collect())
+}
+
+/// The figure under the cursor.
+#[must_use]
+pub fn figure_here(app: &App) -> Option<&'static Metric> {
+    match rows_of(app).1.get(app.view_row) {
+        Some(Row::Figure(metric, ..)) => Some(metric),
+        _ => None,
+    }
+}
+
+/// A knob that has another value, or that says something on one side only.
+fn differing(knob: Knob, other: &Answer, this: &Answer) -> Option<Row> {
+    let value = |answer: &Answer| {
+        let scenario = answer.scenario.as_ref()?;
+        scenario.heeds(knob).then(|| super::knobs::show(&scenario.get(knob)))
+    };
+    let (before, after) = (value(other), value(this));
+    let spec = knob.spec();
+    let name = if spec.unit.is_empty() { spec.name.to_owned() } else { format!("{} ({})", spec.name, spec.unit) };
+    let show = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
+    (before != after).then(|| Row::Words(name, show(before), show(after)))
+}
+
+/// A change of a figure in words: the arrow, the sign and the share.
+#[must_use]
+pub fn change(app: &App, metric: &Metric, before: f64, after: f64) -> String {
+    let arrow = if after > before { app.glyphs.up } else { app.glyphs.down };
+    let text = match metric.format {
+        // Of two shares, the difference in points says more.
+        Format::Percent => format!("{:+.1} pt", 100.0 * (after - before)),
+        _ => units::relative(before, after),
+    };
+    format!("{arrow}{text}")
+}
+
+/// How many rows there are below the line of names.
+#[must_use]
+pub fn rows(app: &App) -> usize {
+    rows_of(app).1.len()
+}
+
+/// What the line of information says.
+#[must_use]
+pub fn info(app: &App) -> String {
+    match app.tabs.count() {
+        1 => "against the baseline; T opens this scenario on another tab, to turn it there".to_owned(),
+        2 => "against the other tab; P pins one as the baseline of every delta".to_owned(),
+        _ => "against another tab, by the arrow keys; P pins one as the baseline of every delta".to_owned(),
+    }
+}
+
+/// Columns of the digits behind the point, and of the unit: the points of all figures stand below each other.
+const FRACTION: u16 = 5;
+const UNIT: u16 = 7;
+
+/// A figure, its point in the same column as every other's.
+fn figure(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, value: Option<f64>, style: Style) {
+    let shown = value.map_or_else(|| "–".to_owned(), |value| metric.show(value));
+    let (whole, fraction, unit) = super::results::split(&shown);
+    let point = cell.width.saturating_sub(FRACTION + UNIT);
+    canvas.right(cell.x, cell.y, point, whole, style);
+    // Small prices have no unit, and may need its room for their digits.
+    let room = if unit.is_empty() { FRACTION + UNIT } else { FRACTION };
+    canvas.text(cell.x + point, cell.y, room, fraction, style);
+    let dim = canvas.role(Role::Dim);
+    canvas.text(cell.x + point + FRACTION + 1, cell.y, UNIT - 1, unit, dim);
+}
+
+/// Draws the view.
+pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let (label, all) = rows_of(app);
+    let here = if app.tabs.count() > 1 {
+        format!("{} {}", app.tabs.current() + 1, app.tab_label(app.tabs.current()))
+    } else {
+        "this scenario".to_owned()
+    };
+    let inner = canvas.frame(area, "D Difference", "only what differs", app.tour.is_none());
+    let name = if inner.width >= 100 { 24 } else { 18 };
+    let column = (inner.width.saturating_sub(name + 3) / 3).min(34);
+    let (first, second) = (inner.x + 1 + name, inner.x + 1 + name + column);
+    let third = second + column;
+    let (dim, focused) = (canvas.role(Role::Baseline), canvas.role(Role::TitleFocused));
+    canvas.right(first, inner.y, column - 1, &label, dim);
+    canvas.right(second, inner.y, column - 1, &here, focused);
+    let text_style = canvas.role(Role::Text);
+    let height = inner.height.saturating_sub(1);
+    for (line, (index, row)) in (0..height).zip(all.iter().enumerate().skip(app.view_scroll)) {
+        let y = inner.y + 1 + line;
+        match row {
+            Row::Heading(heading) => {
+                let style = canvas.role(Role::Heading);
+                canvas.text(inner.x + 1, y, inner.width, heading, style);
+            }
+            Row::Words(what, before, after) => {
+                let (old, new) = (canvas.role(Role::Dim), canvas.role(Role::Changed));
+                canvas.text(inner.x + 2, y, name - 1, what, text_style);
+                canvas.right(first, y, column - 1, before, old);
+                canvas.right(second, y, column - 1, after, new);
+            }
+            Row::Figure(metric, before, after) => {
+                canvas.text(inner.x + 2, y, name - 1, metric.label, text_style);
+                let (old, new) = (canvas.role(Role::Dim), canvas.role(Role::Value));
+                figure(canvas, Rect::new(first, y, column - 1, 1), metric, *before, old);
+                figure(canvas, Rect::new(second, y, column - 1, 1), metric, *after, new);
+                if let (Some(before), Some(after)) = (before, after) {
+                    let style = super::results::change_style(canvas, metric.better, after - before);
+                    let text = change(app, metric, *before, *after);
+                    canvas.right(third, y, (column - 1).min(14), &text, style);
+                }
+            }
+            Row::Text(role, text) => {
+                let style = canvas.role(*role);
+                canvas.text(inner.x + 2, y, inner.width.saturating_sub(3), text, style);
+            }
+        }
+        if index == app.view_row {
+            let width = (third + column).min(inner.right()) - inner.x;
+            canvas.tint(Rect::new(inner.x, y, width, 1), canvas.role(Role::Selection));
+        }
+    }
+    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < all.len());
+}

@@ -1,0 +1,76 @@
+//! The strip of scenarios, where there are several: number and name of each, the pinned one marked.
+
+use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::draw::{Canvas, fit};
+use crate::tui::app::App;
+use crate::tui::theme::Role;
+
+/// Fewest columns of a tab.
+const NARROWEST: usize = 6;
+
+/// Where each tab begins and ends, and what it says. All share the room; where it is too little for all, those around the
+/// one on the screen are shown.
+fn places(app: &App, area: Rect) -> Vec<(usize, u16, u16, String)> {
+    let count = app.tabs.count();
+    let room = usize::from(area.width.saturating_sub(2));
+    let pinned = app.tabs.pinned();
+    let texts = |limit: usize| -> Vec<(usize, String)> {
+        (0..count)
+            .map(|place| {
+                let sign = if pinned == Some(place) { format!("{} ", app.glyphs.mark) } else { String::new() };
+                let text = format!("{sign}{} {}", place + 1, app.tab_label(place));
+                (place, fit(&text, limit, app.glyphs.ellipsis))
+            })
+            .collect()
+    };
+    let width = |all: &[(usize, String)]| all.iter().map(|(_, text)| text.width() + 3).sum::<usize>();
+    let mut all = texts(room);
+    if width(&all) > room {
+        all = texts((room / count.max(1)).saturating_sub(3).max(NARROWEST));
+    }
+    while width(&all) > room && all.len() > 1 {
+        // The one that is farthest from the tab on the screen goes first.
+        let first_is_farther = all.first().is_some_and(|(first, _)| {
+            all.last().is_some_and(|(last, _)| app.tabs.current().abs_diff(*first) > app.tabs.current().abs_diff(*last))
+        });
+        if first_is_farther { drop(all.remove(0)) } else { drop(all.pop()) }
+    }
+    let mut x = area.x + 1;
+    let mut placed = Vec::new();
+    for (place, text) in all {
+        let end = x + u16::try_from(text.width()).unwrap_or_default();
+        placed.push((place, x, end, text));
+        x = end + 3;
+    }
+    placed
+}
+
+/// The tab at a place of the screen.
+#[must_use]
+pub fn tab_at(app: &App, area: Rect, column: u16, row: u16) -> Option<usize> {
+    let inside = area.contains((column, row).into());
+    let all = if inside { places(app, area) } else { Vec::new() };
+    all.into_iter()
+        .find(|(_, begin, end, _)| (begin.saturating_sub(1)..=*end).contains(&column))
+        .map(|(place, ..)| place)
+}
+
+/// Draws the strip.
+pub(super) fn strip(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let pinned = app.tabs.pinned();
+    for (place, begin, end, text) in places(app, area) {
+        let here = place == app.tabs.current();
+        let role = match () {
+            () if here => Role::TitleFocused,
+            () if pinned == Some(place) => Role::Baseline,
+            () => Role::Hint,
+        };
+        let style = canvas.role(role);
+        canvas.text(begin, area.y, end - begin, &text, style);
+        if here {
+            canvas.tint(Rect::new(begin - 1, area.y, end - begin + 2, 1), canvas.role(Role::SelectionDim));
+        }
+    }
+}
