@@ -26,6 +26,7 @@ use super::{Gauge, Problems};
 use crate::catalog::Catalog;
 use crate::engine::analytical::accelerator::{Accelerator, Precision};
 use crate::engine::analytical::arch::Architecture;
+use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::datasheet;
 use crate::engine::analytical::training::{Recompute, Sharding, TrainingInput};
 use crate::engine::event::kernel::Progress;
@@ -445,7 +446,7 @@ impl Founding {
         let mut options = options.clone();
         options.buckets = Some(buckets);
         options.steps = options.steps.or(Some(self.training.num_iterations.clamp(1.0, 1e6) as u32));
-        let mut work = training_work(system, self.hardware.num_gpus_per_node, &options, window);
+        let mut work = training_work(system, &Constants::default(), self.hardware.num_gpus_per_node, &options, window);
         problems.extend(too_many(&work));
         if !problems.is_empty() {
             return Err(Problems(problems));
