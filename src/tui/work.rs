@@ -1,7 +1,7 @@
 //! Long work: what a view wants to know and cannot work out between two keys.
 //!
 //! The state never works. A view that wants an answer *asks*: it states its [question](Desk::ask) as plain data, and
-//! [`super::update`] turns a question that is new into an [`Effect::Work`]. The runtime's [workers](super::workers) do the
+//! [`mod@super::update`] turns a question that is new into an [`Effect::Work`]. The runtime's workers (`workers.rs`) do the
 //! [`Job`] on a thread of its own, tell its [`Progress`] while it runs, and send what came out as
 //! [`Message::Worked`](super::message::Message::Worked).
 //!
@@ -15,8 +15,8 @@
 //! * **Idle is idle.** The runtime looks at gauges only while something runs.
 //!
 //! To plug in another engine or view: a struct that holds what is to be done and is a [`Job`]; a variant of [`Product`] for
-//! what comes out; a [`Desk`] in [`Desks`] with a type for its question; a line in [`arrived`]; and a call of
-//! [`Desk::ask`] in [`follow`], or where the user asks for it. A job calls nothing but pure functions, and gives its gauge
+//! what comes out; a [`Desk`] in [`Desks`] with a type for its question; a line in `arrived`; and a call of
+//! [`Desk::ask`] in `follow`, or where the user asks for it. A job calls nothing but pure functions, and gives its gauge
 //! to the engine or looks at [`Gauge::cancelled`] itself.
 
 use std::fmt;
