@@ -11,6 +11,7 @@ use super::output::{self, Charset, complain};
 use super::simulate::{self, Preset, refused};
 use super::{pick, watching};
 use crate::engine::event::scaling::Work;
+use crate::library::Library;
 use crate::record::write_atomically;
 use crate::report::chart::{drawing, png, svg, text};
 use crate::report::simulation::plots::Chart;
@@ -98,8 +99,8 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Scales and tells.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
-    let config = subject(args)?;
     let library = pick::library(globals);
+    let config = subject(args, &library)?;
     let (name, parts) = match &config.subject {
         Subject::Founding(founding) => (founding.name.clone(), None),
         Subject::Scenario(pair) => {
@@ -135,13 +136,13 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-fn subject(args: &Args) -> color_eyre::Result<Config> {
+fn subject(args: &Args, library: &Library) -> color_eyre::Result<Config> {
     let options = args.options.clone();
     if options.wants_goodput() {
         return Err(Failure::usage(["failures are studied by `atlas simulate --study goodput`"]).into());
     }
     if let Some(path) = &args.config {
-        let mut config = simulate::read(path)?;
+        let mut config = simulate::read(path, library)?;
         if let Subject::Scenario(pair) = &mut config.subject {
             pair.set.extend(args.set.iter().cloned());
         }

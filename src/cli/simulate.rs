@@ -102,8 +102,8 @@ pub struct Args {
 
 /// Simulates and tells.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
-    let configs = subjects(&args)?;
     let library = pick::library(globals);
+    let configs = subjects(&args, &library)?;
     if let [Config { subject: Subject::Jobs(_), .. }] = configs.as_slice() {
         return jobs::run(&args, &configs, &library, globals);
     }
@@ -138,13 +138,13 @@ struct Answer {
 }
 
 /// What the command line asks to simulate: one configuration, or one for every target.
-fn subjects(args: &Args) -> color_eyre::Result<Vec<Config>> {
+fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
     let options = args.options.clone();
     if let Some(preset) = args.preset {
         return Ok(vec![Config { subject: Subject::Founding(Box::new(preset.config())), options }]);
     }
     if let Some(path) = &args.config {
-        let mut config = read(path)?;
+        let mut config = read(path, library)?;
         match &mut config.subject {
             Subject::Scenario(pair) => pair.set.extend(args.set.iter().cloned()),
             _ if args.set.is_empty() => {}
@@ -164,11 +164,11 @@ fn subjects(args: &Args) -> color_eyre::Result<Vec<Config>> {
 }
 
 /// Reads a configuration and complains about all that is wrong with it.
-pub(super) fn read(path: &std::path::Path) -> color_eyre::Result<Config> {
+pub(super) fn read(path: &std::path::Path, library: &Library) -> color_eyre::Result<Config> {
     let file: Arc<str> = path.display().to_string().into();
     let text = std::fs::read_to_string(path).map_err(|error| color_eyre::eyre::eyre!("{file}: {error}"))?;
     let mut diagnostics = Diagnostics::new();
-    match Config::read(&file, &text, &mut diagnostics) {
+    match Config::read(&file, &text, library, &mut diagnostics) {
         Some(config) => {
             for warning in diagnostics.iter().filter(|problem| problem.severity == Severity::Warning) {
                 complain(&warning.to_string());

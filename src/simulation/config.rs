@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::founding::Founding;
 use super::jobs;
 use super::options::Options;
+use crate::library::Library;
 use crate::spec::decode::Fields;
 use crate::spec::{Diagnostic, Diagnostics, Node, Severity, parse};
 
@@ -55,9 +56,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads a configuration; every complaint goes to `diagnostics`, and `None` means that one is an error.
+    /// Reads a configuration; every complaint goes to `diagnostics`, and `None` means that one is an error. Names are those
+    /// of the files in force.
     #[must_use]
-    pub fn read(file: &Arc<str>, text: &str, diagnostics: &mut Diagnostics) -> Option<Config> {
+    pub fn read(file: &Arc<str>, text: &str, library: &Library, diagnostics: &mut Diagnostics) -> Option<Config> {
         let before = diagnostics.errors();
         let node = parse::parse(file, text, diagnostics)?;
         let mut fields = Fields::open(file, "", &node, diagnostics)?;
@@ -67,9 +69,9 @@ impl Config {
         }
         let has = |key: &str| node.get(key).is_some();
         let subject = if has("jobs") {
-            jobs::Config::decode(&mut fields).map(|jobs| Subject::Jobs(Box::new(jobs)))
+            jobs::Config::decode(&mut fields, library).map(|jobs| Subject::Jobs(Box::new(jobs)))
         } else if has("target") || has("workload") {
-            pair(&mut fields).map(Subject::Scenario)
+            pair(&mut fields, library).map(Subject::Scenario)
         } else {
             let sections = ["hardware", "model", "training", "network"];
             if !sections.iter().any(|key| has(key)) {
@@ -77,7 +79,7 @@ impl Config {
                     "write target and workload, or the founding simulator's hardware, model, training and network";
                 fields.error("", "found nothing to simulate", Some(help.to_owned()));
             }
-            Some(Subject::Founding(Box::new(Founding::decode(&mut fields))))
+            Some(Subject::Founding(Box::new(Founding::decode(&mut fields, library.catalog()))))
         };
         fields.finish();
         let subject = subject?;
@@ -105,11 +107,25 @@ impl Config {
     }
 }
 
-fn pair(fields: &mut Fields<'_>) -> Option<Pair> {
+fn pair(fields: &mut Fields<'_>, library: &Library) -> Option<Pair> {
     let target = fields.required_text("target");
     let workload = fields.required_text("workload");
+    named(fields, "target", target.as_deref(), |name| library.target(name).err());
+    named(fields, "workload", workload.as_deref(), |name| library.workload(name).err());
     let set = settings(fields);
     Some(Pair { target: target?, workload: workload?, set })
+}
+
+/// Complains about a name that leads nowhere, where it stands.
+pub(super) fn named(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    name: Option<&str>,
+    unknown: impl FnOnce(&str) -> Option<Diagnostic>,
+) {
+    if let Some(problem) = name.and_then(unknown) {
+        fields.error(key, problem.message, problem.help);
+    }
 }
 
 /// Knobs as a mapping, or as a list of `knob=value`.
@@ -158,10 +174,12 @@ fn read_options(file: &Arc<str>, block: &Node, diagnostics: &mut Diagnostics) ->
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
+    use crate::spec::Sources;
 
     fn read(text: &str) -> (Option<Config>, Vec<String>) {
         let mut diagnostics = Diagnostics::new();
-        let config = Config::read(&"c.yaml".into(), text, &mut diagnostics);
+        let library = Library::load(&Sources::built_in(), None);
+        let config = Config::read(&"c.yaml".into(), text, &library, &mut diagnostics);
         (config, diagnostics.iter().map(ToString::to_string).collect())
     }
 
@@ -169,7 +187,7 @@ mod tests {
     fn what_is_written_is_read_again() {
         for text in [
             "name: x\nhardware: {gpu_model: H100}\ntraining: {num_nodes: 2, communication_pattern: alltoall}\n",
-            "target: a\nworkload: b\nset: {tp: 4, overlap: off}\nsimulate: {steps: 3, arrivals: 'gamma:2', mtbf: 50000h}\n",
+            "target: h100-sxm-8\nworkload: llama3.1-8b-train\nset: {tp: 4, overlap: off}\nsimulate: {steps: 3, arrivals: 'gamma:2', mtbf: 50000h}\n",
             "scheduler: backfill\ncluster: {accelerators: 64}\njobs: [{name: a, accelerators: 8, seconds: 60}]\n",
         ] {
             let (config, complaints) = read(text);
@@ -190,6 +208,15 @@ mod tests {
         assert_eq!(complaints.len(), 6, "{complaints:#?}");
         assert!(complaints.iter().any(|c| c.starts_with("c.yaml:3:14: error: training.num_nodes: found 0")));
         assert!(complaints.iter().any(|c| c.starts_with("c.yaml:7:3: error: simulate.stepps") && c.contains("steps")));
+        let (config, complaints) = read("target: nowhere\nworkload: nothing\n");
+        assert!(config.is_none());
+        assert!(
+            complaints.iter().any(|c| c.starts_with("c.yaml:1:9: error: target: no target `nowhere`")),
+            "{complaints:?}"
+        );
+        assert!(complaints.iter().any(|c| c.starts_with("c.yaml:2:11: error: workload")), "{complaints:?}");
+        let (config, complaints) = read("model: {model_type: resnot}\n");
+        assert!(config.is_none() && complaints.iter().any(|c| c.starts_with("c.yaml:1:21")), "{complaints:?}");
         let (config, complaints) = read("nothing: here\n");
         assert!(config.is_none() && complaints.iter().any(|c| c.contains("nothing to simulate")), "{complaints:?}");
     }

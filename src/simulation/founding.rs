@@ -15,6 +15,8 @@
 //! | `torus_2d` | nodes beyond a square unconnected | the squarest rectangle |
 //! | iterations | all at once | one after the other |
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::options::Options;
@@ -24,6 +26,7 @@ use super::{Gauge, Problems};
 use crate::catalog::Catalog;
 use crate::engine::analytical::accelerator::{Accelerator, Precision};
 use crate::engine::analytical::arch::Architecture;
+use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::datasheet;
 use crate::engine::analytical::training::{Recompute, Sharding, TrainingInput};
 use crate::engine::event::kernel::Progress;
@@ -221,7 +224,7 @@ impl Founding {
     }
 
     /// Reads a configuration; what it leaves out is the small preset's, as it was in the founding simulator.
-    pub fn decode(fields: &mut Fields<'_>) -> Founding {
+    pub fn decode(fields: &mut Fields<'_>, catalog: &Catalog) -> Founding {
         let base = Founding::default();
         let positive = Bounds { min: 1e-9, max: 1e9, whole: false };
         let count = Bounds { max: 1e6, ..Bounds::COUNT };
@@ -245,8 +248,12 @@ impl Founding {
             if flops.is_some() {
                 f.warn("total_flops", "not used: operators are counted one by one", None);
             }
+            let model_type = f.text("model_type").unwrap_or_else(|| usual.model_type.clone());
+            if let Err(message) = known(&model_type, catalog) {
+                f.error("model_type", message, None);
+            }
             Model {
-                model_type: f.text("model_type").unwrap_or_else(|| usual.model_type.clone()),
+                model_type,
                 num_layers: f.number("num_layers", count).unwrap_or(usual.num_layers),
                 hidden_size: f.number("hidden_size", count).unwrap_or(usual.hidden_size),
                 num_attention_heads: f.number("num_attention_heads", count).unwrap_or(usual.num_attention_heads),
@@ -320,8 +327,7 @@ impl Founding {
     /// The architecture, where the model is one that is known.
     fn architecture(&self, catalog: &Catalog) -> Result<Architecture, String> {
         let m = &self.model;
-        let word = m.model_type.trim().to_lowercase().replace('_', "-");
-        if word == "transformer" {
+        if m.model_type.trim().eq_ignore_ascii_case(TRANSFORMER) {
             return Ok(Architecture {
                 layers: m.num_layers,
                 hidden: m.hidden_size,
@@ -336,15 +342,7 @@ impl Founding {
                 ..Architecture::default()
             });
         }
-        let id = MODELS.iter().find(|(name, _)| *name == word).map_or(word.as_str(), |(_, id)| id);
-        let model = catalog.model(id).map_err(|problems| {
-            format!(
-                "model_type: found \"{}\", expected transformer, resnet or a model of the catalog: {}",
-                m.model_type,
-                problems.messages()
-            )
-        })?;
-        Ok(datasheet::model(&model))
+        known(&m.model_type, catalog)?.map(|model| datasheet::model(&model)).ok_or_else(|| UNKNOWN.to_owned())
     }
 
     /// The training job, without its network.
@@ -448,7 +446,7 @@ impl Founding {
         let mut options = options.clone();
         options.buckets = Some(buckets);
         options.steps = options.steps.or(Some(self.training.num_iterations.clamp(1.0, 1e6) as u32));
-        let mut work = training_work(system, self.hardware.num_gpus_per_node, &options, window);
+        let mut work = training_work(system, &Constants::default(), self.hardware.num_gpus_per_node, &options, window);
         problems.extend(too_many(&work));
         if !problems.is_empty() {
             return Err(Problems(problems));
@@ -541,6 +539,22 @@ const MODELS: [(&str, &str); 9] = [
     ("bert", "bert-base"),
     ("resnet-50", "resnet-50"),
 ];
+
+/// The model that a file describes by layers and widths.
+const TRANSFORMER: &str = "transformer";
+const UNKNOWN: &str = "expected transformer, resnet or a model of the catalog";
+
+/// The catalog's model of that name, under the founding simulator's name or its own; `None` for a transformer that the file
+/// describes.
+fn known(model_type: &str, catalog: &Catalog) -> Result<Option<Arc<crate::catalog::Model>>, String> {
+    let word = model_type.trim().to_lowercase().replace('_', "-");
+    if word == TRANSFORMER {
+        return Ok(None);
+    }
+    let id = MODELS.iter().find(|(name, _)| *name == word).map_or(word.as_str(), |(_, id)| id);
+    let found = catalog.model(id).map(Some);
+    found.map_err(|problems| format!("found \"{model_type}\", {UNKNOWN}: {}", problems.messages()))
+}
 
 fn usual(model: &str) -> Option<Hardware> {
     let (name, _, [compute_tflops, memory_gb, network_bandwidth_gbps]) =

@@ -14,9 +14,10 @@
 
 use serde::Serialize;
 
-use super::config::{as_mapping, settings};
+use super::config::{as_mapping, named, settings};
 use super::words::Span;
 use crate::engine::event::cluster::Scheduler;
+use crate::library::Library;
 use crate::spec::decode::{Bounds, Fields};
 
 /// Jobs, cluster and scheduler.
@@ -91,7 +92,7 @@ fn word<S: serde::Serializer>(scheduler: &Scheduler, serializer: S) -> Result<S:
 
 impl Config {
     /// Reads jobs, cluster and scheduler. Complaints go to the fields' diagnostics.
-    pub fn decode(fields: &mut Fields<'_>) -> Option<Config> {
+    pub fn decode(fields: &mut Fields<'_>, library: &Library) -> Option<Config> {
         let name = fields.text("name").unwrap_or_else(|| "jobs".to_owned());
         let mut scheduler = fields.choice("scheduler", &SCHEDULERS).unwrap_or(Scheduler::Backfill);
         let asked = span(fields, "slice");
@@ -107,6 +108,7 @@ impl Config {
                 target: f.text("target"),
                 accelerators: f.number("accelerators", Bounds { max: 1e7, ..Bounds::COUNT }),
             };
+            named(f, "target", cluster.target.as_deref(), |name| library.target(name).err());
             if cluster.target.is_none() && cluster.accelerators.is_none() {
                 f.error("", "found neither target nor accelerators", Some("write one of them".to_owned()));
             }
@@ -121,7 +123,7 @@ impl Config {
         let mut jobs = Vec::new();
         for (index, item) in items.iter().enumerate() {
             if let Some(mut f) = Fields::open(&file, format!("jobs[{index}]"), item, fields.diagnostics()) {
-                jobs.push(job(&mut f, index));
+                jobs.push(job(&mut f, index, library));
                 f.finish();
             }
         }
@@ -129,7 +131,7 @@ impl Config {
     }
 }
 
-fn job(f: &mut Fields<'_>, index: usize) -> Job {
+fn job(f: &mut Fields<'_>, index: usize, library: &Library) -> Job {
     let count = Bounds { max: 1e7, ..Bounds::COUNT };
     let job = Job {
         name: f.text("name").unwrap_or_else(|| format!("job {}", index + 1)),
@@ -142,6 +144,7 @@ fn job(f: &mut Fields<'_>, index: usize) -> Job {
         limit: span(f, "limit"),
         set: settings(f),
     };
+    named(f, "workload", job.workload.as_deref(), |name| library.workload(name).err());
     if job.nodes.is_some() == job.accelerators.is_some() {
         f.error("", "expected either nodes or accelerators", None);
     }

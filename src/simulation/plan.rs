@@ -63,7 +63,8 @@ impl Plan {
             Mode::Training => {
                 let input = answer::training::input(scenario, &scenario.base).ok_or_else(lacking)?;
                 let per_host = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
-                let work = training_work(input, per_host, options, window);
+                let work =
+                    training_work(input, &Constants::with(&scenario.efficiency.training), per_host, options, window);
                 problems.extend(too_many(&work));
                 Work::Training(Box::new(work))
             }
@@ -142,11 +143,12 @@ pub(super) fn too_many(work: &training::Work) -> Option<String> {
 /// A training job with the unevenness that options ask for.
 pub(super) fn training_work(
     system: TrainingInput,
+    constants: &Constants,
     per_host: f64,
     options: &Options,
     window: Option<Window>,
 ) -> training::Work {
-    let usual = Input::of(&system, &Constants::default());
+    let usual = Input::of(&system, constants);
     let input = Input {
         steps: options.steps.unwrap_or(usual.steps),
         buckets: options.buckets.unwrap_or(usual.buckets),
@@ -174,7 +176,7 @@ fn serving_input(
     notes: &mut Vec<String>,
     problems: &mut Vec<String>,
 ) -> event_serving::Input {
-    let constants = ServingConstants::default();
+    let constants = ServingConstants::with(&scenario.efficiency.serving);
     let mut input = event_serving::Input::of(system, &constants, REQUESTS);
     if let Some(isl) = options.isl {
         input.lengths.isl = isl.0;
@@ -249,14 +251,14 @@ fn arrive(
     notes: &mut Vec<String>,
     problems: &mut Vec<String>,
 ) {
-    let system = input.system;
+    let (system, constants) = (input.system, input.constants);
     let stated = options.rate.or(match system.load {
         Load::Open { rate } => Some(rate),
         _ => None,
     });
     let mut open = |own: Option<f64>| {
         own.or(stated).unwrap_or_else(|| {
-            let rate = USUAL_LOAD * capacity(&system);
+            let rate = USUAL_LOAD * capacity(&system, &constants);
             notes.push(format!(
                 "nobody says how many requests come: {rate:.3} a second, {USUAL_LOAD} of what the deployment can serve \
                  (--rate, or knob request_rate)"
@@ -272,7 +274,7 @@ fn arrive(
     };
     match options.arrivals.clone() {
         None if options.rate.is_some() => input.arrivals = Arrivals::Poisson { rate: open(None) },
-        None if scheduled => input.arrivals = Arrivals::Phases(phases(scenario, &system)),
+        None if scheduled => input.arrivals = Arrivals::Phases(phases(scenario, &system, &constants)),
         None => {}
         Some(ArrivalsWord::Poisson(own)) => input.arrivals = Arrivals::Poisson { rate: open(own) },
         Some(ArrivalsWord::Gamma(cv, own)) => input.arrivals = Arrivals::Gamma { rate: open(own), cv },
@@ -288,7 +290,7 @@ fn arrive(
         Some(ArrivalsWord::Schedule) => {
             fixed(problems);
             if scheduled {
-                input.arrivals = Arrivals::Phases(phases(scenario, &system));
+                input.arrivals = Arrivals::Phases(phases(scenario, &system, &constants));
             } else {
                 problems.push("--arrivals schedule: the workload has no schedule of serving".to_owned());
             }
@@ -310,14 +312,14 @@ fn arrive(
 }
 
 /// Requests per second that the deployment can serve, by the closed form.
-fn capacity(system: &ServingInput) -> f64 {
+fn capacity(system: &ServingInput, constants: &ServingConstants) -> f64 {
     let full = ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..*system };
-    closed::estimate(&full, &ServingConstants::default()).requests_per_sec.max(1e-9)
+    closed::estimate(&full, constants).requests_per_sec.max(1e-9)
 }
 
 /// The workload's phases as arrivals: their own rates, or their profiles' shares of what the deployment can serve.
-fn phases(scenario: &Scenario, system: &ServingInput) -> Vec<Phase> {
-    let capacity = capacity(system);
+fn phases(scenario: &Scenario, system: &ServingInput, constants: &ServingConstants) -> Vec<Phase> {
+    let capacity = capacity(system, constants);
     let phase = |phase: &crate::scenario::Phase| Phase {
         seconds: phase.minutes * 60.0,
         rate: phase

@@ -253,7 +253,8 @@ fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> D
         Kind::Record => drop(read::entries(path, &mut problems)),
         Kind::Simulation => {
             let text = read_text(path).unwrap_or_default();
-            drop(Config::read(&label.as_str().into(), &text, &mut problems));
+            let library = Library::load(&globals.sources(), None);
+            drop(Config::read(&label.as_str().into(), &text, &library, &mut problems));
         }
         Kind::Catalog(part) => {
             let (file, text) = (label.as_str().into(), read_text(path).unwrap_or_default());
