@@ -14,6 +14,9 @@ mod digest;
 #[path = "src/spec/diagnostic.rs"]
 mod diagnostic;
 #[allow(dead_code, unreachable_pub)]
+#[path = "src/spec/fingerprint.rs"]
+mod fingerprint;
+#[allow(dead_code, unreachable_pub)]
 #[path = "src/spec/node.rs"]
 mod node;
 #[allow(dead_code, unreachable_pub)]
@@ -23,7 +26,14 @@ mod parse;
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    for path in ["build.rs", "build", "src/spec/diagnostic.rs", "src/spec/node.rs", "src/spec/parse.rs"] {
+    for path in [
+        "build.rs",
+        "build",
+        "src/spec/diagnostic.rs",
+        "src/spec/fingerprint.rs",
+        "src/spec/node.rs",
+        "src/spec/parse.rs",
+    ] {
         println!("cargo::rerun-if-changed={path}");
     }
     let mut shipped = Vec::new();
@@ -81,6 +91,12 @@ fn digest_catalog(files: &[(String, PathBuf)], out: &Path) -> io::Result<()> {
             digest.entries
         );
     }
+    // A user's copy of a shipped file is known by this, and not read again.
+    code.push_str("/// Fingerprints of the shipped texts.\nstatic FINGERPRINTS: &[(&str, u64)] = &[\n");
+    for (name, path) in files {
+        let _ = writeln!(code, "    ({name:?}, {:#x}),", fingerprint::fingerprint(&fs::read(path)?));
+    }
+    code.push_str("];\n");
     fs::write(out.join("catalog.txt"), arena.text)?;
     fs::write(out.join("catalog.rs"), code)
 }

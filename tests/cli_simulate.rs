@@ -52,7 +52,7 @@ fn presets_write_everything_and_their_configuration_repeats_them() {
         let first = json(dir.path(), &["simulate", "--preset", preset, "--steps", "4", "--out", out_text]);
         assert_eq!(first, file(&out.join("results.json")));
         assert_eq!(first["bottlenecks"], file(&out.join("bottlenecks.json")));
-        for name in ["iteration_breakdown", "resource_utilization", "iteration_times"] {
+        for name in ["iteration_breakdown", "resource_utilization", "iteration_times", "memory_over_step"] {
             is_picture(&out, name);
         }
         let config = out.join("config.yaml");
@@ -181,8 +181,38 @@ fn a_slow_host_slows_the_job_and_is_found() {
     assert!(step(&slow) > 1.2 * step(&even), "{} {}", step(&slow), step(&even));
     assert_eq!(number(&even["breakdown"]["stragglers"]), 0.0);
     assert!(number(&slow["breakdown"]["stragglers"]) > 0.1 * step(&slow));
+    for found in [&even, &slow] {
+        let parts: f64 = found["breakdown"].as_object().unwrap().values().map(number).sum();
+        assert!((parts / step(found) - 1.0).abs() < 1e-6, "the parts are the whole: {parts} {}", step(found));
+    }
+    // The knobs of the event engine say the same.
+    let knobs = ["--steps", "2", "--set", "slow_nodes=1", "--set", "slow_factor=1.4"];
+    assert_eq!(json(dir.path(), &[TRAIN.as_slice(), &knobs].concat())["iterations"], slow["iterations"]);
     let found = slow["bottlenecks"].as_array().unwrap().iter().find(|b| b["type"] == "stragglers").unwrap();
     assert_eq!(found["limiting"], true);
+}
+
+#[test]
+fn lengths_that_vary_cost_time_and_memory() {
+    let dir = temp();
+    let of =
+        |spread: &str| json(dir.path(), &[TRAIN.as_slice(), &["--steps", "3", "--dynamic-batch", spread]].concat());
+    let (alike, varied) = (of("0"), of("0.3"));
+    let figure = |v: &Value, name: &str| number(&v["allocator"][name]);
+    assert!(number(&varied["summary"]["avg_iteration_time"]) > number(&alike["summary"]["avg_iteration_time"]));
+    assert!(figure(&varied, "peak_reserved_gb") > figure(&alike, "peak_reserved_gb"));
+    assert!(figure(&alike, "peak_reserved_gb") >= figure(&alike, "peak_allocated_gb"));
+}
+
+#[test]
+fn configurations_are_checked_as_they_are_read() {
+    let dir = temp();
+    std::fs::write(dir.path().join("good.yaml"), "hardware: {gpu_model: H100}\ntraining: {num_nodes: 2}\n").unwrap();
+    std::fs::write(dir.path().join("bad.yaml"), "hardware: {gpu_model: H100}\ntraining: {num_nodes: two}\n").unwrap();
+    atlas(dir.path(), &["check", "good.yaml"]).assert().code(0);
+    let told = atlas(dir.path(), &["check", "bad.yaml"]).assert().code(1);
+    let told = stdout(&told) + &stderr(&told);
+    assert!(told.contains("bad.yaml:2:23") && told.contains("num_nodes"), "{told}");
 }
 
 #[test]
@@ -227,6 +257,20 @@ fn limits_make_goodput_and_the_pictures_of_serving_are_written() {
     assert!(std::fs::read_to_string(out.join("latency_cdf.svg")).unwrap().contains("TTFT limit"));
     let again = json(dir.path(), &["simulate", "--config", out.join("config.yaml").to_str().unwrap()]);
     assert_eq!(found, again);
+}
+
+#[test]
+fn schedules_are_run_whole_and_batches_are_their_requests() {
+    let dir = temp();
+    let day = ["simulate", "--target", "h100-sxm-8", "--workload", "llama3.1-70b-day", "--requests", "600"];
+    let found = json(dir.path(), &day);
+    let requests = number(&found["summary"]["requests"]);
+    assert!((450.0..800.0).contains(&requests), "{requests}");
+    assert!(found["notes"][0].as_str().unwrap().contains("every phase is cut"), "{}", found["notes"]);
+    let burst = json(dir.path(), &[SERVE.as_slice(), &["--arrivals", "burst", "--set", "concurrency=24"]].concat());
+    assert_eq!(number(&burst["summary"]["requests"]), 24.0);
+    let batch = ["--set", "server=transformers", "--set", "concurrency=8"];
+    assert_eq!(number(&json(dir.path(), &[SERVE.as_slice(), &batch].concat())["summary"]["requests"]), 8.0);
 }
 
 #[test]
@@ -317,6 +361,11 @@ fn jobs_wait_for_each_other() {
     assert_eq!(begin(&filled), [0.0, 100.0, 2.0]);
     std::fs::write(dir.path().join("fifo.yaml"), text.replace("backfill", "fifo")).unwrap();
     assert_eq!(begin(&json(dir.path(), &["simulate", "--config", "fifo.yaml"])), [0.0, 100.0, 150.0]);
+    let turns = text.replace("backfill", "gang\nslice: 10s");
+    std::fs::write(dir.path().join("gang.yaml"), turns).unwrap();
+    let gang = json(dir.path(), &["simulate", "--config", "gang.yaml"]);
+    // The whole machine's job begins at its first turn, long before the others are through.
+    assert!(begin(&gang)[1] < 30.0 && number(&gang["utilization"]) > number(&filled["utilization"]) - 0.2, "{gang}");
     std::fs::write(dir.path().join("bad.yaml"), text.replace("accelerators: 4,", "")).unwrap();
     let told = stderr(&atlas(dir.path(), &["simulate", "--config", "bad.yaml"]).assert().code(1));
     assert!(told.contains("bad.yaml:4:3") && told.contains("nodes or accelerators"), "{told}");

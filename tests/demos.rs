@@ -258,7 +258,7 @@ steps:
         "d.yaml:10:29: error: bad.steps[1].do[3].set: cuda_graphs: found \"maybe\", expected on or off",
         "d.yaml:11:14: error: bad.steps[1].do[4].set: found a list of 1, expected knobs and their values, as in { tp: 4 }",
         "d.yaml:12:15: error: bad.steps[1].do[5].view: found text \"compere\", expected one of main, compare, breakdown, \
-         sweep, timeline, advice, explain, schedule, problems, diff, measurements, help; did you mean `compare`?",
+         sweep, frontier, sensitivity, optimize, timeline, advice, explain, schedule, problems, diff, measurements, help; did you mean `compare`?",
         "d.yaml:13:16: error: bad.steps[1].do[6].focus: found 3, expected one of targets, workloads, knobs, results",
         "d.yaml:14:9: error: bad.steps[1].do[7]: found a mapping of 2, expected one action, such as `view: compare`",
         "d.yaml:15:16: error: bad.steps[1].do[8].reset: no knob `tpp`; did you mean `tp`?",

@@ -277,8 +277,15 @@ fn sweeps_tell_what_was_asked_and_only_where_it_holds() {
     }
     let csv = stdout(&atlas(dir.path(), &args).assert().code(0));
     assert_eq!(csv.lines().count(), 6, "{csv}");
-    let told = stderr(&atlas(dir.path(), &args).args(["--out", "x.parquet"]).assert().code(2));
-    assert!(told.contains(".csv or .jsonl"), "{told}");
+    let told = stderr(&atlas(dir.path(), &args).args(["--out", "x.xlsx"]).assert().code(2));
+    assert!(told.contains(".csv, .jsonl or .parquet"), "{told}");
+    // Columns: the format's sign at both ends, every name, and the words of what is not a number.
+    atlas(dir.path(), &args).args(["--out", "s.parquet"]).assert().code(0);
+    let bytes = std::fs::read(dir.path().join("s.parquet")).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(["target", "verdict", "tokens_per_sec", "indivisible"].iter().all(|word| text.contains(word)));
+    assert!(!dir.path().join("s.parquet.unfinished").exists());
 }
 
 #[test]
@@ -337,7 +344,9 @@ fn man_pages_and_schemas_are_written_for_all() {
     atlas(dir.path(), &["man", "man1"]).assert().code(0);
     let page = std::fs::read_to_string(dir.path().join("man1/atlas-sweep.1")).unwrap();
     assert!(page.contains(".TH") && page.contains("\\-\\-over"), "{page}");
-    assert!(dir.path().join("man1/atlas.1").exists() && dir.path().join("man1/atlas-optimize.1").exists());
+    for page in ["atlas.1", "atlas-optimize.1", "atlas-config-show.1", "atlas-scenario-import.1"] {
+        assert!(dir.path().join("man1").join(page).exists(), "{page}");
+    }
     atlas(dir.path(), &["schema", "--out", "schemas"]).assert().code(0);
     assert_eq!(std::fs::read_dir(dir.path().join("schemas")).unwrap().count(), 10);
     let printed = stdout(&atlas(dir.path(), &["schema", "workloads"]).assert().code(0));

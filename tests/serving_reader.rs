@@ -9,7 +9,7 @@ use atlas_fabric::engine::analytical::serving::{Load, speculative};
 use atlas_fabric::engine::analytical::serving_constants::ServingConstants;
 use atlas_fabric::validate::hardware::Hardware;
 use atlas_fabric::validate::models::Models;
-use atlas_fabric::validate::serving_rows::Case;
+use atlas_fabric::validate::serving_rows::{Case, Metric};
 use atlas_fabric::validate::{Kind, latency_rows, serving_fit, serving_rows, shipped, table};
 use proptest::prelude::*;
 
@@ -160,6 +160,31 @@ fn spellings_of_devices_and_formats_mean_the_same() {
     for format in ["AWQ", "int4-awq", "gptq", "W4A16", "nf4"] {
         assert_eq!(rate(&with(&[("precision_weights", format)])), four, "{format}");
     }
+}
+
+#[test]
+fn a_native_runtime_s_single_stream_under_total_is_its_generation() {
+    let of = |engine: &'static str, concurrency: &'static str| {
+        let lengths = [("input_len", "1024"), ("output_len", "1024"), ("concurrency", concurrency)];
+        let stated = [("engine", engine), ("output_tokens_per_sec_total", ""), ("total_tokens_per_sec", "102")];
+        with(&[lengths.as_slice(), stated.as_slice()].concat()).metric
+    };
+    assert_eq!(of("llama.cpp", "1"), Metric::OutputRate);
+    assert_eq!((of("llama.cpp", "8"), of("vLLM", "1")), (Metric::TotalRate, Metric::TotalRate));
+}
+
+#[test]
+fn the_age_of_a_stack_is_read_from_version_date_and_length() {
+    let graphs = |changes: &[(&'static str, &'static str)]| with(changes).input.captured_graphs;
+    assert!(!graphs(&[("engine_version", "0.6.3"), ("input_len", "14336")]));
+    assert!(graphs(&[("engine_version", "0.6.3")]) && graphs(&[("input_len", "14336")]));
+    let mixture = [("model", "qwen3-235b-a22b"), ("num_accelerators", "8"), ("tp", "8"), ("precision_weights", "fp8")];
+    let of = |version| graphs(&[mixture.as_slice(), &[("engine_version", version)]].concat());
+    assert!(!of("0.12.0") && of("0.19.0"));
+    let tuned = |version| with(&[("accelerator", "amd-mi300x"), ("engine_version", version)]).input.tuned_products;
+    assert!(!tuned("0.6.1") && tuned("0.8.0"));
+    assert!(with(&[("engine_version", "0.7.3")]).input.expanded_drafts);
+    assert!(!with(&[("engine_version", "0.9.0")]).input.expanded_drafts);
 }
 
 #[test]

@@ -99,3 +99,48 @@ fn a_browser_shows_it() {
     let charts = dom.split("data-charts=\"").nth(1).and_then(|rest| rest.split('"').next()?.parse::<u32>().ok());
     assert!(charts.is_some_and(|charts| charts >= 8), "{charts:?} charts");
 }
+
+fn atlas(dir: &Path, arguments: &[&str]) -> std::process::Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_atlas"));
+    command.args(arguments).current_dir(dir).env("ATLAS_CONFIG_DIR", dir.join("config")).output().unwrap()
+}
+
+/// Each target's own best, how it was found, and where the configurations differ.
+#[test]
+fn a_report_by_maximum_performance_says_how_each_best_was_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let search = ["--workload", "llama3.1-70b-serve", "--target", "h100-sxm-8", "--target", "mi300x-8"];
+    let over = ["--over", "tp=2,4,8", "--over", "concurrency=32,128"];
+    let maximum = [&["report", "--methodology", "maximum-performance"], &search[..], &over, &["--tpot", "50"]].concat();
+    let told = atlas(dir.path(), &maximum);
+    let text = String::from_utf8_lossy(&told.stdout);
+    for part in [
+        "## Methodology: maximum-performance",
+        "### Where the configurations differ",
+        "### mi300x-8",
+        "all were looked at",
+        "| hill-climb |",
+        "where TPOT <= 50.00 ms",
+        "atlas report --methodology",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}\n{}", String::from_utf8_lossy(&told.stderr));
+    }
+    // What only a search heeds is not passed over in silence.
+    let refused = atlas(dir.path(), &[&["report"], &search[..], &["--tpot", "50"]].concat());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--tpot"));
+}
+
+#[test]
+fn a_report_on_a_sweep_shows_its_best_points_and_curves() {
+    let dir = tempfile::tempdir().unwrap();
+    let sweep = ["sweep", "--over", "tp=1,2,4,8", "--over", "microbatch=1,2", "--out", "s.csv"];
+    let on = ["--target", "h100-sxm-8", "--target", "mi300x-8", "--workload", "llama2-7b-dp8"];
+    assert!(atlas(dir.path(), &[&sweep[..], &on].concat()).status.success());
+    let told = atlas(dir.path(), &["report", "--sweep", "s.csv", "--out", "s.html"]);
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let page = std::fs::read_to_string(dir.path().join("s.html")).unwrap();
+    assert!(page.contains("16 points") && page.contains("<svg") && page.contains("over microbatch"), "{page}");
+    let told = atlas(dir.path(), &["report", "--sweep", "s.csv", "--format", "csv"]);
+    assert!(String::from_utf8_lossy(&told.stdout).starts_with("target,workload,tp,microbatch,"));
+}

@@ -436,3 +436,34 @@ fn a_tour_from_the_command_line_keeps_nothing() {
     session.wait_for_end();
     assert!(!dir.path().join("state").exists());
 }
+
+#[test]
+fn a_view_is_exported_and_nothing_is_written_over_unasked() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &FOUNDING);
+    session.wait_for("Results");
+    session.keys("cx");
+    session.wait_for("Export this view");
+    session.keys("\r");
+    session.wait_for("wrote ");
+    let file = dir.path().join("out/NVIDIA_H100_8x_NVLink_gpt5_1t_train_compare.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("GROQ_LPU_NODE") && text.contains("atlas report --target"), "{text}");
+    // It is there now: the first Enter asks, the second does it.
+    std::fs::write(&file, "mine").unwrap();
+    session.keys("x\r");
+    session.wait_for("is there already");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+    session.keys("\r");
+    session.wait("the file", |_| {
+        std::fs::read_to_string(&file).unwrap() == text || std::fs::read_to_string(&file).unwrap().contains("GROQ")
+    });
+    // As HTML, under a name of one's own.
+    session.keys("x\t");
+    session.wait_for("compare.html");
+    session.keys("\u{15}mine.html\r");
+    session.wait("the page", |_| dir.path().join("mine.html").exists());
+    assert!(std::fs::read_to_string(dir.path().join("mine.html")).unwrap().starts_with("<!doctype html>"));
+    session.keys("\u{3}");
+    session.wait_for_end();
+}

@@ -135,7 +135,7 @@ fn the_timeline_looks_as_it_did() {
         let size = format!("{columns}x{rows}");
         let mut h = Harness::new(Glyphs::unicode(), columns, rows, "llama3_70b_train");
         h.set("tp", "1").set("pp", "4").set("slow_nodes", "0");
-        snapshot!(format!("timeline_{size}"), h.keys("Tjkll+++"));
+        snapshot!(format!("timeline_{size}"), h.keys("Ejkll+++"));
     }
     let mut h = Harness::new(Glyphs::ascii(), 120, 40, "llama3_70b_train");
     snapshot!("ascii_timeline_120x40", h.set("tp", "1").set("pp", "4").keys("E"));
@@ -222,7 +222,7 @@ fn the_cursor_walks_tasks_lanes_and_causes() {
 #[test]
 fn zooming_keeps_the_task_under_the_cursor_in_sight() {
     let mut h = Harness::training();
-    h.set("tp", "1").set("pp", "4").keys("TG");
+    h.set("tp", "1").set("pp", "4").keys("EG");
     let whole = h.app.timeline.window;
     h.keys("++++");
     let (from, to) = h.app.timeline.window;
@@ -242,7 +242,7 @@ fn zooming_keeps_the_task_under_the_cursor_in_sight() {
 fn the_other_pictures_are_a_tab_away_and_the_timeline_changes_no_figure() {
     let mut h = Harness::training();
     let before = h.metric("tokens_per_sec");
-    h.keys("T<Tab>");
+    h.keys("E<Tab>");
     assert_eq!(picture(&h.app), Picture::Scaling);
     let scaling = Arc::clone(h.app.desks.scaling.answer().unwrap());
     assert!(scaling.points.len() >= 2, "{scaling:?}");

@@ -9,15 +9,17 @@ use atlas_fabric::estimate::Metric;
 use atlas_fabric::knob::{Knob, Setting};
 use atlas_fabric::library::Library;
 use atlas_fabric::search::Gauge;
+use atlas_fabric::search::sensitivity::Lever;
 use atlas_fabric::spec::Sources;
 use atlas_fabric::tui::app::App;
 use atlas_fabric::tui::color::ColorDepth;
+use atlas_fabric::tui::keymap::Mode;
 use atlas_fabric::tui::message::{Effect, Message};
-use atlas_fabric::tui::sweeping;
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
 use atlas_fabric::tui::view::view;
-use atlas_fabric::tui::work::{Order, Progress};
+use atlas_fabric::tui::work::{Order, Product, Progress};
+use atlas_fabric::tui::{frontier, optimum, sweeping};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -65,7 +67,13 @@ impl Harness {
     /// Does what was ordered.
     fn work(&mut self) {
         for order in std::mem::take(&mut self.orders) {
-            let product = order.job.run(&Gauge::default());
+            let mut product = order.job.run(&Gauge::default());
+            // How long a search took differs from run to run.
+            if let Ok(Product::Optimum(found)) = &mut product {
+                let mut timed = optimum::Found::clone(found);
+                timed.optimum.looked.seconds = 0.25;
+                *found = Arc::new(timed);
+            }
             self.send(Message::Worked(order.serial, product));
         }
     }
@@ -142,7 +150,13 @@ fn the_views_look_as_they_did() {
     for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
         let size = format!("{columns}x{rows}");
         snapshot!(format!("sweep_{size}"), serving(columns, rows).keys("/concurrency<Enter>1mjmv"));
-        snapshot!(format!("heat_{size}"), serving(columns, rows).keys("/concurrency<Enter>vNN"));
+        snapshot!(format!("heat_{size}"), serving(columns, rows).keys("v/concurrency<Enter>:against tp<Enter>"));
+        snapshot!(format!("bars_{size}"), Harness::new(columns, rows).keys("jm1gm/recompute<Enter>v"));
+        snapshot!(format!("frontier_{size}"), serving(columns, rows).keys("1mjmF<Right>"));
+        snapshot!(format!("frontier_train_{size}"), Harness::new(columns, rows).keys("F"));
+        snapshot!(format!("sensitivity_{size}"), Harness::new(columns, rows).keys("ij"));
+        snapshot!(format!("goal_{size}"), serving(columns, rows).keys("S<Right>jj<Enter>50"));
+        snapshot!(format!("optimise_{size}"), Harness::new(columns, rows).keys("j2jSR"));
     }
     snapshot!("ascii_sweep_120x40", {
         let mut h = Harness::with(Glyphs::ascii(), 120, 40);
@@ -233,4 +247,124 @@ fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
     assert_eq!(h.orders.len(), 1);
     h.keys("vj");
     assert!(h.orders.is_empty(), "nobody looks");
+}
+
+#[test]
+fn a_compromise_is_taken_with_its_target() {
+    let mut h = serving(120, 40);
+    h.keys("1mjmF");
+    let front = Arc::clone(h.app.desks.frontier.answer().unwrap());
+    assert_eq!(front.curves.iter().map(|curve| &*curve.target).collect::<Vec<_>>(), ["8xMI300X", "8xH100"]);
+    assert!(front.curves.iter().all(|curve| curve.points.len() > 3));
+    let start = h.app.now.clone();
+    for keys in ["<Right><Right>", "j", "jG", "."] {
+        h.keys(keys);
+        let front = Arc::clone(h.app.desks.frontier.answer().unwrap());
+        let (curve, point) = frontier::cursor(&h.app, &front);
+        let target = Arc::clone(&front.curves[curve].target);
+        let place = front.place(&front.curves[curve].points[point].1);
+        h.keys("<Enter>");
+        assert_eq!(h.app.now.setup.target, target, "{keys}");
+        let now = [front.across, front.up].map(|metric| h.app.answer.value(metric).unwrap());
+        assert_eq!((now[0], now[1]), place, "{keys}: {:?}", h.app.now.setup.overrides);
+        while h.app.now != start {
+            h.keys("u");
+        }
+    }
+}
+
+#[test]
+fn a_lever_of_the_tornado_leads_to_its_sweep() {
+    let mut h = Harness::new(120, 40);
+    h.keys("i");
+    let tornado = Arc::clone(h.app.desks.tornado.answer().unwrap());
+    assert_eq!(tornado.value, h.metric("tokens_per_sec"));
+    let knob = tornado.swings.iter().position(|swing| matches!(swing.lever, Lever::Knob(_))).unwrap();
+    h.keys(&"j".repeat(knob)).keys("<Enter>");
+    assert_eq!(h.app.view, View::Sweep);
+    assert_eq!(Lever::Knob(h.curves().across.knob), tornado.swings[knob].lever);
+    // Another figure, another tornado.
+    h.keys("i.");
+    assert_ne!(h.app.desks.tornado.answer().unwrap().metric.name, tornado.metric.name);
+}
+
+#[test]
+fn the_optimiser_finds_what_the_library_finds_and_enter_takes_it() {
+    let mut h = Harness::new(120, 40);
+    // Training that does not fit: any candidate is one that does.
+    h.keys("j2j/microbatch<Enter><Right><Right><Right><Right>S");
+    assert!(!h.app.answer.fits());
+    let before = h.app.now.clone();
+    h.keys("R");
+    let found = Arc::clone(h.app.desks.optimum.answer().unwrap());
+    assert_eq!(found.candidates.len(), 6);
+    let best = (found.optimum.best.as_ref().unwrap()).estimate.total.tokens_per_sec;
+    assert_eq!(optimum::here(&h.app), optimum::Row::Candidate(0));
+    h.keys("<Enter>");
+    assert!(h.app.answer.fits());
+    assert_eq!(h.metric("tokens_per_sec"), best);
+    // A runner-up can be tried after the best, from where the search began.
+    h.keys("j<Enter>");
+    let second = &found.optimum.runners_up[0].estimate;
+    assert_eq!(h.metric("tokens_per_sec"), second.total.tokens_per_sec);
+    h.keys("uu");
+    assert_eq!(h.app.now, before);
+}
+
+#[test]
+fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
+    let mut h = serving(120, 40);
+    h.keys("S<Down><Enter>x");
+    assert_eq!(h.app.mode(), Mode::Bounding);
+    h.keys("<Enter>");
+    assert!(h.text().contains("expected a time"), "{}", h.text());
+    h.keys("<BS>400ms<Enter>R");
+    let found = Arc::clone(h.app.desks.optimum.answer().unwrap());
+    assert!(found.candidates.len() > 1 && found.warnings.is_empty(), "{:?}", found.warnings);
+    for (_, candidate) in &found.candidates {
+        assert!(candidate.estimate.total.latency.ttft <= 400.0);
+    }
+    // Without the bound the best lets requests wait for long, and says so.
+    h.keys("gj<BS>R");
+    let free = Arc::clone(h.app.desks.optimum.answer().unwrap());
+    let tokens = |found: &optimum::Found| found.candidates[0].1.estimate.total.tokens_per_sec;
+    assert!(tokens(&free) > tokens(&found));
+    assert!(free.warnings[0].contains("TTFT became"), "{:?}", free.warnings);
+    assert!(h.text().contains("TTFT became"));
+}
+
+#[test]
+fn a_search_goes_on_while_one_looks_elsewhere_and_ends_with_an_edit() {
+    let mut h = serving(120, 40);
+    h.keys("S");
+    h.idle = true;
+    h.keys("R<Esc>");
+    assert!(h.orders.is_empty() && h.app.view == View::Optimum, "Esc stops it");
+    h.keys("R");
+    assert_eq!(h.orders.len(), 1, "and it can begin again");
+    h.keys("<Tab>6");
+    assert_eq!(h.orders.len(), 1);
+    h.work();
+    assert!(h.app.status.as_ref().unwrap().text.contains("the search is done: tokens/s"));
+    h.keys("Sg<Right>R3<Right>");
+    assert!(h.orders.is_empty());
+    assert!(h.app.status.as_ref().unwrap().text.contains("the search was stopped"));
+}
+
+#[test]
+fn the_views_can_be_drawn_at_every_size() {
+    for keys in ["v", "vn", "F", "i", "SR", "S<Down><Enter>5"] {
+        for glyphs in [Glyphs::unicode(), Glyphs::ascii()] {
+            let mut h = Harness::with(glyphs, 120, 40);
+            h.keys("2jj").keys(keys);
+            let ascii = h.app.glyphs.is_ascii();
+            for columns in (60..=220).step_by(23) {
+                for rows in (10..=70).step_by(7) {
+                    h.send(Message::Resize(columns, rows));
+                    let text = h.text();
+                    assert!(!ascii || text.is_ascii(), "{keys} at {columns}x{rows}:\n{text}");
+                }
+            }
+        }
+    }
 }

@@ -61,6 +61,11 @@ impl<T: Item> Shelf<T> {
         Shelf { digest, shipped: (0..digest.len()).map(|_| OnceLock::new()).collect(), own: Vec::new() }
     }
 
+    /// Whether the user has entries of their own.
+    pub(super) fn has_own(&self) -> bool {
+        !self.own.is_empty()
+    }
+
     /// Lays an entry over those that bear its id.
     pub(super) fn lay_over(&mut self, entry: Arc<T>) {
         let id = entry.names().next().unwrap_or_default().to_owned();

@@ -134,12 +134,21 @@ fn library() -> Library {
 
 fn targets() -> Vec<Named> {
     let about = |target: &crate::spec::Target| target.description.clone().unwrap_or_else(|| target.vendor.clone());
-    library().targets().iter().map(|target| (target.name.to_string(), about(target))).collect()
+    let library = library();
+    let dashboard = if of_scenarios() { library.dashboard().0 } else { &[] };
+    library.targets().iter().chain(dashboard).map(|target| (target.name.to_string(), about(target))).collect()
 }
 
 fn workloads() -> Vec<Named> {
     let about = |workload: &crate::spec::Workload| workload.description.clone().unwrap_or_default();
-    library().workloads().iter().map(|workload| (workload.name.to_string(), about(workload))).collect()
+    let library = library();
+    let dashboard = if of_scenarios() { library.dashboard().1 } else { &[] };
+    library.workloads().iter().chain(dashboard).map(|workload| (workload.name.to_string(), about(workload))).collect()
+}
+
+/// Whether the words so far ask about the dashboard: `atlas scenario …`, or its engine.
+fn of_scenarios() -> bool {
+    std::env::args_os().any(|word| word == "scenario" || word.to_string_lossy().ends_with("benchboard"))
 }
 
 fn knobs() -> Vec<Named> {

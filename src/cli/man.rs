@@ -22,13 +22,9 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
     std::fs::create_dir_all(&args.dir).map_err(|error| writing(&args.dir, &error))?;
     let mut root = super::definition();
     root.build();
-    let subcommands = root.get_subcommands().filter(|command| command.get_name() != "help" && !command.is_hide_set());
-    let commands: Vec<clap::Command> = std::iter::once(root.clone()).chain(subcommands.cloned()).collect();
-    for command in &commands {
-        let name = match command.get_name() {
-            "atlas" => "atlas".to_owned(),
-            sub => format!("atlas-{sub}"),
-        };
+    let mut commands: Vec<(String, clap::Command)> = Vec::new();
+    gather(&root, "atlas".to_owned(), &mut commands);
+    for (name, command) in &commands {
         let mut page = Vec::new();
         Man::new(command.clone()).title(name.to_uppercase()).render(&mut page)?;
         let path = args.dir.join(format!("{name}.1"));
@@ -36,4 +32,12 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
     }
     complain(&format!("wrote {} pages to {}", commands.len(), args.dir.display()));
     Ok(())
+}
+
+/// A command and all below it, each with the name of its page: `atlas-config-show`.
+fn gather(command: &clap::Command, name: String, commands: &mut Vec<(String, clap::Command)>) {
+    commands.push((name.clone(), command.clone()));
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set()) {
+        gather(sub, format!("{name}-{}", sub.get_name()), commands);
+    }
 }

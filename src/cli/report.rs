@@ -1,19 +1,26 @@
 //! `atlas report`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
+use super::goal::Goal;
 use super::output::{self, complain};
 use super::pick;
 use super::run::writing;
+use super::watching;
+use crate::knob::Overrides;
 use crate::library::Library;
 use crate::record::{now, write_atomically};
 use crate::report::comparison::{Column, Comparison};
-use crate::report::study::{Entry, Study, html, markdown};
+use crate::report::document::Kind;
+use crate::report::study::{self, Block, Entry, Study, content, html, markdown, optimum};
 use crate::report::summary::Summary;
 use crate::report::{Format, read};
-use crate::scenario::Parts;
+use crate::scenario::{Parts, Scenario};
+use crate::search::optimise::freed;
+use crate::search::{Gauge, Methodology, optimise};
 use crate::spec::{Diagnostics, Severity};
 
 /// Summarise records, or tell of targets and a workload in full.
@@ -23,6 +30,8 @@ use crate::spec::{Diagnostics, Severity};
   atlas report --format csv > means.csv
   atlas report --records out --out out/report.html
   atlas report --target h100-sxm-8 --target mi300x-8 --workload llama3.1-70b-serve --out study.html
+  atlas report --workload llama3.1-70b-serve --methodology maximum-performance --tpot 50 --out best.html
+  atlas report --sweep sweep.csv --out sweep.html
 
 A report on records is a table of means in Markdown, CSV, JSON or YAML. As HTML, and for targets named here, it is a \
 study: recommendation, comparison, charts, breakdowns, assumptions and their sources, and the command that makes it \
@@ -37,6 +46,15 @@ pub struct Args {
     /// Workload of a study, by name [without --target: on every target]
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
+    /// Same knobs for all, or each target's best; told with how it was found [default: identical-config]
+    #[arg(long, value_enum, value_name = "METHOD", requires = "workload")]
+    pub methodology: Option<Methodology>,
+    /// A sweep's file, .csv, in place of records: its best points and curves over its knobs
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["records", "target", "workload"])]
+    pub sweep: Option<PathBuf>,
+    /// What each target's best is under maximum-performance.
+    #[command(flatten)]
+    pub goal: Goal,
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
@@ -50,6 +68,18 @@ pub struct Args {
 
 /// Prints the report, and writes it where asked.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    let methodology = args.methodology.unwrap_or_default();
+    let unheeded = args.goal.given();
+    let searches = methodology == Methodology::MaximumPerformance;
+    // A sweep is ranked by the figure sought; nothing else of a search means anything to it.
+    let told = args.sweep.is_some() && unheeded == ["--objective"];
+    if !searches && !unheeded.is_empty() && !told {
+        let flags = unheeded.join(", ");
+        return Err(Failure::usage([format!("{flags}: only --methodology maximum-performance searches")]).into());
+    }
+    if let Some(path) = &args.sweep {
+        return sweep(path, &args, globals);
+    }
     if args.workload.is_some() {
         return study(&args, globals);
     }
@@ -114,12 +144,20 @@ fn study(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let all = library.targets().iter().map(|target| target.name.to_string());
     let names: Vec<String> = if args.target.is_empty() { all.collect() } else { args.target.clone() };
     let mut study = Study { made: now(), command: command(), entries: Vec::new(), failed: Vec::new() };
+    let mut searches = Vec::new();
+    let gauge = Gauge::default();
     let mut missing = Diagnostics::new();
     for name in names {
         match Parts::find(&library, &name, workload) {
             Ok(parts) => {
                 let overrides = args.knobs.overrides(parts.fabrics())?;
-                match Entry::of(name.clone(), parts, overrides) {
+                let found = match args.methodology {
+                    Some(Methodology::MaximumPerformance) => {
+                        best(&name, parts, overrides, args, &gauge, &mut searches)?
+                    }
+                    _ => Entry::of(name.clone(), parts, overrides),
+                };
+                match found {
                     Ok(entry) => study.entries.push(entry),
                     Err(why) => study.failed.push((name, why)),
                 }
@@ -135,7 +173,8 @@ fn study(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(color_eyre::eyre::eyre!("no target can be answered: {}", why.join("; ")));
     }
     let studies = [study];
-    let text = write(&studies, args.format)?;
+    let told = Told { studies: &studies, methodology: args.methodology, searches };
+    let text = told.write(args.format)?;
     // What goes to a file need not be said as well.
     match (&args.out, args.format) {
         (Some(_), Format::Table) => {}
@@ -144,13 +183,118 @@ fn study(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     if let Some(out) = &args.out {
         let document = match extension(out) {
-            "html" | "htm" => html::write(&studies),
-            "csv" => write(&studies, Format::Csv)?,
-            "json" => write(&studies, Format::Json)?,
-            "yaml" | "yml" => write(&studies, Format::Yaml)?,
-            _ => markdown::write(&studies),
+            "html" | "htm" => told.html(),
+            "csv" => told.write(Format::Csv)?,
+            "json" => told.write(Format::Json)?,
+            "yaml" | "yml" => told.write(Format::Yaml)?,
+            _ => told.markdown(),
         };
         save(out, &document)?;
+    }
+    Ok(())
+}
+
+/// A target with its own best knobs; those set on the command line stay as they are. How it was found is added to
+/// `searches`.
+fn best(
+    name: &str,
+    parts: Parts,
+    held: Overrides,
+    args: &Args,
+    gauge: &Gauge,
+    searches: &mut Vec<Block>,
+) -> color_eyre::Result<Result<Entry, String>> {
+    let start = match Scenario::resolve(&parts, &held) {
+        Ok(start) => start,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let keeps = |knob| held.contains_key(&knob) || args.goal.turns(knob);
+    let start = freed(&start, &keeps, &parts);
+    let problem = args.goal.problem(&start, &parts, &held, None)?;
+    let found = watching(gauge, Duration::from_millis(500), "candidates", || optimise(&problem, gauge))?;
+    searches.extend(optimum::blocks(&problem, &found));
+    let Some(best) = found.best else {
+        return Ok(Err("no combination of the knobs meets all constraints".to_owned()));
+    };
+    let mut overrides = held;
+    overrides.extend(best.changes);
+    let entry = Entry {
+        name: name.to_owned(),
+        overrides,
+        scenario: best.scenario,
+        estimate: best.estimate,
+        parts: parts.clone(),
+    };
+    Ok(Ok(entry))
+}
+
+/// Studies with how they came about.
+struct Told<'a> {
+    studies: &'a [Study],
+    methodology: Option<Methodology>,
+    searches: Vec<Block>,
+}
+
+impl Told<'_> {
+    fn blocks(&self) -> Vec<Block> {
+        let mut blocks: Vec<Block> = self.studies.iter().flat_map(content::blocks).collect();
+        let Some(methodology) = self.methodology else { return blocks };
+        blocks.push(Block::Heading(2, format!("Methodology: {}", methodology.name())));
+        blocks.push(Block::Text(
+            match methodology {
+                Methodology::IdenticalConfig => {
+                    "Every target runs with the same knobs: what the hardware changes, all else equal."
+                }
+                Methodology::MaximumPerformance => {
+                    "Every target runs with its own best knobs under the same constraints: what a buyer would get. \
+                     Where the configurations differ stands below the comparison; how each was found:"
+                }
+            }
+            .to_owned(),
+        ));
+        blocks.extend(self.searches.iter().cloned());
+        blocks
+    }
+
+    fn html(&self) -> String {
+        let names: Vec<String> = self
+            .studies
+            .iter()
+            .filter_map(|study| Some(study.entries.first()?.parts.workload.name.to_string()))
+            .collect();
+        html::page(&names.join(", "), &self.blocks())
+    }
+
+    fn markdown(&self) -> String {
+        markdown::text(&self.blocks())
+    }
+
+    fn write(&self, format: Format) -> color_eyre::Result<String> {
+        if format == Format::Table { Ok(self.markdown()) } else { write(self.studies, format) }
+    }
+}
+
+/// What a sweep's file says.
+fn sweep(path: &Path, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    let file = std::fs::File::open(path)
+        .map_err(|error| color_eyre::eyre::eyre!("{} cannot be read: {error}", path.display()))?;
+    let name = path.display().to_string();
+    let told = study::sweep::read(std::io::BufReader::new(file), &name, args.goal.objective.as_deref());
+    let document = told.map_err(|problem| color_eyre::eyre::eyre!(problem))?;
+    let kind = match args.format {
+        Format::Table | Format::Yaml => Kind::Markdown,
+        Format::Json => Kind::Json,
+        Format::Csv => Kind::Csv,
+    };
+    let text = document.write(kind);
+    match (&args.out, args.format) {
+        (Some(_), Format::Table) => {}
+        (_, Format::Table) => output::print(&globals.charset().write(&text))?,
+        _ => output::print(&text)?,
+    }
+    if let Some(out) = &args.out {
+        let kind = Kind::ALL.into_iter().find(|kind| kind.extension() == extension(out)).unwrap_or_default();
+        save(out, &document.write(kind))?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `atlas sweep`.
 
+mod columnar;
 mod file;
 mod rows;
 
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use color_eyre::eyre::eyre;
 
+use self::columnar::{Batch, Columnar};
 use self::file::Output;
 use self::rows::{Columns, Shape};
 use super::args::{Globals, KnobArgs};
@@ -27,6 +29,7 @@ use crate::spec::Diagnostics;
   atlas sweep --workload W --target T --over tp=1,2,4,8 --over micro=1..16
   atlas sweep --workload W --over 'tp=divisors(heads)' --over concurrency=1..1024 --where fits --out sweep.csv
   atlas sweep --target A,B --workload W --over precision=bf16,fp8 --metrics throughput,cost,headroom --out s.jsonl
+  atlas sweep --workload W --over micro=1..64 --out sweep.parquet
 
 VALUES are a list (1,2,4), a range (1..16: doubling where the knob does; 0..1:0.25 with a step), divisors(64) or \
 divisors(heads|layers|experts|accelerators|global), or all. A file is written as it goes: after Ctrl-C, or after a kill, \
@@ -50,7 +53,7 @@ pub struct Args {
     /// Knobs.
     #[command(flatten)]
     pub knobs: KnobArgs,
-    /// File to write, .csv or .jsonl [default: CSV on stdout]
+    /// File to write, .csv, .jsonl or .parquet [default: CSV on stdout]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Begin anew where the file exists
@@ -68,6 +71,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let (sweep, metrics) = read(&args, &library)?;
     let columns = Columns::new(&sweep, &metrics, shape);
+    let mut columnar = Columnar::new(&sweep, &metrics);
     let size = sweep.size().ok_or_else(|| Failure::usage(["--over: more points than can be numbered (2^64)"]))?;
     let fingerprint = file::fingerprint(&columns.header(), &sweep);
     let mut output = match &args.out {
@@ -76,13 +80,22 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     };
     let from = output.next();
     if from == 0 {
-        output.write(&columns.header(), 0)?;
+        let header = if shape == Shape::Parquet { columnar.header() } else { columns.header() };
+        output.write(&header, 0)?;
     } else {
         complain(&format!("going on at point {from} of {size}"));
     }
     let gauge = Gauge::default();
-    let tell = |told: &mut Vec<u8>, row: &Row<'_>| columns.tell(told, row);
     let next = watching(&gauge, Duration::from_millis(500), "points", || {
+        if shape == Shape::Parquet {
+            let whole = Columnar::new(&sweep, &metrics);
+            let tell = |told: &mut Batch, row: &Row<'_>| whole.tell(told, row);
+            let take = |block: Block<Batch>| columnar.take(&block.told, block.next, &mut output);
+            let next = sweep.run(from, &gauge, tell, take)?;
+            columnar.end(&mut output)?;
+            return Ok(next);
+        }
+        let tell = |told: &mut Vec<u8>, row: &Row<'_>| columns.tell(told, row);
         sweep.run(from, &gauge, tell, |block: Block<Vec<u8>>| output.write(&block.told, block.next))
     })??;
     output.finish(next == size)?;

@@ -91,6 +91,12 @@ pub enum View {
     Breakdown,
     /// A figure over one or two knobs.
     Sweep,
+    /// The best compromises between two figures.
+    Frontier,
+    /// Which knob and which hardware number matter most.
+    Sensitivity,
+    /// The best knobs for a goal under constraints.
+    Optimum,
     /// What happens when, as it was simulated.
     Timeline,
     /// What would make it better.
@@ -111,11 +117,14 @@ pub enum View {
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 12] = [
+    pub const NAMES: [(&'static str, View); 15] = [
         ("main", View::Main),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
         ("sweep", View::Sweep),
+        ("frontier", View::Frontier),
+        ("sensitivity", View::Sensitivity),
+        ("optimize", View::Optimum),
         ("timeline", View::Timeline),
         ("advice", View::Advice),
         ("explain", View::Explain),
@@ -126,9 +135,22 @@ impl View {
         ("help", View::Help),
     ];
 
-    /// Its name in scripts.
+    /// The name of the one view that scripts, which have a single scenario, do not know.
+    const DIFF: &'static str = "diff";
+
+    /// The view of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<View> {
+        let known = View::NAMES.iter().find(|(known, _)| *known == name).map(|(_, view)| *view);
+        known.or_else(|| (name == View::DIFF).then_some(View::Diff))
+    }
+
+    /// Its name, in scripts and elsewhere.
     #[must_use]
     pub fn name(self) -> &'static str {
+        if self == View::Diff {
+            return View::DIFF;
+        }
         View::NAMES.iter().find(|(_, view)| *view == self).map_or("main", |(name, _)| name)
     }
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{File, Kind, decode};
+use super::decoding::decode;
+use super::{File, Kind};
 use crate::catalog::Catalog;
 use crate::spec::sources::shipped;
 use crate::spec::{Origin, Target, Workload};

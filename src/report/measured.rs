@@ -349,8 +349,11 @@ pub fn table(runs: &[Measured]) -> String {
     out + "\n"
 }
 
+/// A cell for each run, as a text of it.
+type Cells<'a> = &'a dyn Fn(&dyn Fn(&Measured) -> String) -> Vec<String>;
+
 /// Rows of predictions, each beside what was measured.
-fn predicted_rows(runs: &[Measured], table: &mut Table, cells: &dyn Fn(&dyn Fn(&Measured) -> String) -> Vec<String>) {
+fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
     type Get = fn(&Prediction) -> Option<prediction::Figure>;
     let figures: [(&str, Get); 3] = [
         ("tokens/s", |predicted| Some(predicted.tokens_per_second)),

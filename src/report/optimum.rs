@@ -28,7 +28,13 @@ pub fn table(problem: &Problem<'_>, found: &Optimum) -> String {
     }
     out.push('\n');
     match &found.best {
-        Some(best) => out.push_str(&side_by_side(problem, found, best)),
+        Some(best) => {
+            out.push_str(&side_by_side(problem, found, best));
+            for warning in found.warnings(problem) {
+                out.push_str(&wrap(&format!("warning: {warning}"), 110, "  "));
+                out.push('\n');
+            }
+        }
         None => out.push_str("no candidate meets all constraints\n"),
     }
     if !found.runners_up.is_empty() {
@@ -93,14 +99,16 @@ fn changed<'c>(candidates: impl IntoIterator<Item = &'c Candidate>) -> Vec<Knob>
 }
 
 /// What sets a candidate apart, in a line.
-fn changes(candidate: &Candidate) -> String {
+#[must_use]
+pub fn changes(candidate: &Candidate) -> String {
     let all = candidate.changes.iter().map(|(knob, setting)| format!("{}={setting}", knob.name()));
     let text = all.collect::<Vec<_>>().join(" ");
     if text.is_empty() { "as it is".to_owned() } else { text }
 }
 
 /// What a candidate does differently from the best.
-fn against(best: &Candidate, other: &Candidate) -> String {
+#[must_use]
+pub fn against(best: &Candidate, other: &Candidate) -> String {
     let knobs = changed([best, other]).into_iter().filter(|knob| best.scenario.get(*knob) != other.scenario.get(*knob));
     knobs.map(|knob| format!("{}={}", knob.name(), other.scenario.get(knob))).collect::<Vec<_>>().join(" ")
 }
@@ -251,6 +259,7 @@ fn document(problem: &Problem<'_>, found: &Optimum) -> Value {
         "constraints": problem.conditions.iter().map(Condition::to_string).collect::<Vec<_>>(),
         "space": axes.collect::<Map<_, _>>(),
         "best": found.best.as_ref().map(candidate),
+        "warnings": found.warnings(problem),
         "runners_up": all(&found.runners_up),
         "front_metrics": problem.front.iter().map(|metric| metric.name).collect::<Vec<_>>(),
         "front": all(&found.front),

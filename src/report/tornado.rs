@@ -49,9 +49,10 @@ pub fn table(parts: &Parts, tornado: &Tornado) -> String {
         out.push_str(&wrap(&format!("no effect: {}", idle.join(", ")), 100, "  "));
         out.push('\n');
     }
-    if !troubles.is_empty() {
+    if !troubles.is_empty() || !tornado.notes.is_empty() {
         out.push('\n');
     }
+    troubles.extend(tornado.notes.iter().map(|note| (*note).to_owned()));
     for trouble in troubles {
         out.push_str(&wrap(&trouble, 100, "  "));
         out.push('\n');
@@ -82,6 +83,7 @@ pub fn serialised(tornado: &Tornado, yaml: bool) -> Result<String, ReportError> 
         "metric": tornado.metric.name,
         "value": tornado.value,
         "swings": tornado.swings.iter().map(swing).collect::<Vec<_>>(),
+        "notes": tornado.notes,
         "no_effect": tornado.idle.iter().map(|lever| lever.name()).collect::<Vec<_>>(),
     });
     super::serialised(&document, yaml)

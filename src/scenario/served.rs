@@ -17,6 +17,8 @@ pub struct Served {
     pub admission: Admission,
     /// Whether decode steps replay captured graphs, where the accelerator's port of it can.
     pub captured_graphs: bool,
+    /// Whether a mixture's experts are multiplied one after another for want of a grouped kernel for their format.
+    pub experts_in_turn: bool,
     /// Whether the next step is scheduled while the accelerator computes.
     pub overlapped: bool,
     /// Whether a compiled engine is driven from Python (TensorRT-LLM since 1.0).
@@ -44,6 +46,7 @@ impl Default for Served {
             stack: Stack::Graphed,
             admission: Admission::EveryStep,
             captured_graphs: true,
+            experts_in_turn: false,
             overlapped: true,
             python_executor: false,
             reserve_output: false,
@@ -86,6 +89,7 @@ impl Served {
             stack,
             admission: software::admission(engine),
             captured_graphs: software::captured_graphs(device, engine, "", 0.0),
+            experts_in_turn: software::experts_in_turn(model, &formats, engine),
             overlapped: software::overlapped(engine, ""),
             python_executor: software::python_executor(engine, "1.0", "", ""),
             reserve_output: server == Server::TensorRtLlm,

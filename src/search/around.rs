@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::knob::{Kind, Knob, Setting, Step};
+use crate::plan::Engine;
 use crate::scenario::Scenario;
 use crate::spec::decode::Bounds;
 
@@ -24,6 +25,11 @@ pub fn around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)], step
     let now = scenario.get(knob);
     let mut values: Vec<Setting> = match (knob.spec().kind, &now) {
         (Kind::Toggle, _) => vec![Setting::Toggle(false), Setting::Toggle(true)],
+        // Engines that simulate take too long to be asked for a point of a curve.
+        (Kind::Choice(words), _) if knob == Knob::Engine => {
+            let quick = |word: &&&str| Engine::named(word).is_some_and(|engine| !engine.simulates());
+            words.iter().filter(quick).map(|word| Setting::Choice((*word).into())).collect()
+        }
         (Kind::Choice(words), _) => words.iter().take(MOST_WORDS).map(|word| Setting::Choice((*word).into())).collect(),
         (Kind::Fabric, _) => fabrics.iter().map(|(name, _)| Setting::Choice(name.clone())).collect(),
         (Kind::Number { bounds, step }, Setting::Number(now)) => {

@@ -126,6 +126,16 @@ impl Condition {
         Condition::Figure(metric, Relation::AtMost, bound)
     }
 
+    /// The bound on a figure as it can be typed again, in its unit: `50 ms`, `10.0 %`.
+    #[must_use]
+    pub fn bound_text(&self) -> String {
+        match self {
+            Condition::Fits => String::new(),
+            Condition::Figure(metric, _, bound) => metric.show(*bound),
+            Condition::Knob(_, _, bound) => bound.to_string(),
+        }
+    }
+
     /// Whether it holds. A figure that is no number satisfies nothing.
     #[must_use]
     pub fn holds(&self, estimate: &Estimate, scenario: &Scenario) -> bool {
@@ -221,6 +231,17 @@ mod tests {
         );
         assert!(matches!(Condition::parse("recompute!=full").unwrap(), Condition::Knob(_, Relation::Different, _)));
         assert_eq!(Condition::parse(" FITS").unwrap(), Condition::Fits);
+    }
+
+    #[test]
+    fn a_bound_can_be_typed_again_as_it_is_shown() {
+        for text in ["tpot<=50", "ttft<=2s", "time_to_train<=30d", "headroom>=10%", "usd_per_hour<=1500", "power<=20kW"]
+        {
+            let condition = Condition::parse(text).unwrap();
+            let (name, sign) = text.split_at(text.find(['<', '>']).unwrap());
+            let again = Condition::parse(&format!("{name}{}{}", sign.get(..2).unwrap(), condition.bound_text()));
+            assert_eq!(again, Ok(condition), "{text}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! * [`space`] – axes over knobs, the points they span
 //! * [`mod@around`] – the values worth looking at when one knob is turned
 //! * [`figure`] – what a search may aim at or bound: every metric, and what only searches ask for
+//! * [`compromise`] – pairs of figures that work against each other
 //! * [`condition`] – bounds on figures, as `--where` writes them
 //! * [`rule`] – what a layout must divide, known before it is estimated
 //! * [`mod@optimise`] – the best point of a space, proved where the space allows
@@ -13,6 +14,7 @@
 //! * [`hill_climb`] – the founding system's single change
 
 pub mod around;
+pub mod compromise;
 pub mod condition;
 pub mod figure;
 pub mod frontier;

@@ -3,6 +3,7 @@
 
 use super::condition::fits;
 use super::optimise::freed;
+use crate::engine::analytical::roofline::power_limited;
 use crate::engine::estimate_into;
 use crate::estimate::{Better, Estimate, Metric};
 use crate::knob::{Kind, Knob, Setting};
@@ -144,7 +145,13 @@ pub struct Tornado {
     pub swings: Vec<Swing>,
     /// Levers that change nothing.
     pub idle: Vec<Lever>,
+    /// What might surprise, and why it is so.
+    pub notes: Vec<&'static str>,
 }
+
+/// Why the peak rate may move nothing.
+const POWER_LIMITED: &str = "peak FLOP/s: large products of this generation run at the device's power limit, so that their \
+                             rate follows its power; a higher peak at the same power is no faster";
 
 impl Tornado {
     /// Whether a move improves the figure.
@@ -211,7 +218,11 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
     };
     let (mut swings, idle): (Vec<Swing>, Vec<Swing>) = swings.into_iter().partition(matters);
     swings.sort_by(|a, b| b.reach.total_cmp(&a.reach));
-    Tornado { metric, value, swings, idle: idle.into_iter().map(|swing| swing.lever).collect() }
+    let idle: Vec<Lever> = idle.into_iter().map(|swing| swing.lever).collect();
+    let limited = scenario.machine.is_some_and(|machine| power_limited(&machine.device));
+    let surprises = analytical && limited && idle.contains(&Lever::Hardware(Hardware::PeakFlops));
+    let notes = if surprises { vec![POWER_LIMITED] } else { Vec::new() };
+    Tornado { metric, value, swings, idle, notes }
 }
 
 /// The value a step away; `None` at the end.
@@ -246,6 +257,20 @@ mod tests {
     use crate::library::Library;
     use crate::search::figure;
     use crate::spec::Sources;
+
+    /// What moves Hopper's products is power; on Ampere it is the peak, and nothing needs to be said.
+    #[test]
+    fn where_power_is_the_limit_the_peak_moves_nothing_and_that_is_said() {
+        let library = Library::load(&Sources::built_in(), None);
+        for (target, limited) in [("h100-sxm-8", true), ("a100-sxm-80gb-8", false)] {
+            let parts = Parts::find(&library, target, "llama3.1-8b-train").unwrap();
+            let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+            let tornado = sensitivity(&scenario, &parts, figure::named("throughput").unwrap());
+            let moves = |hardware| tornado.swings.iter().any(|swing| swing.lever == Lever::Hardware(hardware));
+            assert_eq!((moves(Hardware::Power), moves(Hardware::PeakFlops)), (limited, !limited), "{target}");
+            assert_eq!(!tornado.notes.is_empty(), limited, "{target}");
+        }
+    }
 
     #[test]
     fn the_price_moves_cost_and_nothing_else() {

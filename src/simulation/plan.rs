@@ -44,8 +44,10 @@ pub enum Work {
 pub const USUAL_LOAD: f64 = 0.8;
 /// Requests that are counted where nobody says.
 const REQUESTS: u32 = 2000;
-/// Most requests of a schedule or a trace where nobody says.
+/// Most requests of a trace where nobody says.
 const MOST_REQUESTS: u32 = 200_000;
+/// Requests of a schedule where nobody says: enough for every phase to be seen, few enough for seconds of computing.
+const SCHEDULED_REQUESTS: u32 = 20_000;
 
 impl Plan {
     /// The plan of a scenario.
@@ -198,22 +200,33 @@ fn serving_input(
         Arrivals::Trace(trace) => Some((trace.len() as u32).min(MOST_REQUESTS)),
         Arrivals::Phases(phases) => {
             let expected: f64 = phases.iter().map(|phase| phase.rate * phase.seconds).sum();
-            if expected > f64::from(MOST_REQUESTS) && options.requests.is_none() {
+            let most = f64::from(options.requests.unwrap_or(SCHEDULED_REQUESTS));
+            let by = (most / expected.max(1.0)).min(1.0);
+            if by < 1.0 {
                 notes.push(format!(
-                    "the schedule brings about {expected:.0} requests; the first {MOST_REQUESTS} are simulated \
-                     (--requests for more)"
+                    "the schedule brings about {expected:.0} requests; every phase is cut to {:.3} % of its length, so that \
+                     about {most} come (--requests for more)",
+                    100.0 * by
                 ));
+                let shorter = phases.iter().map(|phase| Phase { seconds: by * phase.seconds, ..*phase });
+                input.arrivals = Arrivals::Phases(shorter.collect());
             }
             // Those that come are random: room for a few more than are expected.
-            Some(((1.2 * expected + 100.0) as u32).min(MOST_REQUESTS))
+            Some((1.2 * by * expected + 100.0) as u32)
         }
+        // A batch or a burst is its requests: the load's own, or as many as are in flight otherwise.
+        Arrivals::Burst => Some(match (&options.arrivals, system.load) {
+            (Some(ArrivalsWord::Burst), Load::Closed { concurrency, .. }) => concurrency.round().max(1.0) as u32,
+            _ => input.requests,
+        }),
         _ => None,
     };
-    let counted = options.requests.or(all).unwrap_or(REQUESTS);
+    let asked = options.requests.filter(|_| !matches!(input.arrivals, Arrivals::Phases(_)));
+    let counted = asked.or(all).unwrap_or(REQUESTS);
     let warm_up = options.warm_up.unwrap_or(match (&input.arrivals, all) {
         // Until every place of a closed load has been taken twice, its requests move in step.
         (Arrivals::Closed { concurrency }, _) => concurrency.saturating_mul(2).min(counted),
-        (_, Some(_)) | (Arrivals::Burst, _) => 0,
+        (_, Some(_)) => 0,
         _ => counted / 10,
     });
     (input.requests, input.warm_up) = match (&input.arrivals, all) {

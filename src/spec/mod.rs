@@ -6,6 +6,7 @@ pub mod calibration;
 pub mod decode;
 pub mod diagnostic;
 pub mod efficiency;
+pub mod fingerprint;
 pub mod node;
 pub mod parse;
 pub mod profile;

@@ -6,9 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use super::answer::Answer;
+use super::export::Export;
+use super::frontier::Trading;
 use super::keymap::Mode;
 use super::line::Line;
 use super::measured::Measured;
+use super::optimum::Seeking;
 pub use super::palette::Command;
 use super::prompt::Prompt;
 use super::scenarios::Tabs;
@@ -25,6 +28,7 @@ pub use crate::demo::{Pane, Setup, View};
 use crate::estimate::{Better, Metric};
 use crate::knob::{KNOBS, Knob, Overrides, Setting, Spec};
 use crate::library::Library;
+use crate::report::document::Kind;
 use crate::spec::{Diagnostics, Target};
 
 /// What undo brings back.
@@ -64,6 +68,8 @@ pub enum Overlay {
     Finder(Finder),
     /// Fuzzy search among commands.
     Palette(Palette),
+    /// The view on its way to a file.
+    Export(Export),
     /// The list of tours.
     Demos {
         /// The row under the cursor.
@@ -253,6 +259,10 @@ pub struct App {
     pub desks: Desks,
     /// What the sweep turns.
     pub sweeping: Sweeping,
+    /// What the frontier trades.
+    pub trading: Trading,
+    /// What the optimiser seeks.
+    pub seeking: Seeking,
     /// What has been simulated.
     pub known: Known,
     /// What the timeline shows.
@@ -261,6 +271,8 @@ pub struct App {
     pub profiles: PathBuf,
     /// Measured rows, and a calibration that is proposed.
     pub measured: Measured,
+    /// The format that was exported last.
+    pub export_kind: Kind,
     /// The scenario on the screen.
     pub answer: Answer,
     /// The playbook's advice, worked out when it is looked at.
@@ -326,10 +338,13 @@ impl App {
             generation: 0,
             desks: Desks::default(),
             sweeping: Sweeping::default(),
+            trading: Trading::default(),
+            seeking: Seeking::default(),
             known: Known::default(),
             timeline: Timeline::default(),
             profiles: PathBuf::from("workload/profiles"),
             measured: Measured::default(),
+            export_kind: Kind::default(),
             advice: OnceCell::new(),
             baseline: answer.clone(),
             answer,
@@ -350,6 +365,8 @@ impl App {
             (_, Some(Overlay::Palette(_))) => return Mode::Commanding,
             (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
+            _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
+            (_, Some(Overlay::Export(_))) => return Mode::Exporting,
             _ => {}
         }
         self.mode_below()
@@ -369,6 +386,9 @@ impl App {
             (View::Schedule, _) => Mode::Schedule,
             (View::Problems, _) => Mode::Problems,
             (View::Sweep, _) => Mode::Sweep,
+            (View::Frontier, _) => Mode::Frontier,
+            (View::Sensitivity, _) => Mode::Sensitivity,
+            (View::Optimum, _) => Mode::Optimum,
             (View::Diff, _) => Mode::Diff,
             (View::Timeline, _) => Mode::Timeline,
             (View::Measurements, _) => Mode::Measurements,
@@ -507,6 +527,14 @@ impl App {
                 _ => Vec::new(),
             }
         })
+    }
+
+    /// The targets that charts show: the selected one, then the marked ones.
+    #[must_use]
+    pub fn contenders(&self) -> Vec<Arc<str>> {
+        let own = &self.now.setup.target;
+        let marked = self.now.marks.iter().filter(|name| *name != own);
+        std::iter::once(own).chain(marked).cloned().collect()
     }
 
     /// Turns a knob; a value equal to the files' is no override.

@@ -6,18 +6,31 @@ use super::app::{App, Change};
 use super::message::Effect;
 use super::update::note;
 use crate::demo::Setup;
+use crate::engine::at_once;
 use crate::knob::Knob;
+use crate::library::Library;
 use crate::scenario::{Parts, Scenario};
 
-/// The setup that leads to `to`, found from `from`, which is the present workload and knobs on some target.
+/// A setup on some target as a search can ask thousands of times: where its engine simulates, the same physics in closed
+/// form. `None` where the target and its workload make no scenario.
 #[must_use]
-pub(super) fn setup(app: &App, from: &Scenario, to: &Scenario, parts: &Parts) -> Setup {
-    let mut overrides = app.now.setup.overrides.clone();
+pub(super) fn resolve(library: &Library, target: &str, before: &Setup) -> Option<(Parts, Scenario)> {
+    let parts = Parts::find(library, target, &before.workload).ok()?;
+    let scenario = Scenario::resolve(&parts, &before.overrides).ok()?;
+    Some((parts, at_once(&scenario)))
+}
+
+/// The setup that leads to `to`, found from `from`, which has the workload and the knobs of `before` on some target.
+#[must_use]
+pub(super) fn setup(before: &Setup, from: &Scenario, to: &Scenario, parts: &Parts) -> Setup {
+    let mut overrides = before.overrides.clone();
     let files = Scenario::from_files(parts);
     // Replicas that fill the target, and a global batch that follows from the layout, go on doing so.
     let follows = |knob: Knob| match knob {
         Knob::Dp => from.base.plan.dp.is_none() && to.base.plan.dp.is_none(),
         Knob::Global => from.base.plan.global.is_none() && to.base.plan.global.is_none(),
+        // A search asks the closed form where the scenario's own engine simulates: nothing was turned.
+        Knob::Engine => from.engine == to.engine,
         _ => false,
     };
     if from.base.plan.global.is_none() && to.base.plan.global.is_some() && to.heeds(Knob::Global) {
@@ -36,7 +49,7 @@ pub(super) fn setup(app: &App, from: &Scenario, to: &Scenario, parts: &Parts) ->
             }
         }
     }
-    Setup { target: Arc::clone(&parts.target.name), workload: Arc::clone(&app.now.setup.workload), overrides }
+    Setup { target: Arc::clone(&parts.target.name), workload: Arc::clone(&before.workload), overrides }
 }
 
 /// Whether a knob follows others where nobody turns it.

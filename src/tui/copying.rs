@@ -44,10 +44,13 @@ fn here(app: &App) -> Option<(String, String)> {
             View::Breakdown
             | View::Schedule
             | View::Problems
-            | View::Measurements
             | View::Sweep
+            | View::Frontier
+            | View::Sensitivity
+            | View::Optimum
             | View::Diff
-            | View::Timeline,
+            | View::Timeline
+            | View::Measurements,
             _,
         ) => table(app),
     }
@@ -106,7 +109,7 @@ fn comparison(app: &App) -> String {
 }
 
 /// What a full-screen view says, all of it, without its frame.
-fn drawn(app: &App) -> String {
+pub(super) fn drawn(app: &App) -> String {
     let mut tall = app.clone();
     tall.view_scroll = 0;
     tall.overlay = None;

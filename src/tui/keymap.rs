@@ -49,6 +49,8 @@ pub enum Action {
     Against(i32),
     /// The next or last figure.
     Figure(i32),
+    /// Look for the best knobs.
+    Search,
     /// To the next scenario, or to the one before.
     Tab(i32),
     /// To the scenario at this place, from 0.
@@ -69,6 +71,8 @@ pub enum Action {
     Filter,
     /// Nearer or further away.
     Zoom(i32),
+    /// The view to a file.
+    Export,
     /// Find a target, workload or knob.
     Find,
     /// Find a command.
@@ -134,6 +138,14 @@ pub enum Mode {
     Breakdown,
     /// A figure over one or two knobs.
     Sweep,
+    /// The best compromises between two figures.
+    Frontier,
+    /// What matters most.
+    Sensitivity,
+    /// A goal, constraints, and the best knobs.
+    Optimum,
+    /// A bound is being typed.
+    Bounding,
     /// What happens when.
     Timeline,
     /// The playbook.
@@ -150,6 +162,8 @@ pub enum Mode {
     Prompting,
     /// Measured rows beside predictions.
     Measurements,
+    /// The view is on its way to a file.
+    Exporting,
     /// A value is being typed.
     Editing,
     /// The finder is open.
@@ -168,7 +182,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 22] = [
+    pub const ALL: [Mode; 27] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -176,6 +190,10 @@ impl Mode {
         Mode::Compare,
         Mode::Breakdown,
         Mode::Sweep,
+        Mode::Frontier,
+        Mode::Sensitivity,
+        Mode::Optimum,
+        Mode::Bounding,
         Mode::Timeline,
         Mode::Advice,
         Mode::Explain,
@@ -184,6 +202,7 @@ impl Mode {
         Mode::Diff,
         Mode::Prompting,
         Mode::Measurements,
+        Mode::Exporting,
         Mode::Editing,
         Mode::Finding,
         Mode::Commanding,
@@ -204,6 +223,10 @@ impl Mode {
             Mode::Compare => "Compare",
             Mode::Breakdown => "Breakdown",
             Mode::Sweep => "Sweep",
+            Mode::Frontier => "Frontier",
+            Mode::Sensitivity => "Sensitivity",
+            Mode::Optimum => "Optimise",
+            Mode::Bounding => "Typing a bound",
             Mode::Timeline => "Timeline",
             Mode::Advice => "Advice",
             Mode::Explain => "Explain",
@@ -212,6 +235,7 @@ impl Mode {
             Mode::Diff => "Difference",
             Mode::Prompting => "Typing a name or a filter",
             Mode::Measurements => "Measurements",
+            Mode::Exporting => "Export",
             Mode::Editing => "Typing a value",
             Mode::Finding => "Find",
             Mode::Commanding => "Commands",
@@ -225,7 +249,10 @@ impl Mode {
     /// Whether keys type text here, so that only those with a modifier or a name are commands.
     #[must_use]
     pub fn types(self) -> bool {
-        matches!(self, Mode::Editing | Mode::Finding | Mode::Commanding | Mode::Prompting)
+        matches!(
+            self,
+            Mode::Editing | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting
+        )
     }
 }
 
@@ -245,8 +272,9 @@ pub struct Binding {
 }
 
 use Mode::{
-    Advice, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Finding, Helping, Knobs,
-    Measurements, Problems, Prompting, Results, Schedule, Sweep, Targets, Timeline, Touring, Workloads,
+    Advice, Bounding, Breakdown, Choosing, Commanding, Compare, Confirming, Diff, Editing, Explain, Exporting, Finding,
+    Frontier, Helping, Knobs, Measurements, Optimum, Problems, Prompting, Results, Schedule, Sensitivity, Sweep,
+    Targets, Timeline, Touring, Workloads,
 };
 
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
@@ -258,13 +286,16 @@ const LISTS: &[Mode] = &[
     Compare,
     Breakdown,
     Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
     Timeline,
     Advice,
     Explain,
     Schedule,
     Problems,
-    Diff,
     Measurements,
+    Diff,
     Helping,
     Choosing,
     Confirming,
@@ -277,19 +308,50 @@ const SCREENS: &[Mode] = &[
     Compare,
     Breakdown,
     Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
     Timeline,
     Advice,
     Explain,
     Schedule,
     Problems,
-    Diff,
     Measurements,
+    Diff,
 ];
-const VIEWS: &[Mode] = &[Compare, Breakdown, Sweep, Timeline, Advice, Explain, Schedule, Problems, Diff, Measurements];
+const VIEWS: &[Mode] = &[
+    Compare,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Advice,
+    Explain,
+    Schedule,
+    Problems,
+    Measurements,
+    Diff,
+];
 /// Views whose rows a filter can choose among; there the finder has another key.
 const TABLES: &[Mode] = &[Compare, Advice, Problems];
-const FINDS: &[Mode] =
-    &[Targets, Workloads, Knobs, Results, Breakdown, Sweep, Timeline, Explain, Schedule, Diff, Measurements];
+const FINDS: &[Mode] = &[
+    Targets,
+    Workloads,
+    Knobs,
+    Results,
+    Breakdown,
+    Sweep,
+    Frontier,
+    Sensitivity,
+    Optimum,
+    Timeline,
+    Explain,
+    Schedule,
+    Measurements,
+    Diff,
+];
 const SEARCHES: &[Mode] = &[Finding, Commanding];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
@@ -312,10 +374,16 @@ pub const BINDINGS: &[Binding] = &[
     row(TOUR, &["Esc", "q"], Action::Escape, "leave; everything is as it was before", Some("leave")),
     row(&[Editing], &["Enter", "Tab"], Action::Accept, "keep the value", Some("keep")),
     row(&[Editing], &["Esc"], Action::Escape, "put the old value back", Some("cancel")),
+    row(&[Bounding], &["Enter", "Tab"], Action::Accept, "keep the bound; nothing typed is no bound", Some("keep")),
+    row(&[Bounding], &["Esc"], Action::Escape, "leave it as it was", Some("cancel")),
     row(&[Editing], &["↑"], Action::Step(1), "one step up", Some("step")),
     row(&[Editing], &["↓"], Action::Step(-1), "one step down", None),
     row(&[Finding, Choosing], &["Enter"], Action::Accept, "go there", Some("go")),
     row(&[Commanding], &["Enter"], Action::Accept, "do it", Some("do it")),
+    row(&[Exporting], &["Enter"], Action::Accept, "write the file", Some("write")),
+    row(&[Exporting], &["Tab", "↓"], Action::Move(1), "the next format", Some("format")),
+    row(&[Exporting], &["Shift-Tab", "↑"], Action::Move(-1), "the format before", None),
+    row(&[Exporting], &["Esc"], Action::Escape, "write nothing", Some("cancel")),
     row(&[Prompting], &["Enter"], Action::Accept, "take it", Some("take")),
     row(&[Prompting], &["Esc"], Action::Escape, "leave it as it was", Some("cancel")),
     row(&[Confirming], &["Enter", "y"], Action::Accept, "write it", Some("write")),
@@ -329,15 +397,23 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Knobs], &["Backspace", "Delete"], Action::Reset, "back to the file's value", Some("reset")),
     row(&[Knobs], &["R"], Action::ResetAll, "all knobs back to the files' values", None),
     row(&[Targets], &["Space", "m"], Action::Mark, "mark for the comparison", Some("mark")),
-    row(&[Sweep], &["→", "l"], Action::Focus(1), "next point", Some("point")),
-    row(&[Sweep], &["←", "h"], Action::Focus(-1), "previous point", None),
-    row(&[Sweep], &["Enter"], Action::Accept, "take the point's knobs; u takes it back", Some("take")),
-    row(&[Sweep], &["Tab"], Action::Across(1), "turn the next knob", Some("knob")),
+    row(&[Sweep, Frontier], &["→", "l"], Action::Focus(1), "next point", Some("point")),
+    row(&[Sweep, Frontier], &["←", "h"], Action::Focus(-1), "previous point", None),
+    row(&[Sweep, Frontier], &["Enter"], Action::Accept, "take the point's knobs; u takes it back", Some("take")),
+    row(&[Sweep], &["Tab"], Action::Across(1), "turn the next knob; / finds one", Some("knob")),
     row(&[Sweep], &["Shift-Tab"], Action::Across(-1), "turn the previous knob", None),
-    row(&[Sweep], &["n"], Action::Against(1), "turn a second knob against it, or the next one", Some("second knob")),
+    row(&[Sweep], &["n"], Action::Against(1), "turn a second knob against it, or the next one", Some("second")),
     row(&[Sweep], &["N"], Action::Against(-1), "the previous second knob, or none", None),
-    row(&[Sweep], &["."], Action::Figure(1), "the next figure", Some("figure")),
-    row(&[Sweep], &[","], Action::Figure(-1), "the figure before", None),
+    row(&[Sensitivity], &["Enter"], Action::Accept, "sweep over the knob", Some("sweep")),
+    row(&[Optimum], &["Enter"], Action::Accept, "type, choose, search, or take what was found", Some("do it")),
+    row(&[Optimum], &["→", "Space"], Action::Step(1), "the next goal", Some("goal")),
+    row(&[Optimum], &["←"], Action::Step(-1), "the goal before", None),
+    row(&[Optimum], &["Backspace", "Delete"], Action::Reset, "no bound", Some("no bound")),
+    row(&[Optimum], &["R"], Action::Search, "search", Some("search")),
+    row(&[Sweep, Sensitivity], &["."], Action::Figure(1), "the next figure", Some("figure")),
+    row(&[Sweep, Sensitivity], &[","], Action::Figure(-1), "the figure before", None),
+    row(&[Frontier], &["."], Action::Figure(1), "the next pair of figures", Some("figures")),
+    row(&[Frontier], &[","], Action::Figure(-1), "the pair before", None),
     row(&[Timeline], &["+", "="], Action::Zoom(1), "nearer", Some("zoom")),
     row(&[Timeline], &["-", "_"], Action::Zoom(-1), "further away", None),
     row(&[Timeline], &["→", "l"], Action::Focus(1), "next task of the stream", Some("task")),
@@ -360,6 +436,8 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Compare], &["Space", "m"], Action::Mark, "mark or unmark the column's target", None),
     row(&[Results], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
     row(&[Diff], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
+    row(&[Diff], &["→", "l"], Action::Focus(1), "against the next tab", Some("against")),
+    row(&[Diff], &["←", "h"], Action::Focus(-1), "against the tab before", None),
     row(&[Advice], &["Enter"], Action::Accept, "turn the knobs as advised; u takes it back", Some("apply")),
     row(
         &[Measurements],
@@ -394,12 +472,22 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["Ctrl-R", "U"], Action::Redo, "redo", None),
     row(SCREENS, &["6"], Action::Show(View::Breakdown), "where time and memory go, or back", None),
     row(SCREENS, &["v"], Action::Show(View::Sweep), "a figure over one or two knobs, or back", Some("sweep")),
+    row(
+        SCREENS,
+        &["F"],
+        Action::Show(View::Frontier),
+        "the best compromises of two figures, or back",
+        Some("frontier"),
+    ),
+    row(SCREENS, &["i"], Action::Show(View::Sensitivity), "what matters most, or back", Some("tornado")),
+    row(SCREENS, &["S"], Action::Show(View::Optimum), "search the best knobs, or back", Some("optimise")),
     row(SCREENS, &["E"], Action::Show(View::Timeline), "what happens when, simulated, or back", Some("timeline")),
     row(SCREENS, &["7", "a"], Action::Show(View::Advice), "what would make it better, or back", None),
     row(SCREENS, &["8"], Action::Show(View::Explain), "where the figure comes from, or back", None),
     row(SCREENS, &["p", "9"], Action::Show(View::Schedule), "the schedule, phase by phase, or back", Some("phases")),
     row(SCREENS, &["y"], Action::Copy, "what is under the cursor to the clipboard", Some("copy")),
     row(SCREENS, &["Y"], Action::CopyAll, "the whole table to the clipboard", None),
+    row(SCREENS, &["x"], Action::Export, "this view to a file: Markdown, HTML, JSON, CSV, SVG", Some("export")),
     row(SCREENS, &["w"], Action::WriteBack, "write the turned knobs into the files, after a look", Some("write")),
     row(SCREENS, &["d"], Action::Demos, "guided tours", Some("demos")),
     row(SCREENS, &["s"], Action::Save, "save a record of this scenario", Some("save")),
@@ -419,8 +507,6 @@ pub const BINDINGS: &[Binding] = &[
     row(SCREENS, &["Ctrl-T"], Action::ReopenTab, "bring the tab that was closed last back", None),
     row(SCREENS, &["P"], Action::PinTab, "pin this tab: deltas on every tab are against it", None),
     row(SCREENS, &["D"], Action::Show(View::Diff), "what differs from another tab, or from the baseline", None),
-    row(&[Diff], &["→", "l"], Action::Focus(1), "against the next tab", Some("against")),
-    row(&[Diff], &["←", "h"], Action::Focus(-1), "against the tab before", None),
     row(SCREENS, ALT_DIGITS, Action::TabAt(0), "the scenario with that number", None),
     row(SCREENS, &["1"], Action::FocusPane(1), "to the targets", None),
     row(SCREENS, &["2"], Action::FocusPane(2), "to the workloads", None),

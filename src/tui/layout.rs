@@ -216,7 +216,11 @@ fn follow_view(app: &mut App, page: usize) {
     app.view_row = app.view_row.min(rows.saturating_sub(1));
     if let Some((first, last)) = super::view::cursor_lines(app) {
         // The comparison's two heading lines do not scroll.
-        let page = page.saturating_sub(if app.view == View::Compare { 2 } else { 0 });
+        let page = match app.view {
+            View::Compare => page.saturating_sub(2),
+            View::Sensitivity => super::view::tornado::page(app, page),
+            _ => page,
+        };
         app.view_scroll = app.view_scroll.min(first).max((last + 1).saturating_sub(page));
     }
 }

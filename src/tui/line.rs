@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Longest text that can be typed.
-const MAX_CHARS: usize = 64;
+const MAX_CHARS: usize = 240;
 
 /// The text and where the cursor stands, in characters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use super::export::Export;
 use super::measured::Proposal;
 use super::theme::Theme;
 use super::work::{Order, Product, Progress};
@@ -33,6 +34,8 @@ pub enum Message {
     Done(String),
     /// An effect failed; the text tells the user why.
     Failed(String),
+    /// A view was not written: why, and whether only because a file of that name is there.
+    NotExported(Box<Export>, String, bool),
     /// The time a flash or a note was to be seen is over.
     Expired(Timer),
     /// How far an order is, by its serial number.
@@ -86,6 +89,8 @@ pub enum Effect {
         /// What it is.
         what: String,
     },
+    /// Write the view on the screen as the dialog says.
+    Export(Box<Export>),
     /// Write files that were looked at.
     WriteBack(Arc<WritePlan>),
     /// Write the profile that was proposed.

@@ -36,7 +36,7 @@ fn wheel(app: &mut App, mode: Mode, event: MouseEvent, by: i32, effects: &mut Ve
             };
             update::act(app, mode, Action::Move(by), effects);
         }
-        (Mode::Editing | Mode::Touring, _) => {}
+        (Mode::Editing | Mode::Bounding | Mode::Touring, _) => {}
         (Mode::Finding | Mode::Commanding | Mode::Choosing, _) => update::act(app, mode, Action::Move(by), effects),
         _ => update::act(app, mode, Action::Move(by * NOTCH), effects),
     }
@@ -46,9 +46,9 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     match mode {
         Mode::Touring => return update::act(app, mode, Action::NextStep, effects),
         // A click beside a value being typed keeps it; beside a box, closes the box.
-        Mode::Editing => update::act(app, mode, Action::Accept, effects),
+        Mode::Editing | Mode::Bounding => update::act(app, mode, Action::Accept, effects),
         Mode::Prompting => prompt::accept(app),
-        Mode::Confirming => return update::act(app, mode, Action::Escape, effects),
+        Mode::Confirming | Mode::Exporting => return update::act(app, mode, Action::Escape, effects),
         Mode::Finding | Mode::Commanding | Mode::Choosing => {
             let row = view::popup_row(app, event.column, event.row);
             match (row, &mut app.overlay) {
@@ -79,10 +79,19 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         }
         return;
     }
-    if app.view == View::Sweep && view::sweep::click(app, event.column, event.row) {
+    let again = match app.view {
+        View::Sweep => view::sweep::click(app, event.column, event.row),
+        View::Frontier => view::frontier::click(app, event.column, event.row),
+        View::Optimum => match view::optimum::row_at(app, event.column, event.row) {
+            Some(row) => std::mem::replace(&mut app.view_row, row) == row,
+            None => false,
+        },
+        _ => false,
+    };
+    if again {
         return update::act(app, mode, Action::Accept, effects);
     }
-    if matches!(app.view, View::Advice | View::Explain)
+    if matches!(app.view, View::Advice | View::Explain | View::Sensitivity)
         && let Some(row) = view::row_at(app, event.row)
     {
         let again = app.view_row == row;

@@ -4,12 +4,14 @@
 //! colours as `38;5;n`, two resets a frame, and cursor commands even when nothing changed. The painter compares the
 //! whole picture with a copy of what the terminal shows. Knowing the cells between two changes it can rewrite them
 //! where that is shorter than a jump, erase the tail of a line with three bytes, leave out changes that cannot be seen,
-//! and send **nothing** when nothing changed. It never asks the terminal anything; it also has the last word on colour
+//! and send **nothing** when nothing changed. A frame is encoded in two orders, row by row and colour by colour, and the
+//! shorter is sent: where much changes, jumping to the next text of the same colour costs less than changing it. It never asks the terminal anything; it also has the last word on colour
 //! depth, so that no theme can send what the terminal or `NO_COLOR` forbids, and on control characters, so that no text
 //! from a file can reach the terminal as a command.
 
 use std::cmp::Ordering;
 use std::io::{self, Write};
+use std::ops::Range;
 
 use ratatui::buffer::{Buffer, Cell, CellWidth};
 use ratatui::layout::{Position, Rect};
@@ -22,6 +24,10 @@ use super::sgr::{Pen, Short, is_erased, looks_same};
 const LONGEST_GAP: u16 = 5;
 /// From this many changed cells on, erasing to the end of the line pays.
 const SHORTEST_ERASE: usize = 4;
+/// From this many blanks on, erasing them where they stand and jumping over them pays.
+const SHORTEST_BLANK: usize = 10;
+/// From this many changed cells on, the order by colours is tried.
+const FEWEST_GROUPED: usize = 24;
 
 /// Paints whole pictures on a terminal through a [`FrameWriter`].
 #[derive(Debug)]
@@ -33,8 +39,14 @@ pub struct Painter<W> {
     shown: Buffer,
     /// The terminal's own state, as far as it is known.
     state: State,
-    /// Columns to write of the row at hand; kept to spare the allocation.
+    /// What is to be written, row by row; kept, as the buffers below, to spare the allocation.
     changed: Vec<u16>,
+    /// Rows of which something is, with their part of `changed`.
+    rows: Vec<(u16, Range<usize>)>,
+    /// The same cells, or runs of blanks, colour by colour.
+    grouped: Vec<Piece>,
+    /// The frame encoded in the other order.
+    other: Vec<u8>,
 }
 
 /// What is known of the terminal besides its cells; `None` when something else may have changed it.
@@ -55,6 +67,9 @@ impl<W: Write> Painter<W> {
             shown: Buffer::empty(Rect::ZERO),
             state: State::default(),
             changed: Vec::new(),
+            rows: Vec::new(),
+            grouped: Vec::new(),
+            other: Vec::new(),
         }
     }
 
@@ -107,20 +122,41 @@ impl<W: Write> Painter<W> {
             screen.out.extend_from_slice(b"\x1b[2J");
         }
         let width = usize::from(picture.area.width).max(1);
+        self.changed.clear();
+        self.rows.clear();
         let rows = self.shown.content.chunks_mut(width).zip(picture.content.chunks(width));
         for ((shown, wanted), y) in rows.zip(0..) {
+            let from = self.changed.len();
             take(shown, wanted, &mut self.changed);
-            screen.row(shown, &self.changed, y);
+            if self.changed.len() > from {
+                self.rows.push((y, from..self.changed.len()));
+            }
         }
+        let work = Work { cells: &self.shown.content, width, changed: &self.changed, rows: &self.rows };
+        // Both orders begin behind what is written already, and from the same state.
+        let (begin, before) = (screen.out.len(), screen.state);
+        screen.by_rows(&work);
         screen.finish(cursor, picture.area);
         self.state = screen.state;
+        if self.changed.len() >= FEWEST_GROUPED {
+            self.other.clear();
+            let mut other = Encoder { out: &mut self.other, state: before, ..screen };
+            other.by_pens(&work, &mut self.grouped);
+            other.finish(cursor, picture.area);
+            let state = other.state;
+            let frame = self.writer.frame_mut();
+            if self.other.len() < frame.len() - begin {
+                frame.truncate(begin);
+                frame.extend_from_slice(&self.other);
+                self.state = state;
+            }
+        }
         self.writer.commit().inspect_err(|_| self.forget())
     }
 }
 
-/// Takes a row of the picture into the copy of what is shown, and lists the columns where that can be seen.
+/// Takes a row of the picture into the copy of what is shown, and adds the columns where that can be seen.
 fn take(shown: &mut [Cell], wanted: &[Cell], changed: &mut Vec<u16>) {
-    changed.clear();
     let mut covered = 0;
     for ((shown, wanted), x) in shown.iter_mut().zip(wanted).zip(0..) {
         if covered > 0 {
@@ -128,7 +164,9 @@ fn take(shown: &mut [Cell], wanted: &[Cell], changed: &mut Vec<u16>) {
             *shown = Cell::new("");
             continue;
         }
-        covered = wanted.symbol().cell_width().saturating_sub(1);
+        let symbol = wanted.symbol();
+        // One byte is one column, and most are.
+        covered = if symbol.len() == 1 { 0 } else { symbol.cell_width().saturating_sub(1) };
         if !looks_same(shown, wanted) {
             shown.clone_from(wanted);
             changed.push(x);
@@ -147,6 +185,61 @@ fn printable(symbol: &str, ascii: bool) -> &str {
     }
 }
 
+/// A cell, or a run of blanks, on its way to the terminal.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    pen: usize,
+    at: Position,
+    /// So many blanks from there on; 0 for a cell.
+    blank: usize,
+}
+
+/// What a frame has to write.
+struct Work<'a> {
+    cells: &'a [Cell],
+    width: usize,
+    changed: &'a [u16],
+    rows: &'a [(u16, Range<usize>)],
+}
+
+impl<'a> Work<'a> {
+    /// Each row of which something is to be written: its number, its cells, the columns.
+    fn rows(&self) -> impl Iterator<Item = (u16, &'a [Cell], &'a [u16])> {
+        self.rows.iter().map(|(y, part)| {
+            let changed = self.changed.get(part.clone()).unwrap_or_default();
+            (*y, self.row(*y), changed)
+        })
+    }
+
+    fn row(&self, y: u16) -> &'a [Cell] {
+        let begin = usize::from(y) * self.width;
+        self.cells.get(begin..begin + self.width).unwrap_or_default()
+    }
+}
+
+/// The column from which on a row is as if it were erased.
+fn blank_from(cells: &[Cell]) -> usize {
+    cells.len() - cells.iter().rev().take_while(|cell| is_erased(cell)).count()
+}
+
+/// How many of the columns, from the first on, are blanks beside one another, where erasing them in one go is shorter
+/// than writing them and going on; 0 where it is not.
+fn blanks(cells: &[Cell], columns: &[u16]) -> usize {
+    let Some(first) = columns.first() else { return 0 };
+    let blank = |(place, x): &(u16, &u16)| {
+        **x == first.saturating_add(*place) && cells.get(usize::from(**x)).is_some_and(is_erased)
+    };
+    let count = (0..).zip(columns).take_while(blank).count();
+    if count >= SHORTEST_BLANK { count } else { 0 }
+}
+
+/// How many of the changed columns are written; the rest is erased with the tail of the line.
+fn written(cells: &[Cell], changed: &[u16]) -> usize {
+    let blank = blank_from(cells);
+    let first = changed.partition_point(|x| usize::from(*x) < blank);
+    if changed.len() - first >= SHORTEST_ERASE { first } else { changed.len() }
+}
+
 /// The terminal while a frame is encoded.
 struct Encoder<'a> {
     out: &'a mut Vec<u8>,
@@ -157,27 +250,88 @@ struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    /// Writes the changed columns of row `y`.
-    fn row(&mut self, cells: &[Cell], changed: &[u16], y: u16) {
-        if changed.is_empty() {
-            return;
-        }
-        let blank_from = cells.len() - cells.iter().rev().take_while(|cell| is_erased(cell)).count();
-        for (nth, &x) in changed.iter().enumerate() {
-            if usize::from(x) >= blank_from && changed.len() - nth >= SHORTEST_ERASE {
-                let there = |at: Position| at.y == y && at.x <= x && usize::from(at.x) >= blank_from;
-                if !self.state.at.is_some_and(there) {
-                    self.jump(Position { x, y });
+    /// Writes everything from top left to bottom right.
+    fn by_rows(&mut self, work: &Work<'_>) {
+        for (y, cells, changed) in work.rows() {
+            let (write, erase) = changed.split_at_checked(written(cells, changed)).unwrap_or((changed, &[]));
+            let mut left = write;
+            while let Some((&x, rest)) = left.split_first() {
+                self.go(Position { x, y }, cells);
+                let blank = blanks(cells, left);
+                left = left.get(blank.max(1)..).unwrap_or(rest);
+                match cells.get(usize::from(x)) {
+                    Some(_) if blank > 0 => self.blank(blank),
+                    Some(cell) => self.cell(cell),
+                    None => {}
                 }
-                self.set_pen(self.state.pen.unwrap_or_default().for_erasing());
-                self.out.extend_from_slice(b"\x1b[K");
-                return;
             }
-            self.go(Position { x, y }, cells);
-            if let Some(cell) = cells.get(usize::from(x)) {
-                self.cell(cell);
+            self.erase(cells, erase, y);
+        }
+    }
+
+    /// Writes everything of one pen, then of the next. Tails of lines are erased first.
+    fn by_pens(&mut self, work: &Work<'_>, grouped: &mut Vec<Piece>) {
+        grouped.clear();
+        let mut pens: Vec<Pen> = vec![Pen::default()];
+        for (y, cells, changed) in work.rows() {
+            let (write, erase) = changed.split_at_checked(written(cells, changed)).unwrap_or((changed, &[]));
+            self.erase(cells, erase, y);
+            // A plain blank is written along with what stands before it.
+            let (mut pen, mut next) = (Pen::default(), 0);
+            let mut skip = 0;
+            for (nth, &x) in write.iter().enumerate() {
+                let Some(cell) = cells.get(usize::from(x)) else { continue };
+                // What is erased in one go counts as its first cell.
+                if nth < skip {
+                    next = x + 1;
+                    continue;
+                }
+                let blank = blanks(cells, write.get(nth..).unwrap_or_default());
+                skip = nth + blank;
+                if x != next {
+                    pen = Pen::default();
+                }
+                next = x + 1;
+                pen = pen.for_cell(cell, self.depth);
+                let known = pens.iter().position(|known| *known == pen).unwrap_or_else(|| {
+                    pens.push(pen);
+                    pens.len() - 1
+                });
+                grouped.push(Piece { pen: known, at: Position { x, y }, blank });
             }
         }
+        // Stable: within a pen, rows and columns stay in order.
+        grouped.sort_by_key(|piece| piece.pen);
+        for piece in grouped.iter() {
+            let cells = work.row(piece.at.y);
+            if let (Some(pen), Some(cell)) = (pens.get(piece.pen), cells.get(usize::from(piece.at.x))) {
+                self.set_pen(*pen);
+                self.go(piece.at, cells);
+                if piece.blank > 0 { self.blank(piece.blank) } else { self.cell(cell) }
+            }
+        }
+    }
+
+    /// Erases cells from the cursor on, which stays where it is.
+    fn blank(&mut self, cells: usize) {
+        self.set_pen(self.state.pen.unwrap_or_default().for_erasing());
+        let mut erase = Short::new();
+        erase.byte(0x1b);
+        erase.byte(b'[');
+        erase.number(u16::try_from(cells).unwrap_or(u16::MAX));
+        erase.byte(b'X');
+        self.out.extend_from_slice(erase.bytes());
+    }
+
+    /// Erases the tail of a line, if any of it is to be.
+    fn erase(&mut self, cells: &[Cell], tail: &[u16], y: u16) {
+        let Some(&x) = tail.first() else { return };
+        let there = |at: Position| at.y == y && at.x <= x && usize::from(at.x) >= blank_from(cells);
+        if !self.state.at.is_some_and(there) {
+            self.jump(Position { x, y });
+        }
+        self.set_pen(self.state.pen.unwrap_or_default().for_erasing());
+        self.out.extend_from_slice(b"\x1b[K");
     }
 
     fn cell(&mut self, cell: &Cell) {

@@ -14,6 +14,7 @@ use crossterm::event::Event;
 use super::app::App;
 use super::clipboard::{self, Between, osc52};
 use super::color::ColorDepth;
+use super::export::{self, Export};
 use super::measured::Proposal;
 use super::measuring::Measuring;
 use super::message::{Effect, Message, Saving, Timer};
@@ -112,10 +113,17 @@ struct Loaded {
 impl Loaded {
     fn load(options: &Options, depth: ColorDepth, before: Option<&Library>) -> Loaded {
         let sources = &options.sources;
-        let library = Arc::new(Library::load(sources, before));
-        let (demos, demo_problems) =
-            Demos::load(sources.config_dir.as_deref(), sources.working_dir.then_some(Path::new(".")));
-        let (themes, theme_problems) = Themes::load(sources.config_dir.as_deref(), depth);
+        // Two readers, so that the first frame waits for the longer of the two only.
+        let (library, others) = std::thread::scope(|scope| {
+            let others = scope.spawn(|| {
+                let here = sources.working_dir.then_some(Path::new("."));
+                let demos = Demos::load(sources.config_dir.as_deref(), here);
+                (demos, Themes::load(sources.config_dir.as_deref(), depth))
+            });
+            (Arc::new(Library::load(sources, before)), others.join())
+        });
+        let others = others.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let ((demos, demo_problems), (themes, theme_problems)) = others;
         let mut problems = library.problems().clone();
         problems.extend(demo_problems);
         problems.extend(theme_problems);
@@ -252,7 +260,7 @@ impl Session {
     ) -> Result<Option<i32>> {
         let mut wakes = Wakes::default();
         while !self.quit && !wakes.must_end() {
-            screen.draw(|frame| view::view(app, frame.buffer_mut())).wrap_err("the terminal has gone")?;
+            screen.draw(|picture| view::view(app, picture)).wrap_err("the terminal has gone")?;
             wakes = waiter.wait(self.patience()).wrap_err("waiting failed")?;
             if wakes.must_end() {
                 break;
@@ -363,6 +371,7 @@ impl Session {
                         }
                         bytes => Message::Failed(format!("{what} is {bytes} bytes, more than terminals take")),
                     }),
+                    Effect::Export(dialog) => messages.push(write_view(app, dialog)),
                     Effect::WriteBack(plan) => {
                         let told = rewrite(&plan);
                         messages.push(self.reload(app).told());
@@ -391,6 +400,22 @@ fn save(saving: &Saving) -> Message {
     match written {
         Ok(()) => Message::Done(format!("saved {}", path.display())),
         Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
+    }
+}
+
+/// Writes the view on the screen, over what is there only where that was said.
+fn write_view(app: &App, dialog: Box<Export>) -> Message {
+    let path = dialog.path();
+    if path.exists() && !dialog.overwrite {
+        let why = format!("{} is there already; Enter again writes over it", path.display());
+        return Message::NotExported(dialog, why, true);
+    }
+    let Some(document) = export::document(app, &now()) else {
+        return Message::Failed("nothing to export: there is no estimate".to_owned());
+    };
+    match write_atomically(&path, &document.write(dialog.kind())) {
+        Ok(()) => Message::Done(format!("wrote {}", path.display())),
+        Err(error) => Message::NotExported(dialog, format!("{} cannot be written: {error}", path.display()), false),
     }
 }
 

@@ -193,7 +193,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
         let baseline = tab.baseline.as_ref().map(|baseline| baseline.read(&mut problems));
         let usual = Place::default();
         let place = Place {
-            view: named(&View::NAMES, &tab.view).unwrap_or_default(),
+            view: View::named(&tab.view).unwrap_or_default(),
             pane: named(&Pane::NAMES, &tab.pane).unwrap_or_default(),
             knob: Knob::named(&tab.knob).unwrap_or(usual.knob),
             figure: Metric::named(&tab.figure).map_or(usual.figure, |metric| metric.name),

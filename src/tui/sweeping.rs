@@ -138,9 +138,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let (Some(across), Some(metric)) = (across, app.figure_here()) else {
         return app.desks.sweep.forget(effects);
     };
-    let own = Arc::clone(&app.now.setup.target);
-    let marked = app.now.marks.iter().filter(|name| **name != own).cloned();
-    let targets = std::iter::once(Arc::clone(&own)).chain(marked).collect();
+    let targets = app.contenders();
     let against = against(app);
     let question = Question { generation: app.generation, across, against, metric: metric.name, targets };
     let (mut desk, mut serial) = (std::mem::take(&mut app.desks.sweep), app.desks.serial);
@@ -158,8 +156,7 @@ fn order(app: &App, question: &Question, metric: &'static Metric) -> Result<Arc<
     let mut names = Vec::new();
     for name in &question.targets {
         // A marked target that cannot run this workload at all has no curve.
-        let Ok(parts) = Parts::find(&app.library, name, &app.now.setup.workload) else { continue };
-        let Ok(scenario) = Scenario::resolve(&parts, &app.now.setup.overrides) else { continue };
+        let Some((parts, scenario)) = applying::resolve(&app.library, name, &app.now.setup) else { continue };
         let scenario = start(&scenario, &turned, &parts);
         contenders.push((parts, scenario));
         names.push(Arc::clone(name));
@@ -205,8 +202,7 @@ pub(super) fn go(app: &mut App, (across, up): (i32, i32)) {
 pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
     let curve = if curves.against.is_some() { 0 } else { app.sweeping.curve };
     let (target, _) = curves.curves.get(curve)?;
-    let parts = Parts::find(&app.library, target, &app.now.setup.workload).ok()?;
-    let from = Scenario::resolve(&parts, &app.now.setup.overrides).ok()?;
+    let (parts, from) = applying::resolve(&app.library, target, &app.now.setup)?;
     let (column, row) = cursor(app, curves);
     let axes = [(Some(&curves.across), column), (curves.against.as_ref(), row)];
     let axes: Vec<(&Axis, usize)> = axes.into_iter().filter_map(|(axis, at)| Some((axis?, at))).collect();
@@ -216,7 +212,7 @@ pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
         scenario.set(axis.knob, axis.values.get(at)?, &parts).ok()?;
     }
     scenario.check(&parts).ok()?;
-    let setup = applying::setup(app, &from, &scenario, &parts);
+    let setup = applying::setup(&app.now.setup, &from, &scenario, &parts);
     Some((setup, Candidate::of(scenario, &from)))
 }
 

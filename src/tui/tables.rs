@@ -99,7 +99,12 @@ impl Filter {
         let (Some(scenario), Ok(estimate)) = (&answer.scenario, &answer.outcome) else {
             return self.conditions.is_empty();
         };
-        self.conditions.iter().all(|condition| condition.holds(estimate, scenario))
+        // A figure that says nothing about a scenario is no small one.
+        let says = |condition: &Condition| match condition {
+            Condition::Figure(metric, ..) => metric.applies_to(scenario),
+            Condition::Fits | Condition::Knob(..) => true,
+        };
+        self.conditions.iter().all(|condition| says(condition) && condition.holds(estimate, scenario))
     }
 }
 

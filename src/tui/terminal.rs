@@ -3,20 +3,16 @@
 //! Nothing here asks the terminal a question: every answer would cost a round trip over SSH, and a late one is read as
 //! keys by whoever has the terminal then. Size and modes come from the line discipline, all else from the environment.
 
-use std::cell::Cell as Shared;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{self, PanicHookInfo};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
-use ratatui::backend::{Backend, ClearType, WindowSize};
-use ratatui::buffer::Cell;
-use ratatui::layout::{Position, Size};
-use ratatui::{Frame, Terminal};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Rect, Size};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetwinsize, tcsetattr};
@@ -119,11 +115,11 @@ pub fn background_panic() -> Option<String> {
     lock(&BACKGROUND_PANIC).take()
 }
 
-/// The screen: ratatui draws, the [`Painter`] writes, and the terminal's modes are kept.
+/// The screen: views draw on a buffer, the [`Painter`] writes what of it changed, and the terminal's modes are kept.
 #[derive(Debug)]
 pub struct Screen {
-    terminal: Terminal<Canvas>,
-    cursor: Rc<Shared<Option<Position>>>,
+    /// The frame, drawn anew each time on the same cells.
+    picture: Buffer,
     painter: Painter<TtyOut>,
     mouse: bool,
     paste: bool,
@@ -140,11 +136,8 @@ impl Screen {
     ///
     /// When there is no terminal, or it does not let itself be set.
     pub fn enter(mouse: bool, depth: ColorDepth) -> io::Result<Screen> {
-        let cursor = Rc::new(Shared::new(None));
-        let canvas = Canvas { size: size(), cursor: Rc::clone(&cursor) };
         let mut screen = Screen {
-            terminal: Terminal::new(canvas)?,
-            cursor,
+            picture: Buffer::empty(Rect::ZERO),
             painter: Painter::new(TtyOut::new()?, depth),
             mouse,
             paste: false,
@@ -191,16 +184,19 @@ impl Screen {
     /// # Errors
     ///
     /// When the terminal does not take the bytes: it has gone.
-    pub fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<usize> {
+    pub fn draw(&mut self, view: impl FnOnce(&mut Buffer)) -> io::Result<usize> {
         if !self.taken {
             return Ok(0);
         }
-        self.terminal.backend_mut().size = size();
-        let picture = self.terminal.draw(view)?;
+        let Size { width, height } = size();
+        self.picture.resize(Rect::new(0, 0, width, height));
+        self.picture.reset();
+        view(&mut self.picture);
         if std::mem::take(&mut self.entering) {
             ENTERED.store(true, Ordering::Release);
         }
-        self.painter.paint(picture.buffer, self.cursor.get())
+        // The terminal's own cursor stays hidden: what is typed is drawn with one of ours.
+        self.painter.paint(&self.picture, None)
     }
 
     /// Makes the next frame a full one, for Ctrl-L: something else may have written to the terminal.
@@ -341,63 +337,6 @@ impl Write for TtyOut {
 
 fn ignore_interrupt(error: rustix::io::Errno) -> io::Result<()> {
     if error == rustix::io::Errno::INTR { Ok(()) } else { Err(error.into()) }
-}
-
-/// The backend that ratatui's [`Terminal`] believes in. It has a size and notes where the cursor is wanted; cells do
-/// not go through it, as the [`Painter`] takes the finished picture as a whole.
-#[derive(Debug)]
-struct Canvas {
-    size: Size,
-    cursor: Rc<Shared<Option<Position>>>,
-}
-
-impl Backend for Canvas {
-    type Error = io::Error;
-
-    fn draw<'a, I>(&mut self, _: I) -> io::Result<()>
-    where
-        I: Iterator<Item = (u16, u16, &'a Cell)>,
-    {
-        Ok(())
-    }
-
-    fn hide_cursor(&mut self) -> io::Result<()> {
-        self.cursor.set(None);
-        Ok(())
-    }
-
-    fn show_cursor(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn get_cursor_position(&mut self) -> io::Result<Position> {
-        Ok(self.cursor.get().unwrap_or(Position::ORIGIN))
-    }
-
-    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> io::Result<()> {
-        self.cursor.set(Some(position.into()));
-        Ok(())
-    }
-
-    fn clear(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn clear_region(&mut self, _: ClearType) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn size(&self) -> io::Result<Size> {
-        Ok(self.size)
-    }
-
-    fn window_size(&mut self) -> io::Result<WindowSize> {
-        Ok(WindowSize { columns_rows: self.size, pixels: Size::ZERO })
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

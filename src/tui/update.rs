@@ -11,8 +11,8 @@ use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
 use super::tables::{Sort, Table};
 use super::{
-    copying, finder, layout, measured, mouse, palette, prompt, reload, scenarios, sweeping, tables, timeline, tour,
-    turning, view, work, write_back,
+    copying, export, finder, frontier, layout, measured, mouse, optimum, palette, prompt, reload, scenarios, sweeping,
+    tables, timeline, tornado, tour, turning, view, work, write_back,
 };
 use crate::record::Record;
 
@@ -36,9 +36,10 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         Message::Measured(rows, problems) => app.measured.read(rows, problems),
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
+        Message::NotExported(dialog, why, exists) => export::refused(app, *dialog, why, exists),
         Message::Expired(timer) => expired(app, timer, &mut effects),
         Message::Progress(serial, progress) => work::progressed(app, serial, progress),
-        Message::Worked(serial, product) => work::arrived(app, serial, product),
+        Message::Worked(serial, product) => work::arrived(app, serial, product, &mut effects),
     }
     work::follow(app, &mut effects);
     // Pasted text is only wanted while something can be typed.
@@ -66,7 +67,9 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         Mode::Editing => turning::typed(app, |line| line.key(key)),
         Mode::Finding => finder::typed(app, |line| line.key(key)),
         Mode::Commanding => palette::typed(app, |line| line.key(key)),
+        Mode::Bounding => optimum::typed(app, |line| line.key(key)),
         Mode::Prompting => prompt::typed(app, |line| line.key(key)),
+        Mode::Exporting => export::typed(app, |line| line.key(key)),
         _ => {}
     }
 }
@@ -80,7 +83,9 @@ fn paste(app: &mut App, text: &str) {
         Mode::Editing => turning::typed(app, insert),
         Mode::Finding => finder::typed(app, insert),
         Mode::Commanding => palette::typed(app, insert),
+        Mode::Bounding => optimum::typed(app, insert),
         Mode::Prompting => prompt::typed(app, insert),
+        Mode::Exporting => export::typed(app, insert),
         _ => {}
     }
 }
@@ -120,6 +125,11 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
         Action::Focus(by) if mode == Mode::Compare => across(app, by),
         Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
+        Action::Focus(by) if mode == Mode::Frontier => frontier::go(app, (by, 0)),
+        Action::Step(by) if mode == Mode::Optimum => optimum::step(app, by),
+        Action::Reset if mode == Mode::Optimum => optimum::clear(app),
+        Action::Figure(by) if mode == Mode::Frontier => frontier::turn(app, by),
+        Action::Search => optimum::search(app, effects),
         Action::Focus(by) if mode == Mode::Diff => scenarios::diff_against(app, by),
         Action::Focus(by) if mode == Mode::Timeline => timeline::along(app, by),
         Action::Across(_) if mode == Mode::Timeline => timeline::turn(app),
@@ -164,6 +174,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::ReopenTab => drop(scenarios::reopen(app, effects)),
         Action::PinTab => scenarios::pin(app, effects),
         Action::Filter => tables::open_filter(app),
+        Action::Export => export::open(app),
         Action::Find => finder::open(app),
         Action::Palette => palette::open(app),
         Action::Copy => copying::copy(app, false, effects),
@@ -183,6 +194,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::NextStep => tour::go(app, 1, effects),
         Action::PreviousStep => tour::go(app, -1, effects),
         Action::Accept => accept(app, mode, effects),
+        Action::Escape if mode == Mode::Bounding => app.seeking.typing = None,
         Action::Escape if app.overlay.is_none() && work::stop(app, effects) => {}
         Action::Escape => escape(app, mode),
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
@@ -234,13 +246,14 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
         }
         Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
         Mode::Sweep => walk_sweep(app, &walk),
+        Mode::Frontier => walk_frontier(app, &walk),
         Mode::Timeline => match walk {
             Walk::By(by) => timeline::across(app, by),
             Walk::Page(by) => timeline::pan(app, by),
             Walk::To(row) => timeline::to_end(app, row > 0),
         },
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
-        Mode::Advice | Mode::Explain | Mode::Diff => {
+        Mode::Advice | Mode::Explain | Mode::Diff | Mode::Sensitivity | Mode::Optimum => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
         }
         Mode::Breakdown | Mode::Schedule | Mode::Problems | Mode::Measurements => {
@@ -275,7 +288,12 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 *scroll = walk.from(*scroll, plan.lines().len(), 10);
             }
         }
-        Mode::Editing | Mode::Touring | Mode::Prompting => {}
+        Mode::Exporting => {
+            if let Walk::By(by) = walk {
+                export::choose(app, by);
+            }
+        }
+        Mode::Editing | Mode::Bounding | Mode::Touring | Mode::Prompting => {}
     }
 }
 
@@ -310,6 +328,20 @@ fn walk_sweep(app: &mut App, walk: &Walk) {
         match walk {
             Walk::By(by) => (0, -*by),
             Walk::Page(by) => (0, -by.saturating_mul(8)),
+            Walk::To(0) => (-ALL, 0),
+            Walk::To(_) => (ALL, 0),
+        },
+    );
+}
+
+/// From curve to curve of the frontier, or to the ends of one.
+fn walk_frontier(app: &mut App, walk: &Walk) {
+    const ALL: i32 = i32::MAX;
+    frontier::go(
+        app,
+        match walk {
+            Walk::By(by) => (0, *by),
+            Walk::Page(by) => (by.saturating_mul(8), 0),
             Walk::To(0) => (-ALL, 0),
             Walk::To(_) => (ALL, 0),
         },
@@ -382,6 +414,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             }
         }
         Mode::Prompting => prompt::accept(app),
+        Mode::Exporting => export::accept(app, effects),
         Mode::Finding => finder::accept(app),
         Mode::Commanding => palette::accept(app, effects),
         Mode::Confirming => {
@@ -398,6 +431,10 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         }
         Mode::Advice => view::advice::apply(app, effects),
         Mode::Sweep => sweeping::apply(app, effects),
+        Mode::Frontier => frontier::apply(app, effects),
+        Mode::Sensitivity => tornado::open(app, effects),
+        Mode::Optimum => optimum::accept(app, effects),
+        Mode::Bounding => optimum::accept_bound(app),
         Mode::Timeline => timeline::cause(app),
         Mode::Measurements => measured::accept(app, effects),
         Mode::Choosing => {
@@ -429,7 +466,9 @@ fn escape(app: &mut App, mode: Mode) {
                 app.recompute();
             }
         }
-        Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing => app.overlay = None,
+        Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing | Mode::Exporting => {
+            app.overlay = None
+        }
         Mode::Touring => tour::leave(app),
         Mode::Prompting => prompt::cancel(app),
         Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,

@@ -1,7 +1,7 @@
 //! Long work: what a view wants to know and cannot work out between two keys.
 //!
 //! The state never works. A view that wants an answer *asks*: it states its [question](Desk::ask) as plain data, and
-//! [`super::update`] turns a question that is new into an [`Effect::Work`]. The runtime's [workers](super::workers) do the
+//! [`mod@super::update`] turns a question that is new into an [`Effect::Work`]. The runtime's workers (`workers.rs`) do the
 //! [`Job`] on a thread of its own, tell its [`Progress`] while it runs, and send what came out as
 //! [`Message::Worked`](super::message::Message::Worked).
 //!
@@ -15,18 +15,19 @@
 //! * **Idle is idle.** The runtime looks at gauges only while something runs.
 //!
 //! To plug in another engine or view: a struct that holds what is to be done and is a [`Job`]; a variant of [`Product`] for
-//! what comes out; a [`Desk`] in [`Desks`] with a type for its question; a line in [`arrived`]; and a call of
-//! [`Desk::ask`] in [`follow`], or where the user asks for it. A job calls nothing but pure functions, and gives its gauge
+//! what comes out; a [`Desk`] in [`Desks`] with a type for its question; a line in `arrived`; and a call of
+//! [`Desk::ask`] in `follow`, or where the user asks for it. A job calls nothing but pure functions, and gives its gauge
 //! to the engine or looks at [`Gauge::cancelled`] itself.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::app::App;
+use super::app::{App, View};
 use super::message::Effect;
-use super::{simulating, sweeping};
+use super::{frontier, optimum, simulating, sweeping, tornado};
 use crate::engine::answer::event::Run;
 use crate::search::Gauge;
+use crate::search::sensitivity::Tornado;
 use crate::units;
 
 /// Work for another thread, from plain data to plain data.
@@ -43,6 +44,12 @@ pub trait Job: fmt::Debug + Send + Sync {
 pub enum Product {
     /// Figures over one or two knobs.
     Sweep(Arc<sweeping::Curves>),
+    /// The best compromises between two figures.
+    Frontier(Arc<frontier::Front>),
+    /// What matters most.
+    Tornado(Arc<Tornado>),
+    /// The best knobs.
+    Optimum(Arc<optimum::Found>),
     /// A simulated scenario.
     Simulation(Arc<Run>),
     /// A job at growing scale.
@@ -176,6 +183,12 @@ impl<Q: Clone + PartialEq, A> Desk<Q, A> {
         }
     }
 
+    /// What was asked last.
+    #[must_use]
+    pub fn asked(&self) -> Option<&Q> {
+        self.asked.as_ref().map(|(question, _)| question)
+    }
+
     /// How far the work under way is.
     #[must_use]
     pub fn progress(&self) -> Option<Progress> {
@@ -249,6 +262,12 @@ pub struct Desks {
     pub serial: u64,
     /// Figures over one or two knobs.
     pub sweep: Desk<sweeping::Question, Arc<sweeping::Curves>>,
+    /// The best compromises between two figures.
+    pub frontier: Desk<frontier::Question, Arc<frontier::Front>>,
+    /// What matters most.
+    pub tornado: Desk<tornado::Question, Arc<Tornado>>,
+    /// The best knobs.
+    pub optimum: Desk<optimum::Question, Arc<optimum::Found>>,
     /// The scenario on the screen, simulated.
     pub simulation: Desk<simulating::Question, Arc<Run>>,
     /// The same at growing scale.
@@ -256,12 +275,23 @@ pub struct Desks {
 }
 
 /// Takes what came of an order. Of orders that nobody waits for nothing is kept.
-pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, String>) {
+pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, String>, effects: &mut Vec<Effect>) {
     let desks = &mut app.desks;
     match product {
         Ok(Product::Sweep(curves)) => {
             if desks.sweep.arrived(serial, curves) {
                 sweeping::settle(app);
+            }
+        }
+        Ok(Product::Frontier(front)) => {
+            desks.frontier.arrived(serial, front);
+        }
+        Ok(Product::Tornado(tornado)) => {
+            desks.tornado.arrived(serial, tornado);
+        }
+        Ok(Product::Optimum(found)) => {
+            if desks.optimum.arrived(serial, found) {
+                optimum::settle(app, effects);
             }
         }
         Ok(Product::Simulation(run)) => {
@@ -274,6 +304,9 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
         }
         Err(trouble) => {
             desks.sweep.failed(serial, &trouble);
+            desks.frontier.failed(serial, &trouble);
+            desks.tornado.failed(serial, &trouble);
+            desks.optimum.failed(serial, &trouble);
             desks.simulation.failed(serial, &trouble);
             desks.scaling.failed(serial, &trouble);
         }
@@ -282,23 +315,35 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
 
 /// Takes how far an order is.
 pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
-    app.desks.sweep.progressed(serial, progress);
-    app.desks.simulation.progressed(serial, progress);
-    app.desks.scaling.progressed(serial, progress);
+    let desks = &mut app.desks;
+    desks.sweep.progressed(serial, progress);
+    desks.frontier.progressed(serial, progress);
+    desks.tornado.progressed(serial, progress);
+    desks.optimum.progressed(serial, progress);
+    desks.simulation.progressed(serial, progress);
+    desks.scaling.progressed(serial, progress);
 }
 
 /// Asks what the view that is shown wants to know, and forgets what no view does.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     simulating::follow(app, effects);
     sweeping::follow(app, effects);
+    frontier::follow(app, effects);
+    tornado::follow(app, effects);
+    optimum::follow(app, effects);
 }
 
 /// Stops the work of the view that is shown, where there is some.
 pub(super) fn stop(app: &mut App, effects: &mut Vec<Effect>) -> bool {
     let desks = &mut app.desks;
-    // All of them: `any` would leave the others running.
-    let stopped = [desks.sweep.stop(effects), desks.simulation.stop(effects), desks.scaling.stop(effects)];
-    stopped.contains(&true)
+    match app.view {
+        View::Sweep => desks.sweep.stop(effects),
+        View::Frontier => desks.frontier.stop(effects),
+        View::Sensitivity => desks.tornado.stop(effects),
+        View::Optimum => desks.optimum.stop(effects),
+        // The scenario's own simulation runs under any view. Both: `||` would leave the other running.
+        _ => [desks.simulation.stop(effects), desks.scaling.stop(effects)].contains(&true),
+    }
 }
 
 #[cfg(test)]

@@ -35,16 +35,16 @@ pub fn log_error(case: &Case, c: &ServingConstants) -> f64 {
     if e.is_finite() { e.clamp(-5.0, 5.0) } else { 5.0 }
 }
 
-/// What an error in the optimistic direction weighs: a throughput promised and not reached, a latency promised and
-/// exceeded, harms a plan more than one that is surpassed, and what a fit sees is tuned more often than what it meets.
-const OPTIMISM: f64 = 1.5;
+/// What a throughput promised and not reached weighs, relative to one that is surpassed: it harms a plan more, and what a
+/// fit sees is tuned more often than what it meets.
+const OPTIMISM: f64 = 2.0;
 
 /// What a fit makes small: the error that is judged, predicted / measured - 1, so that twice too fast counts twice what
 /// twice too slow does. A prediction many times too large should not decide.
 fn judged_error(case: &Case, c: &ServingConstants) -> f64 {
     let error = log_error(case, c).min(2.0).exp() - 1.0;
     let latency = matches!(case.metric, Metric::Ttft | Metric::Tpot);
-    if (error > 0.0) == latency { error } else { OPTIMISM * error }
+    if error <= 0.0 || latency { error } else { OPTIMISM * error }
 }
 
 /// A group counts by the square root of its rows.

@@ -116,6 +116,18 @@ fn trained(case: &training_rows::Case) -> Told {
     (steps, Breakdown::of(&out.time.parts()))
 }
 
+/// What a stack's age or the device costs beyond its runtime's usual steps, in words.
+fn immature(i: &ServingInput) -> String {
+    let said = [
+        (!i.tuned_products, "products not tuned for few rows"),
+        (i.experts_in_turn, "experts one after another"),
+        (!i.grouped_decode, "attention head by head"),
+        (i.expanded_drafts && i.speculation.tokens > 0.0, "drafts verified as sequences"),
+        (i.compiled_batch > 0.0, "whole compiled buckets"),
+    ];
+    said.iter().filter(|(holds, _)| *holds).map(|(_, what)| format!("; {what}")).collect()
+}
+
 fn served(i: &ServingInput) -> Told {
     let out = serving::estimate(i, &ServingConstants::default());
     let l = &i.layout;
@@ -130,8 +142,13 @@ fn served(i: &ServingInput) -> Told {
         (
             "software",
             format!(
-                "{:?}, admission {:?}, graphs {}, at most {} sequences and {} tokens a step",
-                i.stack, i.admission, i.captured_graphs, i.max_num_seqs, i.max_num_batched_tokens
+                "{:?}, admission {:?}, graphs {}, at most {} sequences and {} tokens a step{}",
+                i.stack,
+                i.admission,
+                i.captured_graphs,
+                i.max_num_seqs,
+                i.max_num_batched_tokens,
+                immature(i)
             ),
         ),
         ("load", format!("{:?}; prompts of {} tokens, answers of {}", i.load, units::si(i.isl), units::si(i.osl))),

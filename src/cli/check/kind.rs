@@ -15,13 +15,14 @@ pub(super) enum Kind {
     Theme,
     Demo,
     Record,
+    Simulation,
     Catalog(Part),
     Experiment,
     Scenarios,
 }
 
 /// Keys that speak for a kind.
-const TELLING: [(Kind, &[&str]); 6] = [
+const TELLING: [(Kind, &[&str]); 7] = [
     (
         Kind::Targets,
         &[
@@ -44,6 +45,10 @@ const TELLING: [(Kind, &[&str]); 6] = [
     ),
     (Kind::Theme, &["palette", "roles", "order", "extends"]),
     (Kind::Demo, &["steps", "title", "targets", "workload"]),
+    (
+        Kind::Simulation,
+        &["simulate", "hardware", "training", "network", "jobs", "cluster", "scheduler", "output_directory"],
+    ),
     (Kind::Record, &["record", "knobs", "dollar_per_1k_tokens", "label", "ts", "track"]),
 ];
 
@@ -56,6 +61,7 @@ impl Kind {
             Kind::Theme => "theme",
             Kind::Demo => "demo",
             Kind::Record => "record",
+            Kind::Simulation => "simulation",
             Kind::Catalog(part) => part.name(),
             Kind::Experiment => "experiment",
             Kind::Scenarios => "scenarios of the dashboard",

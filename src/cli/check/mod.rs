@@ -16,6 +16,7 @@ use crate::demo::{Demo, Demos};
 use crate::library::Library;
 use crate::report::read;
 use crate::scenario::Parts;
+use crate::simulation::config::Config;
 use crate::spec::profile::{ProfileKey, choose};
 use crate::spec::sources::{config_dir, read_text};
 use crate::spec::{Diagnostic, Diagnostics, Position, Severity, Sources, Target, Workload, parse};
@@ -197,7 +198,7 @@ fn kind_of(path: &Path, problems: &mut Diagnostics) -> Option<Kind> {
     if kind.is_none() {
         problems.extend(broken);
         if root.is_some() {
-            let help = "it is none of targets, workloads, a profile, a theme, a demo, a record, accelerators, models, \
+            let help = "it is none of targets, workloads, a profile, a theme, a demo, a record, a simulation, accelerators, models, \
                         prices, an experiment and scenarios of the dashboard";
             problems.push(complain("cannot tell what this file is".to_owned(), Some(help.to_owned())));
         }
@@ -250,6 +251,10 @@ fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> D
             drop(Theme::read(&label.as_str().into(), &text, ColorDepth::TrueColor, &known, &mut problems));
         }
         Kind::Record => drop(read::entries(path, &mut problems)),
+        Kind::Simulation => {
+            let text = read_text(path).unwrap_or_default();
+            drop(Config::read(&label.as_str().into(), &text, &mut problems));
+        }
         Kind::Catalog(part) => {
             let (file, text) = (label.as_str().into(), read_text(path).unwrap_or_default());
             if let Some(root) = parse::parse(&file, &text, &mut problems) {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use color_eyre::eyre::eyre;
 use serde::{Deserialize, Serialize};
 
+use crate::report::parquet::Group;
 use crate::search::sweep::Sweep;
 
 /// Time between two notes: what a kill costs at most, in work done again.
@@ -28,6 +29,9 @@ pub(super) struct Note {
     next: u64,
     /// Bytes of the file that hold the points before.
     bytes: u64,
+    /// Row groups of those points, where the file has columns.
+    #[serde(default)]
+    groups: Vec<Group>,
 }
 
 /// What is swept, as a number that a change of anything that bears on the answers changes, too.
@@ -58,7 +62,7 @@ impl Output {
 
     /// Opens the file, and goes on in it where its note says that it is of this sweep.
     pub(super) fn open(path: &Path, sweep: u64, points: u64, restart: bool) -> color_eyre::Result<Output> {
-        let fresh = Note { sweep, points, next: 0, bytes: 0 };
+        let fresh = Note { sweep, points, next: 0, bytes: 0, groups: Vec::new() };
         let found = std::fs::read(beside(path)).ok().and_then(|text| serde_json::from_slice::<Note>(&text).ok());
         let length = std::fs::metadata(path).ok().map(|meta| meta.len());
         let again = "--restart begins anew, over what it holds";
@@ -105,6 +109,38 @@ impl Output {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Bytes of the file that hold points.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Output::File { note, .. } => note.bytes,
+            Output::Stdout => 0,
+        }
+    }
+
+    /// Row groups written so far.
+    pub(super) fn groups(&self) -> &[Group] {
+        match self {
+            Output::File { note, .. } => &note.groups,
+            Output::Stdout => &[],
+        }
+    }
+
+    /// Writes row groups as [`Output::write`] writes lines.
+    pub(super) fn write_group(&mut self, bytes: &[u8], next: u64, groups: Vec<Group>) -> io::Result<()> {
+        if let Output::File { note, .. } = self {
+            note.groups.extend(groups);
+        }
+        self.write(bytes, next)
+    }
+
+    /// Writes what ends the file; the sweep goes on before it.
+    pub(super) fn write_end(&mut self, end: &[u8]) -> io::Result<()> {
+        match self {
+            Output::File { file, .. } => file.write_all(end),
+            Output::Stdout => io::stdout().lock().write_all(end),
         }
     }
 

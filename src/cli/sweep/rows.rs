@@ -13,6 +13,8 @@ pub(super) enum Shape {
     Csv,
     /// An object a line.
     JsonLines,
+    /// Columns; see [`super::columnar`].
+    Parquet,
 }
 
 impl Shape {
@@ -22,7 +24,8 @@ impl Shape {
         match ending.as_str() {
             "csv" => Ok(Shape::Csv),
             "jsonl" | "ndjson" => Ok(Shape::JsonLines),
-            _ => Err(format!("--out: found \".{ending}\", expected a file that ends in .csv or .jsonl")),
+            "parquet" => Ok(Shape::Parquet),
+            _ => Err(format!("--out: found \".{ending}\", expected a file that ends in .csv, .jsonl or .parquet")),
         }
     }
 }
@@ -46,7 +49,7 @@ impl<'s> Columns<'s> {
     pub(super) fn new(sweep: &Sweep, metrics: &'s [&'static Metric], shape: Shape) -> Columns<'s> {
         let axes = sweep.space.axes();
         let contender = |target: &str, workload: &str| match shape {
-            Shape::Csv => csv::line([target, workload]).trim_end_matches('\n').to_owned(),
+            Shape::Csv | Shape::Parquet => csv::line([target, workload]).trim_end_matches('\n').to_owned(),
             Shape::JsonLines => format!(
                 "{{\"target\":{},\"workload\":{}",
                 serde_json::Value::from(target),
@@ -54,19 +57,23 @@ impl<'s> Columns<'s> {
             ),
         };
         let value = |name: &str, setting: &crate::knob::Setting| match shape {
-            Shape::Csv => format!(",{}", csv::line([setting.to_string().as_str()]).trim_end_matches('\n')),
+            Shape::Csv | Shape::Parquet => {
+                format!(",{}", csv::line([setting.to_string().as_str()]).trim_end_matches('\n'))
+            }
             Shape::JsonLines => format!(",\"{name}\":{}", optimum::setting(setting)),
         };
         let values = axes.iter().map(|axis| {
             axis.values.iter().map(|setting| value(axis.knob.name(), setting).into_bytes().into()).collect()
         });
         let labels = metrics.iter().map(|metric| match shape {
-            Shape::Csv => Box::from(*b","),
+            Shape::Csv | Shape::Parquet => Box::from(*b","),
             Shape::JsonLines => format!(",\"{}\":", metric.name).into_bytes().into(),
         });
         let names = axes.iter().map(|axis| axis.knob.name()).chain(metrics.iter().map(|metric| metric.name));
         let header = match shape {
-            Shape::Csv => csv::line(["target", "workload"].into_iter().chain(names).chain(["verdict"])).into_bytes(),
+            Shape::Csv | Shape::Parquet => {
+                csv::line(["target", "workload"].into_iter().chain(names).chain(["verdict"])).into_bytes()
+            }
             Shape::JsonLines => Vec::new(),
         };
         let applies = sweep
@@ -111,7 +118,7 @@ impl<'s> Columns<'s> {
         }
         let verdict = verdict(row.estimate).as_bytes();
         match self.shape {
-            Shape::Csv => {
+            Shape::Csv | Shape::Parquet => {
                 out.push(b',');
                 out.extend_from_slice(verdict);
                 out.push(b'\n');
@@ -132,8 +139,11 @@ fn number(out: &mut Vec<u8>, value: f64) {
     out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
 }
 
+/// Every [`verdict`].
+pub(super) const VERDICTS: [&str; 5] = ["fits", "memory", "accelerators", "indivisible", "overload"];
+
 /// Why a point cannot run, in a word.
-fn verdict(estimate: &Estimate) -> &'static str {
+pub(super) fn verdict(estimate: &Estimate) -> &'static str {
     match estimate.detail.as_ref().map(|detail| &detail.verdict) {
         None | Some(Verdict::Fits) => "fits",
         Some(Verdict::Memory { .. }) => "memory",

@@ -49,6 +49,11 @@ pub fn best_fraction(acc: &Accelerator, c: &Constants) -> f64 {
     share.min(1.0)
 }
 
+/// Whether large products run at the device's power limit, so that their rate follows its power and not its peak.
+pub fn power_limited(acc: &Accelerator) -> bool {
+    acc.tdp_w > 0.0 && matches!(acc.generation, Generation::Hopper | Generation::Blackwell)
+}
+
 /// Effect of more or less power per bf16 FLOP/s than the reference device of the generation has: large products run at the
 /// power limit, so that the rate is proportional.
 fn power(acc: &Accelerator, reference: f64) -> f64 {

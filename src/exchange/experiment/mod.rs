@@ -5,6 +5,7 @@
 mod document;
 mod entries;
 mod expand;
+mod layout;
 mod resolved;
 mod shell;
 
@@ -12,7 +13,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-pub use document::{Layout, Model, Optimisations, Platform, Training};
+pub use document::{Model, Optimisations, Platform, Training};
+pub use layout::Layout;
 pub use resolved::Resolved;
 pub use shell::{Selection, SelectionError, quoted};
 

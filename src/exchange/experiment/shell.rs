@@ -4,7 +4,8 @@
 //! same for each model and platform (`CONFIG_LLAMA_AMD_TP`), and every value of the document under its path
 //! (`CONFIG_TRAINING_DATA_SEQ_LENGTH`).
 
-use super::document::{Layout, Model, Platform};
+use super::document::{Model, Platform};
+use super::layout::Layout;
 use super::resolved::{MIN_LEARNING_RATE, tidy};
 use super::{Experiment, Resolved};
 use crate::catalog::Catalog;

@@ -28,6 +28,9 @@ impl Scale {
     }
 }
 
+/// Decades below which a logarithmic axis has ticks within them.
+const FINE: f64 = 2.5;
+
 /// One axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
@@ -71,7 +74,7 @@ impl Axis {
         }
         let step = if self.scale == Scale::Log { ((high - low) / 6.0).ceil().max(1.0) } else { round_step(high - low) };
         // Whole decades would waste most of a narrow range.
-        let (low, high) = if self.scale == Scale::Log && high - low < 1.0 {
+        let (low, high) = if self.scale == Scale::Log && high - low < FINE {
             (low - 0.05, high + 0.05)
         } else {
             ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step)
@@ -113,7 +116,7 @@ impl Range {
             let value = if value.abs() < 1e-9 * self.step { 0.0 } else { value };
             (value, label(value))
         };
-        if self.scale == Scale::Log && self.high - self.low < 2.0 {
+        if self.scale == Scale::Log && self.high - self.low < FINE + 0.1 {
             // Too few decades: ones, twos and fives between them.
             #[expect(clippy::cast_possible_truncation, reason = "decades are few")]
             let decades = self.low.floor() as i32..=self.high.ceil() as i32;

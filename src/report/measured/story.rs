@@ -159,7 +159,7 @@ fn figures(runs: &[Measured]) -> Grid {
 /// The document as one HTML file, charts inline.
 #[must_use]
 pub fn as_html(blocks: &[Block]) -> String {
-    html::document("Measured runs", blocks)
+    html::page("Measured runs", blocks)
 }
 
 /// The document in Markdown, and the charts as SVG files that stand beside it: name and content. `stem` is the
@@ -173,7 +173,7 @@ pub fn as_markdown(blocks: &[Block], stem: &str) -> (String, Vec<(String, String
             Block::Bars(bars) => (&bars.title, drawing::bars(bars, 760.0)),
             Block::Plot(plot) => (&plot.title, drawing::plot(plot, 760.0, 420.0)),
             other => {
-                out.push(markdown::document(std::slice::from_ref(other)));
+                out.push(markdown::text(std::slice::from_ref(other)));
                 continue;
             }
         };

@@ -1,6 +1,6 @@
 //! What a study says.
 
-use super::{Block, Cell, Entry, Grid, Study, workload};
+use super::{Block, Cell, Entry, Grid, Study, advice, workload};
 use crate::engine::notes::notes;
 use crate::estimate::{Better, METRICS, Metric};
 use crate::plan::Engine;
@@ -19,6 +19,7 @@ pub fn blocks(study: &Study) -> Vec<Block> {
     comparison(study, &mut out);
     charts(study, &mut out);
     breakdowns(study, &mut out);
+    advice::improvements(study, &mut out);
     schedule(study, &mut out);
     assumptions(study, &mut out);
     method(study, &mut out);
@@ -254,7 +255,7 @@ fn curves(study: &Study, out: &mut Vec<Block>) {
     }
 }
 
-fn breakdowns(study: &Study, out: &mut Vec<Block>) {
+pub(crate) fn breakdowns(study: &Study, out: &mut Vec<Block>) {
     let detailed = || study.entries.iter().filter_map(|entry| Some((entry, entry.estimate.detail?)));
     if detailed().next().is_none() {
         return;
@@ -284,7 +285,7 @@ fn breakdowns(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Bars(Bars { title: "memory".to_owned(), bars: memory.collect() }));
 }
 
-fn schedule(study: &Study, out: &mut Vec<Block>) {
+pub(crate) fn schedule(study: &Study, out: &mut Vec<Block>) {
     let scheduled: Vec<&Entry> = study.entries.iter().filter(|entry| !entry.estimate.phases.is_empty()).collect();
     if scheduled.is_empty() {
         return;
@@ -366,6 +367,14 @@ fn method(study: &Study, out: &mut Vec<Block>) {
         out.push(Block::Text(
             "The semi-empirical engine scales calibrated coefficients of a profile; its throughput does not depend on \
              the size of the model, and no interval is known."
+                .to_owned(),
+        ));
+    }
+    if uses(Engine::Benchboard) {
+        out.push(Block::Text(
+            "The benchboard engine repeats the estimator of the founding dashboard, for comparison: its tokens are those \
+             of the global batch, its work that of one micro-batch; `atlas scenario compare` tells where the analytical \
+             engine differs, and why. No interval is known."
                 .to_owned(),
         ));
     }

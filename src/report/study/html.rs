@@ -14,12 +14,12 @@ const WIDTH: f64 = 760.0;
 #[must_use]
 pub fn write(studies: &[Study]) -> String {
     let names: Vec<String> = studies.iter().map(|study| workload(study).to_string()).collect();
-    document(&names.join(", "), &studies.iter().flat_map(content::blocks).collect::<Vec<_>>())
+    page(&names.join(", "), &studies.iter().flat_map(content::blocks).collect::<Vec<_>>())
 }
 
 /// Blocks as a whole document.
 #[must_use]
-pub fn document(title: &str, blocks: &[Block]) -> String {
+pub fn page(title: &str, blocks: &[Block]) -> String {
     let title = escape(&format!("{title} – Atlas Fabric"));
     let body: String = blocks.iter().map(block).collect();
     format!(

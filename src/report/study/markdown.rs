@@ -8,12 +8,12 @@ use crate::units;
 /// The whole document.
 #[must_use]
 pub fn write(studies: &[Study]) -> String {
-    document(&studies.iter().flat_map(content::blocks).collect::<Vec<_>>())
+    text(&studies.iter().flat_map(content::blocks).collect::<Vec<_>>())
 }
 
 /// Blocks as a whole document.
 #[must_use]
-pub fn document(blocks: &[Block]) -> String {
+pub fn text(blocks: &[Block]) -> String {
     blocks.iter().map(block).collect::<Vec<_>>().join("\n")
 }
 

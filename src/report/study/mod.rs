@@ -1,11 +1,17 @@
 //! A study: one workload on several targets, told from the recommendation down to the sources.
 //!
+//! * [`advice`] – the part of it that says what would make each better
 //! * [`content`] – what is said, as blocks that no format knows
+//! * [`optimum`] – how each target's own best was found
+//! * [`sweep`] – what a sweep's file says
 //! * [`markdown`], [`html`] – the blocks written down
 
+pub mod advice;
 pub mod content;
 pub mod html;
 pub mod markdown;
+pub mod optimum;
+pub mod sweep;
 
 use std::sync::Arc;
 

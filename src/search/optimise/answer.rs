@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::tally::{Ranked, Tally};
 use super::{Problem, Rule, estimate_into, hill_climb};
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, Metric};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 use crate::search::figure::score;
@@ -87,6 +87,41 @@ impl Optimum {
     pub fn meets(problem: &Problem<'_>, candidate: &Candidate) -> bool {
         super::fits(&candidate.estimate)
             && problem.conditions.iter().all(|condition| condition.holds(&candidate.estimate, &candidate.scenario))
+    }
+}
+
+/// A latency, the longest that the loosest interactive service of MLPerf Inference v5.0 allows its 99th percentile, ms
+/// (Llama 3.1 405B: 6 s to the first token; Llama 2 70B: 200 ms a token), and the figures a bound on which bounds it.
+const PATIENCE: [(&str, f64, &[&str]); 2] = [
+    ("ttft_ms", 6000.0, &["ttft_ms", "ttft_p99_ms", "p50_ms", "p95_ms", "p99_ms"]),
+    ("tpot_ms", 200.0, &["tpot_ms", "itl_p99_ms", "tokens_per_sec_per_user", "p50_ms", "p95_ms", "p99_ms"]),
+];
+
+impl Optimum {
+    /// What the best bought that nobody asked about: latencies that no user waits for, where nothing bounds them.
+    #[must_use]
+    pub fn warnings(&self, problem: &Problem<'_>) -> Vec<String> {
+        let Some(best) = &self.best else { return Vec::new() };
+        let mut warnings = Vec::new();
+        for (name, patience, bounding) in PATIENCE {
+            let bounds = |metric: &Metric| bounding.contains(&metric.name);
+            let bounded = problem.conditions.iter().any(|condition| match condition {
+                crate::search::Condition::Figure(metric, ..) => bounds(metric),
+                _ => false,
+            });
+            let metric = Metric::named(name).filter(|metric| metric.applies_to(&best.scenario));
+            let Some(metric) = metric.filter(|_| !bounded && !bounds(problem.objective)) else { continue };
+            let value = (metric.get)(&best.estimate, &best.scenario);
+            if value > patience {
+                warnings.push(format!(
+                    "{} became {}, and no constraint bounds it; the loosest service that MLPerf Inference measures allows {}",
+                    metric.label,
+                    metric.show(value),
+                    metric.show(patience)
+                ));
+            }
+        }
+        warnings
     }
 }
 

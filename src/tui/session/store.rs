@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use super::Document;
 use crate::record::write_atomically;
 use crate::spec::Sources;
+use crate::spec::fingerprint::fingerprint;
 use crate::spec::sources::read_text;
 
 /// Sessions of directories that are kept; the oldest go first.
@@ -114,17 +115,12 @@ impl Store {
 /// the whole path, and the files named on the command line, since another set of files has other names in it.
 fn directory_name(dir: &Path, sources: &Sources) -> String {
     let given = [&sources.workload_dir, &sources.targets, &sources.workloads, &sources.hardware];
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    // FNV-1a: stable over versions of the program, which the standard library's hashes are not.
-    let mut take = |text: &str| {
-        for byte in text.bytes().chain([0]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    };
-    take(&dir.to_string_lossy());
+    let mut told = dir.to_string_lossy().into_owned();
     for path in given {
-        take(&path.as_ref().map(|path| path.to_string_lossy()).unwrap_or_default());
+        told.push('\0');
+        told += &path.as_ref().map(|path| path.to_string_lossy()).unwrap_or_default();
     }
+    let hash = fingerprint(told.as_bytes());
     let last = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let plain: String = last.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).take(32).collect();
     format!("{plain}-{hash:016x}.json")

@@ -49,6 +49,10 @@ fn conditions_are_of_the_scenario_on_the_screen() {
     h.keys("2j1ffits<Enter>");
     let fitting = names(&h);
     assert_eq!(fitting, ["8xMI300X"], "the second workload needs the larger memory");
+    // A figure that says nothing here holds no condition, however small its nothing is.
+    h.keys("<Esc>ftpot>=0<Enter>");
+    assert!(names(&h).is_empty(), "training has no TPOT");
+    h.keys("<Esc>ffits<Enter>");
     // The scenario changes, and with it what fits.
     h.keys("2k");
     assert_eq!(names(&h).len(), 2);

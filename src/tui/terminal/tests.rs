@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, PtyPair, PtySize, native_pty_system};
-use ratatui::widgets::Paragraph;
+use ratatui::widgets::{Paragraph, Widget as _};
 
 use super::*;
 use crate::tui::wait::Waiter;
@@ -29,7 +29,7 @@ fn the_program() {
     screen.set_paste(true);
     let mut text = "ready".to_owned();
     loop {
-        screen.draw(|frame| frame.render_widget(Paragraph::new(text.as_str()), frame.area())).unwrap();
+        screen.draw(|picture| Paragraph::new(text.as_str()).render(picture.area, picture)).unwrap();
         let wakes = waiter.wait(None).unwrap();
         if wakes.must_end() {
             break;
@@ -45,7 +45,7 @@ fn the_program() {
             }
             "give back" => {
                 screen.leave();
-                let sent = screen.draw(|frame| frame.render_widget("too late", frame.area())).unwrap();
+                let sent = screen.draw(|picture| "too late".render(picture.area, picture)).unwrap();
                 assert_eq!(sent, 0);
                 break;
             }

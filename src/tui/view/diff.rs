@@ -1,6 +1,7 @@
 //! Two scenarios side by side, and only what differs: target, workload, knobs, and every figure with its change.
 
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use super::draw::{Canvas, wrap};
 use crate::estimate::{Format, METRICS, Metric};
@@ -132,6 +133,23 @@ pub fn info(app: &App) -> String {
     }
 }
 
+/// Columns of the digits behind the point, and of the unit: the points of all figures stand below each other.
+const FRACTION: u16 = 5;
+const UNIT: u16 = 7;
+
+/// A figure, its point in the same column as every other's.
+fn figure(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, value: Option<f64>, style: Style) {
+    let shown = value.map_or_else(|| "–".to_owned(), |value| metric.show(value));
+    let (whole, fraction, unit) = super::results::split(&shown);
+    let point = cell.width.saturating_sub(FRACTION + UNIT);
+    canvas.right(cell.x, cell.y, point, whole, style);
+    // Small prices have no unit, and may need its room for their digits.
+    let room = if unit.is_empty() { FRACTION + UNIT } else { FRACTION };
+    canvas.text(cell.x + point, cell.y, room, fraction, style);
+    let dim = canvas.role(Role::Dim);
+    canvas.text(cell.x + point + FRACTION + 1, cell.y, UNIT - 1, unit, dim);
+}
+
 /// Draws the view.
 pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let (label, all) = rows_of(app);
@@ -165,10 +183,9 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             }
             Row::Figure(metric, before, after) => {
                 canvas.text(inner.x + 2, y, name - 1, metric.label, text_style);
-                let show = |value: &Option<f64>| value.map_or_else(|| "–".to_owned(), |value| metric.show(value));
                 let (old, new) = (canvas.role(Role::Dim), canvas.role(Role::Value));
-                canvas.right(first, y, column - 1, &show(before), old);
-                canvas.right(second, y, column - 1, &show(after), new);
+                figure(canvas, Rect::new(first, y, column - 1, 1), metric, *before, old);
+                figure(canvas, Rect::new(second, y, column - 1, 1), metric, *after, new);
                 if let (Some(before), Some(after)) = (before, after) {
                     let style = super::results::change_style(canvas, metric.better, after - before);
                     let text = change(app, metric, *before, *after);

@@ -36,13 +36,42 @@ impl<'a> Canvas<'a> {
         }
         let width = width.min(area.right() - x);
         let plain = if self.glyphs.is_ascii() { ascii(text) } else { text.into() };
+        if self.plainly(x, y, width, &plain, style) {
+            return x + u16::try_from(plain.chars().count()).unwrap_or(width);
+        }
         let cut = fit(&plain, usize::from(width), self.glyphs.ellipsis);
         let (end, _) = self.buffer.set_stringn(x, y, &cut, usize::from(width), style);
         end
     }
 
+    /// Writes text that fits and needs no segmentation: printable ASCII, a byte a cell, or one narrow character. That is
+    /// nearly all there is on a screen, and it is written at every key. Returns whether it was written.
+    fn plainly(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> bool {
+        let start = self.buffer.index_of(x, y);
+        if text.len() <= usize::from(width) && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            let cells = self.buffer.content.get_mut(start..start + text.len()).unwrap_or_default();
+            for (cell, c) in cells.iter_mut().zip(text.chars()) {
+                cell.set_char(c).set_style(style);
+            }
+            return true;
+        }
+        let mut chars = text.chars();
+        match (chars.next(), chars.next(), self.buffer.content.get_mut(start)) {
+            (Some(c), None, Some(cell)) if c.width() == Some(1) => {
+                cell.set_symbol(text).set_style(style);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Writes text flush with the right edge of `width` columns from `x`.
     pub fn right(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) {
+        if text.len() <= usize::from(width) && text.is_ascii() {
+            let length = u16::try_from(text.len()).unwrap_or(width);
+            self.text(x + width - length, y, length, text, style);
+            return;
+        }
         let cut = fit(text, usize::from(width), self.glyphs.ellipsis);
         let pad = usize::from(width).saturating_sub(cut.width());
         self.text(x + u16::try_from(pad).unwrap_or(0), y, width, &cut, style);
@@ -57,8 +86,10 @@ impl<'a> Canvas<'a> {
 
     /// Lays a style over a row's cells, keeping what they show.
     pub fn tint(&mut self, area: Rect, style: Style) {
-        let area = area.intersection(self.buffer.area);
-        self.buffer.set_style(area, style);
+        if style != Style::default() {
+            let area = area.intersection(self.buffer.area);
+            self.buffer.set_style(area, style);
+        }
     }
 
     /// Empties an area.

@@ -90,6 +90,7 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let inner = canvas.frame(area, "3 Knobs", &remark, focused);
     let all: Vec<Row> = rows(app).collect();
+    let here = app.knob_here();
     let scroll = app.scroll[2].min(all.len().saturating_sub(1));
     for (line, row) in (0..inner.height).zip(all.iter().skip(scroll)) {
         let y = inner.y + line;
@@ -104,7 +105,10 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 let style = canvas.role(Role::Heading);
                 canvas.text(inner.x + 1, y, inner.width.saturating_sub(1), name, style);
             }
-            (None, Row::Knob(spec)) => knob(app, canvas, Rect::new(inner.x, y, inner.width, 1), spec, focused),
+            (None, Row::Knob(spec)) => {
+                let line = Rect::new(inner.x, y, inner.width, 1);
+                knob(app, canvas, line, spec, focused, here == spec.knob);
+            }
             _ => {}
         }
     }
@@ -119,8 +123,7 @@ fn width_of(text: &str) -> u16 {
     u16::try_from(text.width()).unwrap_or(u16::MAX)
 }
 
-fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bool) {
-    let here = app.knob_here() == spec.knob;
+fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bool, here: bool) {
     let source = source(app, spec);
     let editing = app.edit.as_ref().filter(|edit| edit.knob == spec.knob);
     let shown = app.answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(&scenario.get(spec.knob)));

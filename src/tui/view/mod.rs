@@ -6,11 +6,13 @@ pub mod compare;
 pub mod diff;
 pub mod draw;
 pub mod explain;
+pub mod frontier;
 mod heat;
 pub mod help;
 pub mod knobs;
 pub mod lists;
 pub mod measurements;
+pub mod optimum;
 mod plot;
 mod popup;
 pub mod problems;
@@ -20,6 +22,7 @@ pub mod schedule;
 pub mod sweep;
 pub mod tabs;
 pub mod timeline;
+pub mod tornado;
 mod touring;
 
 use ratatui::buffer::Buffer;
@@ -42,9 +45,11 @@ pub fn rows(app: &App) -> usize {
         View::Explain => explain::rows(app),
         View::Schedule => schedule::rows(app),
         View::Problems => problems::rows(app),
-        View::Measurements => measurements::rows(app),
+        View::Sensitivity => tornado::rows(app),
+        View::Optimum => super::optimum::rows(app).len(),
         View::Diff => diff::rows(app),
-        View::Main | View::Help | View::Sweep | View::Timeline => 0,
+        View::Measurements => measurements::rows(app),
+        View::Main | View::Help | View::Sweep | View::Frontier | View::Timeline => 0,
     }
 }
 
@@ -61,6 +66,7 @@ pub fn cursor_lines(app: &App) -> Option<(usize, usize)> {
 fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
     match app.view {
         View::Advice => Some(advice::lines_of(app, row)),
+        View::Sensitivity => Some((row, row)),
         View::Explain => Some(explain::lines_of(app, row)),
         // Below the line of names, which does not scroll.
         View::Diff => Some((row, row + 1)),
@@ -72,7 +78,8 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
 #[must_use]
 pub fn row_at(app: &App, y: u16) -> Option<usize> {
     let body = layout::areas(app).body;
-    let line = usize::from(y.checked_sub(body.y + 1)?) + app.view_scroll;
+    let heading = if app.view == View::Sensitivity { tornado::HEADING } else { 0 };
+    let line = usize::from(y.checked_sub(body.y + 1)?).checked_sub(heading)? + app.view_scroll;
     (0..rows(app)).find(|row| lines_of(app, *row).is_some_and(|(first, last)| (first..=last).contains(&line)))
 }
 
@@ -113,13 +120,16 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         View::Compare => compare::compare(app, &mut canvas, areas.body),
         View::Breakdown => breakdown::breakdown(app, &mut canvas, areas.body),
         View::Sweep => sweep::sweep(app, &mut canvas, areas.body),
+        View::Frontier => frontier::frontier(app, &mut canvas, areas.body),
+        View::Sensitivity => tornado::sensitivity(app, &mut canvas, areas.body),
+        View::Optimum => optimum::optimum(app, &mut canvas, areas.body),
         View::Timeline => timeline::timeline(app, &mut canvas, areas.body),
         View::Advice => advice::advice(app, &mut canvas, areas.body),
         View::Explain => explain::explain(app, &mut canvas, areas.body),
         View::Schedule => schedule::schedule(app, &mut canvas, areas.body),
         View::Problems => problems::problems(app, &mut canvas, areas.body),
-        View::Measurements => measurements::measurements(app, &mut canvas, areas.body),
         View::Diff => diff::diff(app, &mut canvas, areas.body),
+        View::Measurements => measurements::measurements(app, &mut canvas, areas.body),
     }
     if app.tour.is_some() {
         touring::caption(app, &mut canvas, areas.caption);
@@ -132,6 +142,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         Some(Overlay::Palette(palette)) => popup::palette(app, &mut canvas, palette),
         Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app, &mut canvas, plan, *scroll),
         Some(Overlay::Demos { cursor }) => popup::demos(app, &mut canvas, *cursor),
+        Some(Overlay::Export(export)) => popup::export(app, &mut canvas, export),
         None => {}
     }
 }
@@ -209,6 +220,9 @@ fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
     let (role, text) = match (&app.edit, &app.status) {
         (Some(edit), _) if edit.error.is_some() => (Role::Error, edit.error.clone().unwrap_or_default()),
+        _ if mode == Mode::Bounding && app.seeking.typing.as_ref().is_some_and(|(_, error)| error.is_some()) => {
+            (Role::Error, optimum::info(app))
+        }
         (_, Some(status)) if status.error => (Role::Error, status.text.clone()),
         (_, Some(status)) => (Role::Good, status.text.clone()),
         _ => (Role::Dim, about(app, mode)),
@@ -235,11 +249,14 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Compare => compare::info(app),
         Mode::Breakdown => "each part begins where the one above ends; the line is what the device has".to_owned(),
         Mode::Sweep => sweep::info(app),
+        Mode::Frontier => frontier::info(app),
+        Mode::Sensitivity => tornado::info(app),
+        Mode::Optimum | Mode::Bounding => optimum::info(app),
         Mode::Timeline => timeline::info(app),
         Mode::Advice => advice::info(app),
         Mode::Explain => explain::info(app),
-        Mode::Measurements => measurements::info(app),
         Mode::Diff => diff::info(app),
+        Mode::Measurements => measurements::info(app),
         Mode::Schedule => "figures of each phase, waiting included; `all` is weighted by minutes".to_owned(),
         Mode::Problems => {
             "what is broken keeps its last good state; e opens the file at the first complaint shown".to_owned()

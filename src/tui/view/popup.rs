@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use super::draw::Canvas;
 use crate::tui::app::{App, Finder, Overlay, Palette, WritePlan};
+use crate::tui::export::Export;
 use crate::tui::prompt::Prompt;
 use crate::tui::theme::Role;
 
@@ -134,5 +135,35 @@ pub(super) fn prompt(canvas: &mut Canvas<'_>, area: Rect, prompt: &Prompt) {
     if let Some(error) = &prompt.error {
         let style = canvas.role(Role::Error);
         canvas.text(x + width + 1, area.y, area.right().saturating_sub(x + width + 2), error, style);
+    }
+}
+
+/// Draws the dialog of an export: the formats, the file, and what stands in the way.
+pub(super) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
+    let (columns, rows) = app.size;
+    let width = columns.saturating_sub(4).min(86);
+    let area = Rect::new((columns - width) / 2, rows.saturating_sub(8) / 2, width, 7.min(rows));
+    canvas.clear(area);
+    let inner = canvas.frame(area, "Export this view", "Enter writes, Esc leaves", true);
+    let (dim, hint) = (canvas.role(Role::Dim), canvas.role(Role::Hint));
+    canvas.text(inner.x + 1, inner.y + 1, 8, "as", dim);
+    let mut x = inner.x + 9;
+    for (place, kind) in export.kinds.iter().enumerate() {
+        let here = place == export.chosen;
+        let style = canvas.role(if here { Role::TitleFocused } else { Role::Hint });
+        let begin = x;
+        x = canvas.text(x, inner.y + 1, inner.right().saturating_sub(x), kind.name(), style);
+        if here {
+            canvas.tint(Rect::new(begin - 1, inner.y + 1, x - begin + 2, 1), canvas.role(Role::Selection));
+        }
+        x += 3;
+    }
+    canvas.right(inner.x, inner.y + 1, inner.width.saturating_sub(1), "Tab", hint);
+    canvas.text(inner.x + 1, inner.y + 2, 8, "file", dim);
+    let style = canvas.role(Role::Input);
+    canvas.typed(inner.x + 9, inner.y + 2, inner.width.saturating_sub(10), &export.line, style);
+    if let Some(error) = &export.error {
+        let style = canvas.role(if export.overwrite { Role::Warn } else { Role::Error });
+        canvas.text(inner.x + 1, inner.y + 4, inner.width.saturating_sub(2), error, style);
     }
 }

@@ -26,8 +26,7 @@ const AIRY: u16 = 30;
 /// Rows of verdict and figures, without the notes.
 #[must_use]
 pub fn figure_rows(app: &App, width: u16) -> usize {
-    let all = build(app, width);
-    all.iter().rposition(|row| matches!(row, Row::Figure(_))).map_or(all.len(), |last| last + 1)
+    upper(app, width).len()
 }
 
 /// All rows in a pane whose inside has this width.
@@ -40,7 +39,7 @@ pub fn rows(app: &App, width: u16) -> usize {
 #[must_use]
 pub fn cursor_row(app: &App, width: u16) -> usize {
     let here = app.figure_here();
-    let all = build(app, width);
+    let all = upper(app, width);
     let first = all.iter().position(|row| matches!(row, Row::Figure(_)));
     let row = all.iter().position(|row| matches!(row, Row::Figure(metric) if Some(*metric) == here));
     if row == first { 0 } else { row.unwrap_or_default() }
@@ -55,7 +54,31 @@ pub fn figure_at(app: &App, width: u16, row: usize) -> Option<&'static Metric> {
     }
 }
 
+/// Everything: verdict, figures, notes.
 fn build(app: &App, width: u16) -> Vec<Row> {
+    let mut rows = upper(app, width);
+    let width = usize::from(width.saturating_sub(2));
+    if app.answer.pending {
+        rows.push(Row::Heading("what to know"));
+        let text = format!("these are the closed form's figures, {}", pending(app));
+        rows.extend(wrap(&text, width).into_iter().map(|line| Row::Text(Role::Warn, line)));
+        return rows;
+    }
+    let (scenario, estimate) = (app.answer.scenario.as_ref(), app.answer.outcome.as_ref().ok());
+    let remarks = scenario.zip(estimate).map(|(scenario, estimate)| notes(scenario, estimate)).unwrap_or_default();
+    for (i, remark) in remarks.iter().enumerate() {
+        if i == 0 {
+            rows.push(Row::Heading("what to know"));
+        }
+        for (j, line) in wrap(remark, width.saturating_sub(2)).into_iter().enumerate() {
+            rows.push(Row::Text(Role::Dim, format!("{} {line}", if j == 0 { app.glyphs.bullet } else { " " })));
+        }
+    }
+    rows
+}
+
+/// Verdict and figures: what the layout and the cursor go by, at every key.
+fn upper(app: &App, width: u16) -> Vec<Row> {
     let width = usize::from(width.saturating_sub(2));
     let mut rows = Vec::new();
     if let Err(complaint) = &app.answer.outcome {
@@ -86,22 +109,6 @@ fn build(app: &App, width: u16) -> Vec<Row> {
             section = Some(metric.section);
         }
         rows.push(Row::Figure(metric));
-    }
-    let (scenario, estimate) = (app.answer.scenario.as_ref(), app.answer.outcome.as_ref().ok());
-    if app.answer.pending {
-        rows.push(Row::Heading("what to know"));
-        let text = format!("these are the closed form's figures, {}", pending(app));
-        rows.extend(wrap(&text, width).into_iter().map(|line| Row::Text(Role::Warn, line)));
-        return rows;
-    }
-    let remarks = scenario.zip(estimate).map(|(scenario, estimate)| notes(scenario, estimate)).unwrap_or_default();
-    for (i, remark) in remarks.iter().enumerate() {
-        if i == 0 {
-            rows.push(Row::Heading("what to know"));
-        }
-        for (j, line) in wrap(remark, width.saturating_sub(2)).into_iter().enumerate() {
-            rows.push(Row::Text(Role::Dim, format!("{} {line}", if j == 0 { app.glyphs.bullet } else { " " })));
-        }
     }
     rows
 }

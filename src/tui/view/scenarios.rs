@@ -51,7 +51,7 @@ fn places(app: &App, area: Rect) -> Vec<(usize, u16, u16, String)> {
 #[must_use]
 pub fn tab_at(app: &App, area: Rect, column: u16, row: u16) -> Option<usize> {
     let inside = area.contains((column, row).into());
-    let all = inside.then(|| places(app, area)).unwrap_or_default();
+    let all = if inside { places(app, area) } else { Vec::new() };
     all.into_iter()
         .find(|(_, begin, end, _)| (begin.saturating_sub(1)..=*end).contains(&column))
         .map(|(place, ..)| place)

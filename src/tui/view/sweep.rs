@@ -19,12 +19,12 @@ use crate::tui::work::Desk;
 use crate::units;
 
 /// Columns of the reading beside the picture, and fewest columns of a body that has it there.
-const BESIDE: u16 = 46;
+const BESIDE: u16 = 47;
 const BESIDE_FROM: u16 = 110;
 /// Rows of the reading below the picture.
 const BELOW: u16 = 6;
 /// Columns of a figure in the reading.
-const FIGURE: u16 = 45;
+const FIGURE: u16 = 46;
 /// A spread of values beyond which they are shown by powers of ten.
 const DECADES: f64 = 50.0;
 
@@ -79,7 +79,7 @@ fn heading(curves: &Curves) -> String {
 }
 
 /// The picture, and what is read out.
-fn split(inner: Rect) -> (Rect, Rect) {
+pub(super) fn split(inner: Rect) -> (Rect, Rect) {
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if inner.width >= BESIDE_FROM {
         let width = inner.width - BESIDE;
@@ -187,28 +187,10 @@ fn heat<'c>(app: &App, curves: &'c Curves) -> Heat<'c> {
 fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
     let mut y = area.y;
     let (dim, value) = (canvas.role(Role::Dim), canvas.role(Role::Value));
-    let several = curves.curves.len() > 1 && curves.against.is_none();
-    if several {
-        // A legend: the curve under the cursor stands out.
-        let mut x = area.x;
-        for (index, (name, _)) in curves.curves.iter().enumerate() {
-            let text = format!("{} {name}", letter(index));
-            let width = u16::try_from(text.chars().count()).unwrap_or(u16::MAX);
-            if x > area.x && x + width > area.right() {
-                (x, y) = (area.x, y + 1);
-            }
-            if y >= area.bottom() {
-                return;
-            }
-            let style = canvas.role(colour(index));
-            let end = canvas.text(x, y, area.right() - x, &text, style);
-            if index == app.sweeping.curve {
-                let selection = canvas.role(Role::SelectionDim);
-                canvas.tint(Rect::new(x, y, end - x, 1), selection);
-            }
-            x = end + 2;
-        }
-        y += 1;
+    if curves.curves.len() > 1 && curves.against.is_none() {
+        let names = curves.curves.iter().map(|(name, _)| &**name);
+        let Some(below) = legend(canvas, area, names, app.sweeping.curve) else { return };
+        y = below;
     }
     let (column, row) = sweeping::cursor(app, curves);
     let axes = [(Some(&curves.across), column), (curves.against.as_ref(), row)];
@@ -239,15 +221,49 @@ fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
             y += 1;
         }
     }
-    figures(app, &candidate, curves.metric, canvas, Rect { y, height: area.bottom().saturating_sub(y), ..area });
+    figures(app, &candidate, &[curves.metric], canvas, Rect { y, height: area.bottom().saturating_sub(y), ..area });
+}
+
+/// A legend: the curve under the cursor stands out. The line below it, where there is one.
+pub(super) fn legend<'n>(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    names: impl Iterator<Item = &'n str>,
+    chosen: usize,
+) -> Option<u16> {
+    let (mut x, mut y) = (area.x, area.y);
+    for (index, name) in names.enumerate() {
+        let text = format!("{} {name}", letter(index));
+        let width = u16::try_from(text.chars().count()).unwrap_or(u16::MAX);
+        if x > area.x && x.saturating_add(width) > area.right() {
+            (x, y) = (area.x, y + 1);
+        }
+        if y >= area.bottom() {
+            return None;
+        }
+        let style = canvas.role(colour(index));
+        let end = canvas.text(x, y, area.right() - x, &text, style);
+        if index == chosen {
+            let selection = canvas.role(Role::SelectionDim);
+            canvas.tint(Rect::new(x, y, end - x, 1), selection);
+        }
+        x = end + 2;
+    }
+    (y + 1 < area.bottom()).then_some(y + 1)
 }
 
 /// Figures in as many columns as there is room for, `first` first, with their changes against the scenario.
-pub(super) fn figures(app: &App, candidate: &Candidate, first: &'static Metric, canvas: &mut Canvas<'_>, area: Rect) {
+pub(super) fn figures(
+    app: &App,
+    candidate: &Candidate,
+    first: &[&'static Metric],
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+) {
     let columns = (area.width / FIGURE).max(1);
-    let wide = area.width / columns - 1;
-    let others = METRICS.iter().filter(|metric| metric.name != first.name && metric.applies_to(&candidate.scenario));
-    let all = std::iter::once(first).chain(others).take(usize::from(columns * area.height));
+    let wide = (area.width / columns - 1).min(FIGURE + 4);
+    let others = METRICS.iter().filter(|metric| !first.contains(metric) && metric.applies_to(&candidate.scenario));
+    let all = first.iter().copied().chain(others).take(usize::from(columns * area.height));
     for (at, metric) in all.enumerate() {
         let at = u16::try_from(at).unwrap_or(u16::MAX);
         let (x, y) = (area.x + at / area.height * (wide + 1), area.y + at % area.height);
@@ -257,14 +273,14 @@ pub(super) fn figures(app: &App, candidate: &Candidate, first: &'static Metric, 
         // Points stand below one another, units in a column of their own.
         let shown = metric.show(now);
         let (whole, fraction, unit) = split_number(&shown);
-        canvas.right(x + 16, y, 6, whole, value);
-        let end = canvas.text(x + 22, y, 8, fraction, value);
+        canvas.right(x + 17, y, 6, whole, value);
+        let end = canvas.text(x + 23, y, 8, fraction, value);
         let dim = canvas.role(Role::Dim);
-        canvas.text((end + 1).max(x + 27), y, wide.saturating_sub(27), unit, dim);
+        canvas.text((end + 1).max(x + 28), y, wide.saturating_sub(28), unit, dim);
         let Some(before) = app.answer.value(metric).filter(|before| *before != now) else { continue };
         let arrow = if now > before { canvas.glyphs.up } else { canvas.glyphs.down };
         let style = change_style(canvas, metric.better, now - before);
-        canvas.right(x + 34, y, wide.saturating_sub(34), &format!("{arrow}{}", units::relative(before, now)), style);
+        canvas.right(x + 35, y, wide.saturating_sub(35), &format!("{arrow}{}", units::relative(before, now)), style);
     }
 }
 

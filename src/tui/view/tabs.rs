@@ -8,30 +8,43 @@ use crate::tui::keymap::Action;
 use crate::tui::theme::Role;
 
 /// The views in the order of their keys.
-const TABS: [(&str, &str, View); 10] = [
+const TABS: [(&str, &str, View); 13] = [
     ("1–4", "Overview", View::Main),
     ("5", "Compare", View::Compare),
     ("6", "Breakdown", View::Breakdown),
     ("v", "Sweep", View::Sweep),
+    ("F", "Frontier", View::Frontier),
     ("E", "Timeline", View::Timeline),
     ("7", "Advice", View::Advice),
     ("8", "Explain", View::Explain),
     ("9", "Schedule", View::Schedule),
     ("0", "Problems", View::Problems),
+    ("i", "Sensitivity", View::Sensitivity),
+    ("S", "Optimise", View::Optimum),
     ("M", "Measured", View::Measurements),
 ];
 
-/// Where each begins and ends.
+/// Where each begins and ends. Where nothing was measured there is nothing to show of it; where not all have room, views without a number make way, but for the one that is shown.
 fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, &'static str, &'static str, View)> {
+    let width = |(key, name, _): &(&str, &str, View)| key.chars().count() + name.chars().count() + 1;
+    let mut tabs: Vec<(&'static str, &'static str, View)> = TABS.to_vec();
+    let shown = app.view;
+    if app.measured.is_empty() && shown != View::Measurements {
+        tabs.retain(|(.., view)| *view != View::Measurements);
+    }
+    let need = |tabs: &[(&str, &str, View)], gap: usize| tabs.iter().map(|tab| width(tab) + gap).sum::<usize>();
+    while need(&tabs, 2) > usize::from(area.width) {
+        let numbered = |key: &str| key.starts_with(|c: char| c.is_ascii_digit());
+        let Some(last) = tabs.iter().rposition(|(key, _, view)| !numbered(key) && *view != shown) else { break };
+        tabs.remove(last);
+    }
+    let gap = if need(&tabs, 3) > usize::from(area.width) { 2 } else { 3 };
     let mut x = area.x + 1;
-    // Where nothing was measured there is nothing to show.
-    let measured = !app.measured.is_empty() || app.view == View::Measurements;
-    let shown = TABS.into_iter().filter(move |(.., view)| *view != View::Measurements || measured);
-    shown.map(move |(key, name, view)| {
+    tabs.into_iter().map(move |tab| {
         let begin = x;
-        let width = key.chars().count() + name.chars().count() + 1;
-        x += u16::try_from(width).unwrap_or_default() + 3;
-        (begin, x - 3, key, name, view)
+        let end = begin + u16::try_from(width(&tab)).unwrap_or_default();
+        x = end + gap;
+        (begin, end, tab.0, tab.1, tab.2)
     })
 }
 

@@ -434,11 +434,14 @@ fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
     true
 }
 
+/// A latency's name, the knob of its limit, how a record has it, and the limit, ms.
+type Curve = (&'static str, &'static str, fn(&RequestRecord) -> f64, f64);
+
 /// The share of the requests that is faster, over the time; where a limit is set, a line at it.
 fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
     let Some(scenario) = &app.answer.scenario else { return false };
     let [ttft, tpot, e2e] = scenario.simulation(&scenario.base).slo_ms;
-    let curves: [(&str, &str, fn(&RequestRecord) -> f64, f64); 3] = [
+    let curves: [Curve; 3] = [
         ("time to first token", "slo_ttft_ms", |r| r.ttft, ttft),
         ("time per output token", "slo_tpot_ms", |r| r.tpot, tpot),
         ("end to end", "slo_e2e_ms", |r| r.e2e, e2e),

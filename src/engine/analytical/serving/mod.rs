@@ -181,7 +181,8 @@ fn served(
 fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> ServingEstimate {
     // Fewer requests than replicas leave some idle: a share below one is one sequence on a part of the replicas.
     let batch = share.max(1.0);
-    let turns = (batch / limit).max(1.0);
+    // Equal requests end together, so what does not fit runs in whole turns.
+    let turns = (batch / limit).max(1.0).ceil();
     let at_once = batch / turns;
     let prefill = steady_state::prefill(m, input, at_once);
     let steps = steady_state::decode_steps(input);

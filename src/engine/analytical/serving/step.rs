@@ -139,8 +139,9 @@ impl Machine {
         }
         let ranks = layout.tp * layout.attention_dp;
         let pipelined = input.stack == Stack::Compiled && acc.generation == Generation::Other;
-        // Dataflow graphs read weights at the rate of the memory (Prabhakar et al., section 6).
-        let mature = if pipelined { 1.0 } else { maturity(acc, c) };
+        // Dataflow graphs read weights at the rate of the memory (Prabhakar et al., section 6); native runtimes run the
+        // same kernels everywhere.
+        let mature = if pipelined || input.stack == Stack::Local { 1.0 } else { maturity(acc, c) };
         let fabric = Fabric::of(acc, ranks, c);
         let reduce = Fabric::of(acc, layout.tp, c);
         let hidden = shape.hidden * 2.0;

@@ -251,7 +251,82 @@ fn a_graph_of_fixed_shape_computes_its_empty_places() {
         run(&ServingInput { load: Load::DecodeOnly { batch }, compiled_batch, ..base() }).output_tokens_per_sec
     };
     assert!(of(1.0, 32.0) < of(1.0, 0.0));
-    assert!((of(32.0, 32.0) - of(32.0, 0.0)).abs() < 1e-9 * of(32.0, 0.0));
+    assert!(of(32.0, 32.0) < of(32.0, 0.0));
+    // It attends to its whole bucket, a power of two, however much of it is filled.
+    let long = |isl: f64| {
+        let load = Load::DecodeOnly { batch: 8.0 };
+        run(&ServingInput { load, compiled_batch: 8.0, isl, osl: 24.0, ..base() }).time.kv
+    };
+    assert_eq!(long(1025.0), long(2024.0));
+    assert!(long(2025.0) > 1.9 * long(2024.0));
+}
+
+#[test]
+fn products_not_tuned_for_few_rows_cost_every_row_a_pass_of_decoding_alone() {
+    let of = |tuned_products, load| run(&ServingInput { tuned_products, load, ..base() });
+    let slowdown = |batch| {
+        let load = Load::DecodeOnly { batch };
+        of(true, load).output_tokens_per_sec / of(false, load).output_tokens_per_sec
+    };
+    assert!(slowdown(1.0) < 1.01 && slowdown(64.0) > 1.5 && slowdown(64.0) > slowdown(32.0), "{}", slowdown(64.0));
+    let prompt = Load::PrefillOnly { batch: 4.0 };
+    assert_eq!(of(true, prompt).ttft.mean, of(false, prompt).ttft.mean);
+}
+
+#[test]
+fn experts_in_turn_cost_a_launch_each() {
+    let mixture = Architecture { experts: 64.0, top_k: 4.0, moe_ffn: 1024.0, ..Architecture::default() };
+    let launch = |arch, experts_in_turn, batch| {
+        run(&ServingInput { arch, experts_in_turn, load: Load::DecodeOnly { batch }, ..base() }).time.launch
+    };
+    let more = |batch| launch(mixture, true, batch) - launch(mixture, false, batch);
+    assert!(more(1.0) > 0.0 && more(16.0) > 5.0 * more(1.0), "{} {}", more(1.0), more(16.0));
+    let dense = Architecture::default();
+    assert_eq!(launch(dense, true, 16.0), launch(dense, false, 16.0));
+}
+
+#[test]
+fn drafts_verified_as_sequences_read_their_keys_each() {
+    let speculation = Speculation { tokens: 4.0, acceptance: 0.7, draft_cost: 0.03 };
+    let kv = |expanded_drafts| {
+        run(&ServingInput { speculation, expanded_drafts, load: Load::DecodeOnly { batch: 32.0 }, ..base() }).time.kv
+    };
+    assert!((kv(true) / kv(false) - 5.0).abs() < 0.2, "{}", kv(true) / kv(false));
+}
+
+#[test]
+fn a_dataflow_graph_hides_collectives_behind_what_it_reads() {
+    use crate::engine::analytical::accelerator::Generation;
+    let of = |generation| {
+        let accelerator = Accelerator { generation, link_bw: 16e9, ..h100() };
+        let layout = Layout { tp: 8.0, ..Layout::default() };
+        run(&ServingInput { accelerator, layout, stack: Stack::Compiled, load: Load::Static { batch: 1.0 }, ..base() })
+    };
+    let (dataflow, other) = (of(Generation::Other), of(Generation::Hopper));
+    assert!(dataflow.time.communication > 0.0 && dataflow.time.communication < other.time.communication);
+}
+
+#[test]
+fn equal_requests_that_do_not_fit_together_run_in_whole_turns() {
+    let of = |batch| {
+        let i = ServingInput { load: Load::Static { batch }, isl: 4096.0, osl: 4096.0, ..base() };
+        (run(&i).max_concurrency.floor(), batch / run(&i).requests_per_sec)
+    };
+    let (fits, whole) = of(1.0);
+    let seconds = |batch| of(batch).1;
+    assert!(fits > 1.0 && whole > 0.0);
+    assert!(seconds(fits + 1.0) > 1.15 * seconds(fits), "{} {}", seconds(fits), seconds(fits + 1.0));
+}
+
+#[test]
+fn the_busiest_of_more_ranks_is_busier() {
+    let mixture = Architecture { experts: 64.0, top_k: 4.0, moe_ffn: 1024.0, ..Architecture::default() };
+    let time = |groups: f64| {
+        let layout = Layout { ep: groups, attention_dp: groups, ..Layout::default() };
+        let load = Load::DecodeOnly { batch: 32.0 * groups };
+        run(&ServingInput { arch: mixture, layout, load, ..base() }).time
+    };
+    assert!(time(8.0).kv > 1.05 * time(2.0).kv);
 }
 
 #[test]

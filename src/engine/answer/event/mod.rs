@@ -9,6 +9,7 @@ pub mod training;
 
 use super::Physics;
 use crate::engine::analytical::serving::{ServingEstimate, ServingInput};
+use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::engine::analytical::training::{TrainingEstimate, TrainingInput};
 use crate::engine::event::kernel::replication::Interval;
 use crate::engine::event::kernel::{Progress, Tally};
@@ -109,7 +110,8 @@ impl Physics for Events<'_> {
     ) -> serving::Answer {
         let first = self.keeps && self.answered == 0;
         let settings = scenario.simulation(phase);
-        let (answer, kept) = serving::answer(&settings, input, closed, self);
+        let constants = ServingConstants::with(&scenario.efficiency.serving);
+        let (answer, kept) = serving::answer(&settings, input, &constants, closed, self);
         if first {
             self.serving = kept;
         }

@@ -43,10 +43,11 @@ pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
     if matches!(system.load, Load::DecodeOnly { .. } | Load::PrefillOnly { .. }) || system.beams > 1.0 {
         return None;
     }
-    let closed = estimate(system, &ServingConstants::default());
+    let constants = ServingConstants::default();
+    let closed = estimate(system, &constants);
     let progress = Progress::new();
     let settings = Simulation::measured(system);
-    let (answer, _) = answer(&settings, system, closed, &Events::alone(&progress));
+    let (answer, _) = answer(&settings, system, &constants, closed, &Events::alone(&progress));
     answer.simulated.map(|_| answer.estimate)
 }
 
@@ -75,10 +76,14 @@ fn loaded(settings: &Simulation, input: &ServingInput, closed: &ServingEstimate)
 
 /// The simulation's input: the deployment under that load.
 #[must_use]
-pub fn input(settings: &Simulation, system: &ServingInput, closed: &ServingEstimate) -> Input {
+pub fn input(
+    settings: &Simulation,
+    system: &ServingInput,
+    constants: &ServingConstants,
+    closed: &ServingEstimate,
+) -> Input {
     let system = loaded(settings, system, closed);
-    let constants = ServingConstants::default();
-    let mut input = Input::of(&system, &constants, 1);
+    let mut input = Input::of(&system, constants, 1);
     if let (plan::Arrivals::Gamma, Load::Open { rate }) = (settings.arrivals, system.load) {
         input.arrivals = Arrivals::Gamma { rate, cv: settings.arrival_cv };
     }
@@ -162,10 +167,11 @@ fn is_drawn(input: &Input) -> bool {
 pub(super) fn answer(
     settings: &Simulation,
     system: &ServingInput,
+    constants: &ServingConstants,
     closed: ServingEstimate,
     events: &Events<'_>,
 ) -> (Answer, Option<Output>) {
-    let input = input(settings, system, &closed);
+    let input = input(settings, system, constants, &closed);
     let stood_for = system.layout.dp.max(1.0) / input.system.layout.dp.max(1.0);
     // The deployment as it is asked for, whatever part of it is simulated.
     let whole = ServingInput { load: loaded(settings, system, &closed).load, ..*system };
@@ -185,7 +191,7 @@ pub(super) fn answer(
             break;
         }
     }
-    let reference = estimate(&whole, &ServingConstants::default());
+    let reference = estimate(&whole, constants);
     let figures = mean.estimate(&whole, &reference, stood_for);
     let mut simulated = super::simulated(settings, mean.runs, &mean.rates, drawn, mean.events);
     simulated.serving = Some(mean.serving(stood_for));
@@ -202,7 +208,8 @@ struct Mean {
     seen: SimulatedServing,
     /// Requests that stay behind for every one that arrives.
     growth: f64,
-    finished: f64,
+    /// Tokens and requests per second from the first counted arrival to the last token.
+    all_along: (f64, f64),
     /// Whether the runs count from beginning to end.
     whole: bool,
 }
@@ -242,7 +249,8 @@ impl Mean {
         let sequences = if steady.stepping > 0.0 { steady.running * steady.seconds / steady.stepping } else { 0.0 };
         let per_token = if steady.tokens > 0.0 { sequences.max(0.0) / steady.tokens } else { 0.0 };
         sum.time = sum.time.add(&steady.work, per_token);
-        self.finished += per_second(steady.finished);
+        self.all_along.0 += out.output_tokens_per_sec;
+        self.all_along.1 += out.requests_per_sec;
         let counted = out.requests.max(1) as f64;
         let seen = &mut self.seen;
         seen.requests += out.requests as f64;
@@ -314,8 +322,12 @@ impl Mean {
         if !matches!(input.load, Load::Open { .. }) {
             out.capacity_requests_per_sec = rate;
         } else if self.growth * by > GROWTH && !self.whole {
-            // The longer it is watched the longer they wait: no steady state, and no latency to tell.
-            out.capacity_requests_per_sec = self.finished * all;
+            // The longer it is watched the longer they wait: no steady state, and no latency to tell. What is served is
+            // what a full system serves, until the last has left.
+            let (tokens, requests) = self.all_along;
+            (out.capacity_requests_per_sec, out.requests_per_sec) = (requests * all, requests * all);
+            out.output_tokens_per_sec = tokens * all;
+            out.total_tokens_per_sec = tokens * all + requests * all * input.isl;
             let endless = Spread { mean: f64::INFINITY, p50: f64::INFINITY, p95: f64::INFINITY, p99: f64::INFINITY };
             (out.ttft, out.e2e) = (endless, endless);
             out.first_token.slot = f64::INFINITY;

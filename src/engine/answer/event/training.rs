@@ -39,7 +39,7 @@ impl Answer {
 /// The simulation's input. Ranks are laid out as Megatron's: tensor and context parallel inside, then data, then pipeline.
 #[must_use]
 pub fn input(scenario: &Scenario, settings: &Simulation, system: &TrainingInput) -> Input {
-    let mut input = Input::of(system, &Constants::default());
+    let mut input = Input::of(system, &Constants::with(&scenario.efficiency.training));
     input.steps = settings.steps;
     input.jitter = settings.jitter;
     input.slow = slow(scenario, settings, system);
@@ -108,7 +108,7 @@ pub(super) fn answer(
     let faults = failing(scenario, settings, step);
     let goodput = faults.map_or(1.0, |faults| faults.goodput);
     let wall = step / goodput.max(1e-6);
-    let time = parts(system, &closed.time, &load);
+    let time = parts(&uneven, &closed.time, &load);
     let slower = closed.step_seconds / wall.max(1e-12);
     let estimate = TrainingEstimate {
         step_seconds: wall,
@@ -138,8 +138,8 @@ pub(super) fn answer(
 
 /// The stages' integrals under the closed form's names: what a pass is made of, in its proportions; what is waited for,
 /// as it was.
-fn parts(system: &TrainingInput, closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
-    let sharded = Costs::of(system, &Constants::default()).sharded_share;
+fn parts(input: &Input, closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
+    let sharded = Costs::of(&input.system, &input.constants).sharded_share;
     let own = closed.gemm
         + closed.attention
         + closed.elementwise

@@ -50,9 +50,9 @@ impl Progress {
         self.cancelled.load(Relaxed)
     }
 
-    /// Announces the size of work that is counted.
-    pub fn expect(&self, total: u64) {
-        self.total.store(total, Relaxed);
+    /// Announces work that is counted, beside what was announced before.
+    pub fn expect(&self, more: u64) {
+        self.total.fetch_add(more, Relaxed);
     }
 
     /// Reports counted work done.

@@ -54,6 +54,9 @@ pub struct Costs {
     pub reduce: f64,
     /// Gathering of the updated weights of one stage.
     pub gather: f64,
+    /// Share of the passes in which the device waits for the host to launch. A stage that has waited for its input finds
+    /// that much launched already.
+    pub host_share: f64,
     /// Share of the passes that waits for gathers and reductions inside them (fully sharded weights).
     pub sharded_share: f64,
     /// Optimizer and what the host does once a step.
@@ -95,6 +98,7 @@ impl Costs {
         // Gradients are reduced in their format, weights gathered in 16 bit.
         let reduced = if sharded { i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9) } else { 1.0 };
         Costs {
+            host_share: host_share(&full),
             sharded_share,
             chunks: passes,
             transfer: raw.time.pipeline_transfer / m / (2.0 * i.vpp.max(1.0)),
@@ -103,6 +107,14 @@ impl Costs {
             optimizer: full.time.optimizer + full.time.offload,
         }
     }
+}
+
+/// Share of a pass that waits for the host.
+fn host_share(e: &TrainingEstimate) -> f64 {
+    let t = &e.time;
+    let device = t.gemm + t.attention + t.elementwise + t.recompute;
+    let traffic = t.tensor_parallel + t.expert_parallel + t.context_parallel;
+    t.host / (device + traffic + t.host).max(1e-12)
 }
 
 /// Layers of every chunk: equal where they go in; else embedding and output layer count as a layer each.
@@ -158,7 +170,7 @@ fn data_traffic(open: &TrainingInput, c: &Constants, raw: &TrainingEstimate) -> 
 }
 
 /// Fully sharded weights are gathered for the forward pass, and again for the backward pass, whose gradients are
-/// scattered: a third of the traffic, and two. Layer by layer it runs beside the pass, which it slows.
+/// scattered: each by its bytes. Layer by layer it runs beside the pass, which it slows.
 fn add_gathers(passes: &mut [Passes], traffic: f64, i: &TrainingInput, c: &Constants) {
     if traffic <= 0.0 {
         return;
@@ -167,9 +179,12 @@ fn add_gathers(passes: &mut [Passes], traffic: f64, i: &TrainingInput, c: &Const
         let hidden = if i.software.overlap_data { traffic.min(c.overlap_share * pass) } else { 0.0 };
         pass + traffic - hidden + c.overlap_slowdown * hidden
     };
+    let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
+    // Weights travel in 16 bit, twice; gradients once.
+    let ahead = 2.0 / (4.0 + reduced * i.trained);
     for pass in passes {
-        pass.forward = exposed(pass.forward, traffic / 3.0);
-        pass.input_gradient =
-            exposed(pass.input_gradient + pass.weight_gradient, 2.0 / 3.0 * traffic) - pass.weight_gradient;
+        pass.forward = exposed(pass.forward, ahead * traffic);
+        let backward = pass.input_gradient + pass.weight_gradient;
+        pass.input_gradient = exposed(backward, (1.0 - ahead) * traffic) - pass.weight_gradient;
     }
 }

@@ -39,7 +39,9 @@ pub(super) enum Event {
 #[derive(Debug, Clone, Copy)]
 enum Item {
     Reduce(u32),
+    /// The first bucket of a chunk's weights, and the others; all weights at once where nothing runs beside it.
     Gather(u32),
+    Rest(u32),
 }
 
 /// One stage of one replica.
@@ -81,7 +83,9 @@ struct Group {
     current_task: u32,
     last_task: u32,
     left: u32,
+    /// The task that brought each chunk's first weights, and when the last ones come.
     gathered: Vec<Option<u32>>,
+    gathered_by: Vec<Time>,
     busy: Time,
     /// When its last collective ended.
     free_at: Time,
@@ -217,13 +221,18 @@ impl<'a> Job<'a> {
             group.last_task = NONE;
             group.gathered.clear();
             group.gathered.resize(self.chunks as usize, if gathers { None } else { Some(NONE) });
+            group.gathered_by.clear();
+            group.gathered_by.resize(self.chunks as usize, now);
         }
         self.left = self.processes.len() as u32 + if self.buckets > 0 { self.stages } else { 0 };
         if gathers {
             for stage in 0..self.stages {
-                let chunks = if self.input.system.software.overlap_data { self.chunks } else { 1 };
-                for chunk in 0..chunks {
-                    self.groups[stage as usize].waiting.push_back((Item::Gather(chunk), NONE));
+                let waiting = &mut self.groups[stage as usize].waiting;
+                if self.input.system.software.overlap_data {
+                    let pieces = |chunk| [Item::Gather(chunk), Item::Rest(chunk)];
+                    waiting.extend((0..self.chunks).flat_map(pieces).map(|item| (item, NONE)));
+                } else {
+                    waiting.push_back((Item::Gather(0), NONE));
                 }
                 self.begin_data(stage, queue);
             }
@@ -240,16 +249,26 @@ impl<'a> Job<'a> {
         if process.current.is_some() {
             return;
         }
+        let now = queue.now();
+        let idle = now.since(process.free_at).seconds();
         let Some(&pass) = self.orders[stage as usize].get(process.place) else { return };
         let Some(waited) = self.ready(number, stage, pass) else { return };
         let process = &mut self.processes[number as usize];
         process.place += 1;
         process.current = Some(pass);
-        let (even, uneven, sent) = self.length(number, stage, pass);
-        let length = Time::from_seconds(even + uneven + sent);
-        let now = queue.now();
+        let (even, uneven, sent) = self.length(number, stage, pass, idle);
+        let mut length = Time::from_seconds(even + uneven + sent);
+        if pass.kind == Kind::Forward && pass.micro == 0 {
+            // Weights come bucket by bucket, and the last layers wait for the last of them.
+            let last = self.groups[stage as usize].gathered_by[pass.chunk as usize];
+            let least = last.plus(Time::from_seconds(even / f64::from(self.input.buckets))).since(now);
+            let waits = least.since(length);
+            length = length.plus(waits);
+            self.processes[number as usize].load.exposed_data += waits.seconds();
+        }
         let end = now.plus(length);
-        self.account(number, for_what, now, [even, uneven, sent]);
+        self.account(number, for_what, idle, [even, uneven, sent]);
+        self.processes[number as usize].free_at = end;
         let after = self.latest([self.processes[number as usize].last_task, waited]);
         let task = self.record(Task {
             kind: TaskKind::Pass(pass.kind),
@@ -272,11 +291,9 @@ impl<'a> Job<'a> {
     }
 
     /// Accounts for the wait that ends now and for the pass that begins.
-    fn account(&mut self, number: u32, for_what: Waited, now: Time, [even, uneven, sent]: [f64; 3]) {
+    fn account(&mut self, number: u32, for_what: Waited, gap: f64, [even, uneven, sent]: [f64; 3]) {
         let one = self.costs.transfer;
-        let process = &mut self.processes[number as usize];
-        let gap = now.since(process.free_at).seconds();
-        let load = &mut process.load;
+        let load = &mut self.processes[number as usize].load;
         match for_what {
             Waited::Data => load.exposed_data += gap,
             Waited::Pipeline => {
@@ -287,7 +304,6 @@ impl<'a> Job<'a> {
         load.compute += even;
         load.uneven += uneven;
         load.transfer += sent;
-        process.free_at = now.plus(Time::from_seconds(even + uneven + sent));
     }
 
     /// The last micro-batch completes a chunk's gradients, bucket by bucket while it runs.
@@ -325,7 +341,8 @@ impl<'a> Job<'a> {
     }
 
     /// Seconds that a pass takes: on even hardware, for what is uneven, and to send what nothing hides.
-    fn length(&mut self, number: u32, stage: u32, pass: Pass) -> (f64, f64, f64) {
+    /// A stage that was idle has had its launches done meanwhile.
+    fn length(&mut self, number: u32, stage: u32, pass: Pass, idle: f64) -> (f64, f64, f64) {
         let costs = &self.costs.chunks[(pass.chunk * self.stages + stage) as usize];
         let mut seconds = match pass.kind {
             Kind::Forward => costs.forward,
@@ -333,6 +350,7 @@ impl<'a> Job<'a> {
             Kind::Backward => costs.input_gradient + costs.weight_gradient,
             Kind::Weights => costs.weight_gradient,
         };
+        seconds -= idle.min(self.costs.host_share * seconds);
         let even = seconds;
         seconds *= self.factors[number as usize];
         if self.input.lengths > 0.0 {

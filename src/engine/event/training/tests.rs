@@ -193,7 +193,7 @@ fn tasks_fill_the_timeline_and_the_critical_path_leads_to_its_end() {
         let kinds = if schedule == Schedule::ZeroBubble { 3 } else { 2 };
         assert_eq!(passes, 4 * 32 * kinds);
         assert_eq!(o.tasks.iter().filter(|t| t.kind == TaskKind::Reduce).count(), 4 * 8);
-        assert_eq!(o.tasks.iter().filter(|t| t.kind == TaskKind::Gather).count(), 4);
+        assert_eq!(o.tasks.iter().filter(|t| t.kind == TaskKind::Gather).count(), 2 * 4);
         assert_eq!(o.tasks.iter().filter(|t| t.kind == TaskKind::Transfer).count(), 2 * 3 * 32);
         // One thing at a time on every stage's streams.
         for stage in 0..4 {

@@ -32,9 +32,9 @@ impl Job<'_> {
                 let each = (self.buckets / self.chunks).max(1);
                 (TaskKind::Reduce, bucket / each, self.costs.reduce / f64::from(self.buckets))
             }
-            Item::Gather(chunk) => {
-                (TaskKind::Gather, chunk, self.costs.gather / if whole { 1.0 } else { f64::from(self.chunks) })
-            }
+            Item::Gather(_) if whole => (TaskKind::Gather, 0, self.costs.gather),
+            Item::Gather(chunk) => (TaskKind::Gather, chunk, self.first_bucket()),
+            Item::Rest(chunk) => (TaskKind::Gather, chunk, self.other_buckets()),
         };
         let length = Time::from_seconds(seconds);
         let now = queue.now();
@@ -56,8 +56,18 @@ impl Job<'_> {
         queue.after(length, Event::DataEnd(stage));
     }
 
+    /// Seconds in which the first bucket of a chunk's weights is gathered, and the others.
+    fn first_bucket(&self) -> f64 {
+        self.costs.gather / f64::from(self.chunks) / f64::from(self.input.buckets)
+    }
+
+    fn other_buckets(&self) -> f64 {
+        self.costs.gather / f64::from(self.chunks) - self.first_bucket()
+    }
+
     pub(super) fn end_data(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
         let whole = !self.input.system.software.overlap_data;
+        let rest = self.other_buckets();
         let group = &mut self.groups[stage as usize];
         let Some(item) = group.current.take() else { return };
         let task = group.current_task;
@@ -70,7 +80,11 @@ impl Job<'_> {
                     self.one_less(task, queue);
                 }
             }
+            Item::Rest(_) => {}
             Item::Gather(chunk) => {
+                if let Some(by) = group.gathered_by.get_mut(chunk as usize).filter(|_| !whole) {
+                    *by = queue.now().plus(Time::from_seconds(rest));
+                }
                 let gathered = &mut group.gathered;
                 gathered.iter_mut().enumerate().filter(|(c, _)| whole || *c == chunk as usize).for_each(|(_, g)| {
                     *g = Some(task);

@@ -1,0 +1,144 @@
+//! Points of a sweep as columns of a Parquet file, a row group after another.
+
+use std::io;
+
+use super::file::Output;
+use super::rows::{VERDICTS, verdict};
+use crate::estimate::Metric;
+use crate::knob::Setting;
+use crate::report::parquet::{Column, Group, Kind, MAGIC, Values, footer, group};
+use crate::search::sweep::{Row, Sweep};
+
+/// Rows of a group: some megabytes, and what a kill costs at most in work done again.
+const GROUP: usize = 1 << 16;
+
+/// Points of a block as workers tell them: places of each row one after another, and figures.
+#[derive(Default)]
+pub(super) struct Batch {
+    places: Vec<u32>,
+    figures: Vec<f64>,
+}
+
+/// The columns of a sweep, and the rows that wait for their group.
+pub(super) struct Columnar<'s> {
+    metrics: &'s [&'static Metric],
+    /// Which metrics say something about a contender.
+    applies: Vec<Vec<bool>>,
+    columns: Vec<Column>,
+    pending: Vec<Values>,
+    rows: usize,
+    /// The first point behind the rows that wait.
+    next: u64,
+}
+
+impl<'s> Columnar<'s> {
+    pub(super) fn new(sweep: &Sweep, metrics: &'s [&'static Metric]) -> Columnar<'s> {
+        let names = |name: &dyn Fn(&crate::scenario::Parts) -> String| {
+            Kind::Words(sweep.contenders.iter().map(|(parts, _)| name(parts)).collect())
+        };
+        let column = |name: &str, kind| Column { name: name.to_owned(), kind };
+        let mut columns = vec![
+            column("target", names(&|parts| parts.target.name.to_string())),
+            column("workload", names(&|parts| parts.workload.name.to_string())),
+        ];
+        columns.extend(sweep.space.axes().iter().map(|axis| {
+            let number = |value: &Setting| match value {
+                Setting::Number(number) => Some(*number),
+                _ => None,
+            };
+            let numbers: Option<Vec<f64>> = axis.values.iter().map(number).collect();
+            let words = || Kind::Words(axis.values.iter().map(Setting::to_string).collect());
+            column(axis.knob.name(), numbers.map_or_else(words, Kind::Numbers))
+        }));
+        columns.extend(metrics.iter().map(|metric| column(metric.name, Kind::Figures)));
+        columns.push(column("verdict", Kind::Words(VERDICTS.map(str::to_owned).to_vec())));
+        let applies = sweep
+            .contenders
+            .iter()
+            .map(|(_, scenario)| metrics.iter().map(|metric| metric.applies_to(scenario)).collect());
+        let mut columnar =
+            Columnar { metrics, applies: applies.collect(), columns, pending: Vec::new(), rows: 0, next: 0 };
+        columnar.empty();
+        columnar
+    }
+
+    /// What stands before all groups.
+    pub(super) fn header(&self) -> Vec<u8> {
+        MAGIC.to_vec()
+    }
+
+    fn empty(&mut self) {
+        let values = |column: &Column| match column.kind {
+            Kind::Figures => Values::Figures(Vec::new()),
+            _ => Values::Places(Vec::new()),
+        };
+        self.pending = self.columns.iter().map(values).collect();
+        self.rows = 0;
+    }
+
+    /// Tells a point.
+    pub(super) fn tell(&self, out: &mut Batch, row: &Row<'_>) {
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        // Target and workload are told by their contender.
+        out.places.extend([place(row.contender), place(row.contender)]);
+        out.places.extend(row.digits.iter().map(|digit| place(*digit)));
+        let told = verdict(row.estimate);
+        out.places.push(place(VERDICTS.iter().position(|known| *known == told).unwrap_or_default()));
+        let applies = self.applies.get(row.contender).map_or(&[][..], |applies| applies);
+        out.figures.extend(
+            self.metrics
+                .iter()
+                .zip(applies)
+                .map(|(metric, applies)| if *applies { (metric.get)(row.estimate, row.scenario) } else { f64::NAN }),
+        );
+    }
+
+    /// Takes a block; writes a group once there are rows for one.
+    pub(super) fn take(&mut self, batch: &Batch, next: u64, output: &mut Output) -> io::Result<()> {
+        let (mut places, mut figures) = (0, 0);
+        for values in &mut self.pending {
+            match values {
+                Values::Places(_) => places += 1,
+                Values::Figures(_) => figures += 1,
+            }
+        }
+        let (mut place, mut figure) = (0, 0);
+        for values in &mut self.pending {
+            match values {
+                Values::Places(all) => {
+                    all.extend(batch.places.iter().skip(place).step_by(places));
+                    place += 1;
+                    self.rows = all.len();
+                }
+                Values::Figures(all) => {
+                    all.extend(batch.figures.iter().skip(figure).step_by(figures.max(1)));
+                    figure += 1;
+                }
+            }
+        }
+        self.next = next;
+        if self.rows >= GROUP { self.flush(output) } else { Ok(()) }
+    }
+
+    fn flush(&mut self, output: &mut Output) -> io::Result<()> {
+        if self.next == 0 {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        let told: Vec<Group> = if self.rows > 0 {
+            vec![group(&self.columns, &self.pending, output.bytes(), &mut bytes)]
+        } else {
+            Vec::new()
+        };
+        output.write_group(&bytes, self.next, told)?;
+        self.empty();
+        Ok(())
+    }
+
+    /// Writes the rows that wait, and the file's end: it can be read as it is, also where the sweep goes on later.
+    pub(super) fn end(&mut self, output: &mut Output) -> io::Result<()> {
+        self.flush(output)?;
+        let end = footer(&self.columns, output.groups());
+        output.write_end(&end)
+    }
+}

@@ -1,0 +1,153 @@
+//! Files as entries: lists of targets and workloads, profiles, documents of the founding tools.
+
+use std::sync::Arc;
+
+use super::{File, Fitted, Kind};
+use crate::catalog::Catalog;
+use crate::exchange;
+use crate::spec::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::spec::node::Node;
+use crate::spec::parse::parse;
+use crate::spec::profile::ProfileKey;
+use crate::spec::{Profile, Target, Workload};
+
+pub(super) fn decode(label: Arc<str>, kind: Kind, stem: &str, text: String, catalog: &Catalog) -> File {
+    let mut file = File {
+        label: Arc::clone(&label),
+        kind,
+        text,
+        targets: Vec::new(),
+        workloads: Vec::new(),
+        profile: None,
+        profile_key: ProfileKey { stem: stem.to_lowercase(), ..ProfileKey::default() },
+        tailored: Vec::new(),
+        methodology: None,
+        problems: Diagnostics::new(),
+    };
+    let Some(root) = parse(&label, &file.text, &mut file.problems) else { return file };
+    match kind {
+        Kind::Profile => {
+            file.profile_key = ProfileKey::of(stem, &root);
+            file.profile = Profile::decode(&label, stem, &root, &mut file.problems).map(Arc::new);
+        }
+        Kind::Targets => {
+            file.targets = entries(&label, "targets", &root, &mut file.problems, Target::decode, |target| &target.name);
+        }
+        Kind::Workloads => {
+            file.workloads =
+                entries(&label, "workloads", &root, &mut file.problems, Workload::decode, |workload| &workload.name);
+        }
+        Kind::Foreign => decode_foreign(&mut file, &root, catalog),
+    }
+    file
+}
+
+/// Takes over a document of a founding tool; nothing of one that has errors, since its parts lean on each other.
+fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
+    let label = Arc::clone(&file.label);
+    let problems = &mut file.problems;
+    let Some(foreign) = exchange::read(&label, root, catalog, &|name| std::env::var(name).ok(), problems) else {
+        problems.push(Diagnostic {
+            severity: Severity::Error,
+            file: label,
+            at: root.at,
+            path: String::new(),
+            message: "neither an experiment of the comparison tool nor scenarios of the dashboard".to_owned(),
+            help: Some("an experiment has hardware.platforms, models and training; `atlas schema config`".to_owned()),
+        });
+        return;
+    };
+    let list = |nodes: Vec<Node>| Node { value: crate::spec::Value::List(nodes), at: root.at };
+    let targets = entries(&label, "targets", &list(foreign.targets), problems, Target::decode, |target| &target.name);
+    let of = |nodes: Vec<Node>, problems: &mut Diagnostics| {
+        entries(&label, "workloads", &list(nodes), problems, Workload::decode, |workload| &workload.name)
+    };
+    let workloads = of(foreign.workloads, problems);
+    // What is wrong with a tailored workload is wrong with the general one, which says so.
+    let mut said = Diagnostics::new();
+    let fitted = foreign.tailored.into_iter().filter_map(|tailored| {
+        let workload = of(vec![tailored.workload], &mut said).pop()?;
+        Some(Fitted { methodology: tailored.methodology, target: tailored.target.into(), workload })
+    });
+    let fitted: Vec<Fitted> = fitted.collect();
+    if problems.has_errors() {
+        return;
+    }
+    (file.targets, file.workloads, file.tailored) = (targets, workloads, fitted);
+    file.methodology = foreign.methodology;
+}
+
+/// The entries of a list document; also accepts one entry alone, or the list under its kind's name.
+fn entries<T>(
+    label: &Arc<str>,
+    kind: &str,
+    root: &Node,
+    problems: &mut Diagnostics,
+    decode: impl Fn(&Arc<str>, &Node, &mut Diagnostics) -> Option<T>,
+    name: impl Fn(&T) -> &Arc<str>,
+) -> Vec<Arc<T>> {
+    let root = root.get(kind).unwrap_or(root);
+    let single = std::slice::from_ref(root);
+    let items = match root.items() {
+        Some(items) => items,
+        None if root.entries().is_some() => single,
+        None => {
+            let message = format!("found {}, expected a list of {kind}", root.describe());
+            let file = Arc::clone(label);
+            problems.push(Diagnostic {
+                severity: Severity::Error,
+                file,
+                at: root.at,
+                path: String::new(),
+                message,
+                help: None,
+            });
+            return Vec::new();
+        }
+    };
+    let mut all: Vec<Arc<T>> = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(entry) = decode(label, item, problems) else { continue };
+        if !showable(name(&entry)) {
+            let at = item.get("name").map_or(item.at, |node| node.at);
+            let message = format!(
+                "found {:?}, expected a name that can be shown: not empty, no control characters",
+                name(&entry)
+            );
+            let file = Arc::clone(label);
+            problems.push(Diagnostic {
+                severity: Severity::Error,
+                file,
+                at,
+                path: "name".to_owned(),
+                message,
+                help: None,
+            });
+            continue;
+        }
+        if all.iter().any(|known| name(known) == name(&entry)) {
+            let message = "a second entry of this name; the first is used".to_owned();
+            let path = name(&entry).to_string();
+            let help = Some("rename or remove one of the two".to_owned());
+            problems.push(Diagnostic {
+                severity: Severity::Error,
+                file: Arc::clone(label),
+                at: item.at,
+                path,
+                message,
+                help,
+            });
+            continue;
+        }
+        all.push(Arc::new(entry));
+    }
+    all
+}
+
+/// Whether a name can stand in a list, a table and a file name: something, without control or direction characters.
+fn showable(name: &str) -> bool {
+    let steers = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    !name.trim().is_empty() && !name.contains(steers)
+}

@@ -1,0 +1,45 @@
+//! What a frame may cost in bytes, held on the catalog that ships: bytes are exact on every machine, unlike time.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::color::ColorDepth;
+use super::painter::Painter;
+use super::testing::Hands;
+use super::view::view;
+use crate::spec::Sources;
+
+/// Bytes of the first frame, then of the frame after each key.
+fn bytes(size: (u16, u16), keys: &[&str]) -> Vec<usize> {
+    let mut hands = Hands::of(&Sources::built_in());
+    hands.app.size = size;
+    super::layout::follow(&mut hands.app);
+    let mut painter = Painter::new(Vec::new(), ColorDepth::TrueColor);
+    let mut frame = |hands: &Hands| {
+        let mut picture = Buffer::empty(Rect::new(0, 0, size.0, size.1));
+        view(&hands.app, &mut picture);
+        painter.paint(&picture, None).unwrap()
+    };
+    let mut sent = vec![frame(&hands)];
+    for key in keys {
+        hands.keys(key);
+        sent.push(frame(&hands));
+    }
+    sent
+}
+
+#[test]
+fn a_frame_stays_within_its_budget() {
+    const KB: usize = 1000;
+    for (size, first, edit) in [((80, 24), 4 * KB, 2 * KB), ((120, 40), 8 * KB, 4 * KB), ((200, 60), 12 * KB, 6 * KB)] {
+        let sent = bytes(size, &["3", "j", "k", "k", "<Right>", "<Left>", "jjjj<Right>"]);
+        let [start, focus, down, up, nothing, engine, back, knob] = sent[..] else { panic!("{sent:?}") };
+        assert!(start <= first, "{size:?}: the first frame is {start} bytes");
+        assert!(focus <= 2 * KB && down.max(up) <= 400, "{size:?}: {focus} {down} {up}");
+        assert_eq!(nothing, 0, "{size:?}: a key that changes nothing sends nothing");
+        for bytes in [engine, back, knob] {
+            assert!(bytes <= edit, "{size:?}: an edit is {bytes} bytes");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+use super::*;
+use crate::tui::keymap::Mode;
+use crate::tui::message::Message;
+use crate::tui::testing::Hands;
+use crate::tui::update::update;
+
+fn dialog(h: &Hands) -> &Export {
+    match &h.app.overlay {
+        Some(Overlay::Export(export)) => export,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The export asked for last.
+fn asked(h: &mut Hands) -> Box<Export> {
+    let found = h.effects.drain(..).rev().find_map(|effect| match effect {
+        Effect::Export(export) => Some(export),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+#[test]
+fn the_dialog_proposes_a_name_and_its_ending_follows_the_format() {
+    let mut h = Hands::new();
+    h.keys("2jjcx");
+    assert_eq!(h.app.mode(), Mode::Exporting);
+    let name = dialog(&h).line.text().to_owned();
+    assert!(name.starts_with("out/8xH100_") && name.ends_with("_compare.md"), "{name}");
+    h.keys("<Tab>");
+    assert!(dialog(&h).line.text().ends_with("_compare.html"));
+    h.keys("<Up><Up>");
+    assert_eq!(dialog(&h).kind(), Kind::Svg, "round to the last: a comparison is charted");
+    // Letters are the name's, not commands.
+    h.keys("qx");
+    assert!(dialog(&h).line.text().ends_with("svgqx"));
+    h.keys("<Esc>");
+    assert!(h.app.overlay.is_none() && !h.effects.iter().any(|effect| matches!(effect, Effect::Export(_))));
+}
+
+#[test]
+fn a_file_that_is_there_is_written_over_only_when_that_is_said() {
+    let mut h = Hands::new();
+    h.keys("x<Enter>");
+    let export = asked(&mut h);
+    assert!(!export.overwrite);
+    update(&mut h.app, Message::NotExported(export, "it is there".to_owned(), true));
+    assert!(h.text().contains("it is there"));
+    // Another name asks anew.
+    h.keys("2");
+    assert!(!dialog(&h).overwrite);
+    h.keys("<BS><Enter>");
+    let export = asked(&mut h);
+    update(&mut h.app, Message::NotExported(export, "it is there".to_owned(), true));
+    h.keys("<Enter>");
+    let export = asked(&mut h);
+    assert!(export.overwrite);
+}
+
+#[test]
+fn every_view_has_a_document_in_every_format_it_offers() {
+    for (keys, part) in [
+        ("2jj", "What would make it better"),
+        ("2jjc", "8xMI300X"),
+        ("2jj6", "memory"),
+        ("2jj7", "gain"),
+        ("2jj8", "tokens_per_sec"),
+        ("!", "Every file is good"),
+        ("2jj/tp<Enter>T<Right>D", "tokens/s"),
+    ] {
+        let mut h = Hands::new();
+        h.keys(keys);
+        let document = document(&h.app, "2030-01-01T00:00:00Z").unwrap_or_else(|| panic!("{keys}"));
+        assert!(document.write(Kind::Markdown).contains(part), "{keys}\n{}", document.write(Kind::Markdown));
+        assert!(document.rows.rows.iter().all(|row| row.len() == document.rows.head.len()), "{keys}");
+        for kind in document.kinds() {
+            let text = document.write(kind);
+            assert!(!text.trim().is_empty(), "{keys} {kind:?}");
+            match kind {
+                Kind::Json => drop(serde_json::from_str::<serde_json::Value>(&text).unwrap()),
+                Kind::Csv => assert_eq!(text.lines().count(), 1 + document.rows.rows.len(), "{keys}\n{text}"),
+                Kind::Html => assert!(text.starts_with("<!doctype html>")),
+                Kind::Svg => assert!(text.starts_with("<svg")),
+                Kind::Markdown => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn a_report_says_how_it_is_made_again_and_what_it_is_compared_with() {
+    let mut h = Hands::new();
+    h.keys("2jj/tp<Enter><Right>");
+    let text = document(&h.app, "").unwrap().write(Kind::Markdown);
+    assert!(text.contains("atlas report --target 8xH100 --workload") && text.contains("--set tp=16"), "{text}");
+    assert!(text.contains("8xH100 (as in the files)"));
+}

@@ -1,0 +1,171 @@
+//! The frontier: the best compromises between two figures that work against each other, over layouts and load, for the
+//! selected target and the marked ones. It follows every edit.
+
+use std::sync::Arc;
+
+use super::app::{App, View};
+use super::applying;
+use super::message::Effect;
+use super::update::note;
+use super::work::{Job, Product};
+use crate::demo::Setup;
+use crate::estimate::Metric;
+use crate::scenario::{Parts, Scenario};
+use crate::search::compromise::Pair;
+use crate::search::optimise::Candidate;
+use crate::search::{Gauge, optimise};
+
+/// What the view shows, beside the scenario.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Trading {
+    /// The pair, among those that say something here.
+    pub pair: usize,
+    /// The curve under the cursor.
+    pub curve: usize,
+    /// The point under the cursor; that nearest to the scenario where unset.
+    pub point: Option<usize>,
+}
+
+/// What the view asks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Of which scenario.
+    pub generation: u64,
+    /// What is traded for what.
+    pub pair: &'static Pair,
+    /// The targets, the selected one first.
+    pub targets: Vec<Arc<str>>,
+}
+
+/// The best compromises of a target.
+#[derive(Debug, Clone)]
+pub struct Curve {
+    /// The target.
+    pub target: Arc<str>,
+    /// Compromises from the left, each with the setup that leads there.
+    pub points: Vec<(Setup, Candidate)>,
+}
+
+/// The answer: a curve for each target.
+#[derive(Debug, Clone)]
+pub struct Front {
+    /// What is traded for what.
+    pub pair: &'static Pair,
+    /// The figure that runs across.
+    pub across: &'static Metric,
+    /// The figure that runs up.
+    pub up: &'static Metric,
+    /// The curves; targets that cannot do it at all have none.
+    pub curves: Vec<Curve>,
+}
+
+impl Front {
+    /// Where a candidate stands.
+    #[must_use]
+    pub fn place(&self, candidate: &Candidate) -> (f64, f64) {
+        let value = |metric: &Metric| (metric.get)(&candidate.estimate, &candidate.scenario);
+        (value(self.across), value(self.up))
+    }
+}
+
+#[derive(Debug)]
+struct Work {
+    before: Setup,
+    contenders: Vec<(Parts, Scenario)>,
+    pair: &'static Pair,
+}
+
+impl Job for Work {
+    fn run(&self, gauge: &Gauge) -> Result<Product, String> {
+        let [across, up] = self.pair.metrics().ok_or("these figures are not known")?;
+        let mut curves = Vec::new();
+        for (parts, from) in &self.contenders {
+            let start = self.pair.start(from, parts);
+            let Some(problem) = self.pair.problem(&start, parts) else { continue };
+            let value = |candidate: &Candidate| (across.get)(&candidate.estimate, &candidate.scenario);
+            let mut front = optimise(&problem, gauge).front;
+            front.sort_by(|a, b| value(a).total_cmp(&value(b)));
+            let point = |candidate: Candidate| {
+                let setup = applying::setup(&self.before, from, &candidate.scenario, parts);
+                // Told against the scenario, not against where the search began.
+                (setup, Candidate::of(candidate.scenario, from))
+            };
+            curves
+                .push(Curve { target: Arc::clone(&parts.target.name), points: front.into_iter().map(point).collect() });
+        }
+        Ok(Product::Frontier(Arc::new(Front { pair: self.pair, across, up, curves })))
+    }
+}
+
+/// The pairs that say something about the scenario on the screen.
+#[must_use]
+pub fn pairs(app: &App) -> Vec<&'static Pair> {
+    app.answer.scenario.as_ref().map(|scenario| Pair::of(scenario).collect()).unwrap_or_default()
+}
+
+/// The pair that is shown.
+#[must_use]
+pub fn pair(app: &App) -> Option<&'static Pair> {
+    let pairs = pairs(app);
+    pairs.get(app.trading.pair).or(pairs.first()).copied()
+}
+
+/// Asks where the view is shown.
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(pair) = pair(app).filter(|_| app.view == View::Frontier) else {
+        return app.desks.frontier.forget(effects);
+    };
+    let question = Question { generation: app.generation, pair, targets: app.contenders() };
+    let (library, before) = (&app.library, &app.now.setup);
+    let desks = &mut app.desks;
+    desks.frontier.ask(question, &mut desks.serial, effects, |question| {
+        let resolved = question.targets.iter().filter_map(|name| applying::resolve(library, name, before));
+        Ok(Arc::new(Work { before: before.clone(), contenders: resolved.collect(), pair }))
+    });
+}
+
+/// The point under the cursor.
+#[must_use]
+pub fn cursor(app: &App, front: &Front) -> (usize, usize) {
+    let curve = app.trading.curve.min(front.curves.len().saturating_sub(1));
+    let points = front.curves.get(curve).map_or(&[][..], |curve| curve.points.as_slice());
+    let nearest = || {
+        let now = app.answer.value(front.across)?;
+        let away = |(_, candidate): &(Setup, Candidate)| (front.place(candidate).0 - now).abs();
+        (0..points.len()).min_by(|a, b| {
+            points.get(*a).map(away).unwrap_or(f64::MAX).total_cmp(&points.get(*b).map(away).unwrap_or(f64::MAX))
+        })
+    };
+    let point = app.trading.point.or_else(nearest).unwrap_or_default();
+    (curve, point.min(points.len().saturating_sub(1)))
+}
+
+/// Moves the cursor along a curve, or to another curve.
+pub(super) fn go(app: &mut App, (along, across): (i32, i32)) {
+    let Some(front) = app.desks.frontier.answer().cloned() else { return };
+    let (curve, point) = cursor(app, &front);
+    let last = front.curves.len().saturating_sub(1);
+    app.trading.curve = curve.saturating_add_signed(across as isize).min(last);
+    let to = front.curves.get(app.trading.curve).map_or(0, |curve| curve.points.len().saturating_sub(1));
+    app.trading.point = if across == 0 { Some(point.saturating_add_signed(along as isize).min(to)) } else { None };
+}
+
+/// The next pair of figures, or the one before.
+pub(super) fn turn(app: &mut App, by: i32) {
+    let count = pairs(app).len().max(1) as i64;
+    let now = pairs(app).iter().position(|known| Some(*known) == pair(app)).unwrap_or_default() as i64;
+    let next = usize::try_from((now + i64::from(by)).rem_euclid(count)).unwrap_or_default();
+    app.trading = Trading { pair: next, ..Trading::default() };
+}
+
+/// Takes the compromise under the cursor for the scenario.
+pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(front) = app.desks.frontier.answer().cloned() else { return };
+    let (curve, point) = cursor(app, &front);
+    match front.curves.get(curve).and_then(|curve| curve.points.get(point)) {
+        Some((setup, _)) => applying::take(app, setup.clone(), effects),
+        None => note(app, "there is no point to take", effects),
+    }
+    app.trading.curve = 0;
+    app.trading.point = None;
+}

@@ -1,0 +1,310 @@
+//! The optimiser: a goal and constraints to fill in, a search that runs while one looks elsewhere, and what it found. The
+//! answer belongs to the scenario that it was asked of; an edit stops the search.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::app::{App, View};
+use super::applying;
+use super::line::Line;
+use super::message::Effect;
+use super::update::{fail, note};
+use super::work::{Job, Product};
+use crate::demo::Setup;
+use crate::engine::at_once;
+use crate::estimate::Metric;
+use crate::scenario::{Parts, Scenario};
+use crate::search::optimise::{Candidate, Optimum, Problem, freed};
+use crate::search::{Condition, Gauge, figure, optimise};
+use crate::spec::Mode;
+
+/// What can be sought: in words, and the metric; the first that says something here is the usual one.
+const OBJECTIVES: [(&str, &str); 7] = [
+    ("most throughput", "tokens_per_sec"),
+    ("least cost per token", "dollar_per_1m_tokens"),
+    ("least latency", "p99_ms"),
+    ("shortest step", "step_time_ms"),
+    ("least energy per token", "joules_per_token"),
+    ("shortest time to train", "time_to_train_h"),
+    ("fewest accelerators", "accelerators"),
+];
+
+/// What can be bounded: the metric, and whether from below.
+const BOUNDS: [(&str, bool); 10] = [
+    ("ttft_ms", false),
+    ("ttft_p99_ms", false),
+    ("tpot_ms", false),
+    ("itl_p99_ms", false),
+    ("p99_ms", false),
+    ("time_to_train_h", false),
+    ("dollar_per_1m_tokens", false),
+    ("usd_per_hour", false),
+    ("power_w", false),
+    ("headroom", true),
+];
+
+/// The form.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Seeking {
+    /// What is sought, among what can be here.
+    pub objective: usize,
+    /// Bounds by their metric's name.
+    pub bounds: BTreeMap<&'static str, Condition>,
+    /// Whether accelerators may idle.
+    pub idle: bool,
+    /// A bound being typed, and why it is none.
+    pub typing: Option<(Line, Option<String>)>,
+}
+
+/// What was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Of which scenario.
+    pub generation: u64,
+    /// What is sought.
+    pub objective: &'static Metric,
+    /// What must hold.
+    pub conditions: Vec<Condition>,
+    /// Whether accelerators may idle.
+    pub idle: bool,
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The answer of the search.
+    pub optimum: Optimum,
+    /// The best and its runners-up, each with the setup that leads there.
+    pub candidates: Vec<(Setup, Candidate)>,
+    /// What the best bought that nobody asked about.
+    pub warnings: Vec<String>,
+    /// Of which target and workload.
+    pub of: Setup,
+}
+
+#[derive(Debug)]
+struct Work {
+    before: Setup,
+    from: Scenario,
+    parts: Parts,
+    question: Question,
+}
+
+impl Job for Work {
+    fn run(&self, gauge: &Gauge) -> Result<Product, String> {
+        let start = freed(&self.from, &|_| false, &self.parts);
+        let problem = problem(&start, &self.parts, &self.question);
+        let optimum = optimise(&problem, gauge);
+        let best = optimum.best.iter().chain(&optimum.runners_up);
+        let candidates = best.map(|candidate| {
+            let setup = applying::setup(&self.before, &self.from, &candidate.scenario, &self.parts);
+            (setup, Candidate::of(candidate.scenario.clone(), &self.from))
+        });
+        let candidates = candidates.collect();
+        let warnings = optimum.warnings(&problem);
+        Ok(Product::Optimum(Arc::new(Found { candidates, warnings, optimum, of: self.before.clone() })))
+    }
+}
+
+fn problem<'p>(start: &'p Scenario, parts: &'p Parts, question: &Question) -> Problem<'p> {
+    let mut problem = Problem::of(start, parts, question.objective);
+    problem.conditions.clone_from(&question.conditions);
+    problem.idle |= question.idle;
+    problem
+}
+
+/// A row that the cursor can stand on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Row {
+    /// What is sought.
+    Objective,
+    /// A bound on a metric; whether from below.
+    Bound(&'static Metric, bool),
+    /// Whether accelerators may idle.
+    Idle,
+    /// Begins the search.
+    Search,
+    /// What was found, from the best on.
+    Candidate(usize),
+}
+
+/// What can be sought in the scenario on the screen.
+#[must_use]
+pub fn objectives(app: &App) -> Vec<(&'static str, &'static Metric)> {
+    let Some(scenario) = &app.answer.scenario else { return Vec::new() };
+    let known = OBJECTIVES.iter().filter_map(|(words, name)| Some((*words, figure::named(name)?)));
+    known.filter(|(_, metric)| metric.applies_to(scenario)).collect()
+}
+
+/// What is sought.
+#[must_use]
+pub fn objective(app: &App) -> Option<(&'static str, &'static Metric)> {
+    let all = objectives(app);
+    all.get(app.seeking.objective).or(all.first()).copied()
+}
+
+/// The rows of the form, then those of the answer.
+#[must_use]
+pub fn rows(app: &App) -> Vec<Row> {
+    let Some(scenario) = &app.answer.scenario else { return Vec::new() };
+    let known = BOUNDS.iter().filter_map(|(name, below)| Some((figure::named(name)?, *below)));
+    let known = known.filter(|(metric, _)| metric.applies_to(scenario));
+    let bounds = known.map(|(metric, below)| Row::Bound(metric, below));
+    let form = std::iter::once(Row::Objective).chain(bounds).chain([Row::Idle, Row::Search]);
+    form.chain((0..shown(app).map_or(0, |found| found.candidates.len())).map(Row::Candidate)).collect()
+}
+
+/// The row under the cursor.
+#[must_use]
+pub fn here(app: &App) -> Row {
+    rows(app).get(app.view_row).copied().unwrap_or(Row::Objective)
+}
+
+/// What was found, where it is of the target and workload on the screen.
+#[must_use]
+pub fn shown(app: &App) -> Option<&Found> {
+    let found = app.desks.optimum.answer().map(AsRef::as_ref)?;
+    let of = (&found.of.target, &found.of.workload);
+    (of == (&app.now.setup.target, &app.now.setup.workload)).then_some(found)
+}
+
+/// Whether the scenario was edited since.
+#[must_use]
+pub fn is_stale(app: &App) -> bool {
+    app.desks.optimum.question().is_some_and(|question| question.generation != app.generation)
+}
+
+/// An edit stops a search under way; nothing else does but Esc.
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let generation = app.generation;
+    let overtaken = app.desks.optimum.asked().is_some_and(|question| question.generation != generation);
+    if overtaken && app.desks.optimum.stop(effects) {
+        note(app, "the scenario changed: the search was stopped", effects);
+    }
+}
+
+/// Tells of an answer that arrived, and puts the cursor on the best.
+pub(super) fn settle(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(found) = app.desks.optimum.answer().cloned() else { return };
+    if app.view == View::Optimum {
+        let best = rows(app).iter().position(|row| *row == Row::Candidate(0));
+        if let (Row::Search, Some(best)) = (here(app), best) {
+            app.view_row = best;
+        }
+        return;
+    }
+    let best = found.candidates.first().zip(app.desks.optimum.question());
+    let text = match best {
+        Some(((_, best), question)) => {
+            let value = question.objective.show((question.objective.get)(&best.estimate, &best.scenario));
+            format!("the search is done: {} {value} (S shows it)", question.objective.label)
+        }
+        None => "the search is done: nothing meets all constraints (S shows why)".to_owned(),
+    };
+    note(app, text, effects);
+}
+
+/// What Enter does on the row under the cursor.
+pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+    match here(app) {
+        Row::Objective => step(app, 1),
+        Row::Bound(metric, _) => {
+            let bound = app.seeking.bounds.get(metric.name).map(Condition::bound_text).unwrap_or_default();
+            app.seeking.typing = Some((Line::selected(bound), None));
+        }
+        Row::Idle => app.seeking.idle = !app.seeking.idle,
+        Row::Search => search(app, effects),
+        Row::Candidate(at) => {
+            let setup = shown(app).and_then(|found| found.candidates.get(at)).map(|(setup, _)| setup.clone());
+            if let Some(setup) = setup {
+                applying::take(app, setup, effects);
+            }
+        }
+    }
+}
+
+/// What the arrows do: the next objective, or the other answer to a question of yes or no.
+pub(super) fn step(app: &mut App, by: i32) {
+    match here(app) {
+        Row::Objective => {
+            let all = objectives(app);
+            let now = all.iter().position(|known| Some(*known) == objective(app)).unwrap_or_default() as i64;
+            let next = (now + i64::from(by)).rem_euclid(all.len().max(1) as i64);
+            app.seeking.objective = usize::try_from(next).unwrap_or_default();
+        }
+        Row::Idle => app.seeking.idle = !app.seeking.idle,
+        _ => {}
+    }
+}
+
+/// Takes a bound away.
+pub(super) fn clear(app: &mut App) {
+    if let Row::Bound(metric, _) = here(app) {
+        app.seeking.bounds.remove(metric.name);
+    }
+}
+
+/// Changes what is typed.
+pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+    if let Some((line, error)) = &mut app.seeking.typing {
+        change(line);
+        *error = None;
+    }
+}
+
+/// Takes the bound that is typed; nothing typed is no bound.
+pub(super) fn accept_bound(app: &mut App) {
+    let (Some((line, _)), Row::Bound(metric, below)) = (app.seeking.typing.take(), here(app)) else { return };
+    let text = line.text().trim();
+    if text.is_empty() {
+        app.seeking.bounds.remove(metric.name);
+        return;
+    }
+    let sign = if below { ">=" } else { "<=" };
+    match Condition::parse(&format!("{}{sign}{text}", metric.name)) {
+        Ok(condition) => {
+            app.seeking.bounds.insert(metric.name, condition);
+            let last = rows(app).len().saturating_sub(1);
+            app.view_row = (app.view_row + 1).min(last);
+        }
+        Err(error) => app.seeking.typing = Some((line, Some(error.to_string()))),
+    }
+}
+
+/// Begins the search.
+pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
+    let (Ok(_), Some((_, objective))) = (&app.answer.outcome, objective(app)) else {
+        return fail(app, "there is no scenario to begin from");
+    };
+    let bounded = rows(app).into_iter().filter_map(|row| match row {
+        Row::Bound(metric, _) => app.seeking.bounds.get(metric.name).cloned(),
+        _ => None,
+    });
+    let question =
+        Question { generation: app.generation, objective, conditions: bounded.collect(), idle: app.seeking.idle };
+    let (from, parts, before) = (app.answer.scenario.clone(), app.answer.parts.clone(), app.now.setup.clone());
+    let desks = &mut app.desks;
+    // Asked again on purpose: what was stopped begins anew.
+    desks.optimum.forget(effects);
+    desks.optimum.ask(question, &mut desks.serial, effects, |question| {
+        let (from, parts) = from.zip(parts).ok_or("there is no scenario to begin from")?;
+        Ok(Arc::new(Work { before, from: at_once(&from), parts, question: question.clone() }))
+    });
+    app.view_row = rows(app).iter().position(|row| *row == Row::Search).unwrap_or_default();
+}
+
+/// Points that the search would look through, in words.
+#[must_use]
+pub fn size(app: &App) -> Option<u128> {
+    let (scenario, parts, (_, metric)) = (app.answer.scenario.as_ref()?, app.answer.parts.as_ref()?, objective(app)?);
+    let start = freed(scenario, &|_| false, parts);
+    let question = Question { generation: 0, objective: metric, conditions: Vec::new(), idle: app.seeking.idle };
+    Some(problem(&start, parts, &question).space.size())
+}
+
+/// Whether a scenario is of serving, whose latency nobody bounds by default.
+#[must_use]
+pub fn unbounded(app: &App) -> bool {
+    let serves = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.mode() == Mode::Inference);
+    serves && !["ttft_ms", "ttft_p99_ms", "p99_ms"].iter().any(|name| app.seeking.bounds.contains_key(name))
+}

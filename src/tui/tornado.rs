@@ -1,0 +1,74 @@
+//! The sensitivity of the figure under the cursor of the results: every knob a step, every hardware number ten per cent up
+//! and down. It follows every edit.
+
+use std::sync::Arc;
+
+use super::app::{App, View};
+use super::message::Effect;
+use super::sweeping;
+use super::update::{act, note};
+use super::work::{Job, Product};
+use crate::engine::at_once;
+use crate::estimate::Metric;
+use crate::scenario::{Parts, Scenario};
+use crate::search::sensitivity::{Lever, Tornado};
+use crate::search::{Gauge, sensitivity};
+
+/// What the view asks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Of which scenario.
+    pub generation: u64,
+    /// The figure.
+    pub metric: &'static str,
+}
+
+#[derive(Debug)]
+struct Work {
+    scenario: Scenario,
+    parts: Parts,
+    metric: &'static Metric,
+}
+
+impl Job for Work {
+    fn run(&self, _: &Gauge) -> Result<Product, String> {
+        // Some hundred estimates: there is nothing to tell of on the way.
+        Ok(Product::Tornado(Arc::new(sensitivity(&self.scenario, &self.parts, self.metric))))
+    }
+}
+
+/// Asks where the view is shown.
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let metric = app.figure_here().filter(|_| app.view == View::Sensitivity);
+    let (Some(metric), Ok(_)) = (metric, &app.answer.outcome) else { return app.desks.tornado.forget(effects) };
+    let question = Question { generation: app.generation, metric: metric.name };
+    let (scenario, parts) = (app.answer.scenario.clone(), app.answer.parts.clone());
+    let desks = &mut app.desks;
+    desks.tornado.ask(question, &mut desks.serial, effects, |_| {
+        let (scenario, parts) = scenario.zip(parts).ok_or("there is no scenario")?;
+        Ok(Arc::new(Work { scenario: at_once(&scenario), parts, metric }))
+    });
+}
+
+/// The tornado on the screen.
+#[must_use]
+pub fn shown(app: &App) -> Option<&Tornado> {
+    app.desks.tornado.answer().filter(|_| app.answer.outcome.is_ok()).map(AsRef::as_ref)
+}
+
+/// Sweeps over the lever under the cursor, where it is a knob.
+pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
+    let lever = shown(app).and_then(|tornado| tornado.swings.get(app.view_row)).map(|swing| swing.lever);
+    match lever {
+        Some(Lever::Knob(knob)) => {
+            sweeping::choose(app, Some(knob), None);
+            let mode = app.mode_below();
+            act(app, mode, super::keymap::Action::Show(View::Sweep), effects);
+        }
+        Some(Lever::Hardware(hardware)) => {
+            let text = format!("{} is no knob: it stands in the target's and its accelerator's files", hardware.name());
+            note(app, text, effects);
+        }
+        None => {}
+    }
+}

@@ -1,0 +1,134 @@
+//! The frontier: the best compromises of each target between two figures, with what the point under the cursor is made
+//! of.
+
+use ratatui::layout::Rect;
+
+use super::draw::{Canvas, wrap};
+use super::plot::{Plot, Series, Shape};
+use super::sweep::{figures, labelled, legend, range, remark, silence, split};
+use crate::estimate::Better;
+use crate::report::optimum::changes;
+use crate::tui::app::App;
+use crate::tui::frontier::{Front, cursor};
+use crate::tui::layout;
+use crate::tui::theme::Role;
+
+/// Draws the view.
+pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let desk = &app.desks.frontier;
+    let front = desk.answer().filter(|front| crate::tui::frontier::pairs(app).contains(&front.pair));
+    let title = front.map_or_else(|| "Frontier".to_owned(), |front| format!("Frontier: {}", front.pair.name));
+    let inner = canvas.frame(area, &title, &remark(desk), app.tour.is_none());
+    let Some(front) = front else {
+        let trouble = desk.trouble().unwrap_or("what is traded for what is known of the analytical engine's answers");
+        return silence(app, Some(trouble).filter(|_| desk.progress().is_none()), canvas, inner);
+    };
+    let (picture, reading) = split(inner);
+    match plot(app, front) {
+        Some(plot) => plot.draw(canvas, picture),
+        None => {
+            let warn = canvas.role(Role::Warn);
+            canvas.text(picture.x, picture.y, picture.width, "no layout of these targets can run this", warn);
+        }
+    }
+    read(app, front, canvas, reading);
+}
+
+fn plot(app: &App, front: &Front) -> Option<Plot> {
+    let all = || front.curves.iter().flat_map(|curve| &curve.points).map(|(_, candidate)| front.place(candidate));
+    let here = app.answer.value(front.across).zip(app.answer.value(front.up)).filter(|_| app.answer.fits());
+    let labels = [labelled(front.across), labelled(front.up)];
+    let (_, across) = range(&labels[0], all().chain(here).map(|(x, _)| x).collect::<Vec<_>>().into_iter())?;
+    let (_, up) = range(&labels[1], all().chain(here).map(|(_, y)| y).collect::<Vec<_>>().into_iter())?;
+    let place = |(x, y): (f64, f64)| (across.share(x), up.share(y));
+    let series = front.curves.iter().map(|curve| Series {
+        points: curve.points.iter().map(|(_, candidate)| Some(place(front.place(candidate)))).collect(),
+        shape: Shape::Line,
+    });
+    let (curve, point) = cursor(app, front);
+    let under = front.curves.get(curve).and_then(|curve| curve.points.get(point));
+    let under = under.map(|(_, candidate)| place(front.place(candidate)));
+    let better = |better: Better| match better {
+        Better::Higher => "more is better",
+        Better::Lower => "less is better",
+        Better::Neutral => "",
+    };
+    let ticks = |range: &crate::report::chart::axis::Range| {
+        range.ticks().into_iter().map(|(value, label)| (range.share(value), label)).collect()
+    };
+    Some(Plot {
+        up: format!("{} ({})", labels[1], better(front.up.better)),
+        across: format!("{} ({})", labels[0], better(front.across.better)),
+        ticks: [ticks(&across), ticks(&up)],
+        series: series.collect(),
+        shaded: Vec::new(),
+        here: here.map(place),
+        cursor: under.map(|(x, y)| (x, Some(y))),
+    })
+}
+
+/// What is read out: the target, the knobs that lead to the point, its figures against the scenario's.
+fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
+    let (curve, point) = cursor(app, front);
+    let names = front.curves.iter().map(|curve| &*curve.target);
+    let Some(mut y) = legend(canvas, area, names, curve) else { return };
+    let Some((setup, candidate)) = front.curves.get(curve).and_then(|curve| curve.points.get(point)) else {
+        let warn = canvas.role(Role::Warn);
+        canvas.text(area.x, y, area.width, "no layout of it can run this", warn);
+        return;
+    };
+    let (value, mark) = (canvas.role(Role::Value), canvas.role(Role::Mark));
+    if *setup == app.now.setup {
+        canvas.text(area.x, y, area.width, &format!("{} here", canvas.glyphs.mark), mark);
+        y += 1;
+    } else {
+        for line in wrap(&changes(candidate), usize::from(area.width)) {
+            if y < area.bottom() {
+                canvas.text(area.x, y, area.width, &line, value);
+            }
+            y += 1;
+        }
+    }
+    // The pair first; then all others.
+    let rest = Rect { y, height: area.bottom().saturating_sub(y), ..area };
+    figures(app, candidate, &[front.across, front.up], canvas, rest);
+}
+
+/// What the line of information says.
+#[must_use]
+pub fn info(app: &App) -> String {
+    let Some(front) = app.desks.frontier.answer() else { return String::new() };
+    let pairs = crate::tui::frontier::pairs(app);
+    let at = pairs.iter().position(|pair| *pair == front.pair).unwrap_or_default();
+    format!(
+        "{} ({} of {}): no layout gives more of the one without giving less of the other",
+        front.pair.name,
+        at + 1,
+        pairs.len()
+    )
+}
+
+/// Moves the cursor to the point that is nearest to a click; whether it stood there.
+pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
+    let Some(front) = app.desks.frontier.answer().cloned() else { return false };
+    let body = layout::areas(app).body;
+    let inner = Rect::new(body.x + 1, body.y + 1, body.width.saturating_sub(2), body.height.saturating_sub(2));
+    let (picture, _) = split(inner);
+    let Some(plot) = plot(app, &front) else { return false };
+    let inside = plot.picture(picture);
+    if !inside.contains((column, row).into()) {
+        return false;
+    }
+    let at = (
+        f64::from(column - inside.x) / f64::from(inside.width.max(1)),
+        1.0 - f64::from(row - inside.y) / f64::from(inside.height.max(1)),
+    );
+    let far = |(x, y): (f64, f64)| (x - at.0).powi(2) + (y - at.1).powi(2);
+    let all = plot.series.iter().enumerate().flat_map(|(curve, series)| {
+        series.points.iter().enumerate().filter_map(move |(point, place)| Some(((curve, point), (*place)?)))
+    });
+    let Some((place, _)) = all.min_by(|(_, a), (_, b)| far(*a).total_cmp(&far(*b))) else { return false };
+    let again = cursor(app, &front) == place;
+    (app.trading.curve, app.trading.point) = (place.0, Some(place.1));
+    again
+}

@@ -1,0 +1,219 @@
+//! The optimiser: the form on the left or above, what was found on the right or below.
+
+use ratatui::layout::Rect;
+
+use super::draw::{Canvas, wrap};
+use super::results::change_style;
+use super::sweep::figures;
+use crate::report::optimum::{against, changes, looked};
+use crate::search::optimise::Candidate;
+use crate::tui::app::App;
+use crate::tui::layout;
+use crate::tui::optimum::{Found, Row, here, is_stale, objective, rows, shown, size, unbounded};
+use crate::tui::theme::Role;
+use crate::units;
+
+/// Columns of the form beside the answer, and fewest columns of a body that has it there.
+const BESIDE: u16 = 42;
+const BESIDE_FROM: u16 = 110;
+/// Columns of a label in the form.
+const LABEL: u16 = 18;
+
+/// Draws the view.
+pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let desk = &app.desks.optimum;
+    let remark = match desk.progress() {
+        Some(_) => "Esc stops the search".to_owned(),
+        None if shown(app).is_some() && is_stale(app) => "found before the last edit; R searches again".to_owned(),
+        None => desk.trouble().unwrap_or_default().to_owned(),
+    };
+    let inner = canvas.frame(area, "Optimise", &remark, app.tour.is_none());
+    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    if app.answer.scenario.is_none() {
+        return super::sweep::silence(app, None, canvas, inner);
+    }
+    let (form_area, answer) = split(app, inner);
+    form(app, canvas, form_area);
+    match shown(app) {
+        Some(found) => told(app, found, canvas, answer),
+        None => advice(app, canvas, answer),
+    }
+}
+
+/// The form, and the answer beside or below it.
+fn split(app: &App, inner: Rect) -> (Rect, Rect) {
+    let form = u16::try_from(rows(app).iter().filter(|row| !matches!(row, Row::Candidate(_))).count()).unwrap_or(12);
+    if inner.width >= BESIDE_FROM {
+        let x = inner.x + BESIDE + 2;
+        (Rect { width: BESIDE, ..inner }, Rect { x, width: inner.right() - x, ..inner })
+    } else {
+        // Two columns of bounds would be hard to walk: what has no room scrolls.
+        let height = form.min(inner.height);
+        let form_area = Rect { height, ..inner };
+        (form_area, Rect { y: inner.y + height, height: inner.height - height, ..inner })
+    }
+}
+
+fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
+    for (at, row) in rows(app).into_iter().enumerate().filter(|(_, row)| !matches!(row, Row::Candidate(_))) {
+        let y = area.y + u16::try_from(at).unwrap_or(u16::MAX);
+        if y >= area.bottom() {
+            break;
+        }
+        let (label, shown) = match row {
+            Row::Objective => ("seek", objective(app).map_or_else(String::new, |(words, _)| words.to_owned())),
+            Row::Bound(metric, below) => {
+                let bound = app.seeking.bounds.get(metric.name);
+                let sign = if below { "at least" } else { "at most" };
+                let shown = bound.map_or_else(|| "–".to_owned(), |bound| format!("{sign} {}", bound.bound_text()));
+                (metric.label, shown)
+            }
+            Row::Idle => ("idle accelerators", if app.seeking.idle { "allowed" } else { "none" }.to_owned()),
+            Row::Search => ("search", searching(app)),
+            Row::Candidate(_) => continue,
+        };
+        let chosen = app.view_row == at;
+        canvas.text(area.x, y, LABEL, label, if row == Row::Search { canvas.role(Role::Key) } else { text });
+        let style = if shown == "–" { dim } else { value };
+        canvas.text(area.x + LABEL, y, area.width.saturating_sub(LABEL), &shown, style);
+        if let (Some(progress), Row::Search) = (app.desks.optimum.progress(), row) {
+            let track = Rect { x: area.x + LABEL, y: y + 1, width: area.width.saturating_sub(LABEL), height: 1 };
+            if track.y < area.bottom() {
+                canvas.segment(track, (0.0, progress.share()), canvas.role(Role::Accent));
+            }
+        }
+        if chosen {
+            let selection = canvas.role(Role::Selection);
+            canvas.tint(Rect { y, height: 1, ..area }, selection);
+        }
+        if let Some((line, _)) = app.seeking.typing.as_ref().filter(|_| chosen) {
+            let input = canvas.role(Role::Input);
+            canvas.typed(area.x + LABEL, y, area.width.saturating_sub(LABEL), line, input);
+        }
+    }
+}
+
+fn searching(app: &App) -> String {
+    match app.desks.optimum.progress() {
+        Some(progress) => progress.describe(),
+        None => size(app).map_or_else(String::new, |size| {
+            #[expect(clippy::cast_precision_loss, reason = "told in four digits")]
+            let size = units::si(size as f64);
+            format!("{size} combinations")
+        }),
+    }
+}
+
+/// What stands where nothing was sought yet.
+fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let dim = canvas.role(Role::Dim);
+    let mut text =
+        "Layouts and what trades memory for time are turned; formats, the global batch and prices stay as they \
+                    are. Enter on a bound types it (50ms, 2s, $1.5, 20kW, 10%)."
+            .to_owned();
+    if unbounded(app) {
+        text += " Throughput and cost are best where requests wait long: bound TTFT, or the answer may be one that nobody \
+                 waits for.";
+    }
+    for (y, line) in (area.top()..area.bottom()).zip(wrap(&text, usize::from(area.width))) {
+        canvas.text(area.x, y, area.width, &line, dim);
+    }
+}
+
+/// The best and its runners-up, warnings, what bound, how far was looked, and the figures of the one under the cursor.
+fn told(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
+    let Some(question) = app.desks.optimum.question() else { return };
+    let metric = question.objective;
+    let (text, dim, value) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
+    let (heading, warn) = (canvas.role(Role::Heading), canvas.role(Role::Warn));
+    let at = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
+    let first = rows(app).iter().position(|row| matches!(row, Row::Candidate(_))).unwrap_or(usize::MAX);
+    let mut y = area.y;
+    let before = at(&found.optimum.start);
+    canvas.text(area.x, y, area.width, &format!("{} from {}", metric.label, metric.show(before)), heading);
+    y += 1;
+    if found.candidates.is_empty() {
+        canvas.text(area.x, y, area.width, "no candidate meets all constraints", warn);
+        y += 1;
+    }
+    for (nth, (_, candidate)) in found.candidates.iter().enumerate() {
+        if y >= area.bottom() {
+            return;
+        }
+        let name = if nth == 0 { "best".to_owned() } else { format!("{:>2}", nth + 1) };
+        canvas.text(area.x, y, 5, &name, if nth == 0 { canvas.role(Role::Best) } else { dim });
+        canvas.right(area.x + 5, y, 13, &metric.show(at(candidate)), value);
+        let style = change_style(canvas, metric.better, at(candidate) - before);
+        canvas.right(area.x + 18, y, 10, &units::relative(before, at(candidate)), style);
+        // The best against the scenario, the others against the best.
+        let differs = match found.candidates.first() {
+            Some((_, best)) if nth > 0 => against(best, candidate),
+            _ => changes(candidate),
+        };
+        canvas.text(area.x + 30, y, area.width.saturating_sub(30), &differs, text);
+        if app.view_row == first.saturating_add(nth) {
+            let selection = canvas.role(Role::Selection);
+            canvas.tint(Rect { y, height: 1, ..area }, selection);
+        }
+        y += 1;
+    }
+    let mut lines: Vec<(String, Role)> =
+        found.warnings.iter().map(|warning| (format!("warning: {warning}"), Role::Warn)).collect();
+    let bounds = found.optimum.bounds.iter().filter(|bound| bound.without.is_some());
+    for bound in bounds {
+        if let Some(without) = &bound.without {
+            lines.push((format!("without \"{}\": {}", bound.what, metric.show(at(without))), Role::Text));
+        }
+    }
+    lines.push((looked(&found.optimum.looked), Role::Dim));
+    for (line, role) in lines {
+        for piece in wrap(&line, usize::from(area.width)) {
+            if y < area.bottom() {
+                let style = canvas.role(role);
+                canvas.text(area.x, y, area.width, &piece, style);
+            }
+            y += 1;
+        }
+    }
+    let under = match here(app) {
+        Row::Candidate(nth) => nth,
+        _ => 0,
+    };
+    if let Some((_, candidate)) = found.candidates.get(under) {
+        let rest = Rect { y: y + 1, height: area.bottom().saturating_sub(y + 1), ..area };
+        figures(app, candidate, &[metric], canvas, rest);
+    }
+}
+
+/// What the line of information says.
+#[must_use]
+pub fn info(app: &App) -> String {
+    if let Some((_, Some(error))) = &app.seeking.typing {
+        return error.clone();
+    }
+    match here(app) {
+        Row::Objective => objective(app).map_or_else(String::new, |(_, metric)| metric.help.to_owned()),
+        Row::Bound(metric, _) => format!("{}: {}", metric.label, metric.help),
+        Row::Idle => "whether tp × pp × cp × dp may be fewer than the target has".to_owned(),
+        Row::Search => "Enter searches; keys go on working meanwhile, and an edit of the scenario stops it".to_owned(),
+        Row::Candidate(nth) => shown(app)
+            .and_then(|found| found.candidates.get(nth))
+            .map_or_else(String::new, |(_, candidate)| format!("Enter takes {}", changes(candidate))),
+    }
+}
+
+/// The row at a place of the screen.
+#[must_use]
+pub fn row_at(app: &App, column: u16, row: u16) -> Option<usize> {
+    let body = layout::areas(app).body;
+    let inner = Rect::new(body.x + 2, body.y + 1, body.width.saturating_sub(4), body.height.saturating_sub(2));
+    let (form, answer) = split(app, inner);
+    let all = rows(app);
+    let first = all.iter().position(|row| matches!(row, Row::Candidate(_))).unwrap_or(all.len());
+    if form.contains((column, row).into()) {
+        return Some(usize::from(row - form.y)).filter(|at| *at < first);
+    }
+    let at = first + usize::from(row.checked_sub(answer.y + 1)?);
+    (answer.contains((column, row).into()) && at < all.len()).then_some(at)
+}

@@ -1,0 +1,167 @@
+//! The tornado: how far each knob and each hardware number moves the figure, the farthest-reaching first.
+
+use ratatui::layout::Rect;
+
+use super::draw::{Canvas, wrap};
+use super::results::change_style;
+use super::sweep::{remark, silence};
+use crate::estimate::Better;
+use crate::search::sensitivity::{Lever, Outcome, Swing, Tornado};
+use crate::tui::app::App;
+use crate::tui::theme::Role;
+use crate::tui::tornado::shown;
+use crate::units;
+
+/// Rows above the first lever, which do not scroll.
+pub const HEADING: usize = 2;
+/// Columns of a lever's name, of where it stands, of a change, and, where there is room, of where it is moved to.
+const NAME: u16 = 23;
+const FROM: u16 = 9;
+const CHANGE: u16 = 11;
+const TO: u16 = 11;
+/// Fewest columns in which it is said where levers are moved to.
+const TOLD_FROM: u16 = 100;
+
+/// Levers that the cursor can stand on.
+#[must_use]
+pub fn rows(app: &App) -> usize {
+    shown(app).map_or(0, |tornado| tornado.swings.len())
+}
+
+/// Draws the view.
+pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let desk = &app.desks.tornado;
+    let title = match shown(app) {
+        Some(tornado) => format!("Sensitivity: what moves {}", tornado.metric.label),
+        None => "Sensitivity".to_owned(),
+    };
+    let inner = canvas.frame(area, &title, &remark(desk), app.tour.is_none());
+    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    let Some(tornado) = shown(app) else { return silence(app, desk.trouble(), canvas, inner) };
+    let (dim, heading) = (canvas.role(Role::Dim), canvas.role(Role::Heading));
+    let now = format!("{} is {}", tornado.metric.label, tornado.metric.show(tornado.value));
+    canvas.text(inner.x, inner.y, inner.width, &now, canvas.role(Role::Value));
+    let explained = "a knob a step, a hardware number ten per cent, alone";
+    if usize::from(inner.width) > now.len() + explained.len() + 4 {
+        canvas.right(inner.x, inner.y, inner.width, explained, dim);
+    }
+    let y = inner.y + 1;
+    let to = to(inner);
+    canvas.right(inner.x + NAME, y, FROM - 1, "is", heading);
+    canvas.right(inner.x + NAME + FROM, y, to + CHANGE, "down", heading);
+    canvas.right(track(inner).right(), y, CHANGE + to, "up", heading);
+    let notes = notes(tornado, inner.width);
+    let below = u16::try_from(notes.len()).unwrap_or_default().min(inner.height / 3);
+    let list = Rect { y: y + 1, height: inner.height.saturating_sub(2 + below), ..inner };
+    let reach = tornado.swings.iter().map(|swing| swing.reach.min(1.0)).fold(0.0, f64::max).max(1e-9);
+    for (line, (at, swing)) in tornado.swings.iter().enumerate().skip(app.view_scroll).enumerate() {
+        let row = Rect { y: list.y + line as u16, height: 1, ..list };
+        if row.y >= list.bottom() {
+            break;
+        }
+        lever(canvas, row, tornado, swing, reach);
+        if at == app.view_row {
+            let selection = canvas.role(Role::Selection);
+            canvas.tint(Rect { width: NAME, ..row }, selection);
+        }
+    }
+    let end = list.y + u16::try_from(tornado.swings.len()).unwrap_or(list.height).min(list.height);
+    for (y, note) in (end + u16::from(end < list.bottom())..inner.bottom()).zip(&notes) {
+        canvas.text(inner.x, y, inner.width, note, dim);
+    }
+    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(list.height) < tornado.swings.len());
+}
+
+/// Rows that the list of levers has.
+#[must_use]
+pub fn page(app: &App, rows: usize) -> usize {
+    let width = super::layout::areas(app).body.width.saturating_sub(4);
+    let below = shown(app).map_or(0, |tornado| notes(tornado, width).len()).min(rows / 3);
+    rows.saturating_sub(HEADING + below)
+}
+
+/// Columns that say where levers are moved to.
+fn to(row: Rect) -> u16 {
+    if row.width >= TOLD_FROM { TO } else { 0 }
+}
+
+/// Where the bars lie: what the columns at both sides leave.
+fn track(row: Rect) -> Rect {
+    let left = NAME + FROM + to(row) + CHANGE + 1;
+    let right = CHANGE + to(row);
+    Rect { x: row.x + left, width: row.width.saturating_sub(left + right), ..row }
+}
+
+/// What cannot run, what surprises, what changes nothing.
+fn notes(tornado: &Tornado, width: u16) -> Vec<String> {
+    let mut notes: Vec<String> = tornado.notes.iter().map(|note| (*note).to_owned()).collect();
+    let idle: Vec<&str> = tornado.idle.iter().map(|lever| lever.name()).collect();
+    if !idle.is_empty() {
+        notes.push(format!("no effect: {}", idle.join(", ")));
+    }
+    notes.iter().flat_map(|note| wrap(note, usize::from(width))).collect()
+}
+
+fn lever(canvas: &mut Canvas<'_>, row: Rect, tornado: &Tornado, swing: &Swing, reach: f64) {
+    let (text, dim, value) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
+    let name = canvas.role(if matches!(swing.lever, Lever::Hardware(_)) { Role::Accent } else { Role::Text });
+    canvas.text(row.x, row.y, NAME, swing.lever.name(), name);
+    canvas.right(row.x + NAME, row.y, FROM - 1, &swing.from, value);
+    let track = Rect { y: row.y, height: 1, ..track(row) };
+    let middle = track.x + track.width / 2;
+    let change = |outcome: &Option<Outcome>| {
+        let outcome = outcome.as_ref().filter(|outcome| outcome.trouble.is_none())?;
+        Some(outcome.value / tornado.value - 1.0).filter(|change| change.is_finite())
+    };
+    // Of two moves to the same side the farther one is drawn.
+    let moves = [change(&swing.down), change(&swing.up)].map(Option::unwrap_or_default);
+    let sides = [moves.into_iter().fold(0.0, f64::min), moves.into_iter().fold(0.0, f64::max)];
+    for change in sides.into_iter().filter(|change| *change != 0.0) {
+        let half = 0.5 * (change / reach).clamp(-1.0, 1.0);
+        let role = match (tornado.metric.better, change > 0.0) {
+            (Better::Neutral, _) => Role::Bar1,
+            (Better::Higher, true) | (Better::Lower, false) => Role::Good,
+            _ => Role::Bad,
+        };
+        let style = canvas.role(role);
+        canvas.segment(track, (0.5 + half.min(0.0), 0.5 + half.max(0.0)), style);
+    }
+    if canvas.is_blank(middle, row.y) {
+        let vertical = canvas.glyphs.border[1];
+        canvas.text(middle, row.y, 1, vertical, canvas.role(Role::Border));
+    }
+    let width = to(row);
+    let left = row.x + NAME + FROM;
+    // Down: where to, then the change, next to the bars; up: the change, then where to.
+    for (outcome, place, change_at) in
+        [(&swing.down, left, left + width), (&swing.up, track.right() + CHANGE, track.right())]
+    {
+        let Some(outcome) = outcome else {
+            canvas.right(change_at, row.y, CHANGE, "–", dim);
+            continue;
+        };
+        let (shown, style) = match &outcome.trouble {
+            Some(_) => ("cannot run".to_owned(), canvas.role(Role::Warn)),
+            None if outcome.value == tornado.value => ("±0 %".to_owned(), dim),
+            None => {
+                let style = change_style(canvas, tornado.metric.better, outcome.value - tornado.value);
+                (units::relative(tornado.value, outcome.value), style)
+            }
+        };
+        canvas.right(place, row.y, width, &outcome.to, text);
+        canvas.right(change_at, row.y, CHANGE, &shown, style);
+    }
+}
+
+/// What the line of information says: why the lever under the cursor cannot be moved, or what it is.
+#[must_use]
+pub fn info(app: &App) -> String {
+    let Some(swing) = shown(app).and_then(|tornado| tornado.swings.get(app.view_row)) else { return String::new() };
+    let trouble = [&swing.down, &swing.up].into_iter().flatten().find_map(|outcome| {
+        outcome.trouble.as_ref().map(|trouble| format!("{} {}: {trouble}", swing.lever.name(), outcome.to))
+    });
+    trouble.unwrap_or_else(|| match swing.lever {
+        Lever::Knob(knob) => format!("{}: {}", knob.name(), knob.spec().help),
+        Lever::Hardware(hardware) => format!("{}: ten per cent less, and ten per cent more", hardware.name()),
+    })
+}
