@@ -76,7 +76,7 @@ fn measurements_are_shown_calibrated_discarded_and_accepted() {
         assert!(shown.contains(expected), "{expected}\n{shown}");
     }
     // Discarded in two ways, everything is as it was.
-    press(&mut app, KeyCode::Char('x'));
+    press(&mut app, KeyCode::Backspace);
     assert!(app.measured.proposal.is_none());
     press(&mut app, KeyCode::Char('f'));
     press(&mut app, KeyCode::Esc);

@@ -37,9 +37,6 @@ pub struct OwnArgs {
     /// Workload that ran: it fills what the files do not tell
     #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
     pub workload: Option<String>,
-    /// What predicts [default: analytical where the target names an accelerator]
-    #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
-    pub engine: Option<String>,
     /// Say what all files do not, as in calibrate; repeatable
     #[arg(long, value_name = "NAME=VALUE", requires = "measured", help_heading = "Own measurements")]
     pub set: Vec<String>,
@@ -63,15 +60,10 @@ impl OwnArgs {
 }
 
 /// Judges, prints, and fails where a check does.
-pub fn run(args: &OwnArgs, format: Format, globals: &Globals) -> color_eyre::Result<()> {
-    let engine = match args.engine.as_deref().map(|name| (name, Engine::named(name))) {
-        None => None,
-        Some((_, Some(engine))) => Some(engine),
-        Some((name, None)) => {
-            let known = Engine::NAMES.join(", ");
-            return Err(Failure::usage([format!("--engine: \"{name}\": expected one of {known}")]).into());
-        }
-    };
+pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Globals) -> color_eyre::Result<()> {
+    if engine == Some(Engine::Event) {
+        return Err(Failure::usage(["--engine: event: expected analytical or semi-empirical beside --measured"]).into());
+    }
     let library = pick::library(globals);
     let rows = gather(&Reading { measurements: &args.measured, set: &args.set, warmup: args.warmup })?;
     let target = match &args.target {

@@ -123,7 +123,7 @@ pub(super) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
         || app.profiles.join(format!("{stem}.yaml")),
         |profile| PathBuf::from(profile.origin.file.as_ref()),
     );
-    let text = format!("calibrated {}: Enter writes {}, x discards", target.name, path.display());
+    let text = format!("calibrated {}: Enter writes {}, Backspace discards", target.name, path.display());
     let proposal = Proposal { replaces: own.is_some(), outcome, start, vendor: target.vendor.clone(), path };
     app.measured.proposal = Some(Arc::new(proposal));
     (app.view_scroll, app.view_row) = (0, 0);

@@ -71,7 +71,7 @@ fn lines(app: &App) -> Vec<Line<'_>> {
 
 fn proposed(proposal: &Proposal, lines: &mut Vec<Line<'_>>) {
     let verb = if proposal.replaces { "replaces" } else { "writes" };
-    let text = format!("proposed: Enter {verb} {}, x discards", proposal.path.display());
+    let text = format!("proposed: Enter {verb} {}, Backspace discards", proposal.path.display());
     lines.push(Line::Text(Role::Heading, text));
     lines.push(Line::ParameterHead);
     lines.extend(proposal.outcome.all(&proposal.start.efficiency).into_iter().map(Line::Parameter));
@@ -132,7 +132,7 @@ pub fn text(app: &App) -> String {
 /// Draws the view.
 pub fn measurements(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = match &app.measured.proposal {
-        Some(_) => "Enter writes, x discards",
+        Some(_) => "Enter writes, Backspace discards",
         None if app.measured.rows.is_empty() => "",
         None => "f calibrates",
     };
