@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::args::Globals;
+use super::failure::Failure;
 use super::output::{self, complain};
 use super::watching;
 use crate::plan::Engine;
@@ -52,9 +53,10 @@ pub struct Args {
     /// Also write the scatter of predicted against measured
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
-    /// Which engine predicts: analytical, or event, which takes minutes
-    #[arg(long, value_name = "NAME", default_value = "analytical", value_parser = engine, conflicts_with_all = ["fit", "row"])]
-    pub engine: Engine,
+    /// Which engine predicts: analytical, or event, which takes minutes; any with --measured [default: analytical, but
+    /// with --measured where the target names no accelerator]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["fit", "row"])]
+    pub engine: Option<String>,
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -72,7 +74,7 @@ fn engine(text: &str) -> Result<Engine, String> {
 /// Judges the measurements and prints the verdicts.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if args.own.given() {
-        return super::validate_measured::run(&args.own, args.format, globals);
+        return super::validate_measured::run(&args.own, args.engine.as_deref(), args.format, globals);
     }
     if args.fit {
         return fit(args.kind, globals);
@@ -80,9 +82,11 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if let Some(id) = &args.row {
         return row(id, &args, globals);
     }
+    let asked = args.engine.as_deref().map_or(Ok(Engine::Analytical), engine);
+    let asked = asked.map_err(|problem| Failure::usage([format!("--engine: {problem}")]))?;
     let gauge = Gauge::default();
     let judge = |kind: Kind, text: &str| {
-        watching(&gauge, Duration::from_millis(500), "rows", || validate::judge_by(kind, text, args.engine, &gauge))
+        watching(&gauge, Duration::from_millis(500), "rows", || validate::judge_by(kind, text, asked, &gauge))
     };
     let mut verdicts = match &args.measurements {
         Some(path) => {

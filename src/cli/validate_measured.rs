@@ -37,9 +37,6 @@ pub struct OwnArgs {
     /// Workload that ran: it fills what the files do not tell
     #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
     pub workload: Option<String>,
-    /// What predicts [default: analytical where the target names an accelerator]
-    #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
-    pub engine: Option<String>,
     /// Say what all files do not, as in calibrate; repeatable
     #[arg(long, value_name = "NAME=VALUE", requires = "measured", help_heading = "Own measurements")]
     pub set: Vec<String>,
@@ -62,9 +59,10 @@ impl OwnArgs {
     }
 }
 
-/// Judges, prints, and fails where a check does.
-pub fn run(args: &OwnArgs, format: Format, globals: &Globals) -> color_eyre::Result<()> {
-    let engine = match args.engine.as_deref().map(|name| (name, Engine::named(name))) {
+/// Judges, prints, and fails where a check does. `engine`: what predicts; analytical where nobody says and the target
+/// names an accelerator.
+pub fn run(args: &OwnArgs, engine: Option<&str>, format: Format, globals: &Globals) -> color_eyre::Result<()> {
+    let engine = match engine.map(|name| (name, Engine::named(name))) {
         None => None,
         Some((_, Some(engine))) => Some(engine),
         Some((name, None)) => {
