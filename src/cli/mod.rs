@@ -174,6 +174,11 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     if !matches!(command, Command::Tui(_)) {
         root.refuse_before_subcommand(matches!(command, Command::Demo(_)))?;
     }
+    let globals = match &command {
+        // Their --config is a document of their own, no experiment.
+        Command::Simulate(_) | Command::Scale(_) => Globals { config: None, ..globals },
+        _ => globals,
+    };
     let looks = matches!(command, Command::Tui(_) | Command::Check(_) | Command::Config(_) | Command::Schema(_));
     if !looks {
         pick::sound(&globals)?;
