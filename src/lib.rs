@@ -6,6 +6,7 @@
 //! | floor | what it holds |
 //! | --- | --- |
 //! | [`units`] | how quantities are shown: prefixes, significant digits, deltas |
+//! | [`order`] | stable sorting that is compiled once |
 //! | [`plan`] | the words of a run: engines, shardings, formats, servers |
 //! | [`spec`] | the YAML documents: parsing with positions, decoding, diagnostics |
 //! | [`catalog`] | what ships: accelerators, models, prices, published measurements |
@@ -42,6 +43,7 @@ pub mod explain;
 pub mod ingest;
 pub mod knob;
 pub mod library;
+pub mod order;
 pub mod plan;
 pub mod record;
 pub mod report;

@@ -8,6 +8,7 @@
 mod decoding;
 mod shelf;
 
+use crate::order::Order;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -110,7 +111,7 @@ impl Library {
                 library.profiles.push((file.profile_key.clone(), file.profile.clone()));
             }
         }
-        library.profiles.sort_by(|(a, _), (b, _)| a.stem.cmp(&b.stem));
+        library.profiles.order_by(|(a, _), (b, _)| a.stem.cmp(&b.stem));
         library.catalog = catalog;
         problems.extend(library.catalog.problems().clone());
         library.problems = problems;
@@ -369,7 +370,7 @@ impl Loader<'_> {
         let Ok(entries) = std::fs::read_dir(dir) else { return };
         let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
         // Sorted, so that the choice among profiles does not depend on the file system.
-        paths.sort();
+        paths.order();
         for path in paths {
             let yaml = path.extension().is_some_and(|ext| ext == "yaml" || ext == "yml");
             let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));

@@ -10,6 +10,7 @@ use super::{Advice, Changes, Objective, rules};
 use crate::engine::analytical::accelerator::Precision;
 use crate::estimate::{Estimate, Verdict};
 use crate::knob::{Knob, Setting};
+use crate::order::Order;
 use crate::plan::{Recompute, Sharding};
 use crate::scenario::{Parts, Scenario};
 use crate::spec::Mode;
@@ -84,7 +85,7 @@ pub(super) fn search(trial: &mut Trial<'_>, case: &Case<'_>) -> Vec<Advice> {
         };
         fix.rate / count
     };
-    fixes.sort_by(|a, b| per_accelerator(b).total_cmp(&per_accelerator(a)));
+    fixes.order_by(|a, b| per_accelerator(b).total_cmp(&per_accelerator(a)));
     fixes
 }
 
@@ -158,7 +159,7 @@ fn divisors(of: f64, from: f64, most: f64) -> Vec<Setting> {
         }
         by += 1.0;
     }
-    all.sort_by(|a, b| (a - from).abs().total_cmp(&(b - from).abs()));
+    all.order_by(|a, b| (a - from).abs().total_cmp(&(b - from).abs()));
     all.into_iter().take(3).map(Setting::Number).collect()
 }
 
@@ -260,7 +261,7 @@ fn indivisible(case: &Case<'_>, what: &str) -> Rungs {
             let up = (case.global / unit).ceil() * unit;
             let mut near = vec![up, up - unit];
             near.retain(|global| *global >= 1.0);
-            near.sort_by(|a, b| (a - case.global).abs().total_cmp(&(b - case.global).abs()));
+            near.order_by(|a, b| (a - case.global).abs().total_cmp(&(b - case.global).abs()));
             vec![
                 (Knob::Global, near.into_iter().map(Setting::Number).collect()),
                 (Knob::Microbatch, divisors((case.global / case.dp).floor(), case.micro, case.micro)),

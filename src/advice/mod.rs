@@ -14,6 +14,7 @@ pub use rules::rules;
 use crate::engine;
 use crate::estimate::{Better, Estimate, METRICS, Metric, Verdict};
 use crate::knob::{Knob, Setting};
+use crate::order::Order;
 use crate::plan::Engine;
 use crate::scenario::{Parts, Scenario};
 use crate::spec::Mode;
@@ -172,7 +173,7 @@ pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective
             }
         }
     }
-    all.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    all.order_by(|a, b| b.gain.total_cmp(&a.gain));
     for advice in &mut all {
         advice.text = trial.words(&advice.changes);
     }

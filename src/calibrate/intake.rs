@@ -1,5 +1,6 @@
 //! Files to rows: measurement YAML, the guide's CSV, JSON, and every log that `atlas ingest` knows.
 
+use crate::order::Order;
 use std::io::{self, Read};
 use std::sync::Arc;
 
@@ -144,7 +145,7 @@ fn csv(name: &str, text: &str) -> Result<Gathered, GatherError> {
 
 /// Names the columns that nobody understands.
 fn tell(name: &str, mut unknown: Vec<String>, notes: &mut Vec<String>) {
-    unknown.sort();
+    unknown.order();
     unknown.dedup();
     if !unknown.is_empty() {
         notes.push(format!("{name}: not understood, and left out: {}", unknown.join(", ")));

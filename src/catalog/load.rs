@@ -1,5 +1,6 @@
 //! The catalog in force: what ships, with the user's files laid over it.
 
+use crate::order::Order;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -159,7 +160,7 @@ impl Catalog {
                 !wanted.is_empty() && wanted.iter().all(|word| own.contains(word))
             })
             .collect();
-        found.sort_by(|a, b| distance(a).total_cmp(&distance(b)).then(loose(a).cmp(&loose(b))));
+        found.order_by(|a, b| distance(a).total_cmp(&distance(b)).then(loose(a).cmp(&loose(b))));
         found.into_iter().next()
     }
 
@@ -267,7 +268,7 @@ fn yaml_files(dir: &Path) -> Vec<PathBuf> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml"))
         .filter(|path| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')))
         .collect();
-    paths.sort();
+    paths.order();
     paths
 }
 

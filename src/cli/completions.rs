@@ -1,5 +1,6 @@
 //! `atlas completions`, and what completes names that only the files know.
 
+use crate::order::Order;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -183,7 +184,7 @@ fn assignments(now: &OsStr, over: bool) -> Vec<CompletionCandidate> {
             let library = library();
             let fabrics = library.profiles().flat_map(|profile| profile.fabrics.iter());
             let mut names: Vec<String> = fabrics.map(|(name, _)| name.to_string()).collect();
-            names.sort();
+            names.order();
             names.dedup();
             names
         }

@@ -16,6 +16,7 @@ pub mod headless;
 pub mod script;
 pub mod state;
 
+use crate::order::Order;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -92,6 +93,6 @@ fn scripts_in(dir: &Path) -> Vec<PathBuf> {
         !hidden && path.extension().is_some_and(|ext| ext == "yaml" || ext == "yml")
     };
     let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(yaml).collect();
-    paths.sort();
+    paths.order();
     paths
 }

@@ -1,5 +1,6 @@
 //! One file through all recognisers, once.
 
+use crate::order::Order;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
@@ -315,7 +316,7 @@ impl Intake {
         let mut readings: Vec<Reading> =
             self.recognisers.into_iter().flat_map(|recogniser| recogniser.finish(&context)).collect();
         // Stable: among equals the order of the table of formats holds.
-        readings.sort_by_key(|reading| std::cmp::Reverse(reading.weight));
+        readings.order_by_key(|reading| std::cmp::Reverse(reading.weight));
         Ingested { file: context.name, readings, tally: self.tally }
     }
 }

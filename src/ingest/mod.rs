@@ -23,6 +23,7 @@ pub use intake::{Ingested, Tally, ingest};
 pub use reading::{Config, Context, Facts, Origin, Reading, SETTINGS};
 pub use series::Warmup;
 
+use crate::order::Order;
 use std::path::{Path, PathBuf};
 
 /// Why a file gave nothing.
@@ -64,6 +65,6 @@ pub fn files_below(path: &Path) -> std::io::Result<Vec<PathBuf>> {
             }
         }
     }
-    out.sort();
+    out.order();
     Ok(out)
 }

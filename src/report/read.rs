@@ -1,5 +1,6 @@
 //! Records read back from disk, each complaint with its place in the file.
 
+use crate::order::Order;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -110,7 +111,7 @@ pub fn files(path: &Path, problems: &mut Diagnostics) -> Vec<PathBuf> {
         let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         path.extension().is_some_and(|ext| ext == "json") && path.is_file() && !hidden
     });
-    paths.sort();
+    paths.order();
     let is_last = |path: &PathBuf| path.file_name().is_some_and(|name| name == "last_run.json");
     if let Some(last) = paths.iter().find(|path| is_last(path)).and_then(|path| std::fs::read(path).ok()) {
         let repeated = paths.iter().any(|path| !is_last(path) && std::fs::read(path).is_ok_and(|text| text == last));

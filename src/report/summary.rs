@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::read::Entry;
 use super::table::{Align, Table};
 use super::{Format, ReportError, csv, serialised};
+use crate::order::Order;
 
 /// Means over the runs of one (target, workload, track), rounded as the founding system rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -72,7 +73,7 @@ impl Summary {
     /// Rows by target, workload and track, for people to find their way.
     fn sorted(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
-        rows.sort_by(|a, b| (&a.target, &a.workload, &a.track).cmp(&(&b.target, &b.workload, &b.track)));
+        rows.order_by(|a, b| (&a.target, &a.workload, &a.track).cmp(&(&b.target, &b.workload, &b.track)));
         rows
     }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::Measured;
 use super::{serving, training};
+use crate::order::Order;
 
 /// Share of time in which devices compute from which on they are the bottleneck (founding document).
 pub const COMPUTE: f64 = 0.8;
@@ -67,7 +68,7 @@ pub fn of(measured: &Measured) -> Vec<Bottleneck> {
         Measured::Training(m) => of_training(m),
         Measured::Serving(m) => of_serving(m),
     };
-    all.sort_by(|a, b| b.limiting.cmp(&a.limiting).then(b.severity.total_cmp(&a.severity)));
+    all.order_by(|a, b| b.limiting.cmp(&a.limiting).then(b.severity.total_cmp(&a.severity)));
     all
 }
 

@@ -1,5 +1,6 @@
 //! How far several runs are, and the wish to end them all.
 
+use crate::order::Order;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
@@ -89,7 +90,7 @@ impl Gauge {
             }
             all
         });
-        answers.sort_by_key(|(number, _)| *number);
+        answers.order_by_key(|(number, _)| *number);
         answers.into_iter().map(|(_, answer)| answer).collect()
     }
 }

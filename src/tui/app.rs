@@ -1,5 +1,6 @@
 //! The state of the application, all of it, as plain data.
 
+use crate::order::Order;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -443,14 +444,14 @@ impl App {
     /// Puts the comparison's columns in order: the best of the chosen metric first, those without a figure last.
     fn sort_columns(&mut self) {
         if self.tables.sort(Table::Compare) == Sort::Name {
-            self.columns.sort_by_key(|(name, _)| name.to_lowercase());
+            self.columns.order_by_key(|(name, _)| name.to_lowercase());
             return;
         }
         let Some(metric) = self.order.and_then(Metric::named) else { return };
         let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
         let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
         // Where it does not fit, the figure is one that nobody can have.
-        self.columns.sort_by(|(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
+        self.columns.order_by(|(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
     }
 
     /// The metric under the cursor of the results.

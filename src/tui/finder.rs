@@ -1,5 +1,6 @@
 //! The finder: targets, workloads and knobs in one list, matched as one types.
 
+use crate::order::Order;
 use std::sync::Arc;
 
 use fuzzy_matcher::FuzzyMatcher as _;
@@ -95,6 +96,6 @@ fn matches(app: &App, typed: &str) -> Vec<Place> {
             own.max(other).map(|score| (score, place))
         })
         .collect();
-    scored.sort_by(|(a, _), (b, _)| b.cmp(a));
+    scored.order_by(|(a, _), (b, _)| b.cmp(a));
     scored.into_iter().map(|(_, place)| place).collect()
 }

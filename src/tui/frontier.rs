@@ -1,6 +1,7 @@
 //! The frontier: the best compromises between two figures that work against each other, over layouts and load, for the
 //! selected target and the marked ones. It follows every edit.
 
+use crate::order::Order;
 use std::sync::Arc;
 
 use super::app::{App, View};
@@ -84,7 +85,7 @@ impl Job for Work {
             let Some(problem) = self.pair.problem(&start, parts) else { continue };
             let value = |candidate: &Candidate| (across.get)(&candidate.estimate, &candidate.scenario);
             let mut front = optimise(&problem, gauge).front;
-            front.sort_by(|a, b| value(a).total_cmp(&value(b)));
+            front.order_by(|a, b| value(a).total_cmp(&value(b)));
             let point = |candidate: Candidate| {
                 let setup = applying::setup(&self.before, from, &candidate.scenario, parts);
                 // Told against the scenario, not against where the search began.

@@ -9,6 +9,7 @@
 //! depth, so that no theme can send what the terminal or `NO_COLOR` forbids, and on control characters, so that no text
 //! from a file can reach the terminal as a command.
 
+use crate::order::Order;
 use std::cmp::Ordering;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -301,7 +302,7 @@ impl Encoder<'_> {
             }
         }
         // Stable: within a pen, rows and columns stay in order.
-        grouped.sort_by_key(|piece| piece.pen);
+        grouped.order_by_key(|piece| piece.pen);
         for piece in grouped.iter() {
             let cells = work.row(piece.at.y);
             if let (Some(pen), Some(cell)) = (pens.get(piece.pen), cells.get(usize::from(piece.at.x))) {

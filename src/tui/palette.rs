@@ -1,5 +1,6 @@
 //! The palette: every command that can be given where one is, with its keys, matched as one types.
 
+use crate::order::Order;
 use std::collections::HashSet;
 
 use fuzzy_matcher::FuzzyMatcher as _;
@@ -129,6 +130,6 @@ fn matches(app: &App, typed: &str) -> Vec<Command> {
     let matcher = SkimMatcherV2::default();
     let mut scored: Vec<(i64, Command)> =
         all.into_iter().filter_map(|command| Some((matcher.fuzzy_match(&command.text, typed)?, command))).collect();
-    scored.sort_by(|(a, _), (b, _)| b.cmp(a));
+    scored.order_by(|(a, _), (b, _)| b.cmp(a));
     scored.into_iter().map(|(_, command)| command).collect()
 }

@@ -1,6 +1,7 @@
 //! Tables and lists in the order and choice the user asks for: a filter of words and conditions for each, and a column
 //! to sort by.
 
+use crate::order::Order;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -270,12 +271,12 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
     let mut figures = Vec::new();
     match sort {
         Sort::Natural => {}
-        Sort::Name => rows.sort_by_key(|i| all.get(*i).map(|target| target.name.to_lowercase())),
-        Sort::Kind => rows.sort_by(|a, b| devices(b).total_cmp(&devices(a))),
+        Sort::Name => rows.order_by_key(|i| all.get(*i).map(|target| target.name.to_lowercase())),
+        Sort::Kind => rows.order_by(|a, b| devices(b).total_cmp(&devices(a))),
         Sort::Figure(name) => {
             if let Some(metric) = Metric::named(name) {
                 let key = |i: &usize| answers.get(*i).map_or((true, f64::INFINITY), |answer| rank(metric, answer));
-                rows.sort_by(|a, b| {
+                rows.order_by(|a, b| {
                     let (a, b) = (key(a), key(b));
                     a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
                 });
@@ -314,8 +315,8 @@ fn workloads(app: &App) -> Option<Vec<usize>> {
     };
     let mut rows: Vec<usize> = (0..all.len()).filter(|i| all.get(*i).is_some_and(|w| passes(w))).collect();
     match sort {
-        Sort::Name => rows.sort_by_key(|i| all.get(*i).map(|workload| workload.name.to_lowercase())),
-        Sort::Kind => rows.sort_by_key(|i| all.get(*i).map(|workload| workload.shape.mode.name())),
+        Sort::Name => rows.order_by_key(|i| all.get(*i).map(|workload| workload.name.to_lowercase())),
+        Sort::Kind => rows.order_by_key(|i| all.get(*i).map(|workload| workload.shape.mode.name())),
         Sort::Natural | Sort::Figure(_) => {}
     }
     Some(rows)
@@ -394,8 +395,8 @@ impl App {
             all.retain(|advice| filter.finds(&format!("{} {} {}", advice.rule.name, advice.text, advice.metric.label)));
         }
         match self.tables.sort(Table::Advice) {
-            Sort::Name => all.sort_by_key(|advice| advice.rule.name),
-            Sort::Kind => all.sort_by_key(|advice| advice.metric.label),
+            Sort::Name => all.order_by_key(|advice| advice.rule.name),
+            Sort::Kind => all.order_by_key(|advice| advice.metric.label),
             Sort::Natural | Sort::Figure(_) => {}
         }
         all

@@ -7,6 +7,7 @@
 mod file;
 mod glyphs;
 
+use crate::order::Order;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -134,7 +135,7 @@ impl Themes {
         for (path, text) in shipped("themes") {
             lay_over(&mut themes, &format!("{}{path}", Origin::BUILT_IN).into(), text, depth, &mut problems);
         }
-        themes.sort_by_key(|theme| theme.order);
+        themes.order_by_key(|theme| theme.order);
         for path in Themes::watched(config_dir).iter().flat_map(|dir| files_in(dir)) {
             let file: Arc<str> = path.display().to_string().into();
             match read_text(&path) {
@@ -264,7 +265,7 @@ fn files_in(dir: &Path) -> Vec<PathBuf> {
     };
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_theme).collect();
-    files.sort();
+    files.order();
     files
 }
 

@@ -1,5 +1,6 @@
 //! The timeline: what every stream of every stage did in a simulated step, task by task; which task waited for which.
 
+use crate::order::Order;
 use std::sync::Arc;
 
 use super::app::App;
@@ -111,9 +112,9 @@ impl Timeline {
         }
         let begin = |number: &u32| tasks.get(*number as usize).map_or(0.0, |task| task.begin);
         for lane in &mut lanes {
-            lane.tasks.sort_by(|a, b| begin(a).total_cmp(&begin(b)));
+            lane.tasks.order_by(|a, b| begin(a).total_cmp(&begin(b)));
         }
-        lanes.sort_by_key(|lane| (lane.replica, lane.stage, lane.stream as u8));
+        lanes.order_by_key(|lane| (lane.replica, lane.stage, lane.stream as u8));
         let first = tasks.iter().map(|task| task.begin).fold(f64::INFINITY, f64::min);
         let last = tasks.iter().map(|task| task.end).fold(0.0, f64::max);
         self.span = (if first.is_finite() { first } else { 0.0 }, last);

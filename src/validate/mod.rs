@@ -30,6 +30,7 @@ mod training_words;
 pub mod verdict;
 
 use crate::catalog::{Catalog, measurements};
+use crate::order::Order;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::engine::analytical::constants::Constants;
@@ -171,7 +172,7 @@ pub fn judge_by(kind: Kind, text: &str, engine: Engine, gauge: &Gauge) -> Result
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     });
-    judged.sort_by_key(|(at, _)| *at);
+    judged.order_by_key(|(at, _)| *at);
     Ok(judged.into_iter().flat_map(|(_, verdicts)| verdicts).collect())
 }
 

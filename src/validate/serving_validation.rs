@@ -5,6 +5,7 @@ use super::report::{Stats, stats};
 use super::serving_fit;
 use super::serving_rows::{Case, Metric};
 use crate::engine::analytical::serving_constants::ServingConstants;
+use crate::order::Order;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rounds of each fit; all converge in fewer.
@@ -53,7 +54,7 @@ const ENOUGH: usize = 30;
 /// and their weights: groups count by the square root of their rows, since the next source is a new group.
 pub fn interval(residuals: &[(f64, f64)]) -> (f64, f64) {
     let mut r: Vec<(f64, f64)> = residuals.iter().map(|(e, w)| (-e, *w)).collect();
-    r.sort_by(|a, b| a.0.total_cmp(&b.0));
+    r.order_by(|a, b| a.0.total_cmp(&b.0));
     let total: f64 = r.iter().map(|x| x.1).sum();
     let at = |p: f64| {
         let mut sum = 0.0;

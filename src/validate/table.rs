@@ -1,5 +1,6 @@
 //! A CSV file as rows of named cells.
 
+use crate::order::Order;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ impl Row {
     /// Every column with its cell, in the order of the file.
     pub fn cells(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut columns: Vec<(&str, usize)> = self.columns.iter().map(|(name, at)| (name.as_str(), *at)).collect();
-        columns.sort_by_key(|(_, at)| *at);
+        columns.order_by_key(|(_, at)| *at);
         columns.into_iter().map(|(name, at)| (name, self.cells.get(at).unwrap_or_default().trim()))
     }
 

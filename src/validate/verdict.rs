@@ -1,5 +1,6 @@
 //! What validation says of every row: predicted, measured, the interval, or why there is no prediction.
 
+use crate::order::Order;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -82,7 +83,7 @@ pub fn reasons(verdicts: &[Verdict]) -> Vec<(&str, usize)> {
         *count.entry(reason).or_default() += 1;
     }
     let mut count: Vec<(&str, usize)> = count.into_iter().collect();
-    count.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    count.order_by_key(|(_, n)| std::cmp::Reverse(*n));
     count
 }
 

@@ -1,5 +1,6 @@
 //! Section 3 of the guide: lat_min and lat_base_coeff, tail multipliers.
 
+use crate::order::Order;
 use std::collections::BTreeMap;
 
 use super::Guide;
@@ -31,7 +32,7 @@ impl<'a> Guide<'a> {
                 points.push((rate, latency, row));
             }
         }
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points.order_by(|a, b| a.0.total_cmp(&b.0));
         let split = split(&points);
         let (slow, fast) = points.split_at(split.min(points.len()));
         let logs = |points: &[(f64, f64, &'a Observation)], with_rate: bool| -> Vec<f64> {

@@ -1,5 +1,6 @@
 //! Telling what a file is.
 
+use crate::order::Order;
 use std::path::Path;
 
 use crate::catalog::Part;
@@ -93,7 +94,7 @@ impl Kind {
             entries.iter().map(|entry| keys.iter().filter(|key| entry.get(key).is_some()).count()).sum::<usize>()
         };
         let mut scores: Vec<(usize, Kind)> = TELLING.iter().map(|(kind, keys)| (score(keys), *kind)).collect();
-        scores.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        scores.order_by_key(|(score, _)| std::cmp::Reverse(*score));
         match scores.as_slice() {
             [(0, _), ..] => None,
             [(first, _), (second, _), ..] if first == second => None,

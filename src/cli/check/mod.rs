@@ -3,6 +3,7 @@
 mod kind;
 mod snippet;
 
+use crate::order::Order;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -163,7 +164,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
         return;
     };
     let mut inside: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
-    inside.sort();
+    inside.order();
     for path in inside {
         let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         // Links to directories may lead in a circle.

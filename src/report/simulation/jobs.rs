@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::plots::Chart;
 use crate::engine::event::cluster::Output;
 use crate::engine::event::kernel::Quantiles;
+use crate::order::Order;
 use crate::report::chart::{Axis, Plot, Series};
 use crate::report::csv;
 use crate::report::table::{Align, Table};
@@ -75,7 +76,7 @@ pub fn chart(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) ->
             edges.extend([(r.begin, f64::from(*size)), (r.end, -f64::from(*size))]);
         }
     }
-    edges.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    edges.order_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let mut level = 0.0;
     let mut points = vec![(0.0, 0.0)];
     for (at, change) in edges {

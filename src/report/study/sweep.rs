@@ -1,6 +1,7 @@
 //! What a sweep's file says: how many points, the best of them, and how the figure sought goes with the knobs. Read
 //! point by point, so that a file of any length is told in constant memory.
 
+use crate::order::Order;
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -169,7 +170,7 @@ impl Sweep {
                 .map(|(target, line)| {
                     let mut points: Vec<(f64, f64)> =
                         line.iter().map(|(x, (_, value))| (f64::from_bits(*x), *value)).collect();
-                    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+                    points.order_by(|a, b| a.0.total_cmp(&b.0));
                     Series { name: target.clone(), points, joined: true }
                 })
                 .collect();

@@ -1,5 +1,6 @@
 //! What a search answers.
 
+use crate::order::Order;
 use std::time::Instant;
 
 use super::tally::{Ranked, Tally};
@@ -156,7 +157,7 @@ pub(super) fn told(problem: &Problem<'_>, tally: Tally, looked: Looked, began: I
         tally.front.iter().map(|compromise| Candidate::at(problem, compromise.point)).collect();
     if let Some(first) = problem.front.first() {
         let by = |candidate: &Candidate| score(first, &candidate.estimate, &candidate.scenario);
-        front.sort_by(|a, b| by(a).total_cmp(&by(b)));
+        front.order_by(|a, b| by(a).total_cmp(&by(b)));
     }
     let rules = Rule::ALL.iter().zip(tally.cut).map(|(rule, removed)| Bound {
         what: rule.describe().to_owned(),

@@ -1,6 +1,7 @@
 //! Where sessions are kept: one for each working directory in the user's state directory, and those that were given a
 //! name.
 
+use crate::order::Order;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -134,7 +135,7 @@ fn prune(dir: &Path) {
         .filter(|entry| entry.file_name().to_string_lossy().contains(".json"))
         .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
         .collect();
-    files.sort();
+    files.order();
     let excess = files.len().saturating_sub(MOST);
     for (_, path) in files.into_iter().take(excess) {
         // One that cannot be removed does no harm.
