@@ -277,6 +277,9 @@ fn sweeps_tell_what_was_asked_and_only_where_it_holds() {
     }
     let csv = stdout(&atlas(dir.path(), &args).assert().code(0));
     assert_eq!(csv.lines().count(), 6, "{csv}");
+    // What is no file of targets names them.
+    let plural = args.map(|word| if word == "--target" { "--targets" } else { word });
+    assert_eq!(stdout(&atlas(dir.path(), &plural).assert().code(0)), csv);
     let told = stderr(&atlas(dir.path(), &args).args(["--out", "x.xlsx"]).assert().code(2));
     assert!(told.contains(".csv, .jsonl or .parquet"), "{told}");
     // Columns: the format's sign at both ends, every name, and the words of what is not a number.

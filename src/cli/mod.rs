@@ -174,11 +174,22 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     if !matches!(command, Command::Tui(_)) {
         root.refuse_before_subcommand(matches!(command, Command::Demo(_)))?;
     }
-    let globals = match &command {
+    let mut globals = globals;
+    let mut command = command;
+    match &mut command {
         // Their --config is a document of their own, no experiment.
-        Command::Simulate(_) | Command::Scale(_) => Globals { config: None, ..globals },
-        _ => globals,
-    };
+        Command::Simulate(_) | Command::Scale(_) => globals.config = None,
+        // Where `--targets` cannot be the file that it is elsewhere, it says which targets to sweep over.
+        Command::Sweep(args) => {
+            if let Some(names) = globals
+                .targets
+                .take_if(|path| !path.exists() && path.extension().is_none_or(|ext| ext != "yaml" && ext != "yml"))
+            {
+                args.target.extend(names.to_string_lossy().split(',').map(|name| name.trim().to_owned()));
+            }
+        }
+        _ => {}
+    }
     let looks = matches!(command, Command::Tui(_) | Command::Check(_) | Command::Config(_) | Command::Schema(_));
     if !looks {
         pick::sound(&globals)?;

@@ -38,7 +38,7 @@ pub struct Args {
     /// Knob and its values; repeatable; the last one turns fastest
     #[arg(long, value_name = "KNOB=VALUES", required = true)]
     pub over: Vec<String>,
-    /// Target, by name; repeatable [default: all]
+    /// Target, by name; repeatable, and `--targets A,B` will do where no such file is [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub target: Vec<String>,
     /// Workload, by name; repeatable
