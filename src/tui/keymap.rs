@@ -277,64 +277,21 @@ use Mode::{
     Targets, Timeline, Touring, Workloads,
 };
 
+/// Modes, those of all views among them.
+macro_rules! and_views {
+    ($($before:ident),*; $($after:ident),*) => {
+        &[
+            $($before,)* Compare, Breakdown, Sweep, Frontier, Sensitivity, Optimum, Timeline, Advice, Explain, Schedule,
+            Problems, Measurements, Diff, $($after),*
+        ]
+    };
+}
+
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
-const LISTS: &[Mode] = &[
-    Targets,
-    Workloads,
-    Knobs,
-    Results,
-    Compare,
-    Breakdown,
-    Sweep,
-    Frontier,
-    Sensitivity,
-    Optimum,
-    Timeline,
-    Advice,
-    Explain,
-    Schedule,
-    Problems,
-    Measurements,
-    Diff,
-    Helping,
-    Choosing,
-    Confirming,
-];
-const SCREENS: &[Mode] = &[
-    Targets,
-    Workloads,
-    Knobs,
-    Results,
-    Compare,
-    Breakdown,
-    Sweep,
-    Frontier,
-    Sensitivity,
-    Optimum,
-    Timeline,
-    Advice,
-    Explain,
-    Schedule,
-    Problems,
-    Measurements,
-    Diff,
-];
-const VIEWS: &[Mode] = &[
-    Compare,
-    Breakdown,
-    Sweep,
-    Frontier,
-    Sensitivity,
-    Optimum,
-    Timeline,
-    Advice,
-    Explain,
-    Schedule,
-    Problems,
-    Measurements,
-    Diff,
-];
-/// Views whose rows a filter can choose among; there the finder has another key.
+const VIEWS: &[Mode] = and_views!(;);
+const SCREENS: &[Mode] = and_views!(Targets, Workloads, Knobs, Results;);
+const LISTS: &[Mode] = and_views!(Targets, Workloads, Knobs, Results; Helping, Choosing, Confirming);
+/// Views whose rows a filter can choose among; there the finder has another key than in [`FINDS`].
 const TABLES: &[Mode] = &[Compare, Advice, Problems];
 const FINDS: &[Mode] = &[
     Targets,
