@@ -1,6 +1,9 @@
 //! The terminal interface without a terminal: keys in, state and pictures out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "common/keys.rs"]
+mod keys;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +19,7 @@ use atlas_fabric::tui::message::{Effect, Message, Timer};
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
 use atlas_fabric::tui::view::{rows as view_rows, view};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -72,32 +75,9 @@ impl Harness {
     }
 
     /// Types keys as the help writes them: letters as they are, others in angle brackets: `jj<Tab><Right>`.
-    fn keys(&mut self, keys: &str) -> &mut Harness {
-        let mut rest = keys;
-        while let Some(first) = rest.chars().next() {
-            let (name, after) = match rest.strip_prefix('<').and_then(|inner| inner.split_once('>')) {
-                Some((name, after)) if !name.is_empty() => (name, after),
-                _ => rest.split_at(first.len_utf8()),
-            };
-            rest = after;
-            let (code, modifiers) = match name {
-                "Tab" => (KeyCode::Tab, KeyModifiers::NONE),
-                "BackTab" => (KeyCode::BackTab, KeyModifiers::SHIFT),
-                "Enter" => (KeyCode::Enter, KeyModifiers::NONE),
-                "Esc" => (KeyCode::Esc, KeyModifiers::NONE),
-                "Space" => (KeyCode::Char(' '), KeyModifiers::NONE),
-                "BS" => (KeyCode::Backspace, KeyModifiers::NONE),
-                "Up" => (KeyCode::Up, KeyModifiers::NONE),
-                "Down" => (KeyCode::Down, KeyModifiers::NONE),
-                "Left" => (KeyCode::Left, KeyModifiers::NONE),
-                "Right" => (KeyCode::Right, KeyModifiers::NONE),
-                "C-r" => (KeyCode::Char('r'), KeyModifiers::CONTROL),
-                "C-c" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
-                "C-z" => (KeyCode::Char('z'), KeyModifiers::CONTROL),
-                "C-d" => (KeyCode::Char('d'), KeyModifiers::CONTROL),
-                other => (KeyCode::Char(other.chars().next().unwrap()), KeyModifiers::NONE),
-            };
-            self.send(Message::Key(KeyEvent::new(code, modifiers)));
+    fn keys(&mut self, text: &str) -> &mut Harness {
+        for key in keys::typed(text) {
+            self.send(Message::Key(key));
         }
         self
     }

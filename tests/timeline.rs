@@ -1,6 +1,9 @@
 //! Simulations in the interface: asked on workers, shown as a timeline, remembered.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "common/keys.rs"]
+mod keys;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,7 +22,6 @@ use atlas_fabric::tui::timeline::{Picture, picture};
 use atlas_fabric::tui::update::update;
 use atlas_fabric::tui::view::view;
 use atlas_fabric::tui::work::Order;
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -89,21 +91,9 @@ impl Harness {
         }
     }
 
-    fn keys(&mut self, keys: &str) -> &mut Harness {
-        let mut rest = keys;
-        while let Some(first) = rest.chars().next() {
-            let (name, after) = match rest.strip_prefix('<').and_then(|inner| inner.split_once('>')) {
-                Some((name, after)) if !name.is_empty() => (name, after),
-                _ => rest.split_at(first.len_utf8()),
-            };
-            rest = after;
-            let code = match name {
-                "Tab" => KeyCode::Tab,
-                "Enter" => KeyCode::Enter,
-                "Esc" => KeyCode::Esc,
-                other => KeyCode::Char(other.chars().next().unwrap()),
-            };
-            self.send(Message::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+    fn keys(&mut self, text: &str) -> &mut Harness {
+        for key in keys::typed(text) {
+            self.send(Message::Key(key));
         }
         self
     }

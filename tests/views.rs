@@ -1,6 +1,9 @@
 //! Sweep, frontier, sensitivity, optimiser: what long work answers, asked with keys, answered as the runtime would.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "common/keys.rs"]
+mod keys;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +23,7 @@ use atlas_fabric::tui::update::update;
 use atlas_fabric::tui::view::view;
 use atlas_fabric::tui::work::{Order, Product, Progress};
 use atlas_fabric::tui::{frontier, optimum, sweeping};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -78,28 +81,9 @@ impl Harness {
         }
     }
 
-    fn keys(&mut self, keys: &str) -> &mut Harness {
-        let mut rest = keys;
-        while let Some(first) = rest.chars().next() {
-            let (name, after) = match rest.strip_prefix('<').and_then(|inner| inner.split_once('>')) {
-                Some((name, after)) if !name.is_empty() => (name, after),
-                _ => rest.split_at(first.len_utf8()),
-            };
-            rest = after;
-            let code = match name {
-                "Tab" => KeyCode::Tab,
-                "BackTab" => KeyCode::BackTab,
-                "Enter" => KeyCode::Enter,
-                "Esc" => KeyCode::Esc,
-                "Space" => KeyCode::Char(' '),
-                "BS" => KeyCode::Backspace,
-                "Up" => KeyCode::Up,
-                "Down" => KeyCode::Down,
-                "Left" => KeyCode::Left,
-                "Right" => KeyCode::Right,
-                other => KeyCode::Char(other.chars().next().unwrap()),
-            };
-            self.send(Message::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+    fn keys(&mut self, text: &str) -> &mut Harness {
+        for key in keys::typed(text) {
+            self.send(Message::Key(key));
         }
         self
     }
