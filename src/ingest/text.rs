@@ -1,11 +1,18 @@
 //! Finding numbers in lines of text: what every recogniser needs.
 
-use memchr::memmem;
+use memchr::memchr_iter;
 use serde_json::Value;
+
+/// Where `key` begins in `line`. Lines are short and keys shorter: a searcher would cost more to build than it saves.
+pub(crate) fn find(line: &str, key: &str) -> Option<usize> {
+    let (line, key) = (line.as_bytes(), key.as_bytes());
+    let Some(first) = key.first() else { return Some(0) };
+    memchr_iter(*first, line).find(|at| line.get(*at..).is_some_and(|rest| rest.starts_with(key)))
+}
 
 /// What follows the first `key` in `line`, without leading blanks.
 pub(crate) fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
-    let at = memmem::find(line.as_bytes(), key.as_bytes())?;
+    let at = find(line, key)?;
     line.get(at + key.len()..).map(str::trim_start)
 }
 
@@ -17,7 +24,7 @@ pub(crate) fn between<'a>(line: &'a str, key: &str, end: &str) -> Option<&'a str
 
 /// Whether `line` holds `key`.
 pub(crate) fn has(line: &str, key: &str) -> bool {
-    memmem::find(line.as_bytes(), key.as_bytes()).is_some()
+    find(line, key).is_some()
 }
 
 /// The number right behind `key`, a colon or an equals sign and blanks in between allowed.
