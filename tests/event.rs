@@ -66,7 +66,7 @@ fn sound(scenario: &Scenario, estimate: &Estimate) {
         assert!(sums(training.tokens_per_step / detail.time.total(), estimate.total.tokens_per_sec));
     }
     assert!(sums(Cause::ALL.iter().map(|cause| detail.limits.share(*cause)).sum(), 1.0));
-    assert!(detail.time.parts().iter().all(|(_, seconds)| *seconds >= -1e-12), "{:?}", detail.time);
+    assert!(detail.time.parts().all(|(_, seconds)| seconds >= -1e-12), "{:?}", detail.time);
     for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
         let value = (metric.get)(estimate, scenario);
         assert!(!value.is_nan() && value >= 0.0, "{} is {value}", metric.name);

@@ -1,5 +1,6 @@
 //! `atlas validate`.
 
+use crate::order::Gather;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -168,7 +169,7 @@ fn tell(story: &validate::story::Story) -> String {
     }
     if let Some(time) = &story.time {
         let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Right)]);
-        for (name, seconds) in time.parts().iter().filter(|(_, seconds)| *seconds > 0.0) {
+        for (name, seconds) in time.parts().filter(|(_, seconds)| *seconds > 0.0) {
             table.row([format!("  {name}"), units::duration_ms(1e3 * seconds), units::percent(seconds / time.total())]);
         }
         table.row(["  all".to_owned(), units::duration_ms(1e3 * time.total()), units::percent(1.0)]);
@@ -246,7 +247,7 @@ fn document(verdicts: &[(Kind, Vec<Verdict>)]) -> serde_json::Value {
             "kind": kind.name(),
             "rows": rows.len(),
             "errors": numbers(&verdict::overall(rows)),
-            "sources": sources.iter().map(|(name, stats)| ((*name).to_owned(), numbers(stats))).collect::<serde_json::Map<_, _>>(),
+            "sources": sources.iter().map(|(name, stats)| ((*name).to_owned(), numbers(stats))).gather::<serde_json::Map<_, _>>(),
             "interval_coverage": covered,
             "rows_with_interval": with_interval,
         })

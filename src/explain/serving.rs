@@ -121,8 +121,8 @@ impl Told<'_> {
     }
 
     fn parts(&self) -> Vec<Term> {
-        let parts = self.detail.time.parts().iter().filter(|(_, seconds)| *seconds != 0.0);
-        parts.map(|(name, seconds)| self.part(name, *seconds)).collect()
+        let parts = self.detail.time.parts().filter(|(_, seconds)| *seconds != 0.0);
+        parts.map(|(name, seconds)| self.part(name, seconds)).collect()
     }
 
     fn part(&self, name: &'static str, seconds: f64) -> Term {
@@ -254,8 +254,8 @@ impl Told<'_> {
 
     fn ttft(&self, value: f64) -> Term {
         let first = &self.serving.first_token;
-        let parts = first.parts().iter().map(|(name, ms)| {
-            let (how, names): (&'static str, &[&'static str]) = match *name {
+        let parts = first.parts().map(|(name, ms)| {
+            let (how, names): (&'static str, &[&'static str]) = match name {
                 "slot" => ("waiting for a sequence to end, where all slots are taken", &["variability"]),
                 "queue" => (
                     "waiting for the step in flight and for prompts ahead; G/G/m, Allen–Cunneen",
@@ -275,14 +275,14 @@ impl Told<'_> {
             };
             let mut bearing =
                 self.constants(&names.iter().copied().filter(|name| self.bears(name)).collect::<Vec<_>>());
-            if *name == "prefill" {
+            if name == "prefill" {
                 bearing.extend([
                     self.prompt(),
                     self.knob("prefix_hit", Knob::PrefixHit),
                     self.knob("chunk", Knob::MaxNumBatchedTokens),
                 ]);
             }
-            Term::input(format!("w_{name}"), *name, "ms", *ms).from(Origin::Engine(how)).borne(bearing)
+            Term::input(format!("w_{name}"), name, "ms", ms).from(Origin::Engine(how)).borne(bearing)
         });
         Term::stated("TTFT", "mean time to first token", "ms", value, sum(parts))
     }

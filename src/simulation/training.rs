@@ -229,7 +229,7 @@ fn measure(work: &Work, input: &Input, output: Output, even: StageLoad, seed: u6
         analytical_step: closed.step_seconds,
         closed: closed.time,
         flops_per_token: closed.flops_per_token,
-        memory: closed.memory.parts().to_vec(),
+        memory: closed.memory.parts().collect(),
         allocation: allocation::simulate(&system, &input.constants, input.lengths, seed, ALLOCATED_STEPS),
         capacity: system.accelerator.capacity(),
         sample: work.sample,

@@ -8,9 +8,10 @@ use super::verdict::Verdict;
 use super::{Judge, Kind, ValidateError, contradiction, latency_rows, training_rows};
 use crate::catalog::Catalog;
 use crate::engine::analytical::constants::Constants;
+use crate::engine::analytical::serving::step::StepTime;
 use crate::engine::analytical::serving::{self, ServingInput};
 use crate::engine::analytical::serving_constants::ServingConstants;
-use crate::engine::analytical::training::{self, TrainingInput};
+use crate::engine::analytical::training::{self, TimeBreakdown, TrainingInput};
 use crate::estimate::Breakdown;
 use crate::plan::Engine;
 use crate::units;
@@ -113,7 +114,7 @@ fn trained(case: &training_rows::Case) -> Told {
             format!("{} of {}, at most {}", gb(out.memory.total()), gb(i.accelerator.mem_bytes), gb(out.memory_upper)),
         ),
     ];
-    (steps, Breakdown::of(&out.time.parts()))
+    (steps, Breakdown::of(&TimeBreakdown::NAMES, out.time.values()))
 }
 
 /// What a stack's age or the device costs beyond its runtime's usual steps, in words.
@@ -189,15 +190,5 @@ fn served(i: &ServingInput) -> Told {
             ),
         ),
     ];
-    let t = &out.time;
-    let parts = [
-        ("compute", t.compute),
-        ("weights", t.weights),
-        ("KV cache", t.kv),
-        ("activations", t.activations),
-        ("communication", t.communication),
-        ("launch", t.launch),
-        ("host", t.host),
-    ];
-    (steps, Breakdown::of(&parts))
+    (steps, Breakdown::of(&StepTime::NAMES, out.time.values()))
 }

@@ -27,6 +27,15 @@ pub struct StepTime {
 }
 
 impl StepTime {
+    /// Names of the parts in order of declaration.
+    pub const NAMES: [&'static str; 7] =
+        ["compute", "weights", "KV cache", "activations", "communication", "launch", "host"];
+
+    /// Values in order of declaration, s.
+    pub fn values(&self) -> [f64; 7] {
+        [self.compute, self.weights, self.kv, self.activations, self.communication, self.launch, self.host]
+    }
+
     /// All parts together, s.
     pub fn total(&self) -> f64 {
         self.compute + self.weights + self.kv + self.activations + self.communication + self.launch + self.host

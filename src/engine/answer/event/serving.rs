@@ -26,14 +26,28 @@ const LEAST_TURNS_OF_ALL: f64 = 2.0;
 const GROWTH: f64 = 0.05;
 
 /// The answer to a phase: the load as it was simulated, its figures, and what the simulation adds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Answer {
-    /// With the load and the arrivals that the knobs ask for.
-    pub input: ServingInput,
+    /// The deployment with the load and the arrivals that the knobs ask for, where it was to be simulated.
+    changed: Option<Box<ServingInput>>,
     /// In the closed form's words.
     pub estimate: ServingEstimate,
     /// What the simulation adds; none of a closed form, nor where the input could not be simulated.
     pub simulated: Option<Simulated>,
+}
+
+impl Answer {
+    /// The closed form's answer as it is.
+    #[must_use]
+    pub fn closed(estimate: ServingEstimate) -> Answer {
+        Answer { changed: None, estimate, simulated: None }
+    }
+
+    /// The deployment that was answered, where that is what `asked` names but for what the knobs change.
+    #[must_use]
+    pub fn input<'i>(&'i self, asked: &'i ServingInput) -> &'i ServingInput {
+        self.changed.as_deref().unwrap_or(asked)
+    }
 }
 
 /// A deployment under the load that it names, as measurements are predicted: from beginning to end where the load has
@@ -183,7 +197,7 @@ pub(super) fn answer(
         events.within(number, runs);
         let seed = settings.seed.wrapping_add(u64::from(number));
         let Ok(out) = simulate(&input, seed, events.progress) else {
-            return (Answer { input: whole, estimate: closed, simulated: None }, None);
+            return (Answer { changed: Some(Box::new(whole)), estimate: closed, simulated: None }, None);
         };
         mean.add(&out);
         kept.get_or_insert(out);
@@ -195,7 +209,7 @@ pub(super) fn answer(
     let figures = mean.estimate(&whole, &reference, stood_for);
     let mut simulated = super::simulated(settings, mean.runs, &mean.rates, drawn, mean.events);
     simulated.serving = Some(mean.serving(stood_for));
-    (Answer { input: whole, estimate: figures, simulated: Some(simulated) }, kept)
+    (Answer { changed: Some(Box::new(whole)), estimate: figures, simulated: Some(simulated) }, kept)
 }
 
 /// Means over runs.
