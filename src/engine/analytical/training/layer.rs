@@ -67,6 +67,17 @@ fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -
     Pair { forward: t(g), backward: t(&input) + i.trained * weight }
 }
 
+/// Narrow side of an expert's matrix at which [`Constants::grouped_gemm`] is stated: DeepSeek-V3's experts.
+const EXPERT_WIDTH: f64 = 2048.0;
+
+/// The products of several experts. One kernel, or one stream each, serves groups of uneven size without the library's
+/// choice of tiles, so that each product waits for its own last wave; what else is lost grows as experts narrow.
+fn grouped_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Pair {
+    let each = gemm_pair(i, &Constants { wave_loss: 1.0, ..*c }, &Gemm { batch: 1.0, ..*g }, precision);
+    let narrow = 1.0 + (1.0 / c.grouped_gemm - 1.0) * EXPERT_WIDTH / g.n.min(g.k);
+    Pair { forward: g.batch * narrow * each.forward, backward: g.batch * narrow * each.backward }
+}
+
 /// Attention whose scores go through memory: two batched GEMMs and a softmax (with dropout) between them.
 fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> Pair {
     let a = &i.arch;
@@ -176,14 +187,9 @@ pub(super) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: P
         let (pair, slot) = match op.work {
             Work::Gemm(g) => {
                 let p = if op.name == OpName::Router { Precision::Bf16 } else { precision };
-                let mut pair = gemm_pair(i, c, &g, p);
+                let mut pair = if g.batch > 1.0 { grouped_pair(i, c, &g, p) } else { gemm_pair(i, c, &g, p) };
                 if i.trained < 1.0 && adapted(op.name, i.adapted_mlps) {
                     pair = with_adapter(i, c, &g, &pair);
-                }
-                if g.batch > 1.0 {
-                    // Many small products of uneven size share the device less well than one large one.
-                    pair.forward /= c.grouped_gemm;
-                    pair.backward /= c.grouped_gemm;
                 }
                 (pair, &mut sum.gemm)
             }

@@ -77,6 +77,10 @@ pub struct Software {
     pub overlap_data: bool,
     /// Dropout masks are kept.
     pub dropout: bool,
+    /// Weight gradients are added to their fp32 sum by the GEMM that makes them (Megatron's
+    /// `gradient_accumulation_fusion`) or as they are reduced; else DeepSpeed's bf16 optimizer does it afterwards,
+    /// weight by weight (`BF16_Optimizer.update_hp_grads`).
+    pub fused_sums: bool,
     /// Selective recomputation re-runs every other matrix multiplication as well (torchtitan's `op` policy).
     pub alternate_recompute: bool,
 }
@@ -96,6 +100,7 @@ impl Default for Software {
             overlap_pipeline: true,
             overlap_data: true,
             dropout: false,
+            fused_sums: true,
             alternate_recompute: false,
         }
     }
