@@ -37,7 +37,7 @@ pub fn log_error(case: &Case, c: &ServingConstants) -> f64 {
 
 /// What an error in the optimistic direction weighs: a throughput promised and not reached, a latency promised and
 /// exceeded, harms a plan more than one that is surpassed, and what a fit sees is tuned more often than what it meets.
-const OPTIMISM: f64 = 1.5;
+const OPTIMISM: f64 = 1.75;
 
 /// What a fit makes small: the error that is judged, predicted / measured - 1, so that twice too fast counts twice what
 /// twice too slow does. A prediction many times too large should not decide.

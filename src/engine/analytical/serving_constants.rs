@@ -61,6 +61,9 @@ constant_set! {
         /// Host time to launch one kernel of a prompt chunk, which no captured graph covers. Origin: fitted; 5 us a
         /// bare CUDA launch, 10-30 us with Python between.
         kernel_prefill: 1.42e-5, "s", 1e-6, 200e-6, fitted;
+        /// Host time to launch one kernel from compiled code under CUDA. Origin: fixed; CUDA's documentation and traces have
+        /// 2.5-5 us, and graphs, which save it, gained llama.cpp up to a fifth (NVIDIA's note on its CUDA graphs, 2024).
+        kernel_native: 5.0e-6, "s", 1e-6, 50e-6, fixed;
         /// The same as `kernel_graph` where a Python framework launches every kernel. Origin: fitted; 5-20 us a launch
         /// with Python between them, and more, smaller kernels than an engine's.
         kernel_eager: 6.01e-5, "s", 4e-6, 300e-6, fitted;
@@ -71,6 +74,9 @@ constant_set! {
         step_python: 2.83e-3, "s", 0.0, 20e-3, fitted;
         /// Host time per running sequence and step (sampling, detokenisation, streaming). Origin: fitted.
         host_per_sequence: 3.50e-5, "s", 0.0, 200e-6, fitted;
+        /// The same for the answers of a server that streams them from the process that schedules. Origin: fixed; vLLM v0.6
+        /// blog: 33 % of the time went to the HTTP server where 38 % was the accelerator's, about 10 ms for 100 sequences.
+        stream_per_sequence: 100.0e-6, "s", 0.0, 1e-3, fixed;
         /// Share of that host time that remains where the next step is scheduled while the accelerator computes.
         /// Origin: fitted.
         host_exposed: 0.362, "1", 0.0, 1.0, fitted;
@@ -107,6 +113,8 @@ constant_set! {
         cdna_fraction: 0.823, "1", 0.2, 1.2, fitted;
         /// The same for all other accelerators. Origin: fitted.
         other_stack_fraction: 0.671, "1", 0.2, 1.2, fitted;
+        /// Share of the arithmetic that Neuron's compiled graphs reach relative to those other stacks. Origin: fitted.
+        neuron_fraction: 0.5, "1", 0.1, 1.2, fitted;
         // -- memory capacity ------------------------------------------------------------------------------------
         /// Memory per accelerator outside weights and KV cache: context, graphs. Origin: fixed; vLLM and TensorRT-LLM
         /// start-up logs print 1.5-5 GB in all, less on smaller devices, whose step budgets are smaller.
@@ -157,10 +165,12 @@ impl ServingConstants {
             kernel_graph: 2.0e-6,
             scaling_kernels: 4.0,
             kernel_prefill: 15.0e-6,
+            kernel_native: 5.0e-6,
             kernel_eager: 40.0e-6,
             step_compiled: 0.3e-3,
             step_python: 2.0e-3,
             host_per_sequence: 10.0e-6,
+            stream_per_sequence: 100.0e-6,
             host_exposed: 0.4,
             front_end: 2.0e-3,
             request_overhead: 15.0e-3,
@@ -174,6 +184,7 @@ impl ServingConstants {
             routing_exponent: 0.92,
             cdna_fraction: 0.85,
             other_stack_fraction: 0.7,
+            neuron_fraction: 0.6,
             reserve_bytes: 1.0e9,
             reserve_share: 0.02,
             burst_share: 0.3,
