@@ -3,7 +3,7 @@
 use super::expression::{Written, product, sum};
 use super::origin::constants;
 use super::{Origin, Term, Whole, money};
-use crate::engine::analytical::accelerator::Precision;
+use crate::engine::analytical::accelerator::{Generation, Precision};
 use crate::engine::analytical::serving::{Admission, Stack};
 use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::estimate::{Detail, Serving};
@@ -86,7 +86,10 @@ impl Told<'_> {
             "narrow4_fraction" => multiplies(&[Precision::Fp4, Precision::Fp6]),
             "unpack_fraction" => formats.dense_unpack || formats.expert_unpack,
             "grouped_fraction" => mixture,
-            "kernel_eager" => eager,
+            "kernel_eager" => eager || served.eager_prompts,
+            "neuron_fraction" => {
+                self.whole.scenario.machine.is_some_and(|m| m.device.generation == Generation::Trainium)
+            }
             "kernel_graph" | "kernel_prefill" => !eager,
             "step_compiled" => served.stack == Stack::Compiled,
             "step_python" => matches!(served.stack, Stack::Graphed | Stack::Eager),
@@ -154,6 +157,7 @@ impl Told<'_> {
                     "slice_half",
                     "grouped_fraction",
                     "attention_fraction",
+                    "neuron_fraction",
                     "overlap_loss",
                 ],
             ),

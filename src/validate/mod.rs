@@ -21,6 +21,8 @@ pub mod serving_devices;
 pub mod serving_fit;
 pub mod serving_flags;
 pub mod serving_models;
+mod serving_notes;
+pub mod serving_pools;
 pub mod serving_rows;
 pub mod serving_validation;
 pub mod story;

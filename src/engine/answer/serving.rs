@@ -42,6 +42,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         stack: served.stack,
         python_executor: served.python_executor,
         captured_graphs: scenario.graphs(phase),
+        eager_prompts: served.eager_prompts,
         experts_in_turn: served.experts_in_turn,
         overlapped: served.overlapped,
         admission: served.admission,
