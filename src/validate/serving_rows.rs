@@ -54,6 +54,10 @@ const BINARY: f64 = 1.0737;
 /// Shares and habits of the engines' benchmarks that rows leave unsaid.
 const DRAFT_ACCEPTANCE: f64 = 0.7;
 
+/// Longest prompt and output together that the benchmarks of vLLM and SGLang take from ShareGPT, tokens
+/// (`is_valid_sequence` in vLLM's benchmarks/benchmark_dataset.py: `max_total_len`).
+const SHAREGPT_LONGEST: f64 = 2048.0;
+
 /// Mean prompt and output tokens of a data set that a row names instead of lengths, and its longest output over the
 /// mean. From the data sets' own descriptions.
 fn data_set(model: &str, notes: &str) -> Option<(f64, f64, f64)> {
@@ -290,6 +294,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         isl: context,
         osl,
         osl_spread: spread,
+        osl_most: if spread > 1.0 && notes.contains("ShareGPT") { SHAREGPT_LONGEST } else { 0.0 },
         load,
         arrivals: number_before(notes, " prompts at ").or(number_before(notes, " completed")).unwrap_or(f64::INFINITY),
         stack,

@@ -93,7 +93,7 @@ pub fn input(
     }
     // Who draws outputs of different lengths draws prompts so, too: data sets of conversations have both, and so do the
     // random ones of vLLM's and SGLang's benchmarks (`--random-range-ratio`).
-    let spread = system.osl_spread.max(1.0);
+    let spread = system.osl_spread.max(system.osl_most / system.osl.max(1.0)).max(1.0);
     let lengths = |mean: f64, cv: f64| match cv > 0.0 {
         true => Distribution::LogNormal { mean, cv },
         false if spread > 1.0 => Distribution::Upto { mean, most: spread * mean },
@@ -105,10 +105,19 @@ pub fn input(
     let [ttft, tpot, e2e] = settings.slo_ms.map(limit);
     input.slo = Slo { ttft, tpot, e2e };
     let drawn = is_drawn(&input);
+    // Requests that are all alike and begin at once would end at once for ever. No engine is found like that after a
+    // while: outputs end where the model ends them, and clients come and go.
+    input.staggered = !drawn && matches!(system.load, Load::Closed { .. });
     let replicas = system.layout.dp.max(1.0);
     match system.load {
         // A run that ends is run to its end.
-        Load::Closed { requests, .. } if requests.is_finite() => input.requests = count(requests),
+        Load::Closed { concurrency, requests } if requests.is_finite() => {
+            input.requests = count(requests);
+            if input.staggered {
+                // Those that were under way at the beginning had begun before it.
+                input.warm_up = count(concurrency).min(input.requests - 1);
+            }
+        }
         Load::Open { .. } if system.arrivals.is_finite() => input.requests = count(system.arrivals),
         Load::Closed { concurrency, .. } => {
             let mut in_flight = concurrency.round().max(1.0);
@@ -196,7 +205,12 @@ pub(super) fn answer(
     let whole = ServingInput { load: loaded(settings, system, &closed).load, ..*system };
     let drawn = is_drawn(&input);
     let runs = if drawn { settings.replications } else { 1 };
-    let mut mean = Mean { whole: input.warm_up == 0, ..Mean::default() };
+    let ends = match whole.load {
+        Load::Closed { requests, .. } | Load::Burst { requests } => requests.is_finite(),
+        Load::Open { .. } => system.arrivals.is_finite(),
+        Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => true,
+    };
+    let mut mean = Mean { whole: ends, ..Mean::default() };
     let mut kept = None;
     for number in 0..runs {
         events.within(number, runs);

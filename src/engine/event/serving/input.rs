@@ -36,6 +36,9 @@ pub struct Input {
     pub front_end: bool,
     /// Prompts come with their keys and values, so that the generation alone is simulated.
     pub prefilled: bool,
+    /// The first requests of a closed load have different shares of their outputs before them, as if they had been under
+    /// way for long; else all begin at once, and where all are alike they end at once for ever.
+    pub staggered: bool,
     /// Which replica a request goes to.
     pub router: Router,
     /// Replicas that come and go; the layout's `dp` is where they start.
@@ -272,6 +275,7 @@ impl Input {
             long_prefill_token_threshold: 0,
             front_end: !matches!(system.load, Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. }),
             prefilled: matches!(system.load, Load::DecodeOnly { .. }),
+            staggered: false,
             router: Router::default(),
             autoscaling: None,
             slo: Slo::default(),
