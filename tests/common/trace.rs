@@ -20,7 +20,7 @@ fn track(event: &Value) -> Track {
 
 /// Every event has what its kind asks for, every process and track a name; slices of a track follow one another; arrows
 /// lead from a slice to a slice, forward in time; nested slices end in order; counters go forward.
-pub fn is_sound(trace: &Value) {
+pub(crate) fn is_sound(trace: &Value) {
     assert!(trace["displayTimeUnit"] == "ms" || trace["displayTimeUnit"] == "ns");
     let events = trace["traceEvents"].as_array().unwrap();
     assert!(events.len() > 10);

@@ -111,13 +111,7 @@ pub fn input(
     let replicas = system.layout.dp.max(1.0);
     match system.load {
         // A run that ends is run to its end.
-        Load::Closed { concurrency, requests } if requests.is_finite() => {
-            input.requests = count(requests);
-            if input.staggered {
-                // Those that were under way at the beginning had begun before it.
-                input.warm_up = count(concurrency).min(input.requests - 1);
-            }
-        }
+        Load::Closed { requests, .. } if requests.is_finite() => input.requests = count(requests),
         Load::Open { .. } if system.arrivals.is_finite() => input.requests = count(system.arrivals),
         Load::Closed { concurrency, .. } => {
             let mut in_flight = concurrency.round().max(1.0);

@@ -100,7 +100,10 @@ impl<'a> Cluster<'a> {
         }
         let c = &input.constants;
         let overhead = if input.front_end { c.request_overhead } else { 0.0 };
-        let serial = if input.front_end && s.stack == Stack::Graphed { c.front_end.min(overhead) } else { 0.0 };
+        // A front end takes requests one after the other, and the engine's loop takes each of them from it between two
+        // steps (vLLM's engine core and SGLang's scheduler read their sockets there): the work is there twice, once
+        // beside the steps and once in their way.
+        let serial = if input.front_end && s.stack == Stack::Graphed { c.front_end.min(0.5 * overhead) } else { 0.0 };
         let mut cluster = Cluster {
             engine,
             decoder,
@@ -113,7 +116,7 @@ impl<'a> Cluster<'a> {
             turn: 0,
             routing: Stream::new(seed, ROUTING, 0),
             front_end: Time::from_seconds(serial),
-            overhead: Time::from_seconds(overhead - serial),
+            overhead: Time::from_seconds(overhead - 2.0 * serial),
             transfer_rate: (s.accelerator.nic_bw * c.link_fraction).max(1e6),
             seeds_left: true,
             low_since: None,
@@ -253,7 +256,11 @@ impl<'a> Cluster<'a> {
         let now = queue.now();
         let r = &mut self.replicas[replica as usize];
         let before = (r.waiting.len(), r.running.len(), r.kv.used(), r.stepping);
-        let step = r.begin_step(&mut self.requests, &self.workload, engine, now);
+        let step = r.begin_step(&mut self.requests, &self.workload, engine, now).map(|step| {
+            let intake = self.front_end.seconds() * f64::from(std::mem::take(&mut r.taken_in));
+            r.work.host += intake;
+            step.plus(Time::from_seconds(intake))
+        });
         if let Some(length) = step {
             self.out.steps += 1;
             queue.after(length, Event::StepEnd(replica));
@@ -394,6 +401,7 @@ impl Model for Cluster<'_> {
                 request.queued = now;
                 let replica = request.replica;
                 self.replicas[replica as usize].waiting.push_back(id);
+                self.replicas[replica as usize].taken_in += 1;
                 self.note(now, (0, 0, 0, false), (1, 0, 0, false));
                 self.wake(replica, queue);
             }

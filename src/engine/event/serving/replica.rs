@@ -45,6 +45,8 @@ pub(super) struct Replica {
     /// When its front end and its link for transfers are free again.
     pub(super) front_free: Time,
     pub(super) link_free: Time,
+    /// Requests that have come since its last step, which its loop has to take in.
+    pub(super) taken_in: u32,
     /// Time of all its steps, by cause.
     pub(super) work: StepTime,
     batch: Vec<u32>,
@@ -90,6 +92,7 @@ impl Replica {
             prompt_tokens: (0, 0),
             front_free: Time::ZERO,
             link_free: Time::ZERO,
+            taken_in: 0,
             work: StepTime::default(),
             batch: Vec::new(),
             began: Time::ZERO,
