@@ -63,7 +63,8 @@ impl Preset {
   atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --trace step.json --window 0..2s
 
 A configuration holds either the founding simulator's hardware, model, training and network, or target and workload, or \
-jobs and a cluster; and options under simulate:, named as the flags are. With --out a directory is written: results.json, \
+jobs and a cluster; and options under simulate:, named as the flags are. Jobs whose gradients cross the same uplinks of \
+an oversubscribed fabric hold each other up (cluster: oversubscription, nodes_per_leaf, placement: packed or spread). With --out a directory is written: results.json, \
 bottlenecks.json, config.yaml, which reproduces the run, and plots as SVG and PNG. Targets beside each other see the same \
 random numbers, so that their differences are known better than they are. --trace files open in ui.perfetto.dev and \
 chrome://tracing.")]

@@ -24,7 +24,7 @@ use crate::validate::{self, Kind, scatter};
   atlas validate --kind training --source vTrain
   atlas validate --measurements mine.csv --format json
   atlas validate --kind latency --svg scatter.svg
-  atlas validate --row ID                         one row, step by step
+  atlas validate --row ID                         one row, step by step; with --engine event as it is simulated
   atlas validate --measured run.log prod.csv --target T --workload W
   atlas validate --engine event --kind training   the simulation in place of the closed form
 
@@ -55,7 +55,7 @@ pub struct Args {
     pub svg: Option<PathBuf>,
     /// Which engine predicts: analytical, or event, which takes minutes; with --measured also semi-empirical [default:
     /// analytical; with --measured semi-empirical where the target names no accelerator]
-    #[arg(long, value_name = "NAME", value_parser = engine, conflicts_with_all = ["fit", "row"])]
+    #[arg(long, value_name = "NAME", value_parser = engine, conflicts_with = "fit")]
     pub engine: Option<Engine>,
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
@@ -149,7 +149,7 @@ fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             Some((_, text)) => text.clone(),
             None => validate::shipped(kind)?,
         };
-        if let Some(story) = validate::story::story(kind, &text, id)? {
+        if let Some(story) = validate::story::story(kind, &text, id, args.engine.unwrap_or(Engine::Analytical))? {
             return Ok(output::print(&globals.charset().write(&tell(&story)))?);
         }
     }

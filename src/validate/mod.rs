@@ -187,7 +187,7 @@ struct Judge<'a> {
 }
 
 /// What becomes of a row that states something that is not simulated.
-const NOT_SIMULATED: &str = "phases alone, beams and what does not fit are not simulated";
+const NOT_SIMULATED: &str = "not simulated: no memory is left for keys and values, or the layout is none";
 
 /// A row that cannot be predicted.
 fn refused(row: &Row, metric: &'static str, accelerator: &str, reason: &str) -> Verdict {

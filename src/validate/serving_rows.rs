@@ -56,6 +56,10 @@ const BINARY: f64 = 1.0737;
 /// Shares and habits of the engines' benchmarks that rows leave unsaid.
 const DRAFT_ACCEPTANCE: f64 = 0.7;
 
+/// Longest prompt and output together that the benchmarks of vLLM and SGLang take from ShareGPT, tokens
+/// (`is_valid_sequence` in vLLM's benchmarks/benchmark_dataset.py: `max_total_len`).
+const SHAREGPT_LONGEST: f64 = 2048.0;
+
 /// Whether a total of prompt and output tokens is in truth the rate of the generation. llama.cpp times prompts and
 /// generation apart; where a collection puts its single stream under "total" beside other engines', the figure is the
 /// generation's: an 8B model in 16 bit at 53 tokens/s on an A100 and 102 on an H100 in one source is what other sources
@@ -257,6 +261,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         isl: context,
         osl,
         osl_spread: spread,
+        osl_most: if spread > 1.0 && notes.contains("ShareGPT") { SHAREGPT_LONGEST } else { 0.0 },
         load,
         arrivals: number_before(notes, " prompts at ").or(number_before(notes, " completed")).unwrap_or(f64::INFINITY),
         stack,

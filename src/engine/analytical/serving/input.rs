@@ -179,6 +179,9 @@ pub struct ServingInput {
     pub osl: f64,
     /// Longest output over the mean one: 1 for fixed lengths.
     pub osl_spread: f64,
+    /// The longest output that is let through, tokens, where a run's rare long ones go far beyond `osl_spread`; 0 = none
+    /// does. The simulation draws up to it; the closed form's drain does not wait for the last of all.
+    pub osl_most: f64,
     /// What is asked of it.
     pub load: Load,
     /// Requests of a run with open arrivals, which ends with its last answer; infinite for a service.
@@ -244,6 +247,7 @@ impl Default for ServingInput {
             isl: 1024.0,
             osl: 256.0,
             osl_spread: 1.0,
+            osl_most: 0.0,
             load: Load::Closed { concurrency: 16.0, requests: f64::INFINITY },
             arrivals: f64::INFINITY,
             stack: Stack::Graphed,

@@ -30,7 +30,7 @@ pub fn fresh_prompt(input: &ServingInput) -> f64 {
 
 /// Tokens that a graph computes for a length: as many, or up to the next power of two, to which lengths are bucketed where
 /// graphs are compiled for fixed shapes (AWS Neuron documentation, bucketing).
-fn computed(input: &ServingInput, length: f64) -> f64 {
+pub fn computed(input: &ServingInput, length: f64) -> f64 {
     if input.compiled_batch > 0.0 { length.max(1.0).log2().ceil().exp2() } else { length }
 }
 
