@@ -204,17 +204,13 @@ fn measure(work: &Work, input: &Input, output: Output, even: StageLoad, seed: u6
     let closed = estimate(&system, &input.constants);
     let step = output.step.mean;
     let even_step = even.total();
-    let t = &closed.time;
-    // Passes hold the collectives of tensor, expert and context parallelism, in the closed form's proportion.
-    let layered = t.tensor_parallel + t.expert_parallel + t.context_parallel;
-    let within = layered / (layered + t.gemm + t.attention + t.elementwise + t.recompute + t.host).max(1e-12);
     let loading = output.load.loading;
     // What unevenness costs is what it adds: the others wait for the slow ones wherever they meet.
     let stragglers = (step - loading - even_step).max(0.0);
     let stragglers = if input.jitter > 0.0 || input.lengths > 0.0 || !input.slow.is_empty() { stragglers } else { 0.0 };
     let parts = Parts {
-        compute: even.compute * (1.0 - within),
-        communication: even.compute * within + even.transfer + even.exposed_data,
+        compute: even.compute,
+        communication: even.collectives + even.transfer + even.exposed_data,
         stragglers,
         bubble: even.bubble,
         optimizer: even.optimizer,
@@ -223,7 +219,7 @@ fn measure(work: &Work, input: &Input, output: Output, even: StageLoad, seed: u6
     let carried: f64 = output.stages.iter().map(|stage| stage.data).sum();
     let stages = output.stages.len().max(1) as f64;
     Measured {
-        network_busy: (carried / stages / step.max(1e-12) + output.busy * within).min(1.0),
+        network_busy: ((carried / stages + output.load.collectives) / step.max(1e-12)).min(1.0),
         parts,
         even_step,
         analytical_step: closed.step_seconds,

@@ -75,16 +75,25 @@ fn steps_of_even_hardware_are_the_analytical_ones() {
 }
 
 #[test]
-fn the_cut_loses_nothing() {
+fn the_programs_lose_nothing() {
     for system in [pipelined(), TrainingInput { vpp: 5.0, ..pipelined() }, TrainingInput::default()] {
         let costs = Costs::of(&system, &Constants::default());
         let e = estimate(&system, &Constants::default());
         let t = e.time;
-        let shown = t.gemm + t.attention + t.elementwise + t.recompute + t.host + t.tensor_parallel + t.expert_parallel;
-        let last: f64 =
-            costs.chunks.iter().skip(system.pp as usize - 1).step_by(system.pp as usize).map(|p| p.total()).sum();
-        assert!((last * system.micro_batches() / (shown + t.context_parallel) - 1.0).abs() < 1e-6);
-        assert!(costs.chunks.iter().all(|p| p.forward > 0.0 && p.input_gradient > p.weight_gradient));
+        let m = system.micro_batches();
+        let last = || costs.chunks.iter().skip(system.pp as usize - 1).step_by(system.pp as usize);
+        let kernels: f64 = last().map(|chunk| chunk.forward.compute + chunk.backward.compute).sum();
+        let shown = t.gemm + t.attention + t.elementwise + t.recompute + t.host;
+        assert!((kernels * m / shown - 1.0).abs() < 1e-6);
+        // What is waited for is what the closed form exposes: kernels are long enough to hide the rest.
+        let all: f64 = last().map(|chunk| chunk.forward.seconds + chunk.backward.seconds).sum();
+        let shown = shown + t.tensor_parallel + t.expert_parallel + t.context_parallel;
+        assert!((all * m / shown - 1.0).abs() < 1e-3, "{} {shown}", all * m);
+        for chunk in &costs.chunks {
+            assert!(chunk.forward.seconds > 0.0 && chunk.input.compute > chunk.weights.compute);
+            let split = chunk.input.compute + chunk.weights.compute;
+            assert!((split / chunk.backward.compute - 1.0).abs() < 1e-9);
+        }
     }
 }
 
@@ -102,7 +111,7 @@ fn schedules_are_as_long_as_their_papers_say() {
         let input = Input { steps: 1, ..Input::of(&system, &Constants::default()) };
         let costs = Costs::of(&system, &Constants::default());
         let o = simulate(&input, 1, &Progress::new()).unwrap();
-        let unit: f64 = costs.chunks.iter().map(|p| p.total()).sum::<f64>() / 4.0;
+        let unit: f64 = costs.chunks.iter().map(|p| p.forward.seconds + p.backward.seconds).sum::<f64>() / 4.0;
         // Stages of time beyond the sixteen micro-batches.
         ((o.step.mean - costs.optimizer) / unit - 16.0, costs, unit)
     };
@@ -116,10 +125,12 @@ fn schedules_are_as_long_as_their_papers_say() {
     let (interleaved, ..) = step(Schedule::OneForwardOneBackward, 4.0);
     assert!(interleaved >= 0.75 - 1e-6 && interleaved <= 0.75 + 8.0 * sent, "{interleaved} {sent}");
     let (zero, costs, unit) = step(Schedule::ZeroBubble, 1.0);
-    // (stages - 1) (forward + input gradient - weight gradient).
-    let one = costs.chunks[0];
-    let theory = 3.0 * (one.forward + one.input_gradient - one.weight_gradient) / unit;
-    assert!(zero < plain && zero > theory - 1e-6 && zero < theory + 0.5, "{zero} {theory}");
+    // From (stages - 1) forward, which all stages' waiting for one optimizer leaves of it with twice the memory, to (stages
+    // - 1) (forward + input gradient - weight gradient), that of one forward, one backward's memory.
+    let one = &costs.chunks[0];
+    let least = 3.0 * one.forward.seconds / unit;
+    let most = 3.0 * (one.forward.seconds + one.input.seconds - one.weights.seconds) / unit;
+    assert!(zero < plain && zero > least - 1e-6 && zero < most + 2.0 * sent, "{least} {zero} {most}");
 }
 
 #[test]
