@@ -54,11 +54,16 @@ pub fn rate(system: &TrainingInput) -> Option<f64> {
     Some(out.tokens_per_second / system.accelerators.max(1.0))
 }
 
+/// How the job's accelerators sit in hosts.
+#[must_use]
+pub fn hosts(scenario: &Scenario, system: &TrainingInput) -> Hosts {
+    let per_host = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
+    Hosts { devices: system.accelerators.max(1.0), per_host }
+}
+
 /// The stages that slow nodes hold a rank of.
 fn slow(scenario: &Scenario, settings: &Simulation, system: &TrainingInput) -> Vec<Slow> {
-    let per_host = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
-    let hosts = Hosts { devices: system.accelerators.max(1.0), per_host };
-    hosts.slow(system, settings.slow_nodes as u32, settings.slow_factor, settings.seed)
+    hosts(scenario, system).slow(system, settings.slow_nodes as u32, settings.slow_factor, settings.seed)
 }
 
 /// Runs the phase. `records` asks for the tasks of the first run's last step.

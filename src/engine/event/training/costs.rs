@@ -95,6 +95,20 @@ pub struct Costs {
     pub beside: Beside,
 }
 
+/// When a pass has to be run task by task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Meets {
+    /// It always takes what it takes alone.
+    Never,
+    /// While the stage's data-parallel group reduces or gathers.
+    Collectives,
+    /// Always: it shares a port with transfers, or runs on past its last kernel.
+    Always,
+}
+
+/// Share of a pass below which a transfer beside it is not worth running it task by task.
+const NEGLIGIBLE: f64 = 0.005;
+
 /// How fast kernels and collectives of fully sharded weights are while they share a device, over their own rates.
 ///
 /// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and kernels beside thick
@@ -172,18 +186,23 @@ impl Costs {
         }
     }
 
-    /// Whether what is sent inside a pass meets what is sent beside it, or runs on past the pass: then passes are run task
-    /// by task; else each takes what it takes alone.
+    /// When what is sent inside passes meets what is sent beside them.
     #[must_use]
-    pub fn meets(&self) -> bool {
-        let passes = self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
-        let transfer = (self.transfer > 0.0).then_some(self.transfer_port);
-        let data = (self.reduce + self.gather > 0.0).then_some(self.data_port);
-        let beside: Vec<Port> = [transfer, data].into_iter().flatten().collect();
-        passes.into_iter().any(|pass| {
-            pass.program.lanes.iter().skip(2).any(|lane| !lane.is_empty())
-                || pass.program.lane(Lane::Model).iter().any(|item| beside.contains(&item.port))
-        })
+    pub fn meets(&self) -> Meets {
+        let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
+        let through =
+            |port: Port| passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == port));
+        let beyond = |pass: &Pass| pass.program.lanes.iter().skip(2).any(|lane| !lane.is_empty());
+        let shortest = passes().map(|pass| pass.seconds).filter(|seconds| *seconds > 0.0).fold(f64::INFINITY, f64::min);
+        // What shares a port with a transfer is delayed by the transfer's length at most.
+        let transfers = self.transfer > NEGLIGIBLE * shortest && through(self.transfer_port);
+        if transfers || passes().any(beyond) {
+            Meets::Always
+        } else if self.reduce + self.gather > 0.0 && through(self.data_port) {
+            Meets::Collectives
+        } else {
+            Meets::Never
+        }
     }
 
     /// Kernels joined between which nothing can happen, where nobody looks at them.

@@ -78,8 +78,7 @@ impl OtherKind {
     /// The job if it ran on these alone.
     #[must_use]
     pub fn system(&self, of: &TrainingInput) -> TrainingInput {
-        let recompute = of.recompute;
-        TrainingInput { accelerator: self.accelerator, nic_bw: self.nic_bw, recompute, ..*of }
+        TrainingInput { accelerator: self.accelerator, nic_bw: self.nic_bw, ..*of }
     }
 }
 

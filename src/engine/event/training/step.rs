@@ -7,7 +7,7 @@ mod pass;
 mod streams;
 mod wires;
 
-use super::costs::Costs;
+use super::costs::{Costs, Meets};
 use super::input::{Class, Input, Output, StageLoad, StreamKind, Task, TaskKind};
 use super::schedule::{Pass, Times, orders};
 
@@ -134,8 +134,8 @@ pub(super) struct Job<'a> {
     input: &'a Input,
     /// Of every kind of accelerator that there is; the job's own first.
     costs: Vec<Costs>,
-    /// Whether passes run task by task.
-    open: bool,
+    /// When passes run task by task.
+    meets: Meets,
     wires: Wires,
     seed: u64,
     stages: u32,
@@ -192,7 +192,7 @@ impl<'a> Job<'a> {
         let mut job = Job {
             orders,
             processes,
-            open: costs.iter().any(Costs::meets),
+            meets: costs.iter().map(Costs::meets).max().unwrap_or(Meets::Never),
             wires: Wires::new(stages * replicas),
             groups: vec![Group::default(); stages as usize],
             ranks: (s.tp * s.cp).max(1.0),

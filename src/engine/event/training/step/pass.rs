@@ -7,7 +7,7 @@ use super::{Event, Job, NONE, Transfer, Waited};
 use crate::engine::event::kernel::distribution::normal_quantile;
 use crate::engine::event::kernel::{EventQueue, Stream, Time};
 use crate::engine::event::training::allocation::length;
-use crate::engine::event::training::costs;
+use crate::engine::event::training::costs::{self, Meets};
 use crate::engine::event::training::input::{Inner, StreamKind, Task, TaskKind};
 use crate::engine::event::training::program::{Lane, Program};
 use crate::engine::event::training::schedule::{Kind, Pass};
@@ -63,8 +63,15 @@ impl Job<'_> {
         }
         let completes = pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward });
         let costs = self.of(number, stage, pass);
-        // Where passes run task by task their programs are run; else they take what they take alone.
-        if self.open && costs.program.count(Lane::Compute) > 0 {
+        // What meets others runs task by task; the rest takes what it takes alone.
+        let last = completes && self.processes[number as usize].owed[pass.chunk as usize] == 1 && self.buckets > 0;
+        let group = &self.groups[stage as usize];
+        let meets = match self.meets {
+            Meets::Never => false,
+            Meets::Collectives => last || group.current.is_some() || !group.waiting.is_empty(),
+            Meets::Always => true,
+        };
+        if meets && costs.program.count(Lane::Compute) > 0 {
             let program = std::mem::take(&mut self.of_mut(number, stage, pass).program);
             self.processes[number as usize].streams.completes = None;
             if completes && self.owes_less(number, pass.chunk) {
