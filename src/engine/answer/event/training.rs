@@ -49,7 +49,7 @@ pub fn input(scenario: &Scenario, settings: &Simulation, system: &TrainingInput)
 /// simulated.
 #[must_use]
 pub fn rate(system: &TrainingInput) -> Option<f64> {
-    let input = Input { steps: 2, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
+    let input = Input { steps: 1, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
     let out = simulate(&input, 0, &Progress::new()).ok()?;
     Some(out.tokens_per_second / system.accelerators.max(1.0))
 }

@@ -205,6 +205,24 @@ impl Costs {
         }
     }
 
+    /// Frees layer-wise collectives of the ports that nothing else goes through.
+    pub fn free(&mut self) {
+        let beside = (self.transfer > 0.0 && self.transfer_port == self.data_port) || self.reduce + self.gather > 0.0;
+        let data = self.data_port;
+        let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
+        let inside = passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == data));
+        if beside || inside {
+            return;
+        }
+        for chunk in &mut self.chunks {
+            for pass in [&mut chunk.forward, &mut chunk.backward, &mut chunk.input, &mut chunk.weights] {
+                if let Some(lane) = pass.program.lanes.get_mut(Lane::Data as usize) {
+                    lane.iter_mut().for_each(|item| item.port = Port::None);
+                }
+            }
+        }
+    }
+
     /// Kernels joined between which nothing can happen, where nobody looks at them.
     pub fn join(&mut self) {
         for chunk in &mut self.chunks {

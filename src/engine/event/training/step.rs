@@ -416,6 +416,7 @@ fn costs_of(system: &TrainingInput, input: &Input, joined: bool) -> Costs {
     if let Some(c) = input.compression.filter(|_| costs.reduce > 0.0) {
         costs.reduce = costs.reduce / c.ratio + c.seconds;
     }
+    costs.free();
     if joined {
         costs.join();
     }

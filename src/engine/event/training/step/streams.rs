@@ -28,7 +28,7 @@ struct Running {
     /// When what is on its way now was sent, and for how long kernels had run by then.
     sent: Time,
     computed: f64,
-    /// Seconds on their way now, alone.
+    /// Seconds on their way now, alone; of what comes after, none.
     size: f64,
 }
 
@@ -45,6 +45,11 @@ pub(super) struct Streams {
     since: Time,
     /// Seconds in which kernels have run.
     computed: f64,
+    /// The end of a layer-wise collective that has its port to itself, and what is left of it alone since then, at a rate.
+    data_ends: Option<Handle>,
+    data_left: f64,
+    data_since: Time,
+    data_rate: f64,
     /// Kernels after which the pass under way is over, and how many it has.
     target: u32,
     kernels: u32,
@@ -131,12 +136,38 @@ impl Job<'_> {
                 let computed = self.computed(number, now);
                 let streams = &mut self.processes[number as usize].streams;
                 streams.running[at] = Some(Running { task, begin: now, sent: now, computed, size });
-                self.wires.send(std::iter::once(number), task.port, size, Message::Stream(number, at), queue);
+                if lane == Lane::Data && task.port == Port::None {
+                    (streams.data_left, streams.data_since, streams.data_rate) = (size, now, 0.0);
+                } else {
+                    self.wires.send(std::iter::once(number), task.port, size, Message::Stream(number, at), queue);
+                }
                 if lane == Lane::Data {
                     self.retime(number, queue);
                 }
             }
         }
+        self.retime_data(number, queue);
+    }
+
+    /// A layer-wise collective that has its port to itself goes on at the rate that kernels leave it.
+    fn retime_data(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let process = &mut self.processes[number as usize];
+        let streams = &mut process.streams;
+        if streams.running[DATA].is_none_or(|running| running.task.port != Port::None) {
+            return;
+        }
+        let rate = if streams.running[0].is_some() { self.costs[process.kind].beside.data } else { 1.0 };
+        if rate == streams.data_rate {
+            return;
+        }
+        streams.data_left = (streams.data_left - now.since(streams.data_since).seconds() * streams.data_rate).max(0.0);
+        (streams.data_since, streams.data_rate) = (now, rate);
+        if let Some(old) = streams.data_ends.take() {
+            queue.cancel(old);
+        }
+        let end = Time::from_seconds(streams.data_left / rate);
+        streams.data_ends = Some(queue.after(end, Event::Sent(Message::Stream(number, DATA).number())));
     }
 
     fn begin_kernel(&mut self, number: u32, task: Queued, cause: Lane, queue: &mut EventQueue<Event>) {
@@ -240,7 +271,7 @@ impl Job<'_> {
         }
     }
 
-    /// A task that was sent has arrived; of collectives that kernels slowed, what they lost is still on its way.
+    /// A task that was sent has arrived; of collectives that kernels slowed, what they lost is yet to come.
     pub(super) fn end_send(&mut self, number: u32, at: usize, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let computed = self.computed(number, now);
@@ -248,20 +279,17 @@ impl Job<'_> {
         let rate = self.costs[kind].beside.data;
         let streams = &mut self.processes[number as usize].streams;
         let Some(sent) = &mut streams.running[at] else { return };
-        if at == DATA && rate < 1.0 {
+        if at == DATA && rate < 1.0 && sent.size > 0.0 && sent.task.port != Port::None {
             let took = now.since(sent.sent).seconds().max(1e-15);
             let lost = sent.size * ((computed - sent.computed) / took).min(1.0) * (1.0 - rate);
-            // The rest of the rest and so on add up to a geometric series, of which little is told as one.
+            // What is taken from that is sent after it, and so on: a geometric series, told as one once it is short.
             let all = sent.task.seconds;
-            if sent.size > 0.0 && lost > 1e-3 * all {
+            if lost > 1e-3 * all {
                 let whole = lost < 0.05 * all;
-                sent.size = if whole { lost / rate } else { lost };
+                let size = if whole { lost / rate } else { lost };
+                sent.size = if whole { 0.0 } else { size };
                 (sent.sent, sent.computed) = (now, computed);
-                let (size, port) = (sent.size, sent.task.port);
-                if whole {
-                    // Not asked again.
-                    sent.size = 0.0;
-                }
+                let port = sent.task.port;
                 self.wires.send(std::iter::once(number), port, size, Message::Stream(number, at), queue);
                 return;
             }

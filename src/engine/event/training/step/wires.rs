@@ -24,7 +24,8 @@ pub(super) enum Message {
 const EACH: u32 = LANES as u32 + 2;
 
 impl Message {
-    fn number(self) -> u32 {
+    /// Its number.
+    pub(super) fn number(self) -> u32 {
         match self {
             Message::Stream(process, lane) => process * EACH + lane as u32,
             Message::Transfer(process) => process * EACH + EACH - 2,
