@@ -102,7 +102,9 @@ pub enum Meets {
     Never,
     /// While the stage's data-parallel group reduces or gathers.
     Collectives,
-    /// Always: it shares a port with transfers, or runs on past its last kernel.
+    /// While anything is sent between stages or reduced, which is nearly always.
+    Transfers,
+    /// Always: what it sends runs on past its last kernel, or slows its kernels.
     Always,
 }
 
@@ -196,13 +198,22 @@ impl Costs {
         let shortest = passes().map(|pass| pass.seconds).filter(|seconds| *seconds > 0.0).fold(f64::INFINITY, f64::min);
         // What shares a port with a transfer is delayed by the transfer's length at most.
         let transfers = self.transfer > NEGLIGIBLE * shortest && through(self.transfer_port);
-        if transfers || passes().any(beyond) {
+        if passes().any(beyond) {
             Meets::Always
+        } else if transfers {
+            Meets::Transfers
         } else if self.reduce + self.gather > 0.0 && through(self.data_port) {
             Meets::Collectives
         } else {
             Meets::Never
         }
+    }
+
+    /// Tasks of all passes of a micro-batch.
+    #[must_use]
+    pub fn tasks(&self) -> f64 {
+        let passes = self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward]);
+        passes.flat_map(|pass| &pass.program.lanes).map(|lane| lane.len() as f64).sum()
     }
 
     /// Frees layer-wise collectives of the ports that nothing else goes through.

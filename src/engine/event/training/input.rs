@@ -252,6 +252,9 @@ pub struct Output {
 /// Most passes over all simulated stages and steps, of which each is two or three events.
 const MOST_PASSES: f64 = 1e8;
 
+/// What is not even in a replica: stage, kind of accelerator, bits of the slow factor.
+type Pattern = Vec<(u32, u32, u64)>;
+
 impl Input {
     /// Ten steps of a job whose hardware is even.
     pub fn of(system: &TrainingInput, constants: &Constants) -> Input {
@@ -275,7 +278,12 @@ impl Input {
 
     /// Whether every replica is simulated for itself: what is drawn differs in each.
     fn differs(&self) -> bool {
-        self.jitter > 0.0 || self.lengths > 0.0 || self.every_replica
+        self.draws() || self.every_replica
+    }
+
+    /// Whether passes' times are drawn.
+    pub fn draws(&self) -> bool {
+        self.jitter > 0.0 || self.lengths > 0.0
     }
 
     /// Replicas sorted by what is slow in them: those that are alike do the same at the same time, so that one stands
@@ -293,7 +301,7 @@ impl Input {
         touched.dedup();
         let pattern = |replica: u32| {
             let slow = self.slow.iter().filter(|slow| slow.replica == replica);
-            let mut own: Vec<(u32, u32, u64)> = slow.map(|slow| (slow.stage, 0, slow.factor.to_bits())).collect();
+            let mut own: Pattern = slow.map(|slow| (slow.stage, 0, slow.factor.to_bits())).collect();
             for (number, kind) in (1..).zip(&self.kinds) {
                 let places = kind.places.iter().filter(|place| place.replica == replica);
                 own.extend(places.map(|place| (place.stage, number, 0)));
@@ -301,7 +309,7 @@ impl Input {
             own.sort_unstable();
             own
         };
-        let mut known: Vec<(Vec<(u32, u32, u64)>, Class)> = Vec::new();
+        let mut known: Vec<(Pattern, Class)> = Vec::new();
         for &replica in &touched {
             let own = pattern(replica);
             match known.iter_mut().find(|(pattern, _)| *pattern == own) {

@@ -192,7 +192,7 @@ impl<'a> Job<'a> {
         let mut job = Job {
             orders,
             processes,
-            meets: costs.iter().map(Costs::meets).max().unwrap_or(Meets::Never),
+            meets: meets(&costs, f64::from(micros) * if input.draws() { s.dp } else { 1.0 }),
             wires: Wires::new(stages * replicas),
             groups: vec![Group::default(); stages as usize],
             ranks: (s.tp * s.cp).max(1.0),
@@ -405,6 +405,17 @@ impl<'a> Job<'a> {
         self.out.cancelled = ended == Ended::Cancelled;
         self.out
     }
+}
+
+/// Most tasks of a step for which passes are run task by task only because of the transfers between stages: beyond, passes
+/// and transfers go through a common port without seeing each other, which delays a transfer by its own length at most.
+const MOST_TASKS: f64 = 5e5;
+
+/// When passes run task by task; `passes` is how often all chunks are gone through in a step.
+fn meets(costs: &[Costs], passes: f64) -> Meets {
+    let found = costs.iter().map(Costs::meets).max().unwrap_or(Meets::Never);
+    let tasks = passes * costs.iter().map(Costs::tasks).fold(0.0, f64::max);
+    if found == Meets::Transfers && tasks > MOST_TASKS { Meets::Collectives } else { found }
 }
 
 /// What a step is made of on one kind of accelerator, as it was asked for.

@@ -69,7 +69,7 @@ impl Job<'_> {
         let meets = match self.meets {
             Meets::Never => false,
             Meets::Collectives => last || group.current.is_some() || !group.waiting.is_empty(),
-            Meets::Always => true,
+            Meets::Transfers | Meets::Always => true,
         };
         if meets && costs.program.count(Lane::Compute) > 0 {
             let program = std::mem::take(&mut self.of_mut(number, stage, pass).program);
