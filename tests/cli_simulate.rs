@@ -164,6 +164,11 @@ fn command_lines_that_cannot_be_meant() {
         (&["simulate", "--preset", "small", "--slow-factor", "2"], "--slow-hosts says how many"),
         (&["simulate", "--preset", "small", "--slow-hosts", "9"], "the job has 1"),
         (&["scale", "--nodes", "2", "--study", "goodput"], "atlas simulate"),
+        (&["scale", "--nodes", "2", "--hosts", "a100-sxm-80gb:1"], "atlas simulate --hosts"),
+        (&["simulate", "--preset", "small", "--hosts", "a100-sxm-80gb:9"], "the job has 1"),
+        (&["simulate", "--preset", "small", "--hosts", "abacus:1"], "abacus"),
+        (&["simulate", "--preset", "small", "--hosts", "a100-sxm-80gb"], "ACCELERATOR:HOSTS"),
+        (&[SERVE.as_slice(), &["--hosts", "a100-sxm-80gb:1"]].concat(), "--hosts is one of training"),
         (&["scale", "--nodes", "0"], "whole numbers of nodes"),
         (&["scale", "--nodes", "1", "--threshold", "2"], "share"),
     ] {
@@ -506,4 +511,23 @@ fn an_interrupted_run_tells_what_it_has() {
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(found["cancelled"], true);
+}
+
+#[test]
+fn hosts_with_another_accelerator_set_the_pace_of_their_operators() {
+    let dir = temp();
+    let step = |more: &[&str]| {
+        let found = json(dir.path(), &[TRAIN.as_slice(), &["--steps", "2"], more].concat());
+        number(&found["summary"]["avg_iteration_time"])
+    };
+    let (even, one) = (step(&[]), step(&["--hosts", "a100-sxm-80gb:1"]));
+    let all = step(&["--hosts", "a100-sxm-80gb:8"]);
+    // Replicas wait for one another: one slower host costs nearly what eight do, and more than the quicker ones could save.
+    assert!(one > 1.5 * even && one < 1.02 * all, "{even} {one} {all}");
+    // In a configuration it is said the same way.
+    let text = "target: h100-sxm-64\nworkload: llama3.1-8b-train\nsimulate: {steps: 2, hosts: 'a100-sxm-80gb:1'}\n";
+    std::fs::write(dir.path().join("mixed.yaml"), text).unwrap();
+    let found = json(dir.path(), &["simulate", "--config", "mixed.yaml"]);
+    assert!((number(&found["summary"]["avg_iteration_time"]) / one - 1.0).abs() < 1e-12);
+    assert!(found["notes"].to_string().contains("a100-sxm-80gb"), "{}", found["notes"]);
 }

@@ -20,7 +20,7 @@ macro_rules! told {
     )+};
 }
 
-told!(Span, Millis, ArrivalsWord, Lengths, CompressionWord, Window, RouterWord, ScaleWord);
+told!(Span, Millis, ArrivalsWord, Lengths, CompressionWord, HostsWord, Window, RouterWord, ScaleWord);
 
 /// Seconds: `90`, `90s`, `500ms`, `2m`, `1.5h`, `30d`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -225,6 +225,32 @@ impl FromStr for CompressionWord {
 impl fmt::Display for CompressionWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}s", self.ratio, self.seconds)
+    }
+}
+
+/// Hosts with another accelerator than the job's: `a100-sxm-80gb:4`, or several such, the job's last hosts in this order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostsWord(pub Vec<(String, u32)>);
+
+impl FromStr for HostsWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = |part: &str| {
+            let (name, count) = part.trim().rsplit_once(':')?;
+            let count = count.trim().parse::<u32>().ok().filter(|count| *count > 0)?;
+            (!name.trim().is_empty()).then(|| (name.trim().to_owned(), count))
+        };
+        let read: Option<Vec<(String, u32)>> = text.split(',').map(one).collect();
+        read.map(HostsWord)
+            .ok_or_else(|| format!("found \"{text}\", expected ACCELERATOR:HOSTS[,…], such as a100-sxm-80gb:4"))
+    }
+}
+
+impl fmt::Display for HostsWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = self.0.iter().map(|(name, count)| format!("{name}:{count}")).collect();
+        f.write_str(&parts.join(","))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::engine::analytical::datasheet;
 use crate::engine::analytical::training::{Recompute, Sharding, TrainingInput};
 use crate::engine::event::kernel::Progress;
 use crate::engine::event::network::{self, Algorithm, Operation, Routing, Shape, Wire};
+use crate::engine::event::training::{Hosts, Input};
 use crate::simulation::options::Options;
 use crate::simulation::plan::{Plan, Work, strangers, too_many, training_work};
 use crate::simulation::words::Window;
@@ -162,7 +163,8 @@ impl Founding {
         let mut options = options.clone();
         options.buckets = Some(buckets);
         options.steps = options.steps.or(Some(self.training.num_iterations.clamp(1.0, 1e6) as u32));
-        let mut work = training_work(system, &Constants::default(), self.hardware.num_gpus_per_node, &options, window);
+        let hosts = Hosts { devices: system.accelerators, per_host: self.hardware.num_gpus_per_node };
+        let mut work = training_work(Input::of(&system, &Constants::default()), hosts, &options, window);
         problems.extend(too_many(&work));
         if !problems.is_empty() {
             return Err(Problems(problems));

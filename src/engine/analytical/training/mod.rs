@@ -9,11 +9,11 @@
 
 #[cfg(test)]
 mod breadth;
-mod comm;
+pub(crate) mod comm;
 mod convolution;
 pub mod interval;
-mod layer;
-mod optimizer;
+pub(crate) mod layer;
+pub(crate) mod optimizer;
 mod step;
 #[cfg(test)]
 mod tests;
