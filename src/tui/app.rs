@@ -27,7 +27,7 @@ use crate::advice::{Advice, Objective, advise};
 use crate::demo::Demo;
 pub use crate::demo::{Pane, Setup, View};
 use crate::estimate::{Better, Metric};
-use crate::knob::{KNOBS, Knob, Overrides, Setting, Spec};
+use crate::knob::{Knob, Overrides, Setting};
 use crate::library::Library;
 use crate::report::document::Kind;
 use crate::spec::{Diagnostics, Target};
@@ -218,6 +218,8 @@ pub struct App {
     pub view: View,
     /// Where Esc leads from an explanation that was opened in another view.
     pub back: View,
+    /// The row that was under the cursor there.
+    pub back_row: usize,
     /// What lies over it.
     pub overlay: Option<Overlay>,
     /// A value being typed.
@@ -318,6 +320,7 @@ impl App {
             pane: Pane::Targets,
             view: View::Main,
             back: View::Main,
+            back_row: 0,
             overlay: None,
             edit: None,
             prompt: None,
@@ -463,11 +466,6 @@ impl App {
         here.or_else(|| self.figures().next())
     }
 
-    /// The figures of the results.
-    pub fn figures(&self) -> impl Iterator<Item = &'static Metric> {
-        self.answer.metrics().filter(|metric| self.asks_for_figure(metric))
-    }
-
     /// The comparison's reference: the baseline's target where it is a column, else the selected one, else the first.
     #[must_use]
     pub fn reference_column(&self) -> usize {
@@ -486,18 +484,6 @@ impl App {
     #[must_use]
     pub fn workload_row(&self) -> Option<usize> {
         self.workloads().position(|workload| workload.name == self.now.setup.workload)
-    }
-
-    /// The knob under the cursor.
-    #[must_use]
-    pub fn knob_here(&self) -> Knob {
-        self.knobs().find(|spec| spec.knob >= self.knob).map_or(self.knob, |spec| spec.knob)
-    }
-
-    /// The knobs that change anything in the scenario on the screen, in order.
-    pub fn knobs(&self) -> impl Iterator<Item = &'static Spec> {
-        let heeds = |spec: &&Spec| self.answer.scenario.as_ref().is_none_or(|scenario| scenario.heeds(spec.knob));
-        KNOBS.iter().filter(heeds).filter(|spec| self.asks_for_knob(spec))
     }
 
     /// The place of the knob under the cursor among them.

@@ -105,11 +105,15 @@ fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> String {
     names.iter().find(|(_, known)| known == value).map_or_else(String::new, |(name, _)| (*name).to_owned())
 }
 
-const LISTS: [(&str, Table); 4] = [
+const LISTS: [(&str, Table); 8] = [
     ("targets", Table::Targets),
     ("workloads", Table::Workloads),
     ("compare", Table::Compare),
     ("advice", Table::Advice),
+    ("knobs", Table::Knobs),
+    ("results", Table::Results),
+    ("problems", Table::Problems),
+    ("schedule", Table::Schedule),
 ];
 
 fn sort_name(sort: Sort) -> Option<&'static str> {
@@ -117,7 +121,11 @@ fn sort_name(sort: Sort) -> Option<&'static str> {
         Sort::Natural => None,
         Sort::Name => Some("name"),
         Sort::Kind => Some("kind"),
+        Sort::Value => Some("value"),
+        Sort::Change => Some("change"),
         Sort::Figure(name) => Some(name),
+        // A column that is turned round is not worth a word in the file.
+        Sort::Least(_) => None,
     }
 }
 
@@ -125,6 +133,8 @@ fn sort_named(name: &str) -> Option<Sort> {
     match name {
         "name" => Some(Sort::Name),
         "kind" => Some(Sort::Kind),
+        "value" => Some(Sort::Value),
+        "change" => Some(Sort::Change),
         other => Metric::named(other).map(|metric| Sort::Figure(metric.name)),
     }
 }

@@ -15,9 +15,9 @@ use super::prompt::{Prompt, Purpose};
 use super::update::note;
 use crate::advice::Advice;
 use crate::estimate::{Better, Metric};
-use crate::knob::Spec;
+use crate::knob::{KNOBS, Knob, Setting, Spec};
 use crate::search::Condition;
-use crate::spec::{Diagnostic, Target, Workload};
+use crate::spec::{Diagnostic, Severity, Target, Workload};
 
 /// A table whose rows can be chosen among.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +36,26 @@ pub enum Table {
     Advice,
     /// The complaints.
     Problems,
+    /// The phases of the schedule.
+    Schedule,
+}
+
+impl Table {
+    /// Whether its rows have figures of their own that a condition can be about.
+    fn has_conditions(self) -> bool {
+        matches!(self, Table::Targets | Table::Workloads | Table::Knobs | Table::Compare)
+    }
+
+    /// What its rows are sorted by in turn.
+    fn sorts(self) -> &'static [Sort] {
+        match self {
+            Table::Targets | Table::Workloads | Table::Advice => &[Sort::Natural, Sort::Name, Sort::Kind],
+            Table::Knobs | Table::Results => &[Sort::Natural, Sort::Name, Sort::Value, Sort::Change],
+            Table::Problems => &[Sort::Natural, Sort::Kind, Sort::Name, Sort::Value],
+            // Columns are chosen by a cursor there.
+            Table::Compare | Table::Schedule => &[Sort::Natural, Sort::Name],
+        }
+    }
 }
 
 /// What a filter asks of a row: every word must be found, every condition hold.
@@ -117,10 +137,16 @@ pub enum Sort {
     Natural,
     /// By name.
     Name,
-    /// By the second column: accelerators, mode, the figure that is moved.
+    /// By the second column: accelerators, mode, the figure that is moved; of complaints, how bad they are.
     Kind,
-    /// Targets, by a figure of the workload at hand, best first.
+    /// By value, the largest first; of complaints, by what they say.
+    Value,
+    /// Knobs that are turned first; figures that changed most first.
+    Change,
+    /// Targets, by a figure of the workload at hand, best first; phases, by a column, largest first.
     Figure(&'static str),
+    /// Phases, by a column, smallest first.
+    Least(&'static str),
 }
 
 /// Filters and orders, and what they make of the lists.
@@ -134,6 +160,8 @@ pub struct Tables {
     workloads: Option<Vec<usize>>,
     /// The figure that targets are sorted by, of each, in the files' order.
     figures: Vec<Option<f64>>,
+    /// The knobs in the order of their pane, where that is not the registry's.
+    knobs: Option<Vec<Knob>>,
 }
 
 impl Tables {
@@ -172,6 +200,7 @@ pub fn here(app: &App) -> Option<Table> {
         (View::Compare, _) => Table::Compare,
         (View::Advice, _) => Table::Advice,
         (View::Problems, _) => Table::Problems,
+        (View::Schedule, _) => Table::Schedule,
         _ => return None,
     })
 }
@@ -189,11 +218,16 @@ pub(super) fn open_filter(app: &mut App) {
 pub(super) fn set_filter(app: &mut App, text: &str) -> Option<String> {
     let table = here(app)?;
     match Filter::parse(text) {
+        Ok(filter) if !filter.conditions.is_empty() && !table.has_conditions() => {
+            return Some(
+                "these rows are found by words; conditions are for targets, workloads and the comparison".to_owned(),
+            );
+        }
         Ok(filter) if filter.text.is_empty() => drop(app.tables.filters.remove(&table)),
         Ok(filter) => drop(app.tables.filters.insert(table, filter)),
         Err(error) => return Some(error),
     }
-    app.view_scroll = 0;
+    (app.view_scroll, app.view_row) = (0, 0);
     arrange(app);
     app.recompute_columns();
     None
@@ -211,27 +245,54 @@ pub(super) fn clear_filter(app: &mut App) -> bool {
 /// Sorts the list that has the focus by its next column.
 pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(table) = here(app) else { return };
-    let figure = app.figure_here();
-    let next = match (table, app.tables.sort(table)) {
-        (_, Sort::Natural) => Sort::Name,
-        (_, Sort::Name) => Sort::Kind,
-        (Table::Targets, Sort::Kind) => figure.map_or(Sort::Natural, |metric| Sort::Figure(metric.name)),
-        (_, Sort::Kind | Sort::Figure(_)) => Sort::Natural,
+    let now = app.tables.sort(table);
+    let next = match (table, now) {
+        (Table::Schedule, _) => by_column(app, now),
+        (Table::Targets, Sort::Kind) => app.figure_here().map_or(Sort::Natural, |metric| Sort::Figure(metric.name)),
+        _ => {
+            let all = table.sorts();
+            let at = all.iter().position(|sort| *sort == now);
+            at.and_then(|at| all.get(at + 1)).copied().unwrap_or_default()
+        }
     };
     app.tables.sorts.insert(table, next);
     arrange(app);
-    let by = match (table, next) {
+    note(app, format!("sorted {}", words(table, next)), effects);
+}
+
+/// By the column under the cursor, the largest first; then the smallest first; then as in the file.
+fn by_column(app: &App, now: Sort) -> Sort {
+    let Some(title) = super::view::schedule::column_here(app) else {
+        return if now == Sort::Name { Sort::Natural } else { Sort::Name };
+    };
+    match now {
+        Sort::Figure(name) if name == title => Sort::Least(title),
+        Sort::Least(name) if name == title => Sort::Natural,
+        _ => Sort::Figure(title),
+    }
+}
+
+fn words(table: Table, sort: Sort) -> String {
+    match (table, sort) {
         (Table::Advice, Sort::Natural) => "by gain".to_owned(),
+        (Table::Knobs | Table::Results, Sort::Natural) => "by group".to_owned(),
         (_, Sort::Natural) => "as in the files".to_owned(),
+        (Table::Problems, Sort::Name) => "by place".to_owned(),
         (_, Sort::Name) => "by name".to_owned(),
         (Table::Targets, Sort::Kind) => "by accelerators, most first".to_owned(),
         (Table::Workloads, Sort::Kind) => "by mode".to_owned(),
+        (Table::Problems, Sort::Kind) => "by severity".to_owned(),
         (_, Sort::Kind) => "by the figure that is moved".to_owned(),
+        (Table::Problems, Sort::Value) => "by what they say".to_owned(),
+        (_, Sort::Value) => "by value, largest first".to_owned(),
+        (Table::Knobs, Sort::Change) => "by what is turned".to_owned(),
+        (_, Sort::Change) => "by change, largest first".to_owned(),
+        (Table::Schedule, Sort::Figure(name)) => format!("by {name}, largest first"),
         (_, Sort::Figure(name)) => {
             format!("by {}, best first", Metric::named(name).map_or(name, |metric| metric.label))
         }
-    };
-    note(app, format!("sorted {by}"), effects);
+        (_, Sort::Least(name)) => format!("by {name}, smallest first"),
+    }
 }
 
 /// A figure such that less is better, whatever it is; what cannot run comes last.
@@ -245,6 +306,31 @@ fn rank(metric: &Metric, answer: &Answer) -> (bool, f64) {
 pub fn arrange(app: &mut App) {
     app.tables.targets = targets(app);
     app.tables.workloads = workloads(app);
+    app.tables.knobs = knobs(app);
+}
+
+/// The knobs in another order than the registry's.
+fn knobs(app: &App) -> Option<Vec<Knob>> {
+    let sort = app.tables.sort(Table::Knobs);
+    let mut all: Vec<&Spec> = KNOBS.iter().collect();
+    let turned = |spec: &Spec| app.now.setup.overrides.contains_key(&spec.knob);
+    match sort {
+        Sort::Name => all.order_by_key(|spec| spec.name),
+        Sort::Change => all.order_by_key(|spec| !turned(spec)),
+        Sort::Value => {
+            let scenario = app.answer.scenario.as_ref()?;
+            let value = |spec: &Spec| match scenario.get(spec.knob) {
+                Setting::Number(value) => (-value, String::new()),
+                other => (f64::INFINITY, other.to_string()),
+            };
+            all.order_by(|a, b| {
+                let (a, b) = (value(a), value(b));
+                a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+            });
+        }
+        Sort::Natural | Sort::Kind | Sort::Figure(_) | Sort::Least(_) => return None,
+    }
+    Some(all.into_iter().map(|spec| spec.knob).collect())
 }
 
 fn targets(app: &mut App) -> Option<Vec<usize>> {
@@ -270,7 +356,7 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
     let devices = |i: &usize| all.get(*i).map_or(0.0, |t| t.accelerators());
     let mut figures = Vec::new();
     match sort {
-        Sort::Natural => {}
+        Sort::Natural | Sort::Value | Sort::Change | Sort::Least(_) => {}
         Sort::Name => rows.order_by_key(|i| all.get(*i).map(|target| target.name.to_lowercase())),
         Sort::Kind => rows.order_by(|a, b| devices(b).total_cmp(&devices(a))),
         Sort::Figure(name) => {
@@ -317,7 +403,7 @@ fn workloads(app: &App) -> Option<Vec<usize>> {
     match sort {
         Sort::Name => rows.order_by_key(|i| all.get(*i).map(|workload| workload.name.to_lowercase())),
         Sort::Kind => rows.order_by_key(|i| all.get(*i).map(|workload| workload.shape.mode.name())),
-        Sort::Natural | Sort::Figure(_) => {}
+        _ => {}
     }
     Some(rows)
 }
@@ -341,6 +427,84 @@ impl App {
             let index = rows.map_or(Some(row), |rows| rows.get(row).copied())?;
             all.get(index)
         })
+    }
+
+    /// The knobs that change anything in the scenario on the screen, in the order of their pane.
+    pub fn knobs(&self) -> impl Iterator<Item = &'static Spec> {
+        let order = self.tables.knobs.as_ref();
+        let heeds = |spec: &&Spec| self.answer.scenario.as_ref().is_none_or(|scenario| scenario.heeds(spec.knob));
+        let all = (0..KNOBS.len()).filter_map(move |place| match order {
+            None => KNOBS.get(place),
+            Some(order) => order.get(place).map(|knob| knob.spec()),
+        });
+        all.filter(heeds).filter(|spec| self.asks_for_knob(spec))
+    }
+
+    /// Whether the knobs stand in their groups.
+    #[must_use]
+    pub fn knobs_are_grouped(&self) -> bool {
+        self.tables.knobs.is_none()
+    }
+
+    /// The knob under the cursor.
+    #[must_use]
+    pub fn knob_here(&self) -> Knob {
+        let grouped = self.knobs_are_grouped();
+        // Where a knob is not there, the one that follows it.
+        let there = |spec: &&Spec| if grouped { spec.knob >= self.knob } else { spec.knob == self.knob };
+        let first = || self.knobs().next().filter(|_| !grouped);
+        self.knobs().find(there).or_else(first).map_or(self.knob, |spec| spec.knob)
+    }
+
+    /// The figures of the results, in the order of their pane.
+    pub fn figures(&self) -> impl Iterator<Item = &'static Metric> {
+        let grouped = self.figures_are_grouped();
+        let natural = grouped.then(|| self.answer.metrics().filter(|metric| self.asks_for_figure(metric)));
+        let sorted = (!grouped).then(|| self.sorted_figures());
+        natural.into_iter().flatten().chain(sorted.into_iter().flatten())
+    }
+
+    /// Whether the figures stand in their sections.
+    #[must_use]
+    pub fn figures_are_grouped(&self) -> bool {
+        self.tables.sort(Table::Results) == Sort::Natural
+    }
+
+    fn sorted_figures(&self) -> Vec<&'static Metric> {
+        let mut all: Vec<&'static Metric> =
+            self.answer.metrics().filter(|metric| self.asks_for_figure(metric)).collect();
+        let last = f64::NEG_INFINITY;
+        let value = |metric: &Metric| self.answer.value(metric).unwrap_or(last);
+        let change = |metric: &Metric| match (self.answer.value(metric), self.baseline.value(metric)) {
+            (Some(now), Some(before)) if before != 0.0 => (now / before - 1.0).abs(),
+            _ => last,
+        };
+        match self.tables.sort(Table::Results) {
+            Sort::Name => all.order_by_key(|metric| metric.label.to_lowercase()),
+            Sort::Value => all.order_by(|a, b| value(b).total_cmp(&value(a))),
+            Sort::Change => all.order_by(|a, b| change(b).total_cmp(&change(a))),
+            _ => {}
+        }
+        all
+    }
+
+    /// The complaints as their table shows them.
+    #[must_use]
+    pub fn problems_shown(&self) -> Vec<&Diagnostic> {
+        let mut all: Vec<&Diagnostic> = self.problems.iter().filter(|problem| self.asks_for_problem(problem)).collect();
+        match self.tables.sort(Table::Problems) {
+            Sort::Kind => all.order_by_key(|problem| problem.severity != Severity::Error),
+            Sort::Name => all.order_by_key(|problem| (problem.file.to_string(), problem.at.line)),
+            Sort::Value => all.order_by_key(|problem| problem.message.to_lowercase()),
+            _ => {}
+        }
+        all
+    }
+
+    /// Whether a phase of that name is among those asked for.
+    #[must_use]
+    pub fn asks_for_phase(&self, name: &str) -> bool {
+        self.tables.filter(Table::Schedule).is_none_or(|filter| filter.finds(name))
     }
 
     /// Whether a knob is among those asked for.
@@ -397,7 +561,7 @@ impl App {
         match self.tables.sort(Table::Advice) {
             Sort::Name => all.order_by_key(|advice| advice.rule.name),
             Sort::Kind => all.order_by_key(|advice| advice.metric.label),
-            Sort::Natural | Sort::Figure(_) => {}
+            _ => {}
         }
         all
     }

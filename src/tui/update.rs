@@ -14,6 +14,7 @@ use super::{
     copying, export, finder, frontier, layout, measured, mouse, optimum, palette, prompt, reload, scenarios, sweeping,
     tables, timeline, tornado, tour, turning, view, work, write_back,
 };
+use crate::estimate::Metric;
 use crate::record::Record;
 
 /// How long a note stands in the line of status.
@@ -124,6 +125,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::First => walk(app, mode, Walk::To(0)),
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
         Action::Focus(by) if mode == Mode::Compare => across(app, by),
+        Action::Focus(by) if mode == Mode::Schedule => view::schedule::across(app, by),
         Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
         Action::Focus(by) if mode == Mode::Frontier => frontier::go(app, (by, 0)),
         Action::Step(by) if mode == Mode::Optimum => optimum::step(app, by),
@@ -253,10 +255,17 @@ fn walk(app: &mut App, mode: Mode, walk: Walk) {
             Walk::To(row) => timeline::to_end(app, row > 0),
         },
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
-        Mode::Advice | Mode::Explain | Mode::Diff | Mode::Sensitivity | Mode::Optimum => {
+        Mode::Advice
+        | Mode::Explain
+        | Mode::Diff
+        | Mode::Sensitivity
+        | Mode::Optimum
+        | Mode::Problems
+        | Mode::Schedule
+        | Mode::Breakdown => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
         }
-        Mode::Breakdown | Mode::Schedule | Mode::Problems | Mode::Measurements => {
+        Mode::Measurements => {
             let page = layout::inner_rows(areas.body);
             let rows = view::rows(app);
             app.view_scroll = walk.from(app.view_scroll, (rows + 1).saturating_sub(page), page);
@@ -429,6 +438,9 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
                 explain(app);
             }
         }
+        Mode::Schedule => explain_metric(app, view::schedule::metric_here(app), effects),
+        Mode::Breakdown => explain_metric(app, view::breakdown::metric_here(app), effects),
+        Mode::Problems => open_editor(app, effects),
         Mode::Advice => view::advice::apply(app, effects),
         Mode::Sweep => sweeping::apply(app, effects),
         Mode::Frontier => frontier::apply(app, effects),
@@ -476,26 +488,40 @@ fn escape(app: &mut App, mode: Mode) {
         _ if tables::clear_filter(app) => {}
         _ => {
             app.view = std::mem::take(&mut app.back);
-            app.view_scroll = 0;
+            (app.view_scroll, app.view_row) = (0, std::mem::take(&mut app.back_row));
             app.recompute_columns();
         }
     }
 }
 
+/// Explains the figure that a cell is of, where there is an equation for it.
+fn explain_metric(app: &mut App, metric: Option<&'static Metric>, effects: &mut Vec<Effect>) {
+    match metric.filter(|metric| app.answer.metrics().any(|known| known == *metric)) {
+        Some(metric) => {
+            app.figure = metric.name;
+            explain(app);
+        }
+        None => note(app, "this is an input: no equation stands behind it", effects),
+    }
+}
+
 /// Explains the figure under the cursor; Esc comes back to the view that is left.
 fn explain(app: &mut App) {
-    let from = app.view;
+    let from = (app.view, app.view_row);
     show(app, View::Explain);
-    app.back = from;
+    (app.back, app.back_row) = from;
 }
 
 /// Shows a view, or goes back to the panes where it is shown already.
 fn show(app: &mut App, view: View) {
     app.view = if app.view == view { View::Main } else { view };
-    app.back = View::Main;
+    (app.back, app.back_row) = (View::Main, 0);
     (app.view_scroll, app.view_row) = (0, 0);
     app.toggled.clear();
     app.recompute_columns();
+    if app.view == View::Schedule {
+        app.column = 1;
+    }
     if app.view == View::Compare {
         app.column = app.columns.iter().position(|(name, _)| *name == app.now.setup.target).unwrap_or_default();
     }
@@ -585,9 +611,8 @@ fn save(app: &mut App, effects: &mut Vec<Effect>) {
 fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
     let origin = match app.pane {
         _ if app.view == View::Problems => {
-            let mut shown = app.problems.iter().filter(|problem| app.asks_for_problem(problem));
-            let first = shown.nth(app.view_scroll).or_else(|| app.problems.iter().next());
-            first.map(|problem| (Arc::clone(&problem.file), problem.at.line))
+            let shown = app.problems_shown();
+            shown.get(app.view_row).map(|problem| (Arc::clone(&problem.file), problem.at.line))
         }
         Pane::Targets => {
             app.answer.target.as_ref().map(|target| (Arc::clone(&target.origin.file), target.origin.at.line))

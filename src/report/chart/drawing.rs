@@ -24,6 +24,10 @@ pub enum Ink {
     Limit,
     /// A series or part, by its number.
     Colour(usize),
+    /// A share of the first colour, per cent: of a heat map.
+    Shade(u8),
+    /// A place where nothing is.
+    None,
 }
 
 /// Where a text stands about its place.
@@ -68,7 +72,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    fn text(&mut self, ink: Ink, anchor: Anchor, x: f64, y: f64, text: impl Into<String>) {
+    pub(super) fn text(&mut self, ink: Ink, anchor: Anchor, x: f64, y: f64, text: impl Into<String>) {
         self.items.push(Item::Text(ink, anchor, x, y, text.into()));
     }
 

@@ -4,7 +4,7 @@ use crate::tui::testing::Hands;
 
 fn worked() -> Hands {
     let mut h = Hands::new();
-    h.keys("2jj/tp<Enter><Right>bm<Esc>TLwide<Enter><Right>P[t1jmoo/microbatch<Enter>4jj6");
+    h.keys("Wjj/tp<Enter><Right>bm<Esc>TLwide<Enter><Right>P[tHjmoo/microbatch<Enter>Vjj3");
     h
 }
 
@@ -33,7 +33,7 @@ fn a_tour_leaves_no_trace() {
     let before = capture(&h.app, "dark");
     let (demos, _) = crate::demo::Demos::load(None, None);
     h.app.demos = demos;
-    h.keys("<Esc>").keys("6d<Enter><Space><Space>");
+    h.keys("<Esc>").keys("3d<Enter><Space><Space>");
     assert!(h.app.tour.is_some());
     assert_eq!(capture(&h.app, "dark"), before);
 }
@@ -83,7 +83,7 @@ fn nothing_is_written_where_nothing_was_done() {
     store.starts_as(capture(&h.app, "dark"));
     store.save(capture(&h.app, "dark")).unwrap();
     assert!(!path.exists());
-    h.keys("2j");
+    h.keys("Wj");
     store.save(capture(&h.app, "dark")).unwrap();
     let mut store = Store::at(path.clone());
     let found = store.load().unwrap().unwrap();
@@ -103,7 +103,7 @@ fn what_is_asked_for_by_name_wins_and_what_was_left_stays() {
     };
     // Nothing was done there: it makes way.
     let mut h = Hands::new();
-    h.keys("2j6");
+    h.keys("Wj3");
     ask_for(&mut h);
     assert_eq!((h.app.tabs.count(), h.app.view, &*h.app.now.setup.target), (1, View::Main, "8xMI300X"));
     // Something was: it stays, beside.

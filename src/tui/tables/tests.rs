@@ -46,7 +46,7 @@ fn a_list_shows_what_matches_while_it_is_typed_and_everything_again_after_esc() 
 #[test]
 fn conditions_are_of_the_scenario_on_the_screen() {
     let mut h = Hands::new();
-    h.keys("2j1ffits<Enter>");
+    h.keys("WjHffits<Enter>");
     let fitting = names(&h);
     assert_eq!(fitting, ["8xMI300X"], "the second workload needs the larger memory");
     // A figure that says nothing here holds no condition, however small its nothing is.
@@ -54,10 +54,10 @@ fn conditions_are_of_the_scenario_on_the_screen() {
     assert!(names(&h).is_empty(), "training has no TPOT");
     h.keys("<Esc>ffits<Enter>");
     // The scenario changes, and with it what fits.
-    h.keys("2k");
+    h.keys("Wk");
     assert_eq!(names(&h).len(), 2);
     // A condition that cannot be meant is told, and the table stays.
-    h.keys("1ftpott<5");
+    h.keys("Hftpott<5");
     assert!(h.app.prompt.as_ref().unwrap().error.as_ref().unwrap().contains("did you mean"));
     h.keys("<Enter>");
     assert!(h.app.prompt.is_some(), "it stays to be mended");
@@ -91,7 +91,7 @@ fn lists_are_sorted_by_each_column_and_by_the_figure_under_the_cursor() {
 #[test]
 fn the_comparison_and_the_playbook_are_filtered_and_sorted_too() {
     let mut h = Hands::new();
-    h.keys("2j1c/fits<Enter>");
+    h.keys("WjHc/fits<Enter>");
     assert_eq!(h.app.columns.len(), 1);
     assert!(h.text().contains("/fits 1 of 2"), "{}", h.text());
     h.keys("<Esc>");
@@ -99,7 +99,7 @@ fn the_comparison_and_the_playbook_are_filtered_and_sorted_too() {
     h.keys("O");
     let columns: Vec<_> = h.app.columns.iter().map(|(name, _)| name.to_string()).collect();
     assert!(columns.is_sorted());
-    h.keys("<Esc>2j7");
+    h.keys("<Esc>Wj8");
     let all = h.app.advice_shown().len();
     assert!(all > 1);
     h.keys("o");

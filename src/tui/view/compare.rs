@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::{Canvas, wrap};
 use crate::estimate::{Better, METRICS, Metric};
-use crate::tui::app::{Answer, App};
+use crate::tui::app::{Answer, App, View};
 use crate::tui::layout;
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
@@ -155,8 +155,8 @@ pub fn compare(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark =
         if marked < 2 { "all targets; mark two or more to choose".to_owned() } else { format!("{marked} marked") };
     let remark = app.filter_remark(Table::Compare, app.columns.len(), app.columns_of()).unwrap_or(remark);
-    let title = format!("5 Compare on {}", app.now.setup.workload);
-    let inner = canvas.frame(area, &title, &remark, app.tour.is_none());
+    let title = format!("Compare on {}", app.now.setup.workload);
+    let inner = canvas.view(area, View::Compare, &title, &remark, app.tour.is_none());
     if app.columns.is_empty() {
         let dim = canvas.role(Role::Dim);
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "nothing matches; Esc shows all", dim);

@@ -109,9 +109,9 @@ fn list(
     rows: Vec<Row<'_>>,
 ) {
     let focused = app.pane == pane && app.view == View::Main && app.tour.is_none();
-    let number = PANES.iter().position(|known| *known == pane).unwrap_or_default() + 1;
-    let inner = canvas.frame(area, &format!("{number} {}", title(pane)), remark, focused);
-    let scroll = app.scroll.get(number - 1).copied().unwrap_or_default();
+    let place = PANES.iter().position(|known| *known == pane).unwrap_or_default();
+    let inner = canvas.frame(area, title(pane), remark, focused);
+    let scroll = app.scroll.get(place).copied().unwrap_or_default();
     let visible = usize::from(inner.height);
     let total = rows.len();
     let filtered = remark.starts_with('/');

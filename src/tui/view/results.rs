@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use super::draw::{Canvas, wrap};
 use crate::engine::notes::notes;
 use crate::estimate::{Better, Detail, Format, Metric, Verdict};
-use crate::tui::app::{App, Pane, View};
+use crate::tui::app::{App, Pane, View, title};
 use crate::tui::theme::Role;
 use crate::units;
 
@@ -102,9 +102,9 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
             rows.push(Row::Text(Role::Text, text));
         }
     }
-    let mut section = None;
+    let (mut section, grouped) = (None, app.figures_are_grouped());
     for metric in app.figures() {
-        if section != Some(metric.section) {
+        if grouped && section != Some(metric.section) {
             rows.push(Row::Heading(metric.section.name()));
             section = Some(metric.section);
         }
@@ -170,7 +170,7 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let versus = format!("{} vs {}", canvas.glyphs.delta, baseline_name(app));
     // Until a simulation has run the closed form stands there, and says so.
     let remark = if app.answer.pending { pending(app) } else { versus };
-    let inner = canvas.frame(area, "4 Results", &remark, focused);
+    let inner = canvas.frame(area, title(Pane::Results), &remark, focused);
     let all = build(app, inner.width);
     let scroll = app.scroll[3].min(all.len().saturating_sub(1));
     // A margin at the right is the first to go.

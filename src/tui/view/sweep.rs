@@ -11,7 +11,7 @@ use crate::estimate::{METRICS, Metric};
 use crate::knob::Setting;
 use crate::report::chart::{Axis, axis::Range};
 use crate::search::optimise::Candidate;
-use crate::tui::app::App;
+use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::sweeping::{self, Curves};
 use crate::tui::theme::Role;
@@ -35,7 +35,7 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Some(curves) => heading(curves),
         None => "Sweep".to_owned(),
     };
-    let inner = canvas.frame(area, &title, &remark(desk), app.tour.is_none());
+    let inner = canvas.view(area, View::Sweep, &title, &remark(desk), app.tour.is_none());
     let Some(curves) = desk.answer().filter(|_| sweeping::across(app).is_some()) else {
         return silence(app, desk.trouble(), canvas, inner);
     };
