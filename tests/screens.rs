@@ -402,7 +402,7 @@ fn the_mouse_selects_turns_and_scrolls() {
     click(&mut h, 40, 7);
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(false));
     // A click on a node selects it, another folds it.
-    click(&mut h, 84, 1);
+    click(&mut h, 76, 1);
     assert_eq!(h.app.view, View::Explain);
     let before = view_rows(&h.app);
     click(&mut h, 10, 3);
@@ -540,15 +540,15 @@ fn copies_are_asked_for_with_what_they_hold() {
         }
     };
     assert_eq!(copied(&mut h, "y"), "8xH100");
-    assert_eq!(copied(&mut h, "3jy"), "microbatch=1");
-    let shown = copied(&mut h, "4y");
+    assert_eq!(copied(&mut h, "Kjy"), "microbatch=1");
+    let shown = copied(&mut h, "Vy");
     assert!(shown.ends_with("tok/s"), "{shown}");
     let table = copied(&mut h, "Y");
     assert!(table.starts_with("metric\tvalue\tlow\thigh\tbaseline\tunit\ntokens_per_sec\t"), "{table}");
     assert!(table.lines().all(|line| line.split('\t').count() == 6), "{table}");
     let table = copied(&mut h, "cY");
     assert_eq!(table.lines().count(), 3, "{table}");
-    let view = copied(&mut h, "6y");
+    let view = copied(&mut h, "3y");
     assert!(view.contains("memory of a device") && !view.contains('┌'), "{view}");
 }
 

@@ -352,3 +352,19 @@ fn the_views_can_be_drawn_at_every_size() {
         }
     }
 }
+
+/// At the least size, what was found makes the form go: every candidate and the figures of the one under the cursor are
+/// in sight.
+#[test]
+fn what_the_optimiser_found_is_read_on_the_smallest_screen() {
+    let mut h = serving(80, 24);
+    h.keys("SR");
+    let text = h.text();
+    assert!(text.contains("best") && text.contains("combinations"), "{text}");
+    h.keys("G");
+    let text = h.text();
+    assert!(!text.contains("seek "), "the form is scrolled away\n{text}");
+    assert!(text.contains("best ") && text.contains(" 6 ") && text.contains("TTFT"), "{text}");
+    h.keys("g");
+    assert!(h.text().contains("seek "));
+}

@@ -170,3 +170,19 @@ fn a_figure_of_any_table_is_explained_and_esc_comes_back() {
     h.keys("g<Enter>");
     assert_eq!(h.app.view, View::Diff);
 }
+
+#[test]
+fn each_tab_keeps_what_its_sweep_turns_and_where_its_cursor_is() {
+    let mut h = Hands::new();
+    h.keys("Wjj/concurrency<Enter>v").work();
+    h.keys("<Right><Right>");
+    let cursor = h.app.sweeping.cursor;
+    assert!(cursor.is_some());
+    h.keys("T<Tab><Right>").work();
+    assert_ne!(h.app.sweeping.across, None);
+    h.keys("[").work();
+    assert_eq!((h.app.view, h.app.sweeping.cursor), (View::Sweep, cursor));
+    assert_eq!(h.app.sweeping.across, None, "the other tab's knob stays there");
+    h.keys("]").work();
+    assert_ne!(h.app.sweeping.across, None);
+}

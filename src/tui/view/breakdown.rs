@@ -334,9 +334,8 @@ fn bar(canvas: &mut Canvas<'_>, area: Rect, part: &Bar) {
     let mut x = x + AMOUNT + SHARE + 2;
     if area.width >= CHANGE_FROM {
         if let Some((before, now)) = part.change {
-            let style = super::results::change_style(canvas, Better::Lower, now - before);
-            let arrow = if now > before { canvas.glyphs.up } else { canvas.glyphs.down };
-            canvas.right(x - 1, area.y, CHANGE - 1, &format!("{arrow}{}", units::relative(before, now)), style);
+            let (text, style) = super::results::change(canvas, Better::Lower, before, now);
+            canvas.right(x - 1, area.y, CHANGE - 1, &text, style);
         }
         x += CHANGE;
     }

@@ -8,6 +8,7 @@ use ratatui::style::Style;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::{Canvas, wrap};
+use super::results::split;
 use crate::estimate::{Better, METRICS, Metric};
 use crate::tui::app::{Answer, App, View};
 use crate::tui::layout;
@@ -19,7 +20,9 @@ const LABEL: u16 = 17;
 const MIN_COLUMN: u16 = 20;
 const MAX_COLUMN: u16 = 30;
 /// Columns of a metric in the list.
-const LISTED: u16 = 13;
+const LISTED: u16 = 14;
+/// Columns of the point and the digits behind it.
+const FRACTION: u16 = 4;
 
 /// A row of the table of columns.
 enum Row {
@@ -219,6 +222,20 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < all.len());
 }
 
+/// A number with its point below those of its column, its unit behind it; `units` is the room for that.
+fn number(canvas: &mut Canvas<'_>, cell: Rect, units: u16, text: &str, style: Style) {
+    let (whole, fraction, unit) = split(text);
+    let width = |text: &str| u16::try_from(text.width()).unwrap_or(u16::MAX);
+    let point = cell.width.saturating_sub(FRACTION + 1 + units);
+    if point < width(whole) || point + width(fraction) + 1 + width(unit) > cell.width {
+        canvas.right(cell.x, cell.y, cell.width, text, style);
+        return;
+    }
+    let behind = text.get(whole.len()..).unwrap_or_default();
+    canvas.right(cell.x, cell.y, point, whole, style);
+    canvas.text(cell.x + point, cell.y, cell.width - point, behind, style);
+}
+
 /// A cell: the value, a star where it is the best, and the ratio to the reference.
 fn value(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, answer: &Answer, base: Option<f64>, best: bool) {
     const RATIO: u16 = 8;
@@ -235,7 +252,7 @@ fn value(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, answer: &Answer, 
     });
     // The label names the unit; where there is room it stands beside the number, too.
     let text = if room >= 14 { metric.show(value) } else { metric.format.show(value) };
-    canvas.right(cell.x, cell.y, room, &text, style);
+    number(canvas, Rect { width: room, ..cell }, if room >= 14 { 7 } else { 2 }, &text, style);
     if best {
         canvas.text(cell.x + room, cell.y, 1, "*", style);
     }
@@ -305,7 +322,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                 () => Role::Dim,
             });
             let text = answer.value(metric).map_or_else(|| "–".to_owned(), |value| metric.format.show(value));
-            canvas.right(metric_x(slot), y, LISTED - 2, &text, style);
+            number(canvas, Rect::new(metric_x(slot) - 1, y, LISTED - 1, 1), 2, &text, style);
             if best {
                 canvas.text(metric_x(slot) + LISTED - 2, y, 1, "*", style);
             }

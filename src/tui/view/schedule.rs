@@ -128,6 +128,9 @@ pub(in crate::tui) fn across(app: &mut App, by: i32) {
 /// What the line of information says.
 #[must_use]
 pub fn info(app: &App) -> String {
+    if is_empty(app) {
+        return String::new();
+    }
     let about = match (metric_here(app), column_here(app)) {
         (Some(metric), _) => format!("{}: {}; ", metric.label, metric.help),
         (None, Some("min")) => "how long the phase lasts, minutes; ".to_owned(),
@@ -158,7 +161,13 @@ pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         return;
     };
     if estimate.phases.is_empty() {
-        canvas.text(inner.x, inner.y, inner.width, "this workload has no schedule: one phase, no queueing", dim);
+        let lines = [
+            "this workload has no schedule: one phase, no queueing",
+            "schedule: with phases: under the workload gives it one, each with its minutes (e opens the file)",
+        ];
+        for (y, line) in (inner.y..inner.bottom()).zip(lines) {
+            canvas.text(inner.x, y, inner.width, line, dim);
+        }
         return;
     }
     let name = names(workload);

@@ -48,14 +48,10 @@ fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
         let Some(last) = tabs.iter().rposition(spare) else { break };
         tabs.remove(last);
     }
-    // Numbers say which view it is where names have no room: those furthest from the one that is shown lose theirs.
+    // Where names have no room, the last lose theirs; a number says enough.
     while need(&tabs, 2) > usize::from(area.width) {
-        let here = tabs.iter().position(|tab| tab.action == shown).unwrap_or_default();
-        let named = tabs.iter().enumerate().filter(|(at, tab)| *at != here && !tab.name.is_empty());
-        let Some((far, _)) = named.max_by_key(|(at, _)| at.abs_diff(here)) else { break };
-        if let Some(tab) = tabs.get_mut(far) {
-            tab.name = "";
-        }
+        let Some(last) = tabs.iter_mut().rfind(|tab| tab.action != shown && !tab.name.is_empty()) else { break };
+        last.name = "";
     }
     let gap = if need(&tabs, 3) > usize::from(area.width) { 2 } else { 3 };
     let mut x = area.x + 1;
