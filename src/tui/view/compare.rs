@@ -223,17 +223,24 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
 }
 
 /// A number with its point below those of its column, its unit behind it; `units` is the room for that.
-fn number(canvas: &mut Canvas<'_>, cell: Rect, units: u16, text: &str, style: Style) {
+/// A star behind it says that it is the best of its row or column.
+fn number(canvas: &mut Canvas<'_>, cell: Rect, units: u16, text: &str, style: Style, best: bool) {
     let (whole, fraction, unit) = split(text);
     let width = |text: &str| u16::try_from(text.width()).unwrap_or(u16::MAX);
     let point = cell.width.saturating_sub(FRACTION + 1 + units);
     if point < width(whole) || point + width(fraction) + 1 + width(unit) > cell.width {
         canvas.right(cell.x, cell.y, cell.width, text, style);
+        if best {
+            canvas.text(cell.right(), cell.y, 1, "*", style);
+        }
         return;
     }
     let behind = text.get(whole.len()..).unwrap_or_default();
     canvas.right(cell.x, cell.y, point, whole, style);
-    canvas.text(cell.x + point, cell.y, cell.width - point, behind, style);
+    let end = canvas.text(cell.x + point, cell.y, cell.width - point, behind, style);
+    if best {
+        canvas.text(end, cell.y, 1, "*", style);
+    }
 }
 
 /// A cell: the value, a star where it is the best, and the ratio to the reference.
@@ -252,10 +259,7 @@ fn value(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, answer: &Answer, 
     });
     // The label names the unit; where there is room it stands beside the number, too.
     let text = if room >= 14 { metric.show(value) } else { metric.format.show(value) };
-    number(canvas, Rect { width: room, ..cell }, if room >= 14 { 7 } else { 2 }, &text, style);
-    if best {
-        canvas.text(cell.x + room, cell.y, 1, "*", style);
-    }
+    number(canvas, Rect { width: room, ..cell }, if room >= 14 { 7 } else { 2 }, &text, style, best);
     if let Some(ratio) = base.filter(|base| *base != 0.0).map(|base| value / base) {
         let text = format!("×{}", units::significant(ratio, 3));
         let style = ratio_style(canvas, metric.better, ratio);
@@ -322,10 +326,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                 () => Role::Dim,
             });
             let text = answer.value(metric).map_or_else(|| "–".to_owned(), |value| metric.format.show(value));
-            number(canvas, Rect::new(metric_x(slot) - 1, y, LISTED - 1, 1), 2, &text, style);
-            if best {
-                canvas.text(metric_x(slot) + LISTED - 2, y, 1, "*", style);
-            }
+            number(canvas, Rect::new(metric_x(slot) - 1, y, LISTED - 1, 1), 2, &text, style, best);
         }
         // The ratio of the metric under the cursor.
         let metric = all.get(here);

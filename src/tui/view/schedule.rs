@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
+use super::draw::{Canvas, wrap};
 use crate::estimate::{Figures, Metric, Queue};
 use crate::order::Order;
 use crate::spec::{Mode, Workload};
@@ -161,12 +161,10 @@ pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         return;
     };
     if estimate.phases.is_empty() {
-        let lines = [
-            "this workload has no schedule: one phase, no queueing",
-            "schedule: with phases: under the workload gives it one, each with its minutes (e opens the file)",
-        ];
-        for (y, line) in (inner.y..inner.bottom()).zip(lines) {
-            canvas.text(inner.x, y, inner.width, line, dim);
+        let text = "This workload has no schedule: one phase, no queueing. `schedule:` with `phases:` under the workload \
+                    gives it one, each phase with its minutes; e opens the file.";
+        for (y, line) in (inner.y..inner.bottom()).zip(wrap(text, usize::from(inner.width))) {
+            canvas.text(inner.x, y, inner.width, &line, dim);
         }
         return;
     }

@@ -279,7 +279,7 @@ pub(super) fn figures(
         canvas.text((end + 1).max(x + 28), y, wide.saturating_sub(28), unit, dim);
         let Some(before) = app.answer.value(metric).filter(|before| *before != now) else { continue };
         let (text, style) = change(canvas, metric.better, before, now);
-        canvas.right(x + 35, y, wide.saturating_sub(35), &text, style);
+        canvas.right(x + 35, y, wide.saturating_sub(36), &text, style);
     }
 }
 
