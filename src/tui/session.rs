@@ -9,7 +9,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::app::{App, Pane, Setup, Snapshot, View};
+use super::frontier::Trading;
 use super::scenarios::{self, Place};
+use super::sweeping::Sweeping;
 use super::tables::{Sort, Table};
 use crate::estimate::Metric;
 use crate::knob::{Kind, Knob, Overrides, Setting};
@@ -61,6 +63,16 @@ struct TabDocument {
     figure: String,
     row: usize,
     column: usize,
+    /// The knobs that were chosen for the sweep: across, and up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sweep: Vec<String>,
+    /// The pair of figures of the frontier.
+    #[serde(skip_serializing_if = "is_first")]
+    frontier: usize,
+}
+
+fn is_first(place: &usize) -> bool {
+    *place == 0
 }
 
 /// A scenario as it is written.
@@ -139,6 +151,16 @@ fn sort_named(name: &str) -> Option<Sort> {
     }
 }
 
+/// The knobs that were chosen for a sweep.
+fn chosen(sweeping: &Sweeping) -> Vec<String> {
+    let across = sweeping.across.into_iter();
+    // One that runs up without one across, which follows the cursor, is not told.
+    across
+        .flat_map(|across| std::iter::once(across).chain(sweeping.against))
+        .map(|knob| knob.name().to_owned())
+        .collect()
+}
+
 /// What a session keeps of the state. `suited` is the theme that the terminal gets where nobody chose one.
 #[must_use]
 pub fn capture(app: &App, suited: &str) -> Document {
@@ -153,6 +175,8 @@ pub fn capture(app: &App, suited: &str) -> Document {
         figure: tab.place.figure.to_owned(),
         row: tab.place.view_row,
         column: tab.place.column,
+        sweep: chosen(&tab.place.sweeping),
+        frontier: tab.place.trading.pair,
     });
     let sorted = LISTS
         .into_iter()
@@ -209,6 +233,12 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
             figure: Metric::named(&tab.figure).map_or(usual.figure, |metric| metric.name),
             view_row: tab.row,
             column: tab.column,
+            sweeping: Sweeping {
+                across: tab.sweep.first().and_then(|name| Knob::named(name).ok()),
+                against: tab.sweep.get(1).and_then(|name| Knob::named(name).ok()),
+                ..Sweeping::default()
+            },
+            trading: Trading { pair: tab.frontier, ..Trading::default() },
             ..usual
         };
         let name = tab.name.as_deref().map(Arc::from);

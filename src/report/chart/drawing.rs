@@ -110,7 +110,7 @@ impl Drawing {
 #[must_use]
 pub fn plot(plot: &Plot, width: f64, height: f64) -> Option<Drawing> {
     let (across, up) = plot.ranges()?;
-    let (left, right, top, bottom) = (64.0, 12.0, 28.0, 46.0);
+    let (left, right, top, bottom) = (64.0, 22.0, 28.0, 46.0);
     let x = |value: f64| left + across.share(value) * (width - left - right);
     let y = |value: f64| top + (1.0 - up.share(value)) * (height - top - bottom);
     let mut out = Drawing { width, height, title: plot.title.clone(), items: Vec::new(), legend: Vec::new() };

@@ -4,7 +4,7 @@
 use super::drawing::{Anchor, COLOURS, Drawing, Ink, Item};
 
 /// Width of a letter of the charts' type, in the drawing's units.
-const LETTER: f64 = 6.8;
+const LETTER: f64 = 7.4;
 /// Height of a row of bars or lanes.
 const ROW: f64 = 22.0;
 /// Most names of columns and lanes that are written out.
@@ -189,7 +189,7 @@ pub fn lanes(
         out.text(Ink::Text, Anchor::End, left - 8.0, top + 12.0, short(name));
         for task in tasks {
             let (begin, end) = (x(task.span.0), x(task.span.1));
-            let place = [begin, top, (end - begin).max(0.2), ROW - 6.0];
+            let place = [begin, top, (end - begin).max(0.02), ROW - 6.0];
             out.items.push(Item::Rectangle(Ink::Colour(task.kind % COLOURS), place, task.told.clone()));
         }
     }

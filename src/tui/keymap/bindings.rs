@@ -230,6 +230,7 @@ pub const BINDINGS: &[Binding] = &[
     row(LISTS, &["g", "Home"], Action::First, "to the first", None),
     row(LISTS, &["G", "End"], Action::Last, "to the last", None),
     row(&[Helping, Choosing], &["q"], Action::Escape, "close", None),
+    row(&[Choosing], &["d", "0"], Action::Escape, "close", None),
     row(PANES, &["Esc"], Action::Escape, "dismiss the message", None),
     row(SCREENS, &["?"], Action::Help, "all keys", Some("keys")),
     row(&[Helping], &["?"], Action::Escape, "close", None),

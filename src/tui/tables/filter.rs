@@ -10,7 +10,7 @@ use crate::tui::app::Answer;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Filter {
     pub(super) text: String,
-    words: Vec<String>,
+    pub(super) words: Vec<String>,
     pub(super) conditions: Vec<Condition>,
 }
 

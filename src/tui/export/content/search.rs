@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{left, right, titled};
-use crate::estimate::{Better, Metric};
+use crate::estimate::{Better, Format, Metric};
 use crate::knob::Setting;
 use crate::order::Order;
 use crate::report::chart::pictures::{self, Heat};
@@ -36,8 +36,16 @@ pub(super) fn axis(label: String, values: impl Iterator<Item = f64>) -> Axis {
     if low > 0.0 && high / low > DECADES { Axis::log(label) } else { Axis::linear(label) }
 }
 
+/// A metric's name with the unit in which an axis counts it.
 fn labelled(metric: &Metric) -> String {
-    if metric.unit.is_empty() { metric.label.to_owned() } else { format!("{} ({})", metric.label, metric.unit) }
+    let unit = match metric.format {
+        Format::Duration => "ms",
+        Format::Hours => "h",
+        Format::Percent => "share",
+        Format::Usd if !metric.label.contains('$') => "USD",
+        _ => metric.unit,
+    };
+    if unit.is_empty() { metric.label.to_owned() } else { format!("{} ({unit})", metric.label) }
 }
 
 /// The figure over the knobs that are turned: a chart, and every point of it.
