@@ -368,3 +368,21 @@ fn what_the_optimiser_found_is_read_on_the_smallest_screen() {
     h.keys("g");
     assert!(h.text().contains("seek "));
 }
+
+/// Enter takes a point; on the point where the scenario stands it explains the figure, and Esc leads back.
+#[test]
+fn a_point_that_is_taken_is_explained() {
+    let mut h = serving(120, 40);
+    h.keys("/concurrency<Enter>v<Right><Enter>");
+    assert_eq!(h.app.view, View::Sweep);
+    h.keys("<Enter>");
+    assert_eq!((h.app.view, h.app.figure), (View::Explain, h.curves().metric.name));
+    h.keys("<Esc>");
+    assert_eq!(h.app.view, View::Sweep);
+    h.keys("SR<Enter>");
+    assert_eq!(h.app.view, View::Optimum);
+    h.keys("<Enter>");
+    assert_eq!((h.app.view, h.app.figure), (View::Explain, "tokens_per_sec"));
+    h.keys("<Esc>");
+    assert_eq!(h.app.view, View::Optimum);
+}

@@ -290,6 +290,11 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Breakdown => explain_metric(app, view::breakdown::metric_here(app), effects),
         Mode::Problems => open_editor(app, effects),
         Mode::Advice => view::advice::apply(app, effects),
+        // A point is taken; where the scenario stands on it already, its figure is explained.
+        Mode::Sweep | Mode::Frontier | Mode::Optimum if standing(app, mode).is_some() => {
+            let metric = standing(app, mode);
+            explain_metric(app, metric, effects);
+        }
         Mode::Sweep => sweeping::apply(app, effects),
         Mode::Frontier => frontier::apply(app, effects),
         Mode::Sensitivity => tornado::open(app, effects),
@@ -340,6 +345,27 @@ fn escape(app: &mut App, mode: Mode) {
             app.recompute_columns();
         }
     }
+}
+
+/// The figure of the point under the cursor of a chart or a search, where the scenario stands on it.
+fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
+    let (setup, metric) = match mode {
+        Mode::Sweep => {
+            let curves = app.desks.sweep.answer()?;
+            (sweeping::reading(app, curves)?.0, curves.metric)
+        }
+        Mode::Frontier => {
+            let front = app.desks.frontier.answer()?;
+            let (curve, point) = frontier::cursor(app, front);
+            (front.curves.get(curve)?.points.get(point)?.0.clone(), front.up)
+        }
+        Mode::Optimum => {
+            let optimum::Row::Candidate(at) = optimum::here(app) else { return None };
+            (optimum::shown(app)?.candidates.get(at)?.0.clone(), app.desks.optimum.question()?.objective)
+        }
+        _ => return None,
+    };
+    (setup == app.now.setup).then_some(metric)
 }
 
 /// Explains the figure that a cell is of, where there is an equation for it.

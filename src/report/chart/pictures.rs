@@ -199,7 +199,7 @@ pub fn lanes(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
     use super::super::svg;
     use super::*;
 
