@@ -15,6 +15,7 @@ pub mod export;
 mod finder;
 pub mod frame_writer;
 pub mod frontier;
+mod history;
 pub mod input;
 pub mod keymap;
 pub mod layout;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::app::{App, Change, Edit, Overlay, PANES, Pane, Status, View};
+use super::history::{baseline, clear_baseline, redo, undo};
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
@@ -412,55 +413,6 @@ fn mark(app: &mut App, mode: Mode) {
         app.now.marks.insert(name);
     }
     app.recompute_columns();
-}
-
-fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
-    app.remember(Change::Single);
-    let mut setup = app.now.setup.clone();
-    if mode == Mode::Compare
-        && let Some((name, _)) = app.columns.get(app.column)
-    {
-        setup.target = Arc::clone(name);
-    }
-    let text = format!("baseline: {} × {}", setup.target, setup.workload);
-    app.now.baseline = Some(setup);
-    let text = if scenarios::unpin(app) { format!("{text}; the pinned tab no longer") } else { text };
-    app.recompute();
-    note(app, text, effects);
-}
-
-fn clear_baseline(app: &mut App, effects: &mut Vec<Effect>) {
-    let unpinned = scenarios::unpin(app);
-    if app.now.baseline.is_some() {
-        app.remember(Change::Single);
-        app.now.baseline = None;
-    } else if !unpinned {
-        return note(app, "baseline: the files' values, as before", effects);
-    }
-    app.recompute();
-    note(app, "baseline: the files' values", effects);
-}
-
-fn undo(app: &mut App, effects: &mut Vec<Effect>) {
-    if app.last_change == Some(Change::Closed) {
-        scenarios::reopen(app, effects);
-        return;
-    }
-    match app.past.pop() {
-        Some(before) => app.future.push(std::mem::replace(&mut app.now, before)),
-        None => return note(app, "nothing to undo", effects),
-    }
-    app.last_change = None;
-    app.recompute();
-}
-
-fn redo(app: &mut App, effects: &mut Vec<Effect>) {
-    match app.future.pop() {
-        Some(after) => app.past.push(std::mem::replace(&mut app.now, after)),
-        None => return note(app, "nothing to redo", effects),
-    }
-    app.last_change = None;
-    app.recompute();
 }
 
 fn save(app: &mut App, effects: &mut Vec<Effect>) {

@@ -261,10 +261,20 @@ fn value(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, answer: &Answer, 
     let text = if room >= 14 { metric.show(value) } else { metric.format.show(value) };
     number(canvas, Rect { width: room, ..cell }, if room >= 14 { 7 } else { 2 }, &text, style, best);
     if let Some(ratio) = base.filter(|base| *base != 0.0).map(|base| value / base) {
-        let text = format!("×{}", units::significant(ratio, 3));
+        let text = ratio_text(ratio);
         let style = ratio_style(canvas, metric.better, ratio);
         canvas.right(cell.x + room + 1, cell.y, RATIO, &text, style);
     }
+}
+
+/// A ratio in its eight columns: three digits, fewer of what is next to nothing.
+fn ratio_text(ratio: f64) -> String {
+    let digits = match ratio.abs() {
+        size if size >= 0.001 => 3,
+        size if size >= 0.0001 => 2,
+        _ => return "<×0.0001".to_owned(),
+    };
+    format!("×{}", units::significant(ratio, digits))
 }
 
 /// What a ratio tells: nothing, where its three digits say one.
@@ -335,7 +345,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         {
             let ratio = value / base;
             let style = ratio_style(canvas, metric.better, ratio);
-            let text = format!("×{}", units::significant(ratio, 3));
+            let text = ratio_text(ratio);
             canvas.right(inner.right() - 9, y, 8, &text, style);
         }
         if index == app.column {
@@ -348,4 +358,19 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         }
     }
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < app.columns.len());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_fits_its_columns_whatever_it_is() {
+        let sizes = [1.0, 7.694, 81.5, 999.5, 0.574, 0.00382, 0.000_911, 0.000_091_1, 1e-9, 0.0];
+        for ratio in sizes {
+            let text = ratio_text(ratio);
+            assert!(text.chars().count() <= 8, "{ratio}: {text}");
+        }
+        assert_eq!((ratio_text(0.574), ratio_text(0.000_911)), ("×0.574".to_owned(), "×0.00091".to_owned()));
+    }
 }
