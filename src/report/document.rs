@@ -74,6 +74,7 @@ impl Document {
         self.blocks.iter().find_map(|block| match block {
             Block::Plot(plot) => drawing::plot(plot, CHART.0, CHART.1),
             Block::Bars(bars) => drawing::bars(bars, CHART.0),
+            Block::Picture(drawing) => Some(drawing.clone()),
             _ => None,
         })
     }

@@ -13,7 +13,7 @@ use super::sweep::{remark, silence};
 use crate::engine::event::training::program::Action;
 use crate::engine::event::training::schedule::Kind;
 use crate::engine::event::training::{StreamKind, Task, TaskKind};
-use crate::tui::app::App;
+use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
 use crate::tui::timeline::{Lane, Picture, Timeline, picture};
 use crate::units::duration_ms;
@@ -35,7 +35,7 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let scaling = shown == Picture::Scaling;
     let told = if scaling { remark(&app.desks.scaling) } else { remark(&app.desks.simulation) };
-    let inner = canvas.frame(area, title, &told, app.tour.is_none());
+    let inner = canvas.view(area, View::Timeline, title, &told, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let run = app.run_here();
     let drawn = match shown {
@@ -86,7 +86,7 @@ fn plain(kind: TaskKind) -> TaskKind {
 }
 
 /// A task's kind in words, and the letter on its bar.
-fn named(kind: TaskKind) -> (&'static str, &'static str) {
+pub(in crate::tui) fn named(kind: TaskKind) -> (&'static str, &'static str) {
     match kind {
         TaskKind::Pass(Kind::Forward) => ("forward", "F"),
         TaskKind::Pass(Kind::Backward) => ("backward", "B"),
@@ -107,7 +107,7 @@ fn named(kind: TaskKind) -> (&'static str, &'static str) {
 }
 
 /// Every kind, in the legend's order.
-const KINDS: [TaskKind; 8] = [
+pub(in crate::tui) const KINDS: [TaskKind; 8] = [
     TaskKind::Pass(Kind::Forward),
     TaskKind::Pass(Kind::Backward),
     TaskKind::Pass(Kind::Weights),
@@ -128,16 +128,28 @@ fn stream(kind: StreamKind) -> &'static str {
     }
 }
 
-/// Share of the shown time in which a lane works.
-fn busy(timeline: &Timeline, lane: &Lane) -> f64 {
-    let (from, to) = timeline.window;
+/// What a lane is called.
+pub(in crate::tui) fn lane_name(lane: &Lane) -> String {
+    match lane.stream {
+        StreamKind::Data => format!("stage {} {}", lane.stage, stream(lane.stream)),
+        _ => format!("r{} s{} {}", lane.replica, lane.stage, stream(lane.stream)),
+    }
+}
+
+/// Share of the whole step in which a lane works.
+pub(in crate::tui) fn busy_of_step(timeline: &Timeline, lane: &Lane) -> f64 {
+    busy(timeline, lane, timeline.span)
+}
+
+/// Share of some time in which a lane works.
+fn busy(timeline: &Timeline, lane: &Lane, (from, to): (f64, f64)) -> f64 {
     let within = |task: &Task| (task.end.min(to) - task.begin.max(from)).max(0.0);
     let sum: f64 = lane.tasks.iter().filter_map(|number| timeline.task(*number)).map(within).sum();
     sum / (to - from).max(1e-12)
 }
 
 /// A task in a few words: `F12 of stage 3, replica 0`.
-fn told(task: &Task) -> String {
+pub(in crate::tui) fn told(task: &Task) -> String {
     let (name, _) = named(task.kind);
     let micro = match task.kind {
         TaskKind::Pass(_) | TaskKind::Transfer | TaskKind::Inside(_) => format!(" of micro-batch {}", task.micro),
@@ -173,12 +185,8 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
         let y = area.y + 1 + row;
         let here = number == timeline.lane;
         let style = canvas.role(if here { Role::Accent } else { Role::Text });
-        let name = match lane.stream {
-            StreamKind::Data => format!("stage {} {}", lane.stage, stream(lane.stream)),
-            _ => format!("r{} s{} {}", lane.replica, lane.stage, stream(lane.stream)),
-        };
-        canvas.text(area.x, y, NAMES - 6, &name, style);
-        canvas.right(area.x + NAMES - 6, y, 5, &format!("{:.0} %", 100.0 * busy(timeline, lane)), dim);
+        canvas.text(area.x, y, NAMES - 6, &lane_name(lane), style);
+        canvas.right(area.x + NAMES - 6, y, 5, &format!("{:.0} %", 100.0 * busy(timeline, lane, timeline.window)), dim);
         bars(timeline, lane, canvas, track(y), here.then_some(timeline.place));
     }
     canvas.more(

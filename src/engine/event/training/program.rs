@@ -246,6 +246,7 @@ impl Alone {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
     use super::*;
 
     /// Three kernels, a collective between the first two of which half runs beside the second.

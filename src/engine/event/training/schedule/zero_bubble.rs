@@ -121,7 +121,7 @@ mod tests {
                     let times = Times { stages: vec![[1.0, 1.2, 0.8]; stages], transfer: 0.05, in_flight };
                     for order in orders(micros, &times) {
                         assert_eq!(order.len() as u32, 3 * micros, "{stages} {micros}");
-                        assert!(flying(&order) <= 2 * stages as i32 - 1);
+                        assert!(flying(&order) < 2 * stages as i32);
                         assert!(room > 1.0 || flying(&order) <= stages as i32);
                         for micro in 0..micros {
                             let at = |kind| order.iter().position(|&p| p == Pass { kind, micro, chunk: 0 });
