@@ -385,7 +385,9 @@ fn replicas_without_a_request_serve_nothing() {
 
 #[test]
 fn uncompiled_prompts_delay_first_tokens_and_what_decodes_beside_them() {
-    let of = |eager_prompts| run(&ServingInput { eager_prompts, chunked_prefill: false, osl: 64.0, ..closed(32.0) });
+    let of = |eager_prompts| {
+        run(&ServingInput { eager_prompts, chunked_prefill: false, isl: 64.0, osl: 64.0, ..closed(32.0) })
+    };
     let (compiled, eager) = (of(false), of(true));
     assert!(eager.ttft.mean > compiled.ttft.mean && eager.tpot.mean > compiled.tpot.mean);
     // Long prompts keep the accelerator longer than the host needs to launch them.
@@ -443,4 +445,14 @@ fn streaming_costs_a_server_that_overlaps_nothing() {
     let gain = of(online, false) - of(Load::Burst { requests: 64.0 }, false);
     assert!(gain > 50e-6, "{gain}");
     assert!(of(online, true) < of(online, false));
+}
+
+#[test]
+fn what_software_does_follows_its_name_version_and_date() {
+    let captured = |acc: &Accelerator, engine, date| software::captured_graphs(acc, engine, "", date, 0.0);
+    assert!(!captured(&h100(), "llama.cpp", "2024-04") && captured(&h100(), "llama.cpp", "2024-05"));
+    assert!(captured(&h100(), "llama.cpp", "") && !captured(&h100(), "ctransformers", ""));
+    assert!(!captured(&h100(), "DeepSpeed-Inference", ""));
+    assert!(software::injected("DeepSpeed-MII") && !software::injected("DeepSpeed (optimum-habana)"));
+    assert!(software::eager_prompts("Dynamo + SGLang") && !software::eager_prompts("vLLM"));
 }
