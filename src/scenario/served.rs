@@ -6,6 +6,9 @@ use crate::engine::analytical::serving::{Admission, Formats, Stack, software};
 use crate::plan::{Format, Server};
 use crate::spec::workload::PlanSpec;
 
+/// The SGLang that a plan means: one that captures prompts, as every release since v0.5.10 does.
+const CURRENT_SGLANG: &str = "0.5.10";
+
 /// Runtime, formats and scheduler of a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Served {
@@ -92,7 +95,7 @@ impl Served {
             stack,
             admission: software::admission(engine),
             captured_graphs: software::captured_graphs(device, engine, "", "", 0.0),
-            eager_prompts: software::eager_prompts(engine),
+            eager_prompts: software::eager_prompts(engine, CURRENT_SGLANG),
             experts_in_turn: software::experts_in_turn(model, &formats, engine),
             overlapped: software::overlapped(engine, ""),
             python_executor: software::python_executor(engine, "1.0", "", ""),

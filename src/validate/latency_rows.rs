@@ -57,6 +57,16 @@ fn too_fast(input: &ServingInput, concurrency: f64, ttft: f64, tpot: f64) -> boo
     flops > ranks * acc.peak(input.formats.expert) || tpot < 0.95 * read / (ranks * acc.mem_bw) / 2.0
 }
 
+/// The stack's version: a nightly's by the image that the row names.
+fn version<'r>(r: &'r Row) -> &'r str {
+    let stated = r.text("backend_version");
+    let image = || r.text("silicon_data_source").split_once("image=")?.1.split([';', ' ']).next()?.rsplit_once(':');
+    if stated.starts_with("nightly") && !stated.bytes().any(|byte| byte.is_ascii_digit()) {
+        return image().map_or(stated, |(_, tag)| tag);
+    }
+    stated
+}
+
 /// TTFT and TPOT cases of a row.
 pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2], &'static str> {
     let concurrency = concurrency(r).ok_or("concurrency not stated")?;
@@ -105,7 +115,7 @@ pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2],
         arrivals: f64::INFINITY,
         stack,
         captured_graphs: !software::launches_experts(&arch, &formats, engine, r.text("backend_version"), ""),
-        eager_prompts: software::eager_prompts(engine),
+        eager_prompts: software::eager_prompts(engine, version(r)),
         grouped_decode: true,
         experts_in_turn: software::experts_in_turn(&arch, &formats, engine),
         tuned_products: true,

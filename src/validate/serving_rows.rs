@@ -276,7 +276,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         captured_graphs: (mlperf || software::captured_graphs(&acc, engine, version, r.text("date"), isl + 0.5 * osl))
             && !software::launches_experts(&arch, &formats, engine, r.text("engine_version"), r.text("date"))
             && !flags.has(&["enforce-eager", "disable-cuda-graph"]),
-        eager_prompts: !mlperf && software::eager_prompts(engine),
+        eager_prompts: !mlperf && software::eager_prompts(engine, version),
         grouped_decode: mlperf || software::grouped_decode(&acc, &arch, engine, version),
         overlapped: software::overlapped(engine, version)
             && !flags.has(&["disable-overlap-schedule", "no-async-scheduling"]),

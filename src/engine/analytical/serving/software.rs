@@ -199,9 +199,18 @@ pub fn experts_in_turn(arch: &Architecture, formats: &Formats, engine: &str) -> 
     four && arch.is_moe() && engine.to_ascii_lowercase().contains("sglang")
 }
 
-/// Whether prompts run uncompiled, kernel by kernel from Python: SGLang's.
-pub fn eager_prompts(engine: &str) -> bool {
-    engine.to_ascii_lowercase().contains("sglang")
+/// Whether prompts run uncompiled, kernel by kernel from Python: SGLang's until v0.5.10, which captures them piece by
+/// piece unless told otherwise (its release notes, April 2026, "Piecewise CUDA Graph Enabled by Default"). Of a nightly
+/// image the date counts; the first release candidate is of the end of March.
+pub fn eager_prompts(engine: &str, version: &str) -> bool {
+    let mut parts = version.split(['.', '-', '+']).map(|part| part.trim_start_matches('v').parse::<u32>().ok());
+    let nightly =
+        || version.split('-').any(|part| part.len() == 8 && part.parse().is_ok_and(|day: u32| day >= 20_260_401));
+    let captured = match (parts.next().flatten(), parts.next().flatten(), parts.next().flatten()) {
+        (Some(major), Some(minor), Some(patch)) => (major, minor, patch) >= (0, 5, 10),
+        _ => nightly(),
+    };
+    engine.to_ascii_lowercase().contains("sglang") && !captured
 }
 
 /// Longest context for which vLLM's engine before V1 replays captured graphs (`max_seq_len_to_capture`, `EngineArgs`).

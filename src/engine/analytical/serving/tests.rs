@@ -454,5 +454,15 @@ fn what_software_does_follows_its_name_version_and_date() {
     assert!(captured(&h100(), "llama.cpp", "") && !captured(&h100(), "ctransformers", ""));
     assert!(!captured(&h100(), "DeepSpeed-Inference", ""));
     assert!(software::injected("DeepSpeed-MII") && !software::injected("DeepSpeed (optimum-habana)"));
-    assert!(software::eager_prompts("Dynamo + SGLang") && !software::eager_prompts("vLLM"));
+    for (version, eager) in [
+        ("0.5.9", true),
+        ("0.5.10.post1", false),
+        ("v0.6.0", false),
+        ("", true),
+        ("nightly-dev-cu13-20260317-1eea7448", true),
+        ("nightly-dev-20260402-d7256eb6", false),
+    ] {
+        assert_eq!(software::eager_prompts("Dynamo + SGLang", version), eager, "{version}");
+        assert!(!software::eager_prompts("vLLM", version));
+    }
 }
