@@ -3,6 +3,7 @@
 
 pub mod store;
 
+use crate::order::Gather;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -88,7 +89,7 @@ struct SetupDocument {
 impl SetupDocument {
     fn of(setup: &Setup) -> SetupDocument {
         let knobs = setup.overrides.iter().map(|(knob, setting)| (knob.name().to_owned(), setting.to_string()));
-        SetupDocument { target: setup.target.to_string(), workload: setup.workload.to_string(), knobs: knobs.collect() }
+        SetupDocument { target: setup.target.to_string(), workload: setup.workload.to_string(), knobs: knobs.gather() }
     }
 
     fn read(&self, problems: &mut Vec<String>) -> Setup {
@@ -187,7 +188,7 @@ pub fn capture(app: &App, suited: &str) -> Document {
         current: app.tabs.current(),
         pinned: app.tabs.pinned(),
         order: app.order.map(str::to_owned),
-        sorted: sorted.collect(),
+        sorted: sorted.gather(),
         tabs: tabs.collect(),
     }
 }
@@ -223,7 +224,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
                 name.clone_from(other);
             }
         }
-        let marks: BTreeSet<Arc<str>> = tab.marks.iter().map(|name| name.as_str().into()).collect();
+        let marks: BTreeSet<Arc<str>> = tab.marks.iter().map(|name| name.as_str().into()).gather();
         let baseline = tab.baseline.as_ref().map(|baseline| baseline.read(&mut problems));
         let usual = Place::default();
         let place = Place {

@@ -83,7 +83,7 @@ fn month(row: &Row) -> String {
     release.unwrap_or_else(|| row.text("date").get(..7).unwrap_or("2024-01").to_string())
 }
 
-fn software(row: &Row, stack: Stack, arch: &Architecture) -> Software {
+fn software(row: &Row, stack: Stack, arch: &Architecture, precision: Precision) -> Software {
     let notes = row.text("notes").to_ascii_lowercase();
     // Plain Megatron-LM computed attention unfused unless told otherwise until Megatron-Core replaced it.
     let early = row.text("date") < if row.text("framework").contains("Megatron-LM") { "2024-07" } else { "2023" };
@@ -123,6 +123,8 @@ fn software(row: &Row, stack: Stack, arch: &Architecture) -> Software {
         overlap_pipeline: modern,
         overlap_data: modern,
         dropout: stack == Stack::MegatronLegacy,
+        // DeepSpeed's bf16 optimizer serves ZeRO up to the first stage; fp16 has another.
+        fused_sums: !framework.contains("deepspeed") || precision != Precision::Bf16,
         alternate_recompute: framework.contains("torchtitan"),
     }
 }
@@ -519,7 +521,7 @@ pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'s
         // PEFT adapts all linear layers of a block as a rule; NeMo's recipes attention's projections.
         adapted_mlps: stack != Stack::Megatron && !notes.contains("attention LoRA"),
         trained: if lora { 0.01 } else { 1.0 },
-        software: software(row, stack, &arch),
+        software: software(row, stack, &arch, precision),
         ..TrainingInput::default()
     };
     if deepspeed && sharding != Sharding::None {

@@ -102,7 +102,8 @@ constant_set! {
         /// FLOPs per byte of device memory that a GEMM's blocking reaches; its re-reads add to the arithmetic, so that
         /// devices with little bandwidth for their FLOP/s sustain a smaller share. Origin: fitted.
         block_intensity: 1740.0, "FLOP/byte", 200.0, 20000.0, fitted;
-        /// Rate of grouped expert GEMMs relative to one large GEMM of the same shape. Origin: fitted.
+        /// Rate of experts' GEMMs relative to single ones of the same shape, where the narrow side of an expert's matrix is
+        /// 2048 wide; the loss is inverse to that side. Origin: fitted.
         grouped_gemm: 0.6256, "1", 0.2, 1.0, fitted;
         /// How much of the loss by wave quantisation remains after the library's choice of tiles (0 none, 1 all).
         /// Origin: by hand, on all rows, where the error is flat.

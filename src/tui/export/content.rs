@@ -168,11 +168,11 @@ fn parts(app: &App) -> Grid {
     let head = ["of", "part", "value", "unit"].into_iter().map(|name| (name.to_owned(), Align::Left)).collect();
     let mut rows = Vec::new();
     if let Some(detail) = app.answer.detail() {
-        let times = detail.time.parts().iter().map(|part| ("time", part, "s"));
-        let bytes = detail.memory.parts.parts().iter().map(|part| ("memory", part, "B"));
+        let times = detail.time.parts().map(|part| ("time", part, "s"));
+        let bytes = detail.memory.parts.parts().map(|part| ("memory", part, "B"));
         for (of, (part, value), unit) in times.chain(bytes) {
-            let value = Cell::figure(value.to_string(), *value);
-            rows.push(vec![Cell::text(of), Cell::text(*part), value, Cell::text(unit)]);
+            let value = Cell::figure(value.to_string(), value);
+            rows.push(vec![Cell::text(of), Cell::text(part), value, Cell::text(unit)]);
         }
     }
     Grid { head, rows }

@@ -73,16 +73,16 @@ fn time(
     let total = parts.total();
     rows.push(Row::Heading(title, show(total)));
     let mut from = 0.0;
-    for (nth, (label, value)) in parts.parts().iter().enumerate().filter(|(_, (_, value))| *value > 0.0) {
+    for (nth, (label, value)) in parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
         let share = value / total;
         rows.push(Row::Bar(Bar {
             of,
             label,
-            amount: show(*value),
+            amount: show(value),
             share,
             span: (from, from + share),
             role: colour(nth),
-            change: change(before, label, *value),
+            change: change(before, label, value),
             mark: None,
         }));
         from += share;
@@ -103,15 +103,15 @@ fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
         Row::Heading("memory of a device", gb(memory.capacity))
     });
     let mut from = 0.0;
-    for (nth, (label, value)) in memory.parts.parts().iter().enumerate().filter(|(_, (_, value))| *value > 0.0) {
+    for (nth, (label, value)) in memory.parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
         rows.push(Row::Bar(Bar {
             of: Of::Memory,
             label,
-            amount: gb(*value),
-            share: of(*value),
+            amount: gb(value),
+            share: of(value),
             span: (from / full, (from + value) / full),
             role: colour(nth),
-            change: change(before, label, *value),
+            change: change(before, label, value),
             mark,
         }));
         from += value;

@@ -149,7 +149,10 @@ pub fn info(app: &App) -> String {
         (_, Some(detail)) if !detail.verdict.fits() => Some(format!("{name}: {}", detail.verdict.describe())),
         _ => None,
     });
-    complaint.unwrap_or_else(|| format!("* best; ratios are to the reference (b sets it); {order}"))
+    // What the events will say once they have been asked, the closed form says meanwhile.
+    let closed =
+        if app.columns.iter().any(|(_, answer)| answer.pending) { "~ closed form, not simulated yet; " } else { "" };
+    complaint.unwrap_or_else(|| format!("{closed}* best; ratios are to the reference (b sets it); {order}"))
 }
 
 /// Draws the view.
@@ -179,7 +182,8 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         let (role, text) = match answer.detail() {
             _ if answer.outcome.is_err() => (Role::Error, "no estimate"),
             Some(detail) if !detail.verdict.fits() => (Role::Error, super::results::refusal(&detail.verdict)),
-            _ if index == reference => (Role::Baseline, "reference"),
+            _ if index == reference => (Role::Baseline, if answer.pending { "~ reference" } else { "reference" }),
+            _ if answer.pending => (Role::Dim, "~ closed form"),
             _ => (Role::Dim, ""),
         };
         let style = canvas.role(role);
@@ -322,6 +326,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         let (sign, role) = match () {
             () if !answer.fits() => (canvas.glyphs.cross, Role::Error),
             () if app.now.marks.contains(name) => (canvas.glyphs.mark, Role::Mark),
+            () if answer.pending => ("~", Role::Dim),
             () => ("", Role::Text),
         };
         let sign_style = canvas.role(role);

@@ -8,14 +8,14 @@ use crate::engine::analytical::roofline::{self, Gemm};
 
 /// Seconds of arithmetic and traffic, and what the host must launch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct LayerTime {
-    pub(super) gemm: f64,
-    pub(super) attention: f64,
-    pub(super) elementwise: f64,
-    pub(super) recompute: f64,
-    pub(super) kernels: f64,
+pub(crate) struct LayerTime {
+    pub(crate) gemm: f64,
+    pub(crate) attention: f64,
+    pub(crate) elementwise: f64,
+    pub(crate) recompute: f64,
+    pub(crate) kernels: f64,
     /// Hardware FLOPs that recomputation adds.
-    pub(super) recompute_flops: f64,
+    pub(crate) recompute_flops: f64,
 }
 
 impl LayerTime {
@@ -41,7 +41,7 @@ impl LayerTime {
         }
     }
 
-    pub(super) fn total(&self) -> f64 {
+    pub(crate) fn total(&self) -> f64 {
         self.gemm + self.attention + self.elementwise + self.recompute
     }
 }
@@ -65,6 +65,17 @@ fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -
         t(&weight)
     };
     Pair { forward: t(g), backward: t(&input) + i.trained * weight }
+}
+
+/// Narrow side of an expert's matrix at which [`Constants::grouped_gemm`] is stated: DeepSeek-V3's experts.
+const EXPERT_WIDTH: f64 = 2048.0;
+
+/// The products of several experts. One kernel, or one stream each, serves groups of uneven size without the library's
+/// choice of tiles, so that each product waits for its own last wave; what else is lost grows as experts narrow.
+fn grouped_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Pair {
+    let each = gemm_pair(i, &Constants { wave_loss: 1.0, ..*c }, &Gemm { batch: 1.0, ..*g }, precision);
+    let narrow = 1.0 + (1.0 / c.grouped_gemm - 1.0) * EXPERT_WIDTH / g.n.min(g.k);
+    Pair { forward: g.batch * narrow * each.forward, backward: g.batch * narrow * each.backward }
 }
 
 /// Attention whose scores go through memory: two batched GEMMs and a softmax (with dropout) between them.
@@ -170,20 +181,15 @@ fn recomputed(plan: Plan, op: &Op, software: &Software) -> f64 {
 }
 
 /// Adds up the operators of `list` under the recompute plan.
-pub(super) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: Precision, plan: Plan) -> LayerTime {
+pub(crate) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: Precision, plan: Plan) -> LayerTime {
     let mut sum = LayerTime::default();
     for op in list.iter() {
         let (pair, slot) = match op.work {
             Work::Gemm(g) => {
                 let p = if op.name == OpName::Router { Precision::Bf16 } else { precision };
-                let mut pair = gemm_pair(i, c, &g, p);
+                let mut pair = if g.batch > 1.0 { grouped_pair(i, c, &g, p) } else { gemm_pair(i, c, &g, p) };
                 if i.trained < 1.0 && adapted(op.name, i.adapted_mlps) {
                     pair = with_adapter(i, c, &g, &pair);
-                }
-                if g.batch > 1.0 {
-                    // Many small products of uneven size share the device less well than one large one.
-                    pair.forward /= c.grouped_gemm;
-                    pair.backward /= c.grouped_gemm;
                 }
                 (pair, &mut sum.gemm)
             }
@@ -211,7 +217,7 @@ pub(super) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: P
 }
 
 /// The slice of a layer that one accelerator computes for one micro-batch.
-pub(super) fn slice(i: &TrainingInput) -> Slice {
+pub(crate) fn slice(i: &TrainingInput) -> Slice {
     Slice {
         tokens: i.micro * i.seq / i.cp,
         context: i.arch.mean_context(i.seq),

@@ -75,7 +75,13 @@ fn accumulation(i: &TrainingInput, c: &Constants) -> f64 {
     if i.sharding == Sharding::Zero3 || i.micro_batches() <= 1.0 {
         return 0.0;
     }
-    let bytes = LocalParams::of(i).total() * i.trained * (2.0 * i.grad_bytes - 2.0);
+    let each = if i.software.fused_sums {
+        2.0 * i.grad_bytes - 2.0
+    } else {
+        // Autograd adds to a 16-bit gradient (6), which is converted (2 + fp32), added (3 fp32) and cleared (2).
+        10.0 + 4.0 * i.grad_bytes
+    };
+    let bytes = LocalParams::of(i).total() * i.trained * each;
     roofline::memory_seconds(&i.accelerator, c, bytes)
 }
 
