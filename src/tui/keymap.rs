@@ -148,12 +148,12 @@ pub fn rows(mode: Mode) -> impl Iterator<Item = &'static Binding> {
     BINDINGS.iter().filter(move |row| row.modes.contains(&mode))
 }
 
-/// The key that stands for an action where one alone is named: its number where it has one, else its first.
+/// The key that stands for an action where one alone is named: its number where it has one, else its letter.
 #[must_use]
 pub fn key_of(action: Action) -> &'static str {
-    let row = BINDINGS.iter().find(|row| row.action == action);
-    let keys = row.map_or(&[][..], |row| row.keys);
-    keys.iter().find(|key| is_number(key)).or(keys.first()).copied().unwrap_or_default()
+    let keys = || BINDINGS.iter().filter(move |row| row.action == action).flat_map(|row| row.keys);
+    let letter = || keys().find(|key| key.chars().count() == 1);
+    keys().find(|key| is_number(key)).or_else(letter).or_else(|| keys().next()).copied().unwrap_or_default()
 }
 
 /// Whether a key is a number.
@@ -229,6 +229,14 @@ mod tests {
             let numbers = rows(mode).flat_map(|row| row.keys).filter(|key| is_number(key)).count();
             assert_eq!(numbers, 10, "{mode:?}");
         }
+    }
+
+    #[test]
+    fn every_pane_and_every_view_has_a_key_of_one_character() {
+        let panes = (1..=4).map(Action::FocusPane);
+        let views = [View::Sensitivity, View::Optimum, View::Timeline, View::Measurements, View::Diff];
+        let keys: Vec<&str> = panes.chain(views.map(Action::Show)).map(key_of).collect();
+        assert_eq!(keys, ["H", "W", "K", "V", "i", "S", "E", "M", "D"]);
     }
 
     #[test]

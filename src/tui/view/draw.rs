@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::tui::app::{App, View};
+use crate::tui::app::{App, PANES, Pane, View, title};
 use crate::tui::keymap::{self, Action};
 use crate::tui::theme::{Glyphs, Role, Theme};
 
@@ -111,6 +111,13 @@ impl<'a> Canvas<'a> {
     pub fn view(&mut self, area: Rect, view: View, title: &str, remark: &str, focused: bool) -> Rect {
         let key = keymap::key_of(Action::Show(view));
         self.frame(area, &format!("{key} {title}"), remark, focused)
+    }
+
+    /// The frame of a pane: its key stands before its title.
+    pub fn pane(&mut self, area: Rect, pane: Pane, remark: &str, focused: bool) -> Rect {
+        let place = PANES.iter().position(|known| *known == pane).unwrap_or_default();
+        let key = keymap::key_of(Action::FocusPane(u8::try_from(place + 1).unwrap_or(1)));
+        self.frame(area, &format!("{key} {}", title(pane)), remark, focused)
     }
 
     /// A frame with a title on the left and a remark on the right of its upper edge. Returns what is inside.

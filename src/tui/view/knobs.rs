@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::Canvas;
 use crate::knob::{Home, Knob, Setting, Spec};
-use crate::tui::app::{App, Pane, View, title};
+use crate::tui::app::{App, Pane, View};
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
 use crate::units;
@@ -89,7 +89,7 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         None if turned > 0 => format!("{turned} changed"),
         None => String::new(),
     };
-    let inner = canvas.frame(area, title(Pane::Knobs), &remark, focused);
+    let inner = canvas.pane(area, Pane::Knobs, &remark, focused);
     let all: Vec<Row> = rows(app).collect();
     let here = app.knob_here();
     let scroll = app.scroll[2].min(all.len().saturating_sub(1));

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::Canvas;
 use crate::estimate::Metric;
-use crate::tui::app::{App, PANES, Pane, View, title};
+use crate::tui::app::{App, PANES, Pane, View};
 use crate::tui::tables::{Sort, Table};
 use crate::tui::theme::Role;
 use crate::units;
@@ -110,7 +110,7 @@ fn list(
 ) {
     let focused = app.pane == pane && app.view == View::Main && app.tour.is_none();
     let place = PANES.iter().position(|known| *known == pane).unwrap_or_default();
-    let inner = canvas.frame(area, title(pane), remark, focused);
+    let inner = canvas.pane(area, pane, remark, focused);
     let scroll = app.scroll.get(place).copied().unwrap_or_default();
     let visible = usize::from(inner.height);
     let total = rows.len();

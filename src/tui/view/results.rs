@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::draw::{Canvas, wrap};
 use crate::engine::notes::notes;
 use crate::estimate::{Better, Detail, Format, Metric, Verdict};
-use crate::tui::app::{App, Pane, View, title};
+use crate::tui::app::{App, Pane, View};
 use crate::tui::theme::Role;
 use crate::units;
 
@@ -171,7 +171,7 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let versus = format!("{} vs {}", canvas.glyphs.delta, baseline_name(app));
     // Until a simulation has run the closed form stands there, and says so.
     let remark = if app.answer.pending { pending(app) } else { versus };
-    let inner = canvas.frame(area, title(Pane::Results), &remark, focused);
+    let inner = canvas.pane(area, Pane::Results, &remark, focused);
     let all = build(app, inner.width);
     let scroll = app.scroll[3].min(all.len().saturating_sub(1));
     // A margin at the right is the first to go.

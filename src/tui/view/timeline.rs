@@ -76,7 +76,7 @@ fn role(kind: TaskKind) -> Role {
 
 /// The kind that a task counts among in legend and colour: what is gathered and scattered layer by layer is gathered and
 /// reduced.
-fn plain(kind: TaskKind) -> TaskKind {
+pub(in crate::tui) fn plain(kind: TaskKind) -> TaskKind {
     match kind {
         TaskKind::Inside(Action::Gather) => TaskKind::Gather,
         TaskKind::Inside(Action::Scatter) => TaskKind::Reduce,

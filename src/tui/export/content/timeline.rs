@@ -13,7 +13,7 @@ use crate::report::study::{Block, Cell, Grid};
 use crate::tui::app::App;
 use crate::tui::simulating::Scaling;
 use crate::tui::timeline::{Picture, Timeline, picture};
-use crate::tui::view::timeline::{KINDS, busy_of_step, lane_name, named, told};
+use crate::tui::view::timeline::{KINDS, busy_of_step, lane_name, named, plain, told};
 use crate::units;
 
 /// Points of a distribution's curve.
@@ -41,7 +41,7 @@ fn time(seconds: f64) -> Cell {
 
 fn tasks(timeline: &Timeline, about: &str) -> Option<Document> {
     let (first, last) = timeline.span;
-    let kind = |kind| KINDS.iter().position(|known| *known == kind).unwrap_or_default();
+    let kind = |kind| KINDS.iter().position(|known| *known == plain(kind)).unwrap_or_default();
     let (mut lanes, mut rows, mut shares) = (Vec::new(), Vec::new(), Vec::new());
     for lane in &timeline.lanes {
         let name = lane_name(lane);
