@@ -219,7 +219,7 @@ fn failures_and_checkpoints_cost_what_daly_says() {
 fn bursts_and_spread_lengths_wait_longer_than_a_metronome() {
     let tail = |knobs: &[(&str, &str)]| {
         let all: Vec<(&str, &str)> =
-            [("request_rate", "14"), ("requests", "400"), ("replications", "2")].iter().chain(knobs).copied().collect();
+            [("request_rate", "12"), ("requests", "400"), ("replications", "2")].iter().chain(knobs).copied().collect();
         let scenario = of("h100x8", "llama3_70b_serve", &all);
         let found = answer(&scenario);
         metric("ttft_p99_ms", &scenario, &found)
