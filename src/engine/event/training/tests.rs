@@ -60,6 +60,13 @@ fn steps_of_even_hardware_are_the_analytical_ones() {
         ("1F1B", pipelined()),
         ("1F1B, one replica", TrainingInput { accelerators: 32.0, dp: 1.0, global: 32.0, ..pipelined() }),
         ("interleaved", TrainingInput { vpp: 5.0, ..pipelined() }),
+        (
+            "1F1B, nothing hidden",
+            TrainingInput {
+                software: Software { overlap_pipeline: false, overlap_data: false, ..Software::default() },
+                ..pipelined()
+            },
+        ),
         ("all forward", TrainingInput { schedule: Schedule::AllForward, ..pipelined() }),
         ("zero bubble", TrainingInput { schedule: Schedule::ZeroBubble, ..pipelined() }),
     ];
