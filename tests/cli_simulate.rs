@@ -411,10 +411,11 @@ fn is_trace(trace: &Value) {
     assert!(open.values().all(|count| *count == 0), "every arrow and slice that begins ends");
 }
 
-/// Tasks of one track follow one another.
+/// Tasks of one track follow one another; operators are nested in their passes.
 fn tracks_are_in_order(trace: &Value) {
     let mut tracks: std::collections::BTreeMap<(u64, u64), Vec<(f64, f64)>> = std::collections::BTreeMap::new();
-    for event in trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X") {
+    let tasks = |event: &&Value| event["ph"] == "X" && event["cat"] != "operator";
+    for event in trace["traceEvents"].as_array().unwrap().iter().filter(tasks) {
         let place = (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
         tracks.entry(place).or_default().push((number(&event["ts"]), number(&event["dur"])));
     }
