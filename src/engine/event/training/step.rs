@@ -92,6 +92,8 @@ struct Process {
     drawn: u64,
     /// Whether its step is over but for the optimizer.
     left: bool,
+    /// Whether its present pass only waits for its last weights, and for what it sends itself.
+    closing: bool,
     /// Before which its present pass does not end.
     not_before: Time,
     /// When its last pass ended, and when what it had sent was through.

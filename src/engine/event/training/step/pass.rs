@@ -198,15 +198,20 @@ impl Job<'_> {
     pub(super) fn pass_over(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let process = &mut self.processes[number as usize];
-        let kernels = process.current.is_some_and(|pass| pass.kind != Kind::Weights);
+        if process.closing {
+            process.closing = false;
+            self.end_pass(number, queue);
+            return;
+        }
+        let sends = process.current.is_some_and(|pass| pass.kind != Kind::Weights);
         let missing = process.not_before.since(now);
         let apart = self.input.system.software.overlap_pipeline || self.stages == 1;
-        let sent = if apart || !kernels { 0.0 } else { self.costs[process.kind].transfer };
+        let sent = if apart || !sends { 0.0 } else { self.costs[process.kind].transfer };
         process.load.exposed_data += missing.seconds();
         process.load.transfer += sent;
         let left = missing.plus(Time::from_seconds(sent));
         if left > Time::ZERO {
-            process.not_before = Time::ZERO;
+            process.closing = true;
             queue.after(left, Event::PassEnd(number));
         } else {
             self.end_pass(number, queue);
