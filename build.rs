@@ -24,6 +24,7 @@ mod node;
 mod parse;
 
 fn main() -> io::Result<()> {
+    link_small();
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     for path in [
@@ -52,6 +53,28 @@ fn main() -> io::Result<()> {
     embed_documents(&documents, &out)?;
     digest_catalog(&catalog, &out)?;
     compress_measurements(&root, &out)
+}
+
+/// Flags that make the released binary a sixth smaller, and its start and memory with it. There is nothing to relocate in
+/// a program at a fixed address. Nothing unwinds where a panic aborts, and without symbols a backtrace would say nothing,
+/// so unwinding tables go. Functions that came out alike are kept once. The latter two are the words of the linker that
+/// rustc brings along for this target.
+fn link_small() {
+    let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
+    if !is("PROFILE", "release") || !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ENV", "gnu") {
+        return;
+    }
+    let mut flags = vec!["-no-pie".to_owned()];
+    let chosen = env::var("CARGO_ENCODED_RUSTFLAGS").is_ok_and(|flags| flags.contains("link"));
+    if is("CARGO_CFG_TARGET_ARCH", "x86_64") && env::var_os("RUSTC_LINKER").is_none() && !chosen {
+        let root = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+        flags.push("-Wl,--icf=all".to_owned());
+        flags.push("-Wl,--no-eh-frame-hdr".to_owned());
+        flags.push(format!("-Wl,-T,{root}/build/no_unwinding.ld"));
+    }
+    for flag in flags {
+        println!("cargo::rustc-link-arg-bins={flag}");
+    }
 }
 
 fn embed_documents(files: &[(String, PathBuf)], out: &Path) -> io::Result<()> {

@@ -69,6 +69,10 @@ pub enum Knob {
     Generate,
     /// Tokens of the whole training run.
     TrainTokens,
+    /// Spread of the prompts' lengths.
+    PromptCv,
+    /// Spread of the outputs' lengths.
+    GenerateCv,
     /// Software that serves.
     Server,
     /// Requests in flight.
@@ -91,6 +95,16 @@ pub enum Knob {
     DraftAcceptance,
     /// Accelerators that only prefill.
     PrefillAccelerators,
+    /// How requests arrive.
+    Arrivals,
+    /// Burstiness of open arrivals.
+    ArrivalCv,
+    /// Most time to a first token that is good.
+    SloTtft,
+    /// Most time per output token that is good.
+    SloTpot,
+    /// Most time to a last token that is good.
+    SloE2e,
     /// Nodes.
     NumNodes,
     /// Network bandwidth of one accelerator.
@@ -121,20 +135,6 @@ pub enum Knob {
     Requests,
     /// Optimizer steps that a simulation runs.
     Steps,
-    /// How requests arrive.
-    Arrivals,
-    /// Burstiness of open arrivals.
-    ArrivalCv,
-    /// Spread of the prompts' lengths.
-    PromptCv,
-    /// Spread of the outputs' lengths.
-    GenerateCv,
-    /// Most time to a first token that is good.
-    SloTtft,
-    /// Most time per output token that is good.
-    SloTpot,
-    /// Most time to a last token that is good.
-    SloE2e,
     /// Spread of one rank's pass.
     Jitter,
     /// Nodes that are slow all the time.

@@ -1,4 +1,4 @@
-//! Stable sorting that shares its machine code.
+//! Stable sorting, and filling of maps, that share their machine code.
 //!
 //! The standard library's sorts are compiled anew for every closure, four kilobytes each; a hundred of them were a
 //! fifteenth of the binary. These sort positions, by one sort for all, and then bring the items there. For lists that
@@ -52,6 +52,18 @@ impl<T> Order<T> for [T] {
         self.order_by(|a, b| key(a).cmp(&key(b)));
     }
 }
+
+/// Fills a map or a set entry by entry. Collecting one sorts first, by a sort of its own for every kind of iterator.
+pub trait Gather: Iterator + Sized {
+    /// All items; of equal keys the last.
+    fn gather<M: Default + Extend<Self::Item>>(self) -> M {
+        let mut all = M::default();
+        all.extend(self);
+        all
+    }
+}
+
+impl<I: Iterator> Gather for I {}
 
 /// For each place the position of the item that belongs there.
 fn positions(items: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {

@@ -48,8 +48,8 @@ fn sound(scenario: &Scenario, estimate: &Estimate) {
         assert!(training.mfu > 0.0 && training.mfu_causal <= training.mfu && training.hfu >= training.mfu);
     }
     assert!(sums(Cause::ALL.iter().map(|cause| detail.limits.share(*cause)).sum(), 1.0));
-    assert!(detail.time.parts().iter().all(|(_, seconds)| *seconds >= 0.0), "{:?}", detail.time);
-    assert!(detail.memory.parts.parts().iter().all(|(_, bytes)| *bytes >= 0.0), "{:?}", detail.memory);
+    assert!(detail.time.parts().all(|(_, seconds)| seconds >= 0.0), "{:?}", detail.time);
+    assert!(detail.memory.parts.parts().all(|(_, bytes)| bytes >= 0.0), "{:?}", detail.memory);
     assert!(detail.memory.upper >= detail.memory.total() * (1.0 - 1e-12));
     assert!(!matches!(detail.verdict, Verdict::Memory { .. }) || detail.memory.excess() > 0.0);
     for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {

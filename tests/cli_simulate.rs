@@ -4,6 +4,9 @@
 #[path = "common/atlas.rs"]
 mod program;
 
+#[path = "common/trace.rs"]
+mod trace;
+
 use std::io::Read as _;
 use std::path::Path;
 use std::process::Command;
@@ -161,6 +164,11 @@ fn command_lines_that_cannot_be_meant() {
         (&["simulate", "--preset", "small", "--slow-factor", "2"], "--slow-hosts says how many"),
         (&["simulate", "--preset", "small", "--slow-hosts", "9"], "the job has 1"),
         (&["scale", "--nodes", "2", "--study", "goodput"], "atlas simulate"),
+        (&["scale", "--nodes", "2", "--hosts", "a100-sxm-80gb:1"], "atlas simulate --hosts"),
+        (&["simulate", "--preset", "small", "--hosts", "a100-sxm-80gb:9"], "the job has 1"),
+        (&["simulate", "--preset", "small", "--hosts", "abacus:1"], "abacus"),
+        (&["simulate", "--preset", "small", "--hosts", "a100-sxm-80gb"], "ACCELERATOR:HOSTS"),
+        (&[SERVE.as_slice(), &["--hosts", "a100-sxm-80gb:1"]].concat(), "--hosts is one of training"),
         (&["scale", "--nodes", "0"], "whole numbers of nodes"),
         (&["scale", "--nodes", "1", "--threshold", "2"], "share"),
     ] {
@@ -378,46 +386,46 @@ fn jobs_wait_for_each_other() {
     assert!((end / (100.0 * step) - 1.0).abs() < 1e-6, "{end} {step}");
 }
 
-/// What the Trace Event Format asks of every event.
-fn is_trace(trace: &Value) {
-    let events = trace["traceEvents"].as_array().unwrap();
-    assert!(events.len() > 10);
-    let mut open = std::collections::BTreeMap::new();
-    for event in events {
-        let phase = event["ph"].as_str().unwrap();
-        assert!(event["pid"].is_u64() && event["name"].is_string(), "{event}");
-        match phase {
-            "M" => assert!(event["args"]["name"].is_string(), "{event}"),
-            "X" => {
-                assert!(
-                    event["tid"].is_u64() && number(&event["ts"]) >= 0.0 && number(&event["dur"]) >= 0.0,
-                    "{event}"
-                );
-            }
-            "C" => assert!(event["args"].as_object().unwrap().values().all(Value::is_number), "{event}"),
-            "s" | "f" | "b" | "e" => {
-                assert!(event["cat"].is_string() && !event["id"].is_null() && event["ts"].is_number(), "{event}");
-                let change = if matches!(phase, "s" | "b") { 1 } else { -1 };
-                *open.entry((event["cat"].to_string(), event["id"].to_string())).or_insert(0) += change;
-            }
-            other => panic!("unexpected phase {other}"),
-        }
+#[test]
+fn jobs_hold_each_other_up_on_a_shared_fabric() {
+    let dir = temp();
+    // Two jobs of four nodes each, two leaves of four nodes, an uplink as wide as one node.
+    let text = "scheduler: fifo\ncluster: {accelerators: 64, accelerators_per_node: 8, nodes_per_leaf: 4, oversubscription: 4, \
+                placement: packed}\njobs:\n- {name: a, accelerators: 32, seconds: 100, communication: 1}\n\
+                - {name: b, accelerators: 32, seconds: 100, communication: 1}\n- {name: quiet, accelerators: 8, seconds: 10, \
+                submitted: 300}\n";
+    let of = |text: &str| {
+        std::fs::write(dir.path().join("jobs.yaml"), text).unwrap();
+        let found = json(dir.path(), &["simulate", "--config", "jobs.yaml"]);
+        let figures = |key: &str| found["jobs"].as_array().unwrap().iter().map(|j| number(&j[key])).collect::<Vec<_>>();
+        (figures("contention"), figures("end"))
+    };
+    // Packed under leaves of their own they cross no uplink.
+    assert_eq!(of(text), (vec![1.0, 1.0, 1.0], vec![100.0, 100.0, 310.0]));
+    // Spread over both, each gets half of what it would send.
+    let (contention, end) = of(&text.replace("packed", "spread"));
+    for job in 0..2 {
+        assert!((contention[job] - 2.0).abs() < 1e-3 && (end[job] - 200.0).abs() < 0.1, "{contention:?} {end:?}");
     }
-    assert!(open.values().all(|count| *count == 0), "every arrow and slice that begins ends");
-}
-
-/// Tasks of one track follow one another.
-fn tracks_are_in_order(trace: &Value) {
-    let mut tracks: std::collections::BTreeMap<(u64, u64), Vec<(f64, f64)>> = std::collections::BTreeMap::new();
-    for event in trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X") {
-        let place = (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
-        tracks.entry(place).or_default().push((number(&event["ts"]), number(&event["dur"])));
-    }
-    for (place, mut tasks) in tracks {
-        tasks.sort_by(|a, b| a.0.total_cmp(&b.0));
-        // Nanoseconds are the finest that is written.
-        assert!(tasks.windows(2).all(|pair| pair[1].0 >= pair[0].0 + pair[0].1 - 2e-3), "{place:?}");
-    }
+    assert_eq!(contention[2], 1.0);
+    // Half as much to send is half hidden in the other's computing at best, and costs no more than twice at worst.
+    let (some, _) = of(&text.replace("packed", "spread").replace("communication: 1}", "communication: 0.5}"));
+    assert!(some[..2].iter().all(|contention| (1.0..=1.5).contains(contention)), "{some:?}");
+    let table = run(dir.path(), &["simulate", "--config", "jobs.yaml"]);
+    assert!(table.contains("contention"), "{table}");
+    let bad = text.replace("accelerators_per_node: 8, ", "");
+    std::fs::write(dir.path().join("bad.yaml"), bad).unwrap();
+    let told = stderr(&atlas(dir.path(), &["simulate", "--config", "bad.yaml"]).assert().code(1));
+    assert!(told.contains("accelerators_per_node"), "{told}");
+    // Simulated steps say what they send.
+    let trained = "cluster: {target: h100-sxm-64, nodes_per_leaf: 2, oversubscription: 2, placement: spread}\njobs:\n\
+                   - {name: a, workload: llama3.1-8b-train, nodes: 4, steps: 100}\n\
+                   - {name: b, workload: llama3.1-8b-train, nodes: 4, steps: 100}\n";
+    let (spread, later) = of(trained);
+    let (packed, sooner) = of(&trained.replace("spread", "packed").replace("nodes_per_leaf: 2", "nodes_per_leaf: 4"));
+    assert_eq!(packed, [1.0, 1.0]);
+    assert!(spread.iter().all(|contention| (1.0..2.0).contains(contention)), "{spread:?}");
+    assert!(later.iter().zip(&sooner).all(|(later, sooner)| later >= sooner), "{later:?} {sooner:?}");
 }
 
 #[test]
@@ -426,8 +434,7 @@ fn traces_keep_to_the_format_and_to_their_window() {
     let pipelined = ["--set", "pp=4", "--set", "tp=2", "--steps", "3"];
     run(dir.path(), &[TRAIN.as_slice(), &pipelined, &["--trace", "step.json"]].concat());
     let whole = file(&dir.path().join("step.json"));
-    is_trace(&whole);
-    tracks_are_in_order(&whole);
+    trace::is_sound(&whole);
     let tasks = |trace: &Value| -> Vec<(f64, f64)> {
         let events = trace["traceEvents"].as_array().unwrap();
         events.iter().filter(|e| e["ph"] == "X").map(|e| (number(&e["ts"]), number(&e["dur"]))).collect()
@@ -440,13 +447,13 @@ fn traces_keep_to_the_format_and_to_their_window() {
     let window = format!("{}ms..{}ms", 1.5e-3 * step, 2.2e-3 * step);
     run(dir.path(), &[TRAIN.as_slice(), &pipelined, &["--trace", "later.json", "--window", &window]].concat());
     let later = file(&dir.path().join("later.json"));
-    is_trace(&later);
+    trace::is_sound(&later);
     let seen = tasks(&later);
     assert!(seen.iter().all(|(at, dur)| at + dur >= 1.5 * step - 1.0 && *at <= 2.2 * step + 1.0));
     assert!(seen.iter().any(|(at, _)| *at < 1.9 * step) && seen.iter().any(|(at, _)| *at > 2.0 * step));
     let serve = ["--rate", "30", "--requests", "60", "--trace", "serve.json", "--window", "0..2s"];
     run(dir.path(), &[SERVE.as_slice(), &serve].concat());
-    is_trace(&file(&dir.path().join("serve.json")));
+    trace::is_sound(&file(&dir.path().join("serve.json")));
 }
 
 /// Perfetto's own trace processor opens the trace and finds every task in it. Skipped where Python has no `perfetto`
@@ -504,4 +511,23 @@ fn an_interrupted_run_tells_what_it_has() {
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(found["cancelled"], true);
+}
+
+#[test]
+fn hosts_with_another_accelerator_set_the_pace_of_their_operators() {
+    let dir = temp();
+    let step = |more: &[&str]| {
+        let found = json(dir.path(), &[TRAIN.as_slice(), &["--steps", "2"], more].concat());
+        number(&found["summary"]["avg_iteration_time"])
+    };
+    let (even, one) = (step(&[]), step(&["--hosts", "a100-sxm-80gb:1"]));
+    let all = step(&["--hosts", "a100-sxm-80gb:8"]);
+    // Replicas wait for one another: one slower host costs nearly what eight do, and more than the quicker ones could save.
+    assert!(one > 1.5 * even && one < 1.02 * all, "{even} {one} {all}");
+    // In a configuration it is said the same way.
+    let text = "target: h100-sxm-64\nworkload: llama3.1-8b-train\nsimulate: {steps: 2, hosts: 'a100-sxm-80gb:1'}\n";
+    std::fs::write(dir.path().join("mixed.yaml"), text).unwrap();
+    let found = json(dir.path(), &["simulate", "--config", "mixed.yaml"]);
+    assert!((number(&found["summary"]["avg_iteration_time"]) / one - 1.0).abs() < 1e-12);
+    assert!(found["notes"].to_string().contains("a100-sxm-80gb"), "{}", found["notes"]);
 }

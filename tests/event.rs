@@ -66,7 +66,7 @@ fn sound(scenario: &Scenario, estimate: &Estimate) {
         assert!(sums(training.tokens_per_step / detail.time.total(), estimate.total.tokens_per_sec));
     }
     assert!(sums(Cause::ALL.iter().map(|cause| detail.limits.share(*cause)).sum(), 1.0));
-    assert!(detail.time.parts().iter().all(|(_, seconds)| *seconds >= -1e-12), "{:?}", detail.time);
+    assert!(detail.time.parts().all(|(_, seconds)| seconds >= -1e-12), "{:?}", detail.time);
     for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
         let value = (metric.get)(estimate, scenario);
         assert!(!value.is_nan() && value >= 0.0, "{} is {value}", metric.name);
@@ -102,36 +102,42 @@ impl Deviations {
     }
 }
 
+/// Judges every workload of a mode on every target that can run it, by name; how many were judged.
+fn every_pair(library: &Library, mode: Mode, mut judge: impl FnMut(&str, &Parts) -> bool) -> usize {
+    let mut cases = 0;
+    for target in library.targets().iter().filter(|target| TARGETS.contains(&&*target.name)) {
+        for workload in library.workloads().iter().filter(|workload| workload.shape.mode == mode) {
+            let Ok(parts) = Parts::of(library, target, workload) else { continue };
+            let name = format!("{} on {}", workload.name, target.name);
+            cases += usize::from(parts.accelerator.is_some() && judge(&name, &parts));
+        }
+    }
+    println!("{cases} cases");
+    cases
+}
+
 /// Every workload that is served, on every target that holds it, one request at a time: nothing queues.
 #[test]
 fn in_the_quiet_limit_serving_is_the_closed_form() {
     let library = shipped();
     let mut worst = Deviations::default();
-    let mut cases = 0;
-    for target in library.targets().iter().filter(|target| TARGETS.contains(&&*target.name)) {
-        for workload in library.workloads() {
-            let Ok(parts) = Parts::of(&library, target, workload) else { continue };
-            if parts.accelerator.is_none() || workload.shape.mode != Mode::Inference {
-                continue;
-            }
-            let quiet =
-                [("concurrency", "1"), ("dp", "1"), ("request_rate", "0"), ("requests", "3"), ("arrivals", "closed")];
-            let mut scenario = scenario(&parts, &quiet);
-            scenario.phases.clear();
-            let closed = estimate(&at_once(&scenario));
-            if !closed.detail.unwrap().verdict.fits() {
-                continue;
-            }
-            let found = estimate(&scenario);
-            sound(&scenario, &found);
-            for name in ["tokens_per_sec", "ttft_ms", "tpot_ms", "p50_ms", "node_power_w"] {
-                let (found, expected) = (metric(name, &scenario, &found), metric(name, &scenario, &closed));
-                worst.look(&format!("{name} of {} on {}", workload.name, target.name), found, expected);
-            }
-            cases += 1;
+    let cases = every_pair(&library, Mode::Inference, |pair, parts| {
+        let quiet =
+            [("concurrency", "1"), ("dp", "1"), ("request_rate", "0"), ("requests", "3"), ("arrivals", "closed")];
+        let mut scenario = scenario(parts, &quiet);
+        scenario.phases.clear();
+        let closed = estimate(&at_once(&scenario));
+        if !closed.detail.unwrap().verdict.fits() {
+            return false;
         }
-    }
-    println!("{cases} cases");
+        let found = estimate(&scenario);
+        sound(&scenario, &found);
+        for name in ["tokens_per_sec", "ttft_ms", "tpot_ms", "p50_ms", "node_power_w"] {
+            let (found, expected) = (metric(name, &scenario, &found), metric(name, &scenario, &closed));
+            worst.look(&format!("{name} of {pair}"), found, expected);
+        }
+        true
+    });
     assert!(cases >= 40, "{cases}");
     worst.within(0.03);
 }
@@ -142,27 +148,18 @@ fn in_the_quiet_limit_serving_is_the_closed_form() {
 fn on_even_hardware_training_is_near_the_closed_form() {
     let library = shipped();
     let mut worst = Deviations::default();
-    let mut cases = 0;
-    for target in library.targets().iter().filter(|target| TARGETS.contains(&&*target.name)) {
-        for workload in library.workloads() {
-            let Ok(parts) = Parts::of(&library, target, workload) else { continue };
-            if parts.accelerator.is_none() || workload.shape.mode != Mode::Training {
-                continue;
-            }
-            let mut scenario = scenario(&parts, &[("steps", "2")]);
-            scenario.phases.clear();
-            let closed = estimate(&at_once(&scenario));
-            if matches!(closed.detail.unwrap().verdict, Verdict::Indivisible { .. }) {
-                continue;
-            }
-            let found = estimate(&scenario);
-            sound(&scenario, &found);
-            let name = format!("{} on {}", workload.name, target.name);
-            worst.look(&name, metric("step_time_ms", &scenario, &found), metric("step_time_ms", &scenario, &closed));
-            cases += 1;
+    let cases = every_pair(&library, Mode::Training, |pair, parts| {
+        let mut scenario = scenario(parts, &[("steps", "2")]);
+        scenario.phases.clear();
+        let closed = estimate(&at_once(&scenario));
+        if matches!(closed.detail.unwrap().verdict, Verdict::Indivisible { .. }) {
+            return false;
         }
-    }
-    println!("{cases} cases");
+        let found = estimate(&scenario);
+        sound(&scenario, &found);
+        worst.look(pair, metric("step_time_ms", &scenario, &found), metric("step_time_ms", &scenario, &closed));
+        true
+    });
     assert!(cases >= 100, "{cases}");
     let near = worst.share(0.05);
     println!("within 5 %: {:.1} %", 100.0 * near);

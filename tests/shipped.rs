@@ -153,7 +153,7 @@ fn every_target_answers_every_workload() {
             assert!(sums(Cause::ALL.iter().map(|cause| detail.limits.share(*cause)).sum(), 1.0), "{pair}");
             let step = detail.training.is_some() && scenario.phases.is_empty();
             assert!(!step || sums(detail.time.total() * 1e3, estimate.total.step_time_ms), "{pair}");
-            assert!(sums(detail.memory.parts.parts().iter().map(|(_, bytes)| bytes).sum(), detail.memory.total()));
+            assert!(sums(detail.memory.parts.parts().map(|(_, bytes)| bytes).sum(), detail.memory.total()));
             assert!(detail.verdict != Verdict::Fits || detail.memory.excess() == 0.0, "{pair}");
             assert!(estimate.total.flop_utilization < 1.0, "{pair}: {}", estimate.total.flop_utilization);
             // More than idling, no more than the node can draw.

@@ -129,7 +129,7 @@ fn it_starts_anywhere_and_quits_cleanly() {
     let mut session = Session::start(dir.path(), &FOUNDING);
     session.wait_for("NVIDIA_H100_8x_NVLink");
     session.wait_for("2642 ");
-    session.keys("3jj ");
+    session.keys("Kjj ");
     session.wait_for("1 changed");
     session.keys("q");
     assert_eq!(session.wait_for_end(), 0);
@@ -289,7 +289,7 @@ fn a_figure_goes_to_the_clipboard() {
     command.env("TMUX", "/tmp/tmux,1,0");
     let mut session = Session::run(dir.path(), command);
     session.wait_for("Results");
-    session.keys("1y");
+    session.keys("Hy");
     session.wait_for("on the clipboard");
     let bytes = session.bytes.lock().unwrap().clone();
     let text = String::from_utf8_lossy(&bytes);
@@ -358,10 +358,10 @@ fn it_reopens_where_it_was_left() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &FOUNDING);
     session.wait_for("2642 ");
-    session.keys("3jj ");
+    session.keys("Kjj ");
     session.wait_for("1 changed");
     session.keys("Tc");
-    session.wait_for("5 Compare");
+    session.wait_for("2 Compare");
     session.keys("]t");
     session.wait_for("theme:");
     session.keys("q");
@@ -371,7 +371,7 @@ fn it_reopens_where_it_was_left() {
     session.wait_for("1 changed");
     assert!(session.screen().contains("NVIDIA_H100_8x_NVLink"), "{}", session.screen());
     session.keys("]");
-    session.wait_for("5 Compare");
+    session.wait_for("2 Compare");
     session.keys("\u{3}");
     session.wait_for_end();
     // A name asked for wins, and what was left stays beside it.
@@ -415,7 +415,7 @@ fn a_broken_session_is_told_and_put_aside() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("Results");
-    session.keys("2jq");
+    session.keys("Wjq");
     assert_eq!(session.wait_for_end(), 0);
     let file = session_file(dir.path());
     std::fs::write(&file, "{ \"version\": 1, ").unwrap();

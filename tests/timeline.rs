@@ -151,6 +151,19 @@ fn the_closed_form_stands_in_until_the_simulation_has_run() {
 }
 
 #[test]
+fn columns_that_are_not_simulated_yet_say_so() {
+    let mut h = Harness::new(Glyphs::unicode(), 200, 60, "llama3_70b_serve");
+    h.keys("5");
+    assert!(!h.text().contains("~ closed form"), "{}", h.text());
+    h.set("engine", "event");
+    // The target on the screen has been simulated, the others stand for what they will say.
+    assert!(!h.app.answer.pending && h.app.columns.iter().any(|(_, answer)| answer.pending));
+    let text = h.text();
+    assert!(text.contains("~ closed form, not simulated yet"), "{text}");
+    assert!(text.matches("~ closed form").count() > 1, "{text}");
+}
+
+#[test]
 fn what_was_simulated_is_remembered_and_an_edit_cancels_what_runs() {
     let mut h = Harness::serving();
     h.set("engine", "event");

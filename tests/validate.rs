@@ -57,7 +57,7 @@ fn stated_memory_is_met_within_a_few_percent() {
 fn serving_is_predicted_as_well_as_the_readme_says() {
     let all = verdicts(Kind::Inference);
     let stats = overall(&all);
-    assert!(stats.n >= 3680 && stats.median <= 14.0 && stats.p90 <= 45.5, "{stats:?}");
+    assert!(stats.n >= 3675 && stats.median <= 14.0 && stats.p90 <= 43.5, "{stats:?}");
     assert!(coverage(&all).0 >= 0.9, "{:?}", coverage(&all));
     let latency = verdicts(Kind::Latency);
     for (metric, most) in [("tpot_ms", 13.5), ("ttft_ms", 29.5)] {

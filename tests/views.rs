@@ -125,7 +125,7 @@ macro_rules! snapshot {
 /// The serving workload, its knob `tp`.
 fn serving(columns: u16, rows: u16) -> Harness {
     let mut h = Harness::new(columns, rows);
-    h.keys("2jj/tp<Enter>");
+    h.keys("Wjj/tp<Enter>");
     h
 }
 
@@ -133,18 +133,18 @@ fn serving(columns: u16, rows: u16) -> Harness {
 fn the_views_look_as_they_did() {
     for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
         let size = format!("{columns}x{rows}");
-        snapshot!(format!("sweep_{size}"), serving(columns, rows).keys("/concurrency<Enter>1mjmv"));
+        snapshot!(format!("sweep_{size}"), serving(columns, rows).keys("/concurrency<Enter>Hmjmv"));
         snapshot!(format!("heat_{size}"), serving(columns, rows).keys("v/concurrency<Enter>:against tp<Enter>"));
-        snapshot!(format!("bars_{size}"), Harness::new(columns, rows).keys("jm1gm/recompute<Enter>v"));
-        snapshot!(format!("frontier_{size}"), serving(columns, rows).keys("1mjmF<Right>"));
+        snapshot!(format!("bars_{size}"), Harness::new(columns, rows).keys("jmHgm/recompute<Enter>v"));
+        snapshot!(format!("frontier_{size}"), serving(columns, rows).keys("HmjmF<Right>"));
         snapshot!(format!("frontier_train_{size}"), Harness::new(columns, rows).keys("F"));
         snapshot!(format!("sensitivity_{size}"), Harness::new(columns, rows).keys("ij"));
         snapshot!(format!("goal_{size}"), serving(columns, rows).keys("S<Right>jj<Enter>50"));
-        snapshot!(format!("optimise_{size}"), Harness::new(columns, rows).keys("j2jSR"));
+        snapshot!(format!("optimise_{size}"), Harness::new(columns, rows).keys("jWjSR"));
     }
     snapshot!("ascii_sweep_120x40", {
         let mut h = Harness::with(Glyphs::ascii(), 120, 40);
-        h.keys("2jj1mjm/concurrency<Enter>v");
+        h.keys("WjjHmjm/concurrency<Enter>v");
         h
     });
 }
@@ -163,10 +163,10 @@ fn a_sweep_follows_every_edit() {
     assert_ne!(h.curves().metric.name, "tokens_per_sec");
     h.keys(",");
     assert_eq!(h.curves().curves[0].1, before.curves[0].1);
-    h.keys("1mjv");
+    h.keys("Hmjv");
     assert_eq!(h.curves().curves.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["8xMI300X", "8xH100"]);
     assert_eq!(h.curves().curves[1].1, before.curves[0].1);
-    h.keys("/workload<Esc>2kv");
+    h.keys("/workload<Esc>Wkv");
     assert!(h.curves().curves.iter().all(|(_, grid)| grid.cells.iter().any(|cell| !cell.feasible)));
 }
 
@@ -236,7 +236,7 @@ fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
 #[test]
 fn a_compromise_is_taken_with_its_target() {
     let mut h = serving(120, 40);
-    h.keys("1mjmF");
+    h.keys("HmjmF");
     let front = Arc::clone(h.app.desks.frontier.answer().unwrap());
     assert_eq!(front.curves.iter().map(|curve| &*curve.target).collect::<Vec<_>>(), ["8xMI300X", "8xH100"]);
     assert!(front.curves.iter().all(|curve| curve.points.len() > 3));
@@ -276,7 +276,7 @@ fn a_lever_of_the_tornado_leads_to_its_sweep() {
 fn the_optimiser_finds_what_the_library_finds_and_enter_takes_it() {
     let mut h = Harness::new(120, 40);
     // Training that does not fit: any candidate is one that does.
-    h.keys("j2j/microbatch<Enter><Right><Right><Right><Right>S");
+    h.keys("jWj/microbatch<Enter><Right><Right><Right><Right>S");
     assert!(!h.app.answer.fits());
     let before = h.app.now.clone();
     h.keys("R");
@@ -326,11 +326,11 @@ fn a_search_goes_on_while_one_looks_elsewhere_and_ends_with_an_edit() {
     assert!(h.orders.is_empty() && h.app.view == View::Optimum, "Esc stops it");
     h.keys("R");
     assert_eq!(h.orders.len(), 1, "and it can begin again");
-    h.keys("<Tab>6");
+    h.keys("<Tab>3");
     assert_eq!(h.orders.len(), 1);
     h.work();
     assert!(h.app.status.as_ref().unwrap().text.contains("the search is done: tokens/s"));
-    h.keys("Sg<Right>R3<Right>");
+    h.keys("Sg<Right>RK<Right>");
     assert!(h.orders.is_empty());
     assert!(h.app.status.as_ref().unwrap().text.contains("the search was stopped"));
 }
@@ -340,7 +340,7 @@ fn the_views_can_be_drawn_at_every_size() {
     for keys in ["v", "vn", "F", "i", "SR", "S<Down><Enter>5"] {
         for glyphs in [Glyphs::unicode(), Glyphs::ascii()] {
             let mut h = Harness::with(glyphs, 120, 40);
-            h.keys("2jj").keys(keys);
+            h.keys("Wjj").keys(keys);
             let ascii = h.app.glyphs.is_ascii();
             for columns in (60..=220).step_by(23) {
                 for rows in (10..=70).step_by(7) {
@@ -351,4 +351,38 @@ fn the_views_can_be_drawn_at_every_size() {
             }
         }
     }
+}
+
+/// At the least size, what was found makes the form go: every candidate and the figures of the one under the cursor are
+/// in sight.
+#[test]
+fn what_the_optimiser_found_is_read_on_the_smallest_screen() {
+    let mut h = serving(80, 24);
+    h.keys("SR");
+    let text = h.text();
+    assert!(text.contains("best") && text.contains("combinations"), "{text}");
+    h.keys("G");
+    let text = h.text();
+    assert!(!text.contains("seek "), "the form is scrolled away\n{text}");
+    assert!(text.contains("best ") && text.contains(" 6 ") && text.contains("TTFT"), "{text}");
+    h.keys("g");
+    assert!(h.text().contains("seek "));
+}
+
+/// Enter takes a point; on the point where the scenario stands it explains the figure, and Esc leads back.
+#[test]
+fn a_point_that_is_taken_is_explained() {
+    let mut h = serving(120, 40);
+    h.keys("/concurrency<Enter>v<Right><Enter>");
+    assert_eq!(h.app.view, View::Sweep);
+    h.keys("<Enter>");
+    assert_eq!((h.app.view, h.app.figure), (View::Explain, h.curves().metric.name));
+    h.keys("<Esc>");
+    assert_eq!(h.app.view, View::Sweep);
+    h.keys("SR<Enter>");
+    assert_eq!(h.app.view, View::Optimum);
+    h.keys("<Enter>");
+    assert_eq!((h.app.view, h.app.figure), (View::Explain, "tokens_per_sec"));
+    h.keys("<Esc>");
+    assert_eq!(h.app.view, View::Optimum);
 }

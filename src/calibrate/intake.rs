@@ -1,6 +1,6 @@
 //! Files to rows: measurement YAML, the guide's CSV, JSON, and every log that `atlas ingest` knows.
 
-use crate::order::Order;
+use crate::order::{Gather, Order};
 use std::io::{self, Read};
 use std::sync::Arc;
 
@@ -195,7 +195,7 @@ fn json(node: &Node) -> Value {
         Yaml::Text(text) => Value::from(text.as_str()),
         Yaml::List(items) => items.iter().map(json).collect(),
         Yaml::Map(entries) => {
-            Value::Object(entries.iter().map(|entry| (entry.key.clone(), json(&entry.value))).collect())
+            Value::Object(entries.iter().map(|entry| (entry.key.clone(), json(&entry.value))).gather())
         }
     }
 }

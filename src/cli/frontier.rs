@@ -1,5 +1,6 @@
 //! `atlas frontier`.
 
+use crate::order::Gather;
 use std::path::PathBuf;
 
 use color_eyre::eyre::eyre;
@@ -211,7 +212,7 @@ fn document(curves: &[Curve], workload: &str) -> serde_json::Value {
     let curve = |curve: &Curve| {
         let points = curve.points.iter().map(|point| {
             let mut entry: serde_json::Map<String, serde_json::Value> =
-                figures(curve, point).into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+                figures(curve, point).into_iter().map(|(name, value)| (name.to_owned(), json!(value))).gather();
             entry.insert("efficient".to_owned(), json!(point.efficient));
             entry
         });

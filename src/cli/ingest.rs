@@ -1,5 +1,6 @@
 //! `atlas ingest`: logs turned into measurements.
 
+use crate::order::Gather;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -180,7 +181,7 @@ fn fill(settings: &mut Config, workload: &Workload) {
 fn document(file: &Ingested, context: &Context) -> Value {
     let reading = |reading: &ingest::Reading| {
         let origins: serde_json::Map<String, Value> =
-            reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.told().into())).collect();
+            reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.told().into())).gather();
         let benchmarks = founding::benchmarks(&file.file, reading, context);
         json!({
             "tool": reading.tool, "format": reading.format, "kind": reading.kind,

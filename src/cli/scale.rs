@@ -141,6 +141,9 @@ fn subject(args: &Args, library: &Library) -> color_eyre::Result<Config> {
     if options.wants_goodput() {
         return Err(Failure::usage(["failures are studied by `atlas simulate --study goodput`"]).into());
     }
+    if options.hosts.is_some() {
+        return Err(Failure::usage(["--hosts mixes one job's hosts: `atlas simulate --hosts`"]).into());
+    }
     if let Some(path) = &args.config {
         let mut config = simulate::read(path, library)?;
         if let Subject::Scenario(pair) = &mut config.subject {

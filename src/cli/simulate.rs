@@ -57,13 +57,15 @@ impl Preset {
   atlas simulate --preset medium --out results
   atlas simulate --config my_config.yaml --replications 5
   atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --slow-hosts 1 --slow-factor 1.3
+  atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --hosts a100-sxm-80gb:2
   atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --mtbf 50000h --study goodput
   atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --arrivals gamma:2 --slo-ttft 500ms --slo-tpot 50ms
   atlas simulate --target h100-sxm-8,mi300x-8 --workload llama3.1-70b-serve --rate 2 --replications 10
   atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --trace step.json --window 0..2s
 
 A configuration holds either the founding simulator's hardware, model, training and network, or target and workload, or \
-jobs and a cluster; and options under simulate:, named as the flags are. With --out a directory is written: results.json, \
+jobs and a cluster; and options under simulate:, named as the flags are. Jobs whose gradients cross the same uplinks of \
+an oversubscribed fabric hold each other up (cluster: oversubscription, nodes_per_leaf, placement: packed or spread). With --out a directory is written: results.json, \
 bottlenecks.json, config.yaml, which reproduces the run, and plots as SVG and PNG. Targets beside each other see the same \
 random numbers, so that their differences are known better than they are. --trace files open in ui.perfetto.dev and \
 chrome://tracing.")]
@@ -228,7 +230,7 @@ fn answer(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> col
         }
         Subject::Jobs(_) => Err(Problems(vec!["jobs stand alone".to_owned()])),
     };
-    let plan = plan.map_err(refused)?;
+    let plan = plan.and_then(|plan| plan.mix(&options, library.catalog())).map_err(refused)?;
     let outcome = simulated(&plan, gauge).map_err(refused)?;
     let study = match (&plan.work, &outcome.first) {
         (Work::Training(work), Measured::Training(m)) if options.wants_goodput() && !outcome.cancelled => {

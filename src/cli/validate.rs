@@ -1,5 +1,6 @@
 //! `atlas validate`.
 
+use crate::order::Gather;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use crate::validate::{self, Kind, scatter};
   atlas validate --kind training --source vTrain
   atlas validate --measurements mine.csv --format json
   atlas validate --kind latency --svg scatter.svg
-  atlas validate --row ID                         one row, step by step
+  atlas validate --row ID                         one row, step by step; with --engine event as it is simulated
   atlas validate --measured run.log prod.csv --target T --workload W
   atlas validate --engine event --kind training   the simulation in place of the closed form
 
@@ -54,7 +55,7 @@ pub struct Args {
     pub svg: Option<PathBuf>,
     /// Which engine predicts: analytical, or event, which takes minutes; with --measured also semi-empirical [default:
     /// analytical; with --measured semi-empirical where the target names no accelerator]
-    #[arg(long, value_name = "NAME", value_parser = engine, conflicts_with_all = ["fit", "row"])]
+    #[arg(long, value_name = "NAME", value_parser = engine, conflicts_with = "fit")]
     pub engine: Option<Engine>,
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
@@ -148,7 +149,7 @@ fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             Some((_, text)) => text.clone(),
             None => validate::shipped(kind)?,
         };
-        if let Some(story) = validate::story::story(kind, &text, id)? {
+        if let Some(story) = validate::story::story(kind, &text, id, args.engine.unwrap_or(Engine::Analytical))? {
             return Ok(output::print(&globals.charset().write(&tell(&story)))?);
         }
     }
@@ -168,7 +169,7 @@ fn tell(story: &validate::story::Story) -> String {
     }
     if let Some(time) = &story.time {
         let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Right)]);
-        for (name, seconds) in time.parts().iter().filter(|(_, seconds)| *seconds > 0.0) {
+        for (name, seconds) in time.parts().filter(|(_, seconds)| *seconds > 0.0) {
             table.row([format!("  {name}"), units::duration_ms(1e3 * seconds), units::percent(seconds / time.total())]);
         }
         table.row(["  all".to_owned(), units::duration_ms(1e3 * time.total()), units::percent(1.0)]);
@@ -246,7 +247,7 @@ fn document(verdicts: &[(Kind, Vec<Verdict>)]) -> serde_json::Value {
             "kind": kind.name(),
             "rows": rows.len(),
             "errors": numbers(&verdict::overall(rows)),
-            "sources": sources.iter().map(|(name, stats)| ((*name).to_owned(), numbers(stats))).collect::<serde_json::Map<_, _>>(),
+            "sources": sources.iter().map(|(name, stats)| ((*name).to_owned(), numbers(stats))).gather::<serde_json::Map<_, _>>(),
             "interval_coverage": covered,
             "rows_with_interval": with_interval,
         })

@@ -5,61 +5,53 @@ use serde::{Serialize, Serializer};
 /// Most parts that a breakdown has.
 pub const MOST_PARTS: usize = 16;
 
-/// Named parts that sum to a whole, in a fixed order. Kept in place, so that an estimate allocates nothing.
+/// Named parts that sum to a whole, in a fixed order. Kept in place, so that an estimate allocates nothing, and small,
+/// since every estimate holds three: the names stand once, in the program.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Breakdown {
-    parts: [(&'static str, f64); MOST_PARTS],
-    len: usize,
+    names: &'static [&'static str],
+    values: [f64; MOST_PARTS],
 }
 
 impl Serialize for Breakdown {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.parts().iter().copied())
+        serializer.collect_map(self.parts())
     }
 }
 
 impl Breakdown {
-    /// From names and values; what is beyond [`MOST_PARTS`] joins the last part, so that the sum holds.
+    /// From names, and as many values, [`MOST_PARTS`] at the most.
     #[must_use]
-    pub fn of(parts: &[(&'static str, f64)]) -> Breakdown {
-        let mut all = Breakdown::default();
-        for (name, value) in parts {
-            all.push(name, *value);
+    pub fn of<const N: usize>(names: &'static [&'static str; N], values: [f64; N]) -> Breakdown {
+        const { assert!(N <= MOST_PARTS, "a breakdown has no room for so many parts") };
+        let mut all = [0.0; MOST_PARTS];
+        for (slot, value) in all.iter_mut().zip(values) {
+            *slot = value;
         }
-        all
-    }
-
-    fn push(&mut self, name: &'static str, value: f64) {
-        if let Some(slot) = self.parts.get_mut(self.len) {
-            *slot = (name, value);
-            self.len += 1;
-        } else if let Some((_, last)) = self.parts.last_mut() {
-            *last += value;
-        }
+        Breakdown { names, values: all }
     }
 
     /// Names and values in order.
-    #[must_use]
-    pub fn parts(&self) -> &[(&'static str, f64)] {
-        self.parts.get(..self.len).unwrap_or_default()
+    pub fn parts(&self) -> impl Iterator<Item = (&'static str, f64)> + Clone + use<> {
+        self.names.iter().copied().zip(self.values)
     }
 
     /// The whole.
     #[must_use]
     pub fn total(&self) -> f64 {
-        self.parts().iter().map(|(_, value)| value).sum()
+        self.parts().map(|(_, value)| value).sum()
     }
 
     /// The part of that name; 0 where there is none.
     #[must_use]
     pub fn part(&self, name: &str) -> f64 {
-        self.parts().iter().filter(|(known, _)| *known == name).map(|(_, value)| value).sum()
+        self.parts().filter(|(known, _)| *known == name).map(|(_, value)| value).sum()
     }
 
     /// Every part times a factor.
     #[must_use]
     pub fn scaled(mut self, factor: f64) -> Breakdown {
-        for (_, value) in &mut self.parts {
+        for value in &mut self.values {
             *value *= factor;
         }
         self
@@ -71,10 +63,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_sum_to_the_whole_however_many_there_are() {
-        let many: Vec<(&'static str, f64)> = (0..40).map(|i| ("part", f64::from(i))).collect();
-        assert_eq!(Breakdown::of(&many).total(), 780.0);
-        assert_eq!(Breakdown::of(&many).scaled(2.0).total(), 1560.0);
-        assert_eq!(Breakdown::of(&[("a", 1.0), ("b", 2.0)]).part("b"), 2.0);
+    fn parts_sum_to_the_whole() {
+        let some = Breakdown::of(&["a", "b", "c"], [1.0, 2.0, 4.0]);
+        assert_eq!((some.total(), some.part("b"), some.part("d")), (7.0, 2.0, 0.0));
+        assert_eq!(some.scaled(2.0).parts().collect::<Vec<_>>(), [("a", 2.0), ("b", 4.0), ("c", 8.0)]);
+        assert_eq!(Breakdown::default().parts().count(), 0);
     }
 }

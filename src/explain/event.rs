@@ -56,8 +56,7 @@ impl Told<'_> {
     /// Seconds of a step: integrals over what the stages did, mean over stages and steps.
     fn step(&self) -> Term {
         let detail = self.whole.estimate.detail;
-        let parts =
-            detail.iter().flat_map(|detail| detail.time.parts().to_vec()).filter(|(_, seconds)| *seconds != 0.0);
+        let parts = detail.iter().flat_map(|detail| detail.time.parts()).filter(|(_, seconds)| *seconds != 0.0);
         let parts = parts.map(|(name, seconds)| {
             let symbol = format!("T_{}", name.replace(' ', "_"));
             let (how, bearing) = match name {
@@ -132,8 +131,8 @@ impl Told<'_> {
             "requests_per_sec" => rate(value),
             "tpot_ms" => spread("TPOT", value),
             "ttft_ms" if serving.first_token.total().is_finite() => {
-                let parts = serving.first_token.parts().iter().filter(|(_, ms)| *ms > 0.0).map(|(name, ms)| {
-                    Term::input(format!("t_{name}"), *name, "ms", *ms)
+                let parts = serving.first_token.parts().filter(|(_, ms)| *ms > 0.0).map(|(name, ms)| {
+                    Term::input(format!("t_{name}"), name, "ms", ms)
                         .from(Origin::Engine("mean over the counted requests"))
                 });
                 let whole = self.counted("TTFT", "", "ms", value, "mean over the counted requests");

@@ -177,8 +177,8 @@ pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
 /// Point estimate of the fullest device: the sum of what it holds.
 fn held(whole: &Whole<'_>, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
     let memory = &whole.estimate.detail.as_ref()?.memory;
-    let parts = memory.parts.parts().iter().map(|(name, bytes)| {
-        let term = Term::input(format!("M_{}", name.replace(' ', "_")), *name, "bytes", *bytes);
+    let parts = memory.parts.parts().map(|(name, bytes)| {
+        let term = Term::input(format!("M_{}", name.replace(' ', "_")), name, "bytes", bytes);
         of_part(name, term)
     });
     let total = super::expression::sum(parts);

@@ -3,7 +3,7 @@
 use super::expression::{Written, product, sum};
 use super::origin::constants;
 use super::{Origin, Term, Whole, money};
-use crate::engine::analytical::accelerator::Precision;
+use crate::engine::analytical::accelerator::{Generation, Precision};
 use crate::engine::analytical::serving::{Admission, Stack};
 use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::estimate::{Detail, Serving};
@@ -86,7 +86,10 @@ impl Told<'_> {
             "narrow4_fraction" => multiplies(&[Precision::Fp4, Precision::Fp6]),
             "unpack_fraction" => formats.dense_unpack || formats.expert_unpack,
             "grouped_fraction" => mixture,
-            "kernel_eager" => eager,
+            "kernel_eager" => eager || served.eager_prompts,
+            "neuron_fraction" => {
+                self.whole.scenario.machine.is_some_and(|m| m.device.generation == Generation::Trainium)
+            }
             "kernel_graph" | "kernel_prefill" => !eager,
             "step_compiled" => served.stack == Stack::Compiled,
             "step_python" => matches!(served.stack, Stack::Graphed | Stack::Eager),
@@ -121,8 +124,8 @@ impl Told<'_> {
     }
 
     fn parts(&self) -> Vec<Term> {
-        let parts = self.detail.time.parts().iter().filter(|(_, seconds)| *seconds != 0.0);
-        parts.map(|(name, seconds)| self.part(name, *seconds)).collect()
+        let parts = self.detail.time.parts().filter(|(_, seconds)| *seconds != 0.0);
+        parts.map(|(name, seconds)| self.part(name, seconds)).collect()
     }
 
     fn part(&self, name: &'static str, seconds: f64) -> Term {
@@ -154,6 +157,7 @@ impl Told<'_> {
                     "slice_half",
                     "grouped_fraction",
                     "attention_fraction",
+                    "neuron_fraction",
                     "overlap_loss",
                 ],
             ),
@@ -254,8 +258,8 @@ impl Told<'_> {
 
     fn ttft(&self, value: f64) -> Term {
         let first = &self.serving.first_token;
-        let parts = first.parts().iter().map(|(name, ms)| {
-            let (how, names): (&'static str, &[&'static str]) = match *name {
+        let parts = first.parts().map(|(name, ms)| {
+            let (how, names): (&'static str, &[&'static str]) = match name {
                 "slot" => ("waiting for a sequence to end, where all slots are taken", &["variability"]),
                 "queue" => (
                     "waiting for the step in flight and for prompts ahead; G/G/m, Allen–Cunneen",
@@ -275,14 +279,14 @@ impl Told<'_> {
             };
             let mut bearing =
                 self.constants(&names.iter().copied().filter(|name| self.bears(name)).collect::<Vec<_>>());
-            if *name == "prefill" {
+            if name == "prefill" {
                 bearing.extend([
                     self.prompt(),
                     self.knob("prefix_hit", Knob::PrefixHit),
                     self.knob("chunk", Knob::MaxNumBatchedTokens),
                 ]);
             }
-            Term::input(format!("w_{name}"), *name, "ms", *ms).from(Origin::Engine(how)).borne(bearing)
+            Term::input(format!("w_{name}"), name, "ms", ms).from(Origin::Engine(how)).borne(bearing)
         });
         Term::stated("TTFT", "mean time to first token", "ms", value, sum(parts))
     }

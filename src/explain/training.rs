@@ -81,8 +81,8 @@ impl Told<'_> {
 
     fn parts(&self) -> Vec<Term> {
         let Some(detail) = &self.whole.estimate.detail else { return Vec::new() };
-        let parts = detail.time.parts().iter().filter(|(_, seconds)| *seconds != 0.0);
-        parts.map(|(name, seconds)| self.part(name, *seconds)).collect()
+        let parts = detail.time.parts().filter(|(_, seconds)| *seconds != 0.0);
+        parts.map(|(name, seconds)| self.part(name, seconds)).collect()
     }
 
     /// Micro-batches that a pipeline processes in a step.

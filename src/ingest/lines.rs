@@ -148,7 +148,8 @@ fn clean(raw: &[u8]) -> Cow<'_, str> {
     let marks: [&[u8]; 2] = [b"\xef\xbb\xbf", b"\xff\xfe"];
     let raw = marks.iter().find_map(|mark| raw.strip_prefix(*mark)).unwrap_or(raw);
     if memchr::memchr2(0x1b, 0, raw).is_none() {
-        return String::from_utf8_lossy(raw);
+        // Checking whole lines is a good deal faster than looking for the place to mend; few need it.
+        return std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed);
     }
     let mut out = Vec::with_capacity(raw.len());
     let mut bytes = raw.iter().copied().filter(|byte| *byte != 0).peekable();

@@ -1,6 +1,7 @@
 //! Readings as our measurement YAML: what was measured, under which configuration, where every figure comes from, and
 //! what is still missing before a prediction can be held against it.
 
+use crate::order::Gather;
 use serde_json::{Map, Value, json};
 
 use super::intake::Ingested;
@@ -26,7 +27,7 @@ pub fn measurements(ingested: &Ingested, context: &Context) -> Vec<Value> {
             entry.extend(training(reading, index, run, context));
             Value::Object(entry)
         })
-        .collect()
+        .gather()
     };
     ingested.readings.iter().flat_map(of).collect()
 }
@@ -41,7 +42,7 @@ fn head(file: &str, reading: &Reading) -> Map<String, Value> {
         .config
         .iter()
         .map(|(name, value, origin)| (name.to_owned(), json!({"value": value, "origin": origin.told()})))
-        .collect();
+        .gather();
     out.insert("configuration".to_owned(), Value::Object(configuration));
     if !reading.notes.is_empty() {
         out.insert("notes".to_owned(), reading.notes.clone().into());

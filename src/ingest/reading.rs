@@ -1,5 +1,6 @@
 //! What was read out of a file: facts by name, and what of the configuration stood there.
 
+use crate::order::Gather;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -66,7 +67,7 @@ impl Serialize for Facts {
 
 impl From<Facts> for Value {
     fn from(facts: Facts) -> Value {
-        Value::Object(facts.0.into_iter().collect())
+        Value::Object(facts.0.into_iter().gather())
     }
 }
 

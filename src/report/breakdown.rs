@@ -35,7 +35,7 @@ pub fn percentages(parts: &[f64]) -> Vec<f64> {
 /// Name, bar, share and figure of every part that is not nothing, largest first.
 #[must_use]
 pub fn bars(breakdown: &Breakdown, show: impl Fn(f64) -> String) -> String {
-    let mut parts: Vec<(&str, f64)> = breakdown.parts().iter().copied().filter(|(_, value)| *value > 0.0).collect();
+    let mut parts: Vec<(&str, f64)> = breakdown.parts().filter(|(_, value)| *value > 0.0).collect();
     parts.order_by(|a, b| b.1.total_cmp(&a.1));
     let shares = percentages(&parts.iter().map(|(_, value)| *value).collect::<Vec<f64>>());
     let most = shares.iter().fold(0.0f64, |most, share| most.max(*share));

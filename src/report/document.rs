@@ -1,6 +1,7 @@
 //! A view or a report on its way to a file: what people read as blocks, what programs read as rows, in the format that
 //! was asked for.
 
+use crate::order::Gather;
 use serde_json::{Map, Value, json};
 
 use super::chart::drawing::{self, Drawing};
@@ -73,6 +74,7 @@ impl Document {
         self.blocks.iter().find_map(|block| match block {
             Block::Plot(plot) => drawing::plot(plot, CHART.0, CHART.1),
             Block::Bars(bars) => drawing::bars(bars, CHART.0),
+            Block::Picture(drawing) => Some(drawing.clone()),
             _ => None,
         })
     }
@@ -117,7 +119,7 @@ impl Document {
                 };
                 (name.clone(), value)
             });
-            Value::Object(fields.collect::<Map<String, Value>>())
+            Value::Object(fields.gather::<Map<String, Value>>())
         };
         let rows: Vec<Value> = self.rows.rows.iter().map(row).collect();
         let version = env!("CARGO_PKG_VERSION");

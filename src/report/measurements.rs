@@ -1,6 +1,7 @@
 //! What was read out of logs, told for people: what it is, its figures, its configuration and where that comes from,
 //! and what became of the lines.
 
+use crate::order::Gather;
 use serde_json::Value;
 
 use super::table::{Align, Table, wrap};
@@ -171,7 +172,7 @@ fn shown(value: &Value) -> String {
         }
         Value::Object(map) => {
             let mut words: Vec<String> =
-                map.iter().take(SHOWN).map(|(name, value)| format!("{name} {}", shown(value))).collect();
+                map.iter().take(SHOWN).map(|(name, value)| format!("{name} {}", shown(value))).gather();
             if map.len() > SHOWN {
                 words.push(format!("… ({} in all)", map.len()));
             }

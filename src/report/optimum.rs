@@ -1,5 +1,6 @@
 //! The answer of a search, told.
 
+use crate::order::Gather;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
@@ -257,7 +258,7 @@ fn document(problem: &Problem<'_>, found: &Optimum) -> Value {
         "engine": problem.start.engine.name(),
         "objective": problem.objective.name,
         "constraints": problem.conditions.iter().map(Condition::to_string).collect::<Vec<_>>(),
-        "space": axes.collect::<Map<_, _>>(),
+        "space": axes.gather::<Map<_, _>>(),
         "best": found.best.as_ref().map(candidate),
         "warnings": found.warnings(problem),
         "runners_up": all(&found.runners_up),
@@ -301,8 +302,8 @@ fn candidate(candidate: &Candidate) -> Value {
     let metrics = metrics.map(|metric| (metric.name.to_owned(), json!((metric.get)(&candidate.estimate, scenario))));
     let changes = candidate.changes.iter().map(|(knob, value)| (knob.name().to_owned(), setting(value)));
     json!({
-        "changes": changes.collect::<Map<_, _>>(),
-        "metrics": metrics.collect::<Map<_, _>>(),
+        "changes": changes.gather::<Map<_, _>>(),
+        "metrics": metrics.gather::<Map<_, _>>(),
         "verdict": candidate.estimate.detail.map(|detail| detail.verdict),
     })
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::chart::pictures;
+use super::study::{Block, Cell, Grid};
 use super::table::{Align, Table, wrap};
 use super::{ReportError, csv};
 use crate::scenario::Parts;
@@ -58,6 +60,74 @@ pub fn table(parts: &Parts, tornado: &Tornado) -> String {
         out.push('\n');
     }
     out
+}
+
+/// For a document: what moves the figure how far as a picture, every lever in full, and what changes nothing. The second
+/// is the rows that programs read.
+#[must_use]
+pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
+    /// Levers drawn.
+    const MOST: usize = 24;
+    const WIDTH: f64 = 760.0;
+    let metric = tornado.metric;
+    let change = |outcome: &Outcome| Some(outcome.value / tornado.value - 1.0).filter(|change| change.is_finite());
+    let told = |outcome: &Option<Outcome>| match outcome {
+        None => (None, String::new()),
+        Some(outcome) if outcome.trouble.is_some() => (None, format!("{}: cannot run", outcome.to)),
+        Some(outcome) => {
+            let words = format!("{}: {}", outcome.to, units::relative(tornado.value, outcome.value));
+            (change(outcome), words)
+        }
+    };
+    let swings = tornado.swings.iter().take(MOST).map(|swing| pictures::Swing {
+        name: swing.lever.name().to_owned(),
+        moves: [told(&swing.down), told(&swing.up)],
+    });
+    let picture = pictures::tornado(&format!("What moves {}", metric.label), &swings.collect::<Vec<_>>(), WIDTH);
+    let (mut rows, mut troubles) = (Vec::new(), Vec::new());
+    for swing in &tornado.swings {
+        let mut cells =
+            vec![Cell::text(swing.lever.name()), Cell::text(kind(swing.lever)), Cell::text(swing.from.clone())];
+        for outcome in [&swing.down, &swing.up] {
+            let Some(outcome) = outcome else {
+                cells.extend(["–"; 3].map(Cell::text));
+                continue;
+            };
+            cells.push(Cell::text(outcome.to.clone()));
+            match &outcome.trouble {
+                None => {
+                    cells.push(Cell::figure(metric.show(outcome.value), outcome.value));
+                    let share = change(outcome).unwrap_or_default();
+                    cells.push(Cell::figure(units::relative(tornado.value, outcome.value), share));
+                }
+                Some(trouble) => {
+                    cells.extend([Cell::text("cannot run"), Cell::text("–")]);
+                    troubles.push(format!("{} {}: {trouble}", swing.lever.name(), outcome.to));
+                }
+            }
+        }
+        rows.push(cells);
+    }
+    let names = ["lever", "kind", "is", "down to", "there", "change down", "up to", "there above", "change up"];
+    let align = |at: usize| if at < 2 { Align::Left } else { Align::Right };
+    let head = names.iter().enumerate().map(|(at, name)| ((*name).to_owned(), align(at))).collect();
+    let rows = Grid { head, rows };
+    let mut blocks = vec![Block::Text(format!(
+        "{} is {}. Each lever is moved alone: a knob by a step, a number of the hardware by ten per cent.",
+        metric.label,
+        metric.show(tornado.value)
+    ))];
+    blocks.extend(picture.map(Block::Picture));
+    blocks.push(Block::Table(rows.clone()));
+    if !tornado.idle.is_empty() {
+        let idle: Vec<&str> = tornado.idle.iter().map(|lever| lever.name()).collect();
+        blocks.push(Block::Text(format!("No effect: {}.", idle.join(", "))));
+    }
+    troubles.extend(tornado.notes.iter().map(|note| (*note).to_owned()));
+    if !troubles.is_empty() {
+        blocks.push(Block::List(troubles));
+    }
+    (blocks, rows)
 }
 
 /// As JSON or YAML.

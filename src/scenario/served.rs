@@ -17,6 +17,8 @@ pub struct Served {
     pub admission: Admission,
     /// Whether decode steps replay captured graphs, where the accelerator's port of it can.
     pub captured_graphs: bool,
+    /// Whether prompts run uncompiled, kernel by kernel.
+    pub eager_prompts: bool,
     /// Whether a mixture's experts are multiplied one after another for want of a grouped kernel for their format.
     pub experts_in_turn: bool,
     /// Whether the next step is scheduled while the accelerator computes.
@@ -46,6 +48,7 @@ impl Default for Served {
             stack: Stack::Graphed,
             admission: Admission::EveryStep,
             captured_graphs: true,
+            eager_prompts: false,
             experts_in_turn: false,
             overlapped: true,
             python_executor: false,
@@ -88,7 +91,8 @@ impl Served {
             server,
             stack,
             admission: software::admission(engine),
-            captured_graphs: software::captured_graphs(device, engine, "", 0.0),
+            captured_graphs: software::captured_graphs(device, engine, "", "", 0.0),
+            eager_prompts: software::eager_prompts(engine),
             experts_in_turn: software::experts_in_turn(model, &formats, engine),
             overlapped: software::overlapped(engine, ""),
             python_executor: software::python_executor(engine, "1.0", "", ""),

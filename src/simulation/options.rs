@@ -4,7 +4,7 @@
 use clap::{Args, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
-use super::words::{ArrivalsWord, CompressionWord, Lengths, Millis, RouterWord, ScaleWord, Span};
+use super::words::{ArrivalsWord, CompressionWord, HostsWord, Lengths, Millis, RouterWord, ScaleWord, Span};
 use crate::engine::event::kernel::Distribution;
 use crate::plan::Arrivals;
 use crate::scenario::Scenario;
@@ -66,6 +66,9 @@ options! {
     /// Their time over the others' [default: 1.1]
     #[arg(long, alias = "slow_factor", value_name = "F", value_parser = factor, help_heading = "Training")]
     slow_factor: f64,
+    /// Hosts with another accelerator than the job's, its last ones: each computes as fast as its own operators do
+    #[arg(long, value_name = "ACCELERATOR:HOSTS", help_heading = "Training")]
+    hosts: HostsWord,
     /// Standard deviation of a pass over its mean
     #[arg(long, value_name = "SHARE", value_parser = jitter, help_heading = "Training")]
     jitter: f64,

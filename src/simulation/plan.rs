@@ -3,16 +3,17 @@
 use std::path::Path;
 
 use super::options::Options;
-use super::words::{ArrivalsWord, Window};
+use super::words::{ArrivalsWord, HostsWord, Window};
 use super::{Problems, serving, training};
-use crate::engine::analytical::constants::Constants;
+use crate::catalog::Catalog;
+use crate::engine::analytical::datasheet;
 use crate::engine::analytical::serving::{self as closed, Load, ServingInput};
 use crate::engine::analytical::serving_constants::ServingConstants;
-use crate::engine::analytical::training::TrainingInput;
+use crate::engine::analytical::training::estimate;
 use crate::engine::answer;
 use crate::engine::event::serving as event_serving;
 use crate::engine::event::serving::{Arrivals, Autoscaling, Phase, Prefixes, Slo, TraceRequest, trace};
-use crate::engine::event::training::{Compression, Hosts, Input};
+use crate::engine::event::training::{Compression, Hosts, Input, OtherKind};
 use crate::scenario::Scenario;
 use crate::spec::Mode;
 
@@ -62,9 +63,8 @@ impl Plan {
         let work = match scenario.mode() {
             Mode::Training => {
                 let input = answer::training::input(scenario, &scenario.base).ok_or_else(lacking)?;
-                let per_host = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
-                let work =
-                    training_work(input, &Constants::with(&scenario.efficiency.training), per_host, options, window);
+                let usual = answer::event::training::input(scenario, &scenario.simulation(&scenario.base), &input);
+                let work = training_work(usual, answer::event::training::hosts(scenario, &input), options, window);
                 problems.extend(too_many(&work));
                 Work::Training(Box::new(work))
             }
@@ -89,6 +89,7 @@ pub(super) fn strangers(options: &Options, mode: Mode) -> Vec<String> {
         ("--steps", o.steps.is_some()),
         ("--slow-hosts", o.slow_hosts.is_some()),
         ("--slow-factor", o.slow_factor.is_some()),
+        ("--hosts", o.hosts.is_some()),
         ("--jitter", o.jitter.is_some()),
         ("--dynamic-batch", o.dynamic_batch.is_some()),
         ("--buckets", o.buckets.is_some()),
@@ -134,6 +135,45 @@ pub(super) fn strangers(options: &Options, mode: Mode) -> Vec<String> {
     problems
 }
 
+impl Plan {
+    /// Puts the accelerators that the options name on the job's last hosts.
+    ///
+    /// # Errors
+    /// Accelerators that the catalog does not know, more hosts than the job has.
+    pub fn mix(mut self, options: &Options, catalog: &Catalog) -> Result<Plan, Problems> {
+        let (Some(HostsWord(named)), Work::Training(work)) = (&options.hosts, &mut self.work) else { return Ok(self) };
+        let mut problems = Vec::new();
+        let (hosts, wanted) = (work.hosts.count(), named.iter().map(|(_, count)| count).sum::<u32>());
+        if wanted > hosts {
+            problems.push(format!("--hosts: found {wanted}, the job has {hosts}"));
+        }
+        let system = work.input.system;
+        for (name, count) in named {
+            let Some(sheet) = catalog.accelerator_meant(name, None) else {
+                let unknown = catalog.accelerator(name).err().map(|problem| problem.to_string());
+                problems.push(format!("--hosts: {}", unknown.unwrap_or_default()));
+                continue;
+            };
+            let accelerator = datasheet::accelerator(&sheet);
+            // A card reaches no further than the network it hangs on.
+            let job = if system.nic_bw > 0.0 { system.nic_bw } else { f64::INFINITY };
+            let kind = OtherKind { accelerator, nic_bw: accelerator.nic_bw.min(job), places: Vec::new() };
+            let there = estimate(&kind.system(&system), &work.input.constants);
+            if !there.fits {
+                self.notes.push(format!(
+                    "{} may not hold its share: up to {:.1} GB of {:.1} GB",
+                    sheet.id,
+                    there.memory_upper / 1e9,
+                    accelerator.capacity() / 1e9
+                ));
+            }
+            self.notes.push(format!("the last {count} of {hosts} hosts have {}", sheet.id));
+            work.kinds.push((kind, *count));
+        }
+        if problems.is_empty() { Ok(self) } else { Err(Problems(problems)) }
+    }
+}
+
 /// More slow hosts than there are hosts.
 pub(super) fn too_many(work: &training::Work) -> Option<String> {
     let hosts = work.hosts.count();
@@ -141,18 +181,12 @@ pub(super) fn too_many(work: &training::Work) -> Option<String> {
 }
 
 /// A training job with the unevenness that options ask for.
-pub(super) fn training_work(
-    system: TrainingInput,
-    constants: &Constants,
-    per_host: f64,
-    options: &Options,
-    window: Option<Window>,
-) -> training::Work {
-    let usual = Input::of(&system, constants);
+pub(super) fn training_work(usual: Input, hosts: Hosts, options: &Options, window: Option<Window>) -> training::Work {
+    let images = usual.system.arch.convolutions.is_some();
     let input = Input {
         steps: options.steps.unwrap_or(usual.steps),
         buckets: options.buckets.unwrap_or(usual.buckets),
-        jitter: options.jitter.unwrap_or(0.0),
+        jitter: options.jitter.unwrap_or(usual.jitter),
         lengths: options.dynamic_batch.unwrap_or(0.0),
         compression: options.compression.map(|c| Compression { ratio: c.ratio, seconds: c.seconds }),
         loading: options.loading.map_or(0.0, |span| span.0),
@@ -160,10 +194,11 @@ pub(super) fn training_work(
         ..usual
     };
     training::Work {
-        hosts: Hosts { devices: system.accelerators, per_host },
+        hosts,
         slow_hosts: options.slow_hosts.unwrap_or(0),
         slow_factor: options.slow_factor.unwrap_or(crate::scenario::SLOW_FACTOR),
-        sample: if system.arch.convolutions.is_some() { "image" } else { "sequence" },
+        kinds: Vec::new(),
+        sample: if images { "image" } else { "sequence" },
         window,
         input,
     }

@@ -5,12 +5,12 @@ use super::{FigureSpec, Problems, Run};
 use crate::engine::analytical::training::{TimeBreakdown, TrainingInput, estimate};
 use crate::engine::event::kernel::Progress;
 use crate::engine::event::training::input::StageLoad;
-use crate::engine::event::training::{self, Hosts, Input, Output, allocation};
+use crate::engine::event::training::{self, Hosts, Input, OtherKind, Output, allocation};
 
 /// A training job and the unevenness asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
-    /// The job; its `slow` is filled for each run.
+    /// The job; its `slow` and `kinds` are filled for each run.
     pub input: Input,
     /// How accelerators sit in hosts.
     pub hosts: Hosts,
@@ -18,6 +18,8 @@ pub struct Work {
     pub slow_hosts: u32,
     /// Their time over the others'.
     pub slow_factor: f64,
+    /// Accelerators of other kinds, and on how many of the job's last hosts.
+    pub kinds: Vec<(OtherKind, u32)>,
     /// What a sample is called.
     pub sample: &'static str,
     /// The stretch of time whose tasks are kept; the first step where unset.
@@ -31,7 +33,7 @@ pub struct Parts {
     pub compute: f64,
     /// Waiting for the network: collectives and transfers that nothing hides.
     pub communication: f64,
-    /// Waiting for slow or unlucky hosts: the step's time over that of the same step on even hardware.
+    /// Waiting for slow, unlucky or other hosts: the step's time over that of the same step on even hardware.
     pub stragglers: f64,
     /// Idle in the pipeline.
     pub bubble: f64,
@@ -134,7 +136,8 @@ impl Measured {
 
 pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> Result<Run, Problems> {
     let slow = work.hosts.slow(&work.input.system, work.slow_hosts, work.slow_factor, seed);
-    let mut input = Input { slow, recorded_step: u32::MAX, ..work.input.clone() };
+    let kinds = work.hosts.mixed(&work.input.system, &work.input.constants, &work.kinds);
+    let mut input = Input { slow, kinds, recorded_step: u32::MAX, ..work.input.clone() };
     if first {
         (input.recorded_step, input.recorded_steps) = match work.window {
             Some(window) => seen(&training::simulate(&input, seed, &Progress::new())?.steps, &window),
@@ -185,6 +188,7 @@ fn figures(work: &Work, output: &Output) -> Vec<(FigureSpec, f64)> {
 fn even(input: &Input) -> Result<StageLoad, Problems> {
     let even = Input {
         slow: Vec::new(),
+        kinds: Vec::new(),
         jitter: 0.0,
         lengths: 0.0,
         loading: 0.0,
@@ -204,17 +208,17 @@ fn measure(work: &Work, input: &Input, output: Output, even: StageLoad, seed: u6
     let closed = estimate(&system, &input.constants);
     let step = output.step.mean;
     let even_step = even.total();
-    let t = &closed.time;
-    // Passes hold the collectives of tensor, expert and context parallelism, in the closed form's proportion.
-    let layered = t.tensor_parallel + t.expert_parallel + t.context_parallel;
-    let within = layered / (layered + t.gemm + t.attention + t.elementwise + t.recompute + t.host).max(1e-12);
     let loading = output.load.loading;
     // What unevenness costs is what it adds: the others wait for the slow ones wherever they meet.
     let stragglers = (step - loading - even_step).max(0.0);
-    let stragglers = if input.jitter > 0.0 || input.lengths > 0.0 || !input.slow.is_empty() { stragglers } else { 0.0 };
+    let uneven = input.jitter > 0.0
+        || input.lengths > 0.0
+        || !input.slow.is_empty()
+        || !input.kinds.iter().all(|k| k.places.is_empty());
+    let stragglers = if uneven { stragglers } else { 0.0 };
     let parts = Parts {
-        compute: even.compute * (1.0 - within),
-        communication: even.compute * within + even.transfer + even.exposed_data,
+        compute: even.compute,
+        communication: even.collectives + even.transfer + even.exposed_data,
         stragglers,
         bubble: even.bubble,
         optimizer: even.optimizer,
@@ -223,13 +227,13 @@ fn measure(work: &Work, input: &Input, output: Output, even: StageLoad, seed: u6
     let carried: f64 = output.stages.iter().map(|stage| stage.data).sum();
     let stages = output.stages.len().max(1) as f64;
     Measured {
-        network_busy: (carried / stages / step.max(1e-12) + output.busy * within).min(1.0),
+        network_busy: ((carried / stages + output.load.collectives) / step.max(1e-12)).min(1.0),
         parts,
         even_step,
         analytical_step: closed.step_seconds,
         closed: closed.time,
         flops_per_token: closed.flops_per_token,
-        memory: closed.memory.parts().to_vec(),
+        memory: closed.memory.parts().collect(),
         allocation: allocation::simulate(&system, &input.constants, input.lengths, seed, ALLOCATED_STEPS),
         capacity: system.accelerator.capacity(),
         sample: work.sample,

@@ -20,7 +20,7 @@ macro_rules! told {
     )+};
 }
 
-told!(Span, Millis, ArrivalsWord, Lengths, CompressionWord, Window, RouterWord, ScaleWord);
+told!(Span, Millis, ArrivalsWord, Lengths, CompressionWord, HostsWord, Window, RouterWord, ScaleWord);
 
 /// Seconds: `90`, `90s`, `500ms`, `2m`, `1.5h`, `30d`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -151,7 +151,7 @@ impl fmt::Display for ArrivalsWord {
     }
 }
 
-/// Lengths in tokens: `512`, `uniform:64..448`, `exponential:256`, `gamma:256:0.5`, `lognormal:256:1.2`.
+/// Lengths in tokens: `512`, `uniform:64..448`, `upto:200:600`, `exponential:256`, `gamma:256:0.5`, `lognormal:256:1.2`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lengths(pub Distribution);
 
@@ -169,6 +169,10 @@ impl FromStr for Lengths {
                 let (low, high) = (tokens(low)?, tokens(high)?);
                 (low <= high).then_some(Distribution::Uniform { low, high })
             }),
+            "upto" => pair(":").and_then(|(mean, most)| {
+                let (mean, most) = (tokens(mean)?, tokens(most)?);
+                (mean <= most).then_some(Distribution::Upto { mean, most })
+            }),
             "exponential" => tokens(rest).map(|mean| Distribution::Exponential { mean }),
             "gamma" => pair(":").and_then(|(m, c)| Some(Distribution::Gamma { mean: tokens(m)?, cv: cv(c)? })),
             "lognormal" => pair(":").and_then(|(m, c)| Some(Distribution::LogNormal { mean: tokens(m)?, cv: cv(c)? })),
@@ -176,8 +180,8 @@ impl FromStr for Lengths {
         };
         law.map(Lengths).ok_or_else(|| {
             format!(
-                "found \"{text}\", expected tokens such as 512, uniform:64..448, exponential:256, gamma:256:0.5 or \
-                 lognormal:256:1.2"
+                "found \"{text}\", expected tokens such as 512, uniform:64..448, upto:200:600 (mean and longest), \
+                 exponential:256, gamma:256:0.5 or lognormal:256:1.2"
             )
         })
     }
@@ -188,6 +192,7 @@ impl fmt::Display for Lengths {
         match self.0 {
             Distribution::Constant(value) => write!(f, "{value}"),
             Distribution::Uniform { low, high } => write!(f, "uniform:{low}..{high}"),
+            Distribution::Upto { mean, most } => write!(f, "upto:{mean}:{most}"),
             Distribution::Exponential { mean } => write!(f, "exponential:{mean}"),
             Distribution::Gamma { mean, cv } => write!(f, "gamma:{mean}:{cv}"),
             Distribution::LogNormal { mean, cv } => write!(f, "lognormal:{mean}:{cv}"),
@@ -220,6 +225,32 @@ impl FromStr for CompressionWord {
 impl fmt::Display for CompressionWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}s", self.ratio, self.seconds)
+    }
+}
+
+/// Hosts with another accelerator than the job's: `a100-sxm-80gb:4`, or several such, the job's last hosts in this order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostsWord(pub Vec<(String, u32)>);
+
+impl FromStr for HostsWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = |part: &str| {
+            let (name, count) = part.trim().rsplit_once(':')?;
+            let count = count.trim().parse::<u32>().ok().filter(|count| *count > 0)?;
+            (!name.trim().is_empty()).then(|| (name.trim().to_owned(), count))
+        };
+        let read: Option<Vec<(String, u32)>> = text.split(',').map(one).collect();
+        read.map(HostsWord)
+            .ok_or_else(|| format!("found \"{text}\", expected ACCELERATOR:HOSTS[,…], such as a100-sxm-80gb:4"))
+    }
+}
+
+impl fmt::Display for HostsWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = self.0.iter().map(|(name, count)| format!("{name}:{count}")).collect();
+        f.write_str(&parts.join(","))
     }
 }
 

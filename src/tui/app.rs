@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use super::answer::Answer;
-use super::export::Export;
 use super::frontier::Trading;
 use super::keymap::Mode;
 use super::line::Line;
 use super::measured::Measured;
 use super::optimum::Seeking;
+pub use super::overlay::{Finder, Overlay, Palette, Place};
 pub use super::palette::Command;
 use super::prompt::Prompt;
 use super::scenarios::Tabs;
@@ -27,7 +27,7 @@ use crate::advice::{Advice, Objective, advise};
 use crate::demo::Demo;
 pub use crate::demo::{Pane, Setup, View};
 use crate::estimate::{Better, Metric};
-use crate::knob::{KNOBS, Knob, Overrides, Setting, Spec};
+use crate::knob::{Knob, Overrides, Setting};
 use crate::library::Library;
 use crate::report::document::Kind;
 use crate::spec::{Diagnostics, Target};
@@ -55,67 +55,6 @@ pub fn title(pane: Pane) -> &'static str {
         Pane::Knobs => "Knobs",
         Pane::Results => "Results",
     }
-}
-
-/// What lies over the screen.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Overlay {
-    /// All keys.
-    Help {
-        /// First row shown.
-        scroll: usize,
-    },
-    /// Fuzzy search.
-    Finder(Finder),
-    /// Fuzzy search among commands.
-    Palette(Palette),
-    /// The view on its way to a file.
-    Export(Export),
-    /// The list of tours.
-    Demos {
-        /// The row under the cursor.
-        cursor: usize,
-    },
-    /// A change to files, to be looked at before it is made.
-    WriteBack {
-        /// What would change.
-        plan: Arc<WritePlan>,
-        /// First row shown.
-        scroll: usize,
-    },
-}
-
-/// Something the finder can go to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// A target.
-    Target(Arc<str>),
-    /// A workload.
-    Workload(Arc<str>),
-    /// A knob.
-    Knob(Knob),
-}
-
-/// The palette: what is typed, and the commands that match, best first.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Palette {
-    /// What is typed.
-    pub line: Line,
-    /// The matches.
-    pub matches: Vec<Command>,
-    /// The row under the cursor.
-    pub cursor: usize,
-}
-
-/// The finder: what is typed, and what matches it, best first.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Finder {
-    /// What is typed.
-    pub line: Line,
-    /// The matches.
-    pub matches: Vec<Place>,
-    /// The row under the cursor.
-    pub cursor: usize,
 }
 
 /// A value being typed.
@@ -218,6 +157,8 @@ pub struct App {
     pub view: View,
     /// Where Esc leads from an explanation that was opened in another view.
     pub back: View,
+    /// The row that was under the cursor there.
+    pub back_row: usize,
     /// What lies over it.
     pub overlay: Option<Overlay>,
     /// A value being typed.
@@ -318,6 +259,7 @@ impl App {
             pane: Pane::Targets,
             view: View::Main,
             back: View::Main,
+            back_row: 0,
             overlay: None,
             edit: None,
             prompt: None,
@@ -463,11 +405,6 @@ impl App {
         here.or_else(|| self.figures().next())
     }
 
-    /// The figures of the results.
-    pub fn figures(&self) -> impl Iterator<Item = &'static Metric> {
-        self.answer.metrics().filter(|metric| self.asks_for_figure(metric))
-    }
-
     /// The comparison's reference: the baseline's target where it is a column, else the selected one, else the first.
     #[must_use]
     pub fn reference_column(&self) -> usize {
@@ -486,18 +423,6 @@ impl App {
     #[must_use]
     pub fn workload_row(&self) -> Option<usize> {
         self.workloads().position(|workload| workload.name == self.now.setup.workload)
-    }
-
-    /// The knob under the cursor.
-    #[must_use]
-    pub fn knob_here(&self) -> Knob {
-        self.knobs().find(|spec| spec.knob >= self.knob).map_or(self.knob, |spec| spec.knob)
-    }
-
-    /// The knobs that change anything in the scenario on the screen, in order.
-    pub fn knobs(&self) -> impl Iterator<Item = &'static Spec> {
-        let heeds = |spec: &&Spec| self.answer.scenario.as_ref().is_none_or(|scenario| scenario.heeds(spec.knob));
-        KNOBS.iter().filter(heeds).filter(|spec| self.asks_for_knob(spec))
     }
 
     /// The place of the knob under the cursor among them.

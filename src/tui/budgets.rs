@@ -33,7 +33,7 @@ fn bytes(size: (u16, u16), keys: &[&str]) -> Vec<usize> {
 fn a_frame_stays_within_its_budget() {
     const KB: usize = 1000;
     for (size, first, edit) in [((80, 24), 4 * KB, 2 * KB), ((120, 40), 8 * KB, 4 * KB), ((200, 60), 12 * KB, 6 * KB)] {
-        let sent = bytes(size, &["3", "j", "k", "k", "<Right>", "<Left>", "jjjj<Right>"]);
+        let sent = bytes(size, &["K", "j", "k", "k", "<Right>", "<Left>", "jjjj<Right>"]);
         let [start, focus, down, up, nothing, engine, back, knob] = sent[..] else { panic!("{sent:?}") };
         assert!(start <= first, "{size:?}: the first frame is {start} bytes");
         assert!(focus <= 2 * KB && down.max(up) <= 400, "{size:?}: {focus} {down} {up}");

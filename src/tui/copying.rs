@@ -113,7 +113,7 @@ pub(super) fn drawn(app: &App) -> String {
     let mut tall = app.clone();
     tall.view_scroll = 0;
     tall.overlay = None;
-    tall.size.1 = u16::try_from(view::rows(app) + 8).unwrap_or(u16::MAX).clamp(layout::MIN_ROWS, 2000);
+    tall.size.1 = u16::try_from(view::lines(app) + 8).unwrap_or(u16::MAX).clamp(layout::MIN_ROWS, 2000);
     let body = layout::areas(&tall).body;
     let mut buffer = Buffer::empty(Rect::new(0, 0, tall.size.0, tall.size.1));
     view::view(&tall, &mut buffer);

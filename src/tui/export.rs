@@ -51,7 +51,7 @@ fn plain(name: &str) -> String {
 /// Opens the dialog, with a name that says what will be in the file.
 pub(super) fn open(app: &mut App) {
     let Some(document) = document(app, "") else {
-        return fail(app, "nothing to export: there is no estimate");
+        return fail(app, "nothing to export: what this view shows is not there, or not yet");
     };
     let kinds = document.kinds();
     let chosen = kinds.iter().position(|kind| *kind == app.export_kind).unwrap_or_default();

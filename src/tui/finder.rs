@@ -88,14 +88,35 @@ fn matches(app: &App, typed: &str) -> Vec<Place> {
         return all.map(|(place, _)| place).collect();
     }
     let matcher = SkimMatcherV2::default();
-    let mut scored: Vec<(i64, Place)> = all
+    let exact = |name: &str| name.eq_ignore_ascii_case(typed.trim());
+    let mut scored: Vec<((bool, i64), Place)> = all
         .filter_map(|(place, also)| {
             let own = matcher.fuzzy_match(place.name(), typed);
             // A hit in a vendor or an alias counts, after any hit in a name.
             let other = matcher.fuzzy_match(&also, typed).map(|score| score / 4);
-            own.max(other).map(|score| (score, place))
+            // What is named just so comes first: `tp` is the knob, not the start of a target's name.
+            let named = exact(place.name()) || also.split(' ').any(exact);
+            own.max(other).map(|score| ((named, score), place))
         })
         .collect();
     scored.order_by(|(a, _), (b, _)| b.cmp(a));
     scored.into_iter().map(|(_, place)| place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::spec::Sources;
+    use crate::tui::testing::Hands;
+
+    /// The catalog that ships has targets whose names begin as knobs are called.
+    #[test]
+    fn what_is_named_just_so_is_found_first() {
+        let mut h = Hands::of(&Sources::built_in());
+        for knob in crate::knob::KNOBS {
+            h.keys("/").keys(knob.name);
+            let text = h.text();
+            h.keys("<Enter>");
+            assert_eq!(h.app.knob, knob.knob, "{}\n{text}", knob.name);
+        }
+    }
 }

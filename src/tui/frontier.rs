@@ -17,7 +17,7 @@ use crate::search::optimise::Candidate;
 use crate::search::{Gauge, optimise};
 
 /// What the view shows, beside the scenario.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trading {
     /// The pair, among those that say something here.
     pub pair: usize,

@@ -68,6 +68,9 @@ pub fn fits(size: (u16, u16)) -> bool {
 pub fn knob_rows(app: &App) -> usize {
     let mut groups: Vec<_> = app.knobs().map(|spec| spec.group).collect();
     let knobs = groups.len();
+    if !app.knobs_are_grouped() {
+        return knobs;
+    }
     groups.dedup();
     knobs + groups.len()
 }
@@ -199,7 +202,7 @@ pub fn follow(app: &mut App) {
     let figure = super::view::results::cursor_row(app, width);
     // A group's heading, or its name in its place, stands above each knob that is shown.
     let row = super::view::knobs::row_of(app, app.knob_here());
-    let top = row.saturating_sub(1);
+    let top = row.saturating_sub(usize::from(app.knobs_are_grouped()));
     let all_knobs = knob_rows(app);
     let [scroll_targets, scroll_workloads, scroll_knobs, scroll_results] = &mut app.scroll;
     keep(scroll_targets, target, inner_rows(areas.targets), targets);

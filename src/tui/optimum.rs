@@ -106,7 +106,8 @@ impl Job for Work {
     }
 }
 
-fn problem<'p>(start: &'p Scenario, parts: &'p Parts, question: &Question) -> Problem<'p> {
+/// The search that a question asks for.
+pub(super) fn problem<'p>(start: &'p Scenario, parts: &'p Parts, question: &Question) -> Problem<'p> {
     let mut problem = Problem::of(start, parts, question.objective);
     problem.conditions.clone_from(&question.conditions);
     problem.idle |= question.idle;

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::app::{Answer, App, Change, Pane, Setup, Snapshot, View};
+use super::frontier::Trading;
 use super::line::Line;
 use super::message::Effect;
 use super::prompt::{Prompt, Purpose};
+use super::sweeping::Sweeping;
 use super::update::note;
 use crate::knob::{Knob, Overrides};
 
@@ -58,8 +60,12 @@ pub struct Place {
     pub view_row: usize,
     /// Nodes folded or unfolded.
     pub toggled: BTreeSet<String>,
-    /// The comparison's column.
+    /// The column under the cursor of a table that has columns.
     pub column: usize,
+    /// What the sweep turns, and its cursor.
+    pub sweeping: Sweeping,
+    /// What the frontier trades, and its cursor.
+    pub trading: Trading,
 }
 
 impl Default for Place {
@@ -74,6 +80,8 @@ impl Default for Place {
             view_row: 0,
             toggled: BTreeSet::new(),
             column: 0,
+            sweeping: Sweeping::default(),
+            trading: Trading::default(),
         }
     }
 }
@@ -210,6 +218,8 @@ impl App {
             view_row: self.view_row,
             toggled: self.toggled.clone(),
             column: self.column,
+            sweeping: self.sweeping.clone(),
+            trading: self.trading.clone(),
         }
     }
 
@@ -229,6 +239,8 @@ impl App {
         self.view_row = place.view_row;
         self.toggled = place.toggled;
         self.column = place.column;
+        self.sweeping = place.sweeping;
+        self.trading = place.trading;
     }
 
     /// Every tab as it is now, the one on the screen included: what a session keeps.

@@ -3,13 +3,16 @@
 
 pub mod store;
 
+use crate::order::Gather;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::app::{App, Pane, Setup, Snapshot, View};
+use super::frontier::Trading;
 use super::scenarios::{self, Place};
+use super::sweeping::Sweeping;
 use super::tables::{Sort, Table};
 use crate::estimate::Metric;
 use crate::knob::{Kind, Knob, Overrides, Setting};
@@ -61,6 +64,16 @@ struct TabDocument {
     figure: String,
     row: usize,
     column: usize,
+    /// The knobs that were chosen for the sweep: across, and up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sweep: Vec<String>,
+    /// The pair of figures of the frontier.
+    #[serde(skip_serializing_if = "is_first")]
+    frontier: usize,
+}
+
+fn is_first(place: &usize) -> bool {
+    *place == 0
 }
 
 /// A scenario as it is written.
@@ -76,7 +89,7 @@ struct SetupDocument {
 impl SetupDocument {
     fn of(setup: &Setup) -> SetupDocument {
         let knobs = setup.overrides.iter().map(|(knob, setting)| (knob.name().to_owned(), setting.to_string()));
-        SetupDocument { target: setup.target.to_string(), workload: setup.workload.to_string(), knobs: knobs.collect() }
+        SetupDocument { target: setup.target.to_string(), workload: setup.workload.to_string(), knobs: knobs.gather() }
     }
 
     fn read(&self, problems: &mut Vec<String>) -> Setup {
@@ -105,11 +118,15 @@ fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> String {
     names.iter().find(|(_, known)| known == value).map_or_else(String::new, |(name, _)| (*name).to_owned())
 }
 
-const LISTS: [(&str, Table); 4] = [
+const LISTS: [(&str, Table); 8] = [
     ("targets", Table::Targets),
     ("workloads", Table::Workloads),
     ("compare", Table::Compare),
     ("advice", Table::Advice),
+    ("knobs", Table::Knobs),
+    ("results", Table::Results),
+    ("problems", Table::Problems),
+    ("schedule", Table::Schedule),
 ];
 
 fn sort_name(sort: Sort) -> Option<&'static str> {
@@ -117,7 +134,11 @@ fn sort_name(sort: Sort) -> Option<&'static str> {
         Sort::Natural => None,
         Sort::Name => Some("name"),
         Sort::Kind => Some("kind"),
+        Sort::Value => Some("value"),
+        Sort::Change => Some("change"),
         Sort::Figure(name) => Some(name),
+        // A column that is turned round is not worth a word in the file.
+        Sort::Least(_) => None,
     }
 }
 
@@ -125,8 +146,20 @@ fn sort_named(name: &str) -> Option<Sort> {
     match name {
         "name" => Some(Sort::Name),
         "kind" => Some(Sort::Kind),
+        "value" => Some(Sort::Value),
+        "change" => Some(Sort::Change),
         other => Metric::named(other).map(|metric| Sort::Figure(metric.name)),
     }
+}
+
+/// The knobs that were chosen for a sweep.
+fn chosen(sweeping: &Sweeping) -> Vec<String> {
+    let across = sweeping.across.into_iter();
+    // One that runs up without one across, which follows the cursor, is not told.
+    across
+        .flat_map(|across| std::iter::once(across).chain(sweeping.against))
+        .map(|knob| knob.name().to_owned())
+        .collect()
 }
 
 /// What a session keeps of the state. `suited` is the theme that the terminal gets where nobody chose one.
@@ -143,6 +176,8 @@ pub fn capture(app: &App, suited: &str) -> Document {
         figure: tab.place.figure.to_owned(),
         row: tab.place.view_row,
         column: tab.place.column,
+        sweep: chosen(&tab.place.sweeping),
+        frontier: tab.place.trading.pair,
     });
     let sorted = LISTS
         .into_iter()
@@ -153,7 +188,7 @@ pub fn capture(app: &App, suited: &str) -> Document {
         current: app.tabs.current(),
         pinned: app.tabs.pinned(),
         order: app.order.map(str::to_owned),
-        sorted: sorted.collect(),
+        sorted: sorted.gather(),
         tabs: tabs.collect(),
     }
 }
@@ -189,7 +224,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
                 name.clone_from(other);
             }
         }
-        let marks: BTreeSet<Arc<str>> = tab.marks.iter().map(|name| name.as_str().into()).collect();
+        let marks: BTreeSet<Arc<str>> = tab.marks.iter().map(|name| name.as_str().into()).gather();
         let baseline = tab.baseline.as_ref().map(|baseline| baseline.read(&mut problems));
         let usual = Place::default();
         let place = Place {
@@ -199,6 +234,12 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
             figure: Metric::named(&tab.figure).map_or(usual.figure, |metric| metric.name),
             view_row: tab.row,
             column: tab.column,
+            sweeping: Sweeping {
+                across: tab.sweep.first().and_then(|name| Knob::named(name).ok()),
+                against: tab.sweep.get(1).and_then(|name| Knob::named(name).ok()),
+                ..Sweeping::default()
+            },
+            trading: Trading { pair: tab.frontier, ..Trading::default() },
             ..usual
         };
         let name = tab.name.as_deref().map(Arc::from);

@@ -21,7 +21,7 @@ const STEPS: u32 = 32;
 const STEPS_EACH: u32 = 10;
 
 /// What the view shows, beside the scenario and the figure.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sweeping {
     /// The knob that runs across; the one under the cursor of the knobs where unset.
     pub across: Option<Knob>,

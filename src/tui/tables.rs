@@ -1,23 +1,23 @@
 //! Tables and lists in the order and choice the user asks for: a filter of words and conditions for each, and a column
 //! to sort by.
 
+mod filter;
+mod shown;
+
 use crate::order::Order;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fuzzy_matcher::FuzzyMatcher as _;
-use fuzzy_matcher::skim::SkimMatcherV2;
+pub use filter::Filter;
 
 use super::app::{Answer, App, Pane, Setup, View};
 use super::line::Line;
 use super::message::Effect;
 use super::prompt::{Prompt, Purpose};
 use super::update::note;
-use crate::advice::Advice;
 use crate::estimate::{Better, Metric};
-use crate::knob::Spec;
-use crate::search::Condition;
-use crate::spec::{Diagnostic, Target, Workload};
+use crate::knob::{KNOBS, Knob, Setting, Spec};
+use crate::spec::{Target, Workload};
 
 /// A table whose rows can be chosen among.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,76 +36,25 @@ pub enum Table {
     Advice,
     /// The complaints.
     Problems,
+    /// The phases of the schedule.
+    Schedule,
 }
 
-/// What a filter asks of a row: every word must be found, every condition hold.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Filter {
-    text: String,
-    words: Vec<String>,
-    conditions: Vec<Condition>,
-}
-
-impl Filter {
-    /// Reads a filter: words, and conditions as `--where` takes them: `h100 tpot<50ms fits`.
-    ///
-    /// # Errors
-    /// A condition that cannot be meant, in words.
-    pub fn parse(text: &str) -> Result<Filter, String> {
-        let mut filter = Filter { text: text.trim().to_owned(), ..Filter::default() };
-        // A condition is one word, however it is spaced.
-        let mut tight = String::new();
-        for (c, next) in text.chars().zip(text.chars().skip(1).chain([' '])) {
-            let sign = |c: char| "<>=!".contains(c);
-            if c.is_whitespace() && (tight.ends_with(sign) || sign(next) || tight.ends_with(char::is_whitespace)) {
-                continue;
-            }
-            tight.push(c);
-        }
-        let mut pieces: Vec<String> = Vec::new();
-        for word in tight.split([' ', ',', '\t']).filter(|word| !word.is_empty()) {
-            let joined =
-                pieces.last().filter(|last| last.contains(['<', '>', '='])).map(|last| format!("{last}{word}"));
-            let unit = word.chars().count() <= 3 && word.chars().all(|c| c.is_alphabetic() || "%$µ".contains(c));
-            match joined.filter(|joined| unit && Condition::parse(joined).is_ok()) {
-                // `tpot < 50 ms`: the unit belongs to the number.
-                Some(joined) => drop(pieces.pop().map(|_| pieces.push(joined))),
-                None => pieces.push(word.to_owned()),
-            }
-        }
-        for piece in pieces {
-            if piece.contains(['<', '>', '=']) || piece.eq_ignore_ascii_case("fits") {
-                filter.conditions.push(Condition::parse(&piece).map_err(|error| error.to_string())?);
-            } else {
-                filter.words.push(piece);
-            }
-        }
-        Ok(filter)
+impl Table {
+    /// Whether its rows have figures of their own that a condition can be about.
+    fn has_conditions(self) -> bool {
+        matches!(self, Table::Targets | Table::Workloads | Table::Knobs | Table::Compare)
     }
 
-    /// As it was typed.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether every word is found in `text`, its letters in order.
-    fn finds(&self, text: &str) -> bool {
-        let matcher = SkimMatcherV2::default();
-        self.words.iter().all(|word| matcher.fuzzy_match(text, word).is_some())
-    }
-
-    /// Whether every condition holds of an answer.
-    fn holds(&self, answer: &Answer) -> bool {
-        let (Some(scenario), Ok(estimate)) = (&answer.scenario, &answer.outcome) else {
-            return self.conditions.is_empty();
-        };
-        // A figure that says nothing about a scenario is no small one.
-        let says = |condition: &Condition| match condition {
-            Condition::Figure(metric, ..) => metric.applies_to(scenario),
-            Condition::Fits | Condition::Knob(..) => true,
-        };
-        self.conditions.iter().all(|condition| says(condition) && condition.holds(estimate, scenario))
+    /// What its rows are sorted by in turn.
+    fn sorts(self) -> &'static [Sort] {
+        match self {
+            Table::Targets | Table::Workloads | Table::Advice => &[Sort::Natural, Sort::Name, Sort::Kind],
+            Table::Knobs | Table::Results => &[Sort::Natural, Sort::Name, Sort::Value, Sort::Change],
+            Table::Problems => &[Sort::Natural, Sort::Kind, Sort::Name, Sort::Value],
+            // Columns are chosen by a cursor there.
+            Table::Compare | Table::Schedule => &[Sort::Natural, Sort::Name],
+        }
     }
 }
 
@@ -117,10 +66,16 @@ pub enum Sort {
     Natural,
     /// By name.
     Name,
-    /// By the second column: accelerators, mode, the figure that is moved.
+    /// By the second column: accelerators, mode, the figure that is moved; of complaints, how bad they are.
     Kind,
-    /// Targets, by a figure of the workload at hand, best first.
+    /// By value, the largest first; of complaints, by what they say.
+    Value,
+    /// Knobs that are turned first; figures that changed most first.
+    Change,
+    /// Targets, by a figure of the workload at hand, best first; phases, by a column, largest first.
     Figure(&'static str),
+    /// Phases, by a column, smallest first.
+    Least(&'static str),
 }
 
 /// Filters and orders, and what they make of the lists.
@@ -134,6 +89,8 @@ pub struct Tables {
     workloads: Option<Vec<usize>>,
     /// The figure that targets are sorted by, of each, in the files' order.
     figures: Vec<Option<f64>>,
+    /// The knobs in the order of their pane, where that is not the registry's.
+    knobs: Option<Vec<Knob>>,
 }
 
 impl Tables {
@@ -172,6 +129,7 @@ pub fn here(app: &App) -> Option<Table> {
         (View::Compare, _) => Table::Compare,
         (View::Advice, _) => Table::Advice,
         (View::Problems, _) => Table::Problems,
+        (View::Schedule, _) => Table::Schedule,
         _ => return None,
     })
 }
@@ -189,11 +147,16 @@ pub(super) fn open_filter(app: &mut App) {
 pub(super) fn set_filter(app: &mut App, text: &str) -> Option<String> {
     let table = here(app)?;
     match Filter::parse(text) {
+        Ok(filter) if !filter.conditions.is_empty() && !table.has_conditions() => {
+            return Some(
+                "these rows are found by words; conditions are for targets, workloads and the comparison".to_owned(),
+            );
+        }
         Ok(filter) if filter.text.is_empty() => drop(app.tables.filters.remove(&table)),
         Ok(filter) => drop(app.tables.filters.insert(table, filter)),
         Err(error) => return Some(error),
     }
-    app.view_scroll = 0;
+    (app.view_scroll, app.view_row) = (0, 0);
     arrange(app);
     app.recompute_columns();
     None
@@ -211,27 +174,54 @@ pub(super) fn clear_filter(app: &mut App) -> bool {
 /// Sorts the list that has the focus by its next column.
 pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(table) = here(app) else { return };
-    let figure = app.figure_here();
-    let next = match (table, app.tables.sort(table)) {
-        (_, Sort::Natural) => Sort::Name,
-        (_, Sort::Name) => Sort::Kind,
-        (Table::Targets, Sort::Kind) => figure.map_or(Sort::Natural, |metric| Sort::Figure(metric.name)),
-        (_, Sort::Kind | Sort::Figure(_)) => Sort::Natural,
+    let now = app.tables.sort(table);
+    let next = match (table, now) {
+        (Table::Schedule, _) => by_column(app, now),
+        (Table::Targets, Sort::Kind) => app.figure_here().map_or(Sort::Natural, |metric| Sort::Figure(metric.name)),
+        _ => {
+            let all = table.sorts();
+            let at = all.iter().position(|sort| *sort == now);
+            at.and_then(|at| all.get(at + 1)).copied().unwrap_or_default()
+        }
     };
     app.tables.sorts.insert(table, next);
     arrange(app);
-    let by = match (table, next) {
+    note(app, format!("sorted {}", words(table, next)), effects);
+}
+
+/// By the column under the cursor, the largest first; then the smallest first; then as in the file.
+fn by_column(app: &App, now: Sort) -> Sort {
+    let Some(title) = super::view::schedule::column_here(app) else {
+        return if now == Sort::Name { Sort::Natural } else { Sort::Name };
+    };
+    match now {
+        Sort::Figure(name) if name == title => Sort::Least(title),
+        Sort::Least(name) if name == title => Sort::Natural,
+        _ => Sort::Figure(title),
+    }
+}
+
+fn words(table: Table, sort: Sort) -> String {
+    match (table, sort) {
         (Table::Advice, Sort::Natural) => "by gain".to_owned(),
+        (Table::Knobs | Table::Results, Sort::Natural) => "by group".to_owned(),
         (_, Sort::Natural) => "as in the files".to_owned(),
+        (Table::Problems, Sort::Name) => "by place".to_owned(),
         (_, Sort::Name) => "by name".to_owned(),
         (Table::Targets, Sort::Kind) => "by accelerators, most first".to_owned(),
         (Table::Workloads, Sort::Kind) => "by mode".to_owned(),
+        (Table::Problems, Sort::Kind) => "by severity".to_owned(),
         (_, Sort::Kind) => "by the figure that is moved".to_owned(),
+        (Table::Problems, Sort::Value) => "by what they say".to_owned(),
+        (_, Sort::Value) => "by value, largest first".to_owned(),
+        (Table::Knobs, Sort::Change) => "by what is turned".to_owned(),
+        (_, Sort::Change) => "by change, largest first".to_owned(),
+        (Table::Schedule, Sort::Figure(name)) => format!("by {name}, largest first"),
         (_, Sort::Figure(name)) => {
             format!("by {}, best first", Metric::named(name).map_or(name, |metric| metric.label))
         }
-    };
-    note(app, format!("sorted {by}"), effects);
+        (_, Sort::Least(name)) => format!("by {name}, smallest first"),
+    }
 }
 
 /// A figure such that less is better, whatever it is; what cannot run comes last.
@@ -245,6 +235,31 @@ fn rank(metric: &Metric, answer: &Answer) -> (bool, f64) {
 pub fn arrange(app: &mut App) {
     app.tables.targets = targets(app);
     app.tables.workloads = workloads(app);
+    app.tables.knobs = knobs(app);
+}
+
+/// The knobs in another order than the registry's.
+fn knobs(app: &App) -> Option<Vec<Knob>> {
+    let sort = app.tables.sort(Table::Knobs);
+    let mut all: Vec<&Spec> = KNOBS.iter().collect();
+    let turned = |spec: &Spec| app.now.setup.overrides.contains_key(&spec.knob);
+    match sort {
+        Sort::Name => all.order_by_key(|spec| spec.name),
+        Sort::Change => all.order_by_key(|spec| !turned(spec)),
+        Sort::Value => {
+            let scenario = app.answer.scenario.as_ref()?;
+            let value = |spec: &Spec| match scenario.get(spec.knob) {
+                Setting::Number(value) => (-value, String::new()),
+                other => (f64::INFINITY, other.to_string()),
+            };
+            all.order_by(|a, b| {
+                let (a, b) = (value(a), value(b));
+                a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+            });
+        }
+        Sort::Natural | Sort::Kind | Sort::Figure(_) | Sort::Least(_) => return None,
+    }
+    Some(all.into_iter().map(|spec| spec.knob).collect())
 }
 
 fn targets(app: &mut App) -> Option<Vec<usize>> {
@@ -270,7 +285,7 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
     let devices = |i: &usize| all.get(*i).map_or(0.0, |t| t.accelerators());
     let mut figures = Vec::new();
     match sort {
-        Sort::Natural => {}
+        Sort::Natural | Sort::Value | Sort::Change | Sort::Least(_) => {}
         Sort::Name => rows.order_by_key(|i| all.get(*i).map(|target| target.name.to_lowercase())),
         Sort::Kind => rows.order_by(|a, b| devices(b).total_cmp(&devices(a))),
         Sort::Figure(name) => {
@@ -317,97 +332,9 @@ fn workloads(app: &App) -> Option<Vec<usize>> {
     match sort {
         Sort::Name => rows.order_by_key(|i| all.get(*i).map(|workload| workload.name.to_lowercase())),
         Sort::Kind => rows.order_by_key(|i| all.get(*i).map(|workload| workload.shape.mode.name())),
-        Sort::Natural | Sort::Figure(_) => {}
+        _ => {}
     }
     Some(rows)
-}
-
-impl App {
-    /// The targets as the list shows them, each with its place in the files.
-    pub fn targets(&self) -> impl Iterator<Item = (usize, &Arc<Target>)> {
-        let all = self.library.targets();
-        let rows = self.tables.targets.as_ref();
-        (0..rows.map_or(all.len(), Vec::len)).filter_map(move |row| {
-            let index = rows.map_or(Some(row), |rows| rows.get(row).copied())?;
-            Some((index, all.get(index)?))
-        })
-    }
-
-    /// The workloads as the list shows them.
-    pub fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
-        let all = self.library.workloads();
-        let rows = self.tables.workloads.as_ref();
-        (0..rows.map_or(all.len(), Vec::len)).filter_map(move |row| {
-            let index = rows.map_or(Some(row), |rows| rows.get(row).copied())?;
-            all.get(index)
-        })
-    }
-
-    /// Whether a knob is among those asked for.
-    #[must_use]
-    pub fn asks_for_knob(&self, spec: &Spec) -> bool {
-        self.tables.filter(Table::Knobs).is_none_or(|filter| {
-            let turned = if self.now.setup.overrides.contains_key(&spec.knob) { "changed" } else { "" };
-            let text = format!("{} {} {} {turned}", spec.name, spec.aliases.join(" "), spec.group.name());
-            filter.finds(&text) && filter.holds(&self.answer)
-        })
-    }
-
-    /// Whether a figure is among those asked for.
-    #[must_use]
-    pub fn asks_for_figure(&self, metric: &Metric) -> bool {
-        self.tables
-            .filter(Table::Results)
-            .is_none_or(|filter| filter.finds(&format!("{} {} {}", metric.label, metric.name, metric.section.name())))
-    }
-
-    /// Whether a target is among the comparison's.
-    #[must_use]
-    pub fn asks_to_compare(&self, name: &str, answer: &Answer) -> bool {
-        self.tables.filter(Table::Compare).is_none_or(|filter| {
-            let text = answer.target.as_ref().map_or_else(|| name.to_owned(), |target| target_text(target));
-            filter.finds(&text) && filter.holds(answer)
-        })
-    }
-
-    /// How many targets the comparison has without its filter.
-    #[must_use]
-    pub fn columns_of(&self) -> usize {
-        match self.now.marks.len() {
-            0 | 1 => self.library.targets().len(),
-            _ => self.library.targets().iter().filter(|target| self.now.marks.contains(&target.name)).count(),
-        }
-    }
-
-    /// Whether a complaint is among those asked for.
-    #[must_use]
-    pub fn asks_for_problem(&self, problem: &Diagnostic) -> bool {
-        self.tables.filter(Table::Problems).is_none_or(|filter| {
-            filter.finds(&format!("{} {} {}", problem.severity.name(), problem.location(), problem.message))
-        })
-    }
-
-    /// The playbook's advice as its table shows it.
-    #[must_use]
-    pub fn advice_shown(&self) -> Vec<&Advice> {
-        let mut all: Vec<&Advice> = self.advice().iter().collect();
-        if let Some(filter) = self.tables.filter(Table::Advice) {
-            all.retain(|advice| filter.finds(&format!("{} {} {}", advice.rule.name, advice.text, advice.metric.label)));
-        }
-        match self.tables.sort(Table::Advice) {
-            Sort::Name => all.order_by_key(|advice| advice.rule.name),
-            Sort::Kind => all.order_by_key(|advice| advice.metric.label),
-            Sort::Natural | Sort::Figure(_) => {}
-        }
-        all
-    }
-
-    /// A table's filter and how many rows it leaves of how many, for its title; nothing where it has none.
-    #[must_use]
-    pub fn filter_remark(&self, table: Table, shown: usize, of: usize) -> Option<String> {
-        let filter = self.tables.filter(table)?;
-        Some(format!("/{} {shown} of {of}", filter.text))
-    }
 }
 
 #[cfg(test)]

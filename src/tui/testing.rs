@@ -1,10 +1,12 @@
 //! A terminal interface without a terminal, for tests: keys in, state and pictures out.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../tests/common/keys.rs"]
+mod keys;
+
 use std::path::Path;
 use std::sync::Arc;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -15,6 +17,7 @@ use super::theme::{Glyphs, Themes};
 use super::update::update;
 use super::view::view;
 use crate::library::Library;
+use crate::search::Gauge;
 use crate::spec::Sources;
 
 /// An application on two nodes of catalogued accelerators and three workloads.
@@ -37,33 +40,29 @@ impl Hands {
     }
 
     /// Types keys: letters as they are, others in angle brackets: `jj<Tab><A-2>`.
-    pub(super) fn keys(&mut self, keys: &str) -> &mut Hands {
-        let mut rest = keys;
-        while let Some(first) = rest.chars().next() {
-            let (name, after) = match rest.strip_prefix('<').and_then(|inner| inner.split_once('>')) {
-                Some((name, after)) if !name.is_empty() => (name, after),
-                _ => rest.split_at(first.len_utf8()),
-            };
-            rest = after;
-            let plain = KeyModifiers::NONE;
-            let (code, modifiers) = match (name, name.split_once('-')) {
-                (_, Some(("C", key))) => (KeyCode::Char(key.chars().next().unwrap()), KeyModifiers::CONTROL),
-                (_, Some(("A", key))) => (KeyCode::Char(key.chars().next().unwrap()), KeyModifiers::ALT),
-                ("Tab", _) => (KeyCode::Tab, plain),
-                ("Enter", _) => (KeyCode::Enter, plain),
-                ("Esc", _) => (KeyCode::Esc, plain),
-                ("Space", _) => (KeyCode::Char(' '), plain),
-                ("BS", _) => (KeyCode::Backspace, plain),
-                ("Right", _) => (KeyCode::Right, plain),
-                ("Left", _) => (KeyCode::Left, plain),
-                ("Up", _) => (KeyCode::Up, plain),
-                ("Down", _) => (KeyCode::Down, plain),
-                (other, _) => (KeyCode::Char(other.chars().next().unwrap()), plain),
-            };
-            let key = Message::Key(KeyEvent::new(code, modifiers));
-            self.effects.extend(update(&mut self.app, key));
+    pub(super) fn keys(&mut self, text: &str) -> &mut Hands {
+        for key in keys::typed(text) {
+            self.effects.extend(update(&mut self.app, Message::Key(key)));
         }
         self
+    }
+
+    /// Does what was ordered, as the workers would, until nothing is.
+    pub(super) fn work(&mut self) -> &mut Hands {
+        loop {
+            let (orders, others) =
+                std::mem::take(&mut self.effects).into_iter().partition(|effect| matches!(effect, Effect::Work(_)));
+            self.effects = others;
+            let orders: Vec<Effect> = orders;
+            if orders.is_empty() {
+                return self;
+            }
+            for order in orders {
+                let Effect::Work(order) = order else { continue };
+                let product = order.job.run(&Gauge::default());
+                self.effects.extend(update(&mut self.app, Message::Worked(order.serial, product)));
+            }
+        }
     }
 
     pub(super) fn text(&self) -> String {

@@ -5,15 +5,18 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, KeyEventKind};
 
-use super::app::{App, Change, Edit, Finder, Overlay, PANES, Palette, Pane, Status, View};
+use super::app::{App, Change, Edit, Overlay, PANES, Pane, Status, View};
+use super::history::{baseline, clear_baseline, redo, undo};
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
 use super::tables::{Sort, Table};
+use super::walking::{Walk, walk, walk_results};
 use super::{
     copying, export, finder, frontier, layout, measured, mouse, optimum, palette, prompt, reload, scenarios, sweeping,
     tables, timeline, tornado, tour, turning, view, work, write_back,
 };
+use crate::estimate::Metric;
 use crate::record::Record;
 
 /// How long a note stands in the line of status.
@@ -124,6 +127,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::First => walk(app, mode, Walk::To(0)),
         Action::Last => walk(app, mode, Walk::To(usize::MAX)),
         Action::Focus(by) if mode == Mode::Compare => across(app, by),
+        Action::Focus(by) if mode == Mode::Schedule => view::schedule::across(app, by),
         Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
         Action::Focus(by) if mode == Mode::Frontier => frontier::go(app, (by, 0)),
         Action::Step(by) if mode == Mode::Optimum => optimum::step(app, by),
@@ -200,152 +204,6 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
         Action::Close => show(app, app.view),
     }
-}
-
-/// How far to go in a list.
-enum Walk {
-    By(i32),
-    Page(i32),
-    To(usize),
-}
-
-impl Walk {
-    fn from(&self, row: usize, rows: usize, page: usize) -> usize {
-        let last = rows.saturating_sub(1);
-        match self {
-            Walk::By(by) => row.saturating_add_signed(*by as isize).min(last),
-            Walk::Page(by) => row.saturating_add_signed(*by as isize * page.max(1) as isize).min(last),
-            Walk::To(to) => (*to).min(last),
-        }
-    }
-}
-
-fn walk(app: &mut App, mode: Mode, walk: Walk) {
-    let areas = layout::areas(app);
-    match mode {
-        Mode::Targets => {
-            let (rows, page) = (app.targets().count(), layout::inner_rows(areas.targets));
-            let row = walk.from(app.target_row().unwrap_or_default(), rows, page);
-            let name = app.targets().nth(row).map(|(_, target)| Arc::clone(&target.name));
-            if let Some(name) = name {
-                select_target(app, name);
-            }
-        }
-        Mode::Workloads => {
-            let (rows, page) = (app.workloads().count(), layout::inner_rows(areas.workloads));
-            let row = walk.from(app.workload_row().unwrap_or_default(), rows, page);
-            let name = app.workloads().nth(row).map(|workload| Arc::clone(&workload.name));
-            if let Some(name) = name {
-                select_workload(app, name);
-            }
-        }
-        Mode::Knobs => {
-            let row = walk.from(app.knob_index(), app.knobs().count(), layout::inner_rows(areas.knobs));
-            let there = app.knobs().nth(row).map(|spec| spec.knob);
-            app.knob = there.unwrap_or(app.knob);
-        }
-        Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
-        Mode::Sweep => walk_sweep(app, &walk),
-        Mode::Frontier => walk_frontier(app, &walk),
-        Mode::Timeline => match walk {
-            Walk::By(by) => timeline::across(app, by),
-            Walk::Page(by) => timeline::pan(app, by),
-            Walk::To(row) => timeline::to_end(app, row > 0),
-        },
-        Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
-        Mode::Advice | Mode::Explain | Mode::Diff | Mode::Sensitivity | Mode::Optimum => {
-            app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
-        }
-        Mode::Breakdown | Mode::Schedule | Mode::Problems | Mode::Measurements => {
-            let page = layout::inner_rows(areas.body);
-            let rows = view::rows(app);
-            app.view_scroll = walk.from(app.view_scroll, (rows + 1).saturating_sub(page), page);
-        }
-        Mode::Helping => {
-            let (rows, page) = view::help::extent(app);
-            if let Some(Overlay::Help { scroll }) = &mut app.overlay {
-                *scroll = walk.from(*scroll, (rows + 1).saturating_sub(page), page);
-            }
-        }
-        Mode::Choosing => {
-            let rows = app.demos.len();
-            if let Some(Overlay::Demos { cursor }) = &mut app.overlay {
-                *cursor = walk.from(*cursor, rows, rows);
-            }
-        }
-        Mode::Finding => {
-            if let Some(Overlay::Finder(Finder { matches, cursor, .. })) = &mut app.overlay {
-                *cursor = walk.from(*cursor, matches.len(), 10);
-            }
-        }
-        Mode::Commanding => {
-            if let Some(Overlay::Palette(Palette { matches, cursor, .. })) = &mut app.overlay {
-                *cursor = walk.from(*cursor, matches.len(), 10);
-            }
-        }
-        Mode::Confirming => {
-            if let Some(Overlay::WriteBack { plan, scroll }) = &mut app.overlay {
-                *scroll = walk.from(*scroll, plan.lines().len(), 10);
-            }
-        }
-        Mode::Exporting => {
-            if let Walk::By(by) = walk {
-                export::choose(app, by);
-            }
-        }
-        Mode::Editing | Mode::Bounding | Mode::Touring | Mode::Prompting => {}
-    }
-}
-
-/// From figure to figure; beyond the last, on to the notes below it.
-fn walk_results(app: &mut App, walk: &Walk, page: usize) {
-    let metrics: Vec<&'static str> = app.figures().map(|metric| metric.name).collect();
-    let here = app.figure_here().map(|metric| metric.name);
-    let row = metrics.iter().position(|name| Some(*name) == here).unwrap_or_default();
-    let next = walk.from(row, metrics.len(), page);
-    match walk {
-        Walk::By(by) if next == row => app.scroll[3] = app.scroll[3].saturating_add_signed(*by as isize),
-        _ => app.figure = metrics.get(next).copied().unwrap_or(app.figure),
-    }
-}
-
-/// Down the comparison: metrics, or targets where they are the rows.
-fn walk_compare(app: &mut App, walk: &Walk, page: usize) {
-    if view::compare::is_list(app) {
-        app.column = walk.from(app.column, app.columns.len(), page);
-        return;
-    }
-    let row = view::compare::metric_index(app);
-    let metrics: Vec<&'static str> = view::compare::metrics(app).map(|metric| metric.name).collect();
-    app.figure = metrics.get(walk.from(row, metrics.len(), page)).copied().unwrap_or(app.figure);
-}
-
-/// Up and down the sweep, or to the ends of its axis.
-fn walk_sweep(app: &mut App, walk: &Walk) {
-    const ALL: i32 = i32::MAX;
-    sweeping::go(
-        app,
-        match walk {
-            Walk::By(by) => (0, -*by),
-            Walk::Page(by) => (0, -by.saturating_mul(8)),
-            Walk::To(0) => (-ALL, 0),
-            Walk::To(_) => (ALL, 0),
-        },
-    );
-}
-
-/// From curve to curve of the frontier, or to the ends of one.
-fn walk_frontier(app: &mut App, walk: &Walk) {
-    const ALL: i32 = i32::MAX;
-    frontier::go(
-        app,
-        match walk {
-            Walk::By(by) => (0, *by),
-            Walk::Page(by) => (by.saturating_mul(8), 0),
-            Walk::To(0) => (-ALL, 0),
-            Walk::To(_) => (ALL, 0),
-        },
-    );
 }
 
 /// Across the comparison: targets, or metrics where targets are the rows.
@@ -429,7 +287,15 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
                 explain(app);
             }
         }
+        Mode::Schedule => explain_metric(app, view::schedule::metric_here(app), effects),
+        Mode::Breakdown => explain_metric(app, view::breakdown::metric_here(app), effects),
+        Mode::Problems => open_editor(app, effects),
         Mode::Advice => view::advice::apply(app, effects),
+        // A point is taken; where the scenario stands on it already, its figure is explained.
+        Mode::Sweep | Mode::Frontier | Mode::Optimum if standing(app, mode).is_some() => {
+            let metric = standing(app, mode);
+            explain_metric(app, metric, effects);
+        }
         Mode::Sweep => sweeping::apply(app, effects),
         Mode::Frontier => frontier::apply(app, effects),
         Mode::Sensitivity => tornado::open(app, effects),
@@ -476,26 +342,61 @@ fn escape(app: &mut App, mode: Mode) {
         _ if tables::clear_filter(app) => {}
         _ => {
             app.view = std::mem::take(&mut app.back);
-            app.view_scroll = 0;
+            (app.view_scroll, app.view_row) = (0, std::mem::take(&mut app.back_row));
             app.recompute_columns();
         }
     }
 }
 
+/// The figure of the point under the cursor of a chart or a search, where the scenario stands on it.
+fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
+    let (setup, metric) = match mode {
+        Mode::Sweep => {
+            let curves = app.desks.sweep.answer()?;
+            (sweeping::reading(app, curves)?.0, curves.metric)
+        }
+        Mode::Frontier => {
+            let front = app.desks.frontier.answer()?;
+            let (curve, point) = frontier::cursor(app, front);
+            (front.curves.get(curve)?.points.get(point)?.0.clone(), front.up)
+        }
+        Mode::Optimum => {
+            let optimum::Row::Candidate(at) = optimum::here(app) else { return None };
+            (optimum::shown(app)?.candidates.get(at)?.0.clone(), app.desks.optimum.question()?.objective)
+        }
+        _ => return None,
+    };
+    (setup == app.now.setup).then_some(metric)
+}
+
+/// Explains the figure that a cell is of, where there is an equation for it.
+fn explain_metric(app: &mut App, metric: Option<&'static Metric>, effects: &mut Vec<Effect>) {
+    match metric.filter(|metric| app.answer.metrics().any(|known| known == *metric)) {
+        Some(metric) => {
+            app.figure = metric.name;
+            explain(app);
+        }
+        None => note(app, "this is an input: no equation stands behind it", effects),
+    }
+}
+
 /// Explains the figure under the cursor; Esc comes back to the view that is left.
 fn explain(app: &mut App) {
-    let from = app.view;
+    let from = (app.view, app.view_row);
     show(app, View::Explain);
-    app.back = from;
+    (app.back, app.back_row) = from;
 }
 
 /// Shows a view, or goes back to the panes where it is shown already.
 fn show(app: &mut App, view: View) {
     app.view = if app.view == view { View::Main } else { view };
-    app.back = View::Main;
+    (app.back, app.back_row) = (View::Main, 0);
     (app.view_scroll, app.view_row) = (0, 0);
     app.toggled.clear();
     app.recompute_columns();
+    if app.view == View::Schedule {
+        app.column = 1;
+    }
     if app.view == View::Compare {
         app.column = app.columns.iter().position(|(name, _)| *name == app.now.setup.target).unwrap_or_default();
     }
@@ -512,55 +413,6 @@ fn mark(app: &mut App, mode: Mode) {
         app.now.marks.insert(name);
     }
     app.recompute_columns();
-}
-
-fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
-    app.remember(Change::Single);
-    let mut setup = app.now.setup.clone();
-    if mode == Mode::Compare
-        && let Some((name, _)) = app.columns.get(app.column)
-    {
-        setup.target = Arc::clone(name);
-    }
-    let text = format!("baseline: {} × {}", setup.target, setup.workload);
-    app.now.baseline = Some(setup);
-    let text = if scenarios::unpin(app) { format!("{text}; the pinned tab no longer") } else { text };
-    app.recompute();
-    note(app, text, effects);
-}
-
-fn clear_baseline(app: &mut App, effects: &mut Vec<Effect>) {
-    let unpinned = scenarios::unpin(app);
-    if app.now.baseline.is_some() {
-        app.remember(Change::Single);
-        app.now.baseline = None;
-    } else if !unpinned {
-        return note(app, "baseline: the files' values, as before", effects);
-    }
-    app.recompute();
-    note(app, "baseline: the files' values", effects);
-}
-
-fn undo(app: &mut App, effects: &mut Vec<Effect>) {
-    if app.last_change == Some(Change::Closed) {
-        scenarios::reopen(app, effects);
-        return;
-    }
-    match app.past.pop() {
-        Some(before) => app.future.push(std::mem::replace(&mut app.now, before)),
-        None => return note(app, "nothing to undo", effects),
-    }
-    app.last_change = None;
-    app.recompute();
-}
-
-fn redo(app: &mut App, effects: &mut Vec<Effect>) {
-    match app.future.pop() {
-        Some(after) => app.past.push(std::mem::replace(&mut app.now, after)),
-        None => return note(app, "nothing to redo", effects),
-    }
-    app.last_change = None;
-    app.recompute();
 }
 
 fn save(app: &mut App, effects: &mut Vec<Effect>) {
@@ -585,9 +437,8 @@ fn save(app: &mut App, effects: &mut Vec<Effect>) {
 fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
     let origin = match app.pane {
         _ if app.view == View::Problems => {
-            let mut shown = app.problems.iter().filter(|problem| app.asks_for_problem(problem));
-            let first = shown.nth(app.view_scroll).or_else(|| app.problems.iter().next());
-            first.map(|problem| (Arc::clone(&problem.file), problem.at.line))
+            let shown = app.problems_shown();
+            shown.get(app.view_row).map(|problem| (Arc::clone(&problem.file), problem.at.line))
         }
         Pane::Targets => {
             app.answer.target.as_ref().map(|target| (Arc::clone(&target.origin.file), target.origin.at.line))

@@ -4,6 +4,7 @@ use super::fit;
 use super::training_rows::Case;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::training::Regime;
+use crate::order::Gather;
 use std::collections::BTreeSet;
 
 /// Rounds of the full fit and of each fold.
@@ -16,7 +17,7 @@ pub fn full_fit(cases: &[Case]) -> Constants {
 
 /// Logarithmic error of every case under constants that were fitted without its source.
 pub fn residuals(cases: &[Case]) -> Vec<f64> {
-    let sources: BTreeSet<&str> = cases.iter().map(|c| c.source.as_str()).collect();
+    let sources: BTreeSet<&str> = cases.iter().map(|c| c.source.as_str()).gather();
     let mut out = vec![0.0; cases.len()];
     for s in sources {
         let rest: Vec<&Case> = cases.iter().filter(|c| c.source != s).collect();

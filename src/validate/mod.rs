@@ -21,6 +21,8 @@ pub mod serving_devices;
 pub mod serving_fit;
 pub mod serving_flags;
 pub mod serving_models;
+mod serving_notes;
+pub mod serving_pools;
 pub mod serving_rows;
 pub mod serving_validation;
 pub mod story;
@@ -185,7 +187,7 @@ struct Judge<'a> {
 }
 
 /// What becomes of a row that states something that is not simulated.
-const NOT_SIMULATED: &str = "phases alone, beams and what does not fit are not simulated";
+const NOT_SIMULATED: &str = "not simulated: no memory is left for keys and values, or the layout is none";
 
 /// A row that cannot be predicted.
 fn refused(row: &Row, metric: &'static str, accelerator: &str, reason: &str) -> Verdict {

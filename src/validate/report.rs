@@ -1,5 +1,6 @@
 //! Error statistics of a validation run.
 
+use crate::order::Gather;
 use std::collections::BTreeMap;
 
 /// Median, 90th percentile and bias of relative errors, in percent.
@@ -46,5 +47,5 @@ pub fn grouped<'a>(rows: impl Iterator<Item = (&'a str, f64)>) -> BTreeMap<Strin
     for (k, e) in rows {
         by.entry(k.to_string()).or_default().push(e);
     }
-    by.into_iter().map(|(k, v)| (k, stats(&v))).collect()
+    by.into_iter().map(|(k, v)| (k, stats(&v))).gather()
 }

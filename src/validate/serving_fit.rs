@@ -38,13 +38,19 @@ pub fn log_error(case: &Case, c: &ServingConstants) -> f64 {
 /// What an error in the optimistic direction weighs: a throughput promised and not reached, a latency promised and
 /// exceeded, harms a plan more than one that is surpassed, and what a fit sees is tuned more often than what it meets.
 const OPTIMISM: f64 = 1.5;
+/// The same for throughput, whose tail is almost all on that side: eight of nine errors beyond 45 % are promises not kept.
+const OPTIMISM_OF_RATES: f64 = 1.9;
 
 /// What a fit makes small: the error that is judged, predicted / measured - 1, so that twice too fast counts twice what
 /// twice too slow does. A prediction many times too large should not decide.
 fn judged_error(case: &Case, c: &ServingConstants) -> f64 {
     let error = log_error(case, c).min(2.0).exp() - 1.0;
     let latency = matches!(case.metric, Metric::Ttft | Metric::Tpot);
-    if (error > 0.0) == latency { error } else { OPTIMISM * error }
+    match (latency, error > 0.0) {
+        (true, false) => OPTIMISM * error,
+        (false, true) => OPTIMISM_OF_RATES * error,
+        _ => error,
+    }
 }
 
 /// A group counts by the square root of its rows.

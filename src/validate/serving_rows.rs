@@ -3,9 +3,11 @@
 use super::hardware::Hardware;
 use super::models::Models;
 use super::serving_flags::Flags;
+use super::serving_notes::{data_set, number_after, number_before};
 use super::table::Row;
-use super::{serving_devices, serving_models};
+use super::{serving_devices, serving_models, serving_pools};
 use crate::engine::analytical::accelerator::{Accelerator, Generation};
+use crate::engine::analytical::arch::Architecture;
 use crate::engine::analytical::serving::{Layout, Load, ServingInput, Speculation, Stack, software, speculative};
 
 /// Which published column a case is judged on.
@@ -54,60 +56,9 @@ const BINARY: f64 = 1.0737;
 /// Shares and habits of the engines' benchmarks that rows leave unsaid.
 const DRAFT_ACCEPTANCE: f64 = 0.7;
 
-/// Mean prompt and output tokens of a data set that a row names instead of lengths, and its longest output over the
-/// mean. From the data sets' own descriptions.
-fn data_set(model: &str, notes: &str) -> Option<(f64, f64, f64)> {
-    let has = |s: &str| notes.contains(s);
-    if has("sharegpt_standard") {
-        return Some((260.0, 340.0, 1.5));
-    }
-    if has("sharegpt_edge") {
-        return Some((104.0, 210.0, 1.2));
-    }
-    if has("sharegpt_longctx") {
-        return Some((28_600.0, 230.0, 1.1));
-    }
-    if has("ShareGPT") {
-        return Some((215.0, 200.0, 3.0));
-    }
-    if has("task lm-arena-chat") {
-        return Some((400.0, 600.0, 1.5));
-    }
-    if has("task gpqa") {
-        return Some((250.0, 6000.0, 1.5));
-    }
-    if has("task sourcegraph-fim") {
-        return Some((500.0, 250.0, 1.5));
-    }
-    if has("MLPerf") {
-        // MLPerf Inference data sets: OpenOrca, CNN/DailyMail, LongBench mix, OpenOrca+GSM8K+MBXP, reasoning sets.
-        return match model {
-            "llama-2-70b" => Some((294.0, 294.0, 1.5)),
-            "gpt-j-6b" | "llama-3.1-8b" => Some((780.0, if model == "gpt-j-6b" { 69.0 } else { 128.0 }, 1.2)),
-            "llama-3.1-405b" => Some((9400.0, 680.0, 1.5)),
-            "mixtral-8x7b" => Some((250.0, 146.0, 2.0)),
-            "deepseek-r1" => Some((900.0, 3880.0, 2.0)),
-            "gpt-oss-120b" => Some((1000.0, 1250.0, 2.0)),
-            _ => None,
-        };
-    }
-    None
-}
-
-/// The number in front of a word, as in "1000 prompts sent at once"; where the word stands more than once, the first
-/// that a number precedes.
-fn number_before(notes: &str, word: &str) -> Option<f64> {
-    notes.match_indices(word).find_map(|(at, _)| {
-        notes.get(..at)?.trim_end().rsplit([' ', '/', ',', '(']).next()?.parse().ok().filter(|x: &f64| x.is_finite())
-    })
-}
-
-/// The number after a phrase, as in "context depth 16384".
-fn number_after(notes: &str, phrase: &str) -> Option<f64> {
-    let rest = notes.get(notes.find(phrase)? + phrase.len()..)?.trim_start();
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    rest.get(..end)?.parse().ok()
-}
+/// Longest prompt and output together that the benchmarks of vLLM and SGLang take from ShareGPT, tokens
+/// (`is_valid_sequence` in vLLM's benchmarks/benchmark_dataset.py: `max_total_len`).
+const SHAREGPT_LONGEST: f64 = 2048.0;
 
 /// Whether a total of prompt and output tokens is in truth the rate of the generation. llama.cpp times prompts and
 /// generation apart; where a collection puts its single stream under "total" beside other engines', the figure is the
@@ -118,6 +69,13 @@ fn generation_alone(r: &Row) -> bool {
     r.text("engine") == "llama.cpp"
         && r.number("concurrency").or(r.number("max_batch_size")) == Some(1.0)
         && matches!(lengths, (Some(a), Some(b)) if a == b)
+}
+
+/// Mean length of the outputs that were generated, where a row states tokens and requests per second to four digits.
+fn generated(r: &Row) -> Option<f64> {
+    let digits = |column| r.text(column).trim_start_matches(['0', '.']).chars().filter(char::is_ascii_digit).count();
+    let precise = digits("requests_per_sec") >= 4 && digits("output_tokens_per_sec_total") >= 4;
+    Some(r.positive("output_tokens_per_sec_total")? / r.positive("requests_per_sec")?).filter(|_| precise)
 }
 
 /// The throughput that a row states, and the column.
@@ -152,6 +110,10 @@ fn unusable(r: &Row, notes: &str) -> Option<&'static str> {
     {
         return Some("unit ambiguous: value reads as samples/s, column says tokens/s");
     }
+    let single = r.number("concurrency") == Some(1.0) && r.number("e2e_ms_mean").is_some();
+    if single && r.number("ttft_ms_p99") > r.number("e2e_ms_mean") {
+        return Some("one first token of a single stream took longer than a whole answer: the run contains a start-up");
+    }
     if notes.contains("effective concurrency unclear") {
         return Some("the source says that the effective concurrency is unclear");
     }
@@ -175,12 +137,16 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
     }
     let arch =
         serving_models::find(models, model, Some(r)).ok_or("architecture neither in the catalog nor in the row")?;
+    // Graphs of fixed shapes attend to all of a bucket, window or not.
+    let windowed = arch.window > 0.0 && software::fixed_shapes(engine);
+    let arch = if windowed { Architecture { window: 0.0, window_share: 0.0, ..arch } } else { arch };
     let runtime = software::stack(engine);
-    let mut stack = runtime;
     let mlperf = notes.contains("MLPerf");
-    if !mlperf && stack == Stack::Graphed && software::lacks_graphs(&acc, engine) {
-        stack = Stack::Eager;
-    }
+    let stack = match runtime {
+        Stack::Eager if software::injected(engine) => Stack::Graphed,
+        Stack::Graphed if !mlperf && software::lacks_graphs(&acc, engine) => Stack::Eager,
+        other => other,
+    };
 
     let mut weights = r.text("precision_weights");
     if weights.is_empty() && mlperf {
@@ -216,6 +182,8 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
     // A client that draws lengths from 0.8 to 1.0 of the nominal ones sends 0.9 of them.
     let drawn = if notes.contains("0.8-1.0 of nominal") || notes.contains("range-ratio 0.8") { 0.9 } else { 1.0 };
     let (isl, osl) = (isl * drawn, osl * drawn);
+    // Answers that ended before the nominal length.
+    let osl = generated(r).filter(|seen| (0.5..0.98).contains(&(seen / osl))).unwrap_or(osl);
     let version = match (r.text("engine_version"), r.text("date")) {
         ("", d) if d < "2025-03" && !d.is_empty() && engine.contains("vLLM") => "0.6",
         (v, _) => v,
@@ -232,6 +200,9 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         f if f.has(&["enable-chunked-prefill", "enable-mixed-chunk"]) => true,
         _ => limits.2,
     };
+    // Graphs of fixed shapes take one prompt at a time and nothing beside it.
+    let whole_prompts = software::fixed_shapes(engine) && runtime == Stack::Graphed;
+    let (tokens, chunked) = if whole_prompts { (isl, false) } else { (tokens, chunked) };
     let share = flags
         .number(&["gpu-memory-utilization", "mem-fraction-static", "kv-cache-free-gpu-memory-fraction"])
         .filter(|share| *share <= 1.0)
@@ -290,16 +261,22 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         isl: context,
         osl,
         osl_spread: spread,
+        osl_most: if spread > 1.0 && notes.contains("ShareGPT") { SHAREGPT_LONGEST } else { 0.0 },
         load,
         arrivals: number_before(notes, " prompts at ").or(number_before(notes, " completed")).unwrap_or(f64::INFINITY),
         stack,
         admission: software::admission(engine),
+        context_ranks: flags
+            .number(&["decode-context-parallel-size", "dcp"])
+            .or(number_after(notes, "decode context parallel "))
+            .unwrap_or(1.0),
         reserve_output: engine.contains("TensorRT"),
         experts_in_turn: software::experts_in_turn(&arch, &formats, engine),
         tuned_products: mlperf || software::tuned_products(&acc, engine, version),
-        captured_graphs: (mlperf || software::captured_graphs(&acc, engine, version, isl + 0.5 * osl))
+        captured_graphs: (mlperf || software::captured_graphs(&acc, engine, version, r.text("date"), isl + 0.5 * osl))
             && !software::launches_experts(&arch, &formats, engine, r.text("engine_version"), r.text("date"))
             && !flags.has(&["enforce-eager", "disable-cuda-graph"]),
+        eager_prompts: !mlperf && software::eager_prompts(engine),
         grouped_decode: mlperf || software::grouped_decode(&acc, &arch, engine, version),
         overlapped: software::overlapped(engine, version)
             && !flags.has(&["disable-overlap-schedule", "no-async-scheduling"]),
@@ -308,7 +285,8 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         beams: if mlperf && model == "gpt-j-6b" { 4.0 } else { 1.0 },
         max_num_seqs: seqs,
         compiled_batch: if software::fixed_shapes(engine) {
-            r.positive("max_batch_size").unwrap_or(0.0) / layout.dp.max(1.0)
+            let shared = if notes.contains("per replica") { 1.0 } else { layout.dp.max(1.0) };
+            r.positive("max_batch_size").unwrap_or(0.0) / shared
         } else {
             0.0
         },
@@ -318,7 +296,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         prefix_hit: 0.0,
         speculation: speculation(r.text("speculative"), notes, arch.layers),
         expanded_drafts: software::expands_drafts(engine, version),
-        pools: None,
+        pools: serving_pools::stated(notes),
     };
     if !holds(&input) {
         return Err("the weights do not fit the stated accelerators in the stated format");
@@ -486,13 +464,7 @@ fn layout(
         let ranks = if ranks > 1.0 && ranks <= devices { ranks } else { devices };
         let groups = attention_dp.min(ranks);
         let replicas = (devices / ranks).floor().max(1.0);
-        return Layout {
-            tp: (ranks / groups).max(1.0),
-            pp: 1.0,
-            ep: ep.max(groups),
-            attention_dp: groups,
-            dp: replicas,
-        };
+        return Layout { tp: (ranks / groups).max(1.0), pp: 1.0, ep, attention_dp: groups, dp: replicas };
     }
     // A mixture on `ep` devices with tp = 1: the attention is sliced over the same devices.
     if ep > 1.0 && replica < devices && ep >= devices {

@@ -5,7 +5,7 @@ use super::report::{Stats, stats};
 use super::serving_fit;
 use super::serving_rows::{Case, Metric};
 use crate::engine::analytical::serving_constants::ServingConstants;
-use crate::order::Order;
+use crate::order::{Gather, Order};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rounds of each fit; all converge in fewer.
@@ -17,7 +17,7 @@ const SHARED_ORIGIN: &str = "InferenceX";
 /// ln(predicted / measured) of every case of `judged`, with constants fitted without the case's group. `others` train
 /// every fold that does not share their origin.
 pub fn held_out(judged: &[Case], group: fn(&Case) -> &str, others: &[Case]) -> Vec<f64> {
-    let groups: BTreeSet<&str> = judged.iter().map(group).collect();
+    let groups: BTreeSet<&str> = judged.iter().map(group).gather();
     let mut by: BTreeMap<&str, ServingConstants> = BTreeMap::new();
     for g in groups {
         let train: Vec<&Case> = judged
@@ -101,7 +101,7 @@ pub fn intervals(
 /// Share of each regime's cases inside the interval that the *other* groups' residuals give.
 pub fn coverage(cases: &[Case], group: fn(&Case) -> &str, log_errors: &[f64]) -> BTreeMap<&'static str, (usize, f64)> {
     let mut inside: BTreeMap<&'static str, (usize, usize)> = BTreeMap::new();
-    let groups: BTreeSet<&str> = cases.iter().map(group).collect();
+    let groups: BTreeSet<&str> = cases.iter().map(group).gather();
     for g in groups {
         let (some, errors): (Vec<Case>, Vec<f64>) =
             cases.iter().cloned().zip(log_errors.iter().copied()).filter(|(c, _)| group(c) != g).unzip();

@@ -8,9 +8,11 @@ use super::verdict::Verdict;
 use super::{Judge, Kind, ValidateError, contradiction, latency_rows, training_rows};
 use crate::catalog::Catalog;
 use crate::engine::analytical::constants::Constants;
+use crate::engine::analytical::serving::step::StepTime;
 use crate::engine::analytical::serving::{self, ServingInput};
 use crate::engine::analytical::serving_constants::ServingConstants;
-use crate::engine::analytical::training::{self, TrainingInput};
+use crate::engine::analytical::training::{self, TimeBreakdown, TrainingInput};
+use crate::engine::answer::event as simulated;
 use crate::estimate::Breakdown;
 use crate::plan::Engine;
 use crate::units;
@@ -28,30 +30,31 @@ pub struct Story {
     pub verdicts: Vec<Verdict>,
 }
 
-/// The story of the row with that id; `None` where there is no such row.
+/// The story of the row with that id, as `engine` predicts it: the closed form, or the events. `None` where there is no
+/// such row.
 ///
 /// # Errors
 /// A file that is no CSV.
-pub fn story(kind: Kind, text: &str, id: &str) -> Result<Option<Story>, ValidateError> {
+pub fn story(kind: Kind, text: &str, id: &str, engine: Engine) -> Result<Option<Story>, ValidateError> {
     let catalog = Catalog::built_in();
     let (hardware, models) = (Hardware::of(&catalog), Models::of(&catalog));
-    let judge = Judge { hardware: &hardware, models: &models, engine: Engine::Analytical };
+    let judge = Judge { hardware: &hardware, models: &models, engine };
     let rows = table::read(text)?;
     let Some((at, row)) = rows.iter().enumerate().find(|(_, row)| row.text("id") == id) else { return Ok(None) };
     let (verdicts, told) = match kind {
         Kind::Training => {
             let case = training_rows::case(row, &hardware, &models).ok();
-            (vec![judge.training(row)], case.map(|case| trained(&case)))
+            (vec![judge.training(row)], case.map(|case| trained(&case, engine)))
         }
         Kind::Inference => {
             let case = serving_rows::case(row, &hardware, &models).ok();
             let contradicted = contradiction::contradicted(&rows).get(at).copied().flatten();
-            (vec![judge.inference(row, contradicted)], case.map(|case| served(&case.input)))
+            (vec![judge.inference(row, contradicted)], case.map(|case| served(&case.input, engine)))
         }
         Kind::Latency => {
             let cases = latency_rows::cases(row, &hardware, &models).ok();
             let first = cases.and_then(|cases| cases.into_iter().find(|case| case.metric == Metric::Ttft));
-            (judge.latency(row), first.map(|case| served(&case.input)))
+            (judge.latency(row), first.map(|case| served(&case.input, engine)))
         }
     };
     let (steps, time) = told.map_or((Vec::new(), None), |(steps, time)| (steps, Some(time)));
@@ -64,10 +67,18 @@ fn states(row: &Row) -> Vec<(String, String)> {
 
 type Told = (Vec<(&'static str, String)>, Breakdown);
 
-fn trained(case: &training_rows::Case) -> Told {
+fn trained(case: &training_rows::Case, engine: Engine) -> Told {
     let i: &TrainingInput = &case.input;
     let c = Constants::default();
-    let out = training::estimate(i, &c);
+    let mut out = training::estimate(i, &c);
+    let mut time = Breakdown::of(&TimeBreakdown::NAMES, out.time.values());
+    if let Some(each) = engine.simulates().then(|| simulated::training::rate(i)).flatten() {
+        // The parts of the time stay the closed form's, in their proportions.
+        let slower = out.tokens_per_second_per_accelerator / each.max(1e-12);
+        out.step_seconds *= slower;
+        out.mfu /= slower;
+        time = time.scaled(slower);
+    }
     let flops = i.arch.palm_flops_per_token(i.seq, false);
     let tokens = i.global * i.seq;
     let peak = i.accelerator.peak(i.precision);
@@ -113,7 +124,7 @@ fn trained(case: &training_rows::Case) -> Told {
             format!("{} of {}, at most {}", gb(out.memory.total()), gb(i.accelerator.mem_bytes), gb(out.memory_upper)),
         ),
     ];
-    (steps, Breakdown::of(&out.time.parts()))
+    (steps, time)
 }
 
 /// What a stack's age or the device costs beyond its runtime's usual steps, in words.
@@ -128,8 +139,9 @@ fn immature(i: &ServingInput) -> String {
     said.iter().filter(|(holds, _)| *holds).map(|(_, what)| format!("; {what}")).collect()
 }
 
-fn served(i: &ServingInput) -> Told {
-    let out = serving::estimate(i, &ServingConstants::default());
+fn served(i: &ServingInput, engine: Engine) -> Told {
+    let events = engine.simulates().then(|| simulated::serving::figures(i)).flatten();
+    let out = events.unwrap_or_else(|| serving::estimate(i, &ServingConstants::default()));
     let l = &i.layout;
     let si = |value: f64, unit: &str| units::with_unit(&units::si(value), unit);
     let ms = |seconds: f64| units::duration_ms(1e3 * seconds);
@@ -189,15 +201,5 @@ fn served(i: &ServingInput) -> Told {
             ),
         ),
     ];
-    let t = &out.time;
-    let parts = [
-        ("compute", t.compute),
-        ("weights", t.weights),
-        ("KV cache", t.kv),
-        ("activations", t.activations),
-        ("communication", t.communication),
-        ("launch", t.launch),
-        ("host", t.host),
-    ];
-    (steps, Breakdown::of(&parts))
+    (steps, Breakdown::of(&StepTime::NAMES, out.time.values()))
 }

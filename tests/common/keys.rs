@@ -1,7 +1,7 @@
 //! Keys as tests write them: characters, and names in angle brackets.
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// `j<Enter><C-r>`: j, the enter key, and r with control.
+/// `j<Enter><C-r><A-2>`: j, the enter key, r with control, 2 with Alt.
 pub(crate) fn typed(keys: &str) -> Vec<KeyEvent> {
     let mut rest = keys;
     let mut events = Vec::new();
@@ -22,10 +22,14 @@ pub(crate) fn typed(keys: &str) -> Vec<KeyEvent> {
             "Down" => (KeyCode::Down, KeyModifiers::NONE),
             "Left" => (KeyCode::Left, KeyModifiers::NONE),
             "Right" => (KeyCode::Right, KeyModifiers::NONE),
-            other => match other.strip_prefix("C-").and_then(|key| key.chars().next()) {
-                Some(key) => (KeyCode::Char(key), KeyModifiers::CONTROL),
-                None => (KeyCode::Char(first), KeyModifiers::NONE),
-            },
+            other => {
+                let (modifier, key) = match other.split_once('-') {
+                    Some(("C", key)) => (KeyModifiers::CONTROL, key.chars().next()),
+                    Some(("A", key)) => (KeyModifiers::ALT, key.chars().next()),
+                    _ => (KeyModifiers::NONE, None),
+                };
+                (KeyCode::Char(key.unwrap_or(first)), modifier)
+            }
         };
         events.push(KeyEvent::new(code, modifiers));
     }

@@ -1,5 +1,6 @@
 //! Documents of the founding tools.
 
+use crate::order::Gather;
 use serde_json::{Value, json};
 
 use super::shape::{anything, help, list, map_of, text, word};
@@ -8,7 +9,7 @@ use crate::plan::{Format, Methodology};
 /// A mapping of these fields; others may stand beside them.
 fn open(required: &[&str], fields: &[(&str, Value)]) -> Value {
     let properties: serde_json::Map<String, Value> =
-        fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+        fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).gather();
     json!({"type": "object", "properties": properties, "required": required})
 }
 

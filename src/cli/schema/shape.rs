@@ -1,5 +1,6 @@
 //! Pieces that schemas are made of.
 
+use crate::order::Gather;
 use serde_json::{Map, Value, json};
 
 use crate::knob::{Kind, Knob};
@@ -28,7 +29,7 @@ pub(super) fn map(required: &[&str], fields: impl IntoIterator<Item = Field>) ->
         let schema = if required.contains(&name) { schema } else { or_null(schema) };
         (name.to_owned(), schema)
     });
-    let properties: Map<String, Value> = fields.collect();
+    let properties: Map<String, Value> = fields.gather();
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 

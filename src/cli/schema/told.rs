@@ -1,5 +1,6 @@
 //! Demos and themes.
 
+use crate::order::Gather;
 use serde_json::{Map, Value, json};
 
 use super::shape::{help, list, map, map_of, number, positive, text, texts, word};
@@ -18,7 +19,7 @@ pub(super) fn demo() -> Value {
         .iter()
         .flat_map(|spec| std::iter::once(spec.name).chain(spec.aliases.iter().copied()).map(|name| (name, spec.help)))
         .map(|(name, told)| (name.to_owned(), json!({"description": told})))
-        .collect();
+        .gather();
     let action = map(
         &[],
         [

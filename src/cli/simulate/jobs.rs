@@ -8,9 +8,9 @@ use crate::cli::args::Globals;
 use crate::cli::failure::Failure;
 use crate::cli::output;
 use crate::cli::watching;
-use crate::engine::event::cluster;
+use crate::engine::event::cluster::{self, Fabric, Traffic};
 use crate::library::Library;
-use crate::report::simulation::jobs as told;
+use crate::report::simulation::jobs as report;
 use crate::report::{Format, serialised};
 use crate::simulation::config::{Config, Pair, Subject};
 use crate::simulation::jobs::{self, Job};
@@ -31,20 +31,20 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
             .map_err(|problems| refused(Problems::from(problems)))?;
         color_eyre::Result::<_>::Ok((input, sizes, out))
     })??;
-    let document = told::document(jobs, input.accelerators, &sizes, &out);
+    let document = report::document(jobs, input.accelerators, &sizes, &out);
     match args.format {
         Format::Table => {
-            output::print(&globals.charset().write(&told::tell(jobs, input.accelerators, &sizes, &out)))?;
+            output::print(&globals.charset().write(&report::tell(jobs, input.accelerators, &sizes, &out)))?;
         }
         Format::Json => output::print(&serialised(&document, false)?)?,
         Format::Yaml => output::print(&serialised(&document, true)?)?,
-        Format::Csv => output::print(&told::csv_of(jobs, &sizes, &out))?,
+        Format::Csv => output::print(&report::csv_of(jobs, &sizes, &out))?,
     }
     if let Some(place) = &args.out {
         let mut folder = Folder::open(place)?;
         folder.json("results.json", &document)?;
         folder.text("config.yaml", &config.yaml()?)?;
-        folder.chart("jobs_over_time", &told::chart(jobs, input.accelerators, &sizes, &out))?;
+        folder.chart("jobs_over_time", &report::chart(jobs, input.accelerators, &sizes, &out))?;
         folder.tell();
     }
     if gauge.cancelled() { Err(Failure::Told.into()) } else { Ok(()) }
@@ -59,7 +59,16 @@ fn input(
 ) -> color_eyre::Result<(cluster::Input, Vec<u32>)> {
     let target = jobs.cluster.target.as_deref().map(|name| library.target(name)).transpose().map_err(Failure::from)?;
     let per_node = target.map_or(1.0, |target| target.accelerators_per_node);
+    let per_node = jobs.cluster.accelerators_per_node.unwrap_or(per_node);
     let accelerators = jobs.cluster.accelerators.or(target.map(|target| target.accelerators())).unwrap_or(1.0);
+    let stated = target.and_then(|target| target.network.as_ref()).and_then(|network| network.oversubscription);
+    let oversubscription = jobs.cluster.oversubscription.or(stated).unwrap_or(1.0);
+    let fabric = (oversubscription > 1.0).then(|| Fabric {
+        accelerators_per_host: per_node as u32,
+        hosts_per_leaf: jobs.cluster.nodes_per_leaf.unwrap_or(jobs::NODES_PER_LEAF) as u32,
+        oversubscription,
+        placement: jobs.cluster.placement.unwrap_or_default(),
+    });
     let mut problems = Vec::new();
     let mut list = Vec::new();
     let mut sizes = Vec::new();
@@ -68,24 +77,23 @@ fn input(
         if size > accelerators {
             problems.push(format!("{}: wants {size} accelerators of {accelerators}", job.name));
         }
-        let seconds = match (&job.seconds, &job.workload, &job.steps) {
-            (Some(seconds), ..) => Ok(seconds.0),
+        let time = match (&job.seconds, &job.workload, &job.steps) {
+            (Some(seconds), ..) => Ok((seconds.0, told(job))),
             (None, Some(workload), Some(steps)) => match &jobs.cluster.target {
                 Some(target) => {
                     let pair = Pair { target: target.clone(), workload: workload.clone(), set: job.set.clone() };
-                    gauge.run(|_| step(job, pair, size / per_node, config, library))
+                    gauge.run(|_| step(job, pair, size / per_node, fabric.is_some(), config, library))
                 }
                 None => Err("a workload needs a target under cluster:".to_owned()),
             }
-            .map(|step| step * steps),
+            .map(|traffic| (traffic.step * steps, traffic)),
             _ => Err("lasts for nobody knows how long".to_owned()),
         };
-        match seconds {
-            Ok(seconds) => {
+        match time {
+            Ok((seconds, traffic)) => {
                 let limit = job.limit.map_or(f64::INFINITY, |limit| limit.0);
-                // Backfilling plans with what owners say; one who says nothing is believed to know.
-                let limit = if limit.is_finite() { limit } else { seconds };
-                list.push(cluster::Job { submitted: job.submitted.0, accelerators: size as u32, seconds, limit });
+                let (submitted, accelerators) = (job.submitted.0, size as u32);
+                list.push(cluster::Job { submitted, accelerators, seconds, limit, traffic });
             }
             Err(problem) => problems.push(format!("{}: {problem}", job.name)),
         }
@@ -94,18 +102,41 @@ fn input(
     if !problems.is_empty() {
         return Err(Failure::usage(problems).into());
     }
-    Ok((cluster::Input { accelerators: accelerators as u32, jobs: list, scheduler: jobs.scheduler }, sizes))
+    Ok((cluster::Input { accelerators: accelerators as u32, jobs: list, scheduler: jobs.scheduler, fabric }, sizes))
 }
 
-/// Seconds of a job's step on so many nodes, by its events.
-fn step(job: &Job, mut pair: Pair, nodes: f64, config: &Config, library: &Library) -> Result<f64, String> {
+/// Seconds of the step of a job that says no more than which share of its time it sends.
+const STEP: f64 = 1.0;
+
+/// What a job sends that says so itself.
+fn told(job: &Job) -> Traffic {
+    Traffic { step: STEP, collectives: job.communication.unwrap_or(0.0) * STEP, hidden: 0.0 }
+}
+
+/// A job's step on so many nodes, by its events. On a shared fabric it is a step with the uplinks to itself: what
+/// sharing them costs is found where it is known with whom.
+fn step(
+    job: &Job,
+    mut pair: Pair,
+    nodes: f64,
+    shared: bool,
+    config: &Config,
+    library: &Library,
+) -> Result<Traffic, String> {
     pair.set.insert(0, format!("num_nodes={}", nodes.ceil()));
+    if shared {
+        pair.set.push("oversubscription=1".to_owned());
+    }
     let scenario = scenario(library, &pair).map_err(|error| error.to_string())?;
     let options = Options { steps: config.options.steps.or(Some(3)), replications: None, ..config.options.clone() };
     let plan = Plan::of(job.name.clone(), &scenario, &options, None).map_err(|problems| problems.0.join("; "))?;
     let outcome = simulated(&plan, &Gauge::of(1)).map_err(|problems| problems.0.join("; "))?;
     match outcome.first {
-        Measured::Training(m) => Ok(m.output.step.mean),
+        Measured::Training(m) => {
+            let load = &m.output.load;
+            let hidden = (load.data - load.exposed_data).max(0.0);
+            Ok(Traffic { step: m.output.step.mean, collectives: load.data, hidden })
+        }
         Measured::Serving(_) => Err(format!("{} is serving; jobs train", pair.workload)),
     }
 }

@@ -35,22 +35,40 @@ pub struct MemoryBreakdown {
 impl MemoryBreakdown {
     /// The point estimate: what the driver's tools show (`nvidia-smi`): the allocator's reservation and the context.
     pub fn total(&self) -> f64 {
-        self.parts().iter().map(|(_, bytes)| bytes).sum()
+        self.values().iter().sum()
+    }
+
+    /// Names of the purposes in order of declaration.
+    pub const NAMES: [&'static str; 9] = [
+        "weights",
+        "gradients",
+        "optimizer",
+        "activations",
+        "recomputed layer",
+        "logits",
+        "buffers",
+        "fragmentation",
+        "reserve",
+    ];
+
+    /// Bytes in order of declaration.
+    pub fn values(&self) -> [f64; 9] {
+        [
+            self.weights,
+            self.gradients,
+            self.optimizer,
+            self.activations,
+            self.recomputed,
+            self.logits,
+            self.buffers,
+            self.fragmentation,
+            self.reserve,
+        ]
     }
 
     /// Names and bytes in order of declaration.
-    pub fn parts(&self) -> [(&'static str, f64); 9] {
-        [
-            ("weights", self.weights),
-            ("gradients", self.gradients),
-            ("optimizer", self.optimizer),
-            ("activations", self.activations),
-            ("recomputed layer", self.recomputed),
-            ("logits", self.logits),
-            ("buffers", self.buffers),
-            ("fragmentation", self.fragmentation),
-            ("reserve", self.reserve),
-        ]
+    pub fn parts(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
+        Self::NAMES.into_iter().zip(self.values())
     }
 
     /// What the framework itself counts as allocated (`max_memory_allocated`).
@@ -446,6 +464,6 @@ mod tests {
         let c = Constants::default();
         let m = training_memory(&TrainingInput::default(), &c, Recompute::None);
         assert!(m.upper(&c) >= m.total());
-        assert!(m.parts().iter().all(|(_, bytes)| *bytes >= 0.0));
+        assert!(m.values().iter().all(|bytes| *bytes >= 0.0));
     }
 }

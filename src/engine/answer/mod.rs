@@ -57,10 +57,10 @@ impl Physics for ClosedForm {
         &mut self,
         _: &Scenario,
         _: &Phase,
-        input: &ServingInput,
+        _: &ServingInput,
         closed: ServingEstimate,
     ) -> event::serving::Answer {
-        event::serving::Answer { input: *input, estimate: closed, simulated: None }
+        event::serving::Answer::closed(closed)
     }
 }
 

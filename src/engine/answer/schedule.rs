@@ -56,7 +56,7 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     input.load = Load::Open { rate: rate.min(NEAR_CAPACITY * capacity) };
     let answer = physics.serving(scenario, phase, &input, estimate(&input, &constants));
     let out = answer.estimate;
-    let (mut figures, detail) = serving::told(scenario, phase, &answer, &constants);
+    let (mut figures, detail) = serving::told(scenario, phase, answer.input(&input), &answer, &constants);
     let mut serving = detail.serving?;
     let wait_ms = 1e3 * out.first_token.slot;
     let waited = |q: f64| wait_ms + 1e3 * q * overload;

@@ -3,6 +3,7 @@
 use super::event::serving::Answer;
 use super::{Physics, limits, power};
 use crate::engine::analytical::serving::latency::Spread;
+use crate::engine::analytical::serving::shape::Shape;
 use crate::engine::analytical::serving::{
     self, Layout, Load, Pools, ServingEstimate, ServingInput, Speculation, Stack, interval, kv, step,
 };
@@ -16,7 +17,7 @@ const DRAFT_LAYERS: f64 = 1.0;
 /// The engine's input of a phase; `None` where machine or model is not known.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
-    let (machine, arch) = (scenario.machine?, scenario.model?);
+    let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
     let (shape, served, asked) = (&phase.shape, &phase.served, &phase.plan.serving);
     let ep = if arch.is_moe() { phase.plan.ep.unwrap_or(1.0) } else { 1.0 };
     let layout = Layout { tp: shape.tp, pp: shape.pp, ep, attention_dp: 1.0, dp: shape.dp };
@@ -31,7 +32,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     let drafted = asked.draft_tokens.unwrap_or(0.0);
     Some(ServingInput {
         accelerator: machine.device,
-        arch,
+        arch: *arch,
         layout,
         formats: served.formats,
         isl: shape.prompt,
@@ -41,6 +42,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         stack: served.stack,
         python_executor: served.python_executor,
         captured_graphs: scenario.graphs(phase),
+        eager_prompts: served.eager_prompts,
         experts_in_turn: served.experts_in_turn,
         overlapped: served.overlapped,
         admission: served.admission,
@@ -75,19 +77,20 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     let constants = ServingConstants::with(&scenario.efficiency.serving);
     let closed = serving::estimate(&input, &constants);
     let answer = physics.serving(scenario, phase, &input, closed);
-    Some(told(scenario, phase, &answer, &constants))
+    Some(told(scenario, phase, answer.input(&input), &answer, &constants))
 }
 
 /// An answer in the words that all engines share.
 pub(super) fn told(
     scenario: &Scenario,
     phase: &Phase,
+    input: &ServingInput,
     answer: &Answer,
     constants: &ServingConstants,
 ) -> (Figures, Detail) {
-    let Answer { input, estimate: out, simulated } = answer;
-    let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
-    let domain = scenario.machine.map_or(1.0, |machine| machine.domain);
+    let Answer { estimate: out, simulated, .. } = answer;
+    let dies = scenario.machine.as_ref().map_or(1.0, |machine| machine.dies);
+    let domain = scenario.machine.as_ref().map_or(1.0, |machine| machine.domain);
     let devices = scenario.accelerators() * dies;
     let mut used = power::Use::serving(input, out);
     if let Some(seen) = simulated.and_then(|simulated| simulated.serving) {
@@ -106,15 +109,7 @@ pub(super) fn told(
     let factors = |f: interval::Factors| Interval { low: f.low, high: f.high };
     let memory = memory(input, out, constants);
     let detail = Detail {
-        time: Breakdown::of(&[
-            ("compute", out.time.compute),
-            ("weights", out.time.weights),
-            ("KV cache", out.time.kv),
-            ("activations", out.time.activations),
-            ("communication", out.time.communication),
-            ("launch", out.time.launch),
-            ("host", out.time.host),
-        ]),
+        time: Breakdown::of(&step::StepTime::NAMES, out.time.values()),
         memory,
         limits,
         verdict: verdict(input, out, devices, &memory),
@@ -129,13 +124,10 @@ pub(super) fn told(
             tpot_ms: ms(&out.tpot),
             itl_ms: ms(&out.itl),
             e2e_ms: ms(&out.e2e),
-            first_token: Breakdown::of(&[
-                ("slot", first.slot * 1e3),
-                ("queue", first.queue * 1e3),
-                ("burst", first.burst * 1e3),
-                ("prefill", first.prefill * 1e3),
-                ("overhead", first.overhead * 1e3),
-            ]),
+            first_token: Breakdown::of(
+                &["slot", "queue", "burst", "prefill", "overhead"],
+                [first.slot, first.queue, first.burst, first.prefill, first.overhead].map(|seconds| seconds * 1e3),
+            ),
             batch: out.batch,
             max_concurrency: out.max_concurrency,
             capacity_requests_per_sec: out.capacity_requests_per_sec,
@@ -169,15 +161,15 @@ pub(super) fn told(
 /// would use with every sequence at its full length, of which at least one must fit.
 fn memory(input: &ServingInput, out: &ServingEstimate, c: &ServingConstants) -> MemoryUse {
     let layout = input.pools.map_or(input.layout, |pools| pools.decode);
-    let machine = step::Machine::new(input, &layout, c);
-    let capacity = kv::capacity(input, &layout, &machine.shape, c);
-    let weights = machine.shape.resident_bytes;
+    let shape = Shape::new(&input.arch, &input.formats, &layout);
+    let capacity = kv::capacity(input, &layout, &shape, c);
+    let weights = shape.resident_bytes;
     let usable = kv::device_bytes(&input.accelerator) * input.memory_utilization;
     let reserve = (usable - weights - capacity.free_bytes).max(0.0);
     let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
     let keys = share * capacity.free_bytes.max(0.0);
     let whole = (capacity.whole_sequence * out.batch).min(capacity.free_bytes).max(capacity.whole_sequence).max(keys);
-    let parts = Breakdown::of(&[("weights", weights), ("KV cache", keys), ("engine reserve", reserve)]);
+    let parts = Breakdown::of(&["weights", "KV cache", "engine reserve"], [weights, keys, reserve]);
     MemoryUse { parts, upper: weights + reserve + whole, capacity: usable }
 }
 

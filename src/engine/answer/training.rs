@@ -15,24 +15,32 @@ use crate::scenario::{Phase, Scenario};
 /// The engine's input of a phase; `None` where machine or model is not known.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
-    Some(settled(asked(scenario, phase)?, &Constants::with(&scenario.efficiency.training)).0)
+    let mut input = asked(scenario, phase)?;
+    settle(&mut input, &Constants::with(&scenario.efficiency.training));
+    Some(input)
 }
 
-/// The input with the recomputation that makes it fit, and its answer. The engine chooses the least by its point
-/// estimate; a plan must hold by the upper bound.
-fn settled(asked: TrainingInput, constants: &Constants) -> (TrainingInput, TrainingEstimate) {
-    let out = training::estimate(&asked, constants);
-    if asked.recompute != Recompute::Auto || out.fits {
-        return (asked, out);
+/// The answer, with the recomputation that makes it fit. The engine chooses the least by its point estimate; a plan must
+/// hold by the upper bound.
+fn settle(input: &mut TrainingInput, constants: &Constants) -> TrainingEstimate {
+    let first = training::estimate(input, constants);
+    if input.recompute != Recompute::Auto || first.fits {
+        return first;
     }
-    let more = [Recompute::Selective, Recompute::Full].map(|recompute| TrainingInput { recompute, ..asked });
-    let tried = more.into_iter().map(|input| (input, training::estimate(&input, constants)));
-    tried.into_iter().find(|(_, answer)| answer.fits).unwrap_or((asked, out))
+    for recompute in [Recompute::Selective, Recompute::Full] {
+        input.recompute = recompute;
+        let more = training::estimate(input, constants);
+        if more.fits {
+            return more;
+        }
+    }
+    input.recompute = Recompute::Auto;
+    first
 }
 
 /// What the files and knobs ask for.
 fn asked(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
-    let (machine, arch) = (scenario.machine?, scenario.model?);
+    let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
     let (shape, plan) = (&phase.shape, &phase.plan);
     let cp = plan.cp.unwrap_or(1.0);
     let overlap = plan.overlap.unwrap_or(true);
@@ -45,7 +53,7 @@ fn asked(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
         ..Software::default()
     };
     Some(TrainingInput {
-        arch,
+        arch: *arch,
         accelerator: machine.device,
         accelerators: shape.tp * cp * shape.pp * shape.dp,
         domain: machine.domain,
@@ -92,15 +100,15 @@ pub fn precision(format: Format) -> Precision {
 
 /// Figures and detail of a phase.
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
-    let machine = scenario.machine?;
-    let constants = Constants::with(&scenario.efficiency.training);
-    let (input, closed) = settled(asked(scenario, phase)?, &constants);
+    let dies = scenario.machine.as_ref()?.dies;
+    let mut input = asked(scenario, phase)?;
+    let closed = settle(&mut input, &Constants::with(&scenario.efficiency.training));
     let answer = physics.training(scenario, phase, &input, closed);
     let out = answer.estimate;
     let limits = limits::training(&input, &out.time, answer.stragglers + answer.failures);
     let (low, high) = interval::bounds(&input);
     let used = power::Use::training(&out);
-    let devices = scenario.accelerators() * machine.dies;
+    let devices = scenario.accelerators() * dies;
     let detail = Detail {
         time: breakdown(&answer),
         memory: MemoryUse {
@@ -130,7 +138,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         hbm_bw_util: used.memory,
         comm_compute_ratio: communication(&out.time) / out.step_seconds.max(1e-12),
         step_time_ms: out.step_seconds * 1e3,
-        peak_mem_gb: detail.memory.total() * machine.dies * 1e-9,
+        peak_mem_gb: detail.memory.total() * dies * 1e-9,
         node_power_w: power::node(scenario, &used, input.accelerators / devices),
         minutes: phase.minutes,
         ..Figures::default()
@@ -138,15 +146,20 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     Some((figures, detail))
 }
 
-/// Where a step's time goes; what only a simulation sees has parts where there was one.
+/// Parts of a step that was simulated: what only a simulation sees stands behind the closed form's.
+const SIMULATED: [&str; TimeBreakdown::NAMES.len() + 2] = {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m] = TimeBreakdown::NAMES;
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, "stragglers", "failures"]
+};
+
+/// Where a step's time goes.
 fn breakdown(answer: &Answer) -> Breakdown {
-    let closed = answer.estimate.time.parts();
+    let closed = answer.estimate.time.values();
     if answer.simulated.is_none() {
-        return Breakdown::of(&closed);
+        return Breakdown::of(&TimeBreakdown::NAMES, closed);
     }
-    let [seen, lost] = [("stragglers", answer.stragglers), ("failures", answer.failures)];
     let [a, b, c, d, e, f, g, h, i, j, k, l, m] = closed;
-    Breakdown::of(&[a, b, c, d, e, f, g, h, i, j, k, l, m, seen, lost])
+    Breakdown::of(&SIMULATED, [a, b, c, d, e, f, g, h, i, j, k, l, m, answer.stragglers, answer.failures])
 }
 
 /// Seconds of a step in which communication is waited for.
@@ -155,7 +168,7 @@ fn communication(time: &TimeBreakdown) -> f64 {
 }
 
 fn memory(m: &MemoryBreakdown) -> Breakdown {
-    Breakdown::of(&m.parts())
+    Breakdown::of(&MemoryBreakdown::NAMES, m.values())
 }
 
 /// Whether the layout is possible, and then whether it fits.

@@ -126,13 +126,12 @@ fn detail(scenario: &Scenario, phase: &Phase, i: &Input, answer: &Answer) -> Det
         run_tokens: phase.plan.train_tokens.unwrap_or(1e12),
     };
     Detail {
-        time: Breakdown::of(&[("compute", compute), ("all-reduce", network)]),
+        time: Breakdown::of(&["compute", "all-reduce"], [compute, network]),
         memory: MemoryUse {
-            parts: Breakdown::of(&[
-                ("weights and gradients", bytes(answer.model_gib)),
-                ("optimizer states", bytes(answer.optimizer_gib)),
-                ("activations", bytes(answer.activation_gib)),
-            ]),
+            parts: Breakdown::of(
+                &["weights and gradients", "optimizer states", "activations"],
+                [answer.model_gib, answer.optimizer_gib, answer.activation_gib].map(bytes),
+            ),
             upper: bytes(answer.total_gib()),
             capacity: bytes(i.memory_gb),
         },

@@ -1,13 +1,18 @@
-//! Several jobs on one cluster: who waits how long under which scheduler, and what stays idle.
+//! Several jobs on one cluster: who waits how long under which scheduler, what stays idle, and who is in whose way.
 //!
 //! A job has all its accelerators at once, and but for [`Scheduler::Gang`] from its beginning to its end. Which ones they
-//! are plays no part.
+//! are plays a part where a [`Fabric`] is given: jobs whose collectives cross the same uplinks hold each other up
+//! (`contention`), as long as they run together.
 
+mod contention;
 mod gang;
+mod hosts;
+mod turns;
 
-use super::kernel::{EventQueue, Model, Progress, Quantiles, Time, TimeWeighted, run};
+use super::kernel::{Progress, Quantiles};
 use super::range::{OutOfRange, Ranges};
-use std::collections::VecDeque;
+pub use contention::{Fabric, Traffic};
+pub use hosts::Placement;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +23,8 @@ pub struct Input {
     pub jobs: Vec<Job>,
     /// Who goes next.
     pub scheduler: Scheduler,
+    /// What jobs share; none where nobody is in anybody's way.
+    pub fabric: Option<Fabric>,
 }
 
 /// One job.
@@ -27,10 +34,20 @@ pub struct Job {
     pub submitted: f64,
     /// Accelerators that it needs, all at once.
     pub accelerators: u32,
-    /// How long it runs, seconds.
+    /// How long it runs alone, seconds.
     pub seconds: f64,
-    /// How long its owner says it runs: it is ended then at the latest.
+    /// How long its owner says it runs: it is ended then at the latest. Infinite where nobody says, which a scheduler
+    /// takes for as long as it runs alone.
     pub limit: f64,
+    /// What it sends.
+    pub traffic: Traffic,
+}
+
+impl Job {
+    /// Seconds for which a scheduler believes it will run.
+    fn promised(&self) -> f64 {
+        if self.limit.is_finite() { self.limit } else { self.seconds }
+    }
 }
 
 /// Who goes next.
@@ -59,6 +76,8 @@ pub struct JobRecord {
     pub wait: f64,
     /// From submission to end over its own time.
     pub slowdown: f64,
+    /// Its time while it ran over the time that this takes alone: what others' traffic cost it.
+    pub contention: f64,
     /// Whether its limit ended it.
     pub cut: bool,
 }
@@ -94,156 +113,15 @@ impl Input {
             r.check("accelerators of a job", f64::from(job.accelerators), 1.0, f64::from(self.accelerators));
             r.check("seconds of a job", job.seconds, 0.0, 1e7);
             r.check("limit of a job", job.limit, 0.0, f64::INFINITY);
+            r.check("step of a job", job.traffic.step, 0.0, 1e7);
+            r.check("collectives of a job", job.traffic.collectives, 0.0, 1e7);
+        }
+        if let Some(fabric) = &self.fabric {
+            r.check("accelerators of a host", f64::from(fabric.accelerators_per_host), 1.0, 65_536.0);
+            r.check("hosts of a leaf", f64::from(fabric.hosts_per_leaf), 1.0, 1e6);
+            r.check("oversubscription", fabric.oversubscription, 1.0, 1e6);
         }
         r.0
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Event {
-    Submitted(u32),
-    Ended(u32),
-    /// All that came and went in this instant is known.
-    Schedule,
-}
-
-/// A job that runs.
-#[derive(Debug, Clone, Copy)]
-struct Running {
-    job: u32,
-    accelerators: u32,
-    /// When it ends by its limit.
-    promised: Time,
-}
-
-struct Cluster<'a> {
-    input: &'a Input,
-    free: u32,
-    queue: VecDeque<u32>,
-    running: Vec<Running>,
-    begun: Vec<Time>,
-    out: Output,
-    left: usize,
-    expected: bool,
-    working: TimeWeighted,
-    waiting: TimeWeighted,
-}
-
-impl Cluster<'_> {
-    fn job(&self, number: u32) -> Job {
-        let none = Job { submitted: 0.0, accelerators: 1, seconds: 0.0, limit: 0.0 };
-        self.input.jobs.get(number as usize).copied().unwrap_or(none)
-    }
-
-    fn begin(&mut self, number: u32, queue: &mut EventQueue<Event>) {
-        let (job, now) = (self.job(number), queue.now());
-        if let Some(begun) = self.begun.get_mut(number as usize) {
-            *begun = now;
-        }
-        self.waiting.change(now, -1.0);
-        self.free -= job.accelerators;
-        self.working.change(now, f64::from(job.accelerators));
-        let promised = now.plus(Time::from_seconds(job.limit));
-        self.running.push(Running { job: number, accelerators: job.accelerators, promised });
-        queue.after(Time::from_seconds(job.seconds.min(job.limit)), Event::Ended(number));
-    }
-
-    /// Begins whom the scheduler lets begin.
-    fn schedule(&mut self, queue: &mut EventQueue<Event>) {
-        while let Some(&first) = self.queue.front() {
-            if self.job(first).accelerators > self.free {
-                break;
-            }
-            self.queue.pop_front();
-            self.begin(first, queue);
-        }
-        if self.input.scheduler == Scheduler::Backfill {
-            self.backfill(queue);
-        }
-    }
-
-    /// Lets pass whoever ends before the first can begin, or needs no accelerator that it will need.
-    fn backfill(&mut self, queue: &mut EventQueue<Event>) {
-        let Some(&first) = self.queue.front() else { return };
-        let needed = self.job(first).accelerators;
-        self.running.sort_by_key(|r| r.promised);
-        let (mut free, mut reserved) = (self.free, Time::MAX);
-        for r in &self.running {
-            free += r.accelerators;
-            if free >= needed {
-                reserved = r.promised;
-                break;
-            }
-        }
-        // What the first leaves over at its beginning.
-        let mut spare = free.saturating_sub(needed);
-        let mut place = 1;
-        while let Some(&number) = self.queue.get(place) {
-            let job = self.job(number);
-            let ends = queue.now().plus(Time::from_seconds(job.limit));
-            let early = ends <= reserved;
-            if job.accelerators <= self.free && (early || job.accelerators <= spare) {
-                if !early {
-                    spare -= job.accelerators;
-                }
-                self.queue.remove(place);
-                self.begin(number, queue);
-            } else {
-                place += 1;
-            }
-        }
-    }
-
-    fn finish(&mut self, number: u32, now: Time) {
-        let job = self.job(number);
-        let begin = self.begun.get(number as usize).map_or(0.0, |t| t.seconds());
-        let (end, own) = (now.seconds(), job.seconds.min(job.limit));
-        let record = JobRecord {
-            begin,
-            end,
-            wait: begin - job.submitted,
-            slowdown: if own > 0.0 { (end - job.submitted) / own } else { 1.0 },
-            cut: job.limit < job.seconds,
-        };
-        if let Some(place) = self.out.jobs.get_mut(number as usize) {
-            *place = Some(record);
-        }
-        self.left -= 1;
-    }
-}
-
-impl Model for Cluster<'_> {
-    type Event = Event;
-
-    fn handle(&mut self, event: Event, queue: &mut EventQueue<Event>) {
-        let now = queue.now();
-        match event {
-            Event::Submitted(number) => {
-                self.waiting.change(now, 1.0);
-                self.queue.push_back(number);
-            }
-            Event::Ended(number) => {
-                let accelerators = self.job(number).accelerators;
-                self.running.retain(|r| r.job != number);
-                self.free += accelerators;
-                self.working.change(now, -f64::from(accelerators));
-                self.finish(number, now);
-            }
-            Event::Schedule => {
-                self.expected = false;
-                self.schedule(queue);
-                return;
-            }
-        }
-        // What comes and goes together is answered together.
-        if !self.expected {
-            self.expected = true;
-            queue.at_end_of_instant(Event::Schedule);
-        }
-    }
-
-    fn share_done(&self) -> f64 {
-        1.0 - self.left as f64 / self.input.jobs.len().max(1) as f64
     }
 }
 
@@ -259,7 +137,7 @@ pub fn simulate(input: &Input, progress: &Progress) -> Result<Output, Vec<OutOfR
     }
     let (mut out, working, waiting, now) = match input.scheduler {
         Scheduler::Gang { slice } => gang::simulate(input, slice, progress),
-        Scheduler::Fifo | Scheduler::Backfill => in_turn(input, progress),
+        Scheduler::Fifo | Scheduler::Backfill => turns::simulate(input, progress),
     };
     progress.set(1.0);
     let figures = |figure: fn(&JobRecord) -> f64| out.jobs.iter().flatten().map(figure).collect::<Vec<f64>>();
@@ -272,30 +150,6 @@ pub fn simulate(input: &Input, progress: &Progress) -> Result<Output, Vec<OutOfR
     Ok(out)
 }
 
-/// Runs jobs that keep what they hold: their records, the mean numbers that work and wait, and the end.
-fn in_turn(input: &Input, progress: &Progress) -> (Output, f64, f64, Time) {
-    let count = input.jobs.len();
-    let mut queue = EventQueue::with_capacity(count + 1);
-    for (number, job) in (0..).zip(&input.jobs) {
-        queue.at(Time::from_seconds(job.submitted), Event::Submitted(number));
-    }
-    let mut cluster = Cluster {
-        input,
-        free: input.accelerators,
-        queue: VecDeque::new(),
-        running: Vec::new(),
-        begun: vec![Time::ZERO; count],
-        out: Output { jobs: vec![None; count], ..Output::default() },
-        left: count,
-        expected: false,
-        working: TimeWeighted::default(),
-        waiting: TimeWeighted::default(),
-    };
-    run(&mut cluster, &mut queue, Time::MAX, progress);
-    let now = queue.now();
-    (cluster.out, cluster.working.mean(now), cluster.waiting.mean(now), now)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
@@ -305,11 +159,11 @@ mod tests {
     use crate::engine::event::queueing;
 
     fn job(submitted: f64, accelerators: u32, seconds: f64) -> Job {
-        Job { submitted, accelerators, seconds, limit: 2.0 * seconds }
+        Job { submitted, accelerators, seconds, limit: 2.0 * seconds, traffic: Traffic::default() }
     }
 
     fn run_of(scheduler: Scheduler, accelerators: u32, jobs: Vec<Job>) -> Output {
-        simulate(&Input { accelerators, jobs, scheduler }, &Progress::new()).unwrap()
+        simulate(&Input { accelerators, jobs, scheduler, fabric: None }, &Progress::new()).unwrap()
     }
 
     fn mixed() -> Vec<Job> {
@@ -379,7 +233,50 @@ mod tests {
     fn limits_end_jobs_and_nonsense_is_told() {
         let o = run_of(Scheduler::Fifo, 1, vec![Job { limit: 5.0, ..job(0.0, 1, 10.0) }]);
         assert_eq!(o.jobs[0].map(|r| (r.end, r.cut)), Some((5.0, true)));
-        let wide = Input { accelerators: 4, jobs: vec![job(f64::NAN, 5, -1.0)], scheduler: Scheduler::Fifo };
+        let wide =
+            Input { accelerators: 4, jobs: vec![job(f64::NAN, 5, -1.0)], scheduler: Scheduler::Fifo, fabric: None };
         assert_eq!(wide.problems().len(), 4);
+    }
+
+    /// Two accelerators to a host, two hosts to a leaf, an uplink as wide as one host.
+    fn shared(scheduler: Scheduler, placement: Placement, jobs: Vec<Job>) -> Output {
+        let fabric = Fabric { accelerators_per_host: 2, hosts_per_leaf: 2, oversubscription: 2.0, placement };
+        let input = Input { accelerators: 8, jobs, scheduler, fabric: Some(fabric) };
+        simulate(&input, &Progress::new()).unwrap()
+    }
+
+    fn sending(submitted: f64, seconds: f64) -> Job {
+        let traffic = Traffic { step: 1.0, collectives: 1.0, hidden: 0.0 };
+        Job { submitted, accelerators: 4, seconds, limit: f64::INFINITY, traffic }
+    }
+
+    #[test]
+    fn jobs_across_one_uplink_hold_each_other_up_while_both_run() {
+        let gang = Scheduler::Gang { slice: 10.0 };
+        for scheduler in [Scheduler::Fifo, Scheduler::Backfill, gang] {
+            // Spread over both leaves, both jobs cross both uplinks: the second comes after fifty of a hundred seconds,
+            // and takes twice its sixty; the first has its other fifty meanwhile in a hundred.
+            let out = shared(scheduler, Placement::Spread, vec![sending(0.0, 100.0), sending(50.0, 60.0)]);
+            let (first, second) = (out.jobs[0].unwrap(), out.jobs[1].unwrap());
+            assert!((first.end - 150.0).abs() < 1e-3, "{scheduler:?} {first:?}");
+            assert!((first.contention - 1.5).abs() < 1e-4, "{first:?}");
+            // Fifty of its seconds together with the other, ten alone.
+            assert!((second.end - 160.0).abs() < 1e-3, "{scheduler:?} {second:?}");
+            // Packed under leaves of their own, they run as if alone.
+            let out = shared(scheduler, Placement::Packed, vec![sending(0.0, 100.0), sending(50.0, 60.0)]);
+            for (record, end) in out.jobs.iter().flatten().zip([100.0, 110.0]) {
+                assert!((record.end - end).abs() < 1e-6 && (record.contention - 1.0).abs() < 1e-9, "{record:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_limit_ends_a_job_that_others_hold_up() {
+        let limited = Job { limit: 80.0, ..sending(0.0, 60.0) };
+        let out = shared(Scheduler::Fifo, Placement::Spread, vec![limited, sending(0.0, 100.0)]);
+        let (first, second) = (out.jobs[0].unwrap(), out.jobs[1].unwrap());
+        assert!(first.cut && (first.end - 80.0).abs() < 1e-6 && (first.contention - 2.0).abs() < 1e-4, "{first:?}");
+        // The other had forty of its seconds in eighty, and then the uplinks to itself.
+        assert!(!second.cut && (second.end - 140.0).abs() < 1e-3, "{second:?}");
     }
 }

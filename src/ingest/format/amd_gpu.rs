@@ -1,5 +1,6 @@
 //! AMD's tools: `rocm-smi` (concise table, lines a metric, CSV, JSON) and `amd-smi monitor` (table and CSV).
 
+use crate::order::Gather;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -352,7 +353,7 @@ impl AmdSmi {
             .zip(values)
             .filter_map(|(name, value)| Some((column(name), number(value)?)))
             .filter(|(name, _)| !name.is_empty())
-            .collect();
+            .gather();
         let (Some(gpu), true) = (by.get("gpu"), by.len() > 1) else { return Outcome::No };
         let gpu = gpu.max(0.0) as u64;
         self.gpus.insert(gpu);

@@ -1,5 +1,6 @@
 //! What DCGM's exporter answers to Prometheus.
 
+use crate::order::Gather;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
@@ -61,7 +62,7 @@ impl Recogniser for Exporter {
                 let value = if self.gpus.len() == 1 {
                     by_gpu.values().next().map_or(Value::Null, told)
                 } else {
-                    by_gpu.iter().map(|(gpu, value)| (gpu.clone(), told(value))).collect()
+                    Value::Object(by_gpu.iter().map(|(gpu, value)| (gpu.clone(), told(value))).gather())
                 };
                 (name.clone(), value)
             })

@@ -50,6 +50,14 @@ impl Recogniser for DeepSpeed {
         if has(text, "E2E latency=") {
             return self.chat(line);
         }
+        // The timer's lines and the steps' are nearly all there is in a log of any length.
+        if has(text, "SamplesPerSec=") {
+            return self.throughput(line);
+        }
+        if let Some(skipped) = number_after(text, "skipped=").filter(|_| has(text, "step=") && has(text, "lr=[")) {
+            self.skipped = Some(skipped);
+            return Outcome::Noted;
+        }
         if has(text, "=> Latency:") {
             return self.chat_block(line);
         }
@@ -63,13 +71,6 @@ impl Recogniser for DeepSpeed {
         }
         if has(text, "iter time (s):") {
             return self.pipeline(line);
-        }
-        if has(text, "SamplesPerSec=") {
-            return self.throughput(line);
-        }
-        if let Some(skipped) = number_after(text, "skipped=").filter(|_| has(text, "step=") && has(text, "lr=[")) {
-            self.skipped = Some(skipped);
-            return Outcome::Noted;
         }
         Outcome::No
     }

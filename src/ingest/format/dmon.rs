@@ -1,5 +1,6 @@
 //! `nvidia-smi dmon` and `dcgmi dmon`: columns under a head that comes again and again.
 
+use crate::order::Gather;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -148,7 +149,7 @@ impl Dmon {
         if words.len() != self.columns.len() || words.len() < 2 {
             return Outcome::No;
         }
-        let by_name: BTreeMap<&str, &str> = self.columns.iter().map(String::as_str).zip(words).collect();
+        let by_name: BTreeMap<&str, &str> = self.columns.iter().map(String::as_str).zip(words).gather();
         let Some(id) = by_name.get("gpu").filter(|id| id.bytes().all(|byte| byte.is_ascii_digit())) else {
             return Outcome::No;
         };

@@ -1,5 +1,6 @@
 //! GenAI-Perf and AIPerf: the table on the console, the CSV with its two tables, the JSON.
 
+use crate::order::Gather;
 use serde_json::{Map, Value};
 
 use crate::ingest::lines::Line;
@@ -211,7 +212,7 @@ impl GenAiPerf {
                 let name = if name == "avg" { "mean" } else { name.as_str() };
                 (name.to_owned(), Value::from(value * to_ms))
             });
-            self.facts.set(block, Value::Object(statistics.collect::<Map<_, _>>()));
+            self.facts.set(block, Value::Object(statistics.gather::<Map<_, _>>()));
             return;
         }
         let fact = match name.as_str() {

@@ -1,5 +1,6 @@
 //! llama-bench in each of its outputs: Markdown, JSON, JSON lines, CSV, SQL.
 
+use crate::order::Gather;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
@@ -60,7 +61,7 @@ impl Recogniser for LlamaBench {
             let values = cells(text);
             if values.len() == self.csv.len() {
                 let pairs = self.csv.iter().cloned().zip(values);
-                let record: BTreeMap<String, String> = pairs.collect();
+                let record: BTreeMap<String, String> = pairs.gather();
                 return self.flat(&record, "llama-bench-csv");
             }
         }
@@ -199,7 +200,7 @@ impl LlamaBench {
         let (Some(names), Some(values)) = (lists.first(), lists.get(1)) else {
             return Outcome::Skipped("an INSERT without its two lists");
         };
-        let record = names.iter().cloned().zip(values.iter().cloned()).collect();
+        let record = names.iter().cloned().zip(values.iter().cloned()).gather();
         self.flat(&record, "llama-bench-sql")
     }
 }

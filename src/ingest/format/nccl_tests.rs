@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::ingest::lines::Line;
 use crate::ingest::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::ingest::recogniser::{Outcome, Recogniser};
-use crate::ingest::text::{after, has, json_number, leading, number, number_after};
+use crate::ingest::text::{after, find, has, json_number, leading, number, number_after};
 use crate::ingest::training::LISTED;
 
 /// One row: bytes, then time in µs, algorithm and bus bandwidth in GB/s, out of place and in place.
@@ -44,7 +44,7 @@ pub struct NcclTests {
 
 impl Recogniser for NcclTests {
     fn triggers(&self) -> &'static [&'static str] {
-        &["algbw", "_perf", "# Avg bus bandwidth", "nThread", "Rank "]
+        &["algbw", "_perf", "# Avg bus bandwidth", "nThread", "Pid "]
     }
 
     fn open(&self) -> bool {
@@ -303,7 +303,7 @@ impl Test {
 
 /// The collective of `all_reduce_perf`, `alltoall_perf_mpi`, ….
 fn called(text: &str) -> Option<String> {
-    let at = text.find("_perf")?;
+    let at = find(text, "_perf")?;
     let name = text.get(..at)?.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
     let known = [
         "all_reduce",

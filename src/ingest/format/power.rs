@@ -1,5 +1,6 @@
 //! Power of several devices over time: means, energy by the trapezoid rule, what a window holds.
 
+use crate::order::Gather;
 use serde_json::{Map, Value};
 
 use crate::ingest::reading::{Facts, PowerSample};
@@ -100,7 +101,7 @@ impl Devices {
             .iter()
             .zip(&self.watts)
             .filter_map(|(name, series)| Some((name.clone(), series.mean()?.into())))
-            .collect();
+            .gather();
         let total: f64 = self.watts.iter().filter_map(Series::mean).sum();
         facts.set("mean_power_w_per_gpu", Value::Object(means));
         facts.set("mean_total_power_w", total);

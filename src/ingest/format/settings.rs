@@ -105,7 +105,7 @@ impl Recogniser for Settings {
         let mut found = false;
         for (name, ours) in NAMES {
             let mut rest = line.text;
-            while let Some(at) = memchr::memmem::find(rest.as_bytes(), name.as_bytes()) {
+            while let Some(at) = text::find(rest, name) {
                 let before = rest.get(..at).unwrap_or_default();
                 let behind = rest.get(at + name.len()..).unwrap_or_default();
                 let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';

@@ -1,6 +1,7 @@
 //! torchtitan: `step: 10  loss: 10.7  memory: 30.99GiB(32.62%)  tps: 7,034  tflops: 407.35  mfu: 41.19%`, coloured,
 //! printed by every rank, in older versions with `wps`.
 
+use crate::order::Gather;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -105,7 +106,7 @@ impl Recogniser for TorchTitan {
             let mean = |pick: fn(&[f64; 4]) -> [f64; 2]| -> Value {
                 let pairs = self.by_step.iter().map(|(step, sums)| (step, pick(sums)));
                 let pairs = pairs.filter(|(_, [_, count])| *count > 0.0);
-                Value::Object(pairs.map(|(step, [sum, count])| (step.to_string(), (sum / count).into())).collect())
+                Value::Object(pairs.map(|(step, [sum, count])| (step.to_string(), (sum / count).into())).gather())
             };
             facts.set("tokens_per_s_per_gpu_by_step", mean(|[count, rates, ..]| [*rates, *count]));
             facts.set("mfu_percent_by_step", mean(|[.., shares, count]| [*shares, *count]));

@@ -24,6 +24,10 @@ pub enum Ink {
     Limit,
     /// A series or part, by its number.
     Colour(usize),
+    /// A share of the first colour, per cent: of a heat map.
+    Shade(u8),
+    /// A place where nothing is.
+    None,
 }
 
 /// Where a text stands about its place.
@@ -68,7 +72,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    fn text(&mut self, ink: Ink, anchor: Anchor, x: f64, y: f64, text: impl Into<String>) {
+    pub(super) fn text(&mut self, ink: Ink, anchor: Anchor, x: f64, y: f64, text: impl Into<String>) {
         self.items.push(Item::Text(ink, anchor, x, y, text.into()));
     }
 
@@ -106,7 +110,7 @@ impl Drawing {
 #[must_use]
 pub fn plot(plot: &Plot, width: f64, height: f64) -> Option<Drawing> {
     let (across, up) = plot.ranges()?;
-    let (left, right, top, bottom) = (64.0, 12.0, 28.0, 46.0);
+    let (left, right, top, bottom) = (64.0, 22.0, 28.0, 46.0);
     let x = |value: f64| left + across.share(value) * (width - left - right);
     let y = |value: f64| top + (1.0 - up.share(value)) * (height - top - bottom);
     let mut out = Drawing { width, height, title: plot.title.clone(), items: Vec::new(), legend: Vec::new() };

@@ -3,12 +3,14 @@
 //! * [`axis`] – ranges, round ticks, linear and logarithmic
 //! * [`text`] – braille pictures with labelled axes
 //! * [`drawing`] – the same as lines and words in their places
+//! * [`pictures`] – heat maps, tornados and lanes, laid out likewise
 //! * [`svg`] – which are written for documents, in colours that follow the reader's light or dark
 //! * [`png`] – or painted
 
 pub mod axis;
 pub mod bars;
 pub mod drawing;
+pub mod pictures;
 pub mod png;
 pub mod svg;
 pub mod text;

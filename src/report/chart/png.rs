@@ -29,6 +29,12 @@ fn colour(ink: Ink) -> [u8; 3] {
         Ink::Text | Ink::Mark => [0x33; 3],
         Ink::Dim => [0x77; 3],
         Ink::Grid => [0xe4; 3],
+        // White at nothing, the first colour at all.
+        Ink::Shade(share) => COLOURS[0].map(|full| {
+            let share = u16::from(share.min(100));
+            u8::try_from((255 * (100 - share) + u16::from(full) * share) / 100).unwrap_or(u8::MAX)
+        }),
+        Ink::None => [0xfa; 3],
         Ink::Limit => [0xd5, 0x5e, 0x00],
         Ink::Colour(number) => COLOURS.get(number % COLOURS.len()).copied().unwrap_or([0; 3]),
     }

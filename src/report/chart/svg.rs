@@ -14,6 +14,8 @@ pub const STYLE: &str = "\
 .chart .grid{stroke:light-dark(#e4e4e4,#333);fill:none}.chart .axis{stroke:light-dark(#999,#666);fill:none}
 .chart .mark{stroke:light-dark(#333,#ddd);fill:none}.chart .limit{stroke:#d55e00;stroke-dasharray:4 3;fill:none}
 .c0{--c:#0072b2}.c1{--c:#e69f00}.c2{--c:#009e73}.c3{--c:#cc79a7}.c4{--c:#56b4e9}.c5{--c:#d55e00}.c6{--c:#b8a800}.c7{--c:#888}
+.chart .shade{fill:color-mix(in srgb,#0072b2 calc(1%*var(--share)),light-dark(#eef4f8,#16222b))}
+.chart .none{fill:none;stroke:light-dark(#ccc,#444);stroke-dasharray:2 3}
 .chart .line{stroke:var(--c);fill:none;stroke-width:2}.chart .dot,.chart .bar{fill:var(--c)}
 ";
 
@@ -42,7 +44,9 @@ pub fn bars(bars: &Bars, width: f64) -> String {
     drawing::bars(bars, width).map_or_else(String::new, |drawing| inline(&drawing))
 }
 
-fn inline(drawing: &Drawing) -> String {
+/// A drawing with its legend, for an HTML document.
+#[must_use]
+pub fn inline(drawing: &Drawing) -> String {
     let mut out = write(drawing);
     if !drawing.legend.is_empty() {
         let entry = |(i, name): (usize, &String)| format!("<span class=\"c{}\">{}</span>", i % COLOURS, escape(name));
@@ -60,6 +64,8 @@ fn class(ink: Ink, what: &str) -> String {
         Ink::Grid => " class=\"grid\"".to_owned(),
         Ink::Mark => " class=\"mark\"".to_owned(),
         Ink::Limit => " class=\"limit\"".to_owned(),
+        Ink::Shade(share) => format!(" class=\"shade\" style=\"--share:{share}\""),
+        Ink::None => " class=\"none\"".to_owned(),
         Ink::Colour(number) => format!(" class=\"{what} c{}\"", number % COLOURS),
     }
 }

@@ -1,5 +1,6 @@
 //! The study of failures and checkpoints, told.
 
+use crate::order::Gather;
 use serde_json::{Value, json};
 
 use crate::engine::event::kernel::Interval;
@@ -111,7 +112,7 @@ pub fn document(study: &Study) -> Value {
         "best_interval": study.best.map(|best| best.interval),
         "best_goodput": study.best.map(|best| interval(&best.goodput)),
         "choices": choices.collect::<Vec<_>>(),
-        "shares": shares.collect::<serde_json::Map<_, _>>(),
+        "shares": shares.gather::<serde_json::Map<_, _>>(),
         "failures": interval(&study.failures),
         "replications": study.replications,
         "tokens_per_sec_without_failures": study.tokens_per_sec,

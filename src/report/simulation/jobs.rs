@@ -20,8 +20,8 @@ fn span(seconds: f64) -> String {
 #[must_use]
 pub fn tell(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -> String {
     let mut text = format!("{}: {} jobs on {accelerators} accelerators\n\n", config.name, config.jobs.len());
-    let head = ["job", "accelerators", "submitted", "begins", "ends", "waits", "slowdown", ""];
-    let align = |i: usize| if i == 0 || i == 7 { Align::Left } else { Align::Right };
+    let head = ["job", "accelerators", "submitted", "begins", "ends", "waits", "contention", "slowdown", ""];
+    let align = |i: usize| if i == 0 || i == 8 { Align::Left } else { Align::Right };
     let mut table = Table::new(head.into_iter().enumerate().map(|(i, name)| (name, align(i))));
     for ((job, record), size) in config.jobs.iter().zip(&out.jobs).zip(sizes) {
         let mut cells = vec![job.name.clone(), size.to_string(), span(job.submitted.0)];
@@ -30,10 +30,11 @@ pub fn tell(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -> 
                 span(r.begin),
                 span(r.end),
                 span(r.wait),
+                units::significant(r.contention, 3),
                 units::significant(r.slowdown, 3),
                 if r.cut { "ended by its limit".to_owned() } else { String::new() },
             ]),
-            None => cells.extend(["", "", "", "", "did not end"].map(str::to_owned)),
+            None => cells.extend(["", "", "", "", "", "did not end"].map(str::to_owned)),
         }
         table.row(cells);
     }
@@ -46,21 +47,32 @@ pub fn tell(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -> 
         out.waiting,
         span(out.seconds)
     );
+    text += "contention: time while it ran over the time alone; slowdown: from submission to end over its own time\n";
     text
 }
 
 /// As CSV: a line a job.
 #[must_use]
 pub fn csv_of(config: &Config, sizes: &[u32], out: &Output) -> String {
-    let mut text = csv::line(["job", "accelerators", "submitted_s", "begin_s", "end_s", "wait_s", "slowdown", "cut"]);
+    let mut text = csv::line([
+        "job",
+        "accelerators",
+        "submitted_s",
+        "begin_s",
+        "end_s",
+        "wait_s",
+        "contention",
+        "slowdown",
+        "cut",
+    ]);
     for ((job, record), size) in config.jobs.iter().zip(&out.jobs).zip(sizes) {
         let mut cells = vec![job.name.clone(), size.to_string(), job.submitted.0.to_string()];
         match record {
             Some(r) => {
-                cells.extend([r.begin, r.end, r.wait, r.slowdown].map(|v| v.to_string()));
+                cells.extend([r.begin, r.end, r.wait, r.contention, r.slowdown].map(|v| v.to_string()));
                 cells.push(r.cut.to_string());
             }
-            None => cells.extend(std::iter::repeat_n(String::new(), 5)),
+            None => cells.extend(std::iter::repeat_n(String::new(), 6)),
         }
         text += &csv::line(cells.iter().map(String::as_str));
     }
@@ -101,7 +113,7 @@ pub fn document(config: &Config, accelerators: u32, sizes: &[u32], out: &Output)
         json!({
             "name": job.name, "accelerators": size, "submitted": job.submitted.0,
             "begin": record.map(|r| r.begin), "end": record.map(|r| r.end), "wait": record.map(|r| r.wait),
-            "slowdown": record.map(|r| r.slowdown), "cut": record.map(|r| r.cut),
+            "contention": record.map(|r| r.contention), "slowdown": record.map(|r| r.slowdown), "cut": record.map(|r| r.cut),
         })
     });
     json!({

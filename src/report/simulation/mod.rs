@@ -12,6 +12,7 @@ pub mod scale;
 pub mod table;
 pub mod trace;
 
+use crate::order::Gather;
 use serde_json::{Map, Value, json};
 
 use super::csv;
@@ -57,7 +58,7 @@ fn figures(outcome: &Outcome) -> Value {
         });
         (figure.spec.name.to_owned(), value)
     };
-    Value::Object(outcome.figures.iter().map(one).collect())
+    Value::Object(outcome.figures.iter().map(one).gather())
 }
 
 fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Option<Value>) {
@@ -81,7 +82,7 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
         }),
     );
     let parts = m.parts.list().map(|(name, seconds)| (name.replace(' ', "_"), json!(seconds)));
-    set("breakdown", Value::Object(parts.into_iter().collect()));
+    set("breakdown", Value::Object(parts.into_iter().gather()));
     set(
         "analytical",
         json!({"iteration_time": m.analytical_step, "simulated_over_analytical": o.step.mean / m.analytical_step.max(1e-12)}),
@@ -105,7 +106,7 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
         }),
     );
     let memory: Map<String, Value> =
-        m.memory.iter().map(|(name, bytes)| (name.replace(' ', "_"), json!(bytes * 1e-9))).collect();
+        m.memory.iter().map(|(name, bytes)| (name.replace(' ', "_"), json!(bytes * 1e-9))).gather();
     let stages = o.stages.iter().enumerate().map(|(stage, load)| {
         json!({
             "stage": stage,

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::engine::event::training::input::{StreamKind, Task, TaskKind};
+use crate::engine::event::training::program::Action;
 use crate::engine::event::training::schedule::Kind;
 use crate::simulation::words::Window;
 use crate::simulation::{Measured, serving, training};
@@ -39,14 +40,12 @@ fn named(pid: u32, tid: Option<u32>, name: &str) -> Value {
     }
 }
 
+/// A stage's tracks, in the order of [`StreamKind`].
+const STREAMS: [&str; 5] = ["compute", "copy", "layer network", "pipeline network", "data-parallel network"];
+
 /// The track of a stage's stream.
 fn track(task: &Task) -> u32 {
-    let stream = match task.stream {
-        StreamKind::Compute => 0,
-        StreamKind::Pipeline => 1,
-        StreamKind::Data => 2,
-    };
-    3 * task.stage + stream + 1
+    STREAMS.len() as u32 * task.stage + task.stream as u32 + 1
 }
 
 fn name(task: &Task) -> String {
@@ -58,13 +57,15 @@ fn name(task: &Task) -> String {
         TaskKind::Reduce => "reduce".to_owned(),
         TaskKind::Gather => "gather".to_owned(),
         TaskKind::Optimizer => "optimizer".to_owned(),
+        TaskKind::Inside(action) => action.name().to_owned(),
     }
 }
 
 fn category(task: &Task) -> &'static str {
     match task.stream {
         StreamKind::Compute => "compute",
-        StreamKind::Pipeline | StreamKind::Data => "network",
+        StreamKind::Copy => "copy",
+        StreamKind::Model | StreamKind::Pipeline | StreamKind::Data => "network",
     }
 }
 
@@ -84,9 +85,9 @@ fn of_training(m: &training::Measured, window: &Window) -> Vec<Value> {
             events.push(named(replica + 1, None, &told));
             process = Some(replica);
         }
-        let stream = ["compute", "pipeline network", "data-parallel network"];
-        let stream = stream.get(((tid - 1) % 3) as usize).copied().unwrap_or_default();
-        events.push(named(replica + 1, Some(tid), &format!("stage {} {stream}", (tid - 1) / 3)));
+        let each = STREAMS.len() as u32;
+        let stream = STREAMS.get(((tid - 1) % each) as usize).copied().unwrap_or_default();
+        events.push(named(replica + 1, Some(tid), &format!("stage {} {stream}", (tid - 1) / each)));
     }
     let mut critical = vec![false; tasks.len()];
     for &task in &m.output.critical_path {
@@ -119,7 +120,22 @@ fn of_training(m: &training::Measured, window: &Window) -> Vec<Value> {
             }));
         }
     }
+    events.extend(operators(m, window));
     events
+}
+
+/// Kernels, nested in their passes.
+fn operators(m: &training::Measured, window: &Window) -> impl Iterator<Item = Value> {
+    let inside = m.output.operators.iter().filter(|inner| window.sees(inner.begin, inner.end));
+    inside.filter_map(|inner| {
+        let pass = m.output.tasks.get(inner.pass as usize)?;
+        let (begin, end) = (us(inner.begin), us(inner.end));
+        Some(json!({
+            "ph": "X", "name": inner.action.name(), "cat": "operator", "pid": pass.replica + 1, "tid": track(pass),
+            "ts": begin, "dur": ((end - begin) * 1e3).round() / 1e3,
+            "args": {"stage": pass.stage, "again": matches!(inner.action, Action::Again(_))},
+        }))
+    })
 }
 
 fn of_serving(m: &serving::Measured, window: &Window) -> Vec<Value> {

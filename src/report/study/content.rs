@@ -265,10 +265,10 @@ pub(crate) fn breakdowns(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Text(
         if training { "Time of one optimizer step." } else { "Time that one output token costs a replica." }.to_owned(),
     ));
-    let own = |(name, value): &(&'static str, f64)| ((*name).to_owned(), *value);
+    let own = |(name, value): (&'static str, f64)| (name.to_owned(), value);
     let time = detailed().map(|(entry, detail)| Bar {
         name: entry.name.clone(),
-        parts: detail.time.parts().iter().map(own).collect(),
+        parts: detail.time.parts().map(own).collect(),
         shown: units::duration_ms(1e3 * detail.time.total()),
         interval: None,
         limit: None,
@@ -277,7 +277,7 @@ pub(crate) fn breakdowns(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Text("Memory of the device that holds most; the dashed line is what it has, the whisker reaches to the upper bound that decides whether it fits.".to_owned()));
     let memory = detailed().map(|(entry, detail)| Bar {
         name: entry.name.clone(),
-        parts: detail.memory.parts.parts().iter().map(own).collect(),
+        parts: detail.memory.parts.parts().map(own).collect(),
         shown: units::with_unit(&units::si(detail.memory.total() * 1e-9), "GB"),
         interval: Some((detail.memory.total(), detail.memory.upper)),
         limit: Some(detail.memory.capacity),

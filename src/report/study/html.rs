@@ -43,6 +43,7 @@ fn block(block: &Block) -> String {
         Block::Heat(grid) => table(grid, true),
         Block::Plot(plot) => figure(&svg::plot(plot, WIDTH, 420.0)),
         Block::Bars(bars) => figure(&svg::bars(bars, WIDTH)),
+        Block::Picture(drawing) => figure(&svg::inline(drawing)),
         Block::Code(text) => format!("<pre>{}</pre>\n", escape(text)),
     }
 }

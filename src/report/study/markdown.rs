@@ -14,7 +14,7 @@ pub fn write(studies: &[Study]) -> String {
 /// Blocks as a whole document.
 #[must_use]
 pub fn text(blocks: &[Block]) -> String {
-    blocks.iter().map(block).collect::<Vec<_>>().join("\n")
+    blocks.iter().map(block).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 fn block(block: &Block) -> String {
@@ -36,6 +36,8 @@ fn block(block: &Block) -> String {
             let head = vec![(String::new(), Align::Left), right(&plot.across.label), right(&plot.up.label)];
             table(&Grid { head, rows: rows.collect() })
         }
+        // Its figures are told beside it.
+        Block::Picture(_) => String::new(),
         Block::Code(text) => format!("```console\n{text}\n```\n"),
     }
 }

@@ -15,6 +15,7 @@ pub mod sweep;
 
 use std::sync::Arc;
 
+use super::chart::drawing::Drawing;
 use super::chart::{Bars, Plot};
 use super::table::Align;
 use crate::engine::estimate;
@@ -94,6 +95,8 @@ pub enum Block {
     Bars(Bars),
     /// Shares by row and column, shaded.
     Heat(Grid),
+    /// A picture, laid out; what it shows stands in words or in a table beside it.
+    Picture(Drawing),
     /// Something to be typed.
     Code(String),
 }

@@ -1,13 +1,17 @@
 //! What each view has to say in a file.
 
+mod measurements;
+mod search;
+mod timeline;
+
 use crate::explain::{Term, explain};
 use crate::knob::Overrides;
 use crate::report::document::Document;
-use crate::report::explanation;
 use crate::report::study::{self, Block, Cell, Entry, Grid, Study};
 use crate::report::table::Align;
+use crate::report::{explanation, tornado};
 use crate::tui::app::{Answer, App, Setup, View};
-use crate::tui::{copying, view};
+use crate::tui::view;
 
 /// Depth to which a derivation is told, and the width of its lines.
 const DERIVATION: (usize, usize) = (12, 110);
@@ -47,14 +51,25 @@ pub fn document(app: &App, made: &str) -> Option<Document> {
         View::Explain => derivation(app, &about),
         View::Problems => Some(problems(app)),
         View::Diff => Some(difference(app)),
-        #[allow(unreachable_patterns, reason = "a view without a document of its own is told as it is drawn")]
-        other => {
-            let drawn = copying::drawn(app);
-            let rows = drawn.lines().map(|line| vec![Cell::text(line)]).collect();
-            let rows = Grid { head: vec![("line".to_owned(), Align::Left)], rows };
-            Some(titled(format!("{}: {about}", other.name()), vec![Block::Code(drawn)], rows))
+        View::Sweep => search::sweep(app, &about),
+        View::Frontier => search::frontier(app, &about),
+        View::Optimum => search::optimum(app, &about),
+        View::Sensitivity => {
+            let tornado = crate::tui::tornado::shown(app)?;
+            let (blocks, rows) = tornado::blocks(tornado);
+            Some(titled(format!("What moves {}: {about}", tornado.metric.label), blocks, rows))
         }
+        View::Timeline => timeline::document(app, &about),
+        View::Measurements => Some(measurements::document(app)),
     }
+}
+
+fn left(name: &str) -> (String, Align) {
+    (name.to_owned(), Align::Left)
+}
+
+fn right(name: &str) -> (String, Align) {
+    (name.to_owned(), Align::Right)
 }
 
 fn titled(title: String, blocks: Vec<Block>, rows: Grid) -> Document {
@@ -153,11 +168,11 @@ fn parts(app: &App) -> Grid {
     let head = ["of", "part", "value", "unit"].into_iter().map(|name| (name.to_owned(), Align::Left)).collect();
     let mut rows = Vec::new();
     if let Some(detail) = app.answer.detail() {
-        let times = detail.time.parts().iter().map(|part| ("time", part, "s"));
-        let bytes = detail.memory.parts.parts().iter().map(|part| ("memory", part, "B"));
+        let times = detail.time.parts().map(|part| ("time", part, "s"));
+        let bytes = detail.memory.parts.parts().map(|part| ("memory", part, "B"));
         for (of, (part, value), unit) in times.chain(bytes) {
-            let value = Cell::figure(value.to_string(), *value);
-            rows.push(vec![Cell::text(of), Cell::text(*part), value, Cell::text(unit)]);
+            let value = Cell::figure(value.to_string(), value);
+            rows.push(vec![Cell::text(of), Cell::text(part), value, Cell::text(unit)]);
         }
     }
     Grid { head, rows }

@@ -24,7 +24,7 @@ fn asked(h: &mut Hands) -> Box<Export> {
 #[test]
 fn the_dialog_proposes_a_name_and_its_ending_follows_the_format() {
     let mut h = Hands::new();
-    h.keys("2jjcx");
+    h.keys("Wjjcx");
     assert_eq!(h.app.mode(), Mode::Exporting);
     let name = dialog(&h).line.text().to_owned();
     assert!(name.starts_with("out/8xH100_") && name.ends_with("_compare.md"), "{name}");
@@ -60,20 +60,33 @@ fn a_file_that_is_there_is_written_over_only_when_that_is_said() {
 
 #[test]
 fn every_view_has_a_document_in_every_format_it_offers() {
-    for (keys, part) in [
-        ("2jj", "What would make it better"),
-        ("2jjc", "8xMI300X"),
-        ("2jj6", "memory"),
-        ("2jj7", "gain"),
-        ("2jj8", "tokens_per_sec"),
-        ("!", "Every file is good"),
-        ("2jj/tp<Enter>T<Right>D", "tokens/s"),
+    for (keys, part, charted) in [
+        ("Wjj", "What would make it better", true),
+        ("Wjjc", "8xMI300X", true),
+        ("Wjj3", "memory", true),
+        ("Wjj8", "gain", false),
+        ("Wjj7", "tokens_per_sec", false),
+        ("!", "Every file is good", false),
+        ("Wjj/tp<Enter>T<Right>D", "tokens/s", false),
+        ("Wjj/concurrency<Enter>v", "| 8xH100 | 64 | 2", true),
+        ("Wjj/concurrency<Enter>vn", "tokens/s over concurrency and", true),
+        ("Wjj/tp_algorithm<Enter>v", "can run", true),
+        ("WjjHmjmF", "no layout gives more of the one figure", true),
+        ("Wjji", "Each lever is moved alone", true),
+        ("WjjSR", "| best |", true),
+        ("WjjE", "requests in batches", true),
+        ("WjjE<Tab>", "time to first token", true),
+        ("E", "on the critical path", true),
+        ("E<Tab>", "efficiency", true),
+        ("M", "No measurements were given", false),
     ] {
         let mut h = Hands::new();
         h.keys(keys);
+        h.work();
         let document = document(&h.app, "2030-01-01T00:00:00Z").unwrap_or_else(|| panic!("{keys}"));
         assert!(document.write(Kind::Markdown).contains(part), "{keys}\n{}", document.write(Kind::Markdown));
         assert!(document.rows.rows.iter().all(|row| row.len() == document.rows.head.len()), "{keys}");
+        assert_eq!(document.kinds().contains(&Kind::Svg), charted, "{keys}");
         for kind in document.kinds() {
             let text = document.write(kind);
             assert!(!text.trim().is_empty(), "{keys} {kind:?}");
@@ -91,7 +104,7 @@ fn every_view_has_a_document_in_every_format_it_offers() {
 #[test]
 fn a_report_says_how_it_is_made_again_and_what_it_is_compared_with() {
     let mut h = Hands::new();
-    h.keys("2jj/tp<Enter><Right>");
+    h.keys("Wjj/tp<Enter><Right>");
     let text = document(&h.app, "").unwrap().write(Kind::Markdown);
     assert!(text.contains("atlas report --target 8xH100 --workload") && text.contains("--set tp=16"), "{text}");
     assert!(text.contains("8xH100 (as in the files)"));

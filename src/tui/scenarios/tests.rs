@@ -17,12 +17,12 @@ fn tp(app: &App) -> Setting {
 #[test]
 fn a_tab_has_its_own_scenario_history_and_place() {
     let mut h = Hands::new();
-    h.keys("2jj/tp<Enter><Right>");
+    h.keys("Wjj/tp<Enter><Right>");
     let (first, turned) = (rate(&h.app), h.app.now.clone());
     h.keys("T");
     assert_eq!((h.app.tabs.count(), h.app.tabs.current()), (2, 1));
     assert_eq!(h.app.now, turned, "the same scenario");
-    h.keys("<BS>6");
+    h.keys("<BS>3");
     assert_ne!(rate(&h.app), first);
     h.keys("[");
     assert_eq!((rate(&h.app), h.app.view), (first, View::Main));
@@ -46,7 +46,7 @@ fn a_closed_tab_comes_back_where_it_was() {
     let mut h = Hands::new();
     h.keys("X");
     assert!(h.app.status.as_ref().unwrap().text.contains("only tab"));
-    h.keys("2jj/tp<Enter><Right>TLmine<Enter><Right>");
+    h.keys("Wjj/tp<Enter><Right>TLmine<Enter><Right>");
     let (label, kept, past) = (h.app.tab_label(1), h.app.now.clone(), h.app.past.clone());
     assert_eq!(label, "mine");
     h.keys("X");
@@ -56,7 +56,7 @@ fn a_closed_tab_comes_back_where_it_was() {
     assert_eq!((h.app.tabs.count(), h.app.tabs.current(), h.app.tab_label(1)), (2, 1, label));
     assert_eq!((&h.app.now, &h.app.past), (&kept, &past));
     // Once something else was done, undo is about that; the tab comes back by its own key.
-    h.keys("X3<Right>");
+    h.keys("XK<Right>");
     let before = h.app.tabs.count();
     h.keys("u");
     assert_eq!(h.app.tabs.count(), before);
@@ -68,7 +68,7 @@ fn a_closed_tab_comes_back_where_it_was() {
 fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
     let mut h = Hands::new();
     let metric = Metric::named("tokens_per_sec").unwrap();
-    h.keys("2jj/tp<Enter>TP[");
+    h.keys("Wjj/tp<Enter>TP[");
     let pinned = rate(&h.app);
     assert_eq!(h.app.baseline.value(metric), Some(pinned));
     // The pinned tab is edited: the other's deltas follow.
@@ -94,7 +94,7 @@ fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
 #[test]
 fn the_difference_is_all_that_differs_and_nothing_else() {
     let mut h = Hands::new();
-    h.keys("2jjD");
+    h.keys("WjjD");
     assert!(h.text().contains("nothing differs from the files' values"), "{}", h.text());
     h.keys("<Esc>/tp<Enter>T<Right>D");
     let text = h.text();
@@ -107,7 +107,7 @@ fn the_difference_is_all_that_differs_and_nothing_else() {
     assert!((change.contains('▲') && change.contains('+')) || (change.contains('▼') && change.contains('-')), "{text}");
     assert_eq!(tp(&h.app), Setting::Number(16.0));
     // Against a third, by the arrow keys; targets that differ are told.
-    h.keys("<Esc>[T1j]D");
+    h.keys("<Esc>[THj]D");
     assert!(h.text().contains("8xMI300X"), "{}", h.text());
     let before = h.text();
     h.keys("<Right>");
@@ -134,7 +134,7 @@ proptest! {
     /// is what was left there.
     #[test]
     fn tabs_never_lose_a_scenario(keys in prop::collection::vec(prop::sample::select(vec![
-        "T", "X", "[", "]", "u", "<C-r>", "<C-t>", "<C-n>", "P", "D", "<Right>", "j", "3", "2", "<A-1>", "<A-3>", "b", "B",
+        "T", "X", "[", "]", "u", "<C-r>", "<C-t>", "<C-n>", "P", "D", "<Right>", "j", "K", "W", "<A-1>", "<A-3>", "b", "B",
         "<Esc>", "<Enter>", "La<Enter>", "c", "o", "f", "/", "x",
     ]), 0..60)) {
         let mut h = Hands::new();
@@ -162,11 +162,27 @@ fn a_figure_of_any_table_is_explained_and_esc_comes_back() {
     assert!(h.text().contains("Explain"));
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Compare);
-    h.keys("<Esc>2jj/tp<Enter><Right>DG<Enter>");
+    h.keys("<Esc>Wjj/tp<Enter><Right>DG<Enter>");
     assert_eq!(h.app.view, View::Explain);
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Diff);
     // A heading is no figure.
     h.keys("g<Enter>");
     assert_eq!(h.app.view, View::Diff);
+}
+
+#[test]
+fn each_tab_keeps_what_its_sweep_turns_and_where_its_cursor_is() {
+    let mut h = Hands::new();
+    h.keys("Wjj/concurrency<Enter>v").work();
+    h.keys("<Right><Right>");
+    let cursor = h.app.sweeping.cursor;
+    assert!(cursor.is_some());
+    h.keys("T<Tab><Right>").work();
+    assert_ne!(h.app.sweeping.across, None);
+    h.keys("[").work();
+    assert_eq!((h.app.view, h.app.sweeping.cursor), (View::Sweep, cursor));
+    assert_eq!(h.app.sweeping.across, None, "the other tab's knob stays there");
+    h.keys("]").work();
+    assert_ne!(h.app.sweeping.across, None);
 }

@@ -4,7 +4,7 @@ use crate::tui::testing::Hands;
 
 fn worked() -> Hands {
     let mut h = Hands::new();
-    h.keys("2jj/tp<Enter><Right>bm<Esc>TLwide<Enter><Right>P[t1jmoo/microbatch<Enter>4jj6");
+    h.keys("Wjj/tp<Enter><Right>bm<Esc>TLwide<Enter><Right>P[tHjmoo/microbatch<Enter>Vjj3");
     h
 }
 
@@ -33,7 +33,7 @@ fn a_tour_leaves_no_trace() {
     let before = capture(&h.app, "dark");
     let (demos, _) = crate::demo::Demos::load(None, None);
     h.app.demos = demos;
-    h.keys("<Esc>").keys("6d<Enter><Space><Space>");
+    h.keys("<Esc>").keys("3d<Enter><Space><Space>");
     assert!(h.app.tour.is_some());
     assert_eq!(capture(&h.app, "dark"), before);
 }
@@ -83,7 +83,7 @@ fn nothing_is_written_where_nothing_was_done() {
     store.starts_as(capture(&h.app, "dark"));
     store.save(capture(&h.app, "dark")).unwrap();
     assert!(!path.exists());
-    h.keys("2j");
+    h.keys("Wj");
     store.save(capture(&h.app, "dark")).unwrap();
     let mut store = Store::at(path.clone());
     let found = store.load().unwrap().unwrap();
@@ -103,7 +103,7 @@ fn what_is_asked_for_by_name_wins_and_what_was_left_stays() {
     };
     // Nothing was done there: it makes way.
     let mut h = Hands::new();
-    h.keys("2j6");
+    h.keys("Wj3");
     ask_for(&mut h);
     assert_eq!((h.app.tabs.count(), h.app.view, &*h.app.now.setup.target), (1, View::Main, "8xMI300X"));
     // Something was: it stays, beside.
@@ -117,4 +117,17 @@ fn what_is_asked_for_by_name_wins_and_what_was_left_stays() {
     h.keys("[");
     ask_for(&mut h);
     assert_eq!((h.app.tabs.count(), h.app.tabs.current()), (3, 1));
+}
+
+#[test]
+fn a_sweep_reopens_over_the_knobs_that_were_chosen() {
+    let mut h = Hands::new();
+    h.keys("Wjj/concurrency<Enter>v").work().keys("<Tab>n").work();
+    let before = (crate::tui::sweeping::across(&h.app), crate::tui::sweeping::against(&h.app));
+    assert!(before.0.is_some() && before.1.is_some());
+    let text = capture(&h.app, "dark").text();
+    let mut again = Hands::new();
+    restore(&Document::parse(&text).unwrap(), &mut again.app);
+    again.work();
+    assert_eq!((crate::tui::sweeping::across(&again.app), crate::tui::sweeping::against(&again.app)), before);
 }

@@ -46,7 +46,7 @@ fn a_list_shows_what_matches_while_it_is_typed_and_everything_again_after_esc() 
 #[test]
 fn conditions_are_of_the_scenario_on_the_screen() {
     let mut h = Hands::new();
-    h.keys("2j1ffits<Enter>");
+    h.keys("WjHffits<Enter>");
     let fitting = names(&h);
     assert_eq!(fitting, ["8xMI300X"], "the second workload needs the larger memory");
     // A figure that says nothing here holds no condition, however small its nothing is.
@@ -54,10 +54,10 @@ fn conditions_are_of_the_scenario_on_the_screen() {
     assert!(names(&h).is_empty(), "training has no TPOT");
     h.keys("<Esc>ffits<Enter>");
     // The scenario changes, and with it what fits.
-    h.keys("2k");
+    h.keys("Wk");
     assert_eq!(names(&h).len(), 2);
     // A condition that cannot be meant is told, and the table stays.
-    h.keys("1ftpott<5");
+    h.keys("Hftpott<5");
     assert!(h.app.prompt.as_ref().unwrap().error.as_ref().unwrap().contains("did you mean"));
     h.keys("<Enter>");
     assert!(h.app.prompt.is_some(), "it stays to be mended");
@@ -91,7 +91,7 @@ fn lists_are_sorted_by_each_column_and_by_the_figure_under_the_cursor() {
 #[test]
 fn the_comparison_and_the_playbook_are_filtered_and_sorted_too() {
     let mut h = Hands::new();
-    h.keys("2j1c/fits<Enter>");
+    h.keys("WjHc/fits<Enter>");
     assert_eq!(h.app.columns.len(), 1);
     assert!(h.text().contains("/fits 1 of 2"), "{}", h.text());
     h.keys("<Esc>");
@@ -99,7 +99,7 @@ fn the_comparison_and_the_playbook_are_filtered_and_sorted_too() {
     h.keys("O");
     let columns: Vec<_> = h.app.columns.iter().map(|(name, _)| name.to_string()).collect();
     assert!(columns.is_sorted());
-    h.keys("<Esc>2j7");
+    h.keys("<Esc>Wj8");
     let all = h.app.advice_shown().len();
     assert!(all > 1);
     h.keys("o");
@@ -112,4 +112,108 @@ fn the_comparison_and_the_playbook_are_filtered_and_sorted_too() {
     let wanted = h.app.advice_shown()[0].text.clone();
     h.keys("<Enter>");
     assert!(h.app.status.as_ref().unwrap().text.contains(&wanted));
+}
+
+/// The names in the knobs' pane, from the top.
+fn knobs(h: &Hands) -> Vec<&'static str> {
+    h.app.knobs().map(|spec| spec.name).collect()
+}
+
+#[test]
+fn knobs_and_figures_are_sorted_by_every_column_and_back() {
+    let mut h = Hands::new();
+    let natural = knobs(&h);
+    h.keys("Kjo");
+    let mut by_name = natural.clone();
+    by_name.sort_unstable();
+    assert_eq!(knobs(&h), by_name);
+    assert!(!h.text().contains(" parallelism "), "sorted knobs have no groups\n{}", h.text());
+    // The cursor stays on its knob, and moves to what is shown next.
+    let here = h.app.knob_here();
+    h.keys("jk");
+    assert_eq!(h.app.knob_here(), here);
+    h.keys("o");
+    let values: Vec<f64> = h
+        .app
+        .knobs()
+        .filter_map(|spec| match h.app.answer.scenario.as_ref().unwrap().get(spec.knob) {
+            crate::knob::Setting::Number(value) => Some(value),
+            _ => None,
+        })
+        .collect();
+    assert!(values.len() > 5 && values.is_sorted_by(|a, b| a >= b), "{values:?}");
+    h.keys("o/tp<Enter><Right>");
+    assert_eq!(knobs(&h).first(), Some(&"tp"), "what is turned comes first");
+    h.keys("o");
+    assert_eq!(knobs(&h), natural);
+    let names = |h: &Hands| h.app.figures().map(|metric| metric.label.to_lowercase()).collect::<Vec<_>>();
+    let natural = names(&h);
+    h.keys("Vo");
+    assert!(names(&h).is_sorted() && names(&h).len() == natural.len());
+    h.keys("oo");
+    let change = |h: &Hands| {
+        let metric = h.app.figures().next().unwrap();
+        (h.app.answer.value(metric).unwrap() / h.app.baseline.value(metric).unwrap() - 1.0).abs()
+    };
+    let most = h.app.figures().filter_map(|metric| {
+        Some((h.app.answer.value(metric)? / h.app.baseline.value(metric).filter(|b| *b != 0.0)? - 1.0).abs())
+    });
+    assert!((change(&h) - most.fold(0.0, f64::max)).abs() < 1e-12);
+    h.keys("o");
+    assert_eq!(names(&h), natural);
+}
+
+#[test]
+fn phases_are_sorted_by_the_column_under_the_cursor_found_by_words_and_explained() {
+    let mut h = Hands::of(&Sources::built_in());
+    h.keys("/gpt5_1t_inference<Enter>H/NVIDIA_H100<Enter>6");
+    let phases = |h: &Hands| {
+        let names: Vec<String> =
+            h.app.answer.workload.as_ref().unwrap().phases.iter().map(|p| p.name.to_string()).collect();
+        let text = h.text();
+        let mut found: Vec<(usize, String)> =
+            names.into_iter().filter_map(|name| Some((text.find(&format!("│ {name} "))?, name))).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, name)| name).collect::<Vec<_>>()
+    };
+    let natural = phases(&h);
+    assert!(natural.len() > 2, "{}", h.text());
+    h.keys("<Right>o");
+    let by_rate = phases(&h);
+    assert_ne!(by_rate, natural, "{}", h.text());
+    h.keys("o");
+    assert_eq!(phases(&h), by_rate.iter().rev().cloned().collect::<Vec<_>>(), "smallest first");
+    h.keys("o");
+    assert_eq!(phases(&h), natural);
+    // A word finds its phases; a condition is refused in words.
+    h.keys("/").keys(&natural[1]).keys("<Enter>");
+    assert_eq!(phases(&h), [natural[1].clone()]);
+    h.keys("<Esc>/p99_ms<5ms");
+    assert!(h.text().contains("found by words"), "{}", h.text());
+    h.keys("<Esc><Esc>");
+    // Every figure of a phase leads to its equations, and back to where one was.
+    h.keys("6j<Right><Enter>");
+    assert_eq!((h.app.view, h.app.figure), (View::Explain, "tokens_per_sec"));
+    h.keys("<Esc>");
+    assert_eq!((h.app.view, h.app.view_row), (View::Schedule, 1));
+}
+
+#[test]
+fn bars_of_the_breakdown_lead_to_their_equations() {
+    let mut h = Hands::new();
+    h.keys("3jj<Enter>");
+    assert_eq!(h.app.view, View::Explain);
+    assert_eq!(
+        h.app.figure,
+        if h.app.answer.detail().unwrap().training.is_some() { "step_time_ms" } else { "tpot_ms" }
+    );
+    h.keys("<Esc>");
+    assert_eq!((h.app.view, h.app.view_row), (View::Breakdown, 2));
+    let memory = (0..40).any(|_| {
+        h.keys("j<Enter>");
+        let found = h.app.figure == "peak_mem_gb";
+        h.keys("<Esc>");
+        found
+    });
+    assert!(memory, "the parts of the memory lead to the memory");
 }

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use super::draw::{Canvas, wrap};
 use crate::advice::Advice;
 use crate::tui::app::{App, Change, View};
+use crate::tui::keymap::{self, Action};
 use crate::tui::layout;
 use crate::tui::message::Effect;
 use crate::tui::tables::Table;
@@ -128,7 +129,7 @@ const GAIN: u16 = 12;
 
 fn line(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let (key, text, dim) = (canvas.role(Role::Key), canvas.role(Role::Text), canvas.role(Role::Dim));
-    let x = canvas.text(area.x + 1, area.y, 2, "7", key) + 1;
+    let x = canvas.text(area.x + 1, area.y, 2, keymap::key_of(Action::Show(View::Advice)), key) + 1;
     match app.advice().first() {
         None => {
             canvas.text(x, area.y, area.right() - x, silence(app), dim);
@@ -146,7 +147,7 @@ fn pane(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let step = if tall { 2 } else { 1 };
     let fit = usize::from(area.height - 2) / step;
     let remark = if all.len() > fit { format!("{fit} of {}", all.len()) } else { String::new() };
-    let inner = canvas.frame(area, "7 Advice", &remark, false);
+    let inner = canvas.view(area, View::Advice, "Advice", &remark, false);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
     if all.is_empty() {
@@ -175,7 +176,7 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         None if all.is_empty() => String::new(),
         None => "Enter applies, u takes it back".to_owned(),
     };
-    let inner = canvas.frame(area, "7 Advice", &remark, app.tour.is_none());
+    let inner = canvas.view(area, View::Advice, "Advice", &remark, app.tour.is_none());
     let (text, dim, accent) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
     if all.is_empty() {
         let text = if app.advice().is_empty() { silence(app) } else { "nothing matches; Esc shows all" };

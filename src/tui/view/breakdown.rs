@@ -3,11 +3,21 @@
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
-use crate::estimate::{Better, Breakdown, Detail, MemoryUse};
+use crate::estimate::{Better, Breakdown, Detail, MemoryUse, Metric};
 use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::theme::Role;
 use crate::units;
+
+/// What a block is of, by which its parts are explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Step,
+    Token,
+    FirstToken,
+    Memory,
+    Limits,
+}
 
 /// A row of a block.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +35,7 @@ pub enum Row {
 /// A part of a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
+    of: Of,
     label: &'static str,
     amount: String,
     /// Of the whole, or of what there is.
@@ -54,7 +65,7 @@ fn change(before: Option<&Breakdown>, label: &str, now: f64) -> Option<(f64, f64
 /// The parts of a time that are not nothing, and the whole. `show` writes a time given in the parts' unit.
 fn time(
     rows: &mut Vec<Row>,
-    title: &'static str,
+    (of, title): (Of, &'static str),
     parts: &Breakdown,
     before: Option<&Breakdown>,
     show: impl Fn(f64) -> String,
@@ -62,15 +73,16 @@ fn time(
     let total = parts.total();
     rows.push(Row::Heading(title, show(total)));
     let mut from = 0.0;
-    for (nth, (label, value)) in parts.parts().iter().enumerate().filter(|(_, (_, value))| *value > 0.0) {
+    for (nth, (label, value)) in parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
         let share = value / total;
         rows.push(Row::Bar(Bar {
+            of,
             label,
-            amount: show(*value),
+            amount: show(value),
             share,
             span: (from, from + share),
             role: colour(nth),
-            change: change(before, label, *value),
+            change: change(before, label, value),
             mark: None,
         }));
         from += share;
@@ -91,21 +103,32 @@ fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
         Row::Heading("memory of a device", gb(memory.capacity))
     });
     let mut from = 0.0;
-    for (nth, (label, value)) in memory.parts.parts().iter().enumerate().filter(|(_, (_, value))| *value > 0.0) {
+    for (nth, (label, value)) in memory.parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
         rows.push(Row::Bar(Bar {
+            of: Of::Memory,
             label,
-            amount: gb(*value),
-            share: of(*value),
+            amount: gb(value),
+            share: of(value),
             span: (from / full, (from + value) / full),
             role: colour(nth),
-            change: change(before, label, *value),
+            change: change(before, label, value),
             mark,
         }));
         from += value;
     }
     let whole = |label, bytes: f64, role| {
         let change = None;
-        Row::Bar(Bar { label, amount: gb(bytes), share: of(bytes), span: (0.0, bytes / full), role, change, mark })
+        let of_block = Of::Memory;
+        Row::Bar(Bar {
+            of: of_block,
+            label,
+            amount: gb(bytes),
+            share: of(bytes),
+            span: (0.0, bytes / full),
+            role,
+            change,
+            mark,
+        })
     };
     rows.push(whole("all", total, Role::Text));
     if memory.upper > total {
@@ -118,6 +141,7 @@ fn limits(rows: &mut Vec<Row>, detail: &Detail) {
     for (cause, share) in detail.limits.ranked().into_iter().filter(|(_, share)| *share > 0.0) {
         let (span, role) = ((0.0, share), if share == detail.limits.ranked()[0].1 { Role::Accent } else { Role::Dim });
         rows.push(Row::Bar(Bar {
+            of: Of::Limits,
             label: cause.name(),
             amount: String::new(),
             share,
@@ -137,7 +161,11 @@ fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     let before = app.baseline.detail().filter(alike);
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let seconds = |s: f64| units::duration_ms(s * 1e3);
-    let title = if detail.training.is_some() { "time of an optimizer step" } else { "time of an output token" };
+    let title = if detail.training.is_some() {
+        (Of::Step, "time of an optimizer step")
+    } else {
+        (Of::Token, "time of an output token")
+    };
     time(&mut left, title, &detail.time, before.map(|before| &before.time), seconds);
     left.push(Row::Blank);
     limits(&mut left, detail);
@@ -145,7 +173,7 @@ fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     if let Some(serving) = &detail.serving {
         right.push(Row::Blank);
         let before = before.and_then(|before| before.serving.as_ref()).map(|before| &before.first_token);
-        time(&mut right, "time to the first token", &serving.first_token, before, units::duration_ms);
+        time(&mut right, (Of::FirstToken, "time to the first token"), &serving.first_token, before, units::duration_ms);
     }
     Some([left, right])
 }
@@ -164,15 +192,69 @@ fn column(app: &App) -> Vec<Row> {
 /// Least width of two columns.
 const TWO_COLUMNS: u16 = 110;
 
-/// Rows of the view.
+/// The columns that are drawn side by side: two, or one.
+fn drawn(app: &App, full: bool) -> Vec<Vec<Row>> {
+    match blocks(app) {
+        Some(both) if full && in_columns(app, layout::areas(app).body) => both.into(),
+        Some(_) => vec![column(app)],
+        None => Vec::new(),
+    }
+}
+
+/// The bars that the cursor goes along, each with its line.
+fn bars(app: &App) -> Vec<(usize, Bar)> {
+    let of = |rows: Vec<Row>| {
+        rows.into_iter().enumerate().filter_map(|(line, row)| match row {
+            Row::Bar(bar) => Some((line, bar)),
+            _ => None,
+        })
+    };
+    drawn(app, true).into_iter().flat_map(of).collect()
+}
+
+/// Rows that the cursor can stand on.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    let body = layout::areas(app).body;
-    if in_columns(app, body) {
-        blocks(app).map_or(1, |[left, right]| left.len().max(right.len()))
-    } else {
-        column(app).len().max(1)
-    }
+    bars(app).len()
+}
+
+/// First and last line of a row: its heading is seen with the first of its block, all of a short end with the last.
+#[must_use]
+pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
+    let all = bars(app);
+    let line = all.get(row).map_or(0, |(line, _)| *line);
+    (line.saturating_sub(1), line)
+}
+
+/// The metric whose equations explain the bar under the cursor.
+#[must_use]
+pub fn metric_here(app: &App) -> Option<&'static Metric> {
+    let all = bars(app);
+    let serves = app.answer.detail().is_some_and(|detail| detail.serving.is_some());
+    Metric::named(match all.get(app.view_row)?.1.of {
+        Of::Step => "step_time_ms",
+        Of::Token => "tpot_ms",
+        Of::FirstToken => "ttft_ms",
+        Of::Memory => "peak_mem_gb",
+        Of::Limits if serves => "tpot_ms",
+        Of::Limits => "step_time_ms",
+    })
+}
+
+/// What the line of information says.
+#[must_use]
+pub fn info(app: &App) -> String {
+    let all = bars(app);
+    let Some((_, bar)) = all.get(app.view_row) else { return String::new() };
+    let of = match bar.of {
+        Of::Step => "of the step",
+        Of::Token => "of an output token",
+        Of::FirstToken => "of the time to the first token",
+        Of::Memory => "of what the device has; the line is its capacity",
+        Of::Limits => "of the time at the limit; the longest bounds it",
+    };
+    let amount = if bar.amount.is_empty() { String::new() } else { format!("{}, ", bar.amount) };
+    format!("{}: {amount}{} {of}", bar.label, units::percent(bar.share))
 }
 
 /// Whether the view needs two columns, and has room for them: long bars are better.
@@ -189,29 +271,31 @@ pub fn pane_rows(app: &App) -> usize {
 /// Draws the pane, or the full view.
 pub fn breakdown(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let full = app.view == View::Breakdown;
-    let inner = canvas.frame(area, "6 Breakdown", "", full && app.tour.is_none());
+    let inner = canvas.view(area, View::Breakdown, "Breakdown", "", full && app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
-    let Some([left, right]) = blocks(app) else {
+    let columns = drawn(app, full);
+    if columns.is_empty() {
         let text = "the calibrated engine gives no breakdown: targets with an `accelerator:` have one";
         let dim = canvas.role(Role::Dim);
         canvas.text(inner.x, inner.y, inner.width, text, dim);
         return;
-    };
+    }
     let scroll = if full { app.view_scroll } else { 0 };
-    let total = if full && in_columns(app, area) {
-        let half = (inner.width - 3) / 2;
-        block(canvas, Rect { width: half, ..inner }, &left, scroll);
-        block(canvas, Rect { x: inner.x + half + 3, width: half, ..inner }, &right, scroll);
-        left.len().max(right.len())
-    } else {
-        let all = column(app);
-        block(canvas, inner, &all, scroll);
-        all.len()
-    };
+    // The cursor's bar, counted through the columns.
+    let mut here = Some(app.view_row).filter(|_| full && app.tour.is_none());
+    let count = u16::try_from(columns.len()).unwrap_or(1).max(1);
+    let width = (inner.width + 3) / count - 3 * u16::from(count > 1);
+    for (x, rows) in (inner.x..).step_by(usize::from(width + 3)).zip(&columns) {
+        block(canvas, Rect { x, width: width.min(inner.width), ..inner }, rows, scroll, here);
+        let bars = rows.iter().filter(|row| matches!(row, Row::Bar(_))).count();
+        here = here.and_then(|here| here.checked_sub(bars));
+    }
+    let total = columns.iter().map(Vec::len).max().unwrap_or_default();
     canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < total);
 }
 
-fn block(canvas: &mut Canvas<'_>, area: Rect, rows: &[Row], scroll: usize) {
+fn block(canvas: &mut Canvas<'_>, area: Rect, rows: &[Row], scroll: usize, here: Option<usize>) {
+    let mut passed = rows.iter().take(scroll).filter(|row| matches!(row, Row::Bar(_))).count();
     for (y, row) in (area.y..area.bottom()).zip(rows.iter().skip(scroll)) {
         match row {
             Row::Heading(title, whole) | Row::Complaint(title, whole) => {
@@ -221,7 +305,14 @@ fn block(canvas: &mut Canvas<'_>, area: Rect, rows: &[Row], scroll: usize) {
                 canvas.text(area.x, y, area.width, title, heading);
                 canvas.right(area.x, y, area.width, whole, value);
             }
-            Row::Bar(part) => bar(canvas, Rect { y, height: 1, ..area }, part),
+            Row::Bar(part) => {
+                bar(canvas, Rect { y, height: 1, ..area }, part);
+                if here == Some(passed) {
+                    let width = LABEL + AMOUNT + SHARE;
+                    canvas.tint(Rect { y, width, height: 1, ..area }, canvas.role(Role::Selection));
+                }
+                passed += 1;
+            }
             Row::Blank => {}
         }
     }
@@ -243,9 +334,8 @@ fn bar(canvas: &mut Canvas<'_>, area: Rect, part: &Bar) {
     let mut x = x + AMOUNT + SHARE + 2;
     if area.width >= CHANGE_FROM {
         if let Some((before, now)) = part.change {
-            let style = super::results::change_style(canvas, Better::Lower, now - before);
-            let arrow = if now > before { canvas.glyphs.up } else { canvas.glyphs.down };
-            canvas.right(x - 1, area.y, CHANGE - 1, &format!("{arrow}{}", units::relative(before, now)), style);
+            let (text, style) = super::results::change(canvas, Better::Lower, before, now);
+            canvas.right(x - 1, area.y, CHANGE - 1, &text, style);
         }
         x += CHANGE;
     }

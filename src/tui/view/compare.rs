@@ -8,8 +8,9 @@ use ratatui::style::Style;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::{Canvas, wrap};
+use super::results::split;
 use crate::estimate::{Better, METRICS, Metric};
-use crate::tui::app::{Answer, App};
+use crate::tui::app::{Answer, App, View};
 use crate::tui::layout;
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
@@ -19,7 +20,9 @@ const LABEL: u16 = 17;
 const MIN_COLUMN: u16 = 20;
 const MAX_COLUMN: u16 = 30;
 /// Columns of a metric in the list.
-const LISTED: u16 = 13;
+const LISTED: u16 = 14;
+/// Columns of the point and the digits behind it.
+const FRACTION: u16 = 4;
 
 /// A row of the table of columns.
 enum Row {
@@ -146,7 +149,10 @@ pub fn info(app: &App) -> String {
         (_, Some(detail)) if !detail.verdict.fits() => Some(format!("{name}: {}", detail.verdict.describe())),
         _ => None,
     });
-    complaint.unwrap_or_else(|| format!("* best; ratios are to the reference (b sets it); {order}"))
+    // What the events will say once they have been asked, the closed form says meanwhile.
+    let closed =
+        if app.columns.iter().any(|(_, answer)| answer.pending) { "~ closed form, not simulated yet; " } else { "" };
+    complaint.unwrap_or_else(|| format!("{closed}* best; ratios are to the reference (b sets it); {order}"))
 }
 
 /// Draws the view.
@@ -155,8 +161,8 @@ pub fn compare(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark =
         if marked < 2 { "all targets; mark two or more to choose".to_owned() } else { format!("{marked} marked") };
     let remark = app.filter_remark(Table::Compare, app.columns.len(), app.columns_of()).unwrap_or(remark);
-    let title = format!("5 Compare on {}", app.now.setup.workload);
-    let inner = canvas.frame(area, &title, &remark, app.tour.is_none());
+    let title = format!("Compare on {}", app.now.setup.workload);
+    let inner = canvas.view(area, View::Compare, &title, &remark, app.tour.is_none());
     if app.columns.is_empty() {
         let dim = canvas.role(Role::Dim);
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "nothing matches; Esc shows all", dim);
@@ -176,7 +182,8 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         let (role, text) = match answer.detail() {
             _ if answer.outcome.is_err() => (Role::Error, "no estimate"),
             Some(detail) if !detail.verdict.fits() => (Role::Error, super::results::refusal(&detail.verdict)),
-            _ if index == reference => (Role::Baseline, "reference"),
+            _ if index == reference => (Role::Baseline, if answer.pending { "~ reference" } else { "reference" }),
+            _ if answer.pending => (Role::Dim, "~ closed form"),
             _ => (Role::Dim, ""),
         };
         let style = canvas.role(role);
@@ -219,6 +226,27 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < all.len());
 }
 
+/// A number with its point below those of its column, its unit behind it; `units` is the room for that.
+/// A star behind it says that it is the best of its row or column.
+fn number(canvas: &mut Canvas<'_>, cell: Rect, units: u16, text: &str, style: Style, best: bool) {
+    let (whole, fraction, unit) = split(text);
+    let width = |text: &str| u16::try_from(text.width()).unwrap_or(u16::MAX);
+    let point = cell.width.saturating_sub(FRACTION + 1 + units);
+    if point < width(whole) || point + width(fraction) + 1 + width(unit) > cell.width {
+        canvas.right(cell.x, cell.y, cell.width, text, style);
+        if best {
+            canvas.text(cell.right(), cell.y, 1, "*", style);
+        }
+        return;
+    }
+    let behind = text.get(whole.len()..).unwrap_or_default();
+    canvas.right(cell.x, cell.y, point, whole, style);
+    let end = canvas.text(cell.x + point, cell.y, cell.width - point, behind, style);
+    if best {
+        canvas.text(end, cell.y, 1, "*", style);
+    }
+}
+
 /// A cell: the value, a star where it is the best, and the ratio to the reference.
 fn value(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, answer: &Answer, base: Option<f64>, best: bool) {
     const RATIO: u16 = 8;
@@ -235,15 +263,22 @@ fn value(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, answer: &Answer, 
     });
     // The label names the unit; where there is room it stands beside the number, too.
     let text = if room >= 14 { metric.show(value) } else { metric.format.show(value) };
-    canvas.right(cell.x, cell.y, room, &text, style);
-    if best {
-        canvas.text(cell.x + room, cell.y, 1, "*", style);
-    }
+    number(canvas, Rect { width: room, ..cell }, if room >= 14 { 7 } else { 2 }, &text, style, best);
     if let Some(ratio) = base.filter(|base| *base != 0.0).map(|base| value / base) {
-        let text = format!("×{}", units::significant(ratio, 3));
+        let text = ratio_text(ratio);
         let style = ratio_style(canvas, metric.better, ratio);
         canvas.right(cell.x + room + 1, cell.y, RATIO, &text, style);
     }
+}
+
+/// A ratio in its eight columns: three digits, fewer of what is next to nothing.
+fn ratio_text(ratio: f64) -> String {
+    let digits = match ratio.abs() {
+        size if size >= 0.001 => 3,
+        size if size >= 0.0001 => 2,
+        _ => return "<×0.0001".to_owned(),
+    };
+    format!("×{}", units::significant(ratio, digits))
 }
 
 /// What a ratio tells: nothing, where its three digits say one.
@@ -291,6 +326,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         let (sign, role) = match () {
             () if !answer.fits() => (canvas.glyphs.cross, Role::Error),
             () if app.now.marks.contains(name) => (canvas.glyphs.mark, Role::Mark),
+            () if answer.pending => ("~", Role::Dim),
             () => ("", Role::Text),
         };
         let sign_style = canvas.role(role);
@@ -305,10 +341,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                 () => Role::Dim,
             });
             let text = answer.value(metric).map_or_else(|| "–".to_owned(), |value| metric.format.show(value));
-            canvas.right(metric_x(slot), y, LISTED - 2, &text, style);
-            if best {
-                canvas.text(metric_x(slot) + LISTED - 2, y, 1, "*", style);
-            }
+            number(canvas, Rect::new(metric_x(slot) - 1, y, LISTED - 1, 1), 2, &text, style, best);
         }
         // The ratio of the metric under the cursor.
         let metric = all.get(here);
@@ -317,7 +350,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         {
             let ratio = value / base;
             let style = ratio_style(canvas, metric.better, ratio);
-            let text = format!("×{}", units::significant(ratio, 3));
+            let text = ratio_text(ratio);
             canvas.right(inner.right() - 9, y, 8, &text, style);
         }
         if index == app.column {
@@ -330,4 +363,19 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         }
     }
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < app.columns.len());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_fits_its_columns_whatever_it_is() {
+        let sizes = [1.0, 7.694, 81.5, 999.5, 0.574, 0.00382, 0.000_911, 0.000_091_1, 1e-9, 0.0];
+        for ratio in sizes {
+            let text = ratio_text(ratio);
+            assert!(text.chars().count() <= 8, "{ratio}: {text}");
+        }
+        assert_eq!((ratio_text(0.574), ratio_text(0.000_911)), ("×0.574".to_owned(), "×0.00091".to_owned()));
+    }
 }

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use super::draw::{Canvas, wrap};
 use crate::estimate::{Format, METRICS, Metric};
 use crate::knob::Knob;
-use crate::tui::app::{Answer, App};
+use crate::tui::app::{Answer, App, View};
 use crate::tui::layout;
 use crate::tui::scenarios::other_side;
 use crate::tui::theme::Role;
@@ -158,7 +158,7 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     } else {
         "this scenario".to_owned()
     };
-    let inner = canvas.frame(area, "D Difference", "only what differs", app.tour.is_none());
+    let inner = canvas.view(area, View::Diff, "Difference", "only what differs", app.tour.is_none());
     let name = if inner.width >= 100 { 24 } else { 18 };
     let column = (inner.width.saturating_sub(name + 3) / 3).min(34);
     let (first, second) = (inner.x + 1 + name, inner.x + 1 + name + column);

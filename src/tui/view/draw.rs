@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::tui::app::App;
+use crate::tui::app::{App, View};
+use crate::tui::keymap::{self, Action};
 use crate::tui::theme::{Glyphs, Role, Theme};
 
 /// Where one draws: a buffer, with the theme and the characters to draw with.
@@ -104,6 +105,12 @@ impl<'a> Canvas<'a> {
         }
         let style = self.role(Role::Text);
         self.buffer.set_style(area, style);
+    }
+
+    /// The frame of a view: its key stands before its title.
+    pub fn view(&mut self, area: Rect, view: View, title: &str, remark: &str, focused: bool) -> Rect {
+        let key = keymap::key_of(Action::Show(view));
+        self.frame(area, &format!("{key} {title}"), remark, focused)
     }
 
     /// A frame with a title on the left and a remark on the right of its upper edge. Returns what is inside.

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::draw::{Canvas, wrap};
 use super::results;
 use crate::explain::{Term, explain as derive};
-use crate::tui::app::App;
+use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::theme::Role;
 
@@ -136,10 +136,9 @@ const UNIT: u16 = 9;
 
 /// Draws the view.
 pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let title =
-        app.figure_here().map_or_else(|| "8 Explain".to_owned(), |metric| format!("8 Explain {}", metric.label));
+    let title = app.figure_here().map_or_else(|| "Explain".to_owned(), |metric| format!("Explain {}", metric.label));
     let remark = if area.width >= 100 { "left and right: other figures" } else { "" };
-    let inner = canvas.frame(area, &title, remark, app.tour.is_none());
+    let inner = canvas.view(area, View::Explain, &title, remark, app.tour.is_none());
     let dim = canvas.role(Role::Dim);
     let Some(root) = tree(app) else {
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "no estimate, so nothing to explain", dim);

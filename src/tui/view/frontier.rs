@@ -8,7 +8,7 @@ use super::plot::{Plot, Series, Shape};
 use super::sweep::{figures, labelled, legend, range, remark, silence, split};
 use crate::estimate::Better;
 use crate::report::optimum::changes;
-use crate::tui::app::App;
+use crate::tui::app::{App, View};
 use crate::tui::frontier::{Front, cursor};
 use crate::tui::layout;
 use crate::tui::theme::Role;
@@ -18,7 +18,7 @@ pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let desk = &app.desks.frontier;
     let front = desk.answer().filter(|front| crate::tui::frontier::pairs(app).contains(&front.pair));
     let title = front.map_or_else(|| "Frontier".to_owned(), |front| format!("Frontier: {}", front.pair.name));
-    let inner = canvas.frame(area, &title, &remark(desk), app.tour.is_none());
+    let inner = canvas.view(area, View::Frontier, &title, &remark(desk), app.tour.is_none());
     let Some(front) = front else {
         let trouble = desk.trouble().unwrap_or("what is traded for what is known of the analytical engine's answers");
         return silence(app, Some(trouble).filter(|_| desk.progress().is_none()), canvas, inner);

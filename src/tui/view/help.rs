@@ -43,7 +43,7 @@ fn build(app: &App) -> Vec<Row> {
 
 fn area(app: &App) -> Rect {
     let (columns, height) = app.size;
-    let width = columns.min(84);
+    let width = columns.min(106);
     Rect::new((columns - width) / 2, 1, width, height.saturating_sub(2))
 }
 

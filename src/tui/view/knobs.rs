@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::Canvas;
 use crate::knob::{Home, Knob, Setting, Spec};
-use crate::tui::app::{App, Pane, View};
+use crate::tui::app::{App, Pane, View, title};
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
 use crate::units;
@@ -19,8 +19,9 @@ enum Row {
 
 fn rows(app: &App) -> impl Iterator<Item = Row> {
     let mut group = None;
+    let grouped = app.knobs_are_grouped();
     app.knobs().flat_map(move |spec| {
-        let first = group.replace(spec.group) != Some(spec.group);
+        let first = grouped && group.replace(spec.group) != Some(spec.group);
         first.then_some(Row::Heading(spec.group.name())).into_iter().chain(std::iter::once(Row::Knob(spec)))
     })
 }
@@ -88,7 +89,7 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         None if turned > 0 => format!("{turned} changed"),
         None => String::new(),
     };
-    let inner = canvas.frame(area, "3 Knobs", &remark, focused);
+    let inner = canvas.frame(area, title(Pane::Knobs), &remark, focused);
     let all: Vec<Row> = rows(app).collect();
     let here = app.knob_here();
     let scroll = app.scroll[2].min(all.len().saturating_sub(1));
@@ -97,7 +98,7 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let heading = match row {
             Row::Heading(name) => Some(*name),
             // The first row says the group of what follows, wherever the list is.
-            Row::Knob(spec) if line == 0 => Some(spec.group.name()),
+            Row::Knob(spec) if line == 0 && app.knobs_are_grouped() => Some(spec.group.name()),
             Row::Knob(_) => None,
         };
         match (heading, row) {

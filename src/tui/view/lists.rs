@@ -109,9 +109,9 @@ fn list(
     rows: Vec<Row<'_>>,
 ) {
     let focused = app.pane == pane && app.view == View::Main && app.tour.is_none();
-    let number = PANES.iter().position(|known| *known == pane).unwrap_or_default() + 1;
-    let inner = canvas.frame(area, &format!("{number} {}", title(pane)), remark, focused);
-    let scroll = app.scroll.get(number - 1).copied().unwrap_or_default();
+    let place = PANES.iter().position(|known| *known == pane).unwrap_or_default();
+    let inner = canvas.frame(area, title(pane), remark, focused);
+    let scroll = app.scroll.get(place).copied().unwrap_or_default();
     let visible = usize::from(inner.height);
     let total = rows.len();
     let filtered = remark.starts_with('/');
@@ -128,13 +128,13 @@ fn list(
         let marked = canvas.role(Role::Mark);
         canvas.text(inner.x, y, 1, sign, marked);
         let detail = u16::try_from(row.detail.width()).unwrap_or_default();
-        let room = inner.width.saturating_sub(2);
+        let room = inner.width.saturating_sub(3);
         // A name is worth more than its detail.
         let needs = u16::try_from(row.name.width()).unwrap_or(u16::MAX).saturating_add(detail + 2);
-        canvas.text(inner.x + 1, y, room, row.name, style);
+        canvas.text(inner.x + 2, y, room, row.name, style);
         if needs <= room {
             let dim = canvas.role(Role::Dim);
-            canvas.right(inner.x + 1, y, room, &row.detail, dim);
+            canvas.right(inner.x + 2, y, room, &row.detail, dim);
         }
         if chosen {
             let role = if focused { Role::Selection } else { Role::SelectionDim };

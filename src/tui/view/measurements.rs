@@ -6,7 +6,7 @@ use super::draw::{Canvas, wrap};
 use crate::calibrate::Parameter;
 use crate::calibrate::judge::Judged;
 use crate::report::calibration::changes;
-use crate::tui::app::App;
+use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::measured::{Proposal, judged, unanswered};
 use crate::tui::theme::Role;
@@ -136,7 +136,7 @@ pub fn measurements(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         None if app.measured.rows.is_empty() => "",
         None => "f calibrates",
     };
-    let inner = canvas.frame(area, "M Measurements", remark, app.tour.is_none());
+    let inner = canvas.view(area, View::Measurements, "Measurements", remark, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let all = lines(app);
     for (y, line) in (inner.y..inner.bottom()).zip(all.iter().skip(app.view_scroll)) {

@@ -62,12 +62,24 @@ pub fn cursor_lines(app: &App) -> Option<(usize, usize)> {
     }
 }
 
+/// Lines of the full-screen view that is shown, where all of it were seen.
+#[must_use]
+pub fn lines(app: &App) -> usize {
+    let rows = rows(app);
+    let last = rows.checked_sub(1).and_then(|last| lines_of(app, last));
+    last.map_or(rows, |(_, last)| rows.max(last + 1))
+}
+
 /// First and last line of a row of a view whose rows can be pointed at.
 fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
     match app.view {
         View::Advice => Some(advice::lines_of(app, row)),
         View::Sensitivity => Some((row, row)),
         View::Explain => Some(explain::lines_of(app, row)),
+        View::Problems => Some(problems::lines_of(app, row)),
+        View::Breakdown => Some(breakdown::lines_of(app, row)),
+        // The heading and the line of names above do not scroll.
+        View::Schedule => Some((row, row + 1)),
         // Below the line of names, which does not scroll.
         View::Diff => Some((row, row + 1)),
         _ => None,
@@ -247,7 +259,7 @@ fn about(app: &App, mode: Mode) -> String {
             app.figure_here().map_or_else(String::new, |metric| format!("{}: {}", metric.label, metric.help))
         }
         Mode::Compare => compare::info(app),
-        Mode::Breakdown => "each part begins where the one above ends; the line is what the device has".to_owned(),
+        Mode::Breakdown => breakdown::info(app),
         Mode::Sweep => sweep::info(app),
         Mode::Frontier => frontier::info(app),
         Mode::Sensitivity => tornado::info(app),
@@ -257,10 +269,8 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Explain => explain::info(app),
         Mode::Diff => diff::info(app),
         Mode::Measurements => measurements::info(app),
-        Mode::Schedule => "figures of each phase, waiting included; `all` is weighted by minutes".to_owned(),
-        Mode::Problems => {
-            "what is broken keeps its last good state; e opens the file at the first complaint shown".to_owned()
-        }
+        Mode::Schedule => schedule::info(app),
+        Mode::Problems => "what is broken keeps its last good state; Enter opens the file at this complaint".to_owned(),
         _ => String::new(),
     }
 }

@@ -7,7 +7,7 @@ use super::results::change_style;
 use super::sweep::figures;
 use crate::report::optimum::{against, changes, looked};
 use crate::search::optimise::Candidate;
-use crate::tui::app::App;
+use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::optimum::{Found, Row, here, is_stale, objective, rows, shown, size, unbounded};
 use crate::tui::theme::Role;
@@ -27,37 +27,46 @@ pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         None if shown(app).is_some() && is_stale(app) => "found before the last edit; R searches again".to_owned(),
         None => desk.trouble().unwrap_or_default().to_owned(),
     };
-    let inner = canvas.frame(area, "Optimise", &remark, app.tour.is_none());
+    let inner = canvas.view(area, View::Optimum, "Optimise", &remark, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if app.answer.scenario.is_none() {
         return super::sweep::silence(app, None, canvas, inner);
     }
-    let (form_area, answer) = split(app, inner);
-    form(app, canvas, form_area);
+    let (form_area, answer, above) = split(app, inner);
+    form(app, canvas, form_area, above);
+    if inner.width < BESIDE_FROM {
+        canvas.more(area, above > 0, above == 0 && shown(app).is_some() && answer.height < ANSWER);
+    }
     match shown(app) {
         Some(found) => told(app, found, canvas, answer),
         None => advice(app, canvas, answer),
     }
 }
 
-/// The form, and the answer beside or below it.
-fn split(app: &App, inner: Rect) -> (Rect, Rect) {
+/// Rows that an answer needs to be read: the candidates, what bound, some figures.
+const ANSWER: u16 = 16;
+
+/// The form, and the answer beside or below it; how many rows of the form are scrolled away. Where both have no room
+/// below each other, the form makes way while the cursor is on a candidate.
+fn split(app: &App, inner: Rect) -> (Rect, Rect, u16) {
     let form = u16::try_from(rows(app).iter().filter(|row| !matches!(row, Row::Candidate(_))).count()).unwrap_or(12);
     if inner.width >= BESIDE_FROM {
         let x = inner.x + BESIDE + 2;
-        (Rect { width: BESIDE, ..inner }, Rect { x, width: inner.right() - x, ..inner })
+        (Rect { width: BESIDE, ..inner }, Rect { x, width: inner.right() - x, ..inner }, 0)
     } else {
-        // Two columns of bounds would be hard to walk: what has no room scrolls.
-        let height = form.min(inner.height);
+        let lacks = (form + ANSWER).saturating_sub(inner.height);
+        let above = if matches!(here(app), Row::Candidate(_)) { lacks.min(form) } else { 0 };
+        let height = (form - above).min(inner.height);
         let form_area = Rect { height, ..inner };
-        (form_area, Rect { y: inner.y + height, height: inner.height - height, ..inner })
+        (form_area, Rect { y: inner.y + height, height: inner.height - height, ..inner }, above)
     }
 }
 
-fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect, above: u16) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     for (at, row) in rows(app).into_iter().enumerate().filter(|(_, row)| !matches!(row, Row::Candidate(_))) {
-        let y = area.y + u16::try_from(at).unwrap_or(u16::MAX);
+        let Some(line) = u16::try_from(at).ok().and_then(|at| at.checked_sub(above)) else { continue };
+        let y = area.y + line;
         if y >= area.bottom() {
             break;
         }
@@ -208,11 +217,11 @@ pub fn info(app: &App) -> String {
 pub fn row_at(app: &App, column: u16, row: u16) -> Option<usize> {
     let body = layout::areas(app).body;
     let inner = Rect::new(body.x + 2, body.y + 1, body.width.saturating_sub(4), body.height.saturating_sub(2));
-    let (form, answer) = split(app, inner);
+    let (form, answer, above) = split(app, inner);
     let all = rows(app);
     let first = all.iter().position(|row| matches!(row, Row::Candidate(_))).unwrap_or(all.len());
     if form.contains((column, row).into()) {
-        return Some(usize::from(row - form.y)).filter(|at| *at < first);
+        return Some(usize::from(row - form.y + above)).filter(|at| *at < first);
     }
     let at = first + usize::from(row.checked_sub(answer.y + 1)?);
     (answer.contains((column, row).into()) && at < all.len()).then_some(at)

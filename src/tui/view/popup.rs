@@ -8,10 +8,15 @@ use crate::tui::export::Export;
 use crate::tui::prompt::Prompt;
 use crate::tui::theme::Role;
 
+/// Where an open box stands. One whose rows change as one types keeps its size; others are as high as they need.
 fn area(app: &App) -> Rect {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(70);
-    let height = rows.saturating_sub(4).min(20);
+    let wanted = match &app.overlay {
+        Some(Overlay::Demos { .. }) => u16::try_from(app.demos.len() + 2).unwrap_or(u16::MAX),
+        _ => 20,
+    };
+    let height = rows.saturating_sub(4).min(wanted);
     Rect::new((columns - width) / 2, (rows - height) / 2, width, height)
 }
 

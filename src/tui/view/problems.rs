@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
 use crate::spec::{Diagnostic, Severity};
-use crate::tui::app::App;
+use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
@@ -21,33 +21,43 @@ fn lines(problem: &Diagnostic, width: u16) -> Vec<(Role, String)> {
     lines
 }
 
-/// All lines of the view.
-fn build(app: &App, width: u16) -> Vec<(Role, String)> {
-    let shown = app.problems.iter().filter(|problem| app.asks_for_problem(problem));
-    shown.flat_map(|problem| lines(problem, width)).collect()
-}
-
-/// How many lines there are.
+/// How many complaints are shown.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    build(app, layout::areas(app).body.width).len()
+    app.problems_shown().len()
+}
+
+/// First and last line of a complaint.
+#[must_use]
+pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
+    let width = layout::areas(app).body.width;
+    let shown = app.problems_shown();
+    let first = shown.iter().take(row).map(|problem| lines(problem, width).len()).sum::<usize>();
+    (first, first + shown.get(row).map_or(0, |problem| lines(problem, width).len().saturating_sub(1)))
 }
 
 /// Draws the view.
 pub fn problems(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let shown = app.problems.iter().filter(|problem| app.asks_for_problem(problem)).count();
-    let remark = app.filter_remark(Table::Problems, shown, app.problems.iter().count());
+    let shown = app.problems_shown();
+    let remark = app.filter_remark(Table::Problems, shown.len(), app.problems.iter().count());
     let remark = remark.unwrap_or_else(|| app.problems.summary());
-    let inner = canvas.frame(area, "0 Problems", &remark, app.tour.is_none());
-    let all = build(app, area.width);
-    if all.is_empty() {
+    let inner = canvas.view(area, View::Problems, "Problems", &remark, app.tour.is_none());
+    if shown.is_empty() {
         let style = canvas.role(Role::Good);
         let text = if app.problems.is_empty() { "every file is good" } else { "nothing matches; Esc shows all" };
         canvas.text(inner.x + 1, inner.y, inner.width, text, style);
     }
-    for (line, (role, text)) in (0..inner.height).zip(all.iter().skip(app.view_scroll)) {
+    let all = shown.iter().enumerate().flat_map(|(row, problem)| {
+        lines(problem, area.width).into_iter().enumerate().map(move |(line, text)| (row, line == 0, text))
+    });
+    let all: Vec<(usize, bool, (Role, String))> = all.collect();
+    for (line, (row, first, (role, text))) in (0..inner.height).zip(all.iter().skip(app.view_scroll)) {
         let style = canvas.role(*role);
-        canvas.text(inner.x + 1, inner.y + line, inner.width.saturating_sub(2), text, style);
+        let y = inner.y + line;
+        canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), text, style);
+        if *row == app.view_row && *first {
+            canvas.tint(Rect { y, height: 1, ..inner }, canvas.role(Role::Selection));
+        }
     }
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < all.len());
 }

@@ -3,11 +3,12 @@
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::{Canvas, wrap};
 use crate::engine::notes::notes;
 use crate::estimate::{Better, Detail, Format, Metric, Verdict};
-use crate::tui::app::{App, Pane, View};
+use crate::tui::app::{App, Pane, View, title};
 use crate::tui::theme::Role;
 use crate::units;
 
@@ -102,9 +103,9 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
             rows.push(Row::Text(Role::Text, text));
         }
     }
-    let mut section = None;
+    let (mut section, grouped) = (None, app.figures_are_grouped());
     for metric in app.figures() {
-        if section != Some(metric.section) {
+        if grouped && section != Some(metric.section) {
             rows.push(Row::Heading(metric.section.name()));
             section = Some(metric.section);
         }
@@ -170,7 +171,7 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let versus = format!("{} vs {}", canvas.glyphs.delta, baseline_name(app));
     // Until a simulation has run the closed form stands there, and says so.
     let remark = if app.answer.pending { pending(app) } else { versus };
-    let inner = canvas.frame(area, "4 Results", &remark, focused);
+    let inner = canvas.frame(area, title(Pane::Results), &remark, focused);
     let all = build(app, inner.width);
     let scroll = app.scroll[3].min(all.len().saturating_sub(1));
     // A margin at the right is the first to go.
@@ -279,7 +280,11 @@ fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, met
     // Small prices have no unit, and may need its room for their digits.
     canvas.text(x, area.y, if unit.is_empty() { FRACTION + UNIT } else { FRACTION }, fraction, style);
     x += FRACTION;
-    canvas.text(x + 1, area.y, UNIT - 1, unit, dim);
+    // A long unit begins in the room that a short fraction leaves.
+    let long = u16::try_from(unit.width()).unwrap_or_default().saturating_sub(UNIT - 1);
+    let spare = FRACTION.saturating_sub(u16::try_from(fraction.width()).unwrap_or(FRACTION));
+    let early = long.min(spare);
+    canvas.text(x + 1 - early, area.y, UNIT - 1 + early, unit, dim);
     x += UNIT;
     let (Some(now), before) = (now, app.baseline.value(metric)) else { return };
     if columns.interval > 0 {
@@ -289,13 +294,13 @@ fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, met
         x += columns.interval;
     }
     let Some(before) = before.filter(|before| (now - before).abs() > 1e-9 * before.abs()) else { return };
-    let style = change_style(canvas, metric.better, now - before);
+    let (_, style) = change(canvas, metric.better, before, now);
     if columns.absolute > 0 {
         canvas.right(x, area.y, columns.absolute - 1, &signed(metric, now - before), style);
         x += columns.absolute;
     }
-    let arrow = if now > before { canvas.glyphs.up } else { canvas.glyphs.down };
-    canvas.right(x, area.y, columns.relative, &format!("{arrow}{}", units::relative(before, now)), style);
+    let (text, style) = change(canvas, metric.better, before, now);
+    canvas.right(x, area.y, columns.relative, &text, style);
 }
 
 /// The ends between which nine measurements of ten lie, in the unit in which the value is written, `31.2–41.0`, or as
@@ -329,6 +334,18 @@ fn signed(metric: &Metric, change: f64) -> String {
         format => format.show(change.abs()),
     };
     format!("{}{text}", if change < 0.0 { "-" } else { "+" })
+}
+
+/// Least change that is told in digits; what is smaller is of no account, whichever way it goes.
+const LEAST: f64 = 0.000_5;
+
+/// A change by its arrow, its sign and its colour.
+pub(super) fn change(canvas: &Canvas<'_>, better: Better, before: f64, now: f64) -> (String, Style) {
+    let arrow = if now > before { canvas.glyphs.up } else { canvas.glyphs.down };
+    if (now - before).abs() < LEAST * before.abs() {
+        return (format!("{arrow}<0.1 %"), canvas.role(Role::Dim));
+    }
+    (format!("{arrow}{}", units::relative(before, now)), change_style(canvas, better, now - before))
 }
 
 /// Better is one colour, worse another; the arrow and the sign say it too.

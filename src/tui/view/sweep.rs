@@ -6,12 +6,12 @@ use ratatui::layout::Rect;
 use super::draw::{Canvas, wrap};
 use super::heat::Heat;
 use super::plot::{Plot, Series, Shape, colour, letter};
-use super::results::{change_style, split as split_number};
+use super::results::{change, split as split_number};
 use crate::estimate::{METRICS, Metric};
 use crate::knob::Setting;
 use crate::report::chart::{Axis, axis::Range};
 use crate::search::optimise::Candidate;
-use crate::tui::app::App;
+use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::sweeping::{self, Curves};
 use crate::tui::theme::Role;
@@ -35,7 +35,7 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Some(curves) => heading(curves),
         None => "Sweep".to_owned(),
     };
-    let inner = canvas.frame(area, &title, &remark(desk), app.tour.is_none());
+    let inner = canvas.view(area, View::Sweep, &title, &remark(desk), app.tour.is_none());
     let Some(curves) = desk.answer().filter(|_| sweeping::across(app).is_some()) else {
         return silence(app, desk.trouble(), canvas, inner);
     };
@@ -278,9 +278,8 @@ pub(super) fn figures(
         let dim = canvas.role(Role::Dim);
         canvas.text((end + 1).max(x + 28), y, wide.saturating_sub(28), unit, dim);
         let Some(before) = app.answer.value(metric).filter(|before| *before != now) else { continue };
-        let arrow = if now > before { canvas.glyphs.up } else { canvas.glyphs.down };
-        let style = change_style(canvas, metric.better, now - before);
-        canvas.right(x + 35, y, wide.saturating_sub(35), &format!("{arrow}{}", units::relative(before, now)), style);
+        let (text, style) = change(canvas, metric.better, before, now);
+        canvas.right(x + 35, y, wide.saturating_sub(36), &text, style);
     }
 }
 

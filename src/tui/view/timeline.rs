@@ -1,29 +1,28 @@
 //! The timeline: lanes of tasks, strips of what is busy, what the task under the cursor waited for; curves of a serving
 //! run, and of a training job at growing scale.
 
+mod curves;
+mod operators;
+
+use curves::{latencies, levels, scale};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use super::draw::Canvas;
-use super::plot::{Plot, Series, Shape, colour, letter};
-use super::sweep::{range, remark, silence};
-use crate::engine::event::serving::{Output as Served, RequestRecord};
+use super::sweep::{remark, silence};
+use crate::engine::event::training::program::Action;
 use crate::engine::event::training::schedule::Kind;
 use crate::engine::event::training::{StreamKind, Task, TaskKind};
-use crate::report::chart::{Axis, axis::Range};
-use crate::tui::app::App;
-use crate::tui::simulating::Scaling;
+use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
 use crate::tui::timeline::{Lane, Picture, Timeline, picture};
-use crate::units::{self, duration_ms};
+use crate::units::duration_ms;
 
 /// Columns of the lanes' names.
 const NAMES: u16 = 22;
 /// Rows of the reading below the lanes, and of the strips above it.
 const READING: u16 = 3;
 const STRIPS: u16 = 2;
-/// Points of a distribution's curve.
-const POINTS: usize = 200;
 
 /// Draws the view.
 pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
@@ -36,7 +35,7 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let scaling = shown == Picture::Scaling;
     let told = if scaling { remark(&app.desks.scaling) } else { remark(&app.desks.simulation) };
-    let inner = canvas.frame(area, title, &told, app.tour.is_none());
+    let inner = canvas.view(area, View::Timeline, title, &told, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let run = app.run_here();
     let drawn = match shown {
@@ -63,7 +62,7 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 
 /// A task's colour.
 fn role(kind: TaskKind) -> Role {
-    match kind {
+    match plain(kind) {
         TaskKind::Pass(Kind::Forward) => Role::Bar1,
         TaskKind::Pass(Kind::Backward) => Role::Bar2,
         TaskKind::Pass(Kind::Weights) => Role::Bar3,
@@ -71,11 +70,23 @@ fn role(kind: TaskKind) -> Role {
         TaskKind::Reduce => Role::Bar5,
         TaskKind::Gather => Role::Bar6,
         TaskKind::Optimizer => Role::Title,
+        TaskKind::Inside(_) => Role::Bar3,
+    }
+}
+
+/// The kind that a task counts among in legend and colour: what is gathered and scattered layer by layer is gathered and
+/// reduced.
+fn plain(kind: TaskKind) -> TaskKind {
+    match kind {
+        TaskKind::Inside(Action::Gather) => TaskKind::Gather,
+        TaskKind::Inside(Action::Scatter) => TaskKind::Reduce,
+        TaskKind::Inside(_) => TaskKind::Inside(Action::Tensor),
+        kind => kind,
     }
 }
 
 /// A task's kind in words, and the letter on its bar.
-fn named(kind: TaskKind) -> (&'static str, &'static str) {
+pub(in crate::tui) fn named(kind: TaskKind) -> (&'static str, &'static str) {
     match kind {
         TaskKind::Pass(Kind::Forward) => ("forward", "F"),
         TaskKind::Pass(Kind::Backward) => ("backward", "B"),
@@ -84,14 +95,23 @@ fn named(kind: TaskKind) -> (&'static str, &'static str) {
         TaskKind::Reduce => ("reduction of gradients", "R"),
         TaskKind::Gather => ("gathering of weights", "G"),
         TaskKind::Optimizer => ("optimizer", "O"),
+        TaskKind::Inside(action) => (
+            action.name(),
+            match plain(kind) {
+                TaskKind::Gather => "G",
+                TaskKind::Reduce => "R",
+                _ => "C",
+            },
+        ),
     }
 }
 
 /// Every kind, in the legend's order.
-const KINDS: [TaskKind; 7] = [
+pub(in crate::tui) const KINDS: [TaskKind; 8] = [
     TaskKind::Pass(Kind::Forward),
     TaskKind::Pass(Kind::Backward),
     TaskKind::Pass(Kind::Weights),
+    TaskKind::Inside(Action::Tensor),
     TaskKind::Transfer,
     TaskKind::Reduce,
     TaskKind::Gather,
@@ -101,24 +121,38 @@ const KINDS: [TaskKind; 7] = [
 fn stream(kind: StreamKind) -> &'static str {
     match kind {
         StreamKind::Compute => "compute",
-        StreamKind::Pipeline => "copy",
-        StreamKind::Data => "network",
+        StreamKind::Copy => "copy",
+        StreamKind::Model => "net layers",
+        StreamKind::Pipeline => "net stages",
+        StreamKind::Data => "net data",
     }
 }
 
-/// Share of the shown time in which a lane works.
-fn busy(timeline: &Timeline, lane: &Lane) -> f64 {
-    let (from, to) = timeline.window;
+/// What a lane is called.
+pub(in crate::tui) fn lane_name(lane: &Lane) -> String {
+    match lane.stream {
+        StreamKind::Data => format!("stage {} {}", lane.stage, stream(lane.stream)),
+        _ => format!("r{} s{} {}", lane.replica, lane.stage, stream(lane.stream)),
+    }
+}
+
+/// Share of the whole step in which a lane works.
+pub(in crate::tui) fn busy_of_step(timeline: &Timeline, lane: &Lane) -> f64 {
+    busy(timeline, lane, timeline.span)
+}
+
+/// Share of some time in which a lane works.
+fn busy(timeline: &Timeline, lane: &Lane, (from, to): (f64, f64)) -> f64 {
     let within = |task: &Task| (task.end.min(to) - task.begin.max(from)).max(0.0);
     let sum: f64 = lane.tasks.iter().filter_map(|number| timeline.task(*number)).map(within).sum();
     sum / (to - from).max(1e-12)
 }
 
 /// A task in a few words: `F12 of stage 3, replica 0`.
-fn told(task: &Task) -> String {
+pub(in crate::tui) fn told(task: &Task) -> String {
     let (name, _) = named(task.kind);
     let micro = match task.kind {
-        TaskKind::Pass(_) | TaskKind::Transfer => format!(" of micro-batch {}", task.micro),
+        TaskKind::Pass(_) | TaskKind::Transfer | TaskKind::Inside(_) => format!(" of micro-batch {}", task.micro),
         _ => String::new(),
     };
     let chunk = if task.chunk > 0 { format!(", chunk {}", task.chunk) } else { String::new() };
@@ -151,12 +185,8 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
         let y = area.y + 1 + row;
         let here = number == timeline.lane;
         let style = canvas.role(if here { Role::Accent } else { Role::Text });
-        let name = match lane.stream {
-            StreamKind::Data => format!("stage {} {}", lane.stage, stream(lane.stream)),
-            _ => format!("r{} s{} {}", lane.replica, lane.stage, stream(lane.stream)),
-        };
-        canvas.text(area.x, y, NAMES - 6, &name, style);
-        canvas.right(area.x + NAMES - 6, y, 5, &format!("{:.0} %", 100.0 * busy(timeline, lane)), dim);
+        canvas.text(area.x, y, NAMES - 6, &lane_name(lane), style);
+        canvas.right(area.x + NAMES - 6, y, 5, &format!("{:.0} %", 100.0 * busy(timeline, lane, timeline.window)), dim);
         bars(timeline, lane, canvas, track(y), here.then_some(timeline.place));
     }
     canvas.more(
@@ -177,7 +207,8 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
 
 /// The letters of the kinds that there are.
 fn legend(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
-    let there = |kind: &TaskKind| timeline.output().is_some_and(|o| o.tasks.iter().any(|task| task.kind == *kind));
+    let there =
+        |kind: &TaskKind| timeline.output().is_some_and(|o| o.tasks.iter().any(|task| plain(task.kind) == *kind));
     let mut x = area.x;
     for kind in KINDS.into_iter().filter(there) {
         let style = canvas.role(role(kind));
@@ -200,7 +231,7 @@ fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, 
         else {
             continue;
         };
-        let kind = KINDS.iter().position(|kind| *kind == task.kind).unwrap_or_default();
+        let kind = KINDS.iter().position(|kind| *kind == plain(task.kind)).unwrap_or_default();
         let marked = timeline.critical.get(*number as usize).copied().unwrap_or_default();
         let (begin, end) = (((task.begin - from) * cells).max(0.0), (task.end - from) * cells);
         for at in [begin as usize, begin as usize + 1] {
@@ -241,10 +272,13 @@ fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, 
         let end = (share(task.end) * f64::from(track.width)).floor() as u16;
         let label = match task.kind {
             TaskKind::Pass(_) | TaskKind::Transfer => format!("{}{}", named(task.kind).1, task.micro),
+            TaskKind::Inside(action) if width > 4.0 + action.name().len() as f64 => action.name().to_owned(),
             _ => named(task.kind).1.to_owned(),
         };
         let room = end.saturating_sub(begin);
-        if room as usize > label.len() {
+        if operators::inside(timeline, *number, canvas, track) {
+            // Its kernels are drawn in its place.
+        } else if room as usize > label.len() {
             canvas.text(track.x + begin, track.y, room, &label, kind.add_modifier(Modifier::REVERSED));
         }
         if critical && room > 0 {
@@ -331,169 +365,16 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     } else {
         (dim, "not on the critical path: the step does not hang on it")
     };
-    canvas.text(area.x, area.y + 2, area.width, verdict, style);
-}
-
-/// A curve's ticks.
-fn ticks(range: &Range) -> Vec<(f64, String)> {
-    range.ticks().into_iter().map(|(value, label)| (range.share(value), label)).collect()
-}
-
-/// A legend above a plot: letters and names.
-fn names(canvas: &mut Canvas<'_>, area: Rect, names: &[&str]) {
-    let mut x = area.x;
-    for (index, name) in names.iter().enumerate() {
-        let style = canvas.role(colour(index));
-        x = canvas.text(x, area.y, area.right().saturating_sub(x), &format!("{} {name}", letter(index)), style) + 3;
-    }
-}
-
-/// Throughput of an accelerator against nodes, the events' and the closed form's.
-fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> bool {
-    let nodes = Axis::log("nodes").range(scaling.points.iter().map(|point| point.0));
-    let values = scaling.points.iter().flat_map(|point| [point.1, point.2]);
-    let (Some(nodes), Some(up)) = (nodes, Axis::linear(scaling.metric.label).range(values)) else { return false };
-    let curve = |get: fn(&(f64, f64, f64)) -> f64| Series {
-        points: scaling.points.iter().map(|point| Some((nodes.share(point.0), up.share(get(point))))).collect(),
-        shape: Shape::Line,
-    };
-    names(canvas, area, &["simulated", "closed form"]);
-    let plot = Plot {
-        up: format!("{}, {}", scaling.metric.label, scaling.metric.unit),
-        across: "nodes".to_owned(),
-        ticks: [
-            scaling.points.iter().map(|point| (nodes.share(point.0), format!("{}", point.0))).collect(),
-            ticks(&up),
-        ],
-        series: vec![curve(|point| point.1), curve(|point| point.2)],
-        shaded: Vec::new(),
-        here: scaling
-            .points
-            .iter()
-            .find(|point| point.0 == scaling.here)
-            .map(|point| (nodes.share(point.0), up.share(point.1))),
-        cursor: None,
-    };
-    let below = u16::try_from(scaling.points.len()).unwrap_or(8).min(area.height / 3);
-    plot.draw(canvas, Rect { y: area.y + 1, height: area.height.saturating_sub(2 + below), ..area });
-    // Efficiency: what an accelerator does against what it did at the smallest size.
-    let Some(smallest) = scaling.points.first() else { return true };
-    let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
-    for (row, point) in (0..below).zip(&scaling.points) {
-        let y = area.bottom() - below + row;
-        let told = format!(
-            "{:>7} nodes  {:>12} tok/s an accelerator  efficiency {:>6}",
-            point.0,
-            units::si(point.1),
-            units::percent(point.1 / smallest.1.max(1e-12))
+    let x = canvas.text(area.x, area.y + 2, area.width, verdict, style);
+    if let Some(name) = operators::in_the_middle(timeline, number) {
+        canvas.text(
+            x,
+            area.y + 2,
+            area.right().saturating_sub(x),
+            &format!("; {name} in the middle of the view"),
+            text,
         );
-        let x = canvas.text(area.x, y, area.width, &told, text) + 2;
-        let closed = format!("closed form {}", units::percent(point.2 / smallest.2.max(1e-12)));
-        canvas.text(x, y, area.right().saturating_sub(x), &closed, dim);
     }
-    true
-}
-
-/// Requests that run and wait over time, and the share of memory below.
-fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
-    let seconds = served.cell * served.timeline.len() as f64;
-    let Some(time) = Axis::linear("time").range([0.0, seconds].into_iter()) else { return false };
-    let counts = served.timeline.iter().flat_map(|levels| [levels.running, levels.waiting]);
-    let Some((_, up)) = range("requests", counts) else { return false };
-    let at = |cell: usize| time.share((cell as f64 + 0.5) * served.cell);
-    let curve = |get: fn(&crate::engine::event::serving::output::Levels) -> f64, up: &Range| Series {
-        points: served
-            .timeline
-            .iter()
-            .enumerate()
-            .map(|(cell, levels)| Some((at(cell), up.share(get(levels)))))
-            .collect(),
-        shape: Shape::Line,
-    };
-    names(canvas, area, &["in batches", "waiting"]);
-    let across: Vec<(f64, String)> =
-        time.ticks().into_iter().map(|(value, _)| (time.share(value), duration_ms(1e3 * value))).collect();
-    let plot = |up: String, ticks: Vec<(f64, String)>, series: Vec<Series>| Plot {
-        up,
-        across: "time".to_owned(),
-        ticks: [across.clone(), ticks],
-        series,
-        shaded: Vec::new(),
-        here: None,
-        cursor: None,
-    };
-    let upper = (area.height.saturating_sub(1)) * 3 / 5;
-    let requests = plot("requests".to_owned(), ticks(&up), vec![curve(|l| l.running, &up), curve(|l| l.waiting, &up)]);
-    requests.draw(canvas, Rect { y: area.y + 1, height: upper, ..area });
-    if let Some(share) = Axis::linear("KV blocks in use").range([0.0, 1.0].into_iter()) {
-        let ticks = [0.0, 0.5, 1.0].map(|value| (share.share(value), units::percent(value))).to_vec();
-        let memory = plot("KV blocks in use".to_owned(), ticks, vec![curve(|l| l.kv, &share)]);
-        let y = area.y + 1 + upper;
-        memory.draw(canvas, Rect { y, height: area.bottom().saturating_sub(y), ..area });
-    }
-    true
-}
-
-/// A latency's name, the knob of its limit, how a record has it, and the limit, ms.
-type Curve = (&'static str, &'static str, fn(&RequestRecord) -> f64, f64);
-
-/// The share of the requests that is faster, over the time; where a limit is set, a line at it.
-fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
-    let Some(scenario) = &app.answer.scenario else { return false };
-    let [ttft, tpot, e2e] = scenario.simulation(&scenario.base).slo_ms;
-    let curves: [Curve; 3] = [
-        ("time to first token", "slo_ttft_ms", |r| r.ttft, ttft),
-        ("time per output token", "slo_tpot_ms", |r| r.tpot, tpot),
-        ("end to end", "slo_e2e_ms", |r| r.e2e, e2e),
-    ];
-    let each = area.width / 3;
-    for (place, (name, knob, get, limit)) in (0u16..).zip(curves) {
-        let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();
-        sample.sort_by(f64::total_cmp);
-        let [Some(least), Some(most)] = [sample.first().copied(), sample.last().copied()] else { return false };
-        let limit = (limit > 0.0).then_some(limit);
-        let ends = [least, most].into_iter().chain(limit);
-        let Some(across) = Axis::linear(name).range(ends) else { continue };
-        let Some(up) = Axis::linear("share").range([0.0, 1.0].into_iter()) else { continue };
-        let value = |share: f64| sample.get((share * (sample.len() - 1) as f64).round() as usize).copied();
-        let shares = (0..=POINTS).map(|point| point as f64 / POINTS as f64);
-        let points = shares.map(|share| Some((across.share(value(share)?), up.share(share)))).collect();
-        let kept = limit.map(|limit| sample.partition_point(|time| *time <= limit) as f64 / sample.len() as f64);
-        let plot = Plot {
-            up: name.to_owned(),
-            across: String::new(),
-            ticks: [
-                across.ticks().into_iter().map(|(value, _)| (across.share(value), duration_ms(value))).collect(),
-                [0.0, 0.5, 0.9, 0.99].map(|share| (up.share(share), units::percent(share))).to_vec(),
-            ],
-            series: vec![Series { points, shape: Shape::Line }],
-            shaded: Vec::new(),
-            here: None,
-            cursor: limit.zip(kept).map(|(limit, kept)| (across.share(limit), Some(up.share(kept)))),
-        };
-        let box_ = Rect {
-            x: area.x + place * each,
-            width: each.saturating_sub(1),
-            height: area.height.saturating_sub(2),
-            ..area
-        };
-        plot.draw(canvas, box_);
-        let quantile = |q: f64| value(q).map_or_else(String::new, duration_ms);
-        let text = canvas.role(Role::Text);
-        let told = match box_.width < 42 {
-            true => format!("p50 {}  p99 {}", quantile(0.5), quantile(0.99)),
-            false => format!("p50 {}  p90 {}  p99 {}", quantile(0.5), quantile(0.9), quantile(0.99)),
-        };
-        canvas.text(box_.x, area.bottom() - 2, box_.width, &told, text);
-        let (style, told) = match (limit, kept) {
-            (Some(limit), Some(kept)) => {
-                (canvas.role(Role::Mark), format!("{} within {}", units::percent(kept), duration_ms(limit)))
-            }
-            _ => (canvas.role(Role::Dim), format!("no limit: {knob} is 0")),
-        };
-        canvas.text(box_.x, area.bottom() - 1, box_.width, &told, style);
-    }
-    true
 }
 
 /// What the line of information says.

@@ -7,7 +7,7 @@ use super::results::change_style;
 use super::sweep::{remark, silence};
 use crate::estimate::Better;
 use crate::search::sensitivity::{Lever, Outcome, Swing, Tornado};
-use crate::tui::app::App;
+use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
 use crate::tui::tornado::shown;
 use crate::units;
@@ -35,7 +35,7 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Some(tornado) => format!("Sensitivity: what moves {}", tornado.metric.label),
         None => "Sensitivity".to_owned(),
     };
-    let inner = canvas.frame(area, &title, &remark(desk), app.tour.is_none());
+    let inner = canvas.view(area, View::Sensitivity, &title, &remark(desk), app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let Some(tornado) = shown(app) else { return silence(app, desk.trouble(), canvas, inner) };
     let (dim, heading) = (canvas.role(Role::Dim), canvas.role(Role::Heading));

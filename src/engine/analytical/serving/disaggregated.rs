@@ -15,8 +15,8 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &ServingConstants) -> Se
     let most_sequences = input.max_num_seqs.max(1.0) * pools.decode.attention_dp.max(1.0);
     let limit = capacity.sequences.max(1.0).min(most_sequences);
     let (servers, workers) = (pools.prefill.dp.max(1.0), pools.decode.dp.max(1.0));
-    // Data-parallel groups of one prefill replica work on different prompts at the same time.
-    let abreast = pools.prefill.attention_dp.max(1.0);
+    // Data-parallel groups and pipeline stages of one prefill replica work on different prompts at the same time.
+    let abreast = pools.prefill.attention_dp.max(1.0) * pools.prefill.pp.max(1.0);
     let chunk = steady_state::prefill(&prefill, input, abreast);
     let (latency, service) = (chunk.total(), chunk.total() / abreast);
     // Every prefill rank sends its share of the keys and values over its own NIC.

@@ -87,6 +87,9 @@ pub struct Formats {
     /// Kernels that a framework launches for one of a layer's, where quantised products are split (outliers, scales,
     /// layouts; LLM.int8(), arXiv 2208.07339).
     pub product_kernels: f64,
+    /// Times that a dense weight's bytes pass the memory in a step: more than once where it is unpacked to a buffer that
+    /// the product reads.
+    pub unpack_passes: f64,
     /// Bytes of one KV-cache element.
     pub kv_bytes: f64,
 }
@@ -101,6 +104,7 @@ impl Default for Formats {
             dense_unpack: false,
             expert_unpack: false,
             product_kernels: 1.0,
+            unpack_passes: 1.0,
             kv_bytes: 2.0,
         }
     }
@@ -175,6 +179,9 @@ pub struct ServingInput {
     pub osl: f64,
     /// Longest output over the mean one: 1 for fixed lengths.
     pub osl_spread: f64,
+    /// The longest output that is let through, tokens, where a run's rare long ones go far beyond `osl_spread`; 0 = none
+    /// does. The simulation draws up to it; the closed form's drain does not wait for the last of all.
+    pub osl_most: f64,
     /// What is asked of it.
     pub load: Load,
     /// Requests of a run with open arrivals, which ends with its last answer; infinite for a service.
@@ -183,6 +190,9 @@ pub struct ServingInput {
     pub stack: Stack,
     /// Decode steps replay captured graphs; off is vLLM's `enforce_eager`, SGLang's `disable_cuda_graph`.
     pub captured_graphs: bool,
+    /// Prompts run through the framework kernel by kernel, uncompiled (SGLang); off where they run a compiled model (vLLM's
+    /// `torch.compile`, TensorRT-LLM).
+    pub eager_prompts: bool,
     /// Decode attention reads a group's keys and values once for all its query heads; off where a kernel works head by
     /// head (TensorRT-LLM before XQA, vLLM's own paged attention where FlashAttention-2 is missing).
     pub grouped_decode: bool,
@@ -203,6 +213,9 @@ pub struct ServingInput {
     /// A sequence is admitted only when its whole output fits (TensorRT-LLM's GUARANTEED_NO_EVICT); paging engines
     /// (vLLM, SGLang) admit more and preempt.
     pub reserve_output: bool,
+    /// Ranks over which a sequence's keys and values are spread in decode where tensor-parallel ranks would each keep all of
+    /// them (vLLM's `decode_context_parallel_size`); 1 = none.
+    pub context_ranks: f64,
     /// Scheduler: most sequences in one step (`max_num_seqs`, `max_running_requests`, `max_batch_size`).
     pub max_num_seqs: f64,
     /// Sequences that a graph compiled for a fixed shape always computes, present or not (Neuron); 0 = those present.
@@ -234,10 +247,12 @@ impl Default for ServingInput {
             isl: 1024.0,
             osl: 256.0,
             osl_spread: 1.0,
+            osl_most: 0.0,
             load: Load::Closed { concurrency: 16.0, requests: f64::INFINITY },
             arrivals: f64::INFINITY,
             stack: Stack::Graphed,
             captured_graphs: true,
+            eager_prompts: false,
             grouped_decode: true,
             experts_in_turn: false,
             tuned_products: true,
@@ -246,6 +261,7 @@ impl Default for ServingInput {
             admission: Admission::EveryStep,
             beams: 1.0,
             reserve_output: false,
+            context_ranks: 1.0,
             max_num_seqs: 256.0,
             compiled_batch: 0.0,
             max_num_batched_tokens: 8192.0,
@@ -297,6 +313,7 @@ impl ServingInput {
             osl: least(self.osl, 1.0),
             osl_spread: least(self.osl_spread, 1.0),
             beams: least(self.beams, 1.0),
+            context_ranks: least(self.context_ranks, 1.0),
             max_num_seqs: endless(self.max_num_seqs),
             compiled_batch: least(self.compiled_batch, 0.0),
             max_num_batched_tokens: endless(self.max_num_batched_tokens),

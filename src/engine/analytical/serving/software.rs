@@ -1,6 +1,6 @@
 //! What an engine's name and version say: runtime kind, numeric formats, scheduler defaults.
 
-use crate::engine::analytical::accelerator::{Accelerator, Precision};
+use crate::engine::analytical::accelerator::{Accelerator, Generation, Precision};
 use crate::engine::analytical::arch::{Architecture, Attention};
 use crate::engine::analytical::serving::{Admission, Formats, Stack};
 
@@ -29,6 +29,13 @@ pub fn stack(engine: &str) -> Stack {
     } else {
         Stack::Graphed
     }
+}
+
+/// Whether a framework's layers are replaced by an engine's fused kernels, launched one by one: DeepSpeed-Inference's
+/// kernel injection (arXiv 2207.00032, section 3).
+pub fn injected(engine: &str) -> bool {
+    let e = engine.to_ascii_lowercase();
+    e.starts_with("deepspeed") && !e.contains("zero") && !e.contains("habana")
 }
 
 /// Bytes per weight and multiplication format of a weight format's name, in whatever spelling.
@@ -125,7 +132,8 @@ pub fn formats(
         if !narrow {
             return (p, false);
         }
-        if !acc.has(p) || wide == Some(Precision::Bf16) || stack == Stack::Local || stack == Stack::Eager {
+        let unpacking = matches!(stack, Stack::Local | Stack::Eager) || injected(engine);
+        if !acc.has(p) || wide == Some(Precision::Bf16) || unpacking {
             return (Precision::Bf16, true);
         }
         if p == Precision::Fp4 && wide == Some(Precision::Fp8) {
@@ -141,7 +149,14 @@ pub fn formats(
         expert,
         dense_unpack: expert_unpack,
         expert_unpack,
-        product_kernels: if stack == Stack::Eager && expert_unpack { product_kernels(engine, stored) } else { 1.0 },
+        product_kernels: if expert_unpack && (stack == Stack::Eager || injected(engine)) {
+            product_kernels(acc, engine, stored)
+        } else {
+            1.0
+        },
+        // DeepSpeed-Inference's quantised products write the weights out in 16 bit and multiply those
+        // (`ds_vector_matmul_int8`): once in their own format, twice in 16 bit.
+        unpack_passes: if expert_unpack && injected(engine) { 1.0 + 4.0 / bytes } else { 1.0 },
         kv_bytes: weight(kv).map_or(2.0, |w| w.0),
     };
     if kv.is_empty() && reserved_kv && matches!(stored, Precision::Fp8 | Precision::Fp4) {
@@ -165,9 +180,10 @@ pub fn formats(
 /// Kernels launched for one where a framework multiplies quantised weights. bitsandbytes's LLM.int8() finds outlying
 /// columns, quantises rows and columns, changes the layout of both, multiplies, scales, multiplies the outliers in 16 bit
 /// and adds (eight launches and a wait for the outliers' number, `MatMul8bitLt`); others unpack, multiply and scale.
-fn product_kernels(engine: &str, stored: Precision) -> f64 {
+fn product_kernels(acc: &Accelerator, engine: &str, stored: Precision) -> f64 {
     let e = engine.to_ascii_lowercase();
-    if e.contains("vllm") {
+    // Tenstorrent's matrix units multiply block floats as they are stored.
+    if e.contains("vllm") || (e.contains("tt-nn") && acc.generation == Generation::Other) {
         1.0
     } else if stored == Precision::Int8 && !e.contains("deepspeed") {
         8.0
@@ -181,6 +197,11 @@ fn product_kernels(engine: &str, stored: Precision) -> f64 {
 pub fn experts_in_turn(arch: &Architecture, formats: &Formats, engine: &str) -> bool {
     let four = formats.expert_unpack && formats.expert_bytes < 0.6 && formats.expert == Precision::Bf16;
     four && arch.is_moe() && engine.to_ascii_lowercase().contains("sglang")
+}
+
+/// Whether prompts run uncompiled, kernel by kernel from Python: SGLang's.
+pub fn eager_prompts(engine: &str) -> bool {
+    engine.to_ascii_lowercase().contains("sglang")
 }
 
 /// Longest context for which vLLM's engine before V1 replays captured graphs (`max_seq_len_to_capture`, `EngineArgs`).
@@ -236,15 +257,22 @@ pub fn admission(engine: &str) -> Admission {
     }
 }
 
+/// When llama.cpp began to replay CUDA graphs (pull request 6766); ctransformers stopped before.
+const CUDA_GRAPHS: &str = "2024-05";
+
 /// Whether decode steps replay captured graphs. vLLM's ROCm port of 2024 launched kernels one by one: its steps are
 /// longer than CUDA's by a constant per layer at every batch and tensor-parallel size.
-pub fn captured_graphs(acc: &Accelerator, engine: &str, version: &str, context: f64) -> bool {
+pub fn captured_graphs(acc: &Accelerator, engine: &str, version: &str, date: &str, context: f64) -> bool {
     use crate::engine::analytical::accelerator::Generation::{Cdna2, Cdna3, Cdna4, PonteVecchio};
     // DeepSpeed-FastGen's ragged batches change shape at every step and are not captured.
-    if engine.to_ascii_lowercase().contains("deepspeed-mii") {
+    if injected(engine) {
         return false;
     }
     let e = engine.to_ascii_lowercase();
+    let aged = e.contains("llama.cpp") && !date.is_empty() && date < CUDA_GRAPHS;
+    if acc.generation.is_nvidia() && (aged || e.contains("ctransformers")) {
+        return false;
+    }
     if e.contains("llama.cpp") {
         // CUDA graphs, Metal's and Vulkan's command buffers replay a token; HIP and SYCL launch kernel by kernel.
         return !matches!(acc.generation, Cdna2 | Cdna3 | Cdna4 | PonteVecchio);

@@ -30,13 +30,17 @@ pub fn fresh_prompt(input: &ServingInput) -> f64 {
 
 /// Tokens that a graph computes for a length: as many, or up to the next power of two, to which lengths are bucketed where
 /// graphs are compiled for fixed shapes (AWS Neuron documentation, bucketing).
-fn computed(input: &ServingInput, length: f64) -> f64 {
+pub fn computed(input: &ServingInput, length: f64) -> f64 {
     if input.compiled_batch > 0.0 { length.max(1.0).log2().ceil().exp2() } else { length }
 }
 
 /// Keys that prompt tokens see on average: the cached prefix and half of the fresh part.
 fn prompt_context(input: &ServingInput) -> f64 {
     let fresh = fresh_prompt(input);
+    if input.compiled_batch > 0.0 {
+        // Scores beyond the diagonal are computed and masked.
+        return computed(input, input.isl);
+    }
     computed(input, input.isl) - 0.5 * fresh
 }
 
@@ -65,10 +69,15 @@ pub fn prefill_step(m: &Machine, input: &ServingInput, tokens: f64, prompts: f64
     m.step(&Tokens { prefill: tokens, prefill_context: prompt_context(input), prompts, ..Tokens::default() })
 }
 
+/// Most tokens of a step: the limit holds for each of the batches that follow one another through the stages.
+fn budget(m: &Machine, input: &ServingInput) -> f64 {
+    input.max_num_batched_tokens.max(1.0) * m.stages()
+}
+
 /// Prefill of `requests` whole prompts, in steps of at most `max_num_batched_tokens`.
 pub fn prefill(m: &Machine, input: &ServingInput, requests: f64) -> StepTime {
     let total = fresh_prompt(input) * requests;
-    let steps = (total / input.max_num_batched_tokens.max(1.0)).max(1.0);
+    let steps = (total / budget(m, input)).max(1.0);
     prefill_step(m, input, total / steps, requests / steps).scaled(steps)
 }
 
@@ -81,7 +90,7 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
     let fresh = fresh_prompt(input);
     // Chunk: whole prompts, more than one where several sequences end in the same step, cut at the token budget.
     let per_step = batch * fresh / steps;
-    let chunk = per_step.max(fresh).min(input.max_num_batched_tokens.max(1.0));
+    let chunk = per_step.max(fresh).min(budget(m, input));
     let chunks = batch * fresh / chunk;
     let prompts = chunk / fresh;
     let alone = prefill_step(m, input, chunk, prompts);

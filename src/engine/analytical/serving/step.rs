@@ -1,7 +1,7 @@
 //! The time of one engine step: linear layers, attention, collectives, launches, host. Each operator is the longer of
 //! arithmetic and traffic plus a share of the shorter one (imperfect overlap).
 
-use super::input::{Layout, ServingInput, Stack};
+use super::input::{Layout, Load, ServingInput, Stack};
 use super::shape::Shape;
 use crate::engine::analytical::accelerator::{Accelerator, Generation, Precision};
 use crate::engine::analytical::arch::Attention;
@@ -27,6 +27,15 @@ pub struct StepTime {
 }
 
 impl StepTime {
+    /// Names of the parts in order of declaration.
+    pub const NAMES: [&'static str; 7] =
+        ["compute", "weights", "KV cache", "activations", "communication", "launch", "host"];
+
+    /// Values in order of declaration, s.
+    pub fn values(&self) -> [f64; 7] {
+        [self.compute, self.weights, self.kv, self.activations, self.communication, self.launch, self.host]
+    }
+
     /// All parts together, s.
     pub fn total(&self) -> f64 {
         self.compute + self.weights + self.kv + self.activations + self.communication + self.launch + self.host
@@ -83,6 +92,8 @@ pub struct Machine {
     activation_seconds: f64,
     row_seconds: f64,
     expert_seconds: f64,
+    unpack_passes: f64,
+    fixed_shapes: bool,
     pipelined: bool,
     expansion: bool,
     dense_tile: f64,
@@ -137,21 +148,39 @@ impl Machine {
         if input.stack == Stack::Graphed && f.expert == Precision::Fp8 && !f.expert_unpack {
             shape.kernels += c.scaling_kernels * shape.moe_layers;
         }
+        // Keys are spread only over ranks that would keep the same ones.
+        let alike = match input.arch.attention {
+            Attention::Latent { .. } => layout.tp,
+            Attention::Grouped => layout.tp / input.arch.kv_heads.max(1.0),
+        };
+        let spread = input.context_ranks.min(alike).max(1.0);
+        shape.kv_bytes_token /= spread;
         let ranks = layout.tp * layout.attention_dp;
         let pipelined = input.stack == Stack::Compiled && acc.generation == Generation::Other;
         // Dataflow graphs read weights at the rate of the memory (Prabhakar et al., section 6); native runtimes run the
         // same kernels everywhere.
         let mature = if pipelined || input.stack == Stack::Local { 1.0 } else { maturity(acc, c) };
-        let fabric = Fabric::of(acc, ranks, c);
-        let reduce = Fabric::of(acc, layout.tp, c);
+        // Gaudi streams from its memory as much of the datasheet as GPUs do: its compiler overlaps both engines.
+        let planned = acc.generation == Generation::Gaudi;
+        let streaming = if planned { 1.0 } else { mature };
+        // Neuron's compiler reaches less of the systolic arrays than kernels written by hand do elsewhere.
+        let mature_arithmetic =
+            if acc.generation == Generation::Trainium { mature * c.neuron_fraction } else { mature };
+        let fabric = Fabric::of(acc, ranks, pipelined, c);
+        let reduce = Fabric::of(acc, layout.tp, pipelined, c);
         let hidden = shape.hidden * 2.0;
         let (kernel_seconds, step_seconds) = match input.stack {
             Stack::Compiled => (c.kernel_graph, c.step_compiled),
-            Stack::Graphed if !input.captured_graphs => (c.kernel_graph + c.kernel_prefill, c.step_python),
+            Stack::Graphed if !input.captured_graphs => {
+                (f.product_kernels * (c.kernel_graph + c.kernel_prefill), c.step_python)
+            }
             Stack::Graphed => (c.kernel_graph, c.step_python),
             Stack::Eager => (c.kernel_eager * f.product_kernels, c.step_python),
             // Three launches for one of an engine's where nothing is fused: llama.cpp's graph has 23 operators a layer.
-            Stack::Local if !input.captured_graphs => (3.0 * (c.kernel_graph + c.kernel_prefill), 0.0),
+            Stack::Local if !input.captured_graphs => {
+                let launch = if acc.generation.is_nvidia() { c.kernel_native } else { c.kernel_prefill };
+                (3.0 * (c.kernel_graph + launch), 0.0)
+            }
             Stack::Local => (c.kernel_graph, 0.0),
         };
         let exposed = if input.overlapped { c.host_exposed } else { 1.0 };
@@ -160,23 +189,27 @@ impl Machine {
         // Attention-parallel groups gather and scatter tokens around the experts: one hidden vector per token to
         // each of its experts' ranks, at most one per rank, and back.
         let exchanges = if layout.attention_dp > 1.0 { 2.0 * shape.moe_layers } else { 0.0 };
+        if input.stack == Stack::Eager {
+            // Collectives are launched as kernels are.
+            shape.kernels += reduces + exchanges;
+        }
         let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(1.0);
         Machine {
-            dense_rate: mature * linear_rate(acc, c, f.dense, f.dense_unpack, shape.slice),
-            mlp_rate: mature * linear_rate(acc, c, f.expert, f.expert_unpack, shape.slice),
-            expert_rate: mature
+            dense_rate: mature_arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, shape.slice),
+            mlp_rate: mature_arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, shape.slice),
+            expert_rate: mature_arithmetic
                 * c.grouped_fraction
                 * linear_rate(acc, c, f.expert, f.expert_unpack, shape.expert_slice.max(1.0)),
-            attention_rate: mature
+            attention_rate: mature_arithmetic
                 * c.attention_fraction
                 * acc.peak(Precision::Bf16)
                 * if acc.gemm_fraction > 0.0 { acc.gemm_fraction } else { 0.8 },
             // Matrix-vector kernels of native runtimes stream no faster than their cores can unpack.
             weight_bw: match input.stack {
-                Stack::Local => (mature * acc.mem_bw * c.weight_fraction).min(acc.cores.max(1.0) * c.core_bw),
-                _ => mature * acc.mem_bw * c.weight_fraction,
+                Stack::Local => (streaming * acc.mem_bw * c.weight_fraction).min(acc.cores.max(1.0) * c.core_bw),
+                _ => streaming * acc.mem_bw * c.weight_fraction,
             },
-            kv_seconds: (1.0 / (mature * acc.mem_bw * c.kv_fraction)).max(match input.arch.attention {
+            kv_seconds: (1.0 / (streaming * acc.mem_bw * c.kv_fraction)).max(match input.arch.attention {
                 // Head by head, the same keys pass a core's caches once for every query head of the group.
                 Attention::Grouped if !input.grouped_decode => {
                     let (ranks, own) = (layout.tp.max(1.0), &input.arch);
@@ -185,9 +218,9 @@ impl Machine {
                 }
                 _ => 0.0,
             }),
-            state_seconds: 2.0 / (mature * acc.mem_bw * c.kv_fraction),
+            state_seconds: 2.0 / (streaming * acc.mem_bw * c.kv_fraction),
             activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes)
-                / (mature * acc.mem_bw * c.weight_fraction),
+                / (streaming * acc.mem_bw * c.weight_fraction),
             row_seconds: if input.tuned_products { 0.0 } else { 1.0 / (acc.cores.max(1.0) * c.row_bw) },
             // Two launches an expert: up with gate, down.
             expert_seconds: if input.experts_in_turn {
@@ -196,6 +229,8 @@ impl Machine {
                 0.0
             },
             // Dataflow accelerators stream collectives through the graph that multiplies (Prabhakar et al., section 4).
+            unpack_passes: f.unpack_passes.max(1.0),
+            fixed_shapes: input.compiled_batch > 0.0,
             pipelined,
             expansion: input.expanded_drafts,
             dense_tile: tile(acc, input.stack, f.dense_unpack, c),
@@ -204,18 +239,34 @@ impl Machine {
             // Dataflow accelerators run a whole decoder layer as one kernel (Prabhakar et al., arXiv 2405.07518).
             kernel_seconds: match (input.stack, acc.generation) {
                 (Stack::Compiled, Generation::Other) => 0.1 * kernel_seconds,
+                // XLA's and Neuron's compilers make one program of a whole step.
+                (Stack::Compiled | Stack::Graphed, Generation::Tpu | Generation::Trainium) => 0.1 * kernel_seconds,
+                // What a framework's Python takes to launch is the host's alone.
+                (Stack::Eager, _) => kernel_seconds,
                 _ => kernel_seconds / mature,
             },
-            prefill_launch_seconds: if input.stack == Stack::Local { 0.0 } else { c.kernel_prefill },
+            prefill_launch_seconds: match input.stack {
+                Stack::Local => 0.0,
+                Stack::Graphed if input.eager_prompts => c.kernel_eager,
+                _ => c.kernel_prefill,
+            },
             step_seconds: exposed * step_seconds,
             sequence_seconds: match input.stack {
+                // Answers that clients follow as they grow are written out at every step, by the loop that schedules where
+                // nothing overlaps.
+                Stack::Graphed
+                    if !input.overlapped && matches!(input.load, Load::Closed { .. } | Load::Open { .. }) =>
+                {
+                    c.host_per_sequence + c.stream_per_sequence
+                }
                 Stack::Graphed | Stack::Eager => exposed * c.host_per_sequence,
                 Stack::Compiled if input.python_executor => exposed * c.host_per_sequence,
                 // Native runtimes do the same work in compiled code.
                 Stack::Compiled | Stack::Local => 0.1 * c.host_per_sequence,
             },
             draft_share: if input.overlapped { 0.0 } else { 1.0 },
-            reduce_latency: reduces * reduce.latency,
+            // Spread keys gather queries and scatter outputs once more a layer each.
+            reduce_latency: if spread > 1.0 { 2.0 * reduces } else { reduces } * reduce.latency,
             reduce_bytes_seconds: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(1.0) / reduce.bw,
             exchange_latency: exchanges * fabric.latency,
             // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
@@ -237,6 +288,11 @@ impl Machine {
         }
     }
 
+    /// Pipeline stages.
+    pub fn stages(&self) -> f64 {
+        self.pp
+    }
+
     /// One step of all sequences of the replica. With `pp` stages the work is cut into `pp` micro-batches that follow
     /// one another through the stages, so the step lasts `pp` stage times.
     pub fn step(&self, t: &Tokens) -> StepTime {
@@ -253,15 +309,18 @@ impl Machine {
         let rows = tokens.max(self.dense_tile);
         // Where kernels are not made for few rows, every row of a decode step passes the weights through the caches.
         let again = if prefill > 0.0 { 0.0 } else { tokens * self.row_seconds * self.weight_bw };
-        let passes = again.max(1.0);
+        let passes = again.max(self.unpack_passes);
         self.linear(&mut out, passes * s.projection_bytes, s.projection_flops * rows, self.dense_rate);
         self.linear(&mut out, passes * s.mlp_bytes, s.mlp_flops * rows, self.mlp_rate);
         if s.experts > 0.0 {
-            let touched = s.touched(all_tokens.max(0.0).powf(self.routing_exponent));
+            // Fixed shapes leave nothing to route: once tokens and choices outnumber the experts, all compute everything.
+            let all = self.fixed_shapes && all_tokens * s.top_k >= s.experts;
+            let touched = if all { s.experts } else { s.touched(all_tokens.max(0.0).powf(self.routing_exponent)) };
+            let computed = if all { all_tokens * s.experts / s.top_k.max(1.0) } else { all_tokens };
             let bytes = s.expert_bytes * touched;
             out.launch += s.moe_layers * touched * self.expert_seconds;
             let padded = touched * self.expert_tile / s.top_k.max(1.0);
-            let flops = s.expert_flops * all_tokens.max(padded);
+            let flops = s.expert_flops * computed.max(padded);
             let mut experts = StepTime::default();
             self.linear(&mut experts, bytes, flops, self.expert_rate);
             out = out.add(&experts, if all_tokens > 1.0 { self.imbalance } else { 1.0 });
@@ -354,7 +413,7 @@ struct Fabric {
 }
 
 impl Fabric {
-    fn of(acc: &Accelerator, ranks: f64, c: &ServingConstants) -> Fabric {
+    fn of(acc: &Accelerator, ranks: f64, streamed: bool, c: &ServingConstants) -> Fabric {
         if ranks > acc.domain.max(1.0) {
             return Fabric { latency: c.nic_latency + c.link_latency, bw: (acc.nic_bw * c.link_fraction).max(1e6) };
         }
@@ -362,7 +421,8 @@ impl Fabric {
         let latency = match acc.generation {
             // Rings and tori pass a message on from neighbour to neighbour.
             Generation::Trainium | Generation::Tpu => c.hop_latency * ranks,
-            _ if acc.link_bw < 70e9 => c.pcie_latency,
+            // Dataflow sockets stream to one another without the host (Prabhakar et al., section 4).
+            _ if acc.link_bw < 70e9 && !streamed => c.pcie_latency,
             _ => c.link_latency,
         };
         Fabric { latency, bw: (acc.link_bw * c.link_fraction).max(1e6) }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::analytical::accelerator::{Accelerator, Precision};
-use crate::engine::analytical::arch::Architecture;
+use crate::engine::analytical::arch::{Architecture, Attention};
 
 fn h100() -> Accelerator {
     let mut a = Accelerator { mem_bw: 3.35e12, link_bw: 450e9, cores: 132.0, ..Accelerator::default() };
@@ -381,4 +381,78 @@ fn replicas_without_a_request_serve_nothing() {
         let of = |load, dp| run(&ServingInput { load, layout: layout(dp), ..base() }).requests_per_sec;
         assert!((of(four, 4.0) / of(one, 1.0) - 4.0).abs() < 1e-6, "{one:?}");
     }
+}
+
+#[test]
+fn uncompiled_prompts_delay_first_tokens_and_what_decodes_beside_them() {
+    let of = |eager_prompts| {
+        run(&ServingInput { eager_prompts, chunked_prefill: false, isl: 64.0, osl: 64.0, ..closed(32.0) })
+    };
+    let (compiled, eager) = (of(false), of(true));
+    assert!(eager.ttft.mean > compiled.ttft.mean && eager.tpot.mean > compiled.tpot.mean);
+    // Long prompts keep the accelerator longer than the host needs to launch them.
+    let long = |eager_prompts| run(&ServingInput { eager_prompts, isl: 60_000.0, ..closed(1.0) }).ttft.mean;
+    assert!((long(true) / long(false) - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn weights_unpacked_to_a_buffer_pass_the_memory_again() {
+    let of =
+        |unpack_passes| stream(&ServingInput { formats: Formats { unpack_passes, ..Formats::default() }, ..base() });
+    assert!(of(5.0) < 0.45 * of(1.0));
+    assert_eq!(of(1.0), of(0.0));
+}
+
+#[test]
+fn keys_are_spread_only_over_ranks_that_keep_the_same() {
+    let of = |attention, context_ranks| {
+        let arch = Architecture { attention, ..base().arch };
+        let layout = Layout { tp: 8.0, ..Layout::default() };
+        run(&ServingInput { arch, layout, context_ranks, ..closed(8.0) }).max_concurrency
+    };
+    let latent = Attention::Latent { q_rank: 1536.0, kv_rank: 512.0, nope: 128.0, rope: 64.0, value: 128.0 };
+    assert!((of(latent, 8.0) / of(latent, 1.0) - 8.0).abs() < 1e-6);
+    assert_eq!(of(latent, 64.0), of(latent, 8.0));
+    assert_eq!(of(Attention::Grouped, 8.0), of(Attention::Grouped, 1.0));
+}
+
+#[test]
+fn graphs_of_fixed_shape_compute_every_expert_once_the_batch_touches_them() {
+    let arch = Architecture { experts: 64.0, top_k: 4.0, moe_ffn: 1024.0, ..base().arch };
+    let of = |compiled_batch, isl| {
+        run(&ServingInput { arch, compiled_batch, isl, load: Load::PrefillOnly { batch: 1.0 }, ..base() }).time.compute
+    };
+    assert!(of(1.0, 2048.0) > 3.0 * of(0.0, 2048.0));
+    // Fewer choices than experts are loaded one by one.
+    assert!(of(1.0, 8.0) < 1.5 * of(0.0, 8.0));
+}
+
+#[test]
+fn every_stage_of_a_pipeline_has_the_whole_token_budget() {
+    let of = |max_num_batched_tokens| {
+        let layout = Layout { pp: 4.0, ..Layout::default() };
+        let load = Load::PrefillOnly { batch: 64.0 };
+        run(&ServingInput { layout, load, isl: 1024.0, max_num_batched_tokens, ..base() }).total_tokens_per_sec
+    };
+    // Four times the budget in one step saves no more than the weights' share of it.
+    assert!(of(65_536.0) < 1.3 * of(8192.0));
+}
+
+#[test]
+fn streaming_costs_a_server_that_overlaps_nothing() {
+    let of = |load, overlapped| run(&ServingInput { load, overlapped, ..base() }).time.host;
+    let online = Load::Closed { concurrency: 64.0, requests: f64::INFINITY };
+    let gain = of(online, false) - of(Load::Burst { requests: 64.0 }, false);
+    assert!(gain > 50e-6, "{gain}");
+    assert!(of(online, true) < of(online, false));
+}
+
+#[test]
+fn what_software_does_follows_its_name_version_and_date() {
+    let captured = |acc: &Accelerator, engine, date| software::captured_graphs(acc, engine, "", date, 0.0);
+    assert!(!captured(&h100(), "llama.cpp", "2024-04") && captured(&h100(), "llama.cpp", "2024-05"));
+    assert!(captured(&h100(), "llama.cpp", "") && !captured(&h100(), "ctransformers", ""));
+    assert!(!captured(&h100(), "DeepSpeed-Inference", ""));
+    assert!(software::injected("DeepSpeed-MII") && !software::injected("DeepSpeed (optimum-habana)"));
+    assert!(software::eager_prompts("Dynamo + SGLang") && !software::eager_prompts("vLLM"));
 }

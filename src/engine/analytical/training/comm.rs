@@ -6,12 +6,12 @@ use crate::engine::analytical::collective::{self as coll, Fabric, Group};
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::memory::LocalParams;
 
-pub(super) fn fabric(i: &TrainingInput, c: &Constants) -> Fabric {
+pub(crate) fn fabric(i: &TrainingInput, c: &Constants) -> Fabric {
     Fabric::new(&i.accelerator, c, i.nic_bw, i.oversubscription)
 }
 
 /// Tensor-parallel seconds of one layer, forward, backward and recomputation together.
-pub(super) fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
+pub(crate) fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     if i.tp <= 1.0 {
         return 0.0;
     }
@@ -30,7 +30,7 @@ pub(super) fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -
 }
 
 /// Context-parallel seconds of one layer: keys and values travel round the ring, hidden behind attention.
-pub(super) fn context(i: &TrainingInput, f: &Fabric, attention: f64) -> f64 {
+pub(crate) fn context(i: &TrainingInput, f: &Fabric, attention: f64) -> f64 {
     if i.cp <= 1.0 {
         return 0.0;
     }
@@ -43,7 +43,7 @@ pub(super) fn context(i: &TrainingInput, f: &Fabric, attention: f64) -> f64 {
 }
 
 /// Expert-parallel seconds of one MoE layer: dispatch and combine, forward and backward.
-pub(super) fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
+pub(crate) fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     let ranks = i.ep * i.etp;
     if ranks <= 1.0 || !i.arch.is_moe() {
         return 0.0;

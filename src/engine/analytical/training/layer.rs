@@ -8,14 +8,14 @@ use crate::engine::analytical::roofline::{self, Gemm};
 
 /// Seconds of arithmetic and traffic, and what the host must launch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct LayerTime {
-    pub(super) gemm: f64,
-    pub(super) attention: f64,
-    pub(super) elementwise: f64,
-    pub(super) recompute: f64,
-    pub(super) kernels: f64,
+pub(crate) struct LayerTime {
+    pub(crate) gemm: f64,
+    pub(crate) attention: f64,
+    pub(crate) elementwise: f64,
+    pub(crate) recompute: f64,
+    pub(crate) kernels: f64,
     /// Hardware FLOPs that recomputation adds.
-    pub(super) recompute_flops: f64,
+    pub(crate) recompute_flops: f64,
 }
 
 impl LayerTime {
@@ -41,7 +41,7 @@ impl LayerTime {
         }
     }
 
-    pub(super) fn total(&self) -> f64 {
+    pub(crate) fn total(&self) -> f64 {
         self.gemm + self.attention + self.elementwise + self.recompute
     }
 }
@@ -181,7 +181,7 @@ fn recomputed(plan: Plan, op: &Op, software: &Software) -> f64 {
 }
 
 /// Adds up the operators of `list` under the recompute plan.
-pub(super) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: Precision, plan: Plan) -> LayerTime {
+pub(crate) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: Precision, plan: Plan) -> LayerTime {
     let mut sum = LayerTime::default();
     for op in list.iter() {
         let (pair, slot) = match op.work {
@@ -217,7 +217,7 @@ pub(super) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: P
 }
 
 /// The slice of a layer that one accelerator computes for one micro-batch.
-pub(super) fn slice(i: &TrainingInput) -> Slice {
+pub(crate) fn slice(i: &TrainingInput) -> Slice {
     Slice {
         tokens: i.micro * i.seq / i.cp,
         context: i.arch.mean_context(i.seq),

@@ -9,11 +9,11 @@
 
 #[cfg(test)]
 mod breadth;
-mod comm;
+pub(crate) mod comm;
 mod convolution;
 pub mod interval;
-mod layer;
-mod optimizer;
+pub(crate) mod layer;
+pub(crate) mod optimizer;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -290,28 +290,50 @@ pub struct TimeBreakdown {
 }
 
 impl TimeBreakdown {
-    /// Names and values in order of declaration.
-    pub fn parts(&self) -> [(&'static str, f64); 13] {
+    /// Names of the parts in order of declaration.
+    pub const NAMES: [&'static str; 13] = [
+        "gemm",
+        "attention",
+        "elementwise",
+        "recompute",
+        "host",
+        "tensor parallel",
+        "context parallel",
+        "expert parallel",
+        "pipeline transfer",
+        "pipeline bubble",
+        "data parallel",
+        "optimizer",
+        "offload",
+    ];
+
+    /// Values in order of declaration.
+    pub fn values(&self) -> [f64; 13] {
         [
-            ("gemm", self.gemm),
-            ("attention", self.attention),
-            ("elementwise", self.elementwise),
-            ("recompute", self.recompute),
-            ("host", self.host),
-            ("tensor parallel", self.tensor_parallel),
-            ("context parallel", self.context_parallel),
-            ("expert parallel", self.expert_parallel),
-            ("pipeline transfer", self.pipeline_transfer),
-            ("pipeline bubble", self.pipeline_bubble),
-            ("data parallel", self.data_parallel),
-            ("optimizer", self.optimizer),
-            ("offload", self.offload),
+            self.gemm,
+            self.attention,
+            self.elementwise,
+            self.recompute,
+            self.host,
+            self.tensor_parallel,
+            self.context_parallel,
+            self.expert_parallel,
+            self.pipeline_transfer,
+            self.pipeline_bubble,
+            self.data_parallel,
+            self.optimizer,
+            self.offload,
         ]
+    }
+
+    /// Names and values in order of declaration.
+    pub fn parts(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
+        Self::NAMES.into_iter().zip(self.values())
     }
 
     /// The step time.
     pub fn total(&self) -> f64 {
-        self.parts().iter().map(|(_, v)| v).sum()
+        self.values().iter().sum()
     }
 }
 

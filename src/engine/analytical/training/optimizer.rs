@@ -154,7 +154,7 @@ pub(super) fn seconds(i: &TrainingInput, c: &Constants) -> f64 {
 
 /// Seconds of a step that offloading adds. `micro` is the device's time for one micro-batch, beside which transfers hide;
 /// `activations` the bytes that one micro-batch keeps.
-pub(super) fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: f64) -> f64 {
+pub(crate) fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: f64) -> f64 {
     let o = &i.offload;
     if !o.any() {
         return 0.0;

@@ -54,7 +54,7 @@ fn the_breakdown_sums_to_the_step() {
         let e = estimate(&i, &c);
         assert!(e.step_seconds.is_finite() && e.step_seconds > 0.0);
         assert!((e.time.total() / e.step_seconds - 1.0).abs() < 1e-12);
-        assert!(e.time.parts().iter().all(|(_, v)| *v >= 0.0), "{:?}", e.time);
+        assert!(e.time.values().iter().all(|v| *v >= 0.0), "{:?}", e.time);
     }
 }
 

@@ -22,27 +22,45 @@ const MOST_STEPS: f64 = 2e6;
 const MOST_TOKENS: f64 = 50e6;
 /// Times that the load in flight is replaced in a run, however long that takes.
 const LEAST_TURNS_OF_ALL: f64 = 2.0;
+/// Requests that wait where they wait without end, as a share of those that run.
+const BACKLOG: f64 = 0.5;
 /// Growth of the number in the system, as a share of the arrivals meanwhile, beyond which the load is an overload.
 const GROWTH: f64 = 0.05;
 
 /// The answer to a phase: the load as it was simulated, its figures, and what the simulation adds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Answer {
-    /// With the load and the arrivals that the knobs ask for.
-    pub input: ServingInput,
+    /// The deployment with the load and the arrivals that the knobs ask for, where it was to be simulated.
+    changed: Option<Box<ServingInput>>,
     /// In the closed form's words.
     pub estimate: ServingEstimate,
     /// What the simulation adds; none of a closed form, nor where the input could not be simulated.
     pub simulated: Option<Simulated>,
 }
 
+impl Answer {
+    /// The closed form's answer as it is.
+    #[must_use]
+    pub fn closed(estimate: ServingEstimate) -> Answer {
+        Answer { changed: None, estimate, simulated: None }
+    }
+
+    /// The deployment that was answered, where that is what `asked` names but for what the knobs change.
+    #[must_use]
+    pub fn input<'i>(&'i self, asked: &'i ServingInput) -> &'i ServingInput {
+        self.changed.as_deref().unwrap_or(asked)
+    }
+}
+
 /// A deployment under the load that it names, as measurements are predicted: from beginning to end where the load has
-/// one. `None` where it cannot be simulated, as phases alone and beams cannot.
+/// one. `None` where it cannot be simulated, for want of memory.
 #[must_use]
 pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
-    if matches!(system.load, Load::DecodeOnly { .. } | Load::PrefillOnly { .. }) || system.beams > 1.0 {
-        return None;
-    }
+    let system = &match system.load {
+        // The prefill alone is a batch that ends with its first token.
+        Load::PrefillOnly { batch } => ServingInput { load: Load::Static { batch }, osl: 1.0, ..*system },
+        _ => *system,
+    };
     let constants = ServingConstants::default();
     let closed = estimate(system, &constants);
     let progress = Progress::new();
@@ -60,8 +78,8 @@ fn loaded(settings: &Simulation, input: &ServingInput, closed: &ServingEstimate)
         _ => (closed.batch * input.layout.dp).max(1.0),
     };
     let load = match (settings.arrivals, input.load) {
-        // An engine without continuous batching runs its batch as one, however it is asked.
-        (_, Load::Static { .. }) => input.load,
+        // An engine without continuous batching runs its batch as one, however it is asked; so does a phase alone.
+        (_, Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. }) => input.load,
         (Asked::Closed, Load::Closed { .. }) | (Asked::Poisson | Asked::Gamma, Load::Open { .. }) => input.load,
         (Asked::Closed, _) => Load::Closed { concurrency: in_flight.round().max(1.0), requests: f64::INFINITY },
         (Asked::Poisson | Asked::Gamma, _) => Load::Open { rate: closed.requests_per_sec.max(1e-9) },
@@ -87,8 +105,12 @@ pub fn input(
     if let (plan::Arrivals::Gamma, Load::Open { rate }) = (settings.arrivals, system.load) {
         input.arrivals = Arrivals::Gamma { rate, cv: settings.arrival_cv };
     }
+    // Who draws outputs of different lengths draws prompts so, too: data sets of conversations have both, and so do the
+    // random ones of vLLM's and SGLang's benchmarks (`--random-range-ratio`).
+    let spread = system.osl_spread.max(system.osl_most / system.osl.max(1.0)).max(1.0);
     let lengths = |mean: f64, cv: f64| match cv > 0.0 {
         true => Distribution::LogNormal { mean, cv },
+        false if spread > 1.0 => Distribution::Upto { mean, most: spread * mean },
         false => Distribution::Constant(mean),
     };
     input.lengths.isl = lengths(system.isl, settings.prompt_cv);
@@ -97,6 +119,9 @@ pub fn input(
     let [ttft, tpot, e2e] = settings.slo_ms.map(limit);
     input.slo = Slo { ttft, tpot, e2e };
     let drawn = is_drawn(&input);
+    // Requests that are all alike and begin at once would end at once for ever. No engine is found like that after a
+    // while: outputs end where the model ends them, and clients come and go.
+    input.staggered = !drawn && matches!(system.load, Load::Closed { .. });
     let replicas = system.layout.dp.max(1.0);
     match system.load {
         // A run that ends is run to its end.
@@ -123,6 +148,17 @@ pub fn input(
             };
             input.warm_up = count(WARM_UP_TURNS * in_flight);
             input.requests = count((WARM_UP_TURNS + turns) * in_flight + 1.0);
+        }
+        Load::Burst { requests } if requests.is_infinite() => {
+            // An endless backlog: a queue that never runs dry, in front of one replica that stands for all alike.
+            let one = if system.pools.is_some() { replicas } else { 1.0 };
+            let most = (system.max_num_seqs * system.layout.attention_dp).min(closed.max_concurrency).max(1.0) * one;
+            let backlog = (BACKLOG * most).ceil();
+            input.system.layout.dp = one;
+            input.arrivals = Arrivals::Closed { concurrency: count(most + backlog) };
+            let turns = (LEAST_REQUESTS / most).ceil().max(LEAST_TURNS_OF_ALL);
+            input.warm_up = count(WARM_UP_TURNS * most + backlog);
+            input.requests = count((WARM_UP_TURNS + turns) * most + backlog + 1.0);
         }
         Load::Open { rate } => {
             let stay = if closed.e2e.mean.is_finite() { closed.e2e.mean } else { 0.0 };
@@ -177,13 +213,18 @@ pub(super) fn answer(
     let whole = ServingInput { load: loaded(settings, system, &closed).load, ..*system };
     let drawn = is_drawn(&input);
     let runs = if drawn { settings.replications } else { 1 };
-    let mut mean = Mean { whole: input.warm_up == 0, ..Mean::default() };
+    let ends = match whole.load {
+        Load::Closed { requests, .. } | Load::Burst { requests } => requests.is_finite(),
+        Load::Open { .. } => system.arrivals.is_finite(),
+        Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => true,
+    };
+    let mut mean = Mean { whole: ends, ..Mean::default() };
     let mut kept = None;
     for number in 0..runs {
         events.within(number, runs);
         let seed = settings.seed.wrapping_add(u64::from(number));
         let Ok(out) = simulate(&input, seed, events.progress) else {
-            return (Answer { input: whole, estimate: closed, simulated: None }, None);
+            return (Answer { changed: Some(Box::new(whole)), estimate: closed, simulated: None }, None);
         };
         mean.add(&out);
         kept.get_or_insert(out);
@@ -195,7 +236,7 @@ pub(super) fn answer(
     let figures = mean.estimate(&whole, &reference, stood_for);
     let mut simulated = super::simulated(settings, mean.runs, &mean.rates, drawn, mean.events);
     simulated.serving = Some(mean.serving(stood_for));
-    (Answer { input: whole, estimate: figures, simulated: Some(simulated) }, kept)
+    (Answer { changed: Some(Box::new(whole)), estimate: figures, simulated: Some(simulated) }, kept)
 }
 
 /// Means over runs.
@@ -208,8 +249,6 @@ struct Mean {
     seen: SimulatedServing,
     /// Requests that stay behind for every one that arrives.
     growth: f64,
-    /// Tokens and requests per second from the first counted arrival to the last token.
-    all_along: (f64, f64),
     /// Whether the runs count from beginning to end.
     whole: bool,
 }
@@ -249,8 +288,6 @@ impl Mean {
         let sequences = if steady.stepping > 0.0 { steady.running * steady.seconds / steady.stepping } else { 0.0 };
         let per_token = if steady.tokens > 0.0 { sequences.max(0.0) / steady.tokens } else { 0.0 };
         sum.time = sum.time.add(&steady.work, per_token);
-        self.all_along.0 += out.output_tokens_per_sec;
-        self.all_along.1 += out.requests_per_sec;
         let counted = out.requests.max(1) as f64;
         let seen = &mut self.seen;
         seen.requests += out.requests as f64;
@@ -323,11 +360,8 @@ impl Mean {
             out.capacity_requests_per_sec = rate;
         } else if self.growth * by > GROWTH && !self.whole {
             // The longer it is watched the longer they wait: no steady state, and no latency to tell. What is served is
-            // what a full system serves, until the last has left.
-            let (tokens, requests) = self.all_along;
-            (out.capacity_requests_per_sec, out.requests_per_sec) = (requests * all, requests * all);
-            out.output_tokens_per_sec = tokens * all;
-            out.total_tokens_per_sec = tokens * all + requests * all * input.isl;
+            // what a full system serves.
+            out.capacity_requests_per_sec = rate;
             let endless = Spread { mean: f64::INFINITY, p50: f64::INFINITY, p95: f64::INFINITY, p99: f64::INFINITY };
             (out.ttft, out.e2e) = (endless, endless);
             out.first_token.slot = f64::INFINITY;

@@ -4,7 +4,6 @@ use super::Events;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::training::{TimeBreakdown, TrainingEstimate, TrainingInput};
 use crate::engine::event::kernel::{Distribution, Progress, Tally};
-use crate::engine::event::training::costs::Costs;
 use crate::engine::event::training::input::StageLoad;
 use crate::engine::event::training::{Hosts, Input, Output, Slow, faults, simulate};
 use crate::estimate::{Simulated, SimulatedTraining};
@@ -50,16 +49,21 @@ pub fn input(scenario: &Scenario, settings: &Simulation, system: &TrainingInput)
 /// simulated.
 #[must_use]
 pub fn rate(system: &TrainingInput) -> Option<f64> {
-    let input = Input { steps: 2, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
+    let input = Input { steps: 1, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
     let out = simulate(&input, 0, &Progress::new()).ok()?;
     Some(out.tokens_per_second / system.accelerators.max(1.0))
 }
 
+/// How the job's accelerators sit in hosts.
+#[must_use]
+pub fn hosts(scenario: &Scenario, system: &TrainingInput) -> Hosts {
+    let per_host = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
+    Hosts { devices: system.accelerators.max(1.0), per_host }
+}
+
 /// The stages that slow nodes hold a rank of.
 fn slow(scenario: &Scenario, settings: &Simulation, system: &TrainingInput) -> Vec<Slow> {
-    let per_host = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
-    let hosts = Hosts { devices: system.accelerators.max(1.0), per_host };
-    hosts.slow(system, settings.slow_nodes as u32, settings.slow_factor, settings.seed)
+    hosts(scenario, system).slow(system, settings.slow_nodes as u32, settings.slow_factor, settings.seed)
 }
 
 /// Runs the phase. `records` asks for the tasks of the first run's last step.
@@ -108,7 +112,7 @@ pub(super) fn answer(
     let faults = failing(scenario, settings, step);
     let goodput = faults.map_or(1.0, |faults| faults.goodput);
     let wall = step / goodput.max(1e-6);
-    let time = parts(&uneven, &closed.time, &load);
+    let time = parts(&closed.time, &load);
     let slower = closed.step_seconds / wall.max(1e-12);
     let estimate = TrainingEstimate {
         step_seconds: wall,
@@ -136,33 +140,28 @@ pub(super) fn answer(
     (Answer { estimate, stragglers, failures: wall - step, simulated: Some(simulated) }, kept)
 }
 
-/// The stages' integrals under the closed form's names: what a pass is made of, in its proportions; what is waited for,
-/// as it was.
-fn parts(input: &Input, closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
-    let sharded = Costs::of(&input.system, &input.constants).sharded_share;
-    let own = closed.gemm
-        + closed.attention
-        + closed.elementwise
-        + closed.recompute
-        + closed.host
-        + closed.tensor_parallel
-        + closed.context_parallel
-        + closed.expert_parallel;
-    let of = |part: f64| load.compute * (1.0 - sharded) * part / own.max(1e-12);
+/// The stages' integrals under the closed form's names: kernels, and what is waited for inside passes, each in the closed
+/// form's proportions; what is waited for between them as it was.
+fn parts(closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
+    let kernels = closed.gemm + closed.attention + closed.elementwise + closed.recompute + closed.host;
+    let layered = closed.tensor_parallel + closed.context_parallel + closed.expert_parallel;
+    let of = |part: f64| load.compute * part / kernels.max(1e-12);
+    // Without a collective in the closed form what is waited for are copies.
+    let waited = |part: f64| if layered > 0.0 { load.collectives * part / layered } else { 0.0 };
     TimeBreakdown {
         gemm: of(closed.gemm),
         attention: of(closed.attention),
         elementwise: of(closed.elementwise),
         recompute: of(closed.recompute),
         host: of(closed.host),
-        tensor_parallel: of(closed.tensor_parallel),
-        context_parallel: of(closed.context_parallel),
-        expert_parallel: of(closed.expert_parallel),
+        tensor_parallel: waited(closed.tensor_parallel),
+        context_parallel: waited(closed.context_parallel),
+        expert_parallel: waited(closed.expert_parallel),
         pipeline_transfer: load.transfer,
         pipeline_bubble: load.bubble + load.loading,
-        data_parallel: load.exposed_data + load.compute * sharded,
+        data_parallel: load.exposed_data,
         optimizer: load.optimizer,
-        offload: 0.0,
+        offload: if layered > 0.0 { 0.0 } else { load.collectives },
     }
 }
 

@@ -1,9 +1,15 @@
 //! Gang scheduling: jobs take turns, all accelerators of a job at once (Ousterhout, *Scheduling techniques for concurrent
 //! systems*, ICDCS 1982; Slurm's `gang/timeslice`). Rows of jobs that fit side by side; one row runs at a time, each for a
-//! slice. A job joins the first row that has room for it, or makes one of its own; what a switch costs is not counted.
+//! slice. A job joins the first row that has room for it, or makes one of its own; what a switch costs is not counted. A
+//! limit counts the seconds that a job would have run alone.
 
-use super::{Input, JobRecord, Output};
+use super::contention::Placed;
+use super::hosts::Hosts;
+use super::{Input, Output, turns};
 use crate::engine::event::kernel::{EventQueue, Handle, Model, Progress, Time, TimeWeighted, run};
+
+/// Picoseconds of work that rounding may leave over.
+const ROUNDING: u64 = 1000;
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
@@ -19,6 +25,7 @@ enum Event {
 struct Row {
     jobs: Vec<u32>,
     used: u32,
+    hosts: Option<Hosts>,
 }
 
 struct Gang<'a> {
@@ -31,6 +38,11 @@ struct Gang<'a> {
     /// What every job still has to run, and when it first ran.
     rest: Vec<Time>,
     begun: Vec<Option<Time>>,
+    /// Where every job is put in its row, how much longer its work takes beside the others there, and for how long it has
+    /// run.
+    places: Vec<Vec<(u32, u32)>>,
+    slowdown: Vec<f64>,
+    ran: Vec<Time>,
     turn_ends: Handle,
     through: Handle,
     out: Output,
@@ -46,8 +58,15 @@ impl Gang<'_> {
         self.since = now;
         if let Some(row) = self.rows.get(self.turn) {
             for &job in &row.jobs {
-                if let Some(rest) = self.rest.get_mut(job as usize) {
-                    *rest = rest.since(span);
+                let slowdown = self.slowdown.get(job as usize).copied().unwrap_or(1.0);
+                let worked = if slowdown > 1.0 { Time::from_seconds(span.seconds() / slowdown) } else { span };
+                if let (Some(rest), Some(ran)) = (self.rest.get_mut(job as usize), self.ran.get_mut(job as usize)) {
+                    *rest = rest.since(worked);
+                    // The clock's rounding of a share of the span is no work.
+                    if rest.ps() <= ROUNDING {
+                        *rest = Time::ZERO;
+                    }
+                    *ran = ran.plus(span);
                 }
             }
         }
@@ -57,12 +76,32 @@ impl Gang<'_> {
         let wanted = self.input.jobs.get(number as usize).map_or(1, |job| job.accelerators);
         let room = self.rows.iter().position(|row| row.used + wanted <= self.input.accelerators);
         let at = room.unwrap_or_else(|| {
-            self.rows.push(Row::default());
+            let hosts = self.input.fabric.as_ref().map(|fabric| Hosts::new(self.input.accelerators, fabric));
+            self.rows.push(Row { hosts, ..Row::default() });
             self.rows.len() - 1
         });
         if let Some(row) = self.rows.get_mut(at) {
             row.jobs.push(number);
             row.used += wanted;
+            if let (Some(hosts), Some(places)) = (&mut row.hosts, self.places.get_mut(number as usize)) {
+                *places = hosts.take(wanted);
+            }
+        }
+        self.contend(at);
+    }
+
+    /// Finds how much longer the jobs of a row take side by side.
+    fn contend(&mut self, row: usize) {
+        let (Some(fabric), Some(row)) = (&self.input.fabric, self.rows.get(row)) else { return };
+        let placed = |&job: &u32| {
+            let traffic = self.input.jobs.get(job as usize).map(|job| job.traffic).unwrap_or_default();
+            Placed { places: self.places.get(job as usize).map_or(&[], Vec::as_slice), traffic }
+        };
+        let placed: Vec<Placed<'_>> = row.jobs.iter().map(placed).collect();
+        for (&job, found) in row.jobs.iter().zip(fabric.slowdowns(&placed, 0)) {
+            if let Some(slowdown) = self.slowdown.get_mut(job as usize) {
+                *slowdown = found;
+            }
         }
     }
 
@@ -76,16 +115,14 @@ impl Gang<'_> {
         for number in done {
             let Some(job) = self.input.jobs.get(number as usize) else { continue };
             row.used -= job.accelerators;
+            if let (Some(hosts), Some(places)) = (&mut row.hosts, self.places.get(number as usize)) {
+                hosts.give(places);
+            }
             let begin = self.begun.get(number as usize).copied().flatten().unwrap_or(now).seconds();
-            let (end, own) = (now.seconds(), job.seconds.min(job.limit));
+            let ran = self.ran.get(number as usize).copied().unwrap_or(Time::ZERO).seconds();
+            let cut = (job.seconds - job.limit).max(0.0);
             if let Some(place) = self.out.jobs.get_mut(number as usize) {
-                *place = Some(JobRecord {
-                    begin,
-                    end,
-                    wait: begin - job.submitted,
-                    slowdown: if own > 0.0 { (end - job.submitted) / own } else { 1.0 },
-                    cut: job.limit < job.seconds,
-                });
+                *place = Some(turns::record(job, begin, now.seconds(), ran, cut));
             }
             self.left -= 1;
         }
@@ -93,6 +130,8 @@ impl Gang<'_> {
             self.rows.remove(self.turn);
             // The next row has come into its place.
             self.begin_turn();
+        } else {
+            self.contend(self.turn);
         }
     }
 
@@ -117,8 +156,11 @@ impl Gang<'_> {
                 begun.get_or_insert(now);
             }
         }
-        let soonest = row.jobs.iter().filter_map(|&job| self.rest.get(job as usize)).min();
-        if let Some(&rest) = soonest {
+        let takes = |&job: &u32| {
+            let (rest, slowdown) = (self.rest.get(job as usize)?, self.slowdown.get(job as usize)?);
+            Some(if *slowdown > 1.0 { Time::from_seconds(rest.seconds() * slowdown) } else { *rest })
+        };
+        if let Some(rest) = row.jobs.iter().filter_map(takes).min() {
             self.through = queue.after(rest, Event::Through);
         }
         if self.rows.len() > 1 && self.turn_ends == Handle::NONE {
@@ -172,6 +214,9 @@ pub(super) fn simulate(input: &Input, slice: f64, progress: &Progress) -> (Outpu
         since: Time::ZERO,
         rest: input.jobs.iter().map(|job| Time::from_seconds(job.seconds.min(job.limit))).collect(),
         begun: vec![None; count],
+        places: vec![Vec::new(); count],
+        slowdown: vec![1.0; count],
+        ran: vec![Time::ZERO; count],
         turn_ends: Handle::NONE,
         through: Handle::NONE,
         out: Output { jobs: vec![None; count], ..Output::default() },
@@ -188,15 +233,16 @@ pub(super) fn simulate(input: &Input, slice: f64, progress: &Progress) -> (Outpu
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-    use super::super::{Job, Scheduler, simulate};
+    use super::super::{Job, Scheduler, Traffic, simulate};
     use super::*;
 
     fn job(submitted: f64, accelerators: u32, seconds: f64) -> Job {
-        Job { submitted, accelerators, seconds, limit: f64::INFINITY }
+        Job { submitted, accelerators, seconds, limit: f64::INFINITY, traffic: Traffic::default() }
     }
 
     fn run_of(slice: f64, accelerators: u32, jobs: Vec<Job>) -> Output {
-        simulate(&Input { accelerators, jobs, scheduler: Scheduler::Gang { slice } }, &Progress::new()).unwrap()
+        simulate(&Input { accelerators, jobs, scheduler: Scheduler::Gang { slice }, fabric: None }, &Progress::new())
+            .unwrap()
     }
 
     #[test]

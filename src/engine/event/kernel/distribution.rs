@@ -33,6 +33,15 @@ pub enum Distribution {
         /// Standard deviation over mean.
         cv: f64,
     },
+    /// Known by its mean and its largest value alone: every value equally likely as far from the mean as the largest is,
+    /// and from twice the mean on Beta(1, largest / mean - 1), which is that at twice the mean and becomes exponential the
+    /// larger the largest is.
+    Upto {
+        /// Mean.
+        mean: f64,
+        /// The largest value.
+        most: f64,
+    },
 }
 
 impl Distribution {
@@ -42,7 +51,8 @@ impl Distribution {
             Distribution::Constant(mean)
             | Distribution::Exponential { mean }
             | Distribution::Gamma { mean, .. }
-            | Distribution::LogNormal { mean, .. } => positive(mean),
+            | Distribution::LogNormal { mean, .. }
+            | Distribution::Upto { mean, .. } => positive(mean),
             Distribution::Uniform { low, high } => 0.5 * (positive(low) + positive(high)),
         }
     }
@@ -57,6 +67,10 @@ impl Distribution {
                 let (low, high) = (positive(low), positive(high));
                 if low + high > 0.0 { (high - low).abs() / 3f64.sqrt() / (low + high) } else { 0.0 }
             }
+            Distribution::Upto { mean, most } => match spread(mean, most) {
+                spread if spread <= 2.0 => (spread - 1.0) / 3f64.sqrt(),
+                spread => ((spread - 1.0) / (spread + 1.0)).sqrt(),
+            },
         }
     }
 
@@ -76,8 +90,18 @@ impl Distribution {
                 let variance = (cv * cv).ln_1p();
                 positive(mean) * (variance.sqrt() * stream.normal() - 0.5 * variance).exp()
             }
+            Distribution::Upto { mean, most } => match spread(mean, most) {
+                spread if spread <= 2.0 => positive(mean) * (1.0 + (spread - 1.0) * (2.0 * stream.uniform() - 1.0)),
+                spread => positive(mean) * spread * (1.0 - stream.uniform().powf(1.0 / (spread - 1.0))),
+            },
         }
     }
+}
+
+/// The largest value over the mean.
+fn spread(mean: f64, most: f64) -> f64 {
+    let mean = positive(mean);
+    if mean > 0.0 { (positive(most) / mean).max(1.0) } else { 1.0 }
 }
 
 fn positive(x: f64) -> f64 {
@@ -217,6 +241,9 @@ mod tests {
             Distribution::Gamma { mean: 2.0, cv: 0.5 },
             Distribution::Gamma { mean: 2.0, cv: 2.0 },
             Distribution::LogNormal { mean: 5.0, cv: 0.8 },
+            Distribution::Upto { mean: 2.0, most: 2.5 },
+            Distribution::Upto { mean: 2.0, most: 4.0 },
+            Distribution::Upto { mean: 2.0, most: 6.0 },
         ];
         for (number, law) in all.into_iter().enumerate() {
             let mut stream = Stream::new(11, number as u32, 0);

@@ -1,9 +1,11 @@
 //! Flows that share links: every flow has its max-min fair rate (Bertsekas and Gallager, *Data Networks*, section
 //! 6.5.2), which changes only when a flow that it shares a link with, directly or through others, comes or goes.
 //!
-//! What comes and goes in one instant is answered together at its end. Only the part of the network that is connected
-//! to a change through shared links is filled anew; a flow with its links to itself needs no filling at all.
+//! What comes and goes in one instant is answered together at its end. Only the flows whose rate a change reaches are
+//! filled anew (`fair`); a flow with its links to itself needs no filling at all.
 #![expect(clippy::indexing_slicing, reason = "flows and hops are numbered here, links by the topology that made them")]
+
+mod fair;
 
 use super::routing::Route;
 use super::topology::Topology;
@@ -44,10 +46,17 @@ struct Flow {
     fair: f64,
     since: Time,
     latency: Time,
-    ends: Handle,
+    /// When it will have left at its present rate. The event that says so may come earlier and is then put off: most
+    /// that are slowed down are speeded up again before.
+    ends: Time,
+    due: Time,
+    handle: Handle,
     message: u32,
     hops: u32,
-    /// Round of settling in which it was last met, and in which its rate was last found.
+    /// The narrowest of its links, and the one that decides its rate.
+    narrowest: u32,
+    decided_by: u32,
+    /// Round of settling in which it was last met, and filling in which its rate was last found.
     met: u32,
     frozen: u32,
 }
@@ -65,9 +74,14 @@ struct Channel {
     /// Flows over it, and which of their hops it is.
     flows: SmallVec<[(u32, u32); 2]>,
     carried: f64,
+    /// Round of settling in which it was last met, and how many of its flows are filled anew.
     met: u32,
+    inside: u32,
+    /// Of the present filling: what is left, for how many flows, the highest rate so far, and whether it decides any.
     spare: f64,
     unfrozen: u32,
+    top: f64,
+    decides: bool,
 }
 
 /// The network's links and what flows over them.
@@ -79,11 +93,15 @@ pub struct Flows {
     hops: Vec<Hop>,
     stride: usize,
     free: Vec<u32>,
+    /// Links that a flow has left, and flows that have come, in this instant.
     dirty: Vec<u32>,
+    fresh: Vec<u32>,
     settling: bool,
     round: u32,
+    filling: u32,
     met_links: Vec<u32>,
     met_flows: Vec<u32>,
+    active: Vec<u32>,
     started: u64,
 }
 
@@ -98,10 +116,13 @@ impl Flows {
             stride: 4,
             free: Vec::new(),
             dirty: Vec::new(),
+            fresh: Vec::new(),
             settling: false,
             round: 0,
+            filling: 0,
             met_links: Vec::new(),
             met_flows: Vec::new(),
+            active: Vec::new(),
             started: 0,
         }
     }
@@ -133,37 +154,48 @@ impl Flows {
             fair: 0.0,
             since: now,
             latency: route.latency,
-            ends: Handle::NONE,
+            ends: now,
+            due: now,
+            handle: Handle::NONE,
             message,
             hops: route.links.len() as u32,
+            narrowest: u32::MAX,
+            decided_by: u32::MAX,
             met: 0,
             frozen: 0,
         });
         // A message without bytes, or to oneself, takes no bandwidth.
         if route.links.is_empty() || bytes <= 0.0 {
             self.flows[id as usize].hops = 0;
-            self.flows[id as usize].ends = queue.after(Time::ZERO, NetworkEvent::Left(id).into());
+            queue.after(Time::ZERO, NetworkEvent::Left(id).into());
             return;
         }
         if route.links.len() > self.stride {
             self.widen(route.links.len());
         }
         let base = id as usize * self.stride;
-        let mut alone = true;
+        let (mut alone, mut narrowest, mut least) = (true, u32::MAX, f64::INFINITY);
+        // Of links that are equally narrow the one in the middle, which others share more often than those at the ends.
+        let middle = route.links.len() / 2;
         for (hop, &link) in route.links.iter().enumerate() {
             let channel = &mut self.channels[link as usize];
             alone &= channel.flows.is_empty();
+            if channel.capacity < least || (channel.capacity == least && hop <= middle) {
+                (narrowest, least) = (link, channel.capacity);
+            }
             self.hops[base + hop] = Hop { link, place: channel.flows.len() as u32 };
             channel.flows.push((id, hop as u32));
         }
+        let flow = &mut self.flows[id as usize];
+        (flow.narrowest, flow.decided_by) = (narrowest, narrowest);
         if alone {
             // Nobody to share with. Whoever comes yet in this instant has the rates found anew.
-            let flow = &mut self.flows[id as usize];
             flow.rate = route.bandwidth;
-            flow.ends = queue.after(Time::from_seconds(bytes / route.bandwidth), NetworkEvent::Left(id).into());
+            flow.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
+            flow.due = flow.ends;
+            flow.handle = queue.at(flow.ends, NetworkEvent::Left(id).into());
         } else {
-            // One link of it leads to all others.
-            self.dirty.extend(route.links.first());
+            self.fresh.push(id);
             self.expect_settling(queue);
         }
     }
@@ -177,7 +209,13 @@ impl Flows {
             }
             NetworkEvent::Delivered(message) => Happened::Delivered(message),
             NetworkEvent::Left(id) => {
-                let flow = self.flows[id as usize];
+                let flow = &mut self.flows[id as usize];
+                if flow.ends > queue.now() {
+                    flow.due = flow.ends;
+                    flow.handle = queue.at(flow.ends, event.into());
+                    return Happened::Nothing;
+                }
+                let flow = *flow;
                 self.remove(id, queue);
                 queue.after(flow.latency, NetworkEvent::Delivered(flow.message).into());
                 Happened::Left(flow.message)
@@ -233,107 +271,6 @@ impl Flows {
         self.free.push(id);
         if shared {
             self.expect_settling(queue);
-        }
-    }
-
-    /// Finds the rates of all flows that a change may have reached.
-    fn settle<E: Copy + From<NetworkEvent>>(&mut self, queue: &mut EventQueue<E>) {
-        self.settling = false;
-        self.round = self.round.wrapping_add(1);
-        self.meet();
-        self.fill();
-        let now = queue.now();
-        for place in 0..self.met_flows.len() {
-            let id = self.met_flows[place];
-            let flow = &mut self.flows[id as usize];
-            let (old, new) = (flow.rate, flow.fair);
-            if (new - old).abs() <= SAME * old {
-                continue;
-            }
-            flow.remaining = (flow.remaining - old * now.since(flow.since).seconds()).max(0.0);
-            flow.since = now;
-            flow.rate = new;
-            let ends = now.plus(Time::from_seconds(flow.remaining / new));
-            let old = std::mem::replace(&mut flow.ends, Handle::NONE);
-            queue.cancel(old);
-            self.flows[id as usize].ends = queue.at(ends, NetworkEvent::Left(id).into());
-        }
-    }
-    /// The links and flows that the dirty links are connected to through flows they share.
-    fn meet(&mut self) {
-        let round = self.round;
-        self.met_links.clear();
-        self.met_flows.clear();
-        for link in self.dirty.drain(..) {
-            let channel = &mut self.channels[link as usize];
-            if channel.met != round {
-                channel.met = round;
-                self.met_links.push(link);
-            }
-        }
-        let mut place = 0;
-        while place < self.met_links.len() {
-            let link = self.met_links[place] as usize;
-            place += 1;
-            for entry in 0..self.channels[link].flows.len() {
-                let (id, _) = self.channels[link].flows[entry];
-                let flow = &mut self.flows[id as usize];
-                if flow.met == round {
-                    continue;
-                }
-                flow.met = round;
-                self.met_flows.push(id);
-                let base = id as usize * self.stride;
-                for hop in &self.hops[base..base + flow.hops as usize] {
-                    let channel = &mut self.channels[hop.link as usize];
-                    if channel.met != round {
-                        channel.met = round;
-                        self.met_links.push(hop.link);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Progressive filling: the link that has least for each of its flows decides their rate, then the next.
-    fn fill(&mut self) {
-        let round = self.round;
-        for &link in &self.met_links {
-            let channel = &mut self.channels[link as usize];
-            channel.spare = channel.capacity;
-            channel.unfrozen = channel.flows.len() as u32;
-        }
-        loop {
-            let channels = &self.channels;
-            self.met_links.retain(|&link| channels[link as usize].unfrozen > 0);
-            let share = |link: u32| channels[link as usize].spare / f64::from(channels[link as usize].unfrozen);
-            let least = self.met_links.iter().map(|&link| share(link)).fold(f64::INFINITY, f64::min);
-            if self.met_links.is_empty() {
-                break;
-            }
-            let limit = least * (1.0 + SAME);
-            for place in 0..self.met_links.len() {
-                let link = self.met_links[place] as usize;
-                let channel = &self.channels[link];
-                if channel.unfrozen == 0 || channel.spare > limit * f64::from(channel.unfrozen) {
-                    continue;
-                }
-                for entry in 0..self.channels[link].flows.len() {
-                    let (id, _) = self.channels[link].flows[entry];
-                    let flow = &mut self.flows[id as usize];
-                    if flow.frozen == round {
-                        continue;
-                    }
-                    flow.frozen = round;
-                    flow.fair = least;
-                    let base = id as usize * self.stride;
-                    for hop in &self.hops[base..base + flow.hops as usize] {
-                        let channel = &mut self.channels[hop.link as usize];
-                        channel.spare = (channel.spare - least).max(0.0);
-                        channel.unfrozen -= 1;
-                    }
-                }
-            }
         }
     }
 }

@@ -1,17 +1,19 @@
 //! All replicas together: arrivals, front ends, routing, transfers between pools, scaling.
 #![expect(clippy::indexing_slicing, reason = "request and replica ids are minted here, and neither list ever shrinks")]
 
+mod accounts;
 mod scaling;
 
 use super::engine::Engine;
 use super::input::{Arrivals, Input, Router};
-use super::output::{FirstToken, Levels, Output, RequestRecord, Steady, Window};
+use super::output::{FirstToken, Output, RequestRecord};
 use super::replica::{Outcome, Phase, Replica};
 use super::request::Request;
 use super::workload::Workload;
-use crate::engine::analytical::serving::step::StepTime;
 use crate::engine::analytical::serving::{Stack, latency};
-use crate::engine::event::kernel::{Ended, EventQueue, Histogram, Model, Stream, Strip, Time, TimeWeighted};
+use crate::engine::event::kernel::{EventQueue, Histogram, Model, Stream, Strip, Time, TimeWeighted};
+
+use accounts::Mark;
 
 /// Purpose of the random streams of the router.
 const ROUTING: u32 = 9;
@@ -98,7 +100,10 @@ impl<'a> Cluster<'a> {
         }
         let c = &input.constants;
         let overhead = if input.front_end { c.request_overhead } else { 0.0 };
-        let serial = if input.front_end && s.stack == Stack::Graphed { c.front_end.min(overhead) } else { 0.0 };
+        // A front end takes requests one after the other, and the engine's loop takes each of them from it between two
+        // steps (vLLM's engine core and SGLang's scheduler read their sockets there): the work is there twice, once
+        // beside the steps and once in their way.
+        let serial = if input.front_end && s.stack == Stack::Graphed { c.front_end.min(0.5 * overhead) } else { 0.0 };
         let mut cluster = Cluster {
             engine,
             decoder,
@@ -111,7 +116,7 @@ impl<'a> Cluster<'a> {
             turn: 0,
             routing: Stream::new(seed, ROUTING, 0),
             front_end: Time::from_seconds(serial),
-            overhead: Time::from_seconds(overhead - serial),
+            overhead: Time::from_seconds(overhead - 2.0 * serial),
             transfer_rate: (s.accelerator.nic_bw * c.link_fraction).max(1e6),
             seeds_left: true,
             low_since: None,
@@ -188,21 +193,6 @@ impl<'a> Cluster<'a> {
         (self.left, u64::from(self.workload.total()))
     }
 
-    /// All sums at this moment.
-    fn mark(&self, now: Time) -> Mark {
-        Mark {
-            at: now,
-            tokens: self.tokens,
-            left: self.left,
-            arrived: self.requests.len() as u64,
-            work: self.replicas.iter().fold(StepTime::default(), |sum, r| sum.add(&r.work, 1.0)),
-            stepping: self.stepping.integral(now),
-            paid: self.paid.integral(now),
-            running: self.running.integral(now),
-            waiting: self.waiting.integral(now),
-        }
-    }
-
     /// A request has left; a closed load replaces it.
     fn leave(&mut self, queue: &mut EventQueue<Event>) {
         self.left += 1;
@@ -266,25 +256,17 @@ impl<'a> Cluster<'a> {
         let now = queue.now();
         let r = &mut self.replicas[replica as usize];
         let before = (r.waiting.len(), r.running.len(), r.kv.used(), r.stepping);
-        let step = r.begin_step(&mut self.requests, &self.workload, engine, now);
+        let step = r.begin_step(&mut self.requests, &self.workload, engine, now).map(|step| {
+            let intake = self.front_end.seconds() * f64::from(std::mem::take(&mut r.taken_in));
+            r.work.host += intake;
+            step.plus(Time::from_seconds(intake))
+        });
         if let Some(length) = step {
             self.out.steps += 1;
             queue.after(length, Event::StepEnd(replica));
         }
         let after = (r.waiting.len(), r.running.len(), r.kv.used(), step.is_some());
         self.note(now, before, after);
-    }
-
-    /// Accounts for a change of one replica's levels.
-    fn note(&mut self, now: Time, before: (usize, usize, u64, bool), after: (usize, usize, u64, bool)) {
-        let change = |a: usize, b: usize| b as f64 - a as f64;
-        self.waiting.change(now, change(before.0, after.0));
-        self.running.change(now, change(before.1, after.1));
-        self.used.change(now, after.2 as f64 - before.2 as f64);
-        self.stepping.change(now, f64::from(u8::from(after.3)) - f64::from(u8::from(before.3)));
-        let blocks = self.capacity.level().max(1.0);
-        self.strip
-            .set(now, [self.waiting.level(), self.running.level(), self.used.level() / blocks, self.paid.level()]);
     }
 
     fn end_step(&mut self, replica: u32, queue: &mut EventQueue<Event>) {
@@ -405,80 +387,6 @@ impl<'a> Cluster<'a> {
         }
         self.leave(queue);
     }
-
-    /// The answer after the run.
-    pub(super) fn finish(mut self, queue: &EventQueue<Event>, ended: Ended) -> Output {
-        let now = self.last_token.max(self.last_arrival);
-        let (asked, found) = self
-            .replicas
-            .iter()
-            .fold((0, 0), |(asked, found), r| (asked + r.prompt_tokens.0, found + r.prompt_tokens.1));
-        debug_assert!(ended != Ended::Empty || self.used.level() == 0.0, "blocks are left over");
-        let steady = self.upto.at > self.from.at;
-        let window = Window {
-            begin: self.from.at,
-            last_arrival: self.last_arrival,
-            end: now,
-            tokens_to_last_arrival: if steady { self.upto.tokens.saturating_sub(self.from.tokens) } else { 0 },
-        };
-        self.out.steady = if steady { self.upto.since(&self.from) } else { self.mark(now).since(&Mark::default()) };
-        let counted = (self.out.records.len() as f64).max(1.0);
-        let FirstToken { slot, queue: ahead, prefill, overhead } = self.first_token;
-        let mean = |sum: f64| sum / counted;
-        self.out.first_token =
-            FirstToken { slot: mean(slot), queue: mean(ahead), prefill: mean(prefill), overhead: mean(overhead) };
-        let paid = self.paid.integral(now).max(1e-12);
-        self.out.itl = self.gaps.quantiles();
-        self.out.waiting = self.waiting.mean(now);
-        self.out.most_waiting = self.waiting.most();
-        self.out.running = self.running.mean(now);
-        self.out.kv = self.used.integral(now) / self.capacity.integral(now).max(1e-12);
-        self.out.most_kv = self.used.most() / self.capacity.most().max(1.0);
-        self.out.busy = self.stepping.integral(now) / paid;
-        self.out.replica_hours = paid / 3600.0;
-        self.out.prefix_hit = if asked > 0 { found as f64 / asked as f64 } else { 0.0 };
-        self.out.events = queue.handled();
-        self.out.cancelled = ended == Ended::Cancelled;
-        let (cell, cells) = self.strip.cells(now);
-        self.out.cell = cell.seconds();
-        let levels = |[waiting, running, kv, replicas]: [f64; 4]| Levels { waiting, running, kv, replicas };
-        self.out.timeline = cells.into_iter().map(levels).collect();
-        self.out.summarise(&window, &self.input.slo);
-        self.out
-    }
-}
-
-/// All sums at a moment.
-#[derive(Debug, Clone, Copy, Default)]
-struct Mark {
-    at: Time,
-    tokens: u64,
-    left: u64,
-    arrived: u64,
-    work: StepTime,
-    stepping: f64,
-    paid: f64,
-    running: f64,
-    waiting: f64,
-}
-
-impl Mark {
-    /// What has happened since an earlier moment.
-    fn since(&self, from: &Mark) -> Steady {
-        let seconds = self.at.since(from.at).seconds();
-        let mean = |sum: f64| if seconds > 0.0 { sum / seconds } else { 0.0 };
-        Steady {
-            seconds,
-            tokens: self.tokens.saturating_sub(from.tokens) as f64,
-            finished: self.left.saturating_sub(from.left) as f64,
-            arrived: self.arrived.saturating_sub(from.arrived) as f64,
-            work: self.work.add(&from.work, -1.0),
-            stepping: self.stepping - from.stepping,
-            replicas: self.paid - from.paid,
-            running: mean(self.running - from.running),
-            waiting: mean(self.waiting - from.waiting),
-        }
-    }
 }
 
 impl Model for Cluster<'_> {
@@ -493,6 +401,7 @@ impl Model for Cluster<'_> {
                 request.queued = now;
                 let replica = request.replica;
                 self.replicas[replica as usize].waiting.push_back(id);
+                self.replicas[replica as usize].taken_in += 1;
                 self.note(now, (0, 0, 0, false), (1, 0, 0, false));
                 self.wake(replica, queue);
             }

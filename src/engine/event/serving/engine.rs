@@ -4,7 +4,7 @@ use super::input::{Input, Prefixes};
 use super::request::Request;
 use super::workload::Demand;
 use crate::engine::analytical::serving::step::{Machine, StepTime, Tokens};
-use crate::engine::analytical::serving::{Layout, kv, speculative};
+use crate::engine::analytical::serving::{Layout, kv, speculative, steady_state};
 use crate::engine::event::kernel::Stream;
 
 /// Purpose of the random streams of accepted drafts.
@@ -30,9 +30,28 @@ pub(super) struct Engine {
     pub(super) share_found: f64,
     pub(super) cached: bool,
     seed: u64,
-    /// Sequences are handed over after their prompt.
+    /// Sequences are handed over after their prompt, or come with it.
     pub(super) prefill_only: bool,
+    pub(super) prefilled: bool,
+    /// Sequences that every request decodes side by side.
+    beams: u32,
+    /// Where graphs are compiled for fixed shapes.
+    compiled: Option<Compiled>,
 }
+
+/// What a graph computes that is compiled for a fixed shape, whatever is there to compute.
+#[derive(Debug, Clone, Copy)]
+struct Compiled {
+    /// Sequences of a decode step.
+    batch: f64,
+    /// Keys that each of them attends to.
+    context: f64,
+    /// Tokens computed for one of a prompt.
+    padding: f64,
+}
+
+/// Blocks of a replica at most: sums over all replicas stay countable.
+const MOST_BLOCKS: f64 = 1e12;
 
 impl Engine {
     pub(super) fn new(input: &Input, layout: &Layout, prefill_only: bool, piece: u32, seed: u64) -> Self {
@@ -41,7 +60,7 @@ impl Engine {
         let capacity = kv::capacity(s, layout, &machine.shape, &input.constants);
         Engine {
             machine,
-            total_blocks: (capacity.tokens / f64::from(input.block_size)) as u64,
+            total_blocks: (capacity.tokens / f64::from(input.block_size)).min(MOST_BLOCKS) as u64,
             block_size: input.block_size,
             piece,
             // The limit counts per attention group: each is an engine rank with its own scheduler.
@@ -61,7 +80,20 @@ impl Engine {
             cached: matches!(input.prefixes, Prefixes::Groups { .. } | Prefixes::Trace { .. }),
             seed,
             prefill_only,
+            prefilled: input.prefilled,
+            beams: s.beams.max(1.0) as u32,
+            compiled: (s.compiled_batch > 0.0).then(|| Compiled {
+                batch: s.compiled_batch,
+                context: steady_state::mean_context(s),
+                padding: steady_state::computed(s, s.isl) / s.isl.max(1.0),
+            }),
         }
+    }
+
+    /// Tokens whose keys and values a request keeps when `length` of its prompt and of each beam are there: beams share
+    /// the prompt's.
+    pub(super) fn kept(&self, isl: u32, length: u32) -> u32 {
+        length.saturating_add(length.saturating_sub(isl).saturating_mul(self.beams - 1))
     }
 
     /// Blocks of `tokens` tokens; windowed layers keep only their window.
@@ -75,17 +107,31 @@ impl Engine {
     /// Whether a request's keys and values fit an empty replica at its longest.
     pub(super) fn holds(&self, demand: &Demand) -> bool {
         let longest = demand.isl.saturating_add(demand.osl).saturating_add(self.verified);
-        u64::from(self.blocks(longest)) <= self.total_blocks
+        u64::from(self.blocks(self.kept(demand.isl, longest))) <= self.total_blocks
     }
 
     /// Seconds of a step, by cause.
     pub(super) fn seconds(&self, tokens: &Tokens) -> StepTime {
+        let tokens = &self.computed(tokens);
         let step = self.machine.step(tokens);
         if self.draft_cost <= 0.0 || tokens.decode <= 0.0 {
             return step;
         }
         let decode = Tokens { prefill: 0.0, prefill_context: 0.0, prompts: 0.0, ..*tokens };
         step.add(&self.machine.step(&decode), self.draft_cost)
+    }
+
+    /// What is computed where so much is scheduled: every beam of a sequence, and what pads a compiled shape.
+    fn computed(&self, tokens: &Tokens) -> Tokens {
+        let mut out = Tokens { decode: tokens.decode * f64::from(self.beams), ..*tokens };
+        if let Some(compiled) = &self.compiled {
+            if out.decode > 0.0 {
+                (out.decode, out.context) = (out.decode.max(compiled.batch), compiled.context);
+            }
+            out.prefill *= compiled.padding;
+            out.prefill_context *= compiled.padding;
+        }
+        out
     }
 
     /// Bytes of keys and values that one rank sends for a prompt of `isl` tokens.

@@ -34,6 +34,11 @@ pub struct Input {
     /// Requests come through the runtime's front end (HTTP, tokenising), which costs time; otherwise they are handed
     /// to the engine as they are, as in an offline batch.
     pub front_end: bool,
+    /// Prompts come with their keys and values, so that the generation alone is simulated.
+    pub prefilled: bool,
+    /// The first requests of a closed load have different shares of their outputs before them, as if they had been under
+    /// way for long; else all begin at once, and where all are alike they end at once for ever.
+    pub staggered: bool,
     /// Which replica a request goes to.
     pub router: Router,
     /// Replicas that come and go; the layout's `dp` is where they start.
@@ -269,6 +274,8 @@ impl Input {
             block_size: 16,
             long_prefill_token_threshold: 0,
             front_end: !matches!(system.load, Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. }),
+            prefilled: matches!(system.load, Load::DecodeOnly { .. }),
+            staggered: false,
             router: Router::default(),
             autoscaling: None,
             slo: Slo::default(),

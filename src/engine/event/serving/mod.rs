@@ -13,8 +13,9 @@
 //! * `cluster` – routing, front ends, transfers between pools, scaling
 //! * [`output`] – distributions, goodput, levels over time
 //!
-//! Not modelled: priorities, swapping to host memory (preempted sequences are recomputed), beams, layer-wise overlap of
-//! KV transfers, network contention between transfers of different replicas.
+//! Not modelled: priorities, swapping to host memory (preempted sequences are recomputed), layer-wise overlap of KV
+//! transfers, network contention between transfers of different replicas, prompts beside decodes where they are not
+//! chunked.
 
 mod cluster;
 mod engine;

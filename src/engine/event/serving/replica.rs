@@ -45,6 +45,8 @@ pub(super) struct Replica {
     /// When its front end and its link for transfers are free again.
     pub(super) front_free: Time,
     pub(super) link_free: Time,
+    /// Requests that have come since its last step, which its loop has to take in.
+    pub(super) taken_in: u32,
     /// Time of all its steps, by cause.
     pub(super) work: StepTime,
     batch: Vec<u32>,
@@ -90,6 +92,7 @@ impl Replica {
             prompt_tokens: (0, 0),
             front_free: Time::ZERO,
             link_free: Time::ZERO,
+            taken_in: 0,
             work: StepTime::default(),
             batch: Vec::new(),
             began: Time::ZERO,
@@ -188,10 +191,12 @@ impl Replica {
                 break;
             }
             self.find_prefix(r, workload, e);
-            let rest = r.target - r.computed;
+            let rest = if r.computed < r.target { r.target - r.computed } else { e.verified };
             let tokens = rest.min(e.threshold).min(self.budget);
             let cut = tokens < rest && !e.chunked_prefill && !self.batch.is_empty();
-            let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.computed + tokens };
+            // Nobody is let in whose whole prompt has no room, though it be computed in pieces: it would be thrown out
+            // again half way (vLLM's `can_allocate` and `scheduler_reserve_full_isl`, SGLang's `PrefillAdder`).
+            let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.target.max(r.computed + tokens) };
             if cut || !self.grow(r, length, e) {
                 self.kv.release(held(workload, r));
                 (r.shared, r.computed) = (0, 0);
@@ -223,13 +228,13 @@ impl Replica {
         } else {
             (e.share_found * f64::from(r.demand.isl)) as u32
         };
-        r.computed = found.min(r.target - 1);
+        r.computed = if e.prefilled && r.emitted == 0 { r.target } else { found.min(r.target - 1) };
     }
 
     /// Makes room for `length` tokens of a sequence.
     fn grow(&mut self, r: &mut Request, length: u32, e: &Engine) -> bool {
         let covered = length.div_ceil(e.block_size) * e.block_size;
-        let own = e.blocks(covered).saturating_sub(r.shared * (e.piece / e.block_size));
+        let own = e.blocks(e.kept(r.demand.isl, covered)).saturating_sub(r.shared * (e.piece / e.block_size));
         let more = own.saturating_sub(r.blocks);
         if !self.kv.take(u64::from(more)) {
             return false;

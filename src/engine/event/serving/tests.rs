@@ -2,6 +2,8 @@
 //! what must hold whatever happens.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+mod forms;
+
 use super::*;
 use crate::engine::analytical::accelerator::{Accelerator, Generation, Precision};
 use crate::engine::analytical::arch::Architecture;

@@ -10,6 +10,9 @@ const LENGTHS: u32 = 1;
 const GROUPS: u32 = 2;
 const GROUP_LENGTHS: u32 = 3;
 
+/// The golden ratio's fraction, whose multiples are spread most evenly between whole numbers.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
+
 /// The longest prompt or output that is simulated, tokens.
 const LONGEST: u32 = 1 << 29;
 
@@ -119,7 +122,14 @@ impl<'a> Workload<'a> {
         let longest = f64::from(lengths.max_model_len.clamp(2, LONGEST));
         let draw = |law: &Distribution, stream: &mut Stream, most: f64| law.draw(stream).round().clamp(1.0, most);
         let isl = draw(&lengths.isl, &mut stream, longest - 1.0);
-        let osl = draw(&lengths.osl, &mut stream, longest - isl);
+        let mut osl = draw(&lengths.osl, &mut stream, longest - isl);
+        if let (Arrivals::Closed { concurrency }, true) = (&self.input.arrivals, self.input.staggered)
+            && index < *concurrency
+        {
+            // What is left of a length that is found at any moment is any share of it alike (the residual life of
+            // renewal theory; Cox, *Renewal Theory*, 1962); multiples of the golden ratio spread the shares evenly.
+            osl = (osl * ((f64::from(index) + 0.5) * GOLDEN).fract()).ceil().max(1.0);
+        }
         let prefix = self.group_of(index);
         Demand { isl: isl as u32, osl: osl as u32, prefix }
     }

@@ -1,45 +1,71 @@
-//! What the passes of a step take: the analytical engine's times, cut into forward, input gradients and weight gradients
-//! of every chunk of layers.
+//! What a step is made of on one kind of accelerator: the programs of its passes, and what runs beside and between them.
 //!
-//! The analytical engine answers sums over a stage and a micro-batch; the cut follows its own equations: a product's
-//! backward is two products, fused attention's 2.5 forwards, element-wise traffic's 1.5 (`training::layer`). What it
-//! hides or exposes by rule – transfers between stages, reductions of gradients – is asked for in full, and hidden by
-//! the events.
+//! Times are the analytical engine's; what it hides or exposes by rule is asked for in full and hidden by the events.
+//! Where it says how much of a collective software cuts up and runs beside the kernel that it belongs to, so much of it
+//! may run beside that kernel here: whether it does, the streams decide.
 
+use super::operators::{self, Block, Operator};
+use super::passes::{self, Traffic};
+use super::program::{Lane, Port, Program};
+use super::schedule::Kind;
 use crate::engine::analytical::constants::Constants;
-use crate::engine::analytical::training::{Sharding, TrainingEstimate, TrainingInput, estimate};
+use crate::engine::analytical::memory;
+use crate::engine::analytical::training::optimizer::{self, Offload};
+use crate::engine::analytical::training::{Plan, Sharding, TrainingEstimate, TrainingInput, comm, estimate};
 
-/// Seconds of one chunk of layers for one micro-batch.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Passes {
+/// The passes of one chunk of layers for one micro-batch.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Chunk {
     /// Forward.
-    pub forward: f64,
-    /// Backward without the weights' gradients; recomputation counted.
-    pub input_gradient: f64,
-    /// The weights' gradients.
-    pub weight_gradient: f64,
+    pub forward: Pass,
+    /// Gradients of inputs and weights.
+    pub backward: Pass,
+    /// Gradients of inputs alone.
+    pub input: Pass,
+    /// Gradients of weights alone.
+    pub weights: Pass,
 }
 
-impl Passes {
-    fn scaled(&self, by: f64) -> Passes {
-        Passes {
-            forward: self.forward * by,
-            input_gradient: self.input_gradient * by,
-            weight_gradient: self.weight_gradient * by,
+impl Chunk {
+    /// The pass of a kind; `splits` tells gradients of inputs from those of weights.
+    #[must_use]
+    pub fn pass(&self, kind: Kind, splits: bool) -> &Pass {
+        match kind {
+            Kind::Forward => &self.forward,
+            Kind::Backward if splits => &self.input,
+            Kind::Backward => &self.backward,
+            Kind::Weights => &self.weights,
         }
     }
 
-    fn plus(&self, other: &Passes) -> Passes {
-        Passes {
-            forward: self.forward + other.forward,
-            input_gradient: self.input_gradient + other.input_gradient,
-            weight_gradient: self.weight_gradient + other.weight_gradient,
+    /// As [`Chunk::pass`].
+    pub fn pass_mut(&mut self, kind: Kind, splits: bool) -> &mut Pass {
+        match kind {
+            Kind::Forward => &mut self.forward,
+            Kind::Backward if splits => &mut self.input,
+            Kind::Backward => &mut self.backward,
+            Kind::Weights => &mut self.weights,
         }
     }
+}
 
-    /// All passes.
-    pub fn total(&self) -> f64 {
-        self.forward + self.input_gradient + self.weight_gradient
+/// One pass, and what it takes where nothing else uses its ports.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pass {
+    /// Its tasks.
+    pub program: Program,
+    /// Seconds alone.
+    pub seconds: f64,
+    /// Of these, seconds of kernels.
+    pub compute: f64,
+}
+
+impl Pass {
+    /// Of a program.
+    #[must_use]
+    pub fn of(program: Program) -> Pass {
+        let seconds = program.alone().seconds;
+        Pass { seconds, compute: program.busy(Lane::Compute), program }
     }
 }
 
@@ -47,24 +73,69 @@ impl Passes {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Costs {
     /// Of every chunk, in the order in which a micro-batch passes them: chunk `c` of stage `s` at `c * stages + s`.
-    pub chunks: Vec<Passes>,
-    /// One transfer between stages.
+    pub chunks: Vec<Chunk>,
+    /// One transfer between stages, and what it goes through.
     pub transfer: f64,
+    /// See `transfer`.
+    pub transfer_port: Port,
     /// Reduction of the gradients of one stage.
     pub reduce: f64,
     /// Gathering of the updated weights of one stage.
     pub gather: f64,
-    /// Share of the passes in which the device waits for the host to launch. A stage that has waited for its input finds
-    /// that much launched already.
+    /// What both go through.
+    pub data_port: Port,
+    /// Share of the kernels' time in which the device waits for the host to launch. A stage that has waited for its input
+    /// finds that much launched already.
     pub host_share: f64,
-    /// Share of the passes that waits for gathers and reductions inside them (fully sharded weights).
-    pub sharded_share: f64,
     /// Optimizer and what the host does once a step.
     pub optimizer: f64,
+    /// Micro-batches whose activations the fullest stage can hold.
+    pub in_flight: f64,
+    /// Rates of kernels and of layer-wise data-parallel collectives while both run.
+    pub beside: Beside,
+}
+
+/// When a pass has to be run task by task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Meets {
+    /// It always takes what it takes alone.
+    Never,
+    /// While the stage's data-parallel group reduces or gathers.
+    Collectives,
+    /// While anything is sent between stages or reduced, which is nearly always.
+    Transfers,
+    /// Always: what it sends runs on past its last kernel, or slows its kernels.
+    Always,
+}
+
+/// Share of a pass below which a transfer beside it is not worth running it task by task.
+const NEGLIGIBLE: f64 = 0.005;
+
+/// How fast kernels and collectives of fully sharded weights are while they share a device, over their own rates.
+///
+/// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and kernels beside thick
+/// traffic cost `1 - overlap_share (1 - overlap_slowdown)` of theirs. With constant rates while both run these two are the
+/// only solution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Beside {
+    /// Kernels.
+    pub compute: f64,
+    /// Collectives.
+    pub data: f64,
+}
+
+impl Beside {
+    fn of(c: &Constants) -> Beside {
+        let thin = c.overlap_slowdown.clamp(0.0, 0.99);
+        let thick = 1.0 - c.overlap_share.clamp(0.0, 1.0) * (1.0 - thin);
+        let both = 1.0 - thin * thick;
+        Beside { compute: ((1.0 - thin) / both).max(0.01), data: ((1.0 - thick) / both).max(0.01) }
+    }
 }
 
 impl Costs {
     /// Of one step.
+    #[must_use]
     pub fn of(i: &TrainingInput, c: &Constants) -> Costs {
         let whole = estimate(i, c);
         let fixed = TrainingInput { recompute: whole.recompute.mode, ..*i };
@@ -78,43 +149,176 @@ impl Costs {
         let raw = estimate(&open, c);
         let m = i.micro_batches();
         let stages = i.pp.max(1.0);
-        let chunks = (stages * i.vpp.max(1.0)).max(1.0) as usize;
-        let sizes = layers_of(i.arch.depth(), chunks);
+        let count = (stages * i.vpp.max(1.0)).max(1.0) as usize;
+        let sizes = layers_of(i.arch.depth(), count);
         // The analytical stage is the last one.
         let last: f64 = sizes.iter().skip(stages as usize - 1).step_by(stages as usize).sum();
-        let one = cut(&bare, i, c, m).scaled(1.0 / last.max(1e-9));
-        let (with, without) = (cut(&full, i, c, m), cut(&bare, i, c, m));
-        let head = with.plus(&without.scaled(-1.0));
-        let mut passes: Vec<Passes> = sizes.iter().map(|&layers| one.scaled(layers)).collect();
-        if let Some(end) = passes.last_mut() {
-            *end = end.plus(&head);
-        }
+        let kernels = |e: &TrainingEstimate| {
+            let t = &e.time;
+            (t.gemm + t.attention + t.elementwise + t.recompute + t.host) / m
+        };
+        let blocks = blocks(&fixed, c, &full, kernels(&bare) / last.max(1e-9));
+        let head = head(&fixed, c, &full, (kernels(&full) - kernels(&bare)).max(0.0));
         let (per_step, per_micro) = data_traffic(&open, c, &raw);
-        let all = |passes: &[Passes]| passes.iter().map(Passes::total).sum::<f64>();
-        let alone = all(&passes);
-        add_gathers(&mut passes, per_micro / i.vpp.max(1.0), i, c);
-        let sharded_share = 1.0 - alone / all(&passes).max(1e-12);
+        let traffic = traffic(&fixed, c, full.recompute, per_micro, i.arch.depth() / stages);
+        let chunks = sizes
+            .iter()
+            .enumerate()
+            .map(|(at, &layers)| {
+                let head = if at + 1 == count { head.as_slice() } else { &[] };
+                passes::chunk(&blocks, head, layers, &traffic)
+            })
+            .collect();
         let sharded = matches!(i.sharding, Sharding::Zero1 | Sharding::Zero2);
         // Gradients are reduced in their format, weights gathered in 16 bit.
         let reduced = if sharded { i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9) } else { 1.0 };
+        // What travels to the host layer by layer is among the tasks.
+        let once = TrainingInput { offload: Offload { activations: 0.0, weights: 0.0, ..i.offload }, ..fixed };
         Costs {
             host_share: host_share(&full),
-            sharded_share,
-            chunks: passes,
+            chunks,
             transfer: raw.time.pipeline_transfer / m / (2.0 * i.vpp.max(1.0)),
+            transfer_port: port(i.tp * i.cp * i.dp * i.pp, i.domain),
             reduce: per_step * reduced,
             gather: per_step * (1.0 - reduced),
-            optimizer: full.time.optimizer + full.time.offload,
+            data_port: traffic.data_port,
+            optimizer: full.time.optimizer + estimate(&once, c).time.offload,
+            in_flight: in_flight(&fixed, &full),
+            beside: Beside::of(c),
+        }
+    }
+
+    /// When what is sent inside passes meets what is sent beside them.
+    #[must_use]
+    pub fn meets(&self) -> Meets {
+        let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
+        let through =
+            |port: Port| passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == port));
+        let beyond = |pass: &Pass| pass.program.lanes.iter().skip(2).any(|lane| !lane.is_empty());
+        let shortest = passes().map(|pass| pass.seconds).filter(|seconds| *seconds > 0.0).fold(f64::INFINITY, f64::min);
+        // What shares a port with a transfer is delayed by the transfer's length at most.
+        let transfers = self.transfer > NEGLIGIBLE * shortest && through(self.transfer_port);
+        if passes().any(beyond) {
+            Meets::Always
+        } else if transfers {
+            Meets::Transfers
+        } else if self.reduce + self.gather > 0.0 && through(self.data_port) {
+            Meets::Collectives
+        } else {
+            Meets::Never
+        }
+    }
+
+    /// Tasks of all passes of a micro-batch.
+    #[must_use]
+    pub fn tasks(&self) -> f64 {
+        let passes = self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward]);
+        passes.flat_map(|pass| &pass.program.lanes).map(|lane| lane.len() as f64).sum()
+    }
+
+    /// Frees layer-wise collectives of the ports that nothing else goes through.
+    pub fn free(&mut self) {
+        let beside = (self.transfer > 0.0 && self.transfer_port == self.data_port) || self.reduce + self.gather > 0.0;
+        let data = self.data_port;
+        let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
+        let inside = passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == data));
+        if beside || inside {
+            return;
+        }
+        for chunk in &mut self.chunks {
+            for pass in [&mut chunk.forward, &mut chunk.backward, &mut chunk.input, &mut chunk.weights] {
+                if let Some(lane) = pass.program.lanes.get_mut(Lane::Data as usize) {
+                    lane.iter_mut().for_each(|item| item.port = Port::None);
+                }
+            }
+        }
+    }
+
+    /// Kernels joined between which nothing can happen, where nobody looks at them.
+    pub fn join(&mut self) {
+        for chunk in &mut self.chunks {
+            for pass in [&mut chunk.forward, &mut chunk.backward, &mut chunk.input, &mut chunk.weights] {
+                pass.program = pass.program.joined();
+            }
         }
     }
 }
 
-/// Share of a pass that waits for the host.
+/// What a group reaches through: the scale-up fabric where it lies inside a domain.
+fn port(reach: f64, domain: f64) -> Port {
+    if reach <= domain { Port::Link } else { Port::Nic }
+}
+
+/// What a layer sends, and through what.
+fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers: f64) -> Traffic {
+    let fabric = comm::fabric(i, c);
+    let mut open = *i;
+    open.software.overlap_tensor = false;
+    let tensor = comm::tensor(&open, c, &fabric, plan);
+    // Passes of a layer: forward, backward, and forward again.
+    let passes = 2.0 + plan.full_share;
+    let expert = i.arch.moe_layers() / i.arch.depth().max(1.0) * comm::expert(i, c, &fabric, plan);
+    let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
+    // Weights travel in 16 bit, twice; gradients once.
+    let weights = 2.0 / (4.0 + reduced * i.trained);
+    let per_layer = per_micro / layers.max(1e-9);
+    let settled = TrainingInput { offload: Offload { optimizer: 0.0, ..i.offload }, ..*i };
+    let copies = optimizer::offloaded(&settled, c, 0.0, memory::kept(i, plan)) / i.micro_batches();
+    Traffic {
+        tensor: tensor / passes,
+        tensor_exposed: if i.software.overlap_tensor { c.tensor_exposed.clamp(0.0, 1.0) } else { 1.0 },
+        tensor_port: port(i.tp, i.domain),
+        sequence: i.sequence_parallel,
+        // Asked for beside no attention, all of it is told.
+        context: comm::context(i, &fabric, 0.0) / 3.0,
+        context_port: port(i.cp * i.tp, i.domain),
+        expert: if c.expert_exposed > 0.0 { expert / passes / c.expert_exposed } else { 0.0 },
+        expert_exposed: c.expert_exposed.clamp(0.0, 1.0),
+        expert_port: port(i.ep * i.etp * if i.etp > 1.0 { 1.0 } else { i.tp }, i.domain),
+        gather: weights * per_layer,
+        scatter: (1.0 - 2.0 * weights) * per_layer,
+        data_port: port(i.dp * i.cp * i.tp, i.domain),
+        ahead: i.software.overlap_data,
+        keeps_last: i.pp <= 1.0 && i.vpp <= 1.0,
+        copy: 0.5 * copies / layers.max(1e-9),
+        again: plan.full_share,
+    }
+}
+
+/// The mean layer's blocks, all their kernels `seconds` together: host and summing of gradients slow all alike.
+fn blocks(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, seconds: f64) -> Vec<Block> {
+    let mut blocks = match i.arch.convolutions {
+        None => operators::blocks(i, c, full.recompute),
+        Some(_) => vec![Block { share: 1.0, tokens: 1.0, operators: operators::convolutions(&full.time, i.trained) }],
+    };
+    let all: f64 = blocks.iter().flat_map(|block| &block.operators).map(Operator::total).sum();
+    for operator in blocks.iter_mut().flat_map(|block| &mut block.operators) {
+        *operator = operator.scaled(seconds / all.max(1e-15));
+    }
+    blocks
+}
+
+/// The output layer's operators, `seconds` together.
+fn head(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, seconds: f64) -> Vec<Operator> {
+    let list = match i.arch.convolutions {
+        None => operators::head(i, c),
+        Some(_) => operators::convolutions(&full.time, i.trained),
+    };
+    let all: f64 = list.iter().map(Operator::total).sum();
+    list.iter().map(|operator| operator.scaled(seconds / all.max(1e-15))).collect()
+}
+
+/// Micro-batches whose activations the first stage can hold: those that one forward, one backward keeps there, and what
+/// goes into the room that is left.
+fn in_flight(i: &TrainingInput, e: &TrainingEstimate) -> f64 {
+    let spare = (i.accelerator.capacity() - e.memory_upper).max(0.0);
+    i.pp.max(1.0) * (1.0 + spare / e.memory.activations.max(1.0))
+}
+
+/// Share of a pass's kernels that waits for the host.
 fn host_share(e: &TrainingEstimate) -> f64 {
     let t = &e.time;
-    let device = t.gemm + t.attention + t.elementwise + t.recompute;
-    let traffic = t.tensor_parallel + t.expert_parallel + t.context_parallel;
-    t.host / (device + traffic + t.host).max(1e-12)
+    t.host / (t.gemm + t.attention + t.elementwise + t.recompute + t.host).max(1e-12)
 }
 
 /// Layers of every chunk: equal where they go in; else embedding and output layer count as a layer each.
@@ -138,26 +342,6 @@ pub(super) fn layers_of(layers: f64, chunks: usize) -> Vec<f64> {
     sizes
 }
 
-/// The passes of the stage that an estimate is about, per micro-batch.
-fn cut(e: &TrainingEstimate, i: &TrainingInput, c: &Constants, m: f64) -> Passes {
-    let t = &e.time;
-    let product = t.gemm / (2.0 + i.trained);
-    let forward = product + t.attention / (1.0 + 2.5 * c.attention_backward) + t.elementwise / 2.5;
-    let weight_gradient = i.trained * product;
-    let compute = t.gemm + t.attention + t.elementwise + t.recompute;
-    // The host slows all passes alike.
-    let host = 1.0 + t.host / compute.max(1e-12);
-    let again = 2.0 * e.recompute.full_share;
-    let layered = t.tensor_parallel + t.expert_parallel;
-    let forward_traffic = layered * 2.0 / (4.0 + again) + t.context_parallel / 3.0;
-    let backward_traffic = layered + t.context_parallel - forward_traffic;
-    Passes {
-        forward: (forward * host + forward_traffic) / m,
-        input_gradient: ((compute - forward - weight_gradient) * host + backward_traffic) / m,
-        weight_gradient: weight_gradient * host / m,
-    }
-}
-
 /// Seconds of data-parallel traffic once a step and once a micro-batch, from what a step without overlap exposes.
 fn data_traffic(open: &TrainingInput, c: &Constants, raw: &TrainingEstimate) -> (f64, f64) {
     if open.sharding != Sharding::Zero3 {
@@ -167,24 +351,4 @@ fn data_traffic(open: &TrainingInput, c: &Constants, raw: &TrainingEstimate) -> 
     let twice = estimate(&TrainingInput { global: 2.0 * m * open.dp * open.micro, ..*open }, c);
     let per_micro = (twice.time.data_parallel - raw.time.data_parallel) / m;
     ((raw.time.data_parallel - m * per_micro).max(0.0), per_micro)
-}
-
-/// Fully sharded weights are gathered for the forward pass, and again for the backward pass, whose gradients are
-/// scattered: each by its bytes. Layer by layer it runs beside the pass, which it slows.
-fn add_gathers(passes: &mut [Passes], traffic: f64, i: &TrainingInput, c: &Constants) {
-    if traffic <= 0.0 {
-        return;
-    }
-    let exposed = |pass: f64, traffic: f64| {
-        let hidden = if i.software.overlap_data { traffic.min(c.overlap_share * pass) } else { 0.0 };
-        pass + traffic - hidden + c.overlap_slowdown * hidden
-    };
-    let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
-    // Weights travel in 16 bit, twice; gradients once.
-    let ahead = 2.0 / (4.0 + reduced * i.trained);
-    for pass in passes {
-        pass.forward = exposed(pass.forward, ahead * traffic);
-        let backward = pass.input_gradient + pass.weight_gradient;
-        pass.input_gradient = exposed(backward, (1.0 - ahead) * traffic) - pass.weight_gradient;
-    }
 }

@@ -1,10 +1,12 @@
 //! How devices sit in hosts: ranks in order, tensor parallelism the quickest, then context, data and pipeline parallelism,
 //! as Megatron places them. A slow host slows every stage that has a rank on it.
 
-use super::input::Slow;
-use crate::engine::analytical::training::TrainingInput;
+use super::input::{OtherKind, Place, Slow};
+use crate::engine::analytical::constants::Constants;
+use crate::engine::analytical::training::{TrainingInput, estimate};
 use crate::engine::event::kernel::Stream;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Purpose of the random stream that draws which hosts are slow.
 const SLOW_HOSTS: u32 = 40;
@@ -32,6 +34,42 @@ impl Hosts {
         let all = (system.dp.max(1.0) as u64) * (system.pp.max(1.0) as u64);
         let ranks = u64::from(host) * each..((u64::from(host) + 1) * each).min(self.devices.max(1.0) as u64);
         ranks.map(move |rank| rank / process).filter(move |place| *place < all)
+    }
+
+    /// The stages that the job's last hosts hold a rank of, `counts` of each of `kinds`, in this order. A stage with ranks on
+    /// accelerators of several kinds waits for the slowest of them.
+    #[must_use]
+    pub fn mixed(&self, system: &TrainingInput, constants: &Constants, kinds: &[(OtherKind, u32)]) -> Vec<OtherKind> {
+        let step = |system: &TrainingInput| estimate(system, constants).step_seconds;
+        let (mut kinds, counts): (Vec<OtherKind>, Vec<u32>) = kinds.iter().cloned().unzip();
+        let hosts = self.count();
+        let mut first = hosts.saturating_sub(counts.iter().sum());
+        // How slow each place is, and by which kind; the job's own until another one is met.
+        let own = step(system);
+        let mut places: BTreeMap<u64, (f64, Option<usize>)> = BTreeMap::new();
+        let mut meet = |hosts: Range<u32>, seconds: f64, kind: Option<usize>| {
+            for place in hosts.flat_map(|host| self.places(host, system)) {
+                let slowest = places.entry(place).or_insert((seconds, kind));
+                if seconds > slowest.0 {
+                    *slowest = (seconds, kind);
+                }
+            }
+        };
+        // Of the job's own hosts only the last can share a place with another kind's.
+        let process = (system.tp * system.cp / self.per_host.max(1.0)).ceil().max(1.0) as u32;
+        meet(first.saturating_sub(process)..first, own, None);
+        for (number, (kind, count)) in kinds.iter().zip(&counts).enumerate() {
+            let last = first.saturating_add(*count).min(hosts);
+            meet(first..last, step(&kind.system(system)), Some(number));
+            first = last;
+        }
+        let dp = system.dp.max(1.0) as u64;
+        for (place, (_, number)) in places {
+            if let Some(kind) = number.and_then(|number| kinds.get_mut(number)) {
+                kind.places.push(Place { replica: (place % dp) as u32, stage: (place / dp) as u32 });
+            }
+        }
+        kinds
     }
 
     /// So many hosts drawn by the seed, every set of them as likely as any other, and the stages that they slow, once each:
@@ -77,6 +115,27 @@ mod tests {
         // A place wider than a host is on several.
         let wide = TrainingInput { tp: 16.0, pp: 1.0, dp: 4.0, ..system };
         assert_eq!(of(0, &wide), of(1, &wide));
+    }
+
+    #[test]
+    fn other_kinds_stand_on_the_last_hosts_and_a_stage_waits_for_the_slowest() {
+        let system = TrainingInput { tp: 8.0, pp: 2.0, dp: 2.0, accelerators: 32.0, ..TrainingInput::default() };
+        let hosts = Hosts { devices: 32.0, per_host: 8.0 };
+        let slower = crate::engine::analytical::accelerator::Accelerator {
+            flops: system.accelerator.flops.map(|rate| 0.5 * rate),
+            ..system.accelerator
+        };
+        let kind = OtherKind { accelerator: slower, nic_bw: 0.0, places: Vec::new() };
+        let mixed = |system: &TrainingInput, count| {
+            let kinds = hosts.mixed(system, &Constants::default(), &[(kind.clone(), count)]);
+            kinds.into_iter().next().map(|kind| kind.places).unwrap_or_default()
+        };
+        assert_eq!(mixed(&system, 1), vec![Place { replica: 1, stage: 1 }]);
+        assert_eq!(mixed(&system, 2), vec![Place { replica: 0, stage: 1 }, Place { replica: 1, stage: 1 }]);
+        assert_eq!(mixed(&system, 9).len(), 4);
+        // A replica over two hosts, one of them slower.
+        let wide = TrainingInput { tp: 16.0, pp: 1.0, ..system };
+        assert_eq!(mixed(&wide, 1), vec![Place { replica: 1, stage: 0 }]);
     }
 
     #[test]

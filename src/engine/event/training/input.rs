@@ -1,6 +1,8 @@
 //! What is asked of a training simulation, and what it answers: plain data.
 
+use super::program::Action;
 use super::schedule::Kind;
+use crate::engine::analytical::accelerator::Accelerator;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::training::TrainingInput;
 use crate::engine::event::kernel::Quantiles;
@@ -25,6 +27,8 @@ pub struct Input {
     pub lengths: f64,
     /// Slow hosts.
     pub slow: Vec<Slow>,
+    /// Accelerators of other kinds among the job's, and where they are.
+    pub kinds: Vec<OtherKind>,
     /// Seconds in which a stage's gradients are reduced, where a network was asked; the closed form's where unset.
     pub reduction: Option<f64>,
     /// Gradients are compressed before they are reduced.
@@ -50,6 +54,34 @@ pub struct Slow {
     pub factor: f64,
 }
 
+/// A stage of a replica.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Data-parallel replica.
+    pub replica: u32,
+    /// Pipeline stage.
+    pub stage: u32,
+}
+
+/// Accelerators unlike the job's own, on which some stages run: each stage at the time that its operators take there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherKind {
+    /// Which.
+    pub accelerator: Accelerator,
+    /// Scale-out bytes/s of one; 0 = its reference.
+    pub nic_bw: f64,
+    /// The stages, each at most once among all kinds.
+    pub places: Vec<Place>,
+}
+
+impl OtherKind {
+    /// The job if it ran on these alone.
+    #[must_use]
+    pub fn system(&self, of: &TrainingInput) -> TrainingInput {
+        TrainingInput { accelerator: self.accelerator, nic_bw: self.nic_bw, ..*of }
+    }
+}
+
 /// Compression of gradients (PowerSGD, top-k, quantisation).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compression {
@@ -72,6 +104,8 @@ pub enum TaskKind {
     Gather,
     /// The optimizer.
     Optimizer,
+    /// A task of a pass on a stream besides the kernels'.
+    Inside(Action),
 }
 
 /// What carries it out.
@@ -79,6 +113,10 @@ pub enum TaskKind {
 pub enum StreamKind {
     /// The compute units.
     Compute,
+    /// Transfers to and from the host.
+    Copy,
+    /// Collectives inside layers.
+    Model,
     /// Transfers between stages.
     Pipeline,
     /// Collectives of the data-parallel group.
@@ -108,11 +146,26 @@ pub struct Task {
     pub after: u32,
 }
 
+/// A kernel of a pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Inner {
+    /// The number of the pass among the tasks.
+    pub pass: u32,
+    /// What it does.
+    pub action: Action,
+    /// Seconds since the run began.
+    pub begin: f64,
+    /// See `begin`.
+    pub end: f64,
+}
+
 /// Means of a step, seconds. All but [`StageLoad::data`] add up to the step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageLoad {
     /// In which the stage computes, slowness and jitter left out.
     pub compute: f64,
+    /// In which it waits, inside passes, for collectives of layers and for copies.
+    pub collectives: f64,
     /// What slowness and jitter of its own add.
     pub uneven: f64,
     /// In which it waits for a transfer under way.
@@ -132,13 +185,21 @@ pub struct StageLoad {
 impl StageLoad {
     /// All that adds up to the step.
     pub fn total(&self) -> f64 {
-        self.compute + self.uneven + self.transfer + self.bubble + self.exposed_data + self.optimizer + self.loading
+        self.compute
+            + self.collectives
+            + self.uneven
+            + self.transfer
+            + self.bubble
+            + self.exposed_data
+            + self.optimizer
+            + self.loading
     }
 
     /// `self + factor * other`, part by part.
     pub fn add(&self, other: &StageLoad, factor: f64) -> StageLoad {
         StageLoad {
             compute: self.compute + factor * other.compute,
+            collectives: self.collectives + factor * other.collectives,
             uneven: self.uneven + factor * other.uneven,
             transfer: self.transfer + factor * other.transfer,
             bubble: self.bubble + factor * other.bubble,
@@ -176,6 +237,8 @@ pub struct Output {
     pub steps: Vec<f64>,
     /// Tasks of the recorded step.
     pub tasks: Vec<Task>,
+    /// Kernels of the first replica's recorded passes, by pass and time.
+    pub operators: Vec<Inner>,
     /// The tasks that decided the recorded steps' ends, in order: each waited for the one before it in its step.
     pub critical_path: Vec<u32>,
     /// Replicas that were simulated; one of those that are alike.
@@ -189,6 +252,9 @@ pub struct Output {
 /// Most passes over all simulated stages and steps, of which each is two or three events.
 const MOST_PASSES: f64 = 1e8;
 
+/// What is not even in a replica: stage, kind of accelerator, bits of the slow factor.
+type Pattern = Vec<(u32, u32, u64)>;
+
 impl Input {
     /// Ten steps of a job whose hardware is even.
     pub fn of(system: &TrainingInput, constants: &Constants) -> Input {
@@ -200,6 +266,7 @@ impl Input {
             jitter: 0.0,
             lengths: 0.0,
             slow: Vec::new(),
+            kinds: Vec::new(),
             reduction: None,
             compression: None,
             loading: 0.0,
@@ -211,7 +278,12 @@ impl Input {
 
     /// Whether every replica is simulated for itself: what is drawn differs in each.
     fn differs(&self) -> bool {
-        self.jitter > 0.0 || self.lengths > 0.0 || self.every_replica
+        self.draws() || self.every_replica
+    }
+
+    /// Whether passes' times are drawn.
+    pub fn draws(&self) -> bool {
+        self.jitter > 0.0 || self.lengths > 0.0
     }
 
     /// Replicas sorted by what is slow in them: those that are alike do the same at the same time, so that one stands
@@ -221,21 +293,23 @@ impl Input {
         if self.differs() {
             return (0..replicas).map(|replica| Class { replica, count: 1 }).collect();
         }
-        // What is slow in each replica that has anything slow, in an order that makes equals equal.
-        let mut touched: Vec<u32> = self.slow.iter().map(|slow| slow.replica).collect();
+        // What is slow or of another kind in each replica that has any such, in an order that makes equals equal.
+        let others = || self.kinds.iter().flat_map(|kind| &kind.places);
+        let mut touched: Vec<u32> =
+            self.slow.iter().map(|slow| slow.replica).chain(others().map(|place| place.replica)).collect();
         touched.sort_unstable();
         touched.dedup();
         let pattern = |replica: u32| {
-            let mut own: Vec<(u32, u64)> = self
-                .slow
-                .iter()
-                .filter(|slow| slow.replica == replica)
-                .map(|slow| (slow.stage, slow.factor.to_bits()))
-                .collect();
+            let slow = self.slow.iter().filter(|slow| slow.replica == replica);
+            let mut own: Pattern = slow.map(|slow| (slow.stage, 0, slow.factor.to_bits())).collect();
+            for (number, kind) in (1..).zip(&self.kinds) {
+                let places = kind.places.iter().filter(|place| place.replica == replica);
+                own.extend(places.map(|place| (place.stage, number, 0)));
+            }
             own.sort_unstable();
             own
         };
-        let mut known: Vec<(Vec<(u32, u64)>, Class)> = Vec::new();
+        let mut known: Vec<(Pattern, Class)> = Vec::new();
         for &replica in &touched {
             let own = pattern(replica);
             match known.iter_mut().find(|(pattern, _)| *pattern == own) {
@@ -269,7 +343,8 @@ impl Input {
         range("pp", s.pp, 1.0, 4096.0);
         range("vpp", s.vpp, 1.0, 4096.0);
         range("dp", s.dp, 1.0, 1e6);
-        let distinct = if self.differs() { s.dp } else { self.slow.len() as f64 + 1.0 };
+        let touched = self.slow.len() + self.kinds.iter().map(|kind| kind.places.len()).sum::<usize>();
+        let distinct = if self.differs() { s.dp } else { touched as f64 + 1.0 };
         let replicas = distinct.min(s.dp);
         let passes = 3.0 * s.micro_batches() * s.pp * s.vpp * replicas;
         range("passes of a step", passes, 1.0, MOST_PASSES);
@@ -278,6 +353,10 @@ impl Input {
             range("replica of a slow host", f64::from(slow.replica), 0.0, s.dp - 1.0);
             range("stage of a slow host", f64::from(slow.stage), 0.0, s.pp - 1.0);
             range("factor of a slow host", slow.factor, 0.01, 1e3);
+        }
+        for place in self.kinds.iter().flat_map(|kind| &kind.places) {
+            range("replica of another kind", f64::from(place.replica), 0.0, s.dp - 1.0);
+            range("stage of another kind", f64::from(place.stage), 0.0, s.pp - 1.0);
         }
         ranges.0
     }

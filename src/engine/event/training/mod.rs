@@ -1,16 +1,18 @@
 //! Training steps as they happen: passes of chunks on pipeline stages, transfers between them, bucketed reductions beside
 //! them, the optimizer after all; uneven hardware; and months of them, with failures and checkpoints.
 //!
-//! * [`costs`] – the analytical engine's times, cut into passes
-//! * [`schedule`] – in which order a stage takes them
-//! * [`operators`] – what a pass is made of, for the eye
+//! * [`operators`] – the analytical engine's operators, one at a time
+//! * [`program`], [`passes`] – a pass as tasks on the streams of an accelerator
+//! * [`costs`] – all that a step is made of
+//! * [`schedule`] – in which order a stage takes its passes
 //! * [`hosts`] – which ranks share a host
 //! * [`input`] – what is asked and answered
 //! * [`allocation`], [`allocator`] – what a stage holds, in the order in which it is asked for
 //! * [`faults`] – failures, restarts, checkpoints
 //!
-//! Where all replicas are alike one stands for all; that this changes nothing is a test. Not modelled: operators one by
-//! one (a pass is a task), contention between collectives of different stages.
+//! Where all replicas are alike one stands for all; that this changes nothing is a test. Where nothing inside a pass can meet
+//! what runs beside it, the pass takes what its streams take alone; else it runs task by task. Not modelled: contention
+//! of different stages inside the network's core, other ranks of a stage one by one.
 
 pub mod allocation;
 pub mod allocator;
@@ -19,6 +21,8 @@ pub mod faults;
 pub mod hosts;
 pub mod input;
 pub mod operators;
+pub mod passes;
+pub mod program;
 pub mod schedule;
 mod step;
 
@@ -28,7 +32,7 @@ mod tests;
 use super::kernel::{EventQueue, Progress, Time, run};
 use super::range::OutOfRange;
 pub use hosts::Hosts;
-pub use input::{Compression, Input, Output, Slow, StreamKind, Task, TaskKind};
+pub use input::{Compression, Input, OtherKind, Output, Place, Slow, StreamKind, Task, TaskKind};
 
 /// Runs the steps.
 ///

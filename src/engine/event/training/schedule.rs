@@ -1,6 +1,9 @@
 //! In which order a stage takes its passes.
 
-use crate::engine::analytical::training::Schedule;
+mod zero_bubble;
+
+use super::costs::Costs;
+use crate::engine::analytical::training::{Schedule, TrainingInput};
 
 /// One pass of one chunk for one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +25,42 @@ pub enum Kind {
     Backward,
     /// Gradients of the weights, apart (zero bubble).
     Weights,
+}
+
+/// What the passes of each stage take, as a schedule that is planned needs to know.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Times {
+    /// Forward, gradients of inputs, gradients of weights, of each stage, seconds.
+    pub stages: Vec<[f64; 3]>,
+    /// One transfer between stages.
+    pub transfer: f64,
+    /// Micro-batches whose activations the fullest stage can hold.
+    pub in_flight: f64,
+}
+
+impl Times {
+    /// Of the job's own accelerators, the first of `costs`.
+    #[must_use]
+    pub fn of(costs: &[Costs], stages: u32) -> Times {
+        let Some(costs) = costs.first() else { return Times::default() };
+        let sum = |stage: usize| {
+            let chunks = costs.chunks.iter().skip(stage).step_by(stages.max(1) as usize);
+            chunks.fold([0.0; 3], |[f, b, w], chunk| {
+                [f + chunk.forward.seconds, b + chunk.input.seconds, w + chunk.weights.seconds]
+            })
+        };
+        Times { stages: (0..stages as usize).map(sum).collect(), transfer: costs.transfer, in_flight: costs.in_flight }
+    }
+}
+
+/// The orders of all stages. That of zero bubble is planned from what the passes take; the others are fixed.
+#[must_use]
+pub fn orders(system: &TrainingInput, micros: u32, times: &Times) -> Vec<Vec<Pass>> {
+    let (stages, chunks) = (system.pp as u32, system.vpp as u32);
+    if system.schedule == Schedule::ZeroBubble && chunks <= 1 {
+        return zero_bubble::orders(micros, times);
+    }
+    (0..stages).map(|stage| order(system.schedule, stage, stages, micros, chunks)).collect()
 }
 
 /// The order of passes on `stage` of `stages`, `micros` micro-batches in `chunks` chunks.

@@ -3,18 +3,24 @@
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered here from checked counts")]
 
 mod data;
+mod pass;
+mod streams;
+mod wires;
 
-use super::allocation::length;
-use super::costs::Costs;
+use super::costs::{Costs, Meets};
 use super::input::{Class, Input, Output, StageLoad, StreamKind, Task, TaskKind};
-use super::schedule::{Kind, Pass, order};
-use crate::engine::analytical::training::Schedule;
-use crate::engine::event::kernel::distribution::normal_quantile;
-use crate::engine::event::kernel::{Ended, EventQueue, Model, Quantiles, Stream, Time};
-use std::collections::VecDeque;
+use super::schedule::{Pass, Times, orders};
 
-/// Purpose of the random streams of the passes' times.
-const JITTER: u32 = 24;
+use crate::engine::analytical::training::{Schedule, TrainingInput};
+use crate::engine::event::kernel::{Ended, EventQueue, Model, Quantiles, Time};
+use crate::engine::event::network::flows::NetworkEvent;
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use streams::Streams;
+use wires::{Message, Wires};
+
+/// Most operators that are told of a run: enough for a step of any size to be looked at.
+const MOST_INSIDE: usize = 2_000_000;
 /// No task.
 const NONE: u32 = u32::MAX;
 
@@ -23,16 +29,36 @@ const NONE: u32 = u32::MAX;
 pub(super) enum Event {
     /// A process ends its pass.
     PassEnd(u32),
-    /// A micro-batch's activations, or their gradients, reach a process.
-    Arrived { process: u32, slot: u32, backward: bool, task: u32 },
+    /// A process ends a kernel of a pass that runs task by task.
+    KernelEnd(u32),
+    /// Something in the network.
+    Network(NetworkEvent),
+    /// A message is through that shares nothing, by its number.
+    Sent(u32),
     /// A process has a bucket of gradients complete.
     Bucket { process: u32, bucket: u32 },
-    /// The collective of a stage's data-parallel group ends.
-    DataEnd(u32),
     /// The optimizer ends, and with it the step.
     OptimizerEnd,
     /// The next step's data are there.
     Loaded,
+}
+
+impl From<NetworkEvent> for Event {
+    fn from(event: NetworkEvent) -> Self {
+        Event::Network(event)
+    }
+}
+
+/// Activations, or their gradients, on their way to the stage that goes on with them.
+#[derive(Debug, Clone, Copy)]
+struct Transfer {
+    to: u32,
+    slot: u32,
+    micro: u32,
+    chunk: u32,
+    backward: bool,
+    /// The pass that made them.
+    pass: u32,
 }
 
 /// A collective of a data-parallel group.
@@ -56,11 +82,21 @@ struct Process {
     /// What has arrived for each (micro-batch, chunk), and by which task.
     inputs: Vec<Option<u32>>,
     gradients: Vec<Option<u32>>,
-    link_free: Time,
-    link_task: u32,
+    /// Which accelerators it runs on.
+    kind: usize,
+    /// What happens in its passes, where they run task by task.
+    streams: Streams,
+    /// What it sends, one after the other, and the task that tells the first.
+    transfers: VecDeque<Transfer>,
+    transfer_task: u32,
     drawn: u64,
-    /// When its last pass ended.
+    /// Whether its step is over but for the optimizer.
+    left: bool,
+    /// Before which its present pass does not end.
+    not_before: Time,
+    /// When its last pass ended, and when what it had sent was through.
     free_at: Time,
+    drained_at: Time,
     /// Sums over all steps.
     load: StageLoad,
 }
@@ -87,6 +123,8 @@ struct Group {
     gathered: Vec<Option<u32>>,
     gathered_by: Vec<Time>,
     busy: Time,
+    /// When its present collective began.
+    began: Time,
     /// When its last collective ended.
     free_at: Time,
 }
@@ -94,7 +132,11 @@ struct Group {
 /// The model.
 pub(super) struct Job<'a> {
     input: &'a Input,
-    costs: Costs,
+    /// Of every kind of accelerator that there is; the job's own first.
+    costs: Vec<Costs>,
+    /// When passes run task by task.
+    meets: Meets,
+    wires: Wires,
     seed: u64,
     stages: u32,
     /// Replicas that are simulated.
@@ -131,19 +173,27 @@ impl<'a> Job<'a> {
                 factors[place * stages as usize + slow.stage as usize] *= slow.factor;
             }
         }
-        let mut costs = Costs::of(s, &input.constants);
-        if let Some(seconds) = input.reduction.filter(|_| costs.reduce > 0.0) {
-            costs.reduce = seconds;
+        let joined = input.recorded_step == u32::MAX;
+        let costs: Vec<Costs> = std::iter::once(*s)
+            .chain(input.kinds.iter().map(|kind| kind.system(s)))
+            .map(|system| costs_of(&system, input, joined))
+            .collect();
+        let mut processes = vec![Process::default(); (stages * replicas) as usize];
+        for (number, kind) in (1..).zip(&input.kinds) {
+            for place in &kind.places {
+                if let Ok(at) = classes.binary_search_by_key(&place.replica, |class| class.replica) {
+                    processes[at * stages as usize + place.stage as usize].kind = number;
+                }
+            }
         }
-        if let Some(c) = input.compression.filter(|_| costs.reduce > 0.0) {
-            costs.reduce = costs.reduce / c.ratio + c.seconds;
-        }
-        let buckets = if costs.reduce > 0.0 { input.buckets * chunks } else { 0 };
-        let orders: Vec<Vec<Pass>> =
-            (0..stages).map(|stage| order(s.schedule, stage, stages, micros, chunks)).collect();
+        let reduces = costs.iter().any(|costs| costs.reduce > 0.0);
+        let buckets = if reduces { input.buckets * chunks } else { 0 };
+        let orders = orders(s, micros, &Times::of(&costs, stages));
         let mut job = Job {
             orders,
-            processes: vec![Process::default(); (stages * replicas) as usize],
+            processes,
+            meets: meets(&costs, f64::from(micros) * if input.draws() { s.dp } else { 1.0 }),
+            wires: Wires::new(stages * replicas),
             groups: vec![Group::default(); stages as usize],
             ranks: (s.tp * s.cp).max(1.0),
             left: 0,
@@ -190,6 +240,17 @@ impl<'a> Job<'a> {
         tasks.into_iter().filter(|&t| t != NONE).max_by(|a, b| end(a).total_cmp(&end(b))).unwrap_or(NONE)
     }
 
+    /// The most of a cost over all kinds of accelerators that run: a group waits for its slowest rank.
+    fn most(&self, cost: impl Fn(&Costs) -> f64) -> f64 {
+        let there = |kind: &usize| self.processes.iter().any(|process| process.kind == *kind);
+        (0..self.costs.len()).filter(there).filter_map(|kind| self.costs.get(kind)).map(cost).fold(0.0, f64::max)
+    }
+
+    /// Whether the tasks inside a process's passes are told: those of the first replica, which is like the others.
+    fn detailed(&self, number: u32) -> bool {
+        number < self.stages && self.recording() && self.out.operators.len() < MOST_INSIDE
+    }
+
     fn begin_step(&mut self, queue: &mut EventQueue<Event>) {
         self.waiting = false;
         let now = queue.now();
@@ -202,9 +263,12 @@ impl<'a> Job<'a> {
         for process in &mut self.processes {
             process.place = 0;
             process.current = None;
-            process.free_at = now;
+            (process.free_at, process.drained_at) = (now, now);
             process.load.loading += loading;
-            (process.current_task, process.last_task, process.link_task) = (NONE, NONE, NONE);
+            process.streams.clear();
+            process.transfers.clear();
+            process.left = false;
+            (process.current_task, process.last_task, process.transfer_task) = (NONE, NONE, NONE);
             process.owed.clear();
             process.owed.resize(self.chunks as usize, self.micros);
             for list in [&mut process.inputs, &mut process.gradients] {
@@ -212,7 +276,7 @@ impl<'a> Job<'a> {
                 list.resize(slots, None);
             }
         }
-        let gathers = self.costs.gather > 0.0;
+        let gathers = self.most(|costs| costs.gather) > 0.0;
         for group in &mut self.groups {
             group.arrived.clear();
             group.arrived.resize(self.buckets as usize, 0);
@@ -234,7 +298,7 @@ impl<'a> Job<'a> {
                 } else {
                     waiting.push_back((Item::Gather(0), NONE));
                 }
-                self.begin_data(stage, queue);
+                self.begin_data(stage, false, queue);
             }
         }
         for process in 0..self.processes.len() as u32 {
@@ -242,191 +306,17 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Begins the next pass of a process, if it is free and what the pass needs is there; `waited` is what has just come.
-    fn begin_pass(&mut self, number: u32, for_what: Waited, queue: &mut EventQueue<Event>) {
-        let stage = number % self.stages;
-        let process = &self.processes[number as usize];
-        if process.current.is_some() {
-            return;
-        }
-        let now = queue.now();
-        let idle = now.since(process.free_at).seconds();
-        let Some(&pass) = self.orders[stage as usize].get(process.place) else { return };
-        let Some(waited) = self.ready(number, stage, pass) else { return };
-        let process = &mut self.processes[number as usize];
-        process.place += 1;
-        process.current = Some(pass);
-        let (even, uneven, sent) = self.length(number, stage, pass, idle);
-        let mut length = Time::from_seconds(even + uneven + sent);
-        if pass.kind == Kind::Forward && pass.micro == 0 {
-            // Weights come bucket by bucket, and the last layers wait for the last of them.
-            let last = self.groups[stage as usize].gathered_by[pass.chunk as usize];
-            let least = last.plus(Time::from_seconds(even / f64::from(self.input.buckets))).since(now);
-            let waits = least.since(length);
-            length = length.plus(waits);
-            self.processes[number as usize].load.exposed_data += waits.seconds();
-        }
-        let end = now.plus(length);
-        self.account(number, for_what, idle, [even, uneven, sent]);
-        self.processes[number as usize].free_at = end;
-        let after = self.latest([self.processes[number as usize].last_task, waited]);
-        let task = self.record(Task {
-            kind: TaskKind::Pass(pass.kind),
-            stream: StreamKind::Compute,
-            replica: self.classes[(number / self.stages) as usize].replica,
-            stage,
-            micro: pass.micro,
-            chunk: pass.chunk,
-            begin: now.seconds(),
-            end: end.seconds(),
-            after,
-        });
-        let process = &mut self.processes[number as usize];
-        process.current_task = task;
-        // The last bucket is complete with the pass, and comes before its end.
-        if pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward }) {
-            self.owe_less(number, pass.chunk, length, queue);
-        }
-        queue.at(end, Event::PassEnd(number));
-    }
-
-    /// Accounts for the wait that ends now and for the pass that begins.
-    fn account(&mut self, number: u32, for_what: Waited, gap: f64, [even, uneven, sent]: [f64; 3]) {
-        let one = self.costs.transfer;
-        let load = &mut self.processes[number as usize].load;
-        match for_what {
-            Waited::Data => load.exposed_data += gap,
-            Waited::Pipeline => {
-                load.transfer += gap.min(one);
-                load.bubble += (gap - one).max(0.0);
-            }
-        }
-        load.compute += even;
-        load.uneven += uneven;
-        load.transfer += sent;
-    }
-
-    /// The last micro-batch completes a chunk's gradients, bucket by bucket while it runs.
-    fn owe_less(&mut self, number: u32, chunk: u32, length: Time, queue: &mut EventQueue<Event>) {
-        let owed = &mut self.processes[number as usize].owed[chunk as usize];
-        *owed -= 1;
-        if *owed > 0 || self.buckets == 0 {
-            return;
-        }
-        let each = self.buckets / self.chunks;
-        for bucket in 0..each {
-            let share =
-                if self.input.system.software.overlap_data { f64::from(bucket + 1) / f64::from(each) } else { 1.0 };
-            let delay = Time::from_seconds(length.seconds() * share);
-            queue.after(delay, Event::Bucket { process: number, bucket: chunk * each + bucket });
-        }
-    }
-
-    /// Whether a pass may begin: the task that it had to wait for, or [`NONE`] for none.
-    fn ready(&self, number: u32, stage: u32, pass: Pass) -> Option<u32> {
-        let process = &self.processes[number as usize];
-        let slot = (pass.micro * self.chunks + pass.chunk) as usize;
-        match pass.kind {
-            Kind::Forward => {
-                let gathered = self.groups[stage as usize].gathered[pass.chunk as usize]?;
-                let input = if stage == 0 && pass.chunk == 0 { NONE } else { process.inputs[slot]? };
-                Some(self.latest([gathered, input]))
-            }
-            Kind::Backward => {
-                let last = stage + 1 == self.stages && pass.chunk + 1 == self.chunks;
-                if last { Some(NONE) } else { process.gradients[slot] }
-            }
-            Kind::Weights => Some(NONE),
-        }
-    }
-
-    /// Seconds that a pass takes: on even hardware, for what is uneven, and to send what nothing hides.
-    /// A stage that was idle has had its launches done meanwhile.
-    fn length(&mut self, number: u32, stage: u32, pass: Pass, idle: f64) -> (f64, f64, f64) {
-        let costs = &self.costs.chunks[(pass.chunk * self.stages + stage) as usize];
-        let mut seconds = match pass.kind {
-            Kind::Forward => costs.forward,
-            Kind::Backward if self.splits() => costs.input_gradient,
-            Kind::Backward => costs.input_gradient + costs.weight_gradient,
-            Kind::Weights => costs.weight_gradient,
-        };
-        seconds -= idle.min(self.costs.host_share * seconds);
-        let even = seconds;
-        seconds *= self.factors[number as usize];
-        if self.input.lengths > 0.0 {
-            let at = u64::from(self.step) * u64::from(self.micros) + u64::from(pass.micro);
-            seconds *= length(self.input.lengths, self.seed, number / self.stages, at);
-        }
-        if self.input.jitter > 0.0 {
-            let process = &mut self.processes[number as usize];
-            let stream = Stream::new(self.seed, JITTER, number).at(process.drawn);
-            process.drawn += 1;
-            seconds *= slowest(self.input.jitter, self.ranks, stream);
-        }
-        let apart = self.input.system.software.overlap_pipeline || self.stages == 1;
-        let sent = if apart || pass.kind == Kind::Weights { 0.0 } else { self.costs.transfer };
-        (even, seconds - even, sent)
-    }
-
-    fn end_pass(&mut self, number: u32, queue: &mut EventQueue<Event>) {
-        let stage = number % self.stages;
-        let process = &mut self.processes[number as usize];
-        let Some(pass) = process.current.take() else { return };
-        process.last_task = process.current_task;
-        let (done, task) = (process.place == self.orders[stage as usize].len(), process.last_task);
-        if pass.kind != Kind::Weights {
-            self.hand_on(number, stage, pass, queue);
-        }
-        if done {
-            self.one_less(task, queue);
-        } else {
-            self.begin_pass(number, Waited::Pipeline, queue);
-        }
-    }
-
-    /// Sends what a pass has computed to the stage that goes on with it.
-    fn hand_on(&mut self, number: u32, stage: u32, pass: Pass, queue: &mut EventQueue<Event>) {
-        let at = pass.chunk * self.stages + stage;
-        let backward = pass.kind == Kind::Backward;
-        let to = if backward { at.checked_sub(1) } else { Some(at + 1).filter(|&v| v < self.stages * self.chunks) };
-        let Some(to) = to else { return };
-        let receiver = number - stage + to % self.stages;
-        let slot = pass.micro * self.chunks + to / self.stages;
-        let now = queue.now();
-        let process = &self.processes[number as usize];
-        let apart = self.stages > 1 && self.input.system.software.overlap_pipeline;
-        let begin = if apart { process.link_free.max(now) } else { now };
-        let end = if apart { begin.plus(Time::from_seconds(self.costs.transfer)) } else { now };
-        let after = self.latest([process.last_task, process.link_task]);
-        let mut task = self.processes[number as usize].last_task;
-        if end > begin {
-            task = self.record(Task {
-                kind: TaskKind::Transfer,
-                stream: StreamKind::Pipeline,
-                replica: self.classes[(number / self.stages) as usize].replica,
-                stage,
-                micro: pass.micro,
-                chunk: pass.chunk,
-                begin: begin.seconds(),
-                end: end.seconds(),
-                after,
-            });
-        }
-        let process = &mut self.processes[number as usize];
-        (process.link_free, process.link_task) = (end, task);
-        queue.at(end, Event::Arrived { process: receiver, slot, backward, task });
-    }
-
     /// One process or group less before the optimizer.
     fn one_less(&mut self, task: u32, queue: &mut EventQueue<Event>) {
         self.left -= 1;
         self.last_before_optimizer = task;
         if self.left == 0 {
-            let length = Time::from_seconds(self.costs.optimizer);
+            let length = Time::from_seconds(self.most(|costs| costs.optimizer));
             let now = queue.now();
             for (number, process) in self.processes.iter_mut().enumerate() {
                 // After its last pass a stage waits for its group, then for the other stages.
-                let own = self.groups[number % self.stages as usize].free_at.max(process.free_at);
+                let own =
+                    self.groups[number % self.stages as usize].free_at.max(process.drained_at).max(process.free_at);
                 process.load.exposed_data += own.since(process.free_at).seconds();
                 process.load.bubble += now.since(own).seconds();
                 process.load.optimizer += length.seconds();
@@ -443,6 +333,22 @@ impl<'a> Job<'a> {
                 after: task,
             });
             queue.after(length, Event::OptimizerEnd);
+        }
+    }
+
+    /// A message is through.
+    fn arrived(&mut self, message: Message, queue: &mut EventQueue<Event>) {
+        match message {
+            Message::Stream(process, lane) => self.end_send(process, lane, queue),
+            Message::Transfer(process) => self.end_transfer(process, queue),
+            Message::Group(stage) => self.end_data(stage, queue),
+        }
+    }
+
+    /// A task that was told when it began has ended.
+    fn ended(&mut self, task: u32, now: Time) {
+        if let Some(task) = self.out.tasks.get_mut(task as usize) {
+            task.end = now.seconds();
         }
     }
 
@@ -493,6 +399,7 @@ impl<'a> Job<'a> {
             self.out.busy = (self.out.load.compute + self.out.load.uneven) * steps / seconds;
             self.out.tokens_per_second = steps * self.input.system.global * self.input.system.seq / seconds;
         }
+        self.out.operators.sort_by(|a, b| (a.pass, a.begin).partial_cmp(&(b.pass, b.begin)).unwrap_or(Ordering::Equal));
         self.out.step = Quantiles::of(&mut self.out.steps.clone());
         self.out.events = queue.handled();
         self.out.cancelled = ended == Ended::Cancelled;
@@ -500,11 +407,31 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The slowest of `ranks` log-normal times of mean 1: one draw through the distribution of their maximum.
-fn slowest(cv: f64, ranks: f64, mut stream: Stream) -> f64 {
-    let variance = (cv * cv).ln_1p();
-    let u = stream.uniform().powf(1.0 / ranks).min(1.0 - 1e-16);
-    (variance.sqrt() * normal_quantile(u) - 0.5 * variance).exp()
+/// Most tasks of a step for which passes are run task by task only because of the transfers between stages: beyond, passes
+/// and transfers go through a common port without seeing each other, which delays a transfer by its own length at most.
+const MOST_TASKS: f64 = 5e5;
+
+/// When passes run task by task; `passes` is how often all chunks are gone through in a step.
+fn meets(costs: &[Costs], passes: f64) -> Meets {
+    let found = costs.iter().map(Costs::meets).max().unwrap_or(Meets::Never);
+    let tasks = passes * costs.iter().map(Costs::tasks).fold(0.0, f64::max);
+    if found == Meets::Transfers && tasks > MOST_TASKS { Meets::Collectives } else { found }
+}
+
+/// What a step is made of on one kind of accelerator, as it was asked for.
+fn costs_of(system: &TrainingInput, input: &Input, joined: bool) -> Costs {
+    let mut costs = Costs::of(system, &input.constants);
+    if let Some(seconds) = input.reduction.filter(|_| costs.reduce > 0.0) {
+        costs.reduce = seconds;
+    }
+    if let Some(c) = input.compression.filter(|_| costs.reduce > 0.0) {
+        costs.reduce = costs.reduce / c.ratio + c.seconds;
+    }
+    costs.free();
+    if joined {
+        costs.join();
+    }
+    costs
 }
 
 impl Model for Job<'_> {
@@ -512,15 +439,15 @@ impl Model for Job<'_> {
 
     fn handle(&mut self, event: Event, queue: &mut EventQueue<Event>) {
         match event {
-            Event::PassEnd(process) => self.end_pass(process, queue),
-            Event::Arrived { process, slot, backward, task } => {
-                let p = &mut self.processes[process as usize];
-                let list = if backward { &mut p.gradients } else { &mut p.inputs };
-                list[slot as usize] = Some(task);
-                self.begin_pass(process, Waited::Pipeline, queue);
+            Event::PassEnd(process) => self.pass_over(process, queue),
+            Event::KernelEnd(process) => self.end_kernel(process, queue),
+            Event::Network(event) => {
+                if let Some(message) = self.wires.handle(event, queue) {
+                    self.arrived(message, queue);
+                }
             }
+            Event::Sent(number) => self.arrived(Message::of(number), queue),
             Event::Bucket { process, bucket } => self.bucket(process, bucket, queue),
-            Event::DataEnd(stage) => self.end_data(stage, queue),
             Event::OptimizerEnd => self.end_step(queue),
             Event::Loaded => {
                 self.loaded = true;

@@ -1,9 +1,11 @@
 //! Collectives of the data-parallel groups: one at a time on each stage's network, in order of readiness.
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
+use super::wires::Message;
 use super::{Event, Item, Job, NONE, Waited};
 use crate::engine::event::kernel::{EventQueue, Time};
 use crate::engine::event::training::input::{StreamKind, Task, TaskKind};
+use crate::engine::event::training::program::Port;
 
 impl Job<'_> {
     pub(super) fn bucket(&mut self, number: u32, bucket: u32, queue: &mut EventQueue<Event>) {
@@ -14,11 +16,13 @@ impl Job<'_> {
         group.arrived[bucket as usize] += 1;
         if group.arrived[bucket as usize] == self.replicas {
             group.waiting.push_back((Item::Reduce(bucket), task));
-            self.begin_data(stage, queue);
+            self.begin_data(stage, true, queue);
         }
     }
 
-    pub(super) fn begin_data(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
+    /// Begins the next collective of a group; `ready` says that it is what has just become so, rather than the one before
+    /// that has just ended.
+    pub(super) fn begin_data(&mut self, stage: u32, ready: bool, queue: &mut EventQueue<Event>) {
         let group = &mut self.groups[stage as usize];
         if group.current.is_some() {
             return;
@@ -30,15 +34,14 @@ impl Job<'_> {
         let (kind, chunk, seconds) = match item {
             Item::Reduce(bucket) => {
                 let each = (self.buckets / self.chunks).max(1);
-                (TaskKind::Reduce, bucket / each, self.costs.reduce / f64::from(self.buckets))
+                (TaskKind::Reduce, bucket / each, self.most(|costs| costs.reduce) / f64::from(self.buckets))
             }
-            Item::Gather(_) if whole => (TaskKind::Gather, 0, self.costs.gather),
+            Item::Gather(_) if whole => (TaskKind::Gather, 0, self.most(|costs| costs.gather)),
             Item::Gather(chunk) => (TaskKind::Gather, chunk, self.first_bucket()),
             Item::Rest(chunk) => (TaskKind::Gather, chunk, self.other_buckets()),
         };
-        let length = Time::from_seconds(seconds);
         let now = queue.now();
-        let after = if last == NONE { waited } else { self.latest([last, waited]) };
+        let after = if ready || last == NONE { waited } else { self.latest([last, waited]) };
         let task = self.record(Task {
             kind,
             stream: StreamKind::Data,
@@ -47,22 +50,24 @@ impl Job<'_> {
             micro: 0,
             chunk,
             begin: now.seconds(),
-            end: now.plus(length).seconds(),
+            end: now.seconds(),
             after,
         });
         let group = &mut self.groups[stage as usize];
         group.current_task = task;
-        group.busy = group.busy.plus(length);
-        queue.after(length, Event::DataEnd(stage));
+        group.began = now;
+        let port = self.costs.first().map_or(Port::None, |costs| costs.data_port);
+        let members = (0..self.replicas).map(|replica| replica * self.stages + stage);
+        self.wires.send(members, port, seconds, Message::Group(stage), queue);
     }
 
     /// Seconds in which the first bucket of a chunk's weights is gathered, and the others.
     fn first_bucket(&self) -> f64 {
-        self.costs.gather / f64::from(self.chunks) / f64::from(self.input.buckets)
+        self.most(|costs| costs.gather) / f64::from(self.chunks) / f64::from(self.input.buckets)
     }
 
     fn other_buckets(&self) -> f64 {
-        self.costs.gather / f64::from(self.chunks) - self.first_bucket()
+        self.most(|costs| costs.gather) / f64::from(self.chunks) - self.first_bucket()
     }
 
     pub(super) fn end_data(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
@@ -71,8 +76,12 @@ impl Job<'_> {
         let group = &mut self.groups[stage as usize];
         let Some(item) = group.current.take() else { return };
         let task = group.current_task;
-        group.free_at = queue.now();
+        let now = queue.now();
+        group.busy = group.busy.plus(now.since(group.began));
+        group.free_at = now;
         group.last_task = task;
+        self.ended(task, now);
+        let group = &mut self.groups[stage as usize];
         match item {
             Item::Reduce(_) => {
                 group.left -= 1;
@@ -94,6 +103,6 @@ impl Job<'_> {
                 }
             }
         }
-        self.begin_data(stage, queue);
+        self.begin_data(stage, false, queue);
     }
 }

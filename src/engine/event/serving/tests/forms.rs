@@ -1,0 +1,63 @@
+//! Forms of serving that are not a stream of requests through a paging engine: phases alone, beams, compiled shapes,
+//! memory that is short.
+
+use super::*;
+
+/// The generation alone, and the prefill alone.
+#[test]
+fn a_phase_alone_is_the_analytical_answer() {
+    for batch in [1.0, 16.0, 128.0] {
+        let case = ServingInput { isl: 1000.0, osl: 400.0, ..system(Load::DecodeOnly { batch }) };
+        let theory = estimate(&case, &ServingConstants::default());
+        let found = simulated(&Input::of(&case, &ServingConstants::default(), 1));
+        near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.02);
+        near("TPOT", found.tpot.mean, theory.tpot.mean, 0.02);
+        let alone = ServingInput { load: Load::PrefillOnly { batch }, ..case };
+        let theory = estimate(&alone, &ServingConstants::default());
+        let first = ServingInput { load: Load::Static { batch }, osl: 1.0, ..case };
+        let found = simulated(&Input::of(&first, &ServingConstants::default(), 1));
+        near("prefill", found.requests_per_sec, theory.requests_per_sec, 0.03);
+    }
+}
+
+/// Four beams cost what four sequences with one prompt cost.
+#[test]
+fn beams_are_the_analytical_answer() {
+    for batch in [1.0, 8.0] {
+        let case = ServingInput { isl: 800.0, osl: 128.0, beams: 4.0, ..system(Load::Static { batch }) };
+        let theory = estimate(&case, &ServingConstants::default());
+        let found = simulated(&Input::of(&case, &ServingConstants::default(), 1));
+        near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.03);
+        let plain = simulated(&Input::of(&ServingInput { beams: 1.0, ..case }, &ServingConstants::default(), 1));
+        assert!(found.tpot.mean > plain.tpot.mean && found.most_kv > plain.most_kv);
+    }
+}
+
+/// A graph compiled for 32 sequences computes 32, whoever is there.
+#[test]
+fn a_compiled_shape_costs_what_it_was_compiled_for() {
+    let one = |compiled: f64, concurrency: f64| {
+        let case = ServingInput { isl: 1500.0, osl: 250.0, compiled_batch: compiled, ..closed(concurrency) };
+        let theory = estimate(&case, &ServingConstants::default());
+        (simulated(&Input::of(&case, &ServingConstants::default(), 12)), theory)
+    };
+    let (found, theory) = one(32.0, 1.0);
+    near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.03);
+    near("TTFT", found.ttft.mean, theory.ttft.mean, 0.03);
+    let (plain, _) = one(0.0, 1.0);
+    assert!(found.tpot.mean > 1.2 * plain.tpot.mean, "{} {}", found.tpot.mean, plain.tpot.mean);
+}
+
+/// Where memory holds five of eight long prompts, five run: nobody is let in to be thrown out half way through.
+#[test]
+fn long_prompts_that_do_not_fit_wait_outside() {
+    let small = Accelerator { mem_bytes: 40e9, mem_bw: 1.555e12, ..h100() };
+    let case = ServingInput { accelerator: small, isl: 28_600.0, osl: 230.0, ..closed(8.0) };
+    let theory = estimate(&case, &ServingConstants::default());
+    assert!(theory.max_concurrency < 8.0, "{}", theory.max_concurrency);
+    let mut input = Input::of(&case, &ServingConstants::default(), 80);
+    input.warm_up = 16;
+    let found = simulated(&input);
+    near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.25);
+    assert!((found.preemptions as f64) < 0.5 * found.requests as f64, "{}", found.preemptions);
+}

@@ -1,0 +1,121 @@
+//! What only a simulation can tell apart: chance, stragglers, failures.
+
+use super::{entry, real, whole};
+use crate::knob::{Group, Knob, Spec, Step};
+
+pub(super) const SIMULATION: [Spec; 10] = [
+    entry(
+        Knob::Replications,
+        "replications",
+        &["repetitions"],
+        Group::Simulation,
+        whole(1.0, 1000.0, Step::Add(1.0)),
+        &["simulation", "replications"],
+        "independent runs, from seed on: figures are their means, and their spread widens the interval",
+    )
+    .simulated(),
+    entry(
+        Knob::Requests,
+        "requests",
+        &["num_prompts"],
+        Group::Simulation,
+        whole(0.0, 1_000_000.0, Step::Double),
+        &["simulation", "requests"],
+        "requests that each run serves and counts; 0: as many as the load asks for, a thousand at least",
+    )
+    .unit("req")
+    .inference()
+    .simulated(),
+    entry(
+        Knob::Steps,
+        "steps",
+        &["simulated_steps"],
+        Group::Simulation,
+        whole(1.0, 10_000.0, Step::Double),
+        &["simulation", "steps"],
+        "optimizer steps that each run takes",
+    )
+    .training()
+    .simulated(),
+    entry(
+        Knob::Jitter,
+        "jitter",
+        &["compute_jitter"],
+        Group::Simulation,
+        real(0.0, 2.0, 0.01),
+        &["simulation", "jitter"],
+        "standard deviation over mean of one rank's pass; each pass waits for the slowest of its ranks",
+    )
+    .training()
+    .simulated(),
+    entry(
+        Knob::SlowNodes,
+        "slow_nodes",
+        &["stragglers", "slow_hosts"],
+        Group::Simulation,
+        whole(0.0, 1_000_000.0, Step::Add(1.0)),
+        &["simulation", "slow_nodes"],
+        "nodes that compute slowly all the time; which ones, the seed draws",
+    )
+    .training()
+    .simulated(),
+    entry(
+        Knob::SlowFactor,
+        "slow_factor",
+        &["straggler_factor"],
+        Group::Simulation,
+        real(1.0, 100.0, 0.1),
+        &["simulation", "slow_factor"],
+        "time of a slow node's pass over another's",
+    )
+    .training()
+    .simulated(),
+    entry(
+        Knob::NodeMtbf,
+        "node_mtbf_h",
+        &["mtbf", "node_mtbf"],
+        Group::Simulation,
+        real(0.0, 1e7, 1000.0),
+        &["simulation", "node_mtbf_h"],
+        "mean time between failures of one node; 0: none fails (Llama 3's nodes: 6,300 h, arXiv 2407.21783, table 5)",
+    )
+    .unit("h")
+    .training()
+    .simulated(),
+    entry(
+        Knob::CheckpointInterval,
+        "checkpoint_interval_s",
+        &["checkpoint_interval"],
+        Group::Simulation,
+        real(0.0, 1e7, 60.0),
+        &["simulation", "checkpoint_interval_s"],
+        "work between two checkpoints; 0: Daly's interval for these failures",
+    )
+    .unit("s")
+    .training()
+    .simulated(),
+    entry(
+        Knob::Checkpoint,
+        "checkpoint_s",
+        &["checkpoint_cost"],
+        Group::Simulation,
+        real(0.0, 1e5, 5.0),
+        &["simulation", "checkpoint_s"],
+        "time for which a checkpoint stops the work; unset, the model's states at 1 GB/s from each node",
+    )
+    .unit("s")
+    .training()
+    .simulated(),
+    entry(
+        Knob::Restart,
+        "restart_s",
+        &["recovery"],
+        Group::Simulation,
+        real(0.0, 1e6, 60.0),
+        &["simulation", "restart_s"],
+        "time from a failure until work goes on, on a spare node, from the last checkpoint",
+    )
+    .unit("s")
+    .training()
+    .simulated(),
+];

@@ -1,0 +1,105 @@
+//! What the measurements have to say in a file: the calibration that is proposed, every figure beside its prediction, and
+//! how far the one is from the other.
+
+use super::search::charted;
+use super::{left, right, titled};
+use crate::calibrate::judge::Judged;
+use crate::calibrate::predict::Figure;
+use crate::plan::Engine;
+use crate::report::calibration::changes;
+use crate::report::chart::{Axis, Plot, Series};
+use crate::report::document::Document;
+use crate::report::study::{Block, Cell, Grid};
+use crate::tui::app::App;
+use crate::tui::measured::{judged, unanswered};
+use crate::units;
+
+pub(super) fn document(app: &App) -> Document {
+    let title = format!("Measured runs beside predictions for {}", app.now.setup.target);
+    let mut blocks = Vec::new();
+    if !app.measured.problems.is_empty() {
+        blocks.push(Block::List(app.measured.problems.clone()));
+    }
+    let all = judged(app);
+    let rows = table(all);
+    if app.measured.rows.is_empty() {
+        blocks.push(Block::Text("No measurements were given.".to_owned()));
+        return titled(title, blocks, rows);
+    }
+    if let Some(proposal) = &app.measured.proposal {
+        let figure = |value: f64| Cell::figure(units::significant(value, 4), value);
+        let none = || Cell::text("–");
+        let parameters = proposal.outcome.all(&proposal.start.efficiency).into_iter().map(|one| {
+            let [low, high] = one.interval.map_or_else(|| [none(), none()], |ends| ends.map(figure));
+            let n = Cell::text(one.n.to_string());
+            vec![Cell::text(one.symbol), one.before.map_or_else(none, figure), figure(one.value), low, high, n]
+        });
+        let head = vec![left("parameter"), right("before"), right("value"), right("low"), right("high"), right("n")];
+        blocks.push(Block::Heading(2, "Proposed".to_owned()));
+        blocks.push(Block::Table(Grid { head, rows: parameters.collect() }));
+        blocks.push(Block::List(proposal.outcome.warnings.clone()));
+    }
+    let errors = changes(all).into_iter().map(|(name, n, before, after)| {
+        format!("{name} (n = {n}): median error {before:.1} %, calibrated {after:.1} %")
+    });
+    let errors: Vec<String> = errors.collect();
+    if !errors.is_empty() {
+        blocks.push(Block::List(errors));
+    }
+    blocks.extend(Figure::ALL.into_iter().filter_map(|figure| charted(&plot(all, figure)?)));
+    if !rows.rows.is_empty() {
+        blocks.push(Block::Table(rows.clone()));
+    }
+    if let Some((n, reason)) = unanswered(app) {
+        blocks.push(Block::Text(format!("{n} of {} rows have no prediction; {reason}.", app.measured.rows.len())));
+    }
+    blocks.retain(|block| !matches!(block, Block::List(points) if points.is_empty()));
+    titled(title, blocks, rows)
+}
+
+fn table(all: &[Judged]) -> Grid {
+    let figure = |value: f64| Cell::figure(units::significant(value, 4), value);
+    let share = |value: f64| Cell::figure(format!("{:+.1} %", 100.0 * value), value);
+    let none = || Cell::text("–");
+    let rows = all.iter().map(|one| {
+        vec![
+            Cell::text(one.source.clone()),
+            Cell::text(one.engine.name()),
+            Cell::text(one.figure.name()),
+            figure(one.measured),
+            figure(one.before),
+            share(one.error_before()),
+            one.after.map_or_else(none, figure),
+            one.error_after().map_or_else(none, share),
+        ]
+    });
+    let mut head = ["row", "engine", "figure"].map(left).to_vec();
+    head.extend(["measured", "predicted", "error", "calibrated", "its error"].map(right));
+    Grid { head, rows: rows.collect() }
+}
+
+/// Predictions of a figure over what was measured: on the line they are equal.
+fn plot(all: &[Judged], figure: Figure) -> Option<Plot> {
+    let of = |engine: Engine| {
+        let own = all.iter().filter(move |one| one.figure == figure && one.engine == engine);
+        own.map(|one| (one.measured, one.after.unwrap_or(one.before))).collect::<Vec<(f64, f64)>>()
+    };
+    let mut series: Vec<Series> = [Engine::Analytical, Engine::SemiEmpirical]
+        .into_iter()
+        .map(|engine| Series { name: engine.name().to_owned(), points: of(engine), joined: false })
+        .filter(|series| !series.points.is_empty())
+        .collect();
+    let ends = || series.iter().flat_map(|series| &series.points).flat_map(|(x, y)| [*x, *y]);
+    let (low, high) = (ends().fold(f64::INFINITY, f64::min), ends().fold(0.0, f64::max));
+    if !(low > 0.0 && high.is_finite() && low.is_finite()) {
+        return None;
+    }
+    series.push(Series { name: "equal".to_owned(), points: vec![(low, low), (high, high)], joined: true });
+    Some(Plot {
+        title: format!("{}: predicted over measured", figure.name()),
+        across: Axis::log("measured"),
+        up: Axis::log("predicted"),
+        series,
+        here: None,
+    })
+}

@@ -1,0 +1,287 @@
+//! What the views that search have to say in a file: sweeps, frontiers, the optimiser.
+
+use std::sync::Arc;
+
+use super::{left, right, titled};
+use crate::estimate::{Better, Format, Metric};
+use crate::knob::Setting;
+use crate::order::Order;
+use crate::report::chart::pictures::{self, Heat};
+use crate::report::chart::{Axis, Bar, Bars, Plot, Series, drawing};
+use crate::report::document::Document;
+use crate::report::optimum::changes;
+use crate::report::study::{self, Block, Cell, Grid};
+use crate::scenario::Parts;
+use crate::search::optimise::{Candidate, Optimum};
+use crate::tui::app::App;
+use crate::tui::frontier::Front;
+use crate::tui::optimum;
+use crate::tui::sweeping::Curves;
+
+/// Width of a laid-out picture, in its own units.
+pub(super) const WIDTH: f64 = 760.0;
+/// A spread of values beyond which an axis goes by powers of ten.
+const DECADES: f64 = 50.0;
+
+/// A chart beside whose figures stand in a table.
+pub(super) fn charted(plot: &Plot) -> Option<Block> {
+    drawing::plot(plot, WIDTH, 420.0).map(Block::Picture)
+}
+
+/// An axis that suits values: by powers of ten where they are of many sizes.
+pub(super) fn axis(label: String, values: impl Iterator<Item = f64>) -> Axis {
+    let (low, high) = values
+        .filter(|value| value.is_finite())
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+    if low > 0.0 && high / low > DECADES { Axis::log(label) } else { Axis::linear(label) }
+}
+
+/// A metric's name with the unit in which an axis counts it.
+fn labelled(metric: &Metric) -> String {
+    let unit = match metric.format {
+        Format::Duration => "ms",
+        Format::Hours => "h",
+        Format::Percent => "share",
+        Format::Usd if !metric.label.contains('$') => "USD",
+        _ => metric.unit,
+    };
+    if unit.is_empty() { metric.label.to_owned() } else { format!("{} ({unit})", metric.label) }
+}
+
+/// The figure over the knobs that are turned: a chart, and every point of it.
+pub(super) fn sweep(app: &App, about: &str) -> Option<Document> {
+    let curves = app.desks.sweep.answer()?;
+    let metric = curves.metric;
+    let across = curves.across.knob.spec();
+    let over = match &curves.against {
+        Some(against) => format!("{} and {}", across.name, against.knob.name()),
+        None => across.name.to_owned(),
+    };
+    let points = curves.curves.iter().map(|(_, grid)| grid.cells.len()).sum::<usize>();
+    let run = curves.curves.iter().flat_map(|(_, grid)| &grid.cells).filter(|cell| cell.feasible).count();
+    let mut blocks = vec![Block::Text(format!(
+        "{} at {points} points, {run} of them can run. {}: {}.",
+        metric.label, across.name, across.help
+    ))];
+    blocks.extend(match &curves.against {
+        Some(_) => pictures::heat(&heat(curves), WIDTH).map(Block::Picture),
+        None => line(curves),
+    });
+    let mut head = vec![left("target")];
+    head.extend(curves.against.iter().map(|axis| right(axis.knob.name())));
+    head.extend([right(across.name), right(metric.name), left("runs"), left("here")]);
+    let mut rows = Vec::new();
+    for (target, grid) in &curves.curves {
+        let best = best(metric, &grid.cells);
+        for (point, cell) in grid.cells.iter().enumerate() {
+            let (column, row) = curves.place(point);
+            let mut cells = vec![Cell::text(target.to_string())];
+            cells.extend(curves.against.iter().map(|axis| setting(axis.values.get(row))));
+            cells.push(setting(curves.across.values.get(column)));
+            let figure = cell.value.is_finite().then(|| Cell::figure(metric.show(cell.value), cell.value));
+            cells.push(Cell { best: best == Some(point), ..figure.unwrap_or_else(|| Cell::text("–")) });
+            cells.push(Cell::text(if cell.feasible { "yes" } else { "no" }));
+            cells.push(Cell::text(if grid.here == Some(point) { "here" } else { "" }));
+            rows.push(cells);
+        }
+    }
+    let rows = Grid { head, rows };
+    blocks.push(Block::Table(rows.clone()));
+    Some(titled(format!("{} over {over}: {about}", metric.label), blocks, rows))
+}
+
+/// The best point that can run; none of a figure that is neither better high nor low.
+fn best(metric: &Metric, cells: &[crate::search::sweep::Cell]) -> Option<usize> {
+    let sign = match metric.better {
+        Better::Higher => 1.0,
+        Better::Lower => -1.0,
+        Better::Neutral => return None,
+    };
+    let runs = cells.iter().enumerate().filter(|(_, cell)| cell.feasible && cell.value.is_finite());
+    runs.max_by(|a, b| (sign * a.1.value).total_cmp(&(sign * b.1.value))).map(|(point, _)| point)
+}
+
+fn setting(setting: Option<&Setting>) -> Cell {
+    match setting {
+        Some(Setting::Number(value)) => Cell::figure(value.to_string(), *value),
+        Some(other) => Cell::text(other.to_string()),
+        None => Cell::default(),
+    }
+}
+
+/// A curve for each target; bars where the values are words.
+fn line(curves: &Curves) -> Option<Block> {
+    let metric = curves.metric;
+    let title = format!("{} over {}", metric.label, curves.across.knob.name());
+    let number = |setting: &Setting| match setting {
+        Setting::Number(value) => Some(*value),
+        _ => None,
+    };
+    let values: Vec<f64> = curves.across.values.iter().filter_map(number).collect();
+    if values.len() < curves.across.values.len() {
+        let several = curves.curves.len() > 1;
+        let bar = |target: &Arc<str>, value: &Setting, figure: f64| Bar {
+            name: if several { format!("{value}, {target}") } else { value.to_string() },
+            parts: vec![(metric.label.to_owned(), figure)],
+            shown: metric.show(figure),
+            interval: None,
+            limit: None,
+        };
+        let bars = curves.across.values.iter().enumerate().flat_map(|(at, value)| {
+            curves.curves.iter().filter_map(move |(target, grid)| {
+                let cell = grid.cells.get(at).filter(|cell| cell.feasible && cell.value.is_finite())?;
+                Some(bar(target, value, cell.value))
+            })
+        });
+        return drawing::bars(&Bars { title, bars: bars.collect() }, WIDTH).map(Block::Picture);
+    }
+    let series = curves.curves.iter().map(|(target, grid)| {
+        let points = values.iter().zip(&grid.cells).filter(|(_, cell)| cell.feasible);
+        Series { name: target.to_string(), points: points.map(|(x, cell)| (*x, cell.value)).collect(), joined: true }
+    });
+    let here = curves.curves.first().and_then(|(_, grid)| {
+        let at = grid.here?;
+        let cell = grid.cells.get(at).filter(|cell| cell.feasible)?;
+        Some((*values.get(at)?, cell.value))
+    });
+    let cells = curves.curves.iter().flat_map(|(_, grid)| &grid.cells).filter(|cell| cell.feasible);
+    let spec = curves.across.knob.spec();
+    let across = if spec.unit.is_empty() { spec.name.to_owned() } else { format!("{} ({})", spec.name, spec.unit) };
+    charted(&Plot {
+        title,
+        across: axis(across, values.iter().copied()),
+        up: axis(labelled(metric), cells.map(|cell| cell.value)),
+        series: series.collect(),
+        here,
+    })
+}
+
+fn heat(curves: &Curves) -> Heat {
+    let metric = curves.metric;
+    let against = curves.against.as_ref().unwrap_or(&curves.across);
+    let words = |axis: &crate::search::Axis| axis.values.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let first = curves.curves.first();
+    let cells = first.map_or(&[][..], |(_, grid)| grid.cells.as_slice());
+    let runs = || cells.iter().filter(|cell| cell.feasible && cell.value.is_finite()).map(|cell| cell.value);
+    let (low, high) = (runs().fold(f64::INFINITY, f64::min), runs().fold(f64::NEG_INFINITY, f64::max));
+    let share = |value: f64| if high > low { (value - low) / (high - low) } else { 1.0 };
+    let cell = |(column, row): (usize, usize)| match cells.get(curves.point((column, row))) {
+        Some(cell) if cell.feasible && cell.value.is_finite() => (Some(share(cell.value)), metric.show(cell.value)),
+        Some(cell) if cell.value.is_finite() => (None, "cannot run".to_owned()),
+        _ => (None, "–".to_owned()),
+    };
+    let columns = curves.across.values.len();
+    Heat {
+        title: format!("{} over {} and {}", metric.label, curves.across.knob.name(), against.knob.name()),
+        across: (curves.across.knob.name().to_owned(), words(&curves.across)),
+        up: (against.knob.name().to_owned(), words(against)),
+        cells: (0..curves.rows()).map(|row| (0..columns).map(|column| cell((column, row))).collect()).collect(),
+        here: first.and_then(|(_, grid)| grid.here).map(|point| curves.place(point)),
+    }
+}
+
+/// The best compromises of every target: a chart, and the knobs that lead to each.
+pub(super) fn frontier(app: &App, about: &str) -> Option<Document> {
+    let front = app.desks.frontier.answer()?;
+    let here = app.answer.value(front.across).zip(app.answer.value(front.up)).filter(|_| app.answer.fits());
+    let curves = front.curves.iter().map(|curve| (&*curve.target, curve.points.iter().map(|(_, candidate)| candidate)));
+    let (plot, rows) = compromises(front.pair.name, [front.across, front.up], curves, here);
+    let blocks = std::iter::once(Block::Text(remark(front))).chain(charted(&plot));
+    let blocks = blocks.chain([Block::Table(rows.clone())]).collect();
+    Some(titled(format!("The best compromises, {}: {about}", front.pair.name), blocks, rows))
+}
+
+fn remark(front: &Front) -> String {
+    let none: Vec<&str> = front.curves.iter().filter(|c| c.points.is_empty()).map(|c| &*c.target).collect();
+    let points: usize = front.curves.iter().map(|curve| curve.points.len()).sum();
+    let mut text =
+        format!("{points} compromises: no layout gives more of the one figure without giving less of the other.");
+    if !none.is_empty() {
+        text += &format!(" No layout can run this on {}.", none.join(", "));
+    }
+    text
+}
+
+/// Compromises of several targets over two figures, drawn and listed.
+fn compromises<'c>(
+    title: &str,
+    [across, up]: [&'static Metric; 2],
+    curves: impl Iterator<Item = (&'c str, impl Iterator<Item = &'c Candidate>)>,
+    here: Option<(f64, f64)>,
+) -> (Plot, Grid) {
+    let value = |metric: &Metric, candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
+    let (mut series, mut rows) = (Vec::new(), Vec::new());
+    for (target, points) in curves {
+        let mut places = Vec::new();
+        for candidate in points {
+            let place = (value(across, candidate), value(up, candidate));
+            places.push(place);
+            rows.push(vec![
+                Cell::text(target),
+                Cell::figure(across.show(place.0), place.0),
+                Cell::figure(up.show(place.1), place.1),
+                Cell::text(changes(candidate)),
+            ]);
+        }
+        places.order_by(|a, b| a.0.total_cmp(&b.0));
+        series.push(Series { name: target.to_owned(), points: places, joined: true });
+    }
+    let all = || series.iter().flat_map(|series: &Series| series.points.iter().copied()).chain(here);
+    let plot = Plot {
+        title: title.to_owned(),
+        across: axis(labelled(across), all().map(|(x, _)| x)),
+        up: axis(labelled(up), all().map(|(_, y)| y)),
+        series: series.clone(),
+        here,
+    };
+    (plot, Grid { head: vec![left("target"), right(across.name), right(up.name), left("knobs")], rows })
+}
+
+/// What was sought and found. Before anything was, what would be sought.
+pub(super) fn optimum(app: &App, about: &str) -> Option<Document> {
+    let found = optimum::shown(app)?;
+    let question = app.desks.optimum.question()?;
+    let parts = Parts::find(&app.library, &found.of.target, &found.of.workload).ok()?;
+    let problem = optimum::problem(&found.optimum.start.scenario, &parts, question);
+    let metric = question.objective;
+    let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
+    let mut blocks = study::optimum::blocks(&problem, &found.optimum);
+    blocks.extend(found.warnings.iter().map(|warning| Block::Callout(format!("Warning: {warning}."))));
+    // The heading of the first block is the target's, which stands in the title.
+    blocks.retain(|block| !matches!(block, Block::Heading(3, _)));
+    let named = |(nth, (_, candidate)): (usize, &(crate::demo::Setup, Candidate))| {
+        (if nth == 0 { "best".to_owned() } else { (nth + 1).to_string() }, candidate.clone())
+    };
+    let mut all: Vec<(String, Candidate)> = found.candidates.iter().enumerate().map(named).collect();
+    all.push(("start".to_owned(), found.optimum.start.clone()));
+    all.push(("hill-climb".to_owned(), found.optimum.hill_climb.clone()));
+    let bars = all.iter().map(|(name, candidate)| Bar {
+        name: name.clone(),
+        parts: vec![(metric.label.to_owned(), value(candidate))],
+        shown: metric.show(value(candidate)),
+        interval: None,
+        limit: None,
+    });
+    let bars = Bars { title: metric.label.to_owned(), bars: bars.collect() };
+    if let Some(bars) = drawing::bars(&bars, WIDTH) {
+        let after = blocks.iter().position(|block| matches!(block, Block::Table(_))).unwrap_or(blocks.len());
+        blocks.insert(after, Block::Picture(bars));
+    }
+    if let ([across, up, ..], true) = (problem.front.as_slice(), found.optimum.front.len() > 1) {
+        let curve = std::iter::once((&*found.of.target, found.optimum.front.iter()));
+        let (plot, _) = compromises("The best compromises", [across, up], curve, None);
+        blocks.extend(charted(&plot));
+    }
+    let rows = all.iter().map(|(name, candidate)| {
+        let holds = Optimum::meets(&problem, candidate);
+        vec![
+            Cell::text(name.clone()),
+            Cell::figure(metric.show(value(candidate)), value(candidate)),
+            Cell::text(if holds { "yes" } else { "no" }),
+            Cell::text(changes(candidate)),
+        ]
+    });
+    let rows =
+        Grid { head: vec![left("candidate"), right(metric.name), left("stands"), left("knobs")], rows: rows.collect() };
+    Some(titled(format!("The best {} of {about}", metric.label), blocks, rows))
+}

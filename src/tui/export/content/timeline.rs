@@ -1,0 +1,236 @@
+//! What the timeline has to say in a file: the tasks of a step, a job at growing scale, a serving run over time, its
+//! latencies.
+
+use super::search::{WIDTH, charted};
+use super::{left, right, titled};
+use crate::engine::event::serving::output::Levels;
+use crate::engine::event::serving::{Output as Served, RequestRecord};
+use crate::order::Order;
+use crate::report::chart::pictures;
+use crate::report::chart::{Axis, Plot, Series};
+use crate::report::document::Document;
+use crate::report::study::{Block, Cell, Grid};
+use crate::tui::app::App;
+use crate::tui::simulating::Scaling;
+use crate::tui::timeline::{Picture, Timeline, picture};
+use crate::tui::view::timeline::{KINDS, busy_of_step, lane_name, named, told};
+use crate::units;
+
+/// Points of a distribution's curve.
+const POINTS: usize = 200;
+/// Quantiles that a table tells.
+const QUANTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)];
+
+/// The picture that the view shows; `None` while it is being simulated.
+pub(super) fn document(app: &App, about: &str) -> Option<Document> {
+    let served = || app.run_here()?.serving.as_ref();
+    match picture(app) {
+        Picture::Tasks => {
+            app.run_here()?;
+            tasks(&app.timeline, about)
+        }
+        Picture::Scaling => app.desks.scaling.answer().map(|scaling| scale(scaling, about)),
+        Picture::Levels => served().map(|served| levels(served, about)),
+        Picture::Latencies => served().and_then(|served| latencies(app, served, about)),
+    }
+}
+
+fn time(seconds: f64) -> Cell {
+    Cell::figure(units::duration_ms(1e3 * seconds), seconds)
+}
+
+fn tasks(timeline: &Timeline, about: &str) -> Option<Document> {
+    let (first, last) = timeline.span;
+    let kind = |kind| KINDS.iter().position(|known| *known == kind).unwrap_or_default();
+    let (mut lanes, mut rows, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+    for lane in &timeline.lanes {
+        let name = lane_name(lane);
+        let mut drawn = Vec::new();
+        for number in &lane.tasks {
+            let Some(task) = timeline.task(*number) else { continue };
+            let (begin, end) = (task.begin - first, task.end - first);
+            let critical = timeline.critical.get(*number as usize).copied().unwrap_or_default();
+            drawn.push(pictures::Task {
+                kind: kind(task.kind),
+                span: (begin, end),
+                told: format!("{}, {}", told(task), units::duration_ms(1e3 * (end - begin))),
+            });
+            rows.push(vec![
+                Cell::text(name.clone()),
+                Cell::text(named(task.kind).0),
+                Cell::figure(task.micro.to_string(), f64::from(task.micro)),
+                Cell::figure(task.chunk.to_string(), f64::from(task.chunk)),
+                time(begin),
+                time(end),
+                Cell::text(if critical { "yes" } else { "no" }),
+            ]);
+        }
+        let busy = busy_of_step(timeline, lane);
+        shares.push(vec![Cell::text(name.clone()), count(drawn.len()), Cell::figure(units::percent(busy), busy)]);
+        lanes.push((name, drawn));
+    }
+    let ticks = Axis::linear("time").range([0.0, last - first].into_iter())?.ticks();
+    let ticks: Vec<_> = ticks.into_iter().map(|(at, _)| (at, units::duration_ms(1e3 * at))).collect();
+    let kinds: Vec<String> = KINDS.iter().map(|kind| named(*kind).0.to_owned()).collect();
+    let chart = pictures::lanes("Tasks of a step", &lanes, &ticks, &kinds, WIDTH)?;
+    let critical = timeline.critical.iter().filter(|critical| **critical).count();
+    let text = format!(
+        "A step of {}: {} tasks on {} streams, {critical} of them on the critical path. Replicas that are alike stand for \
+         one another.",
+        units::duration_ms(1e3 * (last - first)),
+        rows.len(),
+        lanes.len()
+    );
+    let head = vec![
+        left("stream"),
+        left("task"),
+        right("micro"),
+        right("chunk"),
+        right("begin_s"),
+        right("end_s"),
+        left("critical"),
+    ];
+    let busy = Grid { head: vec![left("stream"), right("tasks"), right("busy")], rows: shares };
+    let blocks = vec![Block::Text(text), Block::Picture(chart), Block::Heat(busy)];
+    Some(titled(format!("A step of {about}, simulated"), blocks, Grid { head, rows }))
+}
+
+fn count(count: usize) -> Cell {
+    Cell::text(count.to_string())
+}
+
+fn scale(scaling: &Scaling, about: &str) -> Document {
+    let metric = scaling.metric;
+    let series = |name: &str, get: fn(&(f64, f64, f64)) -> f64| Series {
+        name: name.to_owned(),
+        points: scaling.points.iter().map(|point| (point.0, get(point))).collect(),
+        joined: true,
+    };
+    let here = scaling.points.iter().find(|point| point.0 == scaling.here).map(|point| (point.0, point.1));
+    let plot = Plot {
+        title: format!("{} as nodes are added", metric.label),
+        across: Axis::log("nodes"),
+        up: Axis::linear(format!("{} ({})", metric.label, metric.unit)),
+        series: vec![series("simulated", |point| point.1), series("closed form", |point| point.2)],
+        here,
+    };
+    let smallest = scaling.points.first().copied().unwrap_or((1.0, 1.0, 1.0));
+    let rows = scaling.points.iter().map(|point| {
+        let share = |now: f64, then: f64| {
+            let share = now / then.max(1e-12);
+            Cell::figure(units::percent(share), share)
+        };
+        vec![
+            Cell::figure(point.0.to_string(), point.0),
+            Cell::figure(metric.show(point.1), point.1),
+            share(point.1, smallest.1),
+            Cell::figure(metric.show(point.2), point.2),
+            share(point.2, smallest.2),
+        ]
+    });
+    let head = ["nodes", "simulated", "efficiency", "closed form", "its efficiency"].map(right).to_vec();
+    let rows = Grid { head, rows: rows.collect() };
+    let text = "The work of an accelerator stays, nodes are added; efficiency is against the smallest size.".to_owned();
+    let blocks = std::iter::once(Block::Text(text)).chain(charted(&plot)).chain([Block::Table(rows.clone())]).collect();
+    titled(format!("At growing scale: {about}"), blocks, rows)
+}
+
+fn levels(served: &Served, about: &str) -> Document {
+    let at = |cell: usize| (cell as f64 + 0.5) * served.cell;
+    let curve = |name: &str, get: fn(&Levels) -> f64| Series {
+        name: name.to_owned(),
+        points: served.timeline.iter().enumerate().map(|(cell, levels)| (at(cell), get(levels))).collect(),
+        joined: true,
+    };
+    let plot = |title: &str, up: Axis, series: Vec<Series>| {
+        charted(&Plot { title: title.to_owned(), across: Axis::linear("time (s)"), up, series, here: None })
+    };
+    let requests = vec![curve("in batches", |levels| levels.running), curve("waiting", |levels| levels.waiting)];
+    let share = |value: f64| Cell::figure(units::percent(value), value);
+    let rows = served.timeline.iter().enumerate().map(|(cell, levels)| {
+        let shown = |value: f64| Cell::figure(units::significant(value, 4), value);
+        vec![
+            Cell::figure(units::significant(at(cell), 4), at(cell)),
+            shown(levels.running),
+            shown(levels.waiting),
+            share(levels.kv),
+            shown(levels.replicas),
+        ]
+    });
+    let head = ["time_s", "running", "waiting", "kv_share", "replicas"].map(right).to_vec();
+    let rows = Grid { head, rows: rows.collect() };
+    let text = format!(
+        "Means over cells of {}; what the run fills and drains is shown, too.",
+        units::duration_ms(1e3 * served.cell)
+    );
+    let count = served.timeline.len().max(1) as f64;
+    let of = |name: &str, get: fn(&Levels) -> f64, show: fn(f64) -> String| {
+        let mean = served.timeline.iter().map(get).sum::<f64>() / count;
+        let most = served.timeline.iter().map(get).fold(0.0, f64::max);
+        vec![Cell::text(name), Cell::figure(show(mean), mean), Cell::figure(show(most), most)]
+    };
+    let number = |value: f64| units::significant(value, 4);
+    let told = Grid {
+        head: vec![left(""), right("mean"), right("most")],
+        rows: vec![
+            of("requests in batches", |levels| levels.running, number),
+            of("requests waiting", |levels| levels.waiting, number),
+            of("KV blocks in use", |levels| levels.kv, units::percent),
+            of("replicas", |levels| levels.replicas, number),
+        ],
+    };
+    let charts = [
+        plot("Requests", Axis::linear("requests"), requests),
+        plot("KV blocks in use", Axis::linear("share"), vec![curve("KV blocks", |levels| levels.kv)]),
+    ];
+    let blocks = std::iter::once(Block::Text(text)).chain(charts.into_iter().flatten()).chain([Block::Table(told)]);
+    let blocks = blocks.collect();
+    titled(format!("A run of {about}, simulated"), blocks, rows)
+}
+
+/// A latency's name, how a record has it in seconds, and its limit in ms.
+type Latency = (&'static str, fn(&RequestRecord) -> f64, f64);
+
+fn latencies(app: &App, served: &Served, about: &str) -> Option<Document> {
+    let scenario = app.answer.scenario.as_ref()?;
+    let [ttft, tpot, e2e] = scenario.simulation(&scenario.base).slo_ms;
+    let all: [Latency; 3] = [
+        ("time to first token", |record| record.ttft, ttft),
+        ("time per output token", |record| record.tpot, tpot),
+        ("end to end", |record| record.e2e, e2e),
+    ];
+    let (mut series, mut rows) = (Vec::new(), Vec::new());
+    for (name, get, limit) in all {
+        let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();
+        sample.order_by(f64::total_cmp);
+        let last = sample.len().checked_sub(1)? as f64;
+        let value = |share: f64| sample.get((share * last).round() as usize).copied();
+        let shares = (0..=POINTS).map(|point| point as f64 / POINTS as f64);
+        let points = shares.filter_map(|share| Some((value(share)?, share))).collect();
+        series.push(Series { name: name.to_owned(), points, joined: true });
+        let mut cells = vec![Cell::text(name)];
+        for (_, share) in QUANTILES {
+            let value = value(share)?;
+            cells.push(Cell::figure(units::duration_ms(value), value));
+        }
+        let limit = Some(limit).filter(|limit| *limit > 0.0);
+        let kept = limit.map(|limit| sample.partition_point(|time| *time <= limit) as f64 / (last + 1.0));
+        cells.push(limit.map_or_else(|| Cell::text("–"), |limit| Cell::figure(units::duration_ms(limit), limit)));
+        cells.push(kept.map_or_else(|| Cell::text("–"), |kept| Cell::figure(units::percent(kept), kept)));
+        rows.push(cells);
+    }
+    let mut head = vec![left("latency, ms")];
+    head.extend(QUANTILES.map(|(name, _)| right(name)));
+    head.extend([right("limit"), right("within")]);
+    let rows = Grid { head, rows };
+    let plot = Plot {
+        title: "Share of the requests that is faster".to_owned(),
+        across: Axis::log("ms"),
+        up: Axis::linear("share"),
+        series,
+        here: None,
+    };
+    let text = format!("{} requests are counted.", served.records.len());
+    let blocks = std::iter::once(Block::Text(text)).chain(charted(&plot)).chain([Block::Table(rows.clone())]).collect();
+    Some(titled(format!("Latencies of {about}, simulated"), blocks, rows))
+}

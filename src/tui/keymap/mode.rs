@@ -1,0 +1,136 @@
+//! Where keys mean something.
+
+/// Where keys mean something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The list of targets has the focus.
+    Targets,
+    /// The list of workloads has the focus.
+    Workloads,
+    /// The knobs have the focus.
+    Knobs,
+    /// The results have the focus.
+    Results,
+    /// The side-by-side comparison.
+    Compare,
+    /// Where time and memory go.
+    Breakdown,
+    /// A figure over one or two knobs.
+    Sweep,
+    /// The best compromises between two figures.
+    Frontier,
+    /// What matters most.
+    Sensitivity,
+    /// A goal, constraints, and the best knobs.
+    Optimum,
+    /// A bound is being typed.
+    Bounding,
+    /// What happens when.
+    Timeline,
+    /// The playbook.
+    Advice,
+    /// Where a figure comes from.
+    Explain,
+    /// The table of phases.
+    Schedule,
+    /// The complaints.
+    Problems,
+    /// How two scenarios differ.
+    Diff,
+    /// A line is being typed at the foot of the screen.
+    Prompting,
+    /// Measured rows beside predictions.
+    Measurements,
+    /// The view is on its way to a file.
+    Exporting,
+    /// A value is being typed.
+    Editing,
+    /// The finder is open.
+    Finding,
+    /// The palette of commands is open.
+    Commanding,
+    /// A change to a file is shown before it is made.
+    Confirming,
+    /// The help is open.
+    Helping,
+    /// The list of tours is open.
+    Choosing,
+    /// A tour is playing.
+    Touring,
+}
+
+impl Mode {
+    /// All modes.
+    pub const ALL: [Mode; 27] = [
+        Mode::Targets,
+        Mode::Workloads,
+        Mode::Knobs,
+        Mode::Results,
+        Mode::Compare,
+        Mode::Breakdown,
+        Mode::Sweep,
+        Mode::Frontier,
+        Mode::Sensitivity,
+        Mode::Optimum,
+        Mode::Bounding,
+        Mode::Timeline,
+        Mode::Advice,
+        Mode::Explain,
+        Mode::Schedule,
+        Mode::Problems,
+        Mode::Diff,
+        Mode::Prompting,
+        Mode::Measurements,
+        Mode::Exporting,
+        Mode::Editing,
+        Mode::Finding,
+        Mode::Commanding,
+        Mode::Confirming,
+        Mode::Helping,
+        Mode::Choosing,
+        Mode::Touring,
+    ];
+
+    /// Its heading in the help.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Targets => "Targets",
+            Mode::Workloads => "Workloads",
+            Mode::Knobs => "Knobs",
+            Mode::Results => "Results",
+            Mode::Compare => "Compare",
+            Mode::Breakdown => "Breakdown",
+            Mode::Sweep => "Sweep",
+            Mode::Frontier => "Frontier",
+            Mode::Sensitivity => "Sensitivity",
+            Mode::Optimum => "Optimise",
+            Mode::Bounding => "Typing a bound",
+            Mode::Timeline => "Timeline",
+            Mode::Advice => "Advice",
+            Mode::Explain => "Explain",
+            Mode::Schedule => "Schedule",
+            Mode::Problems => "Problems",
+            Mode::Diff => "Difference",
+            Mode::Prompting => "Typing a name or a filter",
+            Mode::Measurements => "Measurements",
+            Mode::Exporting => "Export",
+            Mode::Editing => "Typing a value",
+            Mode::Finding => "Find",
+            Mode::Commanding => "Commands",
+            Mode::Confirming => "Write to the file",
+            Mode::Helping => "Help",
+            Mode::Choosing => "Demos",
+            Mode::Touring => "Demo",
+        }
+    }
+
+    /// Whether keys type text here, so that only those with a modifier or a name are commands.
+    #[must_use]
+    pub fn types(self) -> bool {
+        matches!(
+            self,
+            Mode::Editing | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting
+        )
+    }
+}

@@ -1,0 +1,70 @@
+//! What lies over the screen: help, finder, palette, dialogs.
+
+use std::sync::Arc;
+
+use super::export::Export;
+use super::line::Line;
+use super::palette::Command;
+use super::write_back::WritePlan;
+use crate::knob::Knob;
+
+/// What lies over the screen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Overlay {
+    /// All keys.
+    Help {
+        /// First row shown.
+        scroll: usize,
+    },
+    /// Fuzzy search.
+    Finder(Finder),
+    /// Fuzzy search among commands.
+    Palette(Palette),
+    /// The view on its way to a file.
+    Export(Export),
+    /// The list of tours.
+    Demos {
+        /// The row under the cursor.
+        cursor: usize,
+    },
+    /// A change to files, to be looked at before it is made.
+    WriteBack {
+        /// What would change.
+        plan: Arc<WritePlan>,
+        /// First row shown.
+        scroll: usize,
+    },
+}
+
+/// Something the finder can go to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A target.
+    Target(Arc<str>),
+    /// A workload.
+    Workload(Arc<str>),
+    /// A knob.
+    Knob(Knob),
+}
+
+/// The palette: what is typed, and the commands that match, best first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Palette {
+    /// What is typed.
+    pub line: Line,
+    /// The matches.
+    pub matches: Vec<Command>,
+    /// The row under the cursor.
+    pub cursor: usize,
+}
+
+/// The finder: what is typed, and what matches it, best first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Finder {
+    /// What is typed.
+    pub line: Line,
+    /// The matches.
+    pub matches: Vec<Place>,
+    /// The row under the cursor.
+    pub cursor: usize,
+}

@@ -1,0 +1,78 @@
+//! What is asked of rows: words and conditions.
+
+use fuzzy_matcher::FuzzyMatcher as _;
+use fuzzy_matcher::skim::SkimMatcherV2;
+
+use crate::search::Condition;
+use crate::tui::app::Answer;
+
+/// What a filter asks of a row: every word must be found, every condition hold.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Filter {
+    pub(super) text: String,
+    pub(super) words: Vec<String>,
+    pub(super) conditions: Vec<Condition>,
+}
+
+impl Filter {
+    /// Reads a filter: words, and conditions as `--where` takes them: `h100 tpot<50ms fits`.
+    ///
+    /// # Errors
+    /// A condition that cannot be meant, in words.
+    pub fn parse(text: &str) -> Result<Filter, String> {
+        let mut filter = Filter { text: text.trim().to_owned(), ..Filter::default() };
+        // A condition is one word, however it is spaced.
+        let mut tight = String::new();
+        for (c, next) in text.chars().zip(text.chars().skip(1).chain([' '])) {
+            let sign = |c: char| "<>=!".contains(c);
+            if c.is_whitespace() && (tight.ends_with(sign) || sign(next) || tight.ends_with(char::is_whitespace)) {
+                continue;
+            }
+            tight.push(c);
+        }
+        let mut pieces: Vec<String> = Vec::new();
+        for word in tight.split([' ', ',', '\t']).filter(|word| !word.is_empty()) {
+            let joined =
+                pieces.last().filter(|last| last.contains(['<', '>', '='])).map(|last| format!("{last}{word}"));
+            let unit = word.chars().count() <= 3 && word.chars().all(|c| c.is_alphabetic() || "%$µ".contains(c));
+            match joined.filter(|joined| unit && Condition::parse(joined).is_ok()) {
+                // `tpot < 50 ms`: the unit belongs to the number.
+                Some(joined) => drop(pieces.pop().map(|_| pieces.push(joined))),
+                None => pieces.push(word.to_owned()),
+            }
+        }
+        for piece in pieces {
+            if piece.contains(['<', '>', '=']) || piece.eq_ignore_ascii_case("fits") {
+                filter.conditions.push(Condition::parse(&piece).map_err(|error| error.to_string())?);
+            } else {
+                filter.words.push(piece);
+            }
+        }
+        Ok(filter)
+    }
+
+    /// As it was typed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether every word is found in `text`, its letters in order.
+    pub(super) fn finds(&self, text: &str) -> bool {
+        let matcher = SkimMatcherV2::default();
+        self.words.iter().all(|word| matcher.fuzzy_match(text, word).is_some())
+    }
+
+    /// Whether every condition holds of an answer.
+    pub(super) fn holds(&self, answer: &Answer) -> bool {
+        let (Some(scenario), Ok(estimate)) = (&answer.scenario, &answer.outcome) else {
+            return self.conditions.is_empty();
+        };
+        // A figure that says nothing about a scenario is no small one.
+        let says = |condition: &Condition| match condition {
+            Condition::Figure(metric, ..) => metric.applies_to(scenario),
+            Condition::Fits | Condition::Knob(..) => true,
+        };
+        self.conditions.iter().all(|condition| says(condition) && condition.holds(estimate, scenario))
+    }
+}

@@ -1,0 +1,177 @@
+//! The rows of every table, in the order and choice asked for.
+
+use std::sync::Arc;
+
+use super::{Sort, Table, target_text};
+use crate::advice::Advice;
+use crate::estimate::Metric;
+use crate::knob::{KNOBS, Knob, Spec};
+use crate::order::Order;
+use crate::spec::{Diagnostic, Severity, Target, Workload};
+use crate::tui::app::{Answer, App};
+
+impl App {
+    /// The targets as the list shows them, each with its place in the files.
+    pub fn targets(&self) -> impl Iterator<Item = (usize, &Arc<Target>)> {
+        let all = self.library.targets();
+        let rows = self.tables.targets.as_ref();
+        (0..rows.map_or(all.len(), Vec::len)).filter_map(move |row| {
+            let index = rows.map_or(Some(row), |rows| rows.get(row).copied())?;
+            Some((index, all.get(index)?))
+        })
+    }
+
+    /// The workloads as the list shows them.
+    pub fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
+        let all = self.library.workloads();
+        let rows = self.tables.workloads.as_ref();
+        (0..rows.map_or(all.len(), Vec::len)).filter_map(move |row| {
+            let index = rows.map_or(Some(row), |rows| rows.get(row).copied())?;
+            all.get(index)
+        })
+    }
+
+    /// The knobs that change anything in the scenario on the screen, in the order of their pane.
+    pub fn knobs(&self) -> impl Iterator<Item = &'static Spec> {
+        let order = self.tables.knobs.as_ref();
+        let heeds = |spec: &&Spec| self.answer.scenario.as_ref().is_none_or(|scenario| scenario.heeds(spec.knob));
+        let all = (0..KNOBS.len()).filter_map(move |place| match order {
+            None => KNOBS.get(place),
+            Some(order) => order.get(place).map(|knob| knob.spec()),
+        });
+        all.filter(heeds).filter(|spec| self.asks_for_knob(spec))
+    }
+
+    /// Whether the knobs stand in their groups.
+    #[must_use]
+    pub fn knobs_are_grouped(&self) -> bool {
+        self.tables.knobs.is_none()
+    }
+
+    /// The knob under the cursor.
+    #[must_use]
+    pub fn knob_here(&self) -> Knob {
+        let grouped = self.knobs_are_grouped();
+        // Where a knob is not there, the one that follows it.
+        let there = |spec: &&Spec| if grouped { spec.knob >= self.knob } else { spec.knob == self.knob };
+        let first = || self.knobs().next().filter(|_| !grouped);
+        self.knobs().find(there).or_else(first).map_or(self.knob, |spec| spec.knob)
+    }
+
+    /// The figures of the results, in the order of their pane.
+    pub fn figures(&self) -> impl Iterator<Item = &'static Metric> {
+        let grouped = self.figures_are_grouped();
+        let natural = grouped.then(|| self.answer.metrics().filter(|metric| self.asks_for_figure(metric)));
+        let sorted = (!grouped).then(|| self.sorted_figures());
+        natural.into_iter().flatten().chain(sorted.into_iter().flatten())
+    }
+
+    /// Whether the figures stand in their sections.
+    #[must_use]
+    pub fn figures_are_grouped(&self) -> bool {
+        self.tables.sort(Table::Results) == Sort::Natural
+    }
+
+    fn sorted_figures(&self) -> Vec<&'static Metric> {
+        let mut all: Vec<&'static Metric> =
+            self.answer.metrics().filter(|metric| self.asks_for_figure(metric)).collect();
+        let last = f64::NEG_INFINITY;
+        let value = |metric: &Metric| self.answer.value(metric).unwrap_or(last);
+        let change = |metric: &Metric| match (self.answer.value(metric), self.baseline.value(metric)) {
+            (Some(now), Some(before)) if before != 0.0 => (now / before - 1.0).abs(),
+            _ => last,
+        };
+        match self.tables.sort(Table::Results) {
+            Sort::Name => all.order_by_key(|metric| metric.label.to_lowercase()),
+            Sort::Value => all.order_by(|a, b| value(b).total_cmp(&value(a))),
+            Sort::Change => all.order_by(|a, b| change(b).total_cmp(&change(a))),
+            _ => {}
+        }
+        all
+    }
+
+    /// The complaints as their table shows them.
+    #[must_use]
+    pub fn problems_shown(&self) -> Vec<&Diagnostic> {
+        let mut all: Vec<&Diagnostic> = self.problems.iter().filter(|problem| self.asks_for_problem(problem)).collect();
+        match self.tables.sort(Table::Problems) {
+            Sort::Kind => all.order_by_key(|problem| problem.severity != Severity::Error),
+            Sort::Name => all.order_by_key(|problem| (problem.file.to_string(), problem.at.line)),
+            Sort::Value => all.order_by_key(|problem| problem.message.to_lowercase()),
+            _ => {}
+        }
+        all
+    }
+
+    /// Whether a phase of that name is among those asked for.
+    #[must_use]
+    pub fn asks_for_phase(&self, name: &str) -> bool {
+        self.tables.filter(Table::Schedule).is_none_or(|filter| filter.finds(name))
+    }
+
+    /// Whether a knob is among those asked for.
+    #[must_use]
+    pub fn asks_for_knob(&self, spec: &Spec) -> bool {
+        self.tables.filter(Table::Knobs).is_none_or(|filter| {
+            let turned = if self.now.setup.overrides.contains_key(&spec.knob) { "changed" } else { "" };
+            let text = format!("{} {} {} {turned}", spec.name, spec.aliases.join(" "), spec.group.name());
+            filter.finds(&text) && filter.holds(&self.answer)
+        })
+    }
+
+    /// Whether a figure is among those asked for.
+    #[must_use]
+    pub fn asks_for_figure(&self, metric: &Metric) -> bool {
+        self.tables
+            .filter(Table::Results)
+            .is_none_or(|filter| filter.finds(&format!("{} {} {}", metric.label, metric.name, metric.section.name())))
+    }
+
+    /// Whether a target is among the comparison's.
+    #[must_use]
+    pub fn asks_to_compare(&self, name: &str, answer: &Answer) -> bool {
+        self.tables.filter(Table::Compare).is_none_or(|filter| {
+            let text = answer.target.as_ref().map_or_else(|| name.to_owned(), |target| target_text(target));
+            filter.finds(&text) && filter.holds(answer)
+        })
+    }
+
+    /// How many targets the comparison has without its filter.
+    #[must_use]
+    pub fn columns_of(&self) -> usize {
+        match self.now.marks.len() {
+            0 | 1 => self.library.targets().len(),
+            _ => self.library.targets().iter().filter(|target| self.now.marks.contains(&target.name)).count(),
+        }
+    }
+
+    /// Whether a complaint is among those asked for.
+    #[must_use]
+    pub fn asks_for_problem(&self, problem: &Diagnostic) -> bool {
+        self.tables.filter(Table::Problems).is_none_or(|filter| {
+            filter.finds(&format!("{} {} {}", problem.severity.name(), problem.location(), problem.message))
+        })
+    }
+
+    /// The playbook's advice as its table shows it.
+    #[must_use]
+    pub fn advice_shown(&self) -> Vec<&Advice> {
+        let mut all: Vec<&Advice> = self.advice().iter().collect();
+        if let Some(filter) = self.tables.filter(Table::Advice) {
+            all.retain(|advice| filter.finds(&format!("{} {} {}", advice.rule.name, advice.text, advice.metric.label)));
+        }
+        match self.tables.sort(Table::Advice) {
+            Sort::Name => all.order_by_key(|advice| advice.rule.name),
+            Sort::Kind => all.order_by_key(|advice| advice.metric.label),
+            _ => {}
+        }
+        all
+    }
+
+    /// A table's filter and how many rows it leaves of how many, for its title; nothing where it has none.
+    #[must_use]
+    pub fn filter_remark(&self, table: Table, shown: usize, of: usize) -> Option<String> {
+        let filter = self.tables.filter(table)?;
+        Some(format!("/{} {shown} of {of}", filter.text))
+    }
+}

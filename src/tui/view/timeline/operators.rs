@@ -1,0 +1,67 @@
+//! Looked at closely, a pass is its operators.
+
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+
+use crate::engine::event::training::input::Inner;
+use crate::engine::event::training::program::Action;
+use crate::tui::theme::Role;
+use crate::tui::timeline::Timeline;
+use crate::tui::view::draw::Canvas;
+
+/// Cells that the widest operator must have for a pass to be drawn as operators.
+const LEAST: f64 = 4.0;
+
+/// An operator's colour: matrix multiplications, attention, the rest, each twice where it runs again.
+fn role(action: Action) -> Role {
+    use crate::engine::analytical::ops::{OpName, OpName as Name};
+    let of = |name: OpName| match name {
+        Name::Attention | Name::Recurrence | Name::Indexer => Role::Bar5,
+        Name::Norm | Name::Rotary | Name::Residual | Name::Activation | Name::Dispatch | Name::Loss => Role::Bar6,
+        _ => Role::Bar2,
+    };
+    match action {
+        Action::Operator(name) => of(name),
+        Action::Again(_) => Role::Bar3,
+        Action::Convolutions => Role::Bar2,
+        _ => Role::Bar6,
+    }
+}
+
+/// Draws a pass's operators in its place, where they are known and wide enough; whether it did.
+pub(super) fn inside(timeline: &Timeline, number: u32, canvas: &mut Canvas<'_>, track: Rect) -> bool {
+    let Some(output) = timeline.output() else { return false };
+    let (from, to) = timeline.window;
+    let list = &output.operators;
+    let first = list.partition_point(|inner| inner.pass < number);
+    let seen = |inner: &&Inner| inner.end > from && inner.begin < to;
+    let shown = || list.iter().skip(first).take_while(|inner| inner.pass == number).filter(seen);
+    let cells = f64::from(track.width) / (to - from).max(1e-12);
+    let widest = shown().map(|inner| inner.end - inner.begin).fold(0.0, f64::max);
+    if widest * cells < LEAST {
+        return false;
+    }
+    let share = |at: f64| ((at - from) / (to - from).max(1e-12)).clamp(0.0, 1.0);
+    for inner in shown() {
+        let style = canvas.role(role(inner.action));
+        canvas.segment(track, (share(inner.begin), share(inner.end)), style);
+        let begin = (share(inner.begin) * f64::from(track.width)).ceil() as u16;
+        let end = (share(inner.end) * f64::from(track.width)).floor() as u16;
+        let (name, room) = (inner.action.name(), end.saturating_sub(begin));
+        if usize::from(room) > name.len() {
+            canvas.text(track.x + begin, track.y, room, name, style.add_modifier(Modifier::REVERSED));
+        }
+    }
+    true
+}
+
+/// The operator of a pass that runs in the middle of what is shown.
+pub(super) fn in_the_middle(timeline: &Timeline, number: u32) -> Option<&'static str> {
+    let (from, to) = timeline.window;
+    let middle = 0.5 * (from + to);
+    let list = &timeline.output()?.operators;
+    let own = list.iter().skip(list.partition_point(|inner| inner.pass < number));
+    let inner =
+        own.take_while(|inner| inner.pass == number).find(|inner| inner.begin <= middle && middle < inner.end)?;
+    Some(inner.action.name())
+}

@@ -1,0 +1,162 @@
+//! Up and down: the cursor of every list, table and chart.
+
+use std::sync::Arc;
+
+use super::app::{App, Finder, Overlay, Palette};
+use super::keymap::Mode;
+use super::update::{select_target, select_workload};
+use super::{export, frontier, layout, sweeping, timeline, view};
+
+/// How far to go in a list.
+pub(super) enum Walk {
+    By(i32),
+    Page(i32),
+    To(usize),
+}
+
+impl Walk {
+    fn from(&self, row: usize, rows: usize, page: usize) -> usize {
+        let last = rows.saturating_sub(1);
+        match self {
+            Walk::By(by) => row.saturating_add_signed(*by as isize).min(last),
+            Walk::Page(by) => row.saturating_add_signed(*by as isize * page.max(1) as isize).min(last),
+            Walk::To(to) => (*to).min(last),
+        }
+    }
+}
+
+/// Moves what is under the cursor, or what is seen, of a mode.
+pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
+    let areas = layout::areas(app);
+    match mode {
+        Mode::Targets => {
+            let (rows, page) = (app.targets().count(), layout::inner_rows(areas.targets));
+            let row = walk.from(app.target_row().unwrap_or_default(), rows, page);
+            let name = app.targets().nth(row).map(|(_, target)| Arc::clone(&target.name));
+            if let Some(name) = name {
+                select_target(app, name);
+            }
+        }
+        Mode::Workloads => {
+            let (rows, page) = (app.workloads().count(), layout::inner_rows(areas.workloads));
+            let row = walk.from(app.workload_row().unwrap_or_default(), rows, page);
+            let name = app.workloads().nth(row).map(|workload| Arc::clone(&workload.name));
+            if let Some(name) = name {
+                select_workload(app, name);
+            }
+        }
+        Mode::Knobs => {
+            let row = walk.from(app.knob_index(), app.knobs().count(), layout::inner_rows(areas.knobs));
+            let there = app.knobs().nth(row).map(|spec| spec.knob);
+            app.knob = there.unwrap_or(app.knob);
+        }
+        Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
+        Mode::Sweep => walk_sweep(app, &walk),
+        Mode::Frontier => walk_frontier(app, &walk),
+        Mode::Timeline => match walk {
+            Walk::By(by) => timeline::across(app, by),
+            Walk::Page(by) => timeline::pan(app, by),
+            Walk::To(row) => timeline::to_end(app, row > 0),
+        },
+        Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
+        Mode::Advice
+        | Mode::Explain
+        | Mode::Diff
+        | Mode::Sensitivity
+        | Mode::Optimum
+        | Mode::Problems
+        | Mode::Schedule
+        | Mode::Breakdown => {
+            app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
+        }
+        Mode::Measurements => {
+            let page = layout::inner_rows(areas.body);
+            let rows = view::rows(app);
+            app.view_scroll = walk.from(app.view_scroll, (rows + 1).saturating_sub(page), page);
+        }
+        Mode::Helping => {
+            let (rows, page) = view::help::extent(app);
+            if let Some(Overlay::Help { scroll }) = &mut app.overlay {
+                *scroll = walk.from(*scroll, (rows + 1).saturating_sub(page), page);
+            }
+        }
+        Mode::Choosing => {
+            let rows = app.demos.len();
+            if let Some(Overlay::Demos { cursor }) = &mut app.overlay {
+                *cursor = walk.from(*cursor, rows, rows);
+            }
+        }
+        Mode::Finding => {
+            if let Some(Overlay::Finder(Finder { matches, cursor, .. })) = &mut app.overlay {
+                *cursor = walk.from(*cursor, matches.len(), 10);
+            }
+        }
+        Mode::Commanding => {
+            if let Some(Overlay::Palette(Palette { matches, cursor, .. })) = &mut app.overlay {
+                *cursor = walk.from(*cursor, matches.len(), 10);
+            }
+        }
+        Mode::Confirming => {
+            if let Some(Overlay::WriteBack { plan, scroll }) = &mut app.overlay {
+                *scroll = walk.from(*scroll, plan.lines().len(), 10);
+            }
+        }
+        Mode::Exporting => {
+            if let Walk::By(by) = walk {
+                export::choose(app, by);
+            }
+        }
+        Mode::Editing | Mode::Bounding | Mode::Touring | Mode::Prompting => {}
+    }
+}
+
+/// From figure to figure; beyond the last, on to the notes below it.
+pub(super) fn walk_results(app: &mut App, walk: &Walk, page: usize) {
+    let metrics: Vec<&'static str> = app.figures().map(|metric| metric.name).collect();
+    let here = app.figure_here().map(|metric| metric.name);
+    let row = metrics.iter().position(|name| Some(*name) == here).unwrap_or_default();
+    let next = walk.from(row, metrics.len(), page);
+    match walk {
+        Walk::By(by) if next == row => app.scroll[3] = app.scroll[3].saturating_add_signed(*by as isize),
+        _ => app.figure = metrics.get(next).copied().unwrap_or(app.figure),
+    }
+}
+
+/// Down the comparison: metrics, or targets where they are the rows.
+fn walk_compare(app: &mut App, walk: &Walk, page: usize) {
+    if view::compare::is_list(app) {
+        app.column = walk.from(app.column, app.columns.len(), page);
+        return;
+    }
+    let row = view::compare::metric_index(app);
+    let metrics: Vec<&'static str> = view::compare::metrics(app).map(|metric| metric.name).collect();
+    app.figure = metrics.get(walk.from(row, metrics.len(), page)).copied().unwrap_or(app.figure);
+}
+
+/// Up and down the sweep, or to the ends of its axis.
+fn walk_sweep(app: &mut App, walk: &Walk) {
+    const ALL: i32 = i32::MAX;
+    sweeping::go(
+        app,
+        match walk {
+            Walk::By(by) => (0, -*by),
+            Walk::Page(by) => (0, -by.saturating_mul(8)),
+            Walk::To(0) => (-ALL, 0),
+            Walk::To(_) => (ALL, 0),
+        },
+    );
+}
+
+/// From curve to curve of the frontier, or to the ends of one.
+fn walk_frontier(app: &mut App, walk: &Walk) {
+    const ALL: i32 = i32::MAX;
+    frontier::go(
+        app,
+        match walk {
+            Walk::By(by) => (0, *by),
+            Walk::Page(by) => (by.saturating_mul(8), 0),
+            Walk::To(0) => (-ALL, 0),
+            Walk::To(_) => (ALL, 0),
+        },
+    );
+}

@@ -1,0 +1,111 @@
+//! What the Trace Event Format asks of a trace, and what a viewer needs to draw it: looked up event by event, so that it
+//! holds where no viewer is at hand.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+/// Nanoseconds are the finest that is written: two of them, in microseconds.
+const DUST: f64 = 2e-3;
+
+type Track = (u64, u64);
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+fn track(event: &Value) -> Track {
+    (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap())
+}
+
+/// Every event has what its kind asks for, every process and track a name; slices of a track follow one another; arrows
+/// lead from a slice to a slice, forward in time; nested slices end in order; counters go forward.
+pub(crate) fn is_sound(trace: &Value) {
+    assert!(trace["displayTimeUnit"] == "ms" || trace["displayTimeUnit"] == "ns");
+    let events = trace["traceEvents"].as_array().unwrap();
+    assert!(events.len() > 10);
+    events.iter().for_each(has_its_fields);
+    let of = |phase: &str| events.iter().filter(move |event| event["ph"] == phase).collect::<Vec<_>>();
+    let named = |kind: &str| -> Vec<&Value> { of("M").into_iter().filter(|event| event["name"] == kind).collect() };
+    let processes: BTreeSet<u64> = named("process_name").iter().map(|event| event["pid"].as_u64().unwrap()).collect();
+    let tracks: BTreeSet<Track> = named("thread_name").into_iter().map(track).collect();
+    assert_eq!(processes.len(), named("process_name").len(), "a process has one name");
+    assert_eq!(tracks.len(), named("thread_name").len(), "a track has one name");
+    assert!(events.iter().all(|event| processes.contains(&event["pid"].as_u64().unwrap())), "every process is named");
+    let slices = slices(&of("X"));
+    assert!(slices.keys().all(|track| tracks.contains(track)), "every track with slices is named");
+    arrows(&of("s"), &of("f"), &slices);
+    nested(events);
+    counters(&of("C"));
+}
+
+fn has_its_fields(event: &Value) {
+    let phase = event["ph"].as_str().unwrap();
+    assert!(event["pid"].is_u64() && event["name"].is_string(), "{event}");
+    assert!(phase == "M" || number(&event["ts"]) >= 0.0, "{event}");
+    match phase {
+        "M" => assert!(event["args"]["name"].is_string(), "{event}"),
+        "X" => assert!(event["tid"].is_u64() && number(&event["dur"]) >= 0.0, "{event}"),
+        "C" => assert!(event["args"].as_object().unwrap().values().all(Value::is_number), "{event}"),
+        "s" | "f" | "b" | "e" => assert!(event["cat"].is_string() && !event["id"].is_null(), "{event}"),
+        other => panic!("unexpected phase {other}"),
+    }
+}
+
+/// Begin and end of the slices of every track, in order of time; no two of a track overlap.
+fn slices(events: &[&Value]) -> BTreeMap<Track, Vec<(f64, f64)>> {
+    let mut all: BTreeMap<Track, Vec<(f64, f64)>> = BTreeMap::new();
+    for event in events {
+        let begin = number(&event["ts"]);
+        all.entry(track(event)).or_default().push((begin, begin + number(&event["dur"])));
+    }
+    for (track, slices) in &mut all {
+        slices.sort_by(|a, b| a.0.total_cmp(&b.0));
+        assert!(slices.windows(2).all(|pair| pair[1].0 >= pair[0].1 - DUST), "{track:?} overlaps");
+    }
+    all
+}
+
+/// Every arrow has one beginning and one end, each on a slice.
+fn arrows(begins: &[&Value], ends: &[&Value], slices: &BTreeMap<Track, Vec<(f64, f64)>>) {
+    let by_id = |events: &[&Value]| -> BTreeMap<String, f64> {
+        let found: BTreeMap<String, f64> =
+            events.iter().map(|event| (format!("{} {}", event["cat"], event["id"]), number(&event["ts"]))).collect();
+        assert_eq!(found.len(), events.len(), "an arrow's number is its own");
+        found
+    };
+    let (from, to) = (by_id(begins), by_id(ends));
+    assert!(from.keys().eq(to.keys()), "every arrow that begins ends");
+    assert!(from.values().zip(to.values()).all(|(from, to)| from <= &(to + DUST)), "arrows lead forward");
+    for event in begins.iter().chain(ends) {
+        let at = number(&event["ts"]);
+        let on = |slices: &Vec<(f64, f64)>| slices.iter().any(|(a, b)| (a - DUST..=b + DUST).contains(&at));
+        assert!(slices.get(&track(event)).is_some_and(on), "an arrow hangs on no slice: {event}");
+    }
+}
+
+/// Slices with numbers of their own: each that begins ends, the inner before the outer.
+fn nested(events: &[Value]) {
+    let mut open: BTreeMap<String, Vec<(String, f64)>> = BTreeMap::new();
+    for event in events.iter().filter(|event| event["ph"] == "b" || event["ph"] == "e") {
+        let stack = open.entry(format!("{} {}", event["cat"], event["id"])).or_default();
+        let (name, at) = (event["name"].to_string(), number(&event["ts"]));
+        if event["ph"] == "b" {
+            assert!(stack.last().is_none_or(|(_, outer)| at >= outer - DUST), "{event}");
+            stack.push((name, at));
+        } else {
+            let (begun, from) = stack.pop().unwrap_or_else(|| panic!("ends before it begins: {event}"));
+            assert!(begun == name && at >= from - DUST, "{event}");
+        }
+    }
+    assert!(open.values().all(Vec::is_empty), "every slice that begins ends");
+}
+
+fn counters(events: &[&Value]) {
+    let mut last: BTreeMap<String, f64> = BTreeMap::new();
+    for event in events {
+        let at = number(&event["ts"]);
+        let before = last.insert(format!("{} {}", event["pid"], event["name"]), at);
+        assert!(before.is_none_or(|before| at > before), "a counter goes back: {event}");
+    }
+}
