@@ -84,27 +84,27 @@ constant_set! {
         // -- matrix multiplication ------------------------------------------------------------------------------
         /// Share of the dense peak that a large GEMM sustains on NVIDIA Ampere (and Volta, workstation cards) under
         /// load. Origin: fitted; micro-benchmarks reach 0.86 (stas00/ml-engineering, MAMF table).
-        gemm_ampere: 0.8131, "1", 0.5, 1.0, fitted;
+        gemm_ampere: 0.8259, "1", 0.5, 1.0, fitted;
         /// The same on Hopper, which the power limit throttles. Origin: fitted; micro-benchmarks reach 0.80.
-        gemm_hopper: 0.7393, "1", 0.4, 1.0, fitted;
+        gemm_hopper: 0.7366, "1", 0.4, 1.0, fitted;
         /// The same on Blackwell. Origin: fitted; micro-benchmarks reach 0.78.
-        gemm_blackwell: 0.6038, "1", 0.4, 1.0, fitted;
+        gemm_blackwell: 0.6010, "1", 0.4, 1.0, fitted;
         /// The same on GPUs whose kernel libraries are younger: AMD CDNA, Huawei Ascend, AWS Trainium. Origin: fitted;
         /// micro-benchmarks reach 0.51 (MI300X) and 0.63 (MI355X).
-        gemm_young: 0.5560, "1", 0.2, 1.0, fitted;
+        gemm_young: 0.5559, "1", 0.2, 1.0, fitted;
         /// The same on systolic arrays driven by a whole-program compiler (TPU). Origin: set by hand on all rows (the
         /// best GEMMs of TPUs run at their peak; block re-reads are counted apart).
         gemm_systolic: 0.99, "1", 0.3, 1.0, fixed;
         /// The same on everything else: Intel Max and Gaudi. Origin: fitted.
-        gemm_other: 0.3421, "1", 0.2, 1.0, fitted;
+        gemm_other: 0.3488, "1", 0.2, 1.0, fitted;
         /// Inner dimension at which a GEMM's main loop takes half of the time (prologue, epilogue). Origin: fitted.
-        gemm_k_half: 48.63, "elements", 1.0, 2000.0, fitted;
+        gemm_k_half: 50.93, "elements", 1.0, 2000.0, fitted;
         /// FLOPs per byte of device memory that a GEMM's blocking reaches; its re-reads add to the arithmetic, so that
         /// devices with little bandwidth for their FLOP/s sustain a smaller share. Origin: fitted.
-        block_intensity: 1740.0, "FLOP/byte", 200.0, 20000.0, fitted;
+        block_intensity: 1712.0, "FLOP/byte", 200.0, 20000.0, fitted;
         /// Rate of experts' GEMMs relative to single ones of the same shape, where the narrow side of an expert's matrix is
         /// 2048 wide; the loss is inverse to that side. Origin: fitted.
-        grouped_gemm: 0.6256, "1", 0.2, 1.0, fitted;
+        grouped_gemm: 0.6205, "1", 0.2, 1.0, fitted;
         /// How much of the loss by wave quantisation remains after the library's choice of tiles (0 none, 1 all).
         /// Origin: by hand, on all rows, where the error is flat.
         wave_loss: 0.5, "1", 0.0, 1.0, fixed;
@@ -123,7 +123,7 @@ constant_set! {
         attention_backward: 1.25, "1", 1.0, 2.5, fixed;
         /// Time of a narrow-format (fp8, fp4) GEMM spent in quantising and scaling, relative to the same GEMM's
         /// operand traffic. Origin: fitted.
-        cast_traffic: 0.7023, "1", 0.0, 10.0, fitted;
+        cast_traffic: 0.2959, "1", 0.0, 10.0, fitted;
         // -- memory ---------------------------------------------------------------------------------------------
         /// Share of the datasheet's memory bandwidth that streaming kernels reach. Origin: fixed; BabelStream on A100
         /// and H100 reaches 0.88-0.93.
@@ -132,9 +132,9 @@ constant_set! {
         /// copies and one kernel for every step. Origin: by hand, on all rows, where the error is flat.
         eager_traffic: 1.5, "1", 0.5, 8.0, fixed;
         /// The same where the framework or a compiler fuses them (Megatron, Transformer Engine, XLA). Origin: fitted.
-        fused_traffic: 1.145, "1", 0.3, 5.0, fitted;
+        fused_traffic: 1.124, "1", 0.3, 5.0, fitted;
         /// Traffic of routing and permutation where they are not fused, relative to fused. Origin: fitted.
-        dispatch_unfused: 2.929, "1", 1.0, 20.0, fitted;
+        dispatch_unfused: 2.823, "1", 1.0, 20.0, fitted;
         // -- host -----------------------------------------------------------------------------------------------
         /// Time from one kernel's end to the next one's start on a busy queue. Origin: fixed; 3-5 us measured by
         /// launch-latency micro-benchmarks on CUDA without graphs.
@@ -153,7 +153,7 @@ constant_set! {
         step_overhead: 0.015, "s", 0.0, 0.2, fixed;
         // -- overlap -----------------------------------------------------------------------------------------------
         /// Share of tensor-parallel communication that stays visible beside overlapped GEMMs. Origin: fitted.
-        tensor_exposed: 0.5492, "1", 0.0, 1.0, fitted;
+        tensor_exposed: 0.5685, "1", 0.0, 1.0, fitted;
         /// Share of expert all-to-all that stays visible. Origin: set by hand on all rows; a fit drives it to 0, which
         /// no dispatcher can reach.
         expert_exposed: 0.05, "1", 0.0, 2.0, fixed;
@@ -174,7 +174,7 @@ constant_set! {
         /// Driver context and what frameworks keep outside the allocator. Origin: fixed.
         reserve: 2.0e9, "bytes", 0.0, 1e10, fixed;
         /// Device time lost around each operator: ramp-up, tail, and the gap to the next one. Origin: fitted.
-        kernel_gap: 4.988e-6, "s", 0.5e-6, 60e-6, fitted;
+        kernel_gap: 6.006e-6, "s", 0.5e-6, 60e-6, fitted;
         // -- fabric ---------------------------------------------------------------------------------------------
         /// Latency of one step inside the scale-up domain. Origin: NCCL tuning tables (src/graph/tuning.cc),
         /// LL/Simple.

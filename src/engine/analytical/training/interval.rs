@@ -65,12 +65,12 @@ impl Regime {
     /// source out; the validation prints them.
     pub const fn half_width(self) -> f64 {
         match self {
-            Regime::DenseOneDomain => 0.175,
-            Regime::DenseDataParallel => 0.245,
-            Regime::DenseModelParallel => 0.206,
-            Regime::Experts => 0.400,
-            Regime::Adapters => 0.278,
-            Regime::OtherVendors => 0.399,
+            Regime::DenseOneDomain => 0.174,
+            Regime::DenseDataParallel => 0.248,
+            Regime::DenseModelParallel => 0.189,
+            Regime::Experts => 0.372,
+            Regime::Adapters => 0.275,
+            Regime::OtherVendors => 0.394,
         }
     }
 }

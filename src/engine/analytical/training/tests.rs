@@ -192,3 +192,34 @@ fn every_combination_of_knobs_has_a_finite_answer() {
     }
     assert_eq!(n, 256);
 }
+
+#[test]
+fn gradients_summed_weight_by_weight_cost_every_micro_batch_the_same() {
+    let c = Constants::default();
+    let seconds = |fused_sums, global| {
+        let software = Software { fused_sums, ..Software::default() };
+        estimate(&TrainingInput { software, global, ..TrainingInput::default() }, &c).step_seconds
+    };
+    // Eight ranks: 16 and 32 micro-batches; with one there is nothing to add to.
+    let extra = |global| seconds(false, global) - seconds(true, global);
+    assert!(extra(128.0) > 0.0 && (extra(256.0) / extra(128.0) - 2.0).abs() < 0.01);
+    assert_eq!(extra(8.0), 0.0);
+    // 20 bytes a weight beyond the fused sum's six, at the rate that memory streams.
+    let i = TrainingInput::default();
+    let bytes = 20.0 * i.arch.params() * 16.0;
+    let expected = bytes / (i.accelerator.mem_bw * c.memory_fraction);
+    assert!((extra(128.0) / expected - 1.0).abs() < 0.02, "{} {expected}", extra(128.0));
+}
+
+#[test]
+fn narrow_experts_are_slower_by_the_flop() {
+    let c = Constants::default();
+    let seconds = |experts: f64, top_k: f64, moe_ffn: f64| {
+        let arch = Architecture { experts, top_k, moe_ffn, ..Architecture::default() };
+        let i = TrainingInput { arch, ep: 8.0, recompute: Recompute::None, ..TrainingInput::default() };
+        estimate(&i, &c).time.gemm
+    };
+    // The same weights and FLOPs, cut into four times as many experts.
+    let (wide, narrow) = (seconds(16.0, 2.0, 4096.0), seconds(64.0, 8.0, 1024.0));
+    assert!(narrow > 1.3 * wide, "{narrow} {wide}");
+}
