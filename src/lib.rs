@@ -13,7 +13,7 @@
 //! | [`exchange`] | documents of the founding tools, turned into targets, workloads and knobs |
 //! | [`library`] | everything in force: the layers of files over what ships, hot-reloadable |
 //! | [`knob`] | the one registry of everything a user may turn |
-//! | [`engine::analytical`] | the physics of training and serving: plain inputs to plain answers |
+//! | `atlas-physics` | a crate of its own: the physics of training and serving, plain inputs to plain answers, here as [`engine::analytical`] and [`engine::event`] |
 //! | [`scenario`] | target × workload × profile × knobs, resolved to plain numbers |
 //! | [`estimate`] | what an engine answers, and the registry of metrics that names each figure |
 //! | [`engine`] | pure functions from scenario to estimate |

@@ -1,5 +1,6 @@
 //! Residual convolutional networks: ResNet-50 and its siblings with bottleneck blocks.
 
+pub use crate::engine::analytical::convolution::Convolution;
 use crate::spec::Node;
 use crate::spec::decode::{Bounds, Fields};
 
@@ -19,33 +20,6 @@ pub struct Convolutional {
     pub image_size: f64,
     /// Classes told apart.
     pub classes: f64,
-}
-
-/// One convolution, and the batch norm that follows it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Convolution {
-    /// Channels read.
-    pub channels_in: f64,
-    /// Channels written.
-    pub channels_out: f64,
-    /// Side of the square kernel.
-    pub kernel: f64,
-    /// Side of the square output, pixels.
-    pub side: f64,
-}
-
-impl Convolution {
-    /// Weights, with scale and shift of the batch norm.
-    #[must_use]
-    pub fn parameters(&self) -> f64 {
-        self.channels_in * self.channels_out * self.kernel * self.kernel + 2.0 * self.channels_out
-    }
-
-    /// Multiply-adds for one image; twice as many FLOPs.
-    #[must_use]
-    pub fn multiply_adds(&self) -> f64 {
-        self.channels_in * self.channels_out * self.kernel * self.kernel * self.side * self.side
-    }
 }
 
 impl Convolutional {

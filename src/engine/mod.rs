@@ -11,14 +11,18 @@
 //! * [`benchboard`] – the founding dashboard's estimator
 //! * [`mod@event`] – the same physics as it happens: contention, queues, failures; knows neither files nor scenarios
 //! * [`answer`] – a scenario put to the physics
+//! * [`datasheet`] – what the catalog says of devices and models, in the numbers of the physics
 //! * [`notes`] – what a reader of an engine's numbers must know
 
-pub mod analytical;
 pub mod answer;
 pub mod benchboard;
-pub mod event;
+#[cfg(test)]
+mod breadth;
+pub mod datasheet;
 pub mod notes;
 pub mod semi_empirical;
+
+pub use atlas_physics::{analytical, event};
 
 use crate::estimate::{Cost, Estimate, Figures};
 use crate::plan::Engine;

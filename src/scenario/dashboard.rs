@@ -3,7 +3,7 @@
 use super::Parts;
 use super::machine::architecture;
 use crate::engine::analytical::accelerator::Precision;
-use crate::engine::analytical::datasheet;
+use crate::engine::datasheet;
 
 /// Hardware and model as that estimator knows them; 0 where nobody says.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

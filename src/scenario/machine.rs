@@ -3,7 +3,7 @@
 use super::Parts;
 use crate::engine::analytical::accelerator::{Accelerator, Generation};
 use crate::engine::analytical::arch::{Architecture, Attention};
-use crate::engine::analytical::datasheet;
+use crate::engine::datasheet;
 
 /// Accelerators and the fabrics that join them, one way, in SI units.
 #[derive(Debug, Clone, Copy, PartialEq)]

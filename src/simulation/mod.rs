@@ -25,6 +25,7 @@ pub mod options;
 pub mod plan;
 pub mod scale;
 pub mod serving;
+pub mod trace;
 pub mod training;
 pub mod words;
 

@@ -3,16 +3,17 @@
 use std::path::Path;
 
 use super::options::Options;
+use super::trace;
 use super::words::{ArrivalsWord, HostsWord, Window};
 use super::{Problems, serving, training};
 use crate::catalog::Catalog;
-use crate::engine::analytical::datasheet;
 use crate::engine::analytical::serving::{self as closed, Load, ServingInput};
 use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::engine::analytical::training::estimate;
 use crate::engine::answer;
+use crate::engine::datasheet;
 use crate::engine::event::serving as event_serving;
-use crate::engine::event::serving::{Arrivals, Autoscaling, Phase, Prefixes, Slo, TraceRequest, trace};
+use crate::engine::event::serving::{Arrivals, Autoscaling, Phase, Prefixes, Slo, TraceRequest};
 use crate::engine::event::training::{Compression, Hosts, Input, OtherKind};
 use crate::scenario::Scenario;
 use crate::spec::Mode;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::catalog::Catalog;
 use crate::engine::analytical::accelerator::{Accelerator, Precision};
-use crate::engine::analytical::datasheet::accelerator;
+use crate::engine::datasheet::accelerator;
 
 /// Accelerators by catalog id and alias.
 #[derive(Debug, Clone)]

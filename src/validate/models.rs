@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::catalog::Catalog;
 use crate::engine::analytical::arch::Architecture;
-use crate::engine::analytical::datasheet;
+use crate::engine::datasheet;
 
 /// Architectures by catalog id and alias.
 #[derive(Debug, Clone)]

@@ -73,8 +73,8 @@ pub(super) fn target() -> Value {
 /// Efficiency factors of targets and profiles.
 fn efficiency() -> Value {
     let factors = |told: &str| {
-        let names =
-            Factors::NAMES.map(|name| (name, number(Factors::BOUNDS, "factor on the constants; 1: as shipped")));
+        let names = Factors::NAMES
+            .map(|name| (name, number(crate::spec::efficiency::BOUNDS, "factor on the constants; 1: as shipped")));
         help(map(&[], names), told)
     };
     let both = [("training", factors("in training")), ("serving", factors("in serving"))];

@@ -1,0 +1,147 @@
+//! Efficiency factors laid over the constants: which of them each factor moves.
+
+use super::constants::Constants;
+use super::serving_constants::ServingConstants;
+
+/// Factors on four groups of the engine's constants; 1 leaves them as they ship, 1.1 is a tenth faster.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Factors {
+    /// Share of the arithmetic peak that matrix products and attention sustain.
+    pub compute: f64,
+    /// Share of the memory bandwidth.
+    pub memory: f64,
+    /// Rate and promptness of collectives.
+    pub network: f64,
+    /// Speed of launches and of everything else the host does.
+    pub host: f64,
+}
+
+impl Default for Factors {
+    fn default() -> Factors {
+        Factors { compute: 1.0, memory: 1.0, network: 1.0, host: 1.0 }
+    }
+}
+
+impl Factors {
+    /// Their names, in order.
+    pub const NAMES: [&'static str; 4] = ["compute", "memory", "network", "host"];
+
+    /// All of them, in the order of [`Factors::NAMES`].
+    #[must_use]
+    pub fn all(&self) -> [f64; 4] {
+        [self.compute, self.memory, self.network, self.host]
+    }
+
+    /// From all of them.
+    #[must_use]
+    pub fn of([compute, memory, network, host]: [f64; 4]) -> Factors {
+        Factors { compute, memory, network, host }
+    }
+}
+
+/// One constant that a factor moves, and how.
+struct Moved<T> {
+    name: &'static str,
+    /// Index of the factor in [`Factors::NAMES`].
+    factor: usize,
+    how: How,
+    slot: fn(&mut T) -> &mut f64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    /// A share of a datasheet's figure: multiplied, and never above 1.
+    Share,
+    /// A rate: multiplied.
+    Rate,
+    /// A time: divided.
+    Time,
+}
+
+macro_rules! moved {
+    ($set:ty: $($factor:literal $how:ident $($name:ident)+;)+) => {
+        &[$($(Moved {
+            name: stringify!($name),
+            factor: $factor,
+            how: How::$how,
+            slot: |c: &mut $set| &mut c.$name,
+        },)+)+]
+    };
+}
+
+const TRAINING: &[Moved<Constants>] = moved! { Constants:
+    0 Share gemm_ampere gemm_hopper gemm_blackwell gemm_young gemm_systolic gemm_other;
+    1 Share memory_fraction;
+    2 Share link_fraction nic_fraction;
+    2 Time link_latency nic_latency;
+    3 Time launch issue step_overhead kernel_gap;
+};
+
+const SERVING: &[Moved<ServingConstants>] = moved! { ServingConstants:
+    0 Share gemm_fraction;
+    1 Share weight_fraction kv_fraction;
+    1 Rate core_bw head_bw;
+    2 Share link_fraction;
+    2 Time link_latency pcie_latency hop_latency nic_latency;
+    3 Time kernel_graph kernel_prefill kernel_eager step_compiled step_python host_per_sequence front_end request_overhead;
+};
+
+fn lay_over<T>(constants: &mut T, factors: &Factors, moved: &[Moved<T>]) {
+    if *factors == Factors::default() {
+        return;
+    }
+    let all = factors.all();
+    for one in moved {
+        let factor = all.get(one.factor).copied().unwrap_or(1.0);
+        let slot = (one.slot)(constants);
+        *slot = match one.how {
+            How::Share => (*slot * factor).min(1.0),
+            How::Rate => *slot * factor,
+            How::Time => *slot / factor,
+        };
+    }
+}
+
+impl Constants {
+    /// The shipped constants with a target's efficiency factors laid over them.
+    #[must_use]
+    pub fn with(factors: &Factors) -> Constants {
+        let mut constants = Constants::default();
+        lay_over(&mut constants, factors, TRAINING);
+        constants
+    }
+}
+
+impl ServingConstants {
+    /// The shipped constants with a target's efficiency factors laid over them.
+    #[must_use]
+    pub fn with(factors: &Factors) -> ServingConstants {
+        let mut constants = ServingConstants::default();
+        lay_over(&mut constants, factors, SERVING);
+        constants
+    }
+}
+
+/// Which of the factors, by index, move a constant of this name in training or serving.
+#[must_use]
+pub fn factor_of(name: &str, serving: bool) -> Option<usize> {
+    let training = || TRAINING.iter().find(|one| one.name == name).map(|one| one.factor);
+    let served = || SERVING.iter().find(|one| one.name == name).map(|one| one.factor);
+    if serving { served() } else { training() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_of_one_change_nothing_and_no_share_exceeds_the_datasheet() {
+        assert_eq!(Constants::with(&Factors::default()), Constants::default());
+        assert_eq!(ServingConstants::with(&Factors::default()), ServingConstants::default());
+        let most = Factors { compute: 5.0, memory: 5.0, network: 5.0, host: 5.0 };
+        let c = Constants::with(&most);
+        assert!(c.gemm_hopper <= 1.0 && c.memory_fraction <= 1.0 && c.nic_fraction <= 1.0);
+        assert!(c.step_overhead < Constants::default().step_overhead);
+        assert!(ServingConstants::with(&most).core_bw > ServingConstants::default().core_bw);
+    }
+}

@@ -1,0 +1,121 @@
+//! Communication of one training step: per layer (tensor, context, expert parallel), per micro-batch (pipeline, and
+//! weights under ZeRO-3), per step (gradients, weights).
+
+use super::{Plan, Sharding, TrainingInput};
+use crate::analytical::collective::{self as coll, Fabric, Group};
+use crate::analytical::constants::Constants;
+use crate::analytical::memory::LocalParams;
+
+pub(crate) fn fabric(i: &TrainingInput, c: &Constants) -> Fabric {
+    Fabric::new(&i.accelerator, c, i.nic_bw, i.oversubscription)
+}
+
+/// Tensor-parallel seconds of one layer, forward, backward and recomputation together.
+pub(crate) fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
+    if i.tp <= 1.0 {
+        return 0.0;
+    }
+    let g = Group::strided(i.tp, 1.0, i.domain);
+    let bytes = i.micro * 0.5 * i.reduced_tokens() / i.cp * i.arch.hidden * 2.0;
+    // Two all-reduces a pass (Megatron-LM, arXiv 1909.08053); with sequence parallelism each becomes a
+    // reduce-scatter and an all-gather of the same volume.
+    let one = if i.sequence_parallel {
+        coll::all_gather(f, g, bytes) + coll::reduce_scatter(f, g, bytes)
+    } else {
+        coll::all_reduce(f, g, bytes)
+    };
+    let passes = 4.0 + 2.0 * plan.full_share;
+    let exposed = if i.software.overlap_tensor { c.tensor_exposed } else { 1.0 };
+    passes * one * exposed
+}
+
+/// Context-parallel seconds of one layer: keys and values travel round the ring, hidden behind attention.
+pub(crate) fn context(i: &TrainingInput, f: &Fabric, attention: f64) -> f64 {
+    if i.cp <= 1.0 {
+        return 0.0;
+    }
+    let g = Group::strided(i.cp, i.tp, i.domain);
+    // Hybrids have keys and values in few layers; states of linear mixers are small.
+    let kv = i.arch.attention_share * i.micro * i.seq * i.arch.kv_width().min(2.0 * i.arch.q_width()) / i.tp * 2.0;
+    // Forward gathers keys and values; backward gathers them again and reduces their gradients.
+    let moved = 3.0 * coll::all_gather(f, g, kv);
+    (moved - 0.5 * attention).max(0.1 * moved)
+}
+
+/// Expert-parallel seconds of one MoE layer: dispatch and combine, forward and backward.
+pub(crate) fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
+    let ranks = i.ep * i.etp;
+    if ranks <= 1.0 || !i.arch.is_moe() {
+        return 0.0;
+    }
+    let g = Group::strided(ranks, if i.etp > 1.0 { 1.0 } else { i.tp.min(i.domain) }, i.domain);
+    let own = i.micro * i.seq / i.cp / if i.sequence_parallel { i.tp } else { 1.0 };
+    let bytes = own * i.arch.top_k * i.arch.expert_width() * 2.0 * i.imbalance;
+    let passes = 4.0 + 2.0 * plan.full_share;
+    let copies = if i.software.deduplicated_dispatch { i.arch.top_k } else { 1.0 };
+    passes * coll::all_to_all(f, g, bytes, copies) * c.expert_exposed
+}
+
+/// Pipeline transfers of one micro-batch through one stage, forward and backward.
+pub(super) fn pipeline(i: &TrainingInput, c: &Constants, f: &Fabric) -> f64 {
+    if i.pp <= 1.0 {
+        return 0.0;
+    }
+    let inside = i.tp * i.cp * i.dp * i.pp <= i.domain;
+    // Each tensor-parallel rank sends its share, and the receivers gather (arXiv 2104.04473, section 4.1).
+    let bytes = i.micro * i.seq / i.cp * i.arch.hidden * 2.0 / i.tp;
+    let exposed = if i.software.overlap_pipeline { c.pipeline_exposed } else { 1.0 };
+    2.0 * i.vpp.max(1.0) * coll::point_to_point(f, bytes, inside) * exposed
+}
+
+/// Data-parallel traffic of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct DataTraffic {
+    /// Once a step, beside the last micro-batch's backward or the first one's forward.
+    pub(super) per_step: f64,
+    /// Every micro-batch, layer by layer (ZeRO-3).
+    pub(super) per_micro: f64,
+}
+
+fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut DataTraffic) {
+    if g.size <= 1.0 || params <= 0.0 {
+        return;
+    }
+    let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
+    let gradients = params * i.trained * reduced;
+    let weights = params * 2.0;
+    match i.sharding {
+        Sharding::None => out.per_step += coll::all_reduce(f, g, gradients),
+        Sharding::Zero1 => {
+            out.per_step += coll::reduce_scatter(f, g, gradients) + coll::all_gather(f, g, weights * i.trained);
+        }
+        Sharding::Zero2 => {
+            out.per_step += coll::reduce_scatter(f, g, gradients) + coll::all_gather(f, g, weights * i.trained);
+        }
+        Sharding::Zero3 => {
+            let shard = if i.shard > 0.0 { i.shard.min(g.size) } else { g.size };
+            let inner = Group { size: shard, local: g.local.min(shard) };
+            // Layer by layer, so that the latency counts every time.
+            let calls = (i.arch.depth() / i.pp).max(1.0);
+            let one =
+                2.0 * coll::all_gather(f, inner, weights / calls) + coll::reduce_scatter(f, inner, gradients / calls);
+            out.per_micro += calls * one;
+            if shard < g.size {
+                let outer = Group { size: g.size / shard, local: (g.local / shard).max(1.0) };
+                out.per_step += coll::all_reduce(f, outer, gradients / shard);
+            }
+        }
+    }
+}
+
+/// Data-parallel traffic, dense weights and experts over their own groups.
+pub(super) fn data(i: &TrainingInput, f: &Fabric) -> DataTraffic {
+    let local = LocalParams::of(i);
+    let mut out = DataTraffic::default();
+    let dense = Group::strided(i.dp * i.cp, i.tp, i.domain);
+    group_traffic(i, f, local.dense + local.embedding, dense, &mut out);
+    let shards = (i.ep * i.etp).max(1.0);
+    let replicas = i.dp * i.cp * i.tp / shards;
+    group_traffic(i, f, local.experts, Group::strided(replicas, shards, i.domain), &mut out);
+    out
+}

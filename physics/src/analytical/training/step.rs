@@ -1,0 +1,189 @@
+//! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host.
+
+use super::{
+    Plan, Recompute, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, convolution, layer,
+    optimizer,
+};
+use crate::analytical::constants::Constants;
+use crate::analytical::memory::{self, LocalParams, MemoryBreakdown};
+use crate::analytical::roofline;
+
+/// The least recomputation whose memory fits, where the input does not say: none, the cheap operators, and then as
+/// many whole layers as it takes.
+fn resolve(i: &TrainingInput, c: &Constants) -> (Plan, MemoryBreakdown) {
+    if matches!(i.recompute, Recompute::None | Recompute::Full) {
+        return (Plan::of(i.recompute), memory::training_memory(i, c, i.recompute));
+    }
+    let room = i.accelerator.capacity();
+    if i.recompute == Recompute::Auto {
+        let none = memory::training_memory(i, c, Recompute::None);
+        if none.total() <= room {
+            return (Plan::of(Recompute::None), none);
+        }
+    }
+    let some = memory::training_memory(i, c, Recompute::Selective);
+    if some.total() <= room {
+        return (Plan::of(Recompute::Selective), some);
+    }
+    // "Selective" names any partial policy, so it may reach as far as it must: MLPs first, then whole layers.
+    let between = |from: &MemoryBreakdown, to: &MemoryBreakdown| {
+        let share = ((from.total() - room) / (from.total() - to.total()).max(1.0)).clamp(0.0, 1.0);
+        let mix = |a: f64, b: f64| a + share * (b - a);
+        let memory = MemoryBreakdown {
+            activations: mix(from.activations, to.activations),
+            recomputed: mix(from.recomputed, to.recomputed),
+            fragmentation: mix(from.fragmentation, to.fragmentation),
+            ..*from
+        };
+        (share, memory)
+    };
+    let mlps = memory::without_mlps(i, c);
+    if mlps.total() <= room {
+        let (mlp_share, memory) = between(&some, &mlps);
+        return (Plan { mode: Recompute::Selective, mlp_share, full_share: 0.0 }, memory);
+    }
+    let full = memory::training_memory(i, c, Recompute::Full);
+    let (full_share, memory) = between(&mlps, &full);
+    (Plan { mode: Recompute::Selective, mlp_share: 1.0, full_share }, memory)
+}
+
+/// A stage's work on one micro-batch in layers: its own, and whether the uneven ends were balanced.
+fn stage_layers(i: &TrainingInput) -> f64 {
+    let chunks = (i.pp * i.vpp.max(1.0)).max(1.0);
+    let even = i.arch.depth() / chunks;
+    if (even - even.round()).abs() < 1e-9 {
+        even * i.vpp.max(1.0)
+    } else {
+        // Uneven models give the ends fewer layers, as if embedding and output layer were one layer each.
+        ((i.arch.depth() + 2.0) / i.pp).ceil() - 1.0
+    }
+}
+
+/// Host-bound excess: launches run ahead of the device until they no longer can. A p-norm joins the two regimes.
+fn host_excess(device: f64, host: f64) -> f64 {
+    let ratio = host / device.max(1e-12);
+    if ratio < 0.2 {
+        return 0.0;
+    }
+    let r4 = ratio * ratio * ratio * ratio;
+    device * ((1.0 + r4).sqrt().sqrt() - 1.0)
+}
+
+/// Seconds per micro-batch of adding weight gradients to their fp32 sum: read and written once, beyond the 16-bit
+/// result that the GEMM's traffic counts. Fully sharded gradients are reduced instead.
+fn accumulation(i: &TrainingInput, c: &Constants) -> f64 {
+    if i.sharding == Sharding::Zero3 || i.micro_batches() <= 1.0 {
+        return 0.0;
+    }
+    let each = if i.software.fused_sums {
+        2.0 * i.grad_bytes - 2.0
+    } else {
+        // Autograd adds to a 16-bit gradient (6), which is converted (2 + fp32), added (3 fp32) and cleared (2).
+        10.0 + 4.0 * i.grad_bytes
+    };
+    let bytes = LocalParams::of(i).total() * i.trained * each;
+    roofline::memory_seconds(&i.accelerator, c, bytes)
+}
+
+/// Collectives that the host starts per layer and micro-batch.
+fn collective_calls(i: &TrainingInput, plan: Plan, moe_share: f64) -> f64 {
+    let passes = 2.0 + plan.full_share;
+    let tensor = if i.tp > 1.0 { 2.0 * passes } else { 0.0 };
+    let expert = if i.ep * i.etp > 1.0 { 2.0 * passes * moe_share } else { 0.0 };
+    let context = if i.cp > 1.0 { passes } else { 0.0 };
+    tensor + expert + context
+}
+
+/// What data parallelism cannot hide behind the compute that is beside it.
+fn exposed_data(i: &TrainingInput, c: &Constants, micro: f64, t: comm::DataTraffic) -> f64 {
+    let m = i.micro_batches();
+    if !i.software.overlap_data {
+        return t.per_step + m * t.per_micro;
+    }
+    let hide = |traffic: f64, beside: f64, slowdown: f64| {
+        let hidden = traffic.min(c.overlap_share * beside);
+        traffic - hidden + slowdown * hidden
+    };
+    // Once a step: gradients of interleaved chunks are ready one by one, while the pipeline drains.
+    let draining = if i.vpp > 1.0 { i.pp.min(m) } else { 1.0 };
+    // Fully sharded models share their SMs and links with their own gathers; elsewhere the traffic is thin.
+    let slowdown = if i.sharding == Sharding::Zero3 { c.overlap_slowdown } else { 0.0 };
+    hide(t.per_step, micro * draining, slowdown) + m * hide(t.per_micro, micro, c.overlap_slowdown)
+}
+
+/// Share of the bubble that a schedule leaves.
+fn bubble_share(i: &TrainingInput) -> f64 {
+    match i.schedule {
+        Schedule::OneForwardOneBackward => 1.0 / i.vpp.max(1.0),
+        Schedule::AllForward => 1.0,
+        // Weight gradients fill it up to the forward passes that nothing can precede (arXiv 2401.10241, table 2).
+        Schedule::ZeroBubble => 1.0 / 3.0,
+    }
+}
+
+/// The estimate of one step.
+pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
+    let (plan, memory) = resolve(i, c);
+    let m = i.micro_batches();
+    let f = comm::fabric(i, c);
+    let (one, head) = match &i.arch.convolutions {
+        Some(network) => (convolution::mean(i, c, network), convolution::head(i, c, network)),
+        None => (layer::mean_layer(i, c, plan), layer::head(i, c)),
+    };
+    let layers = stage_layers(i);
+    let moe_share = i.arch.moe_layers() / i.arch.depth().max(1.0);
+
+    // The slowest stage: the last one, with the output layer on top of its layers.
+    let tensor = comm::tensor(i, c, &f, plan);
+    let context = comm::context(i, &f, one.attention);
+    let expert = moe_share * comm::expert(i, c, &f, plan);
+    let transfer = comm::pipeline(i, c, &f);
+    let stage = one.scaled(layers).plus(&head);
+    let per_layer = one.total() + tensor + context + expert;
+    let sums = accumulation(i, c);
+    let device = stage.total() + sums + layers * (tensor + context + expert) + transfer;
+    let eager = if i.software.compiled { c.compiled_kernels } else { 1.0 };
+    let calls = collective_calls(i, plan, moe_share) * layers;
+    let host = host_excess(device, (stage.kernels + calls) * eager * c.issue);
+
+    let bubble_unit = per_layer * i.arch.depth() / i.pp + sums + transfer;
+    let bubble = (i.pp - 1.0) * bubble_unit * bubble_share(i);
+    let data = comm::data(i, &f);
+    let time = TimeBreakdown {
+        gemm: m * stage.gemm,
+        attention: m * stage.attention,
+        elementwise: m * (stage.elementwise + sums),
+        recompute: m * stage.recompute,
+        host: m * host,
+        tensor_parallel: m * layers * tensor,
+        context_parallel: m * layers * context,
+        expert_parallel: m * layers * expert,
+        pipeline_transfer: m * transfer,
+        pipeline_bubble: bubble,
+        data_parallel: exposed_data(i, c, device + host, data),
+        optimizer: optimizer::seconds(i, c),
+        offload: optimizer::offloaded(i, c, device + host, memory::kept(i, plan)),
+    };
+    let step = time.total();
+    let tokens = i.global * i.seq;
+    let per_second = tokens / step;
+    let peak = i.accelerators * i.accelerator.peak(i.precision);
+    let model = i.arch.flops_per_token(i.seq, i.target(), false);
+    let causal = i.arch.flops_per_token(i.seq, i.target(), true);
+    let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
+    let upper = memory.upper(c);
+    TrainingEstimate {
+        step_seconds: step,
+        tokens_per_second: per_second,
+        tokens_per_second_per_accelerator: per_second / i.accelerators,
+        mfu: per_second * model / peak,
+        mfu_causal: per_second * causal / peak,
+        hfu: per_second * (model + again) / peak,
+        flops_per_token: model,
+        recompute: plan,
+        time,
+        memory,
+        memory_upper: upper,
+        fits: upper <= i.accelerator.capacity(),
+    }
+}

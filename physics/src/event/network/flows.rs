@@ -1,0 +1,279 @@
+//! Flows that share links: every flow has its max-min fair rate (Bertsekas and Gallager, *Data Networks*, section
+//! 6.5.2), which changes only when a flow that it shares a link with, directly or through others, comes or goes.
+//!
+//! What comes and goes in one instant is answered together at its end. Only the flows whose rate a change reaches are
+//! filled anew (`fair`); a flow with its links to itself needs no filling at all.
+#![expect(clippy::indexing_slicing, reason = "flows and hops are numbered here, links by the topology that made them")]
+
+mod fair;
+
+use super::routing::Route;
+use super::topology::Topology;
+use crate::event::kernel::{EventQueue, Handle, Time};
+use smallvec::SmallVec;
+
+/// Something happens in the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkEvent {
+    /// The instant's changes are over: rates are set.
+    Settle,
+    /// The last byte of a flow has left its sender.
+    Left(u32),
+    /// The last byte of a message has reached its receiver.
+    Delivered(u32),
+}
+
+/// What an event means to whoever sent the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    /// Nothing.
+    Nothing,
+    /// This message has left its sender.
+    Left(u32),
+    /// This message has reached its receiver.
+    Delivered(u32),
+}
+
+/// Rates closer than this are the same.
+const SAME: f64 = 1e-9;
+
+#[derive(Debug, Clone, Copy)]
+struct Flow {
+    bytes: f64,
+    remaining: f64,
+    rate: f64,
+    /// The rate that the present round of settling has found.
+    fair: f64,
+    since: Time,
+    latency: Time,
+    /// When it will have left at its present rate. The event that says so may come earlier and is then put off: most
+    /// that are slowed down are speeded up again before.
+    ends: Time,
+    due: Time,
+    handle: Handle,
+    message: u32,
+    hops: u32,
+    /// The narrowest of its links, and the one that decides its rate.
+    narrowest: u32,
+    decided_by: u32,
+    /// Round of settling in which it was last met, and filling in which its rate was last found.
+    met: u32,
+    frozen: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Hop {
+    link: u32,
+    /// Where the link lists it.
+    place: u32,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Channel {
+    capacity: f64,
+    /// Flows over it, and which of their hops it is.
+    flows: SmallVec<[(u32, u32); 2]>,
+    carried: f64,
+    /// Round of settling in which it was last met, and how many of its flows are filled anew.
+    met: u32,
+    inside: u32,
+    /// Of the present filling: what is left, for how many flows, the highest rate so far, and whether it decides any.
+    spare: f64,
+    unfrozen: u32,
+    top: f64,
+    decides: bool,
+}
+
+/// The network's links and what flows over them.
+#[derive(Debug, Clone)]
+pub struct Flows {
+    channels: Vec<Channel>,
+    flows: Vec<Flow>,
+    /// Hops of flow `f` begin at `f * stride`.
+    hops: Vec<Hop>,
+    stride: usize,
+    free: Vec<u32>,
+    /// Links that a flow has left, and flows that have come, in this instant.
+    dirty: Vec<u32>,
+    fresh: Vec<u32>,
+    settling: bool,
+    round: u32,
+    filling: u32,
+    met_links: Vec<u32>,
+    met_flows: Vec<u32>,
+    active: Vec<u32>,
+    started: u64,
+}
+
+impl Flows {
+    /// The links of `topology`, nothing on them.
+    pub fn new(topology: &Topology) -> Self {
+        let channel = |capacity| Channel { capacity, ..Channel::default() };
+        Flows {
+            channels: topology.links().iter().map(|link| channel(link.bandwidth)).collect(),
+            flows: Vec::new(),
+            hops: Vec::new(),
+            stride: 4,
+            free: Vec::new(),
+            dirty: Vec::new(),
+            fresh: Vec::new(),
+            settling: false,
+            round: 0,
+            filling: 0,
+            met_links: Vec::new(),
+            met_flows: Vec::new(),
+            active: Vec::new(),
+            started: 0,
+        }
+    }
+
+    /// Messages sent so far.
+    pub fn started(&self) -> u64 {
+        self.started
+    }
+
+    /// Bytes that each link has carried to the end of their flows.
+    pub fn carried(&self) -> impl Iterator<Item = f64> {
+        self.channels.iter().map(|c| c.carried)
+    }
+
+    /// Sends `bytes` along `route`. `message` is given back when it has left and when it has arrived.
+    pub fn send<E: Copy + From<NetworkEvent>>(
+        &mut self,
+        queue: &mut EventQueue<E>,
+        route: &Route,
+        bytes: f64,
+        message: u32,
+    ) {
+        self.started += 1;
+        let now = queue.now();
+        let id = self.place_flow(Flow {
+            bytes,
+            remaining: bytes.max(0.0),
+            rate: 0.0,
+            fair: 0.0,
+            since: now,
+            latency: route.latency,
+            ends: now,
+            due: now,
+            handle: Handle::NONE,
+            message,
+            hops: route.links.len() as u32,
+            narrowest: u32::MAX,
+            decided_by: u32::MAX,
+            met: 0,
+            frozen: 0,
+        });
+        // A message without bytes, or to oneself, takes no bandwidth.
+        if route.links.is_empty() || bytes <= 0.0 {
+            self.flows[id as usize].hops = 0;
+            queue.after(Time::ZERO, NetworkEvent::Left(id).into());
+            return;
+        }
+        if route.links.len() > self.stride {
+            self.widen(route.links.len());
+        }
+        let base = id as usize * self.stride;
+        let (mut alone, mut narrowest, mut least) = (true, u32::MAX, f64::INFINITY);
+        // Of links that are equally narrow the one in the middle, which others share more often than those at the ends.
+        let middle = route.links.len() / 2;
+        for (hop, &link) in route.links.iter().enumerate() {
+            let channel = &mut self.channels[link as usize];
+            alone &= channel.flows.is_empty();
+            if channel.capacity < least || (channel.capacity == least && hop <= middle) {
+                (narrowest, least) = (link, channel.capacity);
+            }
+            self.hops[base + hop] = Hop { link, place: channel.flows.len() as u32 };
+            channel.flows.push((id, hop as u32));
+        }
+        let flow = &mut self.flows[id as usize];
+        (flow.narrowest, flow.decided_by) = (narrowest, narrowest);
+        if alone {
+            // Nobody to share with. Whoever comes yet in this instant has the rates found anew.
+            flow.rate = route.bandwidth;
+            flow.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
+            flow.due = flow.ends;
+            flow.handle = queue.at(flow.ends, NetworkEvent::Left(id).into());
+        } else {
+            self.fresh.push(id);
+            self.expect_settling(queue);
+        }
+    }
+
+    /// Answers an event of the network.
+    pub fn handle<E: Copy + From<NetworkEvent>>(&mut self, event: NetworkEvent, queue: &mut EventQueue<E>) -> Happened {
+        match event {
+            NetworkEvent::Settle => {
+                self.settle(queue);
+                Happened::Nothing
+            }
+            NetworkEvent::Delivered(message) => Happened::Delivered(message),
+            NetworkEvent::Left(id) => {
+                let flow = &mut self.flows[id as usize];
+                if flow.ends > queue.now() {
+                    flow.due = flow.ends;
+                    flow.handle = queue.at(flow.ends, event.into());
+                    return Happened::Nothing;
+                }
+                let flow = *flow;
+                self.remove(id, queue);
+                queue.after(flow.latency, NetworkEvent::Delivered(flow.message).into());
+                Happened::Left(flow.message)
+            }
+        }
+    }
+
+    fn expect_settling<E: Copy + From<NetworkEvent>>(&mut self, queue: &mut EventQueue<E>) {
+        if !self.settling {
+            self.settling = true;
+            queue.at_end_of_instant(NetworkEvent::Settle.into());
+        }
+    }
+
+    fn place_flow(&mut self, flow: Flow) -> u32 {
+        if let Some(id) = self.free.pop() {
+            self.flows[id as usize] = flow;
+            return id;
+        }
+        self.flows.push(flow);
+        self.hops.resize(self.flows.len() * self.stride, Hop::default());
+        (self.flows.len() - 1) as u32
+    }
+
+    /// Longer routes than any before: hops move apart.
+    fn widen(&mut self, length: usize) {
+        let wider = length.next_power_of_two();
+        let mut hops = vec![Hop::default(); self.flows.len() * wider];
+        for (old, new) in self.hops.chunks(self.stride).zip(hops.chunks_mut(wider)) {
+            new[..old.len()].copy_from_slice(old);
+        }
+        self.hops = hops;
+        self.stride = wider;
+    }
+
+    fn remove<E: Copy + From<NetworkEvent>>(&mut self, id: u32, queue: &mut EventQueue<E>) {
+        let flow = self.flows[id as usize];
+        let base = id as usize * self.stride;
+        let mut shared = false;
+        for hop in 0..flow.hops as usize {
+            let Hop { link, place } = self.hops[base + hop];
+            let channel = &mut self.channels[link as usize];
+            channel.carried += flow.bytes;
+            channel.flows.swap_remove(place as usize);
+            if let Some(&(moved, its_hop)) = channel.flows.get(place as usize) {
+                self.hops[moved as usize * self.stride + its_hop as usize].place = place;
+            }
+            if !channel.flows.is_empty() {
+                shared = true;
+                self.dirty.push(link);
+            }
+        }
+        self.free.push(id);
+        if shared {
+            self.expect_settling(queue);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

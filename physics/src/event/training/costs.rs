@@ -1,0 +1,354 @@
+//! What a step is made of on one kind of accelerator: the programs of its passes, and what runs beside and between them.
+//!
+//! Times are the analytical engine's; what it hides or exposes by rule is asked for in full and hidden by the events.
+//! Where it says how much of a collective software cuts up and runs beside the kernel that it belongs to, so much of it
+//! may run beside that kernel here: whether it does, the streams decide.
+
+use super::operators::{self, Block, Operator};
+use super::passes::{self, Traffic};
+use super::program::{Lane, Port, Program};
+use super::schedule::Kind;
+use crate::analytical::constants::Constants;
+use crate::analytical::memory;
+use crate::analytical::training::optimizer::{self, Offload};
+use crate::analytical::training::{Plan, Sharding, TrainingEstimate, TrainingInput, comm, estimate};
+
+/// The passes of one chunk of layers for one micro-batch.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Chunk {
+    /// Forward.
+    pub forward: Pass,
+    /// Gradients of inputs and weights.
+    pub backward: Pass,
+    /// Gradients of inputs alone.
+    pub input: Pass,
+    /// Gradients of weights alone.
+    pub weights: Pass,
+}
+
+impl Chunk {
+    /// The pass of a kind; `splits` tells gradients of inputs from those of weights.
+    #[must_use]
+    pub fn pass(&self, kind: Kind, splits: bool) -> &Pass {
+        match kind {
+            Kind::Forward => &self.forward,
+            Kind::Backward if splits => &self.input,
+            Kind::Backward => &self.backward,
+            Kind::Weights => &self.weights,
+        }
+    }
+
+    /// As [`Chunk::pass`].
+    pub fn pass_mut(&mut self, kind: Kind, splits: bool) -> &mut Pass {
+        match kind {
+            Kind::Forward => &mut self.forward,
+            Kind::Backward if splits => &mut self.input,
+            Kind::Backward => &mut self.backward,
+            Kind::Weights => &mut self.weights,
+        }
+    }
+}
+
+/// One pass, and what it takes where nothing else uses its ports.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pass {
+    /// Its tasks.
+    pub program: Program,
+    /// Seconds alone.
+    pub seconds: f64,
+    /// Of these, seconds of kernels.
+    pub compute: f64,
+}
+
+impl Pass {
+    /// Of a program.
+    #[must_use]
+    pub fn of(program: Program) -> Pass {
+        let seconds = program.alone().seconds;
+        Pass { seconds, compute: program.busy(Lane::Compute), program }
+    }
+}
+
+/// What a step is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Costs {
+    /// Of every chunk, in the order in which a micro-batch passes them: chunk `c` of stage `s` at `c * stages + s`.
+    pub chunks: Vec<Chunk>,
+    /// One transfer between stages, and what it goes through.
+    pub transfer: f64,
+    /// See `transfer`.
+    pub transfer_port: Port,
+    /// Reduction of the gradients of one stage.
+    pub reduce: f64,
+    /// Gathering of the updated weights of one stage.
+    pub gather: f64,
+    /// What both go through.
+    pub data_port: Port,
+    /// Share of the kernels' time in which the device waits for the host to launch. A stage that has waited for its input
+    /// finds that much launched already.
+    pub host_share: f64,
+    /// Optimizer and what the host does once a step.
+    pub optimizer: f64,
+    /// Micro-batches whose activations the fullest stage can hold.
+    pub in_flight: f64,
+    /// Rates of kernels and of layer-wise data-parallel collectives while both run.
+    pub beside: Beside,
+}
+
+/// When a pass has to be run task by task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Meets {
+    /// It always takes what it takes alone.
+    Never,
+    /// While the stage's data-parallel group reduces or gathers.
+    Collectives,
+    /// While anything is sent between stages or reduced, which is nearly always.
+    Transfers,
+    /// Always: what it sends runs on past its last kernel, or slows its kernels.
+    Always,
+}
+
+/// Share of a pass below which a transfer beside it is not worth running it task by task.
+const NEGLIGIBLE: f64 = 0.005;
+
+/// How fast kernels and collectives of fully sharded weights are while they share a device, over their own rates.
+///
+/// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and kernels beside thick
+/// traffic cost `1 - overlap_share (1 - overlap_slowdown)` of theirs. With constant rates while both run these two are the
+/// only solution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Beside {
+    /// Kernels.
+    pub compute: f64,
+    /// Collectives.
+    pub data: f64,
+}
+
+impl Beside {
+    fn of(c: &Constants) -> Beside {
+        let thin = c.overlap_slowdown.clamp(0.0, 0.99);
+        let thick = 1.0 - c.overlap_share.clamp(0.0, 1.0) * (1.0 - thin);
+        let both = 1.0 - thin * thick;
+        Beside { compute: ((1.0 - thin) / both).max(0.01), data: ((1.0 - thick) / both).max(0.01) }
+    }
+}
+
+impl Costs {
+    /// Of one step.
+    #[must_use]
+    pub fn of(i: &TrainingInput, c: &Constants) -> Costs {
+        let whole = estimate(i, c);
+        let fixed = TrainingInput { recompute: whole.recompute.mode, ..*i };
+        // Without an output layer, to tell it from the layers.
+        let mut bare = fixed;
+        bare.arch.vocab = 1.0;
+        let (full, bare) = (estimate(&fixed, c), estimate(&bare, c));
+        let mut open = fixed;
+        open.software.overlap_data = false;
+        open.software.overlap_pipeline = false;
+        let raw = estimate(&open, c);
+        let m = i.micro_batches();
+        let stages = i.pp.max(1.0);
+        let count = (stages * i.vpp.max(1.0)).max(1.0) as usize;
+        let sizes = layers_of(i.arch.depth(), count);
+        // The analytical stage is the last one.
+        let last: f64 = sizes.iter().skip(stages as usize - 1).step_by(stages as usize).sum();
+        let kernels = |e: &TrainingEstimate| {
+            let t = &e.time;
+            (t.gemm + t.attention + t.elementwise + t.recompute + t.host) / m
+        };
+        let blocks = blocks(&fixed, c, &full, kernels(&bare) / last.max(1e-9));
+        let head = head(&fixed, c, &full, (kernels(&full) - kernels(&bare)).max(0.0));
+        let (per_step, per_micro) = data_traffic(&open, c, &raw);
+        let traffic = traffic(&fixed, c, full.recompute, per_micro, i.arch.depth() / stages);
+        let chunks = sizes
+            .iter()
+            .enumerate()
+            .map(|(at, &layers)| {
+                let head = if at + 1 == count { head.as_slice() } else { &[] };
+                passes::chunk(&blocks, head, layers, &traffic)
+            })
+            .collect();
+        let sharded = matches!(i.sharding, Sharding::Zero1 | Sharding::Zero2);
+        // Gradients are reduced in their format, weights gathered in 16 bit.
+        let reduced = if sharded { i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9) } else { 1.0 };
+        // What travels to the host layer by layer is among the tasks.
+        let once = TrainingInput { offload: Offload { activations: 0.0, weights: 0.0, ..i.offload }, ..fixed };
+        Costs {
+            host_share: host_share(&full),
+            chunks,
+            transfer: raw.time.pipeline_transfer / m / (2.0 * i.vpp.max(1.0)),
+            transfer_port: port(i.tp * i.cp * i.dp * i.pp, i.domain),
+            reduce: per_step * reduced,
+            gather: per_step * (1.0 - reduced),
+            data_port: traffic.data_port,
+            optimizer: full.time.optimizer + estimate(&once, c).time.offload,
+            in_flight: in_flight(&fixed, &full),
+            beside: Beside::of(c),
+        }
+    }
+
+    /// When what is sent inside passes meets what is sent beside them.
+    #[must_use]
+    pub fn meets(&self) -> Meets {
+        let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
+        let through =
+            |port: Port| passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == port));
+        let beyond = |pass: &Pass| pass.program.lanes.iter().skip(2).any(|lane| !lane.is_empty());
+        let shortest = passes().map(|pass| pass.seconds).filter(|seconds| *seconds > 0.0).fold(f64::INFINITY, f64::min);
+        // What shares a port with a transfer is delayed by the transfer's length at most.
+        let transfers = self.transfer > NEGLIGIBLE * shortest && through(self.transfer_port);
+        if passes().any(beyond) {
+            Meets::Always
+        } else if transfers {
+            Meets::Transfers
+        } else if self.reduce + self.gather > 0.0 && through(self.data_port) {
+            Meets::Collectives
+        } else {
+            Meets::Never
+        }
+    }
+
+    /// Tasks of all passes of a micro-batch.
+    #[must_use]
+    pub fn tasks(&self) -> f64 {
+        let passes = self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward]);
+        passes.flat_map(|pass| &pass.program.lanes).map(|lane| lane.len() as f64).sum()
+    }
+
+    /// Frees layer-wise collectives of the ports that nothing else goes through.
+    pub fn free(&mut self) {
+        let beside = (self.transfer > 0.0 && self.transfer_port == self.data_port) || self.reduce + self.gather > 0.0;
+        let data = self.data_port;
+        let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
+        let inside = passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == data));
+        if beside || inside {
+            return;
+        }
+        for chunk in &mut self.chunks {
+            for pass in [&mut chunk.forward, &mut chunk.backward, &mut chunk.input, &mut chunk.weights] {
+                if let Some(lane) = pass.program.lanes.get_mut(Lane::Data as usize) {
+                    lane.iter_mut().for_each(|item| item.port = Port::None);
+                }
+            }
+        }
+    }
+
+    /// Kernels joined between which nothing can happen, where nobody looks at them.
+    pub fn join(&mut self) {
+        for chunk in &mut self.chunks {
+            for pass in [&mut chunk.forward, &mut chunk.backward, &mut chunk.input, &mut chunk.weights] {
+                pass.program = pass.program.joined();
+            }
+        }
+    }
+}
+
+/// What a group reaches through: the scale-up fabric where it lies inside a domain.
+fn port(reach: f64, domain: f64) -> Port {
+    if reach <= domain { Port::Link } else { Port::Nic }
+}
+
+/// What a layer sends, and through what.
+fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers: f64) -> Traffic {
+    let fabric = comm::fabric(i, c);
+    let mut open = *i;
+    open.software.overlap_tensor = false;
+    let tensor = comm::tensor(&open, c, &fabric, plan);
+    // Passes of a layer: forward, backward, and forward again.
+    let passes = 2.0 + plan.full_share;
+    let expert = i.arch.moe_layers() / i.arch.depth().max(1.0) * comm::expert(i, c, &fabric, plan);
+    let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
+    // Weights travel in 16 bit, twice; gradients once.
+    let weights = 2.0 / (4.0 + reduced * i.trained);
+    let per_layer = per_micro / layers.max(1e-9);
+    let settled = TrainingInput { offload: Offload { optimizer: 0.0, ..i.offload }, ..*i };
+    let copies = optimizer::offloaded(&settled, c, 0.0, memory::kept(i, plan)) / i.micro_batches();
+    Traffic {
+        tensor: tensor / passes,
+        tensor_exposed: if i.software.overlap_tensor { c.tensor_exposed.clamp(0.0, 1.0) } else { 1.0 },
+        tensor_port: port(i.tp, i.domain),
+        sequence: i.sequence_parallel,
+        // Asked for beside no attention, all of it is told.
+        context: comm::context(i, &fabric, 0.0) / 3.0,
+        context_port: port(i.cp * i.tp, i.domain),
+        expert: if c.expert_exposed > 0.0 { expert / passes / c.expert_exposed } else { 0.0 },
+        expert_exposed: c.expert_exposed.clamp(0.0, 1.0),
+        expert_port: port(i.ep * i.etp * if i.etp > 1.0 { 1.0 } else { i.tp }, i.domain),
+        gather: weights * per_layer,
+        scatter: (1.0 - 2.0 * weights) * per_layer,
+        data_port: port(i.dp * i.cp * i.tp, i.domain),
+        ahead: i.software.overlap_data,
+        keeps_last: i.pp <= 1.0 && i.vpp <= 1.0,
+        copy: 0.5 * copies / layers.max(1e-9),
+        again: plan.full_share,
+    }
+}
+
+/// The mean layer's blocks, all their kernels `seconds` together: host and summing of gradients slow all alike.
+fn blocks(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, seconds: f64) -> Vec<Block> {
+    let mut blocks = match i.arch.convolutions {
+        None => operators::blocks(i, c, full.recompute),
+        Some(_) => vec![Block { share: 1.0, tokens: 1.0, operators: operators::convolutions(&full.time, i.trained) }],
+    };
+    let all: f64 = blocks.iter().flat_map(|block| &block.operators).map(Operator::total).sum();
+    for operator in blocks.iter_mut().flat_map(|block| &mut block.operators) {
+        *operator = operator.scaled(seconds / all.max(1e-15));
+    }
+    blocks
+}
+
+/// The output layer's operators, `seconds` together.
+fn head(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, seconds: f64) -> Vec<Operator> {
+    let list = match i.arch.convolutions {
+        None => operators::head(i, c),
+        Some(_) => operators::convolutions(&full.time, i.trained),
+    };
+    let all: f64 = list.iter().map(Operator::total).sum();
+    list.iter().map(|operator| operator.scaled(seconds / all.max(1e-15))).collect()
+}
+
+/// Micro-batches whose activations the first stage can hold: those that one forward, one backward keeps there, and what
+/// goes into the room that is left.
+fn in_flight(i: &TrainingInput, e: &TrainingEstimate) -> f64 {
+    let spare = (i.accelerator.capacity() - e.memory_upper).max(0.0);
+    i.pp.max(1.0) * (1.0 + spare / e.memory.activations.max(1.0))
+}
+
+/// Share of a pass's kernels that waits for the host.
+fn host_share(e: &TrainingEstimate) -> f64 {
+    let t = &e.time;
+    t.host / (t.gemm + t.attention + t.elementwise + t.recompute + t.host).max(1e-12)
+}
+
+/// Layers of every chunk: equal where they go in; else embedding and output layer count as a layer each.
+pub(super) fn layers_of(layers: f64, chunks: usize) -> Vec<f64> {
+    let n = chunks as f64;
+    if (layers / n - (layers / n).round()).abs() < 1e-9 || chunks < 2 {
+        return vec![layers / n; chunks];
+    }
+    let total = layers.round() + 2.0;
+    let more = (total % n) as usize;
+    let mut sizes: Vec<f64> = (0..chunks)
+        // The longer chunks stand in the middle and at the end: the ends lose one each.
+        .map(|k| (total / n).floor() + f64::from(u8::from(k >= chunks - more)))
+        .collect();
+    if let Some(first) = sizes.first_mut() {
+        *first = (*first - 1.0).max(0.0);
+    }
+    if let Some(last) = sizes.last_mut() {
+        *last = (*last - 1.0).max(0.0);
+    }
+    sizes
+}
+
+/// Seconds of data-parallel traffic once a step and once a micro-batch, from what a step without overlap exposes.
+fn data_traffic(open: &TrainingInput, c: &Constants, raw: &TrainingEstimate) -> (f64, f64) {
+    if open.sharding != Sharding::Zero3 {
+        return (raw.time.data_parallel, 0.0);
+    }
+    let m = open.micro_batches();
+    let twice = estimate(&TrainingInput { global: 2.0 * m * open.dp * open.micro, ..*open }, c);
+    let per_micro = (twice.time.data_parallel - raw.time.data_parallel) / m;
+    ((raw.time.data_parallel - m * per_micro).max(0.0), per_micro)
+}

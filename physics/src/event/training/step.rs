@@ -1,0 +1,464 @@
+//! Steps as they happen: stages take passes in order, micro-batches travel, gradients are reduced as they are complete,
+//! the optimizer waits for all.
+#![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered here from checked counts")]
+
+mod data;
+mod pass;
+mod streams;
+mod wires;
+
+use super::costs::{Costs, Meets};
+use super::input::{Class, Input, Output, StageLoad, StreamKind, Task, TaskKind};
+use super::schedule::{Pass, Times, orders};
+
+use crate::analytical::training::{Schedule, TrainingInput};
+use crate::event::kernel::{Ended, EventQueue, Model, Quantiles, Time};
+use crate::event::network::flows::NetworkEvent;
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use streams::Streams;
+use wires::{Message, Wires};
+
+/// Most operators that are told of a run: enough for a step of any size to be looked at.
+const MOST_INSIDE: usize = 2_000_000;
+/// No task.
+const NONE: u32 = u32::MAX;
+
+/// What can happen.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Event {
+    /// A process ends its pass.
+    PassEnd(u32),
+    /// A process ends a kernel of a pass that runs task by task.
+    KernelEnd(u32),
+    /// Something in the network.
+    Network(NetworkEvent),
+    /// A message is through that shares nothing, by its number.
+    Sent(u32),
+    /// A process has a bucket of gradients complete.
+    Bucket { process: u32, bucket: u32 },
+    /// The optimizer ends, and with it the step.
+    OptimizerEnd,
+    /// The next step's data are there.
+    Loaded,
+}
+
+impl From<NetworkEvent> for Event {
+    fn from(event: NetworkEvent) -> Self {
+        Event::Network(event)
+    }
+}
+
+/// Activations, or their gradients, on their way to the stage that goes on with them.
+#[derive(Debug, Clone, Copy)]
+struct Transfer {
+    to: u32,
+    slot: u32,
+    micro: u32,
+    chunk: u32,
+    backward: bool,
+    /// The pass that made them.
+    pass: u32,
+}
+
+/// A collective of a data-parallel group.
+#[derive(Debug, Clone, Copy)]
+enum Item {
+    Reduce(u32),
+    /// The first bucket of a chunk's weights, and the others; all weights at once where nothing runs beside it.
+    Gather(u32),
+    Rest(u32),
+}
+
+/// One stage of one replica.
+#[derive(Debug, Clone, Default)]
+struct Process {
+    place: usize,
+    current: Option<Pass>,
+    current_task: u32,
+    last_task: u32,
+    /// Passes that each chunk's gradients still lack.
+    owed: Vec<u32>,
+    /// What has arrived for each (micro-batch, chunk), and by which task.
+    inputs: Vec<Option<u32>>,
+    gradients: Vec<Option<u32>>,
+    /// Which accelerators it runs on.
+    kind: usize,
+    /// What happens in its passes, where they run task by task.
+    streams: Streams,
+    /// What it sends, one after the other, and the task that tells the first.
+    transfers: VecDeque<Transfer>,
+    transfer_task: u32,
+    drawn: u64,
+    /// Whether its step is over but for the optimizer.
+    left: bool,
+    /// Whether its present pass only waits for its last weights, and for what it sends itself.
+    closing: bool,
+    /// Before which its present pass does not end.
+    not_before: Time,
+    /// When its last pass ended, and when what it had sent was through.
+    free_at: Time,
+    drained_at: Time,
+    /// Sums over all steps.
+    load: StageLoad,
+}
+
+/// What a stage that could not go on has waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// Another stage, or what it sends.
+    Pipeline,
+    /// A collective of its data-parallel group.
+    Data,
+}
+
+/// The data-parallel group of one stage.
+#[derive(Debug, Clone, Default)]
+struct Group {
+    arrived: Vec<u32>,
+    waiting: VecDeque<(Item, u32)>,
+    current: Option<Item>,
+    current_task: u32,
+    last_task: u32,
+    left: u32,
+    /// The task that brought each chunk's first weights, and when the last ones come.
+    gathered: Vec<Option<u32>>,
+    gathered_by: Vec<Time>,
+    busy: Time,
+    /// When its present collective began.
+    began: Time,
+    /// When its last collective ended.
+    free_at: Time,
+}
+
+/// The model.
+pub(super) struct Job<'a> {
+    input: &'a Input,
+    /// Of every kind of accelerator that there is; the job's own first.
+    costs: Vec<Costs>,
+    /// When passes run task by task.
+    meets: Meets,
+    wires: Wires,
+    seed: u64,
+    stages: u32,
+    /// Replicas that are simulated.
+    replicas: u32,
+    classes: Vec<Class>,
+    micros: u32,
+    chunks: u32,
+    buckets: u32,
+    orders: Vec<Vec<Pass>>,
+    factors: Vec<f64>,
+    ranks: f64,
+    processes: Vec<Process>,
+    groups: Vec<Group>,
+    /// Processes with passes, and groups with collectives, before the optimizer.
+    left: u32,
+    last_before_optimizer: u32,
+    step: u32,
+    step_begin: Time,
+    /// Whether the next step's data are there, and whether it waits for them.
+    loaded: bool,
+    waiting: bool,
+    out: Output,
+}
+
+impl<'a> Job<'a> {
+    pub(super) fn new(input: &'a Input, seed: u64, queue: &mut EventQueue<Event>) -> Self {
+        let s = &input.system;
+        let (stages, chunks, micros) = (s.pp as u32, s.vpp as u32, s.micro_batches() as u32);
+        let classes = input.classes();
+        let replicas = classes.len() as u32;
+        let mut factors = vec![1.0; (stages * replicas) as usize];
+        for slow in &input.slow {
+            if let Ok(place) = classes.binary_search_by_key(&slow.replica, |class| class.replica) {
+                factors[place * stages as usize + slow.stage as usize] *= slow.factor;
+            }
+        }
+        let joined = input.recorded_step == u32::MAX;
+        let costs: Vec<Costs> = std::iter::once(*s)
+            .chain(input.kinds.iter().map(|kind| kind.system(s)))
+            .map(|system| costs_of(&system, input, joined))
+            .collect();
+        let mut processes = vec![Process::default(); (stages * replicas) as usize];
+        for (number, kind) in (1..).zip(&input.kinds) {
+            for place in &kind.places {
+                if let Ok(at) = classes.binary_search_by_key(&place.replica, |class| class.replica) {
+                    processes[at * stages as usize + place.stage as usize].kind = number;
+                }
+            }
+        }
+        let reduces = costs.iter().any(|costs| costs.reduce > 0.0);
+        let buckets = if reduces { input.buckets * chunks } else { 0 };
+        let orders = orders(s, micros, &Times::of(&costs, stages));
+        let mut job = Job {
+            orders,
+            processes,
+            meets: meets(&costs, f64::from(micros) * if input.draws() { s.dp } else { 1.0 }),
+            wires: Wires::new(stages * replicas),
+            groups: vec![Group::default(); stages as usize],
+            ranks: (s.tp * s.cp).max(1.0),
+            left: 0,
+            last_before_optimizer: NONE,
+            step: 0,
+            step_begin: Time::ZERO,
+            loaded: true,
+            waiting: false,
+            out: Output { replicas, ..Output::default() },
+            input,
+            costs,
+            seed,
+            stages,
+            replicas,
+            classes,
+            micros,
+            chunks,
+            buckets,
+            factors,
+        };
+        job.begin_step(queue);
+        job
+    }
+
+    fn splits(&self) -> bool {
+        self.input.system.schedule == Schedule::ZeroBubble
+    }
+
+    fn recording(&self) -> bool {
+        self.step.checked_sub(self.input.recorded_step).is_some_and(|past| past < self.input.recorded_steps)
+    }
+
+    fn record(&mut self, task: Task) -> u32 {
+        if !self.recording() {
+            return NONE;
+        }
+        self.out.tasks.push(task);
+        (self.out.tasks.len() - 1) as u32
+    }
+
+    /// The one of these tasks that ended last.
+    fn latest<const N: usize>(&self, tasks: [u32; N]) -> u32 {
+        let end = |&task: &u32| self.out.tasks.get(task as usize).map_or(-1.0, |t| t.end);
+        tasks.into_iter().filter(|&t| t != NONE).max_by(|a, b| end(a).total_cmp(&end(b))).unwrap_or(NONE)
+    }
+
+    /// The most of a cost over all kinds of accelerators that run: a group waits for its slowest rank.
+    fn most(&self, cost: impl Fn(&Costs) -> f64) -> f64 {
+        let there = |kind: &usize| self.processes.iter().any(|process| process.kind == *kind);
+        (0..self.costs.len()).filter(there).filter_map(|kind| self.costs.get(kind)).map(cost).fold(0.0, f64::max)
+    }
+
+    /// Whether the tasks inside a process's passes are told: those of the first replica, which is like the others.
+    fn detailed(&self, number: u32) -> bool {
+        number < self.stages && self.recording() && self.out.operators.len() < MOST_INSIDE
+    }
+
+    fn begin_step(&mut self, queue: &mut EventQueue<Event>) {
+        self.waiting = false;
+        let now = queue.now();
+        let loading = now.since(self.step_begin).seconds();
+        if self.input.loading > 0.0 {
+            self.loaded = false;
+            queue.after(Time::from_seconds(self.input.loading), Event::Loaded);
+        }
+        let slots = (self.micros * self.chunks) as usize;
+        for process in &mut self.processes {
+            process.place = 0;
+            process.current = None;
+            (process.free_at, process.drained_at) = (now, now);
+            process.load.loading += loading;
+            process.streams.clear();
+            process.transfers.clear();
+            process.left = false;
+            (process.current_task, process.last_task, process.transfer_task) = (NONE, NONE, NONE);
+            process.owed.clear();
+            process.owed.resize(self.chunks as usize, self.micros);
+            for list in [&mut process.inputs, &mut process.gradients] {
+                list.clear();
+                list.resize(slots, None);
+            }
+        }
+        let gathers = self.most(|costs| costs.gather) > 0.0;
+        for group in &mut self.groups {
+            group.arrived.clear();
+            group.arrived.resize(self.buckets as usize, 0);
+            group.left = self.buckets;
+            group.free_at = now;
+            group.last_task = NONE;
+            group.gathered.clear();
+            group.gathered.resize(self.chunks as usize, if gathers { None } else { Some(NONE) });
+            group.gathered_by.clear();
+            group.gathered_by.resize(self.chunks as usize, now);
+        }
+        self.left = self.processes.len() as u32 + if self.buckets > 0 { self.stages } else { 0 };
+        if gathers {
+            for stage in 0..self.stages {
+                let waiting = &mut self.groups[stage as usize].waiting;
+                if self.input.system.software.overlap_data {
+                    let pieces = |chunk| [Item::Gather(chunk), Item::Rest(chunk)];
+                    waiting.extend((0..self.chunks).flat_map(pieces).map(|item| (item, NONE)));
+                } else {
+                    waiting.push_back((Item::Gather(0), NONE));
+                }
+                self.begin_data(stage, false, queue);
+            }
+        }
+        for process in 0..self.processes.len() as u32 {
+            self.begin_pass(process, Waited::Pipeline, queue);
+        }
+    }
+
+    /// One process or group less before the optimizer.
+    fn one_less(&mut self, task: u32, queue: &mut EventQueue<Event>) {
+        self.left -= 1;
+        self.last_before_optimizer = task;
+        if self.left == 0 {
+            let length = Time::from_seconds(self.most(|costs| costs.optimizer));
+            let now = queue.now();
+            for (number, process) in self.processes.iter_mut().enumerate() {
+                // After its last pass a stage waits for its group, then for the other stages.
+                let own =
+                    self.groups[number % self.stages as usize].free_at.max(process.drained_at).max(process.free_at);
+                process.load.exposed_data += own.since(process.free_at).seconds();
+                process.load.bubble += now.since(own).seconds();
+                process.load.optimizer += length.seconds();
+            }
+            self.record(Task {
+                kind: TaskKind::Optimizer,
+                stream: StreamKind::Compute,
+                replica: 0,
+                stage: self.stages - 1,
+                micro: 0,
+                chunk: 0,
+                begin: now.seconds(),
+                end: now.plus(length).seconds(),
+                after: task,
+            });
+            queue.after(length, Event::OptimizerEnd);
+        }
+    }
+
+    /// A message is through.
+    fn arrived(&mut self, message: Message, queue: &mut EventQueue<Event>) {
+        match message {
+            Message::Stream(process, lane) => self.end_send(process, lane, queue),
+            Message::Transfer(process) => self.end_transfer(process, queue),
+            Message::Group(stage) => self.end_data(stage, queue),
+        }
+    }
+
+    /// A task that was told when it began has ended.
+    fn ended(&mut self, task: u32, now: Time) {
+        if let Some(task) = self.out.tasks.get_mut(task as usize) {
+            task.end = now.seconds();
+        }
+    }
+
+    fn end_step(&mut self, queue: &mut EventQueue<Event>) {
+        self.out.steps.push(queue.now().since(self.step_begin).seconds());
+        if self.recording() {
+            let before = self.out.critical_path.len();
+            let mut task = (self.out.tasks.len() as u32).wrapping_sub(1);
+            while let Some(t) = self.out.tasks.get(task as usize) {
+                self.out.critical_path.push(task);
+                task = t.after;
+            }
+            if let Some(path) = self.out.critical_path.get_mut(before..) {
+                path.reverse();
+            }
+        }
+        self.step += 1;
+        self.step_begin = queue.now();
+        self.waiting = self.step < self.input.steps;
+        self.begin_if_loaded(queue);
+    }
+
+    fn begin_if_loaded(&mut self, queue: &mut EventQueue<Event>) {
+        if self.waiting && self.loaded {
+            self.begin_step(queue);
+        }
+    }
+
+    /// The answer after the run.
+    pub(super) fn finish(mut self, queue: &EventQueue<Event>, ended: Ended) -> Output {
+        let seconds: f64 = self.out.steps.iter().sum();
+        let steps = self.out.steps.len() as f64;
+        let stood_for: u32 = self.classes.iter().map(|class| class.count).sum();
+        let per_step = if steps > 0.0 { 1.0 / steps } else { 0.0 };
+        let of_stage = |stage: u32| {
+            let data = StageLoad { data: self.groups[stage as usize].busy.seconds(), ..StageLoad::default() };
+            let mut sum = StageLoad::default().add(&data, per_step);
+            for (place, class) in self.classes.iter().enumerate() {
+                let load = &self.processes[place * self.stages as usize + stage as usize].load;
+                sum = sum.add(load, per_step * f64::from(class.count) / f64::from(stood_for.max(1)));
+            }
+            sum
+        };
+        self.out.stages = (0..self.stages).map(of_stage).collect();
+        let share = 1.0 / f64::from(self.stages.max(1));
+        self.out.load = self.out.stages.iter().fold(StageLoad::default(), |sum, stage| sum.add(stage, share));
+        if seconds > 0.0 {
+            self.out.busy = (self.out.load.compute + self.out.load.uneven) * steps / seconds;
+            self.out.tokens_per_second = steps * self.input.system.global * self.input.system.seq / seconds;
+        }
+        self.out.operators.sort_by(|a, b| (a.pass, a.begin).partial_cmp(&(b.pass, b.begin)).unwrap_or(Ordering::Equal));
+        self.out.step = Quantiles::of(&mut self.out.steps.clone());
+        self.out.events = queue.handled();
+        self.out.cancelled = ended == Ended::Cancelled;
+        self.out
+    }
+}
+
+/// Most tasks of a step for which passes are run task by task only because of the transfers between stages: beyond, passes
+/// and transfers go through a common port without seeing each other, which delays a transfer by its own length at most.
+const MOST_TASKS: f64 = 5e5;
+
+/// When passes run task by task; `passes` is how often all chunks are gone through in a step.
+fn meets(costs: &[Costs], passes: f64) -> Meets {
+    let found = costs.iter().map(Costs::meets).max().unwrap_or(Meets::Never);
+    let tasks = passes * costs.iter().map(Costs::tasks).fold(0.0, f64::max);
+    if found == Meets::Transfers && tasks > MOST_TASKS { Meets::Collectives } else { found }
+}
+
+/// What a step is made of on one kind of accelerator, as it was asked for.
+fn costs_of(system: &TrainingInput, input: &Input, joined: bool) -> Costs {
+    let mut costs = Costs::of(system, &input.constants);
+    if let Some(seconds) = input.reduction.filter(|_| costs.reduce > 0.0) {
+        costs.reduce = seconds;
+    }
+    if let Some(c) = input.compression.filter(|_| costs.reduce > 0.0) {
+        costs.reduce = costs.reduce / c.ratio + c.seconds;
+    }
+    costs.free();
+    if joined {
+        costs.join();
+    }
+    costs
+}
+
+impl Model for Job<'_> {
+    type Event = Event;
+
+    fn handle(&mut self, event: Event, queue: &mut EventQueue<Event>) {
+        match event {
+            Event::PassEnd(process) => self.pass_over(process, queue),
+            Event::KernelEnd(process) => self.end_kernel(process, queue),
+            Event::Network(event) => {
+                if let Some(message) = self.wires.handle(event, queue) {
+                    self.arrived(message, queue);
+                }
+            }
+            Event::Sent(number) => self.arrived(Message::of(number), queue),
+            Event::Bucket { process, bucket } => self.bucket(process, bucket, queue),
+            Event::OptimizerEnd => self.end_step(queue),
+            Event::Loaded => {
+                self.loaded = true;
+                self.begin_if_loaded(queue);
+            }
+        }
+    }
+
+    fn share_done(&self) -> f64 {
+        f64::from(self.step) / f64::from(self.input.steps.max(1))
+    }
+}

@@ -1,0 +1,108 @@
+//! Collectives of the data-parallel groups: one at a time on each stage's network, in order of readiness.
+#![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
+
+use super::wires::Message;
+use super::{Event, Item, Job, NONE, Waited};
+use crate::event::kernel::{EventQueue, Time};
+use crate::event::training::input::{StreamKind, Task, TaskKind};
+use crate::event::training::program::Port;
+
+impl Job<'_> {
+    pub(super) fn bucket(&mut self, number: u32, bucket: u32, queue: &mut EventQueue<Event>) {
+        let stage = number % self.stages;
+        let process = &self.processes[number as usize];
+        let task = if process.current.is_some() { process.current_task } else { process.last_task };
+        let group = &mut self.groups[stage as usize];
+        group.arrived[bucket as usize] += 1;
+        if group.arrived[bucket as usize] == self.replicas {
+            group.waiting.push_back((Item::Reduce(bucket), task));
+            self.begin_data(stage, true, queue);
+        }
+    }
+
+    /// Begins the next collective of a group; `ready` says that it is what has just become so, rather than the one before
+    /// that has just ended.
+    pub(super) fn begin_data(&mut self, stage: u32, ready: bool, queue: &mut EventQueue<Event>) {
+        let group = &mut self.groups[stage as usize];
+        if group.current.is_some() {
+            return;
+        }
+        let Some((item, waited)) = group.waiting.pop_front() else { return };
+        group.current = Some(item);
+        let last = group.last_task;
+        let whole = !self.input.system.software.overlap_data;
+        let (kind, chunk, seconds) = match item {
+            Item::Reduce(bucket) => {
+                let each = (self.buckets / self.chunks).max(1);
+                (TaskKind::Reduce, bucket / each, self.most(|costs| costs.reduce) / f64::from(self.buckets))
+            }
+            Item::Gather(_) if whole => (TaskKind::Gather, 0, self.most(|costs| costs.gather)),
+            Item::Gather(chunk) => (TaskKind::Gather, chunk, self.first_bucket()),
+            Item::Rest(chunk) => (TaskKind::Gather, chunk, self.other_buckets()),
+        };
+        let now = queue.now();
+        let after = if ready || last == NONE { waited } else { self.latest([last, waited]) };
+        let task = self.record(Task {
+            kind,
+            stream: StreamKind::Data,
+            replica: 0,
+            stage,
+            micro: 0,
+            chunk,
+            begin: now.seconds(),
+            end: now.seconds(),
+            after,
+        });
+        let group = &mut self.groups[stage as usize];
+        group.current_task = task;
+        group.began = now;
+        let port = self.costs.first().map_or(Port::None, |costs| costs.data_port);
+        let members = (0..self.replicas).map(|replica| replica * self.stages + stage);
+        self.wires.send(members, port, seconds, Message::Group(stage), queue);
+    }
+
+    /// Seconds in which the first bucket of a chunk's weights is gathered, and the others.
+    fn first_bucket(&self) -> f64 {
+        self.most(|costs| costs.gather) / f64::from(self.chunks) / f64::from(self.input.buckets)
+    }
+
+    fn other_buckets(&self) -> f64 {
+        self.most(|costs| costs.gather) / f64::from(self.chunks) - self.first_bucket()
+    }
+
+    pub(super) fn end_data(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
+        let whole = !self.input.system.software.overlap_data;
+        let rest = self.other_buckets();
+        let group = &mut self.groups[stage as usize];
+        let Some(item) = group.current.take() else { return };
+        let task = group.current_task;
+        let now = queue.now();
+        group.busy = group.busy.plus(now.since(group.began));
+        group.free_at = now;
+        group.last_task = task;
+        self.ended(task, now);
+        let group = &mut self.groups[stage as usize];
+        match item {
+            Item::Reduce(_) => {
+                group.left -= 1;
+                if group.left == 0 {
+                    self.one_less(task, queue);
+                }
+            }
+            Item::Rest(_) => {}
+            Item::Gather(chunk) => {
+                if let Some(by) = group.gathered_by.get_mut(chunk as usize).filter(|_| !whole) {
+                    *by = queue.now().plus(Time::from_seconds(rest));
+                }
+                let gathered = &mut group.gathered;
+                gathered.iter_mut().enumerate().filter(|(c, _)| whole || *c == chunk as usize).for_each(|(_, g)| {
+                    *g = Some(task);
+                });
+                for replica in 0..self.replicas {
+                    self.begin_pass(replica * self.stages + stage, Waited::Data, queue);
+                }
+            }
+        }
+        self.begin_data(stage, false, queue);
+    }
+}

@@ -1,0 +1,329 @@
+//! A stage takes its passes: when one may begin, how long it takes, whom it hands on to.
+#![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
+
+use super::streams::Uneven;
+use super::wires::Message;
+use super::{Event, Job, NONE, Transfer, Waited};
+use crate::event::kernel::distribution::normal_quantile;
+use crate::event::kernel::{EventQueue, Stream, Time};
+use crate::event::training::allocation::length;
+use crate::event::training::costs::{self, Meets};
+use crate::event::training::input::{Inner, StreamKind, Task, TaskKind};
+use crate::event::training::program::{Lane, Program};
+use crate::event::training::schedule::{Kind, Pass};
+
+/// Purpose of the random streams of the passes' times.
+const JITTER: u32 = 24;
+
+impl Job<'_> {
+    /// Begins the next pass of a process, if it is free and what the pass needs is there; `waited` is what has just come.
+    pub(super) fn begin_pass(&mut self, number: u32, for_what: Waited, queue: &mut EventQueue<Event>) {
+        let stage = number % self.stages;
+        let process = &self.processes[number as usize];
+        if process.current.is_some() {
+            return;
+        }
+        let now = queue.now();
+        let idle = now.since(process.free_at).seconds();
+        let Some(&pass) = self.orders[stage as usize].get(process.place) else { return };
+        let Some(waited) = self.ready(number, stage, pass) else { return };
+        let uneven = self.uneven(number, stage, pass, idle);
+        let process = &mut self.processes[number as usize];
+        process.place += 1;
+        process.current = Some(pass);
+        match for_what {
+            Waited::Data => process.load.exposed_data += idle,
+            Waited::Pipeline => {
+                let one = self.costs[process.kind].transfer;
+                process.load.transfer += idle.min(one);
+                process.load.bubble += (idle - one).max(0.0);
+            }
+        }
+        let after = self.latest([self.processes[number as usize].last_task, waited]);
+        let task = self.record(Task {
+            kind: TaskKind::Pass(pass.kind),
+            stream: StreamKind::Compute,
+            replica: self.classes[(number / self.stages) as usize].replica,
+            stage,
+            micro: pass.micro,
+            chunk: pass.chunk,
+            begin: now.seconds(),
+            end: now.seconds(),
+            after,
+        });
+        let process = &mut self.processes[number as usize];
+        process.current_task = task;
+        // Weights come bucket by bucket, and the last layers wait for the last of them.
+        process.not_before = Time::ZERO;
+        let costs = self.of(number, stage, pass);
+        if pass.kind == Kind::Forward && pass.micro == 0 {
+            let last = self.groups[stage as usize].gathered_by[pass.chunk as usize];
+            let share = Time::from_seconds(costs.compute / f64::from(self.input.buckets));
+            self.processes[number as usize].not_before = last.plus(share);
+        }
+        let completes = pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward });
+        let costs = self.of(number, stage, pass);
+        // What meets others runs task by task; the rest takes what it takes alone.
+        let last = completes && self.processes[number as usize].owed[pass.chunk as usize] == 1 && self.buckets > 0;
+        let group = &self.groups[stage as usize];
+        let meets = match self.meets {
+            Meets::Never => false,
+            Meets::Collectives => last || group.current.is_some() || !group.waiting.is_empty(),
+            Meets::Transfers | Meets::Always => true,
+        };
+        if meets && costs.program.count(Lane::Compute) > 0 {
+            let program = std::mem::take(&mut self.of_mut(number, stage, pass).program);
+            self.processes[number as usize].streams.completes = None;
+            if completes && self.owes_less(number, pass.chunk) {
+                self.processes[number as usize].streams.completes = Some((pass.chunk, 0));
+            }
+            self.issue(number, &program, uneven, queue);
+            self.of_mut(number, stage, pass).program = program;
+        } else {
+            self.pass_at_once(number, stage, pass, uneven, queue);
+        }
+    }
+
+    /// The pass takes what it takes alone.
+    fn pass_at_once(&mut self, number: u32, stage: u32, pass: Pass, uneven: Uneven, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let costs = self.of(number, stage, pass);
+        let shown = (costs.seconds - costs.compute).max(0.0);
+        let even = (costs.compute - uneven.launched).max(0.0);
+        let all = (even * uneven.pace + shown) * uneven.stretch;
+        if self.detailed(number) && costs.seconds > 0.0 {
+            let program = costs.program.clone();
+            self.tell_inside(number, &program, now.seconds(), all / costs.seconds);
+        }
+        let process = &mut self.processes[number as usize];
+        process.load.compute += even;
+        process.load.collectives += shown;
+        process.load.uneven += all - even - shown;
+        let task = process.current_task;
+        let length = Time::from_seconds(all);
+        self.ended(task, now.plus(length));
+        // The last bucket is complete with the pass, and comes before its end.
+        if pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward })
+            && self.owes_less(number, pass.chunk)
+        {
+            self.buckets_within(number, pass.chunk, length, queue);
+        }
+        queue.after(length, Event::PassEnd(number));
+    }
+
+    /// Tells what a pass that is run at once is made of.
+    fn tell_inside(&mut self, number: u32, program: &Program, begin: f64, by: f64) {
+        let alone = program.alone();
+        let pass = self.processes[number as usize].current_task;
+        for lane in Lane::ALL {
+            for (item, span) in program.lane(lane).iter().zip(&alone.spans[lane as usize]) {
+                let [from, to] = [span.0, span.1].map(|at| begin + by * at);
+                match lane {
+                    Lane::Compute => self.out.operators.push(Inner { pass, action: item.action, begin: from, end: to }),
+                    _ => self.record_sent(number, lane, item.action, pass, [from, to]),
+                }
+            }
+        }
+    }
+
+    /// What a pass is made of.
+    fn of(&self, number: u32, stage: u32, pass: Pass) -> &costs::Pass {
+        let kind = self.processes[number as usize].kind;
+        self.costs[kind].chunks[(pass.chunk * self.stages + stage) as usize].pass(pass.kind, self.splits())
+    }
+
+    fn of_mut(&mut self, number: u32, stage: u32, pass: Pass) -> &mut costs::Pass {
+        let (kind, splits) = (self.processes[number as usize].kind, self.splits());
+        self.costs[kind].chunks[(pass.chunk * self.stages + stage) as usize].pass_mut(pass.kind, splits)
+    }
+
+    /// Whether a chunk's gradients are complete with this pass, and have to be reduced.
+    fn owes_less(&mut self, number: u32, chunk: u32) -> bool {
+        let owed = &mut self.processes[number as usize].owed[chunk as usize];
+        *owed -= 1;
+        *owed == 0 && self.buckets > 0
+    }
+
+    /// Gradients are complete bucket by bucket while a pass runs.
+    fn buckets_within(&mut self, number: u32, chunk: u32, length: Time, queue: &mut EventQueue<Event>) {
+        let each = self.buckets / self.chunks;
+        for bucket in 0..each {
+            let share =
+                if self.input.system.software.overlap_data { f64::from(bucket + 1) / f64::from(each) } else { 1.0 };
+            let delay = Time::from_seconds(length.seconds() * share);
+            queue.after(delay, Event::Bucket { process: number, bucket: chunk * each + bucket });
+        }
+    }
+
+    /// Whether a pass may begin: the task that it had to wait for, or [`NONE`] for none.
+    fn ready(&self, number: u32, stage: u32, pass: Pass) -> Option<u32> {
+        let process = &self.processes[number as usize];
+        let slot = (pass.micro * self.chunks + pass.chunk) as usize;
+        match pass.kind {
+            Kind::Forward => {
+                let gathered = self.groups[stage as usize].gathered[pass.chunk as usize]?;
+                let input = if stage == 0 && pass.chunk == 0 { NONE } else { process.inputs[slot]? };
+                Some(self.latest([gathered, input]))
+            }
+            Kind::Backward => {
+                let last = stage + 1 == self.stages && pass.chunk + 1 == self.chunks;
+                if last { Some(NONE) } else { process.gradients[slot] }
+            }
+            Kind::Weights => Some(NONE),
+        }
+    }
+
+    /// How a pass differs from that of even hardware that never waits. A stage that was idle has had its launches done
+    /// meanwhile.
+    fn uneven(&mut self, number: u32, stage: u32, pass: Pass, idle: f64) -> Uneven {
+        let kernels = self.of(number, stage, pass).compute;
+        let kind = self.processes[number as usize].kind;
+        let launched = idle.min(self.costs[kind].host_share * kernels);
+        let mut pace = self.factors[number as usize];
+        let mut stretch = 1.0;
+        if self.input.lengths > 0.0 {
+            let at = u64::from(self.step) * u64::from(self.micros) + u64::from(pass.micro);
+            stretch = length(self.input.lengths, self.seed, number / self.stages, at);
+        }
+        if self.input.jitter > 0.0 {
+            let process = &mut self.processes[number as usize];
+            let stream = Stream::new(self.seed, JITTER, number).at(process.drawn);
+            process.drawn += 1;
+            pace *= slowest(self.input.jitter, self.ranks, stream);
+        }
+        Uneven { pace, stretch, launched }
+    }
+
+    /// A pass's last kernel is over; it ends once its last weights have come, and what it sends itself is sent.
+    pub(super) fn pass_over(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let process = &mut self.processes[number as usize];
+        if process.closing {
+            process.closing = false;
+            self.end_pass(number, queue);
+            return;
+        }
+        let sends = process.current.is_some_and(|pass| pass.kind != Kind::Weights);
+        let missing = process.not_before.since(now);
+        let apart = self.input.system.software.overlap_pipeline || self.stages == 1;
+        let sent = if apart || !sends { 0.0 } else { self.costs[process.kind].transfer };
+        process.load.exposed_data += missing.seconds();
+        process.load.transfer += sent;
+        let left = missing.plus(Time::from_seconds(sent));
+        if left > Time::ZERO {
+            process.closing = true;
+            queue.after(left, Event::PassEnd(number));
+        } else {
+            self.end_pass(number, queue);
+        }
+    }
+
+    fn end_pass(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let stage = number % self.stages;
+        let now = queue.now();
+        let process = &mut self.processes[number as usize];
+        let Some(pass) = process.current.take() else { return };
+        process.free_at = now;
+        process.last_task = process.current_task;
+        let task = process.last_task;
+        let done = process.place == self.orders[stage as usize].len();
+        self.ended(task, now);
+        if pass.kind != Kind::Weights {
+            self.hand_on(number, stage, pass, queue);
+        }
+        if done {
+            self.leave_if_drained(number, queue);
+        } else {
+            self.begin_pass(number, Waited::Pipeline, queue);
+        }
+    }
+
+    /// A process whose passes are over, and whose streams are empty, waits for the optimizer.
+    pub(super) fn leave_if_drained(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let process = &mut self.processes[number as usize];
+        let over = process.place == self.orders[(number % self.stages) as usize].len() && process.current.is_none();
+        if over && process.streams.drained() && !process.left {
+            process.left = true;
+            process.drained_at = queue.now();
+            let task = process.last_task;
+            self.one_less(task, queue);
+        }
+    }
+
+    /// Sends what a pass has computed to the stage that goes on with it.
+    fn hand_on(&mut self, number: u32, stage: u32, pass: Pass, queue: &mut EventQueue<Event>) {
+        let at = pass.chunk * self.stages + stage;
+        let backward = pass.kind == Kind::Backward;
+        let to = if backward { at.checked_sub(1) } else { Some(at + 1).filter(|&v| v < self.stages * self.chunks) };
+        let Some(to) = to else { return };
+        let receiver = number - stage + to % self.stages;
+        let slot = pass.micro * self.chunks + to / self.stages;
+        let transfer = Transfer {
+            to: receiver,
+            slot,
+            micro: pass.micro,
+            chunk: pass.chunk,
+            backward,
+            pass: self.processes[number as usize].last_task,
+        };
+        let apart = self.stages > 1 && self.input.system.software.overlap_pipeline;
+        if !apart || self.costs[self.processes[number as usize].kind].transfer <= 0.0 {
+            self.take(transfer, transfer.pass, queue);
+            return;
+        }
+        let process = &mut self.processes[number as usize];
+        process.transfers.push_back(transfer);
+        if process.transfers.len() == 1 {
+            self.begin_transfer(number, queue);
+        }
+    }
+
+    /// Sends the first of what a process has to send.
+    fn begin_transfer(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let process = &self.processes[number as usize];
+        let Some(&transfer) = process.transfers.front() else { return };
+        let ends = [process.kind, self.processes[transfer.to as usize].kind];
+        let seconds = ends.iter().map(|&kind| self.costs[kind].transfer).fold(0.0, f64::max);
+        let port = self.costs[process.kind].transfer_port;
+        let after = self.latest([transfer.pass, process.transfer_task]);
+        let now = queue.now().seconds();
+        let task = self.record(Task {
+            kind: TaskKind::Transfer,
+            stream: StreamKind::Pipeline,
+            replica: self.classes[(number / self.stages) as usize].replica,
+            stage: number % self.stages,
+            micro: transfer.micro,
+            chunk: transfer.chunk,
+            begin: now,
+            end: now,
+            after,
+        });
+        self.processes[number as usize].transfer_task = task;
+        let ends = [number, transfer.to].into_iter();
+        self.wires.send(ends, port, seconds, Message::Transfer(number), queue);
+    }
+
+    pub(super) fn end_transfer(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let process = &mut self.processes[number as usize];
+        let Some(transfer) = process.transfers.pop_front() else { return };
+        let task = process.transfer_task;
+        self.ended(task, queue.now());
+        self.begin_transfer(number, queue);
+        self.take(transfer, task, queue);
+    }
+
+    /// A stage has what it needs for a pass.
+    fn take(&mut self, transfer: Transfer, task: u32, queue: &mut EventQueue<Event>) {
+        let receiver = &mut self.processes[transfer.to as usize];
+        let list = if transfer.backward { &mut receiver.gradients } else { &mut receiver.inputs };
+        list[transfer.slot as usize] = Some(task);
+        self.begin_pass(transfer.to, Waited::Pipeline, queue);
+    }
+}
+
+/// The slowest of `ranks` log-normal times of mean 1: one draw through the distribution of their maximum.
+fn slowest(cv: f64, ranks: f64, mut stream: Stream) -> f64 {
+    let variance = (cv * cv).ln_1p();
+    let u = stream.uniform().powf(1.0 / ranks).min(1.0 - 1e-16);
+    (variance.sqrt() * normal_quantile(u) - 0.5 * variance).exp()
+}

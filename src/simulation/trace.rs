@@ -1,0 +1,186 @@
+//! Recorded requests as others publish them: Azure's LLM inference traces (CSV), Mooncake's (JSON lines), and the
+//! detailed result files of vLLM's and SGLang's serving benchmarks. Text in, requests out; files are read elsewhere.
+
+use crate::engine::event::serving::TraceRequest;
+use serde::Deserialize;
+use thiserror::Error;
+
+/// Why a text is no trace.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TraceError {
+    /// A line that cannot be read.
+    #[error("line {line}: {what}")]
+    Line {
+        /// Which, from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A file that cannot be read.
+    #[error("{0}")]
+    File(String),
+}
+
+fn bad(line: usize, what: impl ToString) -> TraceError {
+    TraceError::Line { line, what: what.to_string() }
+}
+
+/// Sorts by time and lets the first request come at zero.
+fn settled(mut requests: Vec<TraceRequest>) -> Vec<TraceRequest> {
+    requests.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let begin = requests.first().map_or(0.0, |r| r.seconds);
+    requests.iter_mut().for_each(|r| r.seconds -= begin);
+    requests
+}
+
+/// Azure's traces (AzurePublicDataset, `AzureLLMInferenceTrace_*.csv`): `TIMESTAMP,ContextTokens,GeneratedTokens`, the
+/// columns in any order, others ignored. Timestamps with or without a zone.
+///
+/// # Errors
+///
+/// A missing column, or the first line that cannot be read.
+pub fn azure(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+    let header = reader.headers().map_err(|e| bad(1, e))?.clone();
+    let column = |name: &str| {
+        header.iter().position(|h| h.trim_start_matches('\u{feff}').eq_ignore_ascii_case(name)).ok_or_else(|| {
+            let found: Vec<&str> = header.iter().collect();
+            bad(1, format!("found columns {}, expected one named {name}", found.join(", ")))
+        })
+    };
+    let (time, isl, osl) = (column("TIMESTAMP")?, column("ContextTokens")?, column("GeneratedTokens")?);
+    let mut out = Vec::new();
+    for (record, line) in reader.records().zip(2..) {
+        let record = record.map_err(|e| bad(line, e))?;
+        let field = |at: usize| record.get(at).unwrap_or("");
+        let count = |at: usize| {
+            field(at)
+                .parse::<u32>()
+                .map_err(|_| bad(line, format!("found {:?}, expected a count of tokens", field(at))))
+        };
+        out.push(TraceRequest {
+            seconds: timestamp(field(time), line)?,
+            isl: count(isl)?,
+            osl: count(osl)?,
+            prefix: vec![],
+        });
+    }
+    Ok(settled(out))
+}
+
+/// Seconds of a date and time, or of a plain number.
+fn timestamp(text: &str, line: usize) -> Result<f64, TraceError> {
+    if let Some(seconds) = text.parse::<f64>().ok().filter(|s| s.is_finite()) {
+        return Ok(seconds);
+    }
+    let zoned = text.parse::<jiff::Timestamp>().ok();
+    let at = zoned.or_else(|| {
+        let civil: jiff::civil::DateTime = text.parse().ok()?;
+        civil.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|z| z.timestamp())
+    });
+    let at = at.ok_or_else(|| bad(line, format!("found {text:?}, expected a time such as 2023-11-16 18:15:46.68")))?;
+    Ok(at.as_second() as f64 + f64::from(at.subsec_nanosecond()) * 1e-9)
+}
+
+#[derive(Deserialize)]
+struct MooncakeLine {
+    timestamp: f64,
+    input_length: u32,
+    output_length: u32,
+    #[serde(default)]
+    hash_ids: Vec<u64>,
+}
+
+/// Mooncake's traces (arXiv 2407.00079): one object a line, milliseconds, and the names of the prompt's pieces of 512
+/// tokens ([`super::Prefixes::Trace`]).
+///
+/// # Errors
+///
+/// The first line that cannot be read.
+pub fn mooncake(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
+    let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+    let read = |(text, line): (&str, usize)| {
+        let l: MooncakeLine = serde_json::from_str(text).map_err(|e| bad(line, e))?;
+        let (isl, osl) = (l.input_length, l.output_length);
+        Ok(TraceRequest { seconds: 1e-3 * l.timestamp, isl, osl, prefix: l.hash_ids })
+    };
+    Ok(settled(lines.map(read).collect::<Result<_, _>>()?))
+}
+
+#[derive(Deserialize)]
+struct BenchmarkResult {
+    input_lens: Vec<u32>,
+    output_lens: Vec<u32>,
+    #[serde(default)]
+    start_times: Vec<f64>,
+    #[serde(default)]
+    request_rate: serde_json::Value,
+}
+
+/// A detailed result of a serving benchmark (vLLM's `--save-detailed`, SGLang's `--output-details`; the last object where
+/// there are several lines). Where it holds no `start_times`, requests are spread evenly at its `request_rate`, or come
+/// at once where that is `inf`.
+///
+/// # Errors
+///
+/// A file without `input_lens` and `output_lens`.
+pub fn benchmark(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
+    let whole = serde_json::from_str(text);
+    let last = || serde_json::from_str(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(""));
+    let r: BenchmarkResult = whole.or_else(|_| last()).map_err(|e| {
+        TraceError::File(format!(
+            "{e}; a benchmark's result holds input_lens and output_lens only in its detailed form"
+        ))
+    })?;
+    let rate = r.request_rate.as_f64().filter(|&rate| rate > 0.0);
+    let start = |k: usize| r.start_times.get(k).copied().unwrap_or(rate.map_or(0.0, |rate| k as f64 / rate));
+    let both = r.input_lens.iter().zip(&r.output_lens).enumerate();
+    let request = |(k, (&isl, &osl))| TraceRequest { seconds: start(k), isl, osl, prefix: vec![] };
+    Ok(settled(both.map(request).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn plain(requests: &[TraceRequest]) -> Vec<(f64, u32, u32)> {
+        requests.iter().map(|r| ((r.seconds * 1e6).round() / 1e6, r.isl, r.osl)).collect()
+    }
+
+    #[test]
+    fn azure_s_columns_and_times_are_read() {
+        let text = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n\
+                    2023-11-16 18:15:50.9951690,396,109\n";
+        assert_eq!(plain(&azure(text).unwrap()), [(0.0, 374, 44), (4.314579, 396, 109)]);
+        let zoned =
+            "ContextTokens,TIMESTAMP,GeneratedTokens\n5,2024-05-10 00:00:01.5+00:00,7\n6,2024-05-10 00:00:01+00:00,8\n";
+        assert_eq!(plain(&azure(zoned).unwrap()), [(0.0, 6, 8), (0.5, 5, 7)]);
+        assert!(azure("a,b\n1,2\n").unwrap_err().to_string().contains("TIMESTAMP"));
+        let broken = azure("TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,1,2\n").unwrap_err();
+        assert!(broken.to_string().starts_with("line 2: found \"noon\""), "{broken}");
+    }
+
+    #[test]
+    fn mooncake_s_lines_are_read_with_their_pieces() {
+        let text = r#"{"timestamp": 3000, "input_length": 1024, "output_length": 5, "hash_ids": [0, 7]}
+
+{"timestamp": 1000, "input_length": 10, "output_length": 6}"#;
+        let requests = mooncake(text).unwrap();
+        assert_eq!(plain(&requests), [(0.0, 10, 6), (2.0, 1024, 5)]);
+        assert_eq!(requests.last().unwrap().prefix, [0, 7]);
+        assert!(mooncake("{}").unwrap_err().to_string().starts_with("line 1:"));
+    }
+
+    #[test]
+    fn benchmark_results_are_read_in_detail_only() {
+        let timed = r#"{"input_lens": [3, 4], "output_lens": [5, 6], "start_times": [12.5, 12.0]}"#;
+        assert_eq!(plain(&benchmark(timed).unwrap()), [(0.0, 4, 6), (0.5, 3, 5)]);
+        let spread = r#"{"input_lens": [3, 4], "output_lens": [5, 6], "request_rate": 4.0, "other": null}"#;
+        assert_eq!(plain(&benchmark(spread).unwrap()), [(0.0, 3, 5), (0.25, 4, 6)]);
+        let at_once = "{}\n{\"input_lens\": [3], \"output_lens\": [5], \"request_rate\": \"inf\"}\n";
+        assert_eq!(plain(&benchmark(at_once).unwrap()), [(0.0, 3, 5)]);
+        assert!(benchmark(r#"{"completed": 5}"#).unwrap_err().to_string().contains("detailed"));
+    }
+}
