@@ -39,7 +39,7 @@ pub fn log_error(case: &Case, c: &ServingConstants) -> f64 {
 /// exceeded, harms a plan more than one that is surpassed, and what a fit sees is tuned more often than what it meets.
 const OPTIMISM: f64 = 1.5;
 /// The same for throughput, whose tail is almost all on that side: eight of nine errors beyond 45 % are promises not kept.
-const OPTIMISM_OF_RATES: f64 = 1.9;
+const OPTIMISM_OF_RATES: f64 = 1.95;
 
 /// What a fit makes small: the error that is judged, predicted / measured - 1, so that twice too fast counts twice what
 /// twice too slow does. A prediction many times too large should not decide.
