@@ -130,10 +130,29 @@ fn compress_measurements(root: &Path, out: &Path) -> io::Result<()> {
         println!("cargo::rerun-if-changed={path}");
         let file = fs::File::create(out.join(format!("{name}.csv.deflate")))?;
         let mut encoder = flate2::write::DeflateEncoder::new(file, flate2::Compression::best());
-        encoder.write_all(&fs::read(root.join(path))?)?;
+        encoder.write_all(columns(&root.join(path))?.as_bytes())?;
         encoder.finish()?;
     }
     Ok(())
+}
+
+/// A table column by column, which compresses a sixth better: cells end with the unit separator, columns with the record
+/// separator, neither of which stands in a cell.
+fn columns(path: &Path) -> io::Result<String> {
+    let mut columns: Vec<String> = Vec::new();
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(path).map_err(io::Error::other)?;
+    for record in reader.records() {
+        let record = record.map_err(io::Error::other)?;
+        columns.resize(record.len(), String::new());
+        for (column, cell) in columns.iter_mut().zip(&record) {
+            if cell.contains(['\u{1e}', '\u{1f}']) {
+                return Err(io::Error::other(format!("a separator inside a cell of {}", path.display())));
+            }
+            column.push_str(cell);
+            column.push('\u{1f}');
+        }
+    }
+    Ok(columns.into_iter().flat_map(|column| [column, "\u{1e}".to_owned()]).collect())
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

@@ -92,7 +92,7 @@ struct MooncakeLine {
 }
 
 /// Mooncake's traces (arXiv 2407.00079): one object a line, milliseconds, and the names of the prompt's pieces of 512
-/// tokens ([`super::Prefixes::Trace`]).
+/// tokens ([`Prefixes::Trace`](crate::engine::event::serving::Prefixes::Trace)).
 ///
 /// # Errors
 ///

@@ -58,7 +58,7 @@ fn too_fast(input: &ServingInput, concurrency: f64, ttft: f64, tpot: f64) -> boo
 }
 
 /// The stack's version: a nightly's by the image that the row names.
-fn version<'r>(r: &'r Row) -> &'r str {
+fn version(r: &Row) -> &str {
     let stated = r.text("backend_version");
     let image = || r.text("silicon_data_source").split_once("image=")?.1.split([';', ' ']).next()?.rsplit_once(':');
     if stated.starts_with("nightly") && !stated.bytes().any(|byte| byte.is_ascii_digit()) {

@@ -29,9 +29,8 @@ fn settle(input: &mut TrainingInput, constants: &Constants) -> TrainingEstimate 
     }
     for recompute in [Recompute::Selective, Recompute::Full] {
         input.recompute = recompute;
-        let more = training::estimate(input, constants);
-        if more.fits {
-            return more;
+        if training::fits(input, constants) {
+            return training::estimate(input, constants);
         }
     }
     input.recompute = Recompute::Auto;

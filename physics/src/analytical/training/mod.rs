@@ -18,7 +18,7 @@ mod tests;
 
 pub use interval::Regime;
 pub use optimizer::{Offload, Optimizer};
-pub use step::estimate;
+pub use step::{estimate, fits};
 
 pub use crate::plan::{PipelineSchedule as Schedule, Recompute, Sharding};
 

@@ -47,6 +47,11 @@ fn resolve(i: &TrainingInput, c: &Constants) -> (Plan, MemoryBreakdown) {
     (Plan { mode: Recompute::Selective, mlp_share: 1.0, full_share }, memory)
 }
 
+/// Whether the run fits by the upper bound of its memory; nothing is timed.
+pub fn fits(i: &TrainingInput, c: &Constants) -> bool {
+    resolve(i, c).1.upper(c) <= i.accelerator.capacity()
+}
+
 /// A stage's work on one micro-batch in layers: its own, and whether the uneven ends were balanced.
 fn stage_layers(i: &TrainingInput) -> f64 {
     let chunks = (i.pp * i.vpp.max(1.0)).max(1.0);
