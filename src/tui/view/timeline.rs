@@ -19,7 +19,7 @@ use crate::tui::timeline::{Lane, Picture, Timeline, picture};
 use crate::units::duration_ms;
 
 /// Columns of the lanes' names.
-const NAMES: u16 = 22;
+const NAMES: u16 = 23;
 /// Rows of the reading below the lanes, and of the strips above it.
 const READING: u16 = 3;
 const STRIPS: u16 = 2;
