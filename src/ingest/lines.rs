@@ -152,27 +152,27 @@ fn clean(raw: &[u8]) -> Cow<'_, str> {
         return std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed);
     }
     let mut out = Vec::with_capacity(raw.len());
-    let mut bytes = raw.iter().copied().filter(|byte| *byte != 0).peekable();
-    while let Some(byte) = bytes.next() {
-        if byte != 0x1b {
-            out.push(byte);
-            continue;
-        }
-        match bytes.peek() {
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr2(0x1b, 0, rest) {
+        let (plain, from) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        rest = match from {
             // CSI: parameters, then one byte from @ to ~.
-            Some(b'[') => {
-                bytes.next();
-                while bytes.next().is_some_and(|byte| !(0x40..=0x7e).contains(&byte)) {}
-            }
+            [0x1b, b'[', inside @ ..] => behind(inside, |byte| (0x40..=0x7e).contains(&byte)),
             // OSC: to BEL, or to the escape of ST.
-            Some(b']') => while bytes.next().is_some_and(|byte| byte != 0x07 && byte != 0x1b) {},
-            Some(0x40..=0x7e) => {
-                bytes.next();
-            }
-            _ => {}
-        }
+            [0x1b, b']', inside @ ..] => behind(inside, |byte| byte == 0x07 || byte == 0x1b),
+            [0x1b, 0x40..=0x7e, inside @ ..] | [_, inside @ ..] => inside,
+            [] => from,
+        };
     }
+    out.extend_from_slice(rest);
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// What follows the first byte that ends a sequence; nothing where it has no end. NUL bytes in between do not count.
+fn behind(bytes: &[u8], ends: impl Fn(u8) -> bool) -> &[u8] {
+    let end = bytes.iter().position(|byte| ends(*byte)).map_or(bytes.len(), |at| at + 1);
+    bytes.get(end..).unwrap_or_default()
 }
 
 #[cfg(test)]

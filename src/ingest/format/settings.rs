@@ -1,6 +1,9 @@
 //! Configuration dumps: Megatron's dotted argument list, YAML of NeMo and Primus, JSON of DeepSpeed, keyword lists of
 //! dataclasses and the summary of the Hugging Face Trainer. They are no measurement, but say what was measured.
 
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::Value;
 
 use crate::ingest::lines::Line;
@@ -60,6 +63,12 @@ const NAMES: [(&str, &str); 48] = [
     ("fp8", "precision"),
 ];
 
+/// All names at once, of those that begin at one place the longest.
+static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let names = NAMES.iter().map(|(name, _)| name);
+    AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(names).ok()
+});
+
 /// Words in lines of interest. Shorter names would be found everywhere.
 const TRIGGERS: &[&str] = &[
     "......",
@@ -103,16 +112,14 @@ impl Recogniser for Settings {
             return Outcome::No;
         }
         let mut found = false;
-        for (name, ours) in NAMES {
-            let mut rest = line.text;
-            while let Some(at) = text::find(rest, name) {
-                let before = rest.get(..at).unwrap_or_default();
-                let behind = rest.get(at + name.len()..).unwrap_or_default();
-                let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                if !before.ends_with(inside) && !behind.starts_with(inside) {
-                    found |= self.assigned(name, ours, behind);
-                }
-                rest = behind;
+        let Some(words) = &*WORDS else { return Outcome::No };
+        for word in words.find_iter(line.text) {
+            let Some((name, ours)) = NAMES.get(word.pattern().as_usize()) else { continue };
+            let before = line.text.get(..word.start()).unwrap_or_default();
+            let behind = line.text.get(word.end()..).unwrap_or_default();
+            let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if !before.ends_with(inside) && !behind.starts_with(inside) {
+                found |= self.assigned(name, ours, behind);
             }
         }
         if found { Outcome::Noted } else { Outcome::No }
