@@ -5,7 +5,7 @@ use super::origin::constants;
 use super::{Origin, Term, Whole, money};
 use crate::engine::analytical::accelerator::{Generation, Precision};
 use crate::engine::analytical::constants::Constants;
-use crate::engine::analytical::ops::{self, Op, Slice, Work};
+use crate::engine::analytical::ops::{self, Op, Work};
 use crate::engine::answer::training;
 use crate::estimate::Training;
 use crate::knob::Knob;
@@ -266,17 +266,7 @@ impl Told<'_> {
     fn layers(&self, wanted: impl Fn(&Op) -> bool) -> Term {
         let (scenario, inputs) = (self.whole.scenario, self.whole.inputs);
         let Some(i) = training::input(scenario, &scenario.base) else { return Term::input("F", "", "FLOP", 0.0) };
-        let slice = Slice {
-            tokens: i.micro * i.seq / i.cp,
-            context: i.arch.mean_context(i.seq),
-            sequences: i.micro,
-            tp: i.tp,
-            sequence_parallel: i.sequence_parallel,
-            ep: i.ep,
-            etp: i.etp,
-            imbalance: i.imbalance,
-            ..Slice::default()
-        };
+        let slice = crate::engine::analytical::training::slice(&i);
         let mut kinds = Vec::new();
         let mixed = i.arch.moe_layers();
         for (moe, count, symbol, name) in [

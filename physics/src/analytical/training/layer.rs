@@ -217,7 +217,7 @@ pub(crate) fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: P
 }
 
 /// The slice of a layer that one accelerator computes for one micro-batch.
-pub(crate) fn slice(i: &TrainingInput) -> Slice {
+pub fn slice(i: &TrainingInput) -> Slice {
     Slice {
         tokens: i.micro * i.seq / i.cp,
         context: i.arch.mean_context(i.seq),

@@ -17,6 +17,7 @@ mod step;
 mod tests;
 
 pub use interval::Regime;
+pub use layer::slice;
 pub use optimizer::{Offload, Optimizer};
 pub use step::{estimate, fits};
 
