@@ -3,7 +3,25 @@
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
-use unicode_width::UnicodeWidthChar as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
+
+/// How many columns a text takes.
+pub trait TextWidth {
+    /// Columns on the screen.
+    fn width(&self) -> usize;
+}
+
+impl TextWidth for str {
+    fn width(&self) -> usize {
+        // Nearly all is printable ASCII, for which the rules of Unicode have nothing to add.
+        if is_plain(self) { self.len() } else { UnicodeWidthStr::width(self) }
+    }
+}
+
+/// Whether a text is printable ASCII: a byte a column.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
 
 /// Writes a text that fits and needs no segmentation: printable ASCII, a byte a cell, or one narrow character. That is
 /// nearly all there is on a screen. Returns how many cells were written; `None` where it is no such text, and nothing was.
@@ -14,7 +32,7 @@ pub fn write(buffer: &mut Buffer, (x, y): (u16, u16), width: u16, text: &str, st
     }
     let start = usize::from(y - area.y) * usize::from(area.width) + usize::from(x - area.x);
     let width = usize::from(width.min(area.right() - x));
-    if text.len() <= width && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+    if text.len() <= width && is_plain(text) {
         let cells = buffer.content.get_mut(start..start + text.len())?;
         for (cell, c) in cells.iter_mut().zip(text.chars()) {
             cell.set_char(c).set_style(style);
@@ -33,8 +51,10 @@ pub fn write(buffer: &mut Buffer, (x, y): (u16, u16), width: u16, text: &str, st
 
 /// One narrow symbol in every cell of an area.
 pub fn fill(buffer: &mut Buffer, area: Rect, symbol: &str, style: Style) {
-    for cell in rows(buffer, area).flatten() {
-        cell.set_symbol(symbol).set_style(style);
+    for row in rows(buffer, area) {
+        for cell in row {
+            cell.set_symbol(symbol).set_style(style);
+        }
     }
 }
 
@@ -42,15 +62,19 @@ pub fn fill(buffer: &mut Buffer, area: Rect, symbol: &str, style: Style) {
 pub fn clear(buffer: &mut Buffer, area: Rect, style: Style) {
     let mut blank = Cell::EMPTY;
     blank.set_style(style);
-    for cell in rows(buffer, area).flatten() {
-        cell.clone_from(&blank);
+    for row in rows(buffer, area) {
+        for cell in row {
+            cell.clone_from(&blank);
+        }
     }
 }
 
 /// Lays a style over an area, keeping what its cells show.
 pub fn tint(buffer: &mut Buffer, area: Rect, style: Style) {
-    for cell in rows(buffer, area).flatten() {
-        cell.set_style(style);
+    for row in rows(buffer, area) {
+        for cell in row {
+            cell.set_style(style);
+        }
     }
 }
 
@@ -116,6 +140,13 @@ mod tests {
                 assert_eq!(usize::from(cells), text.chars().count(), "{text:?}");
             }
             assert_eq!(own, theirs, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn widths_are_those_of_unicode() {
+        for text in ["", "plain", "─", "e\u{301}", "漢字 ab", "$1.50 → 2"] {
+            assert_eq!(TextWidth::width(text), UnicodeWidthStr::width(text), "{text:?}");
         }
     }
 

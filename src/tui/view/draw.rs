@@ -1,10 +1,10 @@
 //! Putting text and frames into the buffer, clipped to where they belong.
 
-use atlas_painter::cells;
+use atlas_painter::cells::{self, TextWidth as _};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_width::UnicodeWidthChar as _;
 
 use crate::tui::app::{App, PANES, Pane, View, title};
 use crate::tui::keymap::{self, Action};

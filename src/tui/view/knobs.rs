@@ -1,7 +1,7 @@
 //! The knobs, by group, with where each value comes from: turned here, written in a file, or following from the rest.
 
+use atlas_painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::Canvas;
 use crate::knob::{Home, Knob, Setting, Spec};
