@@ -149,6 +149,8 @@ struct Intake {
     /// Who read the last line, and the first word of its lines: the next is likely to be one of its own.
     hot: usize,
     hot_word: Option<memmem::Finder<'static>>,
+    /// Whether that was a row of a table, which shows no word.
+    hot_table: bool,
     /// Which recognisers are in the middle of a table or block.
     open: u64,
     tally: Tally,
@@ -173,6 +175,7 @@ impl Intake {
             words: automaton,
             hot: usize::MAX,
             hot_word: None,
+            hot_table: false,
             open: 0,
             tally: Tally::default(),
             first_line: String::new(),
@@ -249,7 +252,8 @@ impl Intake {
         let hot = self.hot;
         let mut wanted = self.open;
         let mut noted = false;
-        let offered = self.hot_word.as_ref().is_some_and(|word| word.find(line.text.as_bytes()).is_some());
+        let offered =
+            self.hot_table || self.hot_word.as_ref().is_some_and(|word| word.find(line.text.as_bytes()).is_some());
         if offered {
             match self.give(hot, line) {
                 outcome @ (Outcome::Took | Outcome::Skipped(_)) => return outcome,
@@ -272,8 +276,10 @@ impl Intake {
             wanted &= wanted - 1;
             match self.give(index, line) {
                 Outcome::Took => {
+                    let recogniser = self.recognisers.get(index);
+                    self.hot_table = recogniser.is_some_and(|recogniser| recogniser.table());
                     if self.hot != index {
-                        let word = self.recognisers.get(index).and_then(|recogniser| recogniser.triggers().first());
+                        let word = recogniser.and_then(|recogniser| recogniser.triggers().first());
                         (self.hot, self.hot_word) = (index, word.map(memmem::Finder::new));
                     }
                     return Outcome::Took;

@@ -32,6 +32,11 @@ pub trait Recogniser {
         false
     }
 
+    /// Whether those are rows that it tells from all else: then it is asked first, and others only where it says no.
+    fn table(&self) -> bool {
+        false
+    }
+
     /// Offers a document of JSON: a file of it, or one line.
     fn json(&mut self, _document: &Value, _line: u64) -> Outcome {
         Outcome::No

@@ -1,5 +1,7 @@
 //! Finding numbers in lines of text: what every recogniser needs.
 
+use std::borrow::Cow;
+
 use memchr::memchr_iter;
 use serde_json::Value;
 
@@ -154,7 +156,16 @@ pub(crate) fn human(text: &str) -> Option<f64> {
 }
 
 /// The cells of one line of CSV: quotes are understood, blanks around cells are not part of them.
-pub(crate) fn cells(line: &str) -> Vec<String> {
+pub(crate) fn cells(line: &str) -> Vec<Cow<'_, str>> {
+    if memchr::memchr(b'"', line.as_bytes()).is_none() {
+        let mut out = Vec::with_capacity(16);
+        let mut from = 0;
+        for at in memchr_iter(b',', line.as_bytes()).chain([line.len()]) {
+            out.push(Cow::Borrowed(line.get(from..at).unwrap_or_default().trim()));
+            from = at + 1;
+        }
+        return out;
+    }
     let mut out = Vec::new();
     let mut cell = String::new();
     let mut quoted = false;
@@ -166,12 +177,17 @@ pub(crate) fn cells(line: &str) -> Vec<String> {
                 cell.push('"');
             }
             '"' => quoted = !quoted,
-            ',' if !quoted => out.push(std::mem::take(&mut cell).trim().to_owned()),
+            ',' if !quoted => out.push(Cow::Owned(std::mem::take(&mut cell).trim().to_owned())),
             c => cell.push(c),
         }
     }
-    out.push(cell.trim().to_owned());
+    out.push(Cow::Owned(cell.trim().to_owned()));
     out
+}
+
+/// The same, to be kept.
+pub(crate) fn owned_cells(line: &str) -> Vec<String> {
+    cells(line).into_iter().map(Cow::into_owned).collect()
 }
 
 /// Reads a Python literal of dictionaries, lists, strings, numbers and constants, as `print(dict)` writes it.

@@ -1,5 +1,6 @@
 //! AMD's tools: `rocm-smi` (concise table, lines a metric, CSV, JSON) and `amd-smi monitor` (table and CSV).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -8,7 +9,7 @@ use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::recogniser::{Outcome, Recogniser};
 use crate::series::Series;
-use crate::text::{between, cells, has, json_number, leading, number};
+use crate::text::{between, cells, has, json_number, leading, number, owned_cells};
 
 use super::power::Devices;
 
@@ -52,6 +53,10 @@ impl Recogniser for RocmSmi {
         self.concise || !self.columns.is_empty()
     }
 
+    fn table(&self) -> bool {
+        self.open()
+    }
+
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim();
         if has(text, "ROCm System Management") || has(text, "Concise Info") {
@@ -69,15 +74,17 @@ impl Recogniser for RocmSmi {
             return self.metric_line(index as u64, metric);
         }
         if text.starts_with("device,") {
-            self.columns = cells(text);
+            self.columns = owned_cells(text);
             self.format = "rocm-smi-csv";
             return Outcome::Took;
         }
         if let Some(card) = text.strip_prefix("card").filter(|_| !self.columns.is_empty()) {
             let Some((index, _)) = leading(card) else { return Outcome::No };
-            for (name, cell) in self.columns.clone().iter().zip(cells(text)).skip(1) {
+            let columns = std::mem::take(&mut self.columns);
+            for (name, cell) in columns.iter().zip(cells(text)).skip(1) {
                 self.named(index as u64, name, number(&cell));
             }
+            self.columns = columns;
             return Outcome::Took;
         }
         if self.concise { self.concise_row(text) } else { Outcome::No }
@@ -207,7 +214,8 @@ impl RocmSmi {
 /// Reads `amd-smi monitor`.
 #[derive(Debug, Default)]
 pub struct AmdSmi {
-    columns: Vec<String>,
+    /// What the columns hold.
+    columns: Vec<&'static str>,
     csv: bool,
     n: u64,
     metrics: BTreeMap<&'static str, ByDevice>,
@@ -226,6 +234,10 @@ impl Recogniser for AmdSmi {
         !self.columns.is_empty()
     }
 
+    fn table(&self) -> bool {
+        self.open()
+    }
+
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim();
         // `amd-smi metric`: `GPU: 0` … `SOCKET_POWER: 182 W`
@@ -239,27 +251,31 @@ impl Recogniser for AmdSmi {
             push(self.metrics.entry("power").or_default(), gpu, Some(watts));
             return Outcome::Took;
         }
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let is_head = words.contains(&"GPU") && words.iter().any(|word| column(word) == "power") && !text.contains(',');
-        if is_head && !text.contains(['|', '[', ':']) {
-            self.columns = words.iter().map(|word| (*word).to_owned()).collect();
+        // Rows outnumber heads.
+        if !self.columns.is_empty() {
+            let outcome = if self.csv {
+                self.row(cells(text).iter().map(Cow::as_ref))
+            } else {
+                self.row(text.split_ascii_whitespace().filter(|word| !is_unit(word)))
+            };
+            if outcome == Outcome::Took {
+                return outcome;
+            }
+        }
+        let words = || text.split_whitespace();
+        let is_head = words().any(|word| word == "GPU") && words().any(|word| column(word) == "power");
+        if is_head && !text.contains([',', '|', '[', ':']) {
+            self.columns = words().map(column).collect();
             self.csv = false;
             return Outcome::Took;
         }
         let lower = text.to_ascii_lowercase();
         if text.contains(',') && has(&lower, "gpu") && has(&lower, "power_usage") | has(&lower, "socket_power") {
-            self.columns = cells(text);
+            self.columns = cells(text).iter().map(|name| column(name)).collect();
             self.csv = true;
             return Outcome::Took;
         }
-        if self.columns.is_empty() {
-            return Outcome::No;
-        }
-        let values = if self.csv { cells(text) } else { without_units(&words) };
-        if values.len() != self.columns.len() {
-            return Outcome::No;
-        }
-        self.row(&values)
+        Outcome::No
     }
 
     /// `amd-smi metric --json`: a list of devices, or the list under `gpu_data`.
@@ -345,26 +361,26 @@ impl Recogniser for AmdSmi {
 }
 
 impl AmdSmi {
-    fn row(&mut self, values: &[String]) -> Outcome {
-        let mut by: BTreeMap<&'static str, f64> = BTreeMap::new();
-        let figures = self
-            .columns
-            .iter()
-            .zip(values)
-            .filter_map(|(name, value)| Some((column(name), number(value)?)))
-            .filter(|(name, _)| !name.is_empty());
-        by.extend(figures);
-        let (Some(gpu), true) = (by.get("gpu"), by.len() > 1) else { return Outcome::No };
-        let gpu = gpu.max(0.0) as u64;
+    fn row<'a>(&mut self, values: impl Iterator<Item = &'a str> + Clone) -> Outcome {
+        if values.clone().count() != self.columns.len() {
+            return Outcome::No;
+        }
+        let figures = || {
+            let pairs = self.columns.iter().zip(values.clone()).filter(|(name, _)| !name.is_empty());
+            pairs.filter_map(|(name, value)| Some((*name, number(value)?)))
+        };
+        let find = |wanted: &str| figures().find(|(name, _)| *name == wanted).map(|(_, value)| value);
+        let (Some(gpu), true) = (find("gpu"), figures().count() > 1) else { return Outcome::No };
+        let (gpu, power, time) = (gpu.max(0.0) as u64, find("power"), find("time"));
+        for (name, value) in figures() {
+            push(self.metrics.entry(name).or_default(), gpu, Some(value));
+        }
         self.gpus.insert(gpu);
         self.n += 1;
-        for (name, value) in &by {
-            push(self.metrics.entry(name).or_default(), gpu, Some(*value));
-        }
-        if let Some(watts) = by.get("power") {
+        if let Some(watts) = power {
             let device = self.devices.index(&gpu.to_string());
             // The monitor writes seconds since 1970.
-            self.devices.push(device, by.get("time").copied(), *watts);
+            self.devices.push(device, time, watts);
         }
         Outcome::Took
     }
@@ -386,11 +402,8 @@ fn column(name: &str) -> &'static str {
     }
 }
 
-/// The words of a row with units that stand apart left out.
-fn without_units(words: &[&str]) -> Vec<String> {
-    let unit = |word: &&&str| {
-        !matches!(**word, "W" | "%" | "C" | "MHz" | "MB" | "GB" | "V" | "MB/s" | "Mb/s" | "/")
-            && !word.ends_with("°C") | leading(word).is_some()
-    };
-    words.iter().filter(unit).map(|word| (*word).to_owned()).collect()
+/// Whether a word is a unit that stands apart from its figure.
+fn is_unit(word: &str) -> bool {
+    matches!(word, "W" | "%" | "C" | "°C" | "MHz" | "MB" | "GB" | "V" | "MB/s" | "Mb/s" | "/")
+        || word.ends_with("°C") && leading(word).is_none()
 }

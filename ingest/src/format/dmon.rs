@@ -54,6 +54,10 @@ impl Recogniser for Dmon {
         self.kind != Kind::Nothing
     }
 
+    fn table(&self) -> bool {
+        self.open()
+    }
+
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim();
         if text.starts_with('#') {

@@ -1,5 +1,6 @@
 //! Energy of windows: Zeus (CSV and the measurements it prints), CodeCarbon (CSV and its log).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use crate::lines::Line;
 use crate::reading::{Context, Facts, Reading, Weight};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{after, between, cells, has, number, number_after};
+use crate::text::{after, between, cells, has, number, number_after, owned_cells};
 
 /// Reads Zeus: `start_time,window_name,elapsed_time,gpu0_energy,…`.
 #[derive(Debug, Default)]
@@ -26,10 +27,14 @@ impl Recogniser for Zeus {
         !self.columns.is_empty()
     }
 
+    fn table(&self) -> bool {
+        self.open()
+    }
+
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim();
         if has(text, "window_name") && has(text, "energy") && text.contains(',') {
-            self.columns = cells(text);
+            self.columns = owned_cells(text);
             return Outcome::Took;
         }
         if let Some(energies) = between(text, "gpu_energy={", "}") {
@@ -52,7 +57,7 @@ impl Recogniser for Zeus {
             return Outcome::No;
         }
         let pairs = || self.columns.iter().zip(&values);
-        let find = |name: &str| pairs().find(|(column, _)| *column == name).map(|(_, value)| value.as_str());
+        let find = |name: &str| pairs().find(|(column, _)| *column == name).map(|(_, value)| value.as_ref());
         let seconds = find("elapsed_time").or_else(|| find("time")).and_then(number);
         let gpus = pairs().filter(|(column, _)| column.starts_with("gpu") && column.ends_with("energy"));
         let joules: Vec<f64> = gpus.filter_map(|(_, value)| number(value)).collect();
@@ -123,10 +128,14 @@ impl Recogniser for CodeCarbon {
         !self.columns.is_empty()
     }
 
+    fn table(&self) -> bool {
+        self.open()
+    }
+
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim();
         if has(text, "energy_consumed") && has(text, "emissions") && text.contains(',') {
-            self.columns = cells(text);
+            self.columns = owned_cells(text);
             return Outcome::Took;
         }
         if has(text, "codecarbon INFO") {
@@ -145,7 +154,7 @@ impl Recogniser for CodeCarbon {
         }
         let find = |name: &str| {
             let at = self.columns.iter().position(|column| column == name)?;
-            values.get(at).map(String::as_str)
+            values.get(at).map(Cow::as_ref)
         };
         let energy = find("energy_consumed").and_then(number).map_or(Value::Null, Value::from);
         let duration = find("duration").and_then(number).map_or(Value::Null, Value::from);

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, object};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{cells, has, json_number, number};
+use crate::text::{has, json_number, number, owned_cells};
 
 /// Reads all three.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Recogniser for GenAiPerf {
             return Outcome::Noted;
         }
         if text.starts_with("Metric,") {
-            self.columns = cells(text).into_iter().skip(1).collect();
+            self.columns = owned_cells(text).into_iter().skip(1).collect();
             self.open = Open::Csv;
             self.shape = "csv";
             // AIPerf's header has a sum, low percentiles and a deviation.
@@ -66,7 +66,7 @@ impl Recogniser for GenAiPerf {
         match self.open {
             Open::Nothing => Outcome::No,
             Open::Csv => {
-                let mut row = cells(text).into_iter();
+                let mut row = owned_cells(text).into_iter();
                 let label = row.next().unwrap_or_default();
                 let values: Vec<String> = row.collect();
                 if values.is_empty() { Outcome::No } else { self.row(&label, &values) }

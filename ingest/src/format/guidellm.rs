@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{cells, json_number, number};
+use crate::text::{json_number, number, owned_cells};
 use crate::training::LISTED;
 
 /// GuideLLM's metrics, ours, and the factor to our unit. Latency of requests is in seconds.
@@ -53,7 +53,7 @@ impl Recogniser for GuideLlm {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let values = cells(line.text);
+        let values = owned_cells(line.text);
         if values.len() > 6 && values.iter().any(|name| name == "Run Id") {
             self.columns = values.iter().map(|name| column(name)).collect();
             return Outcome::Took;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{cells, has, json_number, leading, number};
+use crate::text::{has, json_number, leading, number, owned_cells};
 use crate::training::LISTED;
 
 /// Reads them.
@@ -50,14 +50,14 @@ impl Recogniser for LlamaBench {
             && !text.starts_with(['{', 'I'])
             && !has(text, ":")
         {
-            self.csv = cells(text);
+            self.csv = owned_cells(text);
             return Outcome::Took;
         }
         if has(text, "INSERT INTO ") && has(text, "avg_ts") {
             return self.sql(text);
         }
         if !self.csv.is_empty() {
-            let values = cells(text);
+            let values = owned_cells(text);
             if values.len() == self.csv.len() {
                 let pairs = self.csv.iter().cloned().zip(values);
                 let mut record = BTreeMap::new();
@@ -195,7 +195,7 @@ impl LlamaBench {
             .split('(')
             .skip(1)
             .filter_map(|part| part.rsplit_once(')').map(|(inner, _)| inner))
-            .map(|inner| cells(&inner.replace('\'', "\"")))
+            .map(|inner| owned_cells(&inner.replace('\'', "\"")))
             .collect();
         let (Some(names), Some(values)) = (lists.first(), lists.get(1)) else {
             return Outcome::Skipped("an INSERT without its two lists");

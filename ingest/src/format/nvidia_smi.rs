@@ -1,6 +1,8 @@
 //! `nvidia-smi --query-gpu=… --format=csv`: columns in any order, with or without units, with its head once, at every
 //! sample, or not at all.
 
+use std::borrow::Cow;
+
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::recogniser::{Outcome, Recogniser};
@@ -95,31 +97,38 @@ impl Recogniser for Query {
         !self.columns.is_empty()
     }
 
+    fn table(&self) -> bool {
+        self.open()
+    }
+
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim().trim_start_matches('\u{feff}');
-        let known = ["utilization.gpu", "power.draw", "memory.used", "temperature.gpu", "clocks.", "power.limit"];
-        if text.contains(',') && known.iter().any(|name| has(text, name)) && !has(text, "--query") {
-            let names = cells(text);
-            let columns: Vec<Column> = names.iter().map(|name| Column::of(name)).collect();
-            if columns.iter().filter(|column| **column != Column::Other).count() * 2 < columns.len() {
-                return Outcome::No;
-            }
-            self.heads += 1;
-            if self.head != text {
-                self.columns = columns;
-                text.clone_into(&mut self.head);
-            }
-            return Outcome::Took;
-        }
         if text == self.head && !text.is_empty() {
             self.heads += 1;
             return Outcome::Took;
         }
-        if self.columns.is_empty() {
-            match headless(text) {
-                Some(columns) => (self.columns, self.headless) = (columns, true),
-                None => return Outcome::No,
+        // Rows outnumber heads.
+        let row = if self.columns.is_empty() { Outcome::No } else { self.sample(text) };
+        if row == Outcome::Took {
+            return row;
+        }
+        let known = ["utilization.gpu", "power.draw", "memory.used", "temperature.gpu", "clocks.", "power.limit"];
+        if text.contains(',') && known.iter().any(|name| has(text, name)) && !has(text, "--query") {
+            let columns: Vec<Column> = cells(text).iter().map(|name| Column::of(name)).collect();
+            if columns.iter().filter(|column| **column != Column::Other).count() * 2 < columns.len() {
+                return Outcome::No;
             }
+            self.heads += 1;
+            self.columns = columns;
+            text.clone_into(&mut self.head);
+            return Outcome::Took;
+        }
+        if !self.columns.is_empty() {
+            return row;
+        }
+        match headless(text) {
+            Some(columns) => (self.columns, self.headless) = (columns, true),
+            None => return Outcome::No,
         }
         self.sample(text)
     }
@@ -177,9 +186,10 @@ impl Query {
                 Outcome::No
             };
         }
+        let columns = &self.columns;
         let cell = |column: Column| {
-            let at = self.columns.iter().position(|known| *known == column)?;
-            values.get(at).map(String::as_str)
+            let at = columns.iter().position(|known| *known == column)?;
+            values.get(at).map(Cow::as_ref)
         };
         let figure = |column: Column| cell(column).and_then(number);
         let figures =
@@ -189,10 +199,8 @@ impl Query {
         }
         let [watts, utilisation, used, temperature, _] = figures;
         let at = cell(Column::Time).and_then(unix_seconds);
-        let name = [Column::Index, Column::Bus, Column::Uuid].into_iter().find_map(cell).unwrap_or("0").to_owned();
-        let device = cell(Column::Name).map(str::to_owned);
-        let total = figure(Column::Total);
-        let device_index = self.devices.index(&name);
+        let name = [Column::Index, Column::Bus, Column::Uuid].into_iter().find_map(cell).unwrap_or("0");
+        let device_index = self.devices.index(name);
         self.n += 1;
         if let Some(at) = at {
             self.timed = true;
@@ -207,10 +215,11 @@ impl Query {
             value.into_iter().for_each(|value| series.push(value));
         }
         if self.n < 64 {
-            if let Some(device) = device {
+            if let Some(device) = cell(Column::Name) {
                 self.config.note("device", device, Origin::File);
             }
             // MiB to GB.
+            let total = figure(Column::Total);
             self.config.number("device_memory_gb", total.map(|mib| mib * 1.048_576e-3), Origin::File);
         }
         Outcome::Took

@@ -185,8 +185,10 @@ impl ServingBlock {
         }
         // A date or a rank may stand in front of the row: the longest name that it ends with is meant.
         let known = ROWS.iter().filter(|(name, _)| {
-            let (label, name) = (label.to_ascii_lowercase(), name.to_ascii_lowercase());
-            label.strip_suffix(&name).is_some_and(|front| front.is_empty() || front.ends_with([' ', ']', ':']))
+            let front = label.len().checked_sub(name.len()).and_then(|at| label.split_at_checked(at));
+            front.is_some_and(|(front, end)| {
+                end.eq_ignore_ascii_case(name) && (front.is_empty() || front.ends_with([' ', ']', ':']))
+            })
         });
         if let Some((_, ours)) = known.max_by_key(|(name, _)| name.len()) {
             let value = leading(value).map(|(value, _)| value);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{cells, has, number};
+use crate::text::{has, number, owned_cells};
 use crate::training::LISTED;
 
 /// Reads them.
@@ -28,7 +28,7 @@ impl Recogniser for Sweep {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let values = cells(line.text);
+        let values = owned_cells(line.text);
         let lower = line.text.to_lowercase();
         let is_head = has(&lower, "request") && has(&lower, "latency") && has(&lower, "first") && values.len() >= 4;
         if is_head && number(values.get(1).map_or("", String::as_str)).is_none() {

@@ -91,7 +91,7 @@ impl Recogniser for TorchTitan {
         Outcome::Took
     }
 
-    fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
         if self.training.is_empty() {
             return Vec::new();
         }
