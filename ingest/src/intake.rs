@@ -9,10 +9,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::IngestError;
+use super::json;
 use super::lines::{Line, Lines, unpacked};
 use super::reading::{Context, Reading};
 use super::recogniser::{self, Outcome, Recogniser};
-use super::text;
 
 /// Largest JSON document that is read as a whole.
 const LARGEST_DOCUMENT: u64 = 256 << 20;
@@ -85,7 +85,7 @@ pub fn ingest(source: impl Read, context: &Context) -> Result<Ingested, IngestEr
         let mut first = Vec::new();
         let mut limited = source.by_ref().take(LARGEST_DOCUMENT);
         io::BufRead::read_until(&mut limited, b'\n', &mut first).map_err(failed)?;
-        if !text::json(&first).is_ok_and(|document| document.is_object()) {
+        if !json::json(&first).is_ok_and(|document| document.is_object()) {
             // Not an object a line: the whole is a document, or several one behind the other.
             let mut limited = source.by_ref().take(LARGEST_DOCUMENT);
             limited.read_to_end(&mut first).map_err(failed)?;
@@ -194,7 +194,7 @@ impl Intake {
     /// One document, or several one behind the other.
     fn documents(&mut self, text: &[u8]) -> Result<(), serde_json::Error> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let parsed = match text::json(text) {
+        let parsed = match json::json(text) {
             Ok(document) => vec![document],
             Err(error) => {
                 let several: Result<Vec<Value>, _> =
@@ -291,7 +291,7 @@ impl Intake {
         }
         if trimmed.starts_with("{\"")
             && trimmed.trim_end().ends_with('}')
-            && let Ok(document) = text::json(trimmed.as_bytes())
+            && let Ok(document) = json::json(trimmed.as_bytes())
         {
             match self.json(&document, line.number) {
                 Outcome::No => {}

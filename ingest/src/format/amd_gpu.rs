@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::json::json_number;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::recogniser::{Outcome, Recogniser};
 use crate::series::Series;
-use crate::text::{between, cells, has, json_number, leading, number, owned_cells};
+use crate::text::{between, cells, has, leading, number, owned_cells, words};
 
 use super::power::Devices;
 
@@ -216,6 +217,8 @@ impl RocmSmi {
 pub struct AmdSmi {
     /// What the columns hold.
     columns: Vec<&'static str>,
+    /// What the row at hand holds.
+    figures: Vec<(&'static str, f64)>,
     csv: bool,
     n: u64,
     metrics: BTreeMap<&'static str, ByDevice>,
@@ -256,7 +259,7 @@ impl Recogniser for AmdSmi {
             let outcome = if self.csv {
                 self.row(cells(text).iter().map(Cow::as_ref))
             } else {
-                self.row(text.split_ascii_whitespace().filter(|word| !is_unit(word)))
+                self.row(words(text).filter(|word| !is_unit(word)))
             };
             if outcome == Outcome::Took {
                 return outcome;
@@ -361,19 +364,28 @@ impl Recogniser for AmdSmi {
 }
 
 impl AmdSmi {
-    fn row<'a>(&mut self, values: impl Iterator<Item = &'a str> + Clone) -> Outcome {
-        if values.clone().count() != self.columns.len() {
-            return Outcome::No;
+    fn row<'a>(&mut self, values: impl Iterator<Item = &'a str>) -> Outcome {
+        let mut found = 0;
+        let (mut gpu, mut power, mut time) = (None, None, None);
+        self.figures.clear();
+        for value in values {
+            let Some(name) = self.columns.get(found) else { return Outcome::No };
+            found += 1;
+            let Some(value) = number(value).filter(|_| !name.is_empty()) else { continue };
+            match *name {
+                "gpu" => gpu = Some(value),
+                "power" => power = Some(value),
+                "time" => time = Some(value),
+                _ => {}
+            }
+            self.figures.push((name, value));
         }
-        let figures = || {
-            let pairs = self.columns.iter().zip(values.clone()).filter(|(name, _)| !name.is_empty());
-            pairs.filter_map(|(name, value)| Some((*name, number(value)?)))
+        let (Some(gpu), true) = (gpu, found == self.columns.len() && self.figures.len() > 1) else {
+            return Outcome::No;
         };
-        let find = |wanted: &str| figures().find(|(name, _)| *name == wanted).map(|(_, value)| value);
-        let (Some(gpu), true) = (find("gpu"), figures().count() > 1) else { return Outcome::No };
-        let (gpu, power, time) = (gpu.max(0.0) as u64, find("power"), find("time"));
-        for (name, value) in figures() {
-            push(self.metrics.entry(name).or_default(), gpu, Some(value));
+        let gpu = gpu.max(0.0) as u64;
+        for (name, value) in &self.figures {
+            push(self.metrics.entry(name).or_default(), gpu, Some(*value));
         }
         self.gpus.insert(gpu);
         self.n += 1;

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
+use crate::json::json_number;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Origin, Reading, Weight};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::json_number;
 use crate::training::{Run, Training};
 
 /// Reads such files.

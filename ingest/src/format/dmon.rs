@@ -6,7 +6,7 @@ use crate::lines::Line;
 use crate::reading::{Context, Facts, Reading, Weight, tidy};
 use crate::recogniser::{Outcome, Recogniser};
 use crate::series::Series;
-use crate::text::{leading, unix_seconds};
+use crate::text::{leading, unix_seconds, words};
 
 use super::power::Devices;
 
@@ -59,6 +59,7 @@ impl Recogniser for Dmon {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
+        // `--format csv` puts commas between the words.
         let text = line.text.trim();
         if text.starts_with('#') {
             let words: Vec<&str> = words(text.trim_start_matches('#')).take(COLUMNS).collect();
@@ -202,11 +203,6 @@ impl Dmon {
         }
         Outcome::Took
     }
-}
-
-/// The words of a line; `--format csv` puts commas between them.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split([' ', ',', '\t']).filter(|word| !word.is_empty())
 }
 
 /// A word that is a number and nothing else; `-` and `N/A` are none.

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use crate::json::json_number;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, object};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{has, json_number, number, owned_cells};
+use crate::text::{has, number, owned_cells};
 
 /// Reads all three.
 #[derive(Debug, Default)]

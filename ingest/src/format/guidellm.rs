@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use crate::json::json_number;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{json_number, number, owned_cells};
+use crate::text::{number, owned_cells};
 use crate::training::LISTED;
 
 /// GuideLLM's metrics, ours, and the factor to our unit. Latency of requests is in seconds.

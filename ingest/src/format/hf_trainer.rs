@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::json::{self, json_number};
 use crate::lines::Line;
 use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{self, json_number};
+use crate::text;
 use crate::training::{LISTED, Step, Training, ends};
 
 /// Reads both.
@@ -63,7 +64,7 @@ impl Recogniser for HfTrainer {
         }
         let Some(start) = text.find("{'") else { return Outcome::No };
         let literal = text.get(start..).and_then(|rest| rest.get(..=rest.rfind('}')?));
-        match literal.and_then(text::python_literal) {
+        match literal.and_then(json::python_literal) {
             Some(record) => self.record(&record, line.number),
             None => Outcome::Skipped("a dictionary of the Trainer that is not whole"),
         }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::json::json_number;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{has, json_number, leading, number, owned_cells};
+use crate::text::{has, leading, number, owned_cells};
 use crate::training::LISTED;
 
 /// Reads them.

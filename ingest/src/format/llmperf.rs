@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::json::json_number;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::recogniser::{Outcome, Recogniser};
 use crate::series::Series;
-use crate::text::json_number;
 
 /// Metrics, and our names for them with the factor to their unit.
 const METRICS: [(&str, &str, f64); 4] = [

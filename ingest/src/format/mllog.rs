@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::json::json_number;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, PowerSample, Reading, Weight, tidy};
 use crate::recogniser::{Outcome, Recogniser};
 use crate::series::Series;
-use crate::text::{self, json_number};
+use crate::text;
 use crate::training::{Step, Training, ends, tokens_per_second};
 
 /// Power readings kept; a longer log keeps its first.

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use crate::json::json_number;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{after, find, has, json_number, leading, number, number_after};
+use crate::text::{after, find, has, leading, number, number_after};
 use crate::training::LISTED;
 
 /// One row: bytes, then time in µs, algorithm and bus bandwidth in GB/s, out of place and in place.

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::json;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{self, after, between, has, leading, number, number_after, whole};
+use crate::text::{after, between, has, leading, number, number_after, whole};
 use crate::training::{LISTED, Step, Training, tokens_per_second};
 
 /// `Training epoch 0, iteration 1/19 | lr: … | global_step: 1 | train_step_timing in s: 7.549 | …`
@@ -215,14 +216,14 @@ impl DlLogger {
                 }
             }
             if let (Some(nodes), Some(devices)) = (
-                data.get("trainer/num_nodes").and_then(text::json_number),
-                data.get("trainer/devices").and_then(text::json_number),
+                data.get("trainer/num_nodes").and_then(json::json_number),
+                data.get("trainer/devices").and_then(json::json_number),
             ) {
                 self.config.number("num_gpus", Some(nodes * devices), Origin::File);
             }
             return Outcome::Noted;
         }
-        let value = |name: &str| data.get(name).and_then(text::json_number).filter(|value| value.is_finite());
+        let value = |name: &str| data.get(name).and_then(json::json_number).filter(|value| value.is_finite());
         let Some(seconds) = value("train_step_timing in s").or_else(|| value("train_step_timing")) else {
             return Outcome::No;
         };
@@ -250,7 +251,7 @@ impl Recogniser for DlLogger {
         let Some(document) = after(line.text, "DLLL {") else { return Outcome::No };
         let start = line.text.len() - document.len();
         let document = line.text.get(line.text.get(..start).and_then(|text| text.rfind('{')).unwrap_or(start)..);
-        match document.and_then(|document| text::json(document.as_bytes()).ok()) {
+        match document.and_then(|document| json::json(document.as_bytes()).ok()) {
             Some(record) => match self.record(&record, line.number) {
                 Outcome::No => Outcome::Skipped("a DLLogger record without a step time"),
                 other => other,

@@ -3,10 +3,11 @@
 
 use serde_json::{Map, Value};
 
+use crate::json::json_number;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{json_number, number};
+use crate::text::number;
 use crate::training::LISTED;
 
 /// Which benchmark wrote a document.

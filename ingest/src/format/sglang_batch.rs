@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use crate::json::json_number;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Reading, Weight};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::json_number;
 use crate::training::LISTED;
 
 /// Their fields and ours.

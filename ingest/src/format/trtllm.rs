@@ -3,10 +3,11 @@
 
 use serde_json::{Map, Value};
 
+use crate::json::json_number;
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::recogniser::{Outcome, Recogniser};
-use crate::text::{has, json_number, leading, number};
+use crate::text::{has, leading, number};
 use crate::training::LISTED;
 
 /// Rows, our names, and what their figures are multiplied with.

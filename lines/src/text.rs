@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 use memchr::memchr_iter;
-use serde_json::Value;
 
 /// Where `key` begins in `line`. Lines are short and keys shorter: a searcher would cost more to build than it saves.
-pub(crate) fn find(line: &str, key: &str) -> Option<usize> {
+pub fn find(line: &str, key: &str) -> Option<usize> {
     let (line, key) = (line.as_bytes(), key.as_bytes());
     let (Some(first), Some(last)) = (key.first(), key.last()) else { return Some(0) };
     // The far end is looked at first: it turns away nearly all that begins alike, without a call to compare.
@@ -16,13 +15,13 @@ pub(crate) fn find(line: &str, key: &str) -> Option<usize> {
 }
 
 /// What follows the first `key` in `line`, without leading blanks.
-pub(crate) fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+pub fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let at = find(line, key)?;
     line.get(at + key.len()..).map(unblanked)
 }
 
 /// Without leading blanks; far quicker than asking of every character whether Unicode calls it white.
-pub(crate) fn unblanked(text: &str) -> &str {
+pub fn unblanked(text: &str) -> &str {
     without(text, |byte| byte.is_ascii_whitespace())
 }
 
@@ -33,38 +32,80 @@ fn without(text: &str, kind: impl Fn(u8) -> bool) -> &str {
 }
 
 /// The words before colons, and what follows them: `loss: 8.9  memory: 30.99GiB(32.62%)  tps: 7,022`.
-pub(crate) fn labelled(line: &str) -> impl Iterator<Item = (&str, &str)> {
-    let inside = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    memchr_iter(b':', line.as_bytes()).filter_map(move |at| {
-        let before = line.as_bytes().get(..at)?;
-        let from = before.iter().rposition(|byte| !inside(byte)).map_or(0, |last| last + 1);
-        Some((line.get(from..at)?, line.get(at + 1..)?))
-    })
+#[must_use]
+pub fn labelled(line: &str) -> Labelled<'_> {
+    Labelled { line, from: 0 }
+}
+
+/// Gives them one by one.
+#[derive(Debug, Clone)]
+pub struct Labelled<'a> {
+    line: &'a str,
+    from: usize,
+}
+
+impl<'a> Iterator for Labelled<'a> {
+    type Item = (&'a str, &'a str);
+
+    fn next(&mut self) -> Option<(&'a str, &'a str)> {
+        let bytes = self.line.as_bytes();
+        let at = self.from + memchr::memchr(b':', bytes.get(self.from..)?)?;
+        self.from = at + 1;
+        let before = bytes.get(..at)?;
+        let outside = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b'_';
+        let from = before.iter().rposition(outside).map_or(0, |last| last + 1);
+        Some((self.line.get(from..at)?, self.line.get(at + 1..)?))
+    }
+}
+
+/// The words of a line, between blanks and commas.
+#[must_use]
+pub fn words(line: &str) -> Words<'_> {
+    Words { rest: line }
+}
+
+/// Gives them one by one.
+#[derive(Debug, Clone)]
+pub struct Words<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let between = |byte: u8| byte.is_ascii_whitespace() || byte == b',';
+        let rest = without(self.rest, between);
+        let end = rest.bytes().position(between).unwrap_or(rest.len());
+        let (word, rest) = rest.split_at_checked(end)?;
+        self.rest = rest;
+        (!word.is_empty()).then_some(word)
+    }
 }
 
 /// What stands between `key` and the next `end`, trimmed.
-pub(crate) fn between<'a>(line: &'a str, key: &str, end: &str) -> Option<&'a str> {
+pub fn between<'a>(line: &'a str, key: &str, end: &str) -> Option<&'a str> {
     let rest = after(line, key)?;
     rest.split(end).next().map(str::trim)
 }
 
 /// Whether `line` holds `key`.
-pub(crate) fn has(line: &str, key: &str) -> bool {
+pub fn has(line: &str, key: &str) -> bool {
     find(line, key).is_some()
 }
 
 /// The number right behind `key`, a colon or an equals sign and blanks in between allowed.
-pub(crate) fn number_after(line: &str, key: &str) -> Option<f64> {
+pub fn number_after(line: &str, key: &str) -> Option<f64> {
     number(without(after(line, key)?, |byte| matches!(byte, b':' | b'=' | b' ' | b'\t')))
 }
 
 /// The finite number that `text` begins with, see [`leading`].
-pub(crate) fn number(text: &str) -> Option<f64> {
+pub fn number(text: &str) -> Option<f64> {
     leading(text).map(|(value, _)| value).filter(|value| value.is_finite())
 }
 
 /// A whole number that `text` begins with.
-pub(crate) fn whole(text: &str) -> Option<u64> {
+pub fn whole(text: &str) -> Option<u64> {
     number(text).filter(|value| *value >= 0.0 && *value < 1e19).map(|value| value as u64)
 }
 
@@ -76,7 +117,7 @@ const TENS: [f64; EXACT_DIGITS + 1] =
 
 /// The number that `text` begins with, and what follows it. Blanks in front, a sign, thousands separators, an
 /// exponent, `nan` and `inf` are understood.
-pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
+pub fn leading(text: &str) -> Option<(f64, &str)> {
     let text = unblanked(text);
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -143,7 +184,7 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
 }
 
 /// A number with one of the suffixes K, M, B, G and T of powers of ten, as tools abbreviate counts.
-pub(crate) fn human(text: &str) -> Option<f64> {
+pub fn human(text: &str) -> Option<f64> {
     let (value, rest) = leading(text)?;
     let scale = match rest.as_bytes().first() {
         Some(b'K' | b'k') => 1e3,
@@ -156,7 +197,7 @@ pub(crate) fn human(text: &str) -> Option<f64> {
 }
 
 /// The cells of one line of CSV: quotes are understood, blanks around cells are not part of them.
-pub(crate) fn cells(line: &str) -> Vec<Cow<'_, str>> {
+pub fn cells(line: &str) -> Vec<Cow<'_, str>> {
     if memchr::memchr(b'"', line.as_bytes()).is_none() {
         let mut out = Vec::with_capacity(16);
         let mut from = 0;
@@ -186,103 +227,12 @@ pub(crate) fn cells(line: &str) -> Vec<Cow<'_, str>> {
 }
 
 /// The same, to be kept.
-pub(crate) fn owned_cells(line: &str) -> Vec<String> {
+pub fn owned_cells(line: &str) -> Vec<String> {
     cells(line).into_iter().map(Cow::into_owned).collect()
 }
 
-/// Reads a Python literal of dictionaries, lists, strings, numbers and constants, as `print(dict)` writes it.
-pub(crate) fn python_literal(text: &str) -> Option<Value> {
-    let mut out = String::with_capacity(text.len() + 16);
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\'' | '"' => {
-                out.push('"');
-                while let Some(inner) = chars.next() {
-                    match inner {
-                        end if end == c => break,
-                        '\\' => match chars.next()? {
-                            '\'' => out.push('\''),
-                            other => {
-                                out.push('\\');
-                                out.push(other);
-                            }
-                        },
-                        '"' => out.push_str("\\\""),
-                        control if control.is_control() => out.push(' '),
-                        other => out.push(other),
-                    }
-                }
-                out.push('"');
-            }
-            '(' => out.push('['),
-            ')' => out.push(']'),
-            letter if letter.is_ascii_alphabetic() && !out.ends_with(|before: char| before.is_ascii_digit()) => {
-                let mut word = String::from(letter);
-                while let Some(next) = chars.next_if(char::is_ascii_alphanumeric) {
-                    word.push(next);
-                }
-                match word.as_str() {
-                    "True" | "true" => out.push_str("true"),
-                    "False" | "false" => out.push_str("false"),
-                    "None" | "null" | "nan" | "inf" | "NaN" | "Infinity" => out.push_str("null"),
-                    _ => return None,
-                }
-            }
-            other => out.push(other),
-        }
-    }
-    serde_json::from_str(&out).ok()
-}
-
-/// Parses JSON, and what Python writes and calls JSON: bare `NaN` and `Infinity` become the words `nan` and `inf`.
-///
-/// # Errors
-///
-/// Where and how it is none.
-pub(crate) fn json(text: &[u8]) -> Result<Value, serde_json::Error> {
-    serde_json::from_slice(text).or_else(|error| match words_for_numbers(text) {
-        Some(mended) => serde_json::from_slice(&mended),
-        None => Err(error),
-    })
-}
-
-/// The text with bare `NaN` and `Infinity` quoted, or nothing where there are none.
-fn words_for_numbers(text: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() + 64);
-    let (mut quoted, mut escaped, mut changed, mut at) = (false, false, false, 0);
-    while let Some(&byte) = text.get(at) {
-        if quoted {
-            (quoted, escaped) = (byte != b'"' || escaped, byte == b'\\' && !escaped);
-        } else {
-            let rest = text.get(at..).unwrap_or_default();
-            let words: [(&[u8], &[u8]); 3] =
-                [(b"-Infinity", b"\"-inf\""), (b"Infinity", b"\"inf\""), (b"NaN", b"\"nan\"")];
-            if let Some((word, with)) = words.iter().find(|(word, _)| rest.starts_with(word)) {
-                out.extend_from_slice(with);
-                changed = true;
-                at += word.len();
-                continue;
-            }
-            quoted = byte == b'"';
-        }
-        out.push(byte);
-        at += 1;
-    }
-    changed.then_some(out)
-}
-
-/// A number in JSON, also where it is written as a string.
-pub(crate) fn json_number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => number(text),
-        _ => None,
-    }
-}
-
 /// Seconds since 1970 of a date and time in one of the forms that tools write; without a zone it is taken as UTC.
-pub(crate) fn unix_seconds(text: &str) -> Option<f64> {
+pub fn unix_seconds(text: &str) -> Option<f64> {
     let mut parts = [0_f64; 6];
     let mut rest = text.trim_start();
     for (index, part) in parts.iter_mut().enumerate() {
@@ -354,16 +304,6 @@ mod tests {
         assert_eq!(number("N/A"), None);
         assert_eq!(human("4.71K "), Some(4710.0));
         assert_eq!(human("1.18T"), Some(1.18e12));
-    }
-
-    #[test]
-    fn python_prints_become_json() {
-        let value = python_literal("{'loss': 2.5e-03, 'a': None, \"b\": 'it\\'s', 'c': (1, True), 'd': nan}").unwrap();
-        assert_eq!(value.to_string(), r#"{"a":null,"b":"it's","c":[1,true],"d":null,"loss":0.0025}"#);
-        assert_eq!(
-            json(br#"{"a": Infinity, "b": "NaN", "c": -Infinity}"#).unwrap().to_string(),
-            r#"{"a":"inf","b":"NaN","c":"-inf"}"#
-        );
     }
 
     #[test]
