@@ -1,7 +1,7 @@
 //! One file through all recognisers, once.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use memchr::memmem;
@@ -77,7 +77,11 @@ impl Context {
 /// The source cannot be read, or holds no known format: then the message says what stands there and what is expected.
 pub fn ingest(source: impl Read, context: &Context) -> Result<Ingested, IngestError> {
     let failed = |source: io::Error| IngestError::Read { file: context.name.clone(), source };
-    let mut source = unpacked(source).map_err(failed)?;
+    from_text(unpacked(source).map_err(failed)?, context)
+}
+
+fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ingested, IngestError> {
+    let failed = |source: io::Error| IngestError::Read { file: context.name.clone(), source };
     let mut intake = Intake::new();
     let looks_like_json = looks_like_document(source.fill_buf().map_err(failed)?);
     let mut complaint = None;
@@ -89,17 +93,18 @@ pub fn ingest(source: impl Read, context: &Context) -> Result<Ingested, IngestEr
             // Not an object a line: the whole is a document, or several one behind the other.
             let mut limited = source.by_ref().take(LARGEST_DOCUMENT);
             limited.read_to_end(&mut first).map_err(failed)?;
+            first.retain(|byte| *byte != 0);
             if let Err(error) = intake.documents(&first) {
                 complaint = Some(format!("{}:{}:{}: not JSON: {error}", context.name, error.line(), error.column()));
-                intake.stream(first.as_slice().chain(source)).map_err(failed)?;
+                intake.stream(&mut first.as_slice().chain(source)).map_err(failed)?;
             } else {
                 intake.tally.bytes = first.len() as u64;
             }
         } else {
-            intake.stream(first.as_slice().chain(source)).map_err(failed)?;
+            intake.stream(&mut first.as_slice().chain(source)).map_err(failed)?;
         }
     } else {
-        intake.stream(source).map_err(failed)?;
+        intake.stream(&mut source).map_err(failed)?;
     }
     let first_line = intake.first_line.clone();
     let ingested = intake.finish(context);
@@ -131,8 +136,11 @@ fn unknown(context: &Context, tally: &Tally, first_line: &str, complaint: Option
 
 /// Whether bytes begin as a JSON object or an array of them does.
 fn looks_like_document(bytes: &[u8]) -> bool {
-    let mut rest =
-        bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).iter().filter(|byte| !byte.is_ascii_whitespace());
+    let mut rest = bytes
+        .strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(bytes)
+        .iter()
+        .filter(|byte| !byte.is_ascii_whitespace() && **byte != 0);
     match (rest.next(), rest.next()) {
         (Some(b'{'), second) => matches!(second, Some(b'"' | b'}')),
         (Some(b'['), second) => matches!(second, Some(b'{')),
@@ -182,7 +190,7 @@ impl Intake {
         }
     }
 
-    fn stream(&mut self, source: impl Read) -> io::Result<()> {
+    fn stream(&mut self, source: &mut dyn Read) -> io::Result<()> {
         let mut lines = Lines::new(source);
         lines.each(|line| self.line(line))?;
         self.tally.bytes = lines.bytes;

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
 
+use crate::prefix::without_prefix;
+
 /// Longest line kept; what a longer one holds beyond it is dropped. One line is one JSON document in some formats.
 const LONGEST: usize = 64 << 20;
 /// Bytes asked of the source at a time.
@@ -12,7 +14,7 @@ const CHUNK: usize = 1 << 18;
 /// One line of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// Without its end, colours and NUL bytes.
+    /// Without its end, colours and NUL bytes, and without what a launcher or collector put in front.
     pub text: &'a str,
     /// Which line of the file it is, from 1. Parts between carriage returns share the number of their line.
     pub number: u64,
@@ -66,7 +68,7 @@ impl<R: Read> Lines<R> {
             while let Some((from, to, end)) = self.next_range() {
                 if !std::mem::take(&mut self.dropping) {
                     let raw = self.buffer.get(from..to).unwrap_or_default();
-                    each(Line { text: &clean(raw), number: self.number, whole: true });
+                    each(Line { text: without_prefix(&clean(raw)), number: self.number, whole: true });
                 }
                 self.number += u64::from(end == b'\n');
             }
@@ -74,7 +76,7 @@ impl<R: Read> Lines<R> {
                 let rest = self.buffer.get(self.start..).unwrap_or_default();
                 self.unfinished = !rest.is_empty();
                 if self.unfinished && !self.dropping {
-                    each(Line { text: &clean(rest), number: self.number, whole: false });
+                    each(Line { text: without_prefix(&clean(rest)), number: self.number, whole: false });
                 }
                 self.start = self.buffer.len();
                 return Ok(());
@@ -84,7 +86,7 @@ impl<R: Read> Lines<R> {
                 if !std::mem::replace(&mut self.dropping, true) {
                     let rest = self.buffer.get(self.start..).unwrap_or_default();
                     self.cut += 1;
-                    each(Line { text: &clean(rest), number: self.number, whole: false });
+                    each(Line { text: without_prefix(&clean(rest)), number: self.number, whole: false });
                 }
                 self.buffer.clear();
                 (self.start, self.searched) = (0, 0);
@@ -129,24 +131,77 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// The source unpacked where it is gzip, also where several members follow each other.
+/// The source unpacked where it is gzip, also where several members follow each other, and as UTF-8 where its first
+/// bytes say UTF-16, which is what PowerShell redirects to a file.
 ///
 /// # Errors
 ///
 /// What reading the source says.
 pub fn unpacked<'a>(source: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
-    let mut source = BufReader::with_capacity(CHUNK, source);
+    decoded(Box::new(source))
+}
+
+fn decoded<'a>(source: Box<dyn Read + 'a>) -> io::Result<Box<dyn BufRead + 'a>> {
+    let buffered = |source| -> Box<dyn BufRead + 'a> { Box::new(BufReader::with_capacity(CHUNK, source)) };
+    let mut source = buffered(source);
     if source.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
-        return Ok(Box::new(BufReader::with_capacity(CHUNK, flate2::bufread::MultiGzDecoder::new(source))));
+        source = buffered(Box::new(flate2::bufread::MultiGzDecoder::new(source)));
     }
-    Ok(Box::new(source))
+    let little = match source.fill_buf()? {
+        [0xff, 0xfe, ..] => true,
+        [0xfe, 0xff, ..] => false,
+        _ => return Ok(source),
+    };
+    source.consume(2);
+    Ok(buffered(Box::new(Utf16 { source, little, high: None })))
+}
+
+/// UTF-16 read as UTF-8.
+struct Utf16<R> {
+    source: R,
+    little: bool,
+    /// The first half of a pair.
+    high: Option<u16>,
+}
+
+impl<R: BufRead> Utf16<R> {
+    fn unit(&mut self) -> io::Result<Option<u16>> {
+        let mut bytes = [0; 2];
+        for byte in &mut bytes {
+            // Half a unit at the end of a cut file is none.
+            let Some(next) = self.source.fill_buf()?.first().copied() else { return Ok(None) };
+            *byte = next;
+            self.source.consume(1);
+        }
+        Ok(Some(if self.little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) }))
+    }
+}
+
+impl<R: BufRead> Read for Utf16<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut written = 0;
+        // A character has four bytes at the most, and one in front of it may have been half a pair.
+        while let Some(room) = out.get_mut(written..).filter(|room| room.len() >= 8) {
+            let Some(unit) = self.unit()? else { break };
+            let high = self.high.take();
+            if high.is_none() && (0xd800..0xdc00).contains(&unit) {
+                self.high = Some(unit);
+                continue;
+            }
+            let mut at = 0;
+            for character in char::decode_utf16(high.into_iter().chain([unit])) {
+                let character = character.unwrap_or(char::REPLACEMENT_CHARACTER);
+                at += character.encode_utf8(room.get_mut(at..).unwrap_or_default()).len();
+            }
+            written += at;
+        }
+        Ok(written)
+    }
 }
 
 /// The text of a line without what steers a terminal; nothing is copied where there is nothing to take out.
 fn clean(raw: &[u8]) -> Cow<'_, str> {
-    // Marks of the byte order: that of UTF-8, and that of UTF-16, whose NUL bytes are taken out below.
-    let marks: [&[u8]; 2] = [b"\xef\xbb\xbf", b"\xff\xfe"];
-    let raw = marks.iter().find_map(|mark| raw.strip_prefix(*mark)).unwrap_or(raw);
+    let raw = raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw);
     if memchr::memchr2(0x1b, 0, raw).is_none() {
         // Checking whole lines is a good deal faster than looking for the place to mend; few need it.
         return std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed);
@@ -193,7 +248,19 @@ mod tests {
         assert_eq!(lines, expected.map(|(number, text)| (number, text.to_owned())));
         assert_eq!(all(b""), []);
         assert_eq!(all(b"\xef\xbb\xbfa"), [(1, "a".to_owned())]);
-        assert_eq!(all(b"\xff\xfea\0b\0\n\0c\0"), [(1, "ab".to_owned()), (2, "c".to_owned())]);
+    }
+
+    #[test]
+    fn utf_16_is_decoded() {
+        let text = "a\u{b0}C \u{1f600}\n| \u{2502}\n";
+        for (mark, bytes) in [(0xfeff_u16, u16::to_le_bytes as fn(u16) -> [u8; 2]), (0xfeff, u16::to_be_bytes)] {
+            let units = std::iter::once(mark).chain(text.encode_utf16());
+            let mut encoded: Vec<u8> = units.flat_map(bytes).collect();
+            encoded.push(0);
+            let mut decoded = String::new();
+            unpacked(encoded.as_slice()).unwrap().read_to_string(&mut decoded).unwrap();
+            assert_eq!(decoded, text);
+        }
     }
 
     #[test]
