@@ -83,7 +83,13 @@ pub fn ingest(source: impl Read, context: &Context) -> Result<Ingested, IngestEr
 fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ingested, IngestError> {
     let failed = |source: io::Error| IngestError::Read { file: context.name.clone(), source };
     let mut intake = Intake::new();
-    let looks_like_json = looks_like_document(source.fill_buf().map_err(failed)?);
+    let head = source.fill_buf().map_err(failed)?;
+    if let Some((packed, unpack)) = packed(head) {
+        let name = &context.name;
+        let told = format!("{name}: packed by {packed}: expected text or gzip: {unpack} {name} | atlas ingest -");
+        return Err(IngestError::Unknown(told));
+    }
+    let looks_like_json = looks_like_document(head);
     let mut complaint = None;
     if looks_like_json {
         let mut first = Vec::new();
@@ -114,6 +120,17 @@ fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ing
     Ok(ingested)
 }
 
+/// What packed a file, and what unpacks it, by its first bytes.
+fn packed(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let known: [(&[u8], &str, &str); 4] = [
+        (b"\x28\xb5\x2f\xfd", "Zstandard", "zstd -dc"),
+        (b"\xfd7zXZ\0", "xz", "xz -dc"),
+        (b"BZh", "bzip2", "bzip2 -dc"),
+        (b"PK\x03\x04", "zip", "unzip -p"),
+    ];
+    known.into_iter().find(|(magic, ..)| head.starts_with(magic)).map(|(_, name, unpack)| (name, unpack))
+}
+
 /// What to say where nothing was recognised.
 fn unknown(context: &Context, tally: &Tally, first_line: &str, complaint: Option<String>) -> String {
     let name = &context.name;
@@ -128,7 +145,10 @@ fn unknown(context: &Context, tally: &Tally, first_line: &str, complaint: Option
         out += &format!("; {complaint}");
     }
     let shown: String = first_line.chars().take(80).collect();
-    if !shown.is_empty() {
+    let unreadable = shown.chars().filter(|c| c.is_control() || *c == char::REPLACEMENT_CHARACTER).count();
+    if unreadable * 10 > shown.chars().count() {
+        out += "; it is binary";
+    } else if !shown.is_empty() {
         out += &format!("; it begins with \"{shown}\"");
     }
     out + "; expected step lines, results, or samples of a tool that `atlas ingest --formats` lists"

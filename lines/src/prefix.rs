@@ -121,10 +121,11 @@ mod tests {
             "trainer-1  | ",
             "2025-01-01T00:00:00Z stderr F [rank0]: 7: ",
         ] {
-            for line in ["# gpu  pwr", "  size  count", "{\"a\": 1}", ""] {
+            for line in ["# gpu  pwr", "{\"a\": 1}", ""] {
                 assert_eq!(without_prefix(&format!("{front}{line}")), line, "{front}");
             }
         }
+        assert_eq!(without_prefix("0:    8   2  float"), "   8   2  float");
         for line in [
             "[titan] 2025-06-04 08:51:48,074 - root - INFO - step:  1",
             "[2025-01-01 00:00:00] iteration 1/ 10 |",

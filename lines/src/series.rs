@@ -397,6 +397,20 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_is_even_in_order_and_not_fooled_by_a_rhythm() {
+        for rhythm in [2_u32, 8, 10] {
+            let values: Vec<f64> =
+                (0..1_000_000_u32).map(|i| f64::from(i) + if i % rhythm == 0 { 0.5 } else { 0.0 }).collect();
+            let series = series(&values);
+            let kept = series.kept();
+            assert!(kept.len() > KEPT / 3 && kept.len() <= KEPT && kept.is_sorted(), "{}", kept.len());
+            let marked = kept.iter().filter(|value| value.fract() > 0.0).count() as f64 / kept.len() as f64;
+            assert!((marked - 1.0 / f64::from(rhythm)).abs() < 0.01, "{rhythm}: {marked}");
+            assert!((series.median().unwrap() - 500_000.0).abs() < 1000.0);
+        }
+    }
+
+    #[test]
     fn the_change_point_is_where_the_time_settles() {
         let mut values = vec![20.0, 9.0, 4.0, 2.5];
         values.extend((0..50).map(|i| 2.0 + 0.001 * f64::from(i % 5)));

@@ -39,6 +39,7 @@ pub struct Lines<R> {
     /// Whether the last line had no end: the file may have been cut there.
     pub unfinished: bool,
     dropping: bool,
+    torn: bool,
 }
 
 impl<R: Read> Lines<R> {
@@ -55,6 +56,7 @@ impl<R: Read> Lines<R> {
             cut: 0,
             unfinished: false,
             dropping: false,
+            torn: false,
         }
     }
 
@@ -74,8 +76,8 @@ impl<R: Read> Lines<R> {
             }
             if self.ended {
                 let rest = self.buffer.get(self.start..).unwrap_or_default();
-                self.unfinished = !rest.is_empty();
-                if self.unfinished && !self.dropping {
+                self.unfinished = self.torn || !rest.is_empty();
+                if !rest.is_empty() && !self.dropping {
                     each(Line { text: without_prefix(&clean(rest)), number: self.number, whole: false });
                 }
                 self.start = self.buffer.len();
@@ -120,6 +122,11 @@ impl<R: Read> Lines<R> {
         let got = loop {
             match self.source.read(self.buffer.get_mut(before..).unwrap_or_default()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // An archive that was cut gives what it holds.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && self.bytes > 0 => {
+                    self.torn = true;
+                    break Ok(0);
+                }
                 other => break other,
             }
         };
@@ -232,7 +239,7 @@ fn behind(bytes: &[u8], ends: impl Fn(u8) -> bool) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
 
     fn all(bytes: &[u8]) -> Vec<(u64, String)> {
@@ -269,8 +276,15 @@ mod tests {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packed.write_all(b"one\ntwo\n").unwrap();
         let packed = packed.finish().unwrap();
+        let mut lines = Lines::new(unpacked(&packed[..packed.len() - 3]).unwrap());
+        let mut cut = Vec::new();
+        lines.each(|line| cut.push(line.text.to_owned())).unwrap();
+        assert_eq!((cut, lines.unfinished), (vec!["one".to_owned(), "two".to_owned()], true));
         let mut text = String::new();
-        unpacked([packed.clone(), packed].concat().as_slice()).unwrap().read_to_string(&mut text).unwrap();
+        unpacked([packed.as_slice(), packed.as_slice()].concat().as_slice())
+            .unwrap()
+            .read_to_string(&mut text)
+            .unwrap();
         assert_eq!(text, "one\ntwo\none\ntwo\n");
     }
 }

@@ -41,6 +41,9 @@ pub struct Dmon {
     /// The series that is power.
     power: Option<usize>,
     n: u64,
+    /// Seconds of the days gone by, and the latest time, where rows tell the time of day alone.
+    days: f64,
+    latest: f64,
     devices: Devices,
     dcgm: bool,
 }
@@ -177,6 +180,16 @@ impl Dmon {
         self.row(text)
     }
 
+    /// A time of day that does not begin anew at midnight.
+    fn through_midnight(&mut self, at: f64) -> f64 {
+        const DAY: f64 = 86_400.0;
+        if self.latest - (at + self.days) > DAY / 2.0 {
+            self.days += DAY;
+        }
+        self.latest = at + self.days;
+        self.latest
+    }
+
     /// A row with as many words as there are columns.
     fn row(&mut self, text: &str) -> Outcome {
         let (mut id, mut date, mut time, mut watts) = ("0", None, None, None);
@@ -197,8 +210,9 @@ impl Dmon {
         self.n += 1;
         let device = self.devices.index(id);
         if let Some(watts) = watts {
-            // `-o DT` puts `20240131 12:34:56` in front.
-            let at = date.zip(time).and_then(|(date, time)| unix_seconds(&format!("{date} {time}")));
+            // `-o DT` puts `20240131 12:34:56` in front, `-o T` the time of day alone.
+            let at = time.and_then(|time| unix_seconds(&format!("{} {time}", date.unwrap_or("19700101"))));
+            let at = at.map(|at| if date.is_some() { at } else { self.through_midnight(at) });
             self.devices.push(device, at, watts);
         }
         Outcome::Took

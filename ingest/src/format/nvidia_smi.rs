@@ -191,7 +191,11 @@ impl Query {
             let at = columns.iter().position(|known| *known == column)?;
             values.get(at).map(Cow::as_ref)
         };
-        let figure = |column: Column| cell(column).and_then(number);
+        // Several columns may be of one kind: instant and average power, of which old devices know one.
+        let figure = |column: Column| {
+            let cells = columns.iter().zip(&values).filter(|(known, _)| **known == column);
+            cells.map(|(_, value)| value).find_map(|value| number(value))
+        };
         let figures =
             [Column::Power, Column::Utilisation, Column::Used, Column::Temperature, Column::Clock].map(figure);
         if figures.iter().all(Option::is_none) {

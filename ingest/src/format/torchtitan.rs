@@ -21,6 +21,7 @@ pub struct TorchTitan {
     /// Sums over ranks: count, tokens/s, MFU and how many had one.
     by_step: BTreeMap<u64, [f64; 4]>,
     records: Vec<Value>,
+    validation: Vec<Value>,
     memory: Option<(f64, f64)>,
     ends: [Option<f64>; 2],
 }
@@ -34,6 +35,7 @@ impl Default for TorchTitan {
             repeats: false,
             by_step: BTreeMap::new(),
             records: Vec::new(),
+            validation: Vec::new(),
             memory: None,
             ends: [None; 2],
         }
@@ -66,6 +68,12 @@ impl Recogniser for TorchTitan {
         }
         let (Some(step), Some(rate)) = (step, rate) else { return self.about(text) };
         let (step, mfu) = (step as u64, record.mfu);
+        if text.get(..text.len() - steps.len()).is_some_and(|front| front.ends_with("validate ")) {
+            if let Some(loss) = loss.filter(|_| self.validation.len() < LISTED) {
+                self.validation.push(json!([step, loss]));
+            }
+            return Outcome::Took;
+        }
         if let Some((gib, rest)) = memory {
             let share = rest.split_once('(').and_then(|(_, share)| number(share)).unwrap_or(0.0);
             if self.memory.is_none_or(|(known, _)| gib > known) {
@@ -115,6 +123,9 @@ impl Recogniser for TorchTitan {
         let all = &self.training.all;
         facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
         facts.some("tflops_per_gpu_reported", all.stats(&all.tflops, 1, context).map(|stats| stats.json()));
+        if !self.validation.is_empty() {
+            facts.set("validation", self.validation);
+        }
         if self.repeats {
             facts.set("ranks_repeat_a_step", true);
         }
