@@ -239,7 +239,7 @@ impl Intake {
         }
         if self.first_line.is_empty() {
             let start = text.get(..text.len().min(80)).unwrap_or_default();
-            self.first_line = String::from_utf8_lossy(start).split_whitespace().collect::<Vec<_>>().join(" ");
+            self.first_line = String::from_utf8_lossy(start).split_ascii_whitespace().collect::<Vec<_>>().join(" ");
         }
         Ok(())
     }
@@ -250,7 +250,7 @@ impl Intake {
     }
 
     fn line(&mut self, line: Line<'_>) {
-        let trimmed = line.text.trim_start();
+        let trimmed = line.text.trim_ascii_start();
         if trimmed.is_empty() {
             return;
         }
@@ -318,7 +318,7 @@ impl Intake {
             }
         }
         if trimmed.starts_with("{\"")
-            && trimmed.trim_end().ends_with('}')
+            && trimmed.trim_ascii_end().ends_with('}')
             && let Ok(document) = json::json(trimmed.as_bytes())
         {
             match self.json(&document, line.number) {

@@ -33,21 +33,18 @@ fn run(bytes: &[u8], kind: impl Fn(&u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| kind(byte)).count()
 }
 
-/// `[rank0]:`, `[default12]:`, `[3]:`, `[1,0]<stdout>:`.
+/// `[rank0]:`, `[default12]:`, `[3]:`, and what `mpirun --tag-output` writes: `[1,0]<stdout>:`, `[prterun-n1@1,0]<stderr>:`.
 fn bracketed(line: &[u8]) -> Option<usize> {
-    let inside = line.get(1..)?;
+    let end = run(line.get(..line.len().min(96))?, |byte| *byte != b']' && *byte != b' ');
+    let rest = line.get(end..)?;
+    if let Some(tag) = ["]<stdout>:", "]<stderr>:"].iter().find(|tag| rest.starts_with(tag.as_bytes())) {
+        return Some(end + tag.len());
+    }
+    let inside = line.get(1..end)?;
     let name = ["rank", "default", ""].iter().find(|name| inside.starts_with(name.as_bytes()))?.len();
-    let digits = run(inside.get(name..)?, u8::is_ascii_digit);
-    let mut at = 1 + name + digits;
-    if digits == 0 {
-        return None;
-    }
-    if line.get(at) == Some(&b',') {
-        let second = run(line.get(at + 1..)?, u8::is_ascii_digit);
-        at += 1 + second;
-    }
-    let rest = line.get(at..)?;
-    ["]:", "]<stdout>:", "]<stderr>:"].iter().find(|end| rest.starts_with(end.as_bytes())).map(|end| at + end.len())
+    let digits = inside.get(name..)?;
+    let numbered = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    (numbered && rest.starts_with(b"]:")).then_some(end + 2)
 }
 
 /// `(RayTrainWorker pid=1234, ip=10.0.0.1) `, `(EngineCore_0 pid=7) `.
@@ -113,6 +110,7 @@ mod tests {
             "[default12]:",
             "[3]: ",
             "[1,0]<stdout>:",
+            "[prterun-n1@1,0]<stderr>: ",
             "0: ",
             " 12: ",
             "(RayTrainWorker pid=1234, ip=10.0.0.1) ",

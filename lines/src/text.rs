@@ -202,7 +202,7 @@ pub fn cells(line: &str) -> Vec<Cow<'_, str>> {
         let mut out = Vec::with_capacity(16);
         let mut from = 0;
         for at in memchr_iter(b',', line.as_bytes()).chain([line.len()]) {
-            out.push(Cow::Borrowed(line.get(from..at).unwrap_or_default().trim()));
+            out.push(Cow::Borrowed(line.get(from..at).unwrap_or_default().trim_ascii()));
             from = at + 1;
         }
         return out;
@@ -241,7 +241,7 @@ pub fn unix_seconds(text: &str) -> Option<f64> {
         if !width.contains(&digits) {
             return if index == 5 { None } else { compact(text) };
         }
-        *part = rest.get(..digits)?.parse().ok()?;
+        *part = rest.bytes().take(digits).fold(0.0, |sum, digit| sum * 10.0 + f64::from(digit - b'0'));
         rest = rest.get(digits..)?;
         rest = match index {
             0 | 1 => rest.strip_prefix(['-', '/'])?,

@@ -59,7 +59,7 @@ impl Recogniser for RocmSmi {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim();
+        let text = line.text.trim_ascii();
         if has(text, "ROCm System Management") || has(text, "Concise Info") {
             return Outcome::Took;
         }
@@ -148,7 +148,7 @@ impl Recogniser for RocmSmi {
 impl RocmSmi {
     /// `0  2  0x74a1, 60024  46.0°C  130.0W  NPS1, SPX, 0  132Mhz  900Mhz  0%  auto  750.0W  71%  0%`: units tell.
     fn concise_row(&mut self, text: &str) -> Outcome {
-        let words: Vec<&str> = text.split_whitespace().collect();
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
         let index = words.first().and_then(|word| word.parse::<u64>().ok());
         let with = |units: &[&str]| -> Vec<Option<f64>> {
             let of_unit = |word: &&&str| units.iter().any(|unit| leading(word).is_some_and(|(_, rest)| rest == *unit));
@@ -242,7 +242,7 @@ impl Recogniser for AmdSmi {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim();
+        let text = line.text.trim_ascii();
         // `amd-smi metric`: `GPU: 0` … `SOCKET_POWER: 182 W`
         if let Some(index) = text.strip_prefix("GPU: ").and_then(number) {
             self.current = Some(index as u64);
@@ -265,7 +265,7 @@ impl Recogniser for AmdSmi {
                 return outcome;
             }
         }
-        let words = || text.split_whitespace();
+        let words = || text.split_ascii_whitespace();
         let is_head = words().any(|word| word == "GPU") && words().any(|word| column(word) == "power");
         if is_head && !text.contains([',', '|', '[', ':']) {
             self.columns = words().map(column).collect();

@@ -29,7 +29,7 @@ impl Recogniser for Exporter {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim();
+        let text = line.text.trim_ascii();
         if text.starts_with('#') && text.contains("DCGM_FI_") {
             return Outcome::Noted;
         }

@@ -63,7 +63,7 @@ impl Recogniser for Dmon {
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         // `--format csv` puts commas between the words.
-        let text = line.text.trim();
+        let text = line.text.trim_ascii();
         if text.starts_with('#') {
             let words: Vec<&str> = words(text.trim_start_matches('#')).take(COLUMNS).collect();
             let first = words.first().copied().unwrap_or_default();

@@ -32,7 +32,7 @@ impl Recogniser for Zeus {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim();
+        let text = line.text.trim_ascii();
         if has(text, "window_name") && has(text, "energy") && text.contains(',') {
             self.columns = owned_cells(text);
             return Outcome::Took;
@@ -133,7 +133,7 @@ impl Recogniser for CodeCarbon {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim();
+        let text = line.text.trim_ascii();
         if has(text, "energy_consumed") && has(text, "emissions") && text.contains(',') {
             self.columns = owned_cells(text);
             return Outcome::Took;

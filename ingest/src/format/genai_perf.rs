@@ -39,7 +39,7 @@ impl Recogniser for GenAiPerf {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim();
+        let text = line.text.trim_ascii();
         if has(text, "GenAI-Perf |") {
             self.tool = Some("genai_perf");
             return Outcome::Noted;

@@ -40,7 +40,7 @@ impl Recogniser for HfTrainer {
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
-        if text.trim_start().starts_with("*****") && text.trim_end().ends_with(" metrics *****") {
+        if text.trim_ascii_start().starts_with("*****") && text.trim_ascii_end().ends_with(" metrics *****") {
             self.close(line.number);
             self.block = Some(serde_json::Map::new());
             return Outcome::Took;

@@ -32,7 +32,7 @@ impl Recogniser for LlamaBench {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim();
+        let text = line.text.trim_ascii();
         if let Some(build) = text.strip_prefix("build: ").filter(|_| !self.results.is_empty()) {
             self.build = Some(build.trim().to_owned());
             self.markdown.clear();

@@ -25,7 +25,7 @@ impl Recogniser for LoadGen {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim();
+        let text = line.text.trim_ascii();
         if has(text, "MLPerf Results Summary") {
             self.open = true;
             return Outcome::Took;

@@ -55,10 +55,9 @@ impl Recogniser for NcclTests {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        // `mpirun --tag-output` puts `[1,0]<stdout>:` in front.
-        let text = line.text.split_once("<stdout>:").map_or(line.text, |(_, text)| text).trim();
+        let text = line.text.trim_ascii();
         if has(text, "algbw") && has(text, "busbw") && has(text, "time") {
-            let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "#").collect();
+            let words: Vec<&str> = text.split_ascii_whitespace().filter(|word| *word != "#").collect();
             let head = words.iter().position(|word| word.trim_start_matches('#') == "size");
             let time = words.iter().position(|word| *word == "time");
             if let (Some(head), Some(time)) = (head, time) {
@@ -212,7 +211,7 @@ impl NcclTests {
     }
 
     fn row(&mut self, text: &str, before: usize) -> Outcome {
-        let mut words: Vec<&str> = text.split_whitespace().collect();
+        let mut words: Vec<&str> = text.split_ascii_whitespace().collect();
         // `srun -l` puts a rank in front.
         if words.first().is_some_and(|word| word.ends_with(':')) {
             words.remove(0);

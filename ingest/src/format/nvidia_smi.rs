@@ -102,7 +102,7 @@ impl Recogniser for Query {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim().trim_start_matches('\u{feff}');
+        let text = line.text.trim_ascii().trim_start_matches('\u{feff}');
         if text == self.head && !text.is_empty() {
             self.heads += 1;
             return Outcome::Took;

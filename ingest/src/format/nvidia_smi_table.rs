@@ -37,7 +37,7 @@ impl Recogniser for Table {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim();
+        let text = line.text.trim_ascii();
         if has(text, "| NVIDIA-SMI") {
             self.tables += 1;
             self.driver = between(text, "Driver Version:", " ").map(str::to_owned).or(self.driver.take());
@@ -67,8 +67,9 @@ impl Recogniser for Table {
         let mut parts = inner.split('|');
         let (state, memory, load) =
             (parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
-        let with_unit =
-            |text: &str, unit: &str| text.split_whitespace().find_map(|word| word.strip_suffix(unit).and_then(number));
+        let with_unit = |text: &str, unit: &str| {
+            text.split_ascii_whitespace().find_map(|word| word.strip_suffix(unit).and_then(number))
+        };
         let (draw, cap) = state.rsplit_once('/').unwrap_or((state, ""));
         for (series, value) in [
             (&mut device.power, with_unit(draw, "W")),

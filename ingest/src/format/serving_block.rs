@@ -167,7 +167,7 @@ impl ServingBlock {
 
     /// One row of an open block.
     fn row(&mut self, text: &str) -> Outcome {
-        let trimmed = text.trim();
+        let trimmed = text.trim_ascii();
         if trimmed.len() > 20 && trimmed.bytes().all(|byte| byte == b'=') {
             self.close();
             return Outcome::Took;

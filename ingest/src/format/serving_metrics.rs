@@ -56,7 +56,7 @@ impl Recogniser for ServingMetrics {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        let text = line.text.trim();
+        let text = line.text.trim_ascii();
         if text.starts_with("# ") && (text.contains(" vllm:") || text.contains(" sglang:")) {
             return Outcome::Noted;
         }

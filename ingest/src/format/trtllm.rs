@@ -270,7 +270,7 @@ impl TrtLlm {
     /// `[BENCHMARK] batch_size 1 input_length 128 output_length 128 latency(ms) 812.3 tokensPerSec 157.6`, and the
     /// manager's `[BENCHMARK] token_throughput(token/sec) 1234.5`.
     fn benchmark(&mut self, rest: &str) -> Outcome {
-        let words: Vec<&str> = rest.split_whitespace().collect();
+        let words: Vec<&str> = rest.split_ascii_whitespace().collect();
         let mut record = Map::new();
         for pair in words.chunks(2) {
             let [name, value] = pair else { continue };
