@@ -18,7 +18,7 @@
 //! | [`estimate`] | what an engine answers, and the registry of metrics that names each figure |
 //! | [`engine`] | pure functions from scenario to estimate |
 //! | [`validate`] | the analytical engine held against published measurements |
-//! | `atlas-ingest` | a crate of its own: real logs turned into measurements, one file a format, here as [`ingest`] |
+//! | `atlas-ingest` | a crate of its own: real logs turned into measurements, one file a format, here as [`ingest`]; `atlas-lines` below it reads lines, numbers and series, compiled for speed |
 //! | [`calibrate`] | measurements turned into better numbers: coefficients, efficiency factors, what to measure next |
 //! | [`advice`] | the rules of the trade, each tried on the scenario at hand; what makes an infeasible one fit |
 //! | [`explain`] | the derivation of a figure: equations, numbers, and where each input was written |

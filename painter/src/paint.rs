@@ -5,11 +5,11 @@
 //! whole picture with a copy of what the terminal shows. Knowing the cells between two changes it can rewrite them
 //! where that is shorter than a jump, erase the tail of a line with three bytes, leave out changes that cannot be seen,
 //! and send **nothing** when nothing changed. A frame is encoded in two orders, row by row and colour by colour, and the
-//! shorter is sent: where much changes, jumping to the next text of the same colour costs less than changing it. It never asks the terminal anything; it also has the last word on colour
-//! depth, so that no theme can send what the terminal or `NO_COLOR` forbids, and on control characters, so that no text
-//! from a file can reach the terminal as a command.
+//! shorter is sent: where much changes, jumping to the next text of the same colour costs less than changing it. It
+//! never asks the terminal anything; it also has the last word on colour depth, so that no theme can send what the
+//! terminal or `NO_COLOR` forbids, and on control characters, so that no text from a file can reach the terminal as a
+//! command.
 
-use crate::order::Order;
 use std::cmp::Ordering;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -17,9 +17,10 @@ use std::ops::Range;
 use ratatui::buffer::{Buffer, Cell, CellWidth};
 use ratatui::layout::{Position, Rect};
 
-use super::color::ColorDepth;
-use super::frame_writer::FrameWriter;
-use super::sgr::{Pen, Short, is_erased, looks_same};
+use crate::cells::{is_erased, looks_same};
+use crate::color::ColorDepth;
+use crate::frame_writer::FrameWriter;
+use crate::pen::{Pen, Short};
 
 /// Longest run of unchanged cells that is looked at for rewriting; a jump never costs more bytes than this.
 const LONGEST_GAP: u16 = 5;
@@ -302,7 +303,7 @@ impl Encoder<'_> {
             }
         }
         // Stable: within a pen, rows and columns stay in order.
-        grouped.order_by_key(|piece| piece.pen);
+        grouped.sort_by_key(|piece| piece.pen);
         for piece in grouped.iter() {
             let cells = work.row(piece.at.y);
             if let (Some(pen), Some(cell)) = (pens.get(piece.pen), cells.get(usize::from(piece.at.x))) {

@@ -3,14 +3,8 @@
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 
-use super::color::ColorDepth;
-
-/// Attributes that show on a blank cell.
-const ON_BLANK: Modifier = Modifier::REVERSED
-    .union(Modifier::UNDERLINED)
-    .union(Modifier::SLOW_BLINK)
-    .union(Modifier::RAPID_BLINK)
-    .union(Modifier::CROSSED_OUT);
+use crate::cells::ON_BLANK;
+use crate::color::ColorDepth;
 
 /// Colours and attributes in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,23 +12,6 @@ pub(super) struct Pen {
     fg: Color,
     bg: Color,
     modifier: Modifier,
-}
-
-/// Whether a cell looks like one that was just erased.
-pub(super) fn is_erased(cell: &Cell) -> bool {
-    cell.symbol() == " " && cell.bg == Color::Reset && !cell.modifier.intersects(ON_BLANK)
-}
-
-/// Whether two cells look the same: on a blank most of the style does not show.
-pub(super) fn looks_same(a: &Cell, b: &Cell) -> bool {
-    if a.symbol() != b.symbol() || a.bg != b.bg {
-        return false;
-    }
-    if a.symbol() == " " && !a.modifier.contains(Modifier::REVERSED) {
-        return a.modifier.intersection(ON_BLANK) == b.modifier.intersection(ON_BLANK)
-            && (!a.modifier.intersects(ON_BLANK) || a.fg == b.fg);
-    }
-    a.fg == b.fg && a.modifier == b.modifier
 }
 
 impl Pen {
@@ -216,6 +193,7 @@ fn ansi_index(color: Color) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cells::{is_erased, looks_same};
 
     fn change(from: Pen, to: Pen) -> String {
         let mut out = Vec::new();

@@ -1,8 +1,8 @@
 //! One frame, one write.
 //!
 //! Over SSH every `write(2)` may become a packet, and a terminal that paints between two of them shows half a frame.
-//! So a frame is collected here first, then sent in one piece between the marks of a synchronized update, or not at
-//! all when it holds nothing.
+//! So a frame is collected here first, then sent in one piece, or not at all when it holds nothing. One that a terminal
+//! may read in two is sent between the marks of a synchronized update.
 
 use std::io::{self, Write};
 
@@ -10,6 +10,10 @@ use std::io::{self, Write};
 const SYNC_BEGIN: &[u8] = b"\x1b[?2026h";
 /// Closes a synchronized update: the terminal shows the frame now.
 const SYNC_END: &[u8] = b"\x1b[?2026l";
+
+/// Bytes of a frame from which on the marks are worth theirs. Anything shorter is one packet (the least that every path
+/// carries in one is 536 bytes of TCP payload, RFC 9293, section 3.7.1) and far from the 4096 that a pseudo-terminal hands on at once.
+const SYNC_FROM: usize = 512;
 
 /// A [`Write`] that collects a frame until [`commit`](FrameWriter::commit) sends it to `W` with one `write_all`.
 ///
@@ -40,7 +44,7 @@ impl<W: Write> FrameWriter<W> {
     }
 
     /// The frame itself, for encoders that append to a vector; what it holds already is not theirs to change.
-    pub(super) fn frame_mut(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn frame_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
@@ -58,8 +62,8 @@ impl<W: Write> FrameWriter<W> {
     /// Whatever the underlying writer answers. The frame is dropped then too: half of it may have been sent, and the
     /// caller has to repaint anyway.
     pub fn commit(&mut self) -> io::Result<usize> {
-        if self.pending().is_empty() {
-            self.bytes.truncate(self.begin - SYNC_BEGIN.len());
+        if self.pending().len() < SYNC_FROM {
+            self.bytes.drain(self.begin - SYNC_BEGIN.len()..self.begin);
         } else {
             self.bytes.extend_from_slice(SYNC_END);
         }
@@ -130,14 +134,26 @@ mod tests {
     #[test]
     fn a_frame_is_one_write_between_balanced_marks() {
         let mut writer = FrameWriter::new(Writes::default());
-        for part in ["one", "two", "three"] {
+        let long = "three".repeat(SYNC_FROM);
+        for part in ["one", "two", &long] {
             writer.write_all(part.as_bytes()).unwrap();
             writer.flush().unwrap();
         }
         assert_eq!(writer.get_ref().0.len(), 0);
         let length = writer.commit().unwrap();
-        assert_eq!(writer.get_ref().0, [b"\x1b[?2026honetwothree\x1b[?2026l".to_vec()]);
+        assert_eq!(writer.get_ref().0, [format!("\x1b[?2026honetwo{long}\x1b[?2026l").into_bytes()]);
         assert_eq!(length as u64, writer.bytes_sent());
+    }
+
+    #[test]
+    fn what_fits_a_packet_needs_no_marks() {
+        let mut writer = FrameWriter::new(Writes::default());
+        writer.write_all(b"step").unwrap();
+        writer.push_ahead(b"<ahead>");
+        assert_eq!(writer.commit().unwrap(), 11);
+        writer.write_all(b"again").unwrap();
+        writer.commit().unwrap();
+        assert_eq!(writer.get_ref().0, [b"<ahead>step".to_vec(), b"again".to_vec()]);
     }
 
     #[test]
@@ -154,15 +170,16 @@ mod tests {
     #[test]
     fn mode_switches_share_the_write_and_stay_outside_the_marks() {
         let mut writer = FrameWriter::new(Writes::default());
-        writer.write_all(b"frame").unwrap();
+        let frame = "frame".repeat(SYNC_FROM);
+        writer.write_all(frame.as_bytes()).unwrap();
         writer.push_ahead(b"<first>");
         writer.push_ahead(b"<second>");
         writer.commit().unwrap();
         writer.push_ahead(b"<alone>");
         writer.commit().unwrap();
         writer.commit().unwrap();
-        let expected = ["<first><second>\x1b[?2026hframe\x1b[?2026l", "<alone>"];
-        assert_eq!(writer.get_ref().0, expected.map(|text| text.as_bytes().to_vec()));
+        let first = format!("<first><second>\x1b[?2026h{frame}\x1b[?2026l");
+        assert_eq!(writer.get_ref().0, [first.into_bytes(), b"<alone>".to_vec()]);
     }
 
     #[test]
