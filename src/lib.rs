@@ -27,6 +27,7 @@
 //! | [`record`], [`report`] | estimates written down, and told |
 //! | [`demo`] | guided tours: scripts that are also tests |
 //! | [`watch`] | file watching, with polling where the file system is silent |
+//! | `atlas-painter` | a crate of its own, compiled for speed: text into cells and cells onto the terminal, for [`tui`] |
 //! | [`cli`], [`tui`] | the two faces; they know everybody, nobody knows them |
 
 #![forbid(unsafe_code)]
