@@ -14,6 +14,7 @@ use crate::engine;
 use crate::estimate::Estimate;
 use crate::knob::{Knob, Overrides};
 use crate::library::Library;
+use crate::order::Gather as _;
 use crate::record::{Record, at, write_atomically};
 use crate::scenario::{Parts, Scenario};
 use crate::search::hill_climb::{Found, hill_climb};
@@ -115,7 +116,7 @@ impl Run {
     #[must_use]
     pub fn changed(&self) -> Overrides {
         let differs = |knob: &Knob| self.found.scenario.get(*knob) != self.scenario.get(*knob);
-        Knob::all().filter(differs).map(|knob| (knob, self.found.scenario.get(knob))).collect()
+        Knob::all().filter(differs).map(|knob| (knob, self.found.scenario.get(knob))).gather()
     }
 
     /// Writes the records of before and after the search.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::lines::Line;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, object, tidy};
@@ -54,20 +54,16 @@ impl Recogniser for Exporter {
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
         let Some(first) = self.gpus.first() else { return Vec::new() };
         let told = |value: &Option<f64>| value.map_or(Value::Null, tidy);
-        let metrics: Map<String, Value> = self
-            .metrics
-            .iter()
-            .map(|(name, by_gpu)| {
-                let value = if self.gpus.len() == 1 {
-                    by_gpu.values().next().map_or(Value::Null, told)
-                } else {
-                    Value::Object(object(by_gpu.iter().map(|(gpu, value)| (gpu.clone(), told(value)))))
-                };
-                (name.clone(), value)
-            })
-            .collect();
+        let metrics = self.metrics.iter().map(|(name, by_gpu)| {
+            let value = if self.gpus.len() == 1 {
+                by_gpu.values().next().map_or(Value::Null, told)
+            } else {
+                Value::Object(object(by_gpu.iter().map(|(gpu, value)| (gpu.clone(), told(value)))))
+            };
+            (name.clone(), value)
+        });
         let mut facts = Facts::default();
-        facts.set("metrics", Value::Object(metrics));
+        facts.set("metrics", Value::Object(object(metrics)));
         facts.set("gpu", first.as_str());
         facts.set("num_gpus", self.gpus.len());
         facts.set("n_records", self.samples);
