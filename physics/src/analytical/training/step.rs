@@ -76,7 +76,7 @@ fn host_excess(device: f64, host: f64) -> f64 {
 
 /// Seconds per micro-batch of adding weight gradients to their fp32 sum: read and written once, beyond the 16-bit
 /// result that the GEMM's traffic counts. Fully sharded gradients are reduced instead.
-fn accumulation(i: &TrainingInput, c: &Constants) -> f64 {
+pub(crate) fn accumulation(i: &TrainingInput, c: &Constants) -> f64 {
     if i.sharding == Sharding::Zero3 || i.micro_batches() <= 1.0 {
         return 0.0;
     }

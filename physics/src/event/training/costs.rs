@@ -9,8 +9,9 @@ use super::passes::{self, Traffic};
 use super::program::{Lane, Port, Program};
 use super::schedule::Kind;
 use crate::analytical::constants::Constants;
-use crate::analytical::memory;
+use crate::analytical::memory::{self, LocalParams};
 use crate::analytical::training::optimizer::{self, Offload};
+use crate::analytical::training::step::accumulation;
 use crate::analytical::training::{Plan, Sharding, TrainingEstimate, TrainingInput, comm, estimate};
 
 /// The passes of one chunk of layers for one micro-batch.
@@ -139,10 +140,7 @@ impl Costs {
     pub fn of(i: &TrainingInput, c: &Constants) -> Costs {
         let whole = estimate(i, c);
         let fixed = TrainingInput { recompute: whole.recompute.mode, ..*i };
-        // Without an output layer, to tell it from the layers.
-        let mut bare = fixed;
-        bare.arch.vocab = 1.0;
-        let (full, bare) = (estimate(&fixed, c), estimate(&bare, c));
+        let full = estimate(&fixed, c);
         let mut open = fixed;
         open.software.overlap_data = false;
         open.software.overlap_pipeline = false;
@@ -151,14 +149,7 @@ impl Costs {
         let stages = i.pp.max(1.0);
         let count = (stages * i.vpp.max(1.0)).max(1.0) as usize;
         let sizes = layers_of(i.arch.depth(), count);
-        // The analytical stage is the last one.
-        let last: f64 = sizes.iter().skip(stages as usize - 1).step_by(stages as usize).sum();
-        let kernels = |e: &TrainingEstimate| {
-            let t = &e.time;
-            (t.gemm + t.attention + t.elementwise + t.recompute + t.host) / m
-        };
-        let blocks = blocks(&fixed, c, &full, kernels(&bare) / last.max(1e-9));
-        let head = head(&fixed, c, &full, (kernels(&full) - kernels(&bare)).max(0.0));
+        let (blocks, head) = kernels(&fixed, c, &full);
         let (per_step, per_micro) = data_traffic(&open, c, &raw);
         let traffic = traffic(&fixed, c, full.recompute, per_micro, i.arch.depth() / stages);
         let chunks = sizes
@@ -285,27 +276,52 @@ fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers:
     }
 }
 
-/// The mean layer's blocks, all their kernels `seconds` together: host and summing of gradients slow all alike.
-fn blocks(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, seconds: f64) -> Vec<Block> {
-    let mut blocks = match i.arch.convolutions {
-        None => operators::blocks(i, c, full.recompute),
-        Some(_) => vec![Block { share: 1.0, tokens: 1.0, operators: operators::convolutions(&full.time, i.trained) }],
+/// The mean layer's blocks, and the output layer's operators. The host slows all alike; gradients are summed with those of
+/// the weights that they belong to.
+fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Operator>) {
+    let (mut blocks, mut head) = match i.arch.convolutions {
+        None => (operators::blocks(i, c, full.recompute), operators::head(i, c)),
+        Some(_) => convolutional(i, c, full),
     };
-    let all: f64 = blocks.iter().flat_map(|block| &block.operators).map(Operator::total).sum();
-    for operator in blocks.iter_mut().flat_map(|block| &mut block.operators) {
-        *operator = operator.scaled(seconds / all.max(1e-15));
+    let local = LocalParams::of(i);
+    let sums = if i.arch.convolutions.is_none() { accumulation(i, c) / local.total().max(1.0) } else { 0.0 };
+    let layers = i.arch.depth() / i.pp.max(1.0);
+    summed(blocks.iter_mut().flat_map(|block| &mut block.operators), sums * (local.dense + local.experts) / layers);
+    summed(head.iter_mut(), sums * local.embedding);
+    let t = &full.time;
+    let hosted = 1.0 + t.host / (t.gemm + t.attention + t.elementwise + t.recompute).max(1e-12);
+    for operator in blocks.iter_mut().flat_map(|block| &mut block.operators).chain(&mut head) {
+        *operator = operator.scaled(hosted);
     }
-    blocks
+    (blocks, head)
 }
 
-/// The output layer's operators, `seconds` together.
-fn head(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, seconds: f64) -> Vec<Operator> {
-    let list = match i.arch.convolutions {
-        None => operators::head(i, c),
-        Some(_) => operators::convolutions(&full.time, i.trained),
+/// Shares `seconds` of summing out among operators, as their weights' gradients take.
+fn summed<'a>(operators: impl Iterator<Item = &'a mut Operator>, seconds: f64) {
+    let mut all: Vec<&mut Operator> = operators.collect();
+    let weights: f64 = all.iter().map(|operator| operator.weights).sum();
+    if weights > 0.0 {
+        all.iter_mut().for_each(|operator| operator.weights *= 1.0 + seconds / weights);
+    }
+}
+
+/// A convolutional network's layers and output layer, in the proportions of its breakdown.
+fn convolutional(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Operator>) {
+    // Without an output layer, to tell it from the layers.
+    let mut bare = *i;
+    bare.arch.vocab = 1.0;
+    let kernels = |e: &TrainingEstimate| {
+        let t = &e.time;
+        (t.gemm + t.attention + t.elementwise + t.recompute) / i.micro_batches()
     };
-    let all: f64 = list.iter().map(Operator::total).sum();
-    list.iter().map(|operator| operator.scaled(seconds / all.max(1e-15))).collect()
+    let (all, bare) = (kernels(full), kernels(&estimate(&bare, c)));
+    let operators = |seconds: f64| {
+        let list = operators::convolutions(&full.time, i.trained);
+        let sum: f64 = list.iter().map(Operator::total).sum();
+        list.iter().map(|operator| operator.scaled(seconds / sum.max(1e-15))).collect()
+    };
+    let layers = i.arch.depth() / i.pp.max(1.0);
+    (vec![Block { share: 1.0, tokens: 1.0, operators: operators(bare / layers) }], operators((all - bare).max(0.0)))
 }
 
 /// Micro-batches whose activations the first stage can hold: those that one forward, one backward keeps there, and what
