@@ -11,7 +11,7 @@ use super::costs::{Costs, Meets};
 use super::input::{Class, Input, Output, StageLoad, StreamKind, Task, TaskKind};
 use super::schedule::{Pass, Times, orders};
 
-use crate::analytical::training::{Schedule, TrainingInput};
+use crate::analytical::training::{Schedule, Sharding, TrainingInput};
 use crate::event::kernel::{Ended, EventQueue, Model, Quantiles, Time};
 use crate::event::network::flows::NetworkEvent;
 use std::cmp::Ordering;
@@ -112,6 +112,18 @@ enum Waited {
     Data,
 }
 
+/// What of a group's collective is on its way.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sent {
+    /// Seconds alone that kernels can slow; of what comes after, none.
+    size: f64,
+    /// Seconds alone of the collective.
+    all: f64,
+    /// When it was sent, and for how long kernels had run by then.
+    at: Time,
+    computed: f64,
+}
+
 /// The data-parallel group of one stage.
 #[derive(Debug, Clone, Default)]
 struct Group {
@@ -125,8 +137,9 @@ struct Group {
     gathered: Vec<Option<u32>>,
     gathered_by: Vec<Time>,
     busy: Time,
-    /// When its present collective began.
+    /// When its present collective began, and what of it is on its way.
     began: Time,
+    sent: Sent,
     /// When its last collective ended.
     free_at: Time,
 }
@@ -189,7 +202,10 @@ impl<'a> Job<'a> {
             }
         }
         let reduces = costs.iter().any(|costs| costs.reduce > 0.0);
-        let buckets = if reduces { input.buckets * chunks } else { 0 };
+        // Fully sharded weights that are replicated besides are reduced as they are sharded: layer by layer.
+        let layers = (s.arch.depth() / f64::from(stages * chunks).max(1.0)).ceil().clamp(1.0, 4096.0) as u32;
+        let each = if s.sharding == Sharding::Zero3 { layers } else { input.buckets };
+        let buckets = if reduces { each * chunks } else { 0 };
         let orders = orders(s, micros, &Times::of(&costs, stages));
         let mut job = Job {
             orders,
