@@ -9,9 +9,9 @@ use super::passes::{self, Traffic};
 use super::program::{Lane, Port, Program};
 use super::schedule::Kind;
 use crate::analytical::constants::Constants;
-use crate::analytical::memory::{self, LocalParams};
+use crate::analytical::memory;
 use crate::analytical::training::optimizer::{self, Offload};
-use crate::analytical::training::step::accumulation;
+use crate::analytical::training::step::{Sums, accumulation, chunk_layers};
 use crate::analytical::training::{Plan, Sharding, TrainingEstimate, TrainingInput, comm, estimate};
 
 /// The passes of one chunk of layers for one micro-batch.
@@ -85,6 +85,9 @@ pub struct Costs {
     pub gather: f64,
     /// What both go through.
     pub data_port: Port,
+    /// What weights that are gathered, and gradients that are scattered, layer by layer go through: of weights that are
+    /// sharded inside a node and replicated over nodes, the scale-up fabric.
+    pub layer_port: Port,
     /// Share of the kernels' time in which the device waits for the host to launch. A stage that has waited for its input
     /// finds that much launched already.
     pub host_share: f64,
@@ -172,7 +175,8 @@ impl Costs {
             transfer_port: port(i.tp * i.cp * i.dp * i.pp, i.domain),
             reduce: per_step * reduced,
             gather: per_step * (1.0 - reduced),
-            data_port: traffic.data_port,
+            data_port: port(i.dp * i.cp * i.tp, i.domain),
+            layer_port: traffic.data_port,
             optimizer: full.time.optimizer + estimate(&once, c).time.offload,
             in_flight: in_flight(&fixed, &full),
             beside: Beside::of(c),
@@ -209,8 +213,9 @@ impl Costs {
 
     /// Frees layer-wise collectives of the ports that nothing else goes through.
     pub fn free(&mut self) {
-        let beside = (self.transfer > 0.0 && self.transfer_port == self.data_port) || self.reduce + self.gather > 0.0;
-        let data = self.data_port;
+        let data = self.layer_port;
+        let beside = (self.transfer > 0.0 && self.transfer_port == data)
+            || (self.reduce + self.gather > 0.0 && self.data_port == data);
         let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
         let inside = passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == data));
         if beside || inside {
@@ -233,6 +238,12 @@ impl Costs {
             }
         }
     }
+}
+
+/// Ranks that a layer's weights are sharded over.
+fn sharded(i: &TrainingInput) -> f64 {
+    let ranks = i.dp * i.cp;
+    if i.shard > 0.0 { i.shard.min(ranks) } else { ranks }
 }
 
 /// What a group reaches through: the scale-up fabric where it lies inside a domain.
@@ -268,7 +279,7 @@ fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers:
         expert_port: port(i.ep * i.etp * if i.etp > 1.0 { 1.0 } else { i.tp }, i.domain),
         gather: weights * per_layer,
         scatter: (1.0 - 2.0 * weights) * per_layer,
-        data_port: port(i.dp * i.cp * i.tp, i.domain),
+        data_port: port(sharded(i) * i.tp, i.domain),
         ahead: i.software.overlap_data,
         keeps_last: i.pp <= 1.0 && i.vpp <= 1.0,
         copy: 0.5 * copies / layers.max(1e-9),
@@ -283,11 +294,9 @@ fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Bl
         None => (operators::blocks(i, c, full.recompute), operators::head(i, c)),
         Some(_) => convolutional(i, c, full),
     };
-    let local = LocalParams::of(i);
-    let sums = if i.arch.convolutions.is_none() { accumulation(i, c) / local.total().max(1.0) } else { 0.0 };
-    let layers = i.arch.depth() / i.pp.max(1.0);
-    summed(blocks.iter_mut().flat_map(|block| &mut block.operators), sums * (local.dense + local.experts) / layers);
-    summed(head.iter_mut(), sums * local.embedding);
+    let sums = if i.arch.convolutions.is_none() { accumulation(i, c) } else { Sums::default() };
+    summed(blocks.iter_mut().flat_map(|block| &mut block.operators), sums.layer);
+    summed(head.iter_mut(), sums.head);
     let t = &full.time;
     let hosted = 1.0 + t.host / (t.gemm + t.attention + t.elementwise + t.recompute).max(1e-12);
     for operator in blocks.iter_mut().flat_map(|block| &mut block.operators).chain(&mut head) {
@@ -337,25 +346,9 @@ fn host_share(e: &TrainingEstimate) -> f64 {
     t.host / (t.gemm + t.attention + t.elementwise + t.recompute + t.host).max(1e-12)
 }
 
-/// Layers of every chunk: equal where they go in; else embedding and output layer count as a layer each.
+/// Layers of every chunk.
 pub(super) fn layers_of(layers: f64, chunks: usize) -> Vec<f64> {
-    let n = chunks as f64;
-    if (layers / n - (layers / n).round()).abs() < 1e-9 || chunks < 2 {
-        return vec![layers / n; chunks];
-    }
-    let total = layers.round() + 2.0;
-    let more = (total % n) as usize;
-    let mut sizes: Vec<f64> = (0..chunks)
-        // The longer chunks stand in the middle and at the end: the ends lose one each.
-        .map(|k| (total / n).floor() + f64::from(u8::from(k >= chunks - more)))
-        .collect();
-    if let Some(first) = sizes.first_mut() {
-        *first = (*first - 1.0).max(0.0);
-    }
-    if let Some(last) = sizes.last_mut() {
-        *last = (*last - 1.0).max(0.0);
-    }
-    sizes
+    (0..chunks).map(|chunk| chunk_layers(layers, chunks.max(1) as f64, chunk as f64)).collect()
 }
 
 /// Seconds of data-parallel traffic once a step and once a micro-batch, from what a step without overlap exposes.
