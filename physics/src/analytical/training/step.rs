@@ -135,13 +135,15 @@ fn exposed_data(i: &TrainingInput, c: &Constants, micro: f64, t: comm::DataTraff
     hide(t.per_step, micro * draining, slowdown) + m * hide(t.per_micro, micro, c.overlap_slowdown)
 }
 
-/// Share of the bubble that a schedule leaves.
-fn bubble_share(i: &TrainingInput) -> f64 {
+/// Share of the bubble that a schedule leaves; `spare` is the memory that is left, in activations of a pipeline's micro-batches.
+fn bubble_share(i: &TrainingInput, spare: f64) -> f64 {
     match i.schedule {
         Schedule::OneForwardOneBackward => 1.0 / i.vpp.max(1.0),
         Schedule::AllForward => 1.0,
-        // Weight gradients fill it up to the forward passes that nothing can precede (arXiv 2401.10241, table 2).
-        Schedule::ZeroBubble => 1.0 / 3.0,
+        // Weight gradients leave a third of it within the memory of one forward, one backward, and none with twice as much
+        // (arXiv 2401.10241, table 2, ZB-H1 and ZB-H2 with passes of equal length).
+        Schedule::ZeroBubble1p => 1.0 / 3.0,
+        Schedule::ZeroBubble => (1.0 - spare.clamp(0.0, 1.0)) / 3.0,
     }
 }
 
@@ -157,7 +159,7 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
     let moe_share = i.arch.moe_layers() / i.arch.depth().max(1.0);
 
     let tensor = comm::tensor(i, c, &f, plan);
-    let context = comm::context(i, &f, one.attention);
+    let context = comm::context(i, c, &f, plan, one.attention);
     let expert = moe_share * comm::expert(i, c, &f, plan);
     let transfer = comm::pipeline(i, c, &f);
     let each = accumulation(i, c);
@@ -179,7 +181,9 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
     let host = host_excess(device, (stage.kernels + calls) * eager * c.issue);
 
     let bubble_unit = (per_layer + each.layer) * i.arch.depth() / i.pp + each.head + transfer;
-    let bubble = (i.pp - 1.0) * bubble_unit * bubble_share(i);
+    let upper = memory.upper(c);
+    let spare = (i.accelerator.capacity() - upper) / memory.activations.max(1.0);
+    let bubble = (i.pp - 1.0) * bubble_unit * bubble_share(i, spare);
     let data = comm::data(i, &f);
     let time = TimeBreakdown {
         gemm: m * stage.gemm,
@@ -203,7 +207,6 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
     let model = i.arch.flops_per_token(i.seq, i.target(), false);
     let causal = i.arch.flops_per_token(i.seq, i.target(), true);
     let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
-    let upper = memory.upper(c);
     TrainingEstimate {
         step_seconds: step,
         tokens_per_second: per_second,

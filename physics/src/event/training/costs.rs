@@ -12,7 +12,7 @@ use crate::analytical::constants::Constants;
 use crate::analytical::memory;
 use crate::analytical::training::optimizer::{self, Offload};
 use crate::analytical::training::step::{Sums, accumulation, chunk_layers};
-use crate::analytical::training::{Plan, Sharding, TrainingEstimate, TrainingInput, comm, estimate};
+use crate::analytical::training::{Plan, Schedule, Sharding, TrainingEstimate, TrainingInput, comm, estimate};
 
 /// The passes of one chunk of layers for one micro-batch.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -271,8 +271,8 @@ fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers:
         tensor_exposed: if i.software.overlap_tensor { c.tensor_exposed.clamp(0.0, 1.0) } else { 1.0 },
         tensor_port: port(i.tp, i.domain),
         sequence: i.sequence_parallel,
-        // Asked for beside no attention, all of it is told.
-        context: comm::context(i, &fabric, 0.0) / 3.0,
+        context: comm::exchange(i, &fabric),
+        context_ranks: i.cp.max(1.0),
         context_port: port(i.cp * i.tp, i.domain),
         expert: if c.expert_exposed > 0.0 { expert / passes / c.expert_exposed } else { 0.0 },
         expert_exposed: c.expert_exposed.clamp(0.0, 1.0),
@@ -335,7 +335,10 @@ fn convolutional(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (
 
 /// Micro-batches whose activations the first stage can hold: those that one forward, one backward keeps there, and what
 /// goes into the room that is left.
-fn in_flight(i: &TrainingInput, e: &TrainingEstimate) -> f64 {
+pub(super) fn in_flight(i: &TrainingInput, e: &TrainingEstimate) -> f64 {
+    if i.schedule == Schedule::ZeroBubble1p {
+        return i.pp.max(1.0);
+    }
     let spare = (i.accelerator.capacity() - e.memory_upper).max(0.0);
     i.pp.max(1.0) * (1.0 + spare / e.memory.activations.max(1.0))
 }

@@ -49,9 +49,12 @@ pub fn input(scenario: &Scenario, settings: &Simulation, system: &TrainingInput)
 /// simulated.
 #[must_use]
 pub fn rate(system: &TrainingInput) -> Option<f64> {
-    let input = Input { steps: 1, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
+    // Where stages go on without waiting for each other, only the first step fills an empty pipeline.
+    let steps = if system.schedule.splits() { 3 } else { 1 };
+    let input = Input { steps, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
     let out = simulate(&input, 0, &Progress::new()).ok()?;
-    Some(out.tokens_per_second / system.accelerators.max(1.0))
+    let step = out.steps.last().filter(|step| **step > 0.0)?;
+    Some(system.global * system.seq / step / system.accelerators.max(1.0))
 }
 
 /// How the job's accelerators sit in hosts.

@@ -135,7 +135,7 @@ impl Job<'_> {
             Item::Reduce(_) => {
                 group.left -= 1;
                 if group.left == 0 {
-                    self.one_less(task, queue);
+                    self.one_less(stage, task, queue);
                 }
             }
             Item::Rest(_) => {}
