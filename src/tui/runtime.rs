@@ -32,7 +32,8 @@ use crate::demo::Demos;
 use crate::library::Library;
 use crate::record::{now, write_atomically, write_new};
 use crate::spec::Diagnostics;
-use crate::spec::sources::{read_text, shipped};
+use crate::spec::shipped;
+use crate::spec::sources::read_text;
 use crate::watch::{FileWatch, WatchMode};
 
 /// Runs the interface until the user leaves it.
@@ -441,7 +442,7 @@ fn adopt(path: &Path) -> std::io::Result<()> {
     if path.exists() {
         return Ok(());
     }
-    let text = shipped("workload").find(|(name, _)| Path::new(name) == path).map(|(_, text)| text);
+    let text = path.to_str().and_then(shipped::document).map(shipped::Document::text);
     write_atomically(path, text.ok_or_else(|| std::io::Error::other("it does not ship"))?)
 }
 
