@@ -423,7 +423,7 @@ fn jobs_hold_each_other_up_on_a_shared_fabric() {
                    - {name: b, workload: llama3.1-8b-train, nodes: 4, steps: 100}\n";
     let (spread, later) = of(trained);
     let (packed, sooner) = of(&trained.replace("spread", "packed").replace("nodes_per_leaf: 2", "nodes_per_leaf: 4"));
-    assert_eq!(packed, [1.0, 1.0]);
+    assert!(packed.iter().all(|contention| (contention - 1.0).abs() < 1e-9), "{packed:?}");
     assert!(spread.iter().all(|contention| (1.0..2.0).contains(contention)), "{spread:?}");
     assert!(later.iter().zip(&sooner).all(|(later, sooner)| later >= sooner), "{later:?} {sooner:?}");
 }

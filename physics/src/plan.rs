@@ -121,10 +121,22 @@ words! {
     PipelineSchedule {
         /// One forward, one backward; interleaved where vpp > 1 (arXiv 2104.04473, section 2.2).
         OneForwardOneBackward = "1f1b",
-        /// Backward split into input and weight gradients (arXiv 2401.10241).
+        /// Backward split into input and weight gradients, as many micro-batches in flight as there is memory for, up to the
+        /// number that leaves no bubble; each stage's optimizer runs for itself (arXiv 2401.10241, ZB-2p and section 4).
         ZeroBubble = "zero-bubble",
+        /// The same within the memory of one forward, one backward (ZB-1p).
+        ZeroBubble1p = "zero-bubble-1p",
         /// All forwards before all backwards (GPipe, arXiv 1811.06965).
         AllForward = "gpipe",
+    }
+}
+
+impl PipelineSchedule {
+    /// Whether gradients of weights come apart from those of inputs, and stages go on without waiting for each other's
+    /// optimizers.
+    #[must_use]
+    pub const fn splits(self) -> bool {
+        matches!(self, PipelineSchedule::ZeroBubble | PipelineSchedule::ZeroBubble1p)
     }
 }
 
@@ -169,7 +181,7 @@ words! {
 }
 
 /// Other spellings of words above.
-const SYNONYMS: [(&str, &str); 28] = [
+const SYNONYMS: [(&str, &str); 33] = [
     ("semi_empirical", "semi-empirical"),
     ("calibrated", "semi-empirical"),
     ("first-principles", "analytical"),
@@ -188,6 +200,11 @@ const SYNONYMS: [(&str, &str); 28] = [
     ("interleaved", "1f1b"),
     ("zb", "zero-bubble"),
     ("zero_bubble", "zero-bubble"),
+    ("zb-2p", "zero-bubble"),
+    ("zb-h2", "zero-bubble"),
+    ("zb-1p", "zero-bubble-1p"),
+    ("zb1p", "zero-bubble-1p"),
+    ("zb-h1", "zero-bubble-1p"),
     ("bfloat16", "bf16"),
     ("float16", "fp16"),
     ("float32", "fp32"),

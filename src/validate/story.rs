@@ -71,14 +71,13 @@ fn trained(case: &training_rows::Case, engine: Engine) -> Told {
     let i: &TrainingInput = &case.input;
     let c = Constants::default();
     let mut out = training::estimate(i, &c);
-    let mut time = Breakdown::of(&TimeBreakdown::NAMES, out.time.values());
-    if let Some(each) = engine.simulates().then(|| simulated::training::rate(i)).flatten() {
-        // The parts of the time stay the closed form's, in their proportions.
-        let slower = out.tokens_per_second_per_accelerator / each.max(1e-12);
+    if let Some(parts) = engine.simulates().then(|| simulated::training::times(i, &out.time)).flatten() {
+        let slower = parts.total() / out.step_seconds;
         out.step_seconds *= slower;
         out.mfu /= slower;
-        time = time.scaled(slower);
+        out.time = parts;
     }
+    let time = Breakdown::of(&TimeBreakdown::NAMES, out.time.values());
     let flops = i.arch.palm_flops_per_token(i.seq, false);
     let tokens = i.global * i.seq;
     let peak = i.accelerator.peak(i.precision);

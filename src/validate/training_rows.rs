@@ -363,7 +363,13 @@ fn stated_memory(row: &Row) -> Option<f64> {
 
 fn schedule(row: &Row) -> Schedule {
     let n = row.text("notes");
-    if n.contains("ZB-") || n.contains("zero-bubble") { Schedule::ZeroBubble } else { Schedule::OneForwardOneBackward }
+    if n.contains("ZB-1p") || n.contains("ZB-H1") {
+        Schedule::ZeroBubble1p
+    } else if n.contains("ZB-") || n.contains("zero-bubble") {
+        Schedule::ZeroBubble
+    } else {
+        Schedule::OneForwardOneBackward
+    }
 }
 
 impl Case {
@@ -531,7 +537,8 @@ pub fn case(row: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'s
     if training_words::sharding(row).is_none() {
         input.sharding = fitting_sharding(&input);
     }
-    if input.vpp > 1.0 && arch.layers / (pp * input.vpp) < 1.0 {
+    // Embedding and output layer may have a chunk of their own, as layers that do not go in evenly are counted.
+    if input.vpp > 1.0 && (arch.layers + 2.0) / (pp * input.vpp) < 1.0 {
         input.vpp = 1.0;
     }
     Ok(Case {

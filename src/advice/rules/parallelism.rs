@@ -101,7 +101,7 @@ pub(super) static RULES: &[Rule] = &[
         "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241, table 2",
         |case, out| {
             let schedule = case.scenario.base.plan.schedule;
-            if case.pp > 1.0 && schedule != Some(PipelineSchedule::ZeroBubble) {
+            if case.pp > 1.0 && !schedule.is_some_and(PipelineSchedule::splits) {
                 out.push(vec![word(Knob::PipelineSchedule, PipelineSchedule::ZeroBubble.name())]);
             }
         },

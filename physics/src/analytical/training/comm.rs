@@ -29,17 +29,30 @@ pub(crate) fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -
     passes * one * exposed
 }
 
-/// Context-parallel seconds of one layer: keys and values travel round the ring, hidden behind attention.
-pub(crate) fn context(i: &TrainingInput, f: &Fabric, attention: f64) -> f64 {
+/// Context-parallel seconds of one layer: keys and values travel round the ring while each rank attends to those that it
+/// has (arXiv 2310.01889, section 3), so that all but the last of its steps hide them. `attention` are the seconds of both
+/// passes.
+pub(crate) fn context(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan, attention: f64) -> f64 {
+    if i.cp <= 1.0 {
+        return 0.0;
+    }
+    let moved = exchange(i, f);
+    let beside = attention * (i.cp - 1.0) / i.cp;
+    let forward = 1.0 / (1.0 + 2.5 * c.attention_backward);
+    let shown = |moved: f64, beside: f64| (moved - beside).max(0.0);
+    // Backward moves keys and values again, and their gradients; recomputing moves them as forward does.
+    (1.0 + plan.full_share) * shown(moved, forward * beside) + shown(2.0 * moved, (1.0 - forward) * beside)
+}
+
+/// Seconds in which a layer's keys and values travel round the ring once.
+pub(crate) fn exchange(i: &TrainingInput, f: &Fabric) -> f64 {
     if i.cp <= 1.0 {
         return 0.0;
     }
     let g = Group::strided(i.cp, i.tp, i.domain);
     // Hybrids have keys and values in few layers; states of linear mixers are small.
     let kv = i.arch.attention_share * i.micro * i.seq * i.arch.kv_width().min(2.0 * i.arch.q_width()) / i.tp * 2.0;
-    // Forward gathers keys and values; backward gathers them again and reduces their gradients.
-    let moved = 3.0 * coll::all_gather(f, g, kv);
-    (moved - 0.5 * attention).max(0.1 * moved)
+    coll::all_gather(f, g, kv)
 }
 
 /// Expert-parallel seconds of one MoE layer: dispatch and combine, forward and backward.

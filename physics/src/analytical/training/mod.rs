@@ -12,7 +12,7 @@ mod convolution;
 pub mod interval;
 pub(crate) mod layer;
 pub(crate) mod optimizer;
-mod step;
+pub(crate) mod step;
 #[cfg(test)]
 mod tests;
 

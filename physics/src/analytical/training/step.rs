@@ -52,16 +52,24 @@ pub fn fits(i: &TrainingInput, c: &Constants) -> bool {
     resolve(i, c).1.upper(c) <= i.accelerator.capacity()
 }
 
-/// A stage's work on one micro-batch in layers: its own, and whether the uneven ends were balanced.
-fn stage_layers(i: &TrainingInput) -> f64 {
-    let chunks = (i.pp * i.vpp.max(1.0)).max(1.0);
-    let even = i.arch.depth() / chunks;
-    if (even - even.round()).abs() < 1e-9 {
-        even * i.vpp.max(1.0)
-    } else {
-        // Uneven models give the ends fewer layers, as if embedding and output layer were one layer each.
-        ((i.arch.depth() + 2.0) / i.pp).ceil() - 1.0
+/// Layers of chunk `k` of `n`: equal where they go in; else embedding and output layer count as a layer each, and the
+/// longer chunks stand in the middle and at the end: the ends lose one each.
+pub(crate) fn chunk_layers(depth: f64, n: f64, k: f64) -> f64 {
+    let even = depth / n;
+    if (even - even.round()).abs() < 1e-9 || n < 2.0 {
+        return even;
     }
+    let all = depth.round() + 2.0;
+    let longer = k >= n - all % n;
+    let end = k < 0.5 || k > n - 1.5;
+    ((all / n).floor() + f64::from(u8::from(longer)) - f64::from(u8::from(end))).max(0.0)
+}
+
+/// Layers of pipeline stage `stage`, all its chunks.
+fn stage_layers(i: &TrainingInput, stage: f64) -> f64 {
+    let chunks = i.vpp.max(1.0);
+    let of = |turn: u32| chunk_layers(i.arch.depth(), (i.pp * chunks).max(1.0), f64::from(turn) * i.pp + stage);
+    (0..chunks as u32).map(of).sum()
 }
 
 /// Host-bound excess: launches run ahead of the device until they no longer can. A p-norm joins the two regimes.
@@ -74,11 +82,20 @@ fn host_excess(device: f64, host: f64) -> f64 {
     device * ((1.0 + r4).sqrt().sqrt() - 1.0)
 }
 
-/// Seconds per micro-batch of adding weight gradients to their fp32 sum: read and written once, beyond the 16-bit
-/// result that the GEMM's traffic counts. Fully sharded gradients are reduced instead.
-fn accumulation(i: &TrainingInput, c: &Constants) -> f64 {
+/// Seconds per micro-batch of adding weight gradients to their fp32 sum.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Sums {
+    /// Of a mean layer.
+    pub(crate) layer: f64,
+    /// Of the embedding or the output layer, on the stages at the ends.
+    pub(crate) head: f64,
+}
+
+/// Sums are read and written once, beyond the 16-bit result that the GEMM's traffic counts. Fully sharded gradients are
+/// reduced instead.
+pub(crate) fn accumulation(i: &TrainingInput, c: &Constants) -> Sums {
     if i.sharding == Sharding::Zero3 || i.micro_batches() <= 1.0 {
-        return 0.0;
+        return Sums::default();
     }
     let each = if i.software.fused_sums {
         2.0 * i.grad_bytes - 2.0
@@ -86,8 +103,10 @@ fn accumulation(i: &TrainingInput, c: &Constants) -> f64 {
         // Autograd adds to a 16-bit gradient (6), which is converted (2 + fp32), added (3 fp32) and cleared (2).
         10.0 + 4.0 * i.grad_bytes
     };
-    let bytes = LocalParams::of(i).total() * i.trained * each;
-    roofline::memory_seconds(&i.accelerator, c, bytes)
+    let local = LocalParams::of(i);
+    let seconds = |weights: f64| roofline::memory_seconds(&i.accelerator, c, weights * i.trained * each);
+    let layers = (i.arch.depth() / i.pp).max(1e-9);
+    Sums { layer: seconds(local.dense + local.experts) / layers, head: seconds(local.embedding) }
 }
 
 /// Collectives that the host starts per layer and micro-batch.
@@ -116,13 +135,15 @@ fn exposed_data(i: &TrainingInput, c: &Constants, micro: f64, t: comm::DataTraff
     hide(t.per_step, micro * draining, slowdown) + m * hide(t.per_micro, micro, c.overlap_slowdown)
 }
 
-/// Share of the bubble that a schedule leaves.
-fn bubble_share(i: &TrainingInput) -> f64 {
+/// Share of the bubble that a schedule leaves; `spare` is the memory that is left, in activations of a pipeline's micro-batches.
+fn bubble_share(i: &TrainingInput, spare: f64) -> f64 {
     match i.schedule {
         Schedule::OneForwardOneBackward => 1.0 / i.vpp.max(1.0),
         Schedule::AllForward => 1.0,
-        // Weight gradients fill it up to the forward passes that nothing can precede (arXiv 2401.10241, table 2).
-        Schedule::ZeroBubble => 1.0 / 3.0,
+        // Weight gradients leave a third of it within the memory of one forward, one backward, and none with twice as much
+        // (arXiv 2401.10241, table 2, ZB-H1 and ZB-H2 with passes of equal length).
+        Schedule::ZeroBubble1p => 1.0 / 3.0,
+        Schedule::ZeroBubble => (1.0 - spare.clamp(0.0, 1.0)) / 3.0,
     }
 }
 
@@ -135,24 +156,34 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
         Some(network) => (convolution::mean(i, c, network), convolution::head(i, c, network)),
         None => (layer::mean_layer(i, c, plan), layer::head(i, c)),
     };
-    let layers = stage_layers(i);
     let moe_share = i.arch.moe_layers() / i.arch.depth().max(1.0);
 
-    // The slowest stage: the last one, with the output layer on top of its layers.
     let tensor = comm::tensor(i, c, &f, plan);
-    let context = comm::context(i, &f, one.attention);
+    let context = comm::context(i, c, &f, plan, one.attention);
     let expert = moe_share * comm::expert(i, c, &f, plan);
     let transfer = comm::pipeline(i, c, &f);
-    let stage = one.scaled(layers).plus(&head);
+    let each = accumulation(i, c);
     let per_layer = one.total() + tensor + context + expert;
-    let sums = accumulation(i, c);
+    // The slowest stage: the last one, with the output layer on top of its layers, or the one before, which has more
+    // layers where they do not go in evenly.
+    let (last, before) = (stage_layers(i, i.pp - 1.0), stage_layers(i, (i.pp - 2.0).max(0.0)));
+    let ends = last * (per_layer + each.layer) + head.total() + each.head;
+    let (layers, head, ends_sums) = if before * (per_layer + each.layer) > ends {
+        (before, layer::LayerTime::default(), 0.0)
+    } else {
+        (last, head, each.head)
+    };
+    let stage = one.scaled(layers).plus(&head);
+    let sums = layers * each.layer + ends_sums;
     let device = stage.total() + sums + layers * (tensor + context + expert) + transfer;
     let eager = if i.software.compiled { c.compiled_kernels } else { 1.0 };
     let calls = collective_calls(i, plan, moe_share) * layers;
     let host = host_excess(device, (stage.kernels + calls) * eager * c.issue);
 
-    let bubble_unit = per_layer * i.arch.depth() / i.pp + sums + transfer;
-    let bubble = (i.pp - 1.0) * bubble_unit * bubble_share(i);
+    let bubble_unit = (per_layer + each.layer) * i.arch.depth() / i.pp + each.head + transfer;
+    let upper = memory.upper(c);
+    let spare = (i.accelerator.capacity() - upper) / memory.activations.max(1.0);
+    let bubble = (i.pp - 1.0) * bubble_unit * bubble_share(i, spare);
     let data = comm::data(i, &f);
     let time = TimeBreakdown {
         gemm: m * stage.gemm,
@@ -176,7 +207,6 @@ pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
     let model = i.arch.flops_per_token(i.seq, i.target(), false);
     let causal = i.arch.flops_per_token(i.seq, i.target(), true);
     let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
-    let upper = memory.upper(c);
     TrainingEstimate {
         step_seconds: step,
         tokens_per_second: per_second,

@@ -5,9 +5,8 @@
 //! what is recomputed; logits; gradients on their way. Not modelled: workspaces of kernels, buffers of communication.
 
 use super::allocator::{Allocator, Held};
-use super::costs::Costs;
-use super::costs::layers_of;
-use super::schedule::{Kind, Times, orders};
+use super::costs::{in_flight, layers_of};
+use super::schedule::{Kind, orders};
 use crate::analytical::constants::Constants;
 use crate::analytical::memory;
 use crate::analytical::training::{Recompute, Sharding, TrainingInput, estimate};
@@ -102,8 +101,7 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
     for _ in 0..STATES {
         let _ = m.take(states / f64::from(STATES));
     }
-    let times = Times::of(&[Costs::of(&settled, c)], stages);
-    let order = orders(s, micros, &times).into_iter().nth(stage as usize).unwrap_or_default();
+    let order = orders(s, micros, in_flight(&settled, &closed)).into_iter().nth(stage as usize).unwrap_or_default();
     let slots = (micros * chunks) as usize;
     let mut out = Output { stage, states, ..Output::default() };
     for step in 0..steps.max(1) {

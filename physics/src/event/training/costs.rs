@@ -11,7 +11,8 @@ use super::schedule::Kind;
 use crate::analytical::constants::Constants;
 use crate::analytical::memory;
 use crate::analytical::training::optimizer::{self, Offload};
-use crate::analytical::training::{Plan, Sharding, TrainingEstimate, TrainingInput, comm, estimate};
+use crate::analytical::training::step::{Sums, accumulation, chunk_layers};
+use crate::analytical::training::{Plan, Schedule, Sharding, TrainingEstimate, TrainingInput, comm, estimate};
 
 /// The passes of one chunk of layers for one micro-batch.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -84,6 +85,9 @@ pub struct Costs {
     pub gather: f64,
     /// What both go through.
     pub data_port: Port,
+    /// What weights that are gathered, and gradients that are scattered, layer by layer go through: of weights that are
+    /// sharded inside a node and replicated over nodes, the scale-up fabric.
+    pub layer_port: Port,
     /// Share of the kernels' time in which the device waits for the host to launch. A stage that has waited for its input
     /// finds that much launched already.
     pub host_share: f64,
@@ -139,10 +143,7 @@ impl Costs {
     pub fn of(i: &TrainingInput, c: &Constants) -> Costs {
         let whole = estimate(i, c);
         let fixed = TrainingInput { recompute: whole.recompute.mode, ..*i };
-        // Without an output layer, to tell it from the layers.
-        let mut bare = fixed;
-        bare.arch.vocab = 1.0;
-        let (full, bare) = (estimate(&fixed, c), estimate(&bare, c));
+        let full = estimate(&fixed, c);
         let mut open = fixed;
         open.software.overlap_data = false;
         open.software.overlap_pipeline = false;
@@ -151,14 +152,7 @@ impl Costs {
         let stages = i.pp.max(1.0);
         let count = (stages * i.vpp.max(1.0)).max(1.0) as usize;
         let sizes = layers_of(i.arch.depth(), count);
-        // The analytical stage is the last one.
-        let last: f64 = sizes.iter().skip(stages as usize - 1).step_by(stages as usize).sum();
-        let kernels = |e: &TrainingEstimate| {
-            let t = &e.time;
-            (t.gemm + t.attention + t.elementwise + t.recompute + t.host) / m
-        };
-        let blocks = blocks(&fixed, c, &full, kernels(&bare) / last.max(1e-9));
-        let head = head(&fixed, c, &full, (kernels(&full) - kernels(&bare)).max(0.0));
+        let (blocks, head) = kernels(&fixed, c, &full);
         let (per_step, per_micro) = data_traffic(&open, c, &raw);
         let traffic = traffic(&fixed, c, full.recompute, per_micro, i.arch.depth() / stages);
         let chunks = sizes
@@ -181,7 +175,8 @@ impl Costs {
             transfer_port: port(i.tp * i.cp * i.dp * i.pp, i.domain),
             reduce: per_step * reduced,
             gather: per_step * (1.0 - reduced),
-            data_port: traffic.data_port,
+            data_port: port(i.dp * i.cp * i.tp, i.domain),
+            layer_port: traffic.data_port,
             optimizer: full.time.optimizer + estimate(&once, c).time.offload,
             in_flight: in_flight(&fixed, &full),
             beside: Beside::of(c),
@@ -218,8 +213,9 @@ impl Costs {
 
     /// Frees layer-wise collectives of the ports that nothing else goes through.
     pub fn free(&mut self) {
-        let beside = (self.transfer > 0.0 && self.transfer_port == self.data_port) || self.reduce + self.gather > 0.0;
-        let data = self.data_port;
+        let data = self.layer_port;
+        let beside = (self.transfer > 0.0 && self.transfer_port == data)
+            || (self.reduce + self.gather > 0.0 && self.data_port == data);
         let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
         let inside = passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == data));
         if beside || inside {
@@ -242,6 +238,12 @@ impl Costs {
             }
         }
     }
+}
+
+/// Ranks that a layer's weights are sharded over.
+fn sharded(i: &TrainingInput) -> f64 {
+    let ranks = i.dp * i.cp;
+    if i.shard > 0.0 { i.shard.min(ranks) } else { ranks }
 }
 
 /// What a group reaches through: the scale-up fabric where it lies inside a domain.
@@ -269,15 +271,15 @@ fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers:
         tensor_exposed: if i.software.overlap_tensor { c.tensor_exposed.clamp(0.0, 1.0) } else { 1.0 },
         tensor_port: port(i.tp, i.domain),
         sequence: i.sequence_parallel,
-        // Asked for beside no attention, all of it is told.
-        context: comm::context(i, &fabric, 0.0) / 3.0,
+        context: comm::exchange(i, &fabric),
+        context_ranks: i.cp.max(1.0),
         context_port: port(i.cp * i.tp, i.domain),
         expert: if c.expert_exposed > 0.0 { expert / passes / c.expert_exposed } else { 0.0 },
         expert_exposed: c.expert_exposed.clamp(0.0, 1.0),
         expert_port: port(i.ep * i.etp * if i.etp > 1.0 { 1.0 } else { i.tp }, i.domain),
         gather: weights * per_layer,
         scatter: (1.0 - 2.0 * weights) * per_layer,
-        data_port: port(i.dp * i.cp * i.tp, i.domain),
+        data_port: port(sharded(i) * i.tp, i.domain),
         ahead: i.software.overlap_data,
         keeps_last: i.pp <= 1.0 && i.vpp <= 1.0,
         copy: 0.5 * copies / layers.max(1e-9),
@@ -285,32 +287,58 @@ fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers:
     }
 }
 
-/// The mean layer's blocks, all their kernels `seconds` together: host and summing of gradients slow all alike.
-fn blocks(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, seconds: f64) -> Vec<Block> {
-    let mut blocks = match i.arch.convolutions {
-        None => operators::blocks(i, c, full.recompute),
-        Some(_) => vec![Block { share: 1.0, tokens: 1.0, operators: operators::convolutions(&full.time, i.trained) }],
+/// The mean layer's blocks, and the output layer's operators. The host slows all alike; gradients are summed with those of
+/// the weights that they belong to.
+fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Operator>) {
+    let (mut blocks, mut head) = match i.arch.convolutions {
+        None => (operators::blocks(i, c, full.recompute), operators::head(i, c)),
+        Some(_) => convolutional(i, c, full),
     };
-    let all: f64 = blocks.iter().flat_map(|block| &block.operators).map(Operator::total).sum();
-    for operator in blocks.iter_mut().flat_map(|block| &mut block.operators) {
-        *operator = operator.scaled(seconds / all.max(1e-15));
+    let sums = if i.arch.convolutions.is_none() { accumulation(i, c) } else { Sums::default() };
+    summed(blocks.iter_mut().flat_map(|block| &mut block.operators), sums.layer);
+    summed(head.iter_mut(), sums.head);
+    let t = &full.time;
+    let hosted = 1.0 + t.host / (t.gemm + t.attention + t.elementwise + t.recompute).max(1e-12);
+    for operator in blocks.iter_mut().flat_map(|block| &mut block.operators).chain(&mut head) {
+        *operator = operator.scaled(hosted);
     }
-    blocks
+    (blocks, head)
 }
 
-/// The output layer's operators, `seconds` together.
-fn head(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, seconds: f64) -> Vec<Operator> {
-    let list = match i.arch.convolutions {
-        None => operators::head(i, c),
-        Some(_) => operators::convolutions(&full.time, i.trained),
+/// Shares `seconds` of summing out among operators, as their weights' gradients take.
+fn summed<'a>(operators: impl Iterator<Item = &'a mut Operator>, seconds: f64) {
+    let mut all: Vec<&mut Operator> = operators.collect();
+    let weights: f64 = all.iter().map(|operator| operator.weights).sum();
+    if weights > 0.0 {
+        all.iter_mut().for_each(|operator| operator.weights *= 1.0 + seconds / weights);
+    }
+}
+
+/// A convolutional network's layers and output layer, in the proportions of its breakdown.
+fn convolutional(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Operator>) {
+    // Without an output layer, to tell it from the layers.
+    let mut bare = *i;
+    bare.arch.vocab = 1.0;
+    let kernels = |e: &TrainingEstimate| {
+        let t = &e.time;
+        (t.gemm + t.attention + t.elementwise + t.recompute) / i.micro_batches()
     };
-    let all: f64 = list.iter().map(Operator::total).sum();
-    list.iter().map(|operator| operator.scaled(seconds / all.max(1e-15))).collect()
+    let (all, bare) = (kernels(full), kernels(&estimate(&bare, c)));
+    let operators = |seconds: f64| {
+        let list = operators::convolutions(&full.time, i.trained);
+        let sum: f64 = list.iter().map(Operator::total).sum();
+        list.iter().map(|operator| operator.scaled(seconds / sum.max(1e-15))).collect()
+    };
+    let layers = i.arch.depth() / i.pp.max(1.0);
+    (vec![Block { share: 1.0, tokens: 1.0, operators: operators(bare / layers) }], operators((all - bare).max(0.0)))
 }
 
 /// Micro-batches whose activations the first stage can hold: those that one forward, one backward keeps there, and what
 /// goes into the room that is left.
-fn in_flight(i: &TrainingInput, e: &TrainingEstimate) -> f64 {
+pub(super) fn in_flight(i: &TrainingInput, e: &TrainingEstimate) -> f64 {
+    if i.schedule == Schedule::ZeroBubble1p {
+        return i.pp.max(1.0);
+    }
     let spare = (i.accelerator.capacity() - e.memory_upper).max(0.0);
     i.pp.max(1.0) * (1.0 + spare / e.memory.activations.max(1.0))
 }
@@ -321,25 +349,9 @@ fn host_share(e: &TrainingEstimate) -> f64 {
     t.host / (t.gemm + t.attention + t.elementwise + t.recompute + t.host).max(1e-12)
 }
 
-/// Layers of every chunk: equal where they go in; else embedding and output layer count as a layer each.
+/// Layers of every chunk.
 pub(super) fn layers_of(layers: f64, chunks: usize) -> Vec<f64> {
-    let n = chunks as f64;
-    if (layers / n - (layers / n).round()).abs() < 1e-9 || chunks < 2 {
-        return vec![layers / n; chunks];
-    }
-    let total = layers.round() + 2.0;
-    let more = (total % n) as usize;
-    let mut sizes: Vec<f64> = (0..chunks)
-        // The longer chunks stand in the middle and at the end: the ends lose one each.
-        .map(|k| (total / n).floor() + f64::from(u8::from(k >= chunks - more)))
-        .collect();
-    if let Some(first) = sizes.first_mut() {
-        *first = (*first - 1.0).max(0.0);
-    }
-    if let Some(last) = sizes.last_mut() {
-        *last = (*last - 1.0).max(0.0);
-    }
-    sizes
+    (0..chunks).map(|chunk| chunk_layers(layers, chunks.max(1) as f64, chunk as f64)).collect()
 }
 
 /// Seconds of data-parallel traffic once a step and once a micro-batch, from what a step without overlap exposes.

@@ -1,7 +1,7 @@
 //! The passes of a chunk of layers as programs: operators in order, and the collectives that each needs and feeds.
 //!
 //! Tensor parallelism gathers behind a block's norm and scatters before its residual (all-reduces there without sequence
-//! parallelism); context parallelism exchanges keys and values beside the first half of attention; experts are
+//! parallelism); context parallelism exchanges keys and values beside all of attention but its last step; experts are
 //! between a dispatch and a combine. Of collectives that software cuts up, the stated part runs beside the kernel that
 //! they belong to. Fully sharded weights are gathered one layer ahead, their gradients scattered layer by layer
 //! (arXiv 2304.11277, sections 3.3 and 3.4).
@@ -24,6 +24,8 @@ pub struct Traffic {
     pub sequence: bool,
     /// Context parallelism, forward; twice as much backward.
     pub context: f64,
+    /// Ranks of its ring.
+    pub context_ranks: f64,
     /// What it goes through.
     pub context_port: Port,
     /// Dispatch and combine, one pass.
@@ -47,9 +49,6 @@ pub struct Traffic {
     /// Share of the layers that is run again whole before its gradients.
     pub again: f64,
 }
-
-/// The part of a context exchange that nothing hides: its first step.
-const FIRST_STEP: f64 = 0.1;
 
 /// The passes of `layers` mean layers and, behind them, of the output layer.
 #[must_use]
@@ -255,7 +254,7 @@ impl<'a> Writer<'a> {
         let backward = way == Way::Backward;
         let context = match way {
             Way::Forward => t.context,
-            Way::Again => 0.0,
+            Way::Again => traffic * t.context,
             Way::Backward => 2.0 * t.context,
         } * block.share
             / self.attentions;
@@ -278,12 +277,13 @@ impl<'a> Writer<'a> {
                 (_, action) => action,
             };
             if context > 0.0 && attends(op) {
-                self.send(Lane::Model, Action::Context, FIRST_STEP * context, t.context_port, self.done());
+                // A rank attends to its own keys while its neighbour's travel, and so on round the ring: all but the last
+                // step of attention run beside the exchange (arXiv 2310.01889, section 3).
+                let last = seconds(op) / t.context_ranks;
+                self.send(Lane::Model, Action::Context, context, t.context_port, self.done());
+                self.kernel(action, seconds(op) - last);
                 self.need(Lane::Model);
-                self.send(Lane::Model, Action::Context, (1.0 - FIRST_STEP) * context, t.context_port, self.done());
-                self.kernel(action, 0.5 * seconds(op));
-                self.need(Lane::Model);
-                self.kernel(action, 0.5 * seconds(op));
+                self.kernel(action, last);
             } else {
                 self.kernel(action, seconds(op));
             }

@@ -1,8 +1,5 @@
 //! In which order a stage takes its passes.
 
-mod zero_bubble;
-
-use super::costs::Costs;
 use crate::analytical::training::{Schedule, TrainingInput};
 
 /// One pass of one chunk for one micro-batch.
@@ -27,40 +24,40 @@ pub enum Kind {
     Weights,
 }
 
-/// What the passes of each stage take, as a schedule that is planned needs to know.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Times {
-    /// Forward, gradients of inputs, gradients of weights, of each stage, seconds.
-    pub stages: Vec<[f64; 3]>,
-    /// One transfer between stages.
-    pub transfer: f64,
-    /// Micro-batches whose activations the fullest stage can hold.
-    pub in_flight: f64,
-}
-
-impl Times {
-    /// Of the job's own accelerators, the first of `costs`.
-    #[must_use]
-    pub fn of(costs: &[Costs], stages: u32) -> Times {
-        let Some(costs) = costs.first() else { return Times::default() };
-        let sum = |stage: usize| {
-            let chunks = costs.chunks.iter().skip(stage).step_by(stages.max(1) as usize);
-            chunks.fold([0.0; 3], |[f, b, w], chunk| {
-                [f + chunk.forward.seconds, b + chunk.input.seconds, w + chunk.weights.seconds]
-            })
-        };
-        Times { stages: (0..stages as usize).map(sum).collect(), transfer: costs.transfer, in_flight: costs.in_flight }
-    }
-}
-
-/// The orders of all stages. That of zero bubble is planned from what the passes take; the others are fixed.
+/// The orders of all stages; `in_flight` is how many micro-batches' activations the fullest stage can hold.
 #[must_use]
-pub fn orders(system: &TrainingInput, micros: u32, times: &Times) -> Vec<Vec<Pass>> {
+pub fn orders(system: &TrainingInput, micros: u32, in_flight: f64) -> Vec<Vec<Pass>> {
     let (stages, chunks) = (system.pp as u32, system.vpp as u32);
-    if system.schedule == Schedule::ZeroBubble && chunks <= 1 {
-        return zero_bubble::orders(micros, times);
+    if system.schedule.splits() && chunks <= 1 {
+        return (0..stages).map(|stage| zero_bubble(stage, stages, micros, in_flight)).collect();
     }
     (0..stages).map(|stage| order(system.schedule, stage, stages, micros, chunks)).collect()
+}
+
+/// Zero bubble by hand (arXiv 2401.10241, sections 2.2 and 2.3): from ZB-H1, which holds as many micro-batches as there are
+/// stages, to ZB-H2, which holds nearly twice as many and leaves no bubble where all passes take the same. A stage begins
+/// with as many forward passes as bring its first gradient back in time, and gradients of weights wait until the memory that
+/// they hold is asked for: every stage fills the same memory.
+fn zero_bubble(stage: u32, stages: u32, micros: u32, in_flight: f64) -> Vec<Pass> {
+    let (least, most) = (f64::from(stages), f64::from(2 * stages) - 1.0);
+    let limit = in_flight.floor().clamp(least, most.max(least));
+    let each = 1.0 + (limit - least) / (least - 1.0).max(1.0);
+    let ahead = (each * f64::from(stages - 1 - stage) + 1e-9).floor() as u32 + 1;
+    let behind = (limit as u32).saturating_sub(ahead);
+    let pass = |kind| move |micro| Pass { kind, micro, chunk: 0 };
+    let mut forward = (0..micros).map(pass(Kind::Forward));
+    let mut weights = (0..micros).map(pass(Kind::Weights));
+    let mut out = Vec::with_capacity(3 * micros as usize);
+    out.extend(forward.by_ref().take(ahead as usize));
+    for micro in 0..micros {
+        out.push(Pass { kind: Kind::Backward, micro, chunk: 0 });
+        if micro >= behind {
+            out.extend(weights.next());
+        }
+        out.extend(forward.next());
+    }
+    out.extend(weights);
+    out
 }
 
 /// The order of passes on `stage` of `stages`, `micros` micro-batches in `chunks` chunks.
@@ -87,7 +84,7 @@ pub fn order(schedule: Schedule, stage: u32, stages: u32, micros: u32, chunks: u
         plain.extend([*ahead, *back]);
     }
     plain.extend(backward.iter().skip(total - warm_up));
-    if schedule != Schedule::ZeroBubble {
+    if !schedule.splits() {
         return plain;
     }
     let weights = |of: &Pass| Pass { kind: Kind::Weights, ..*of };
@@ -151,6 +148,33 @@ mod tests {
             for pass in order(Schedule::OneForwardOneBackward, stage, 4, 16, 1) {
                 flying += if pass.kind == Kind::Forward { 1 } else { -1 };
                 assert!(flying <= 4 - stage as i32);
+            }
+        }
+    }
+
+    #[test]
+    fn zero_bubble_stays_within_its_memory() {
+        for (stages, micros) in [(1, 3), (2, 8), (4, 3), (4, 16), (7, 30)] {
+            for room in [0.0, 1.0, 1.5, 9.0] {
+                let in_flight = room * f64::from(stages);
+                for stage in 0..stages {
+                    let order = zero_bubble(stage, stages, micros, in_flight);
+                    assert_eq!(order.len() as u32, 3 * micros, "{stages} {micros}");
+                    let mut flying = 0;
+                    let limit = (in_flight.floor() as i32).clamp(stages as i32, 2 * stages as i32 - 1);
+                    for pass in &order {
+                        flying += match pass.kind {
+                            Kind::Forward => 1,
+                            Kind::Weights => -1,
+                            Kind::Backward => 0,
+                        };
+                        assert!(flying <= limit, "{stage} of {stages}: {flying} over {limit}");
+                    }
+                    for micro in 0..micros {
+                        let at = |kind| order.iter().position(|&p| p == Pass { kind, micro, chunk: 0 });
+                        assert!(at(Kind::Forward) < at(Kind::Backward) && at(Kind::Backward) < at(Kind::Weights));
+                    }
+                }
             }
         }
     }

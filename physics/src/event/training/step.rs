@@ -4,16 +4,18 @@
 
 mod data;
 mod pass;
+mod rounds;
 mod streams;
 mod wires;
 
 use super::costs::{Costs, Meets};
-use super::input::{Class, Input, Output, StageLoad, StreamKind, Task, TaskKind};
-use super::schedule::{Pass, Times, orders};
+use super::input::{Class, Input, Output, StageLoad, Task};
+use super::schedule::{Pass, orders};
 
-use crate::analytical::training::{Schedule, TrainingInput};
+use crate::analytical::training::{Sharding, TrainingInput};
 use crate::event::kernel::{Ended, EventQueue, Model, Quantiles, Time};
 use crate::event::network::flows::NetworkEvent;
+use rounds::Round;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use streams::Streams;
@@ -37,8 +39,8 @@ pub(super) enum Event {
     Sent(u32),
     /// A process has a bucket of gradients complete.
     Bucket { process: u32, bucket: u32 },
-    /// The optimizer ends, and with it the step.
-    OptimizerEnd,
+    /// The optimizer of a stage ends, or of all stages up to it, and with it their step.
+    OptimizerEnd(u32),
     /// The next step's data are there.
     Loaded,
 }
@@ -112,6 +114,18 @@ enum Waited {
     Data,
 }
 
+/// What of a group's collective is on its way.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sent {
+    /// Seconds alone that kernels can slow; of what comes after, none.
+    size: f64,
+    /// Seconds alone of the collective.
+    all: f64,
+    /// When it was sent, and for how long kernels had run by then.
+    at: Time,
+    computed: f64,
+}
+
 /// The data-parallel group of one stage.
 #[derive(Debug, Clone, Default)]
 struct Group {
@@ -125,8 +139,9 @@ struct Group {
     gathered: Vec<Option<u32>>,
     gathered_by: Vec<Time>,
     busy: Time,
-    /// When its present collective began.
+    /// When its present collective began, and what of it is on its way.
     began: Time,
+    sent: Sent,
     /// When its last collective ended.
     free_at: Time,
 }
@@ -152,14 +167,13 @@ pub(super) struct Job<'a> {
     ranks: f64,
     processes: Vec<Process>,
     groups: Vec<Group>,
-    /// Processes with passes, and groups with collectives, before the optimizer.
-    left: u32,
-    last_before_optimizer: u32,
+    /// How far each stage is; steps that all have finished, and when the last of these ended.
+    rounds: Vec<Round>,
     step: u32,
     step_begin: Time,
-    /// Whether the next step's data are there, and whether it waits for them.
-    loaded: bool,
-    waiting: bool,
+    /// Steps whose data are there, and that have begun on some stage.
+    loaded: u32,
+    asked: u32,
     out: Output,
 }
 
@@ -189,8 +203,11 @@ impl<'a> Job<'a> {
             }
         }
         let reduces = costs.iter().any(|costs| costs.reduce > 0.0);
-        let buckets = if reduces { input.buckets * chunks } else { 0 };
-        let orders = orders(s, micros, &Times::of(&costs, stages));
+        // Fully sharded weights that are replicated besides are reduced as they are sharded: layer by layer.
+        let layers = (s.arch.depth() / f64::from(stages * chunks).max(1.0)).ceil().clamp(1.0, 4096.0) as u32;
+        let each = if s.sharding == Sharding::Zero3 { layers } else { input.buckets };
+        let buckets = if reduces { each * chunks } else { 0 };
+        let orders = orders(s, micros, costs.first().map_or(0.0, |costs| costs.in_flight));
         let mut job = Job {
             orders,
             processes,
@@ -198,12 +215,11 @@ impl<'a> Job<'a> {
             wires: Wires::new(stages * replicas),
             groups: vec![Group::default(); stages as usize],
             ranks: (s.tp * s.cp).max(1.0),
-            left: 0,
-            last_before_optimizer: NONE,
+            rounds: vec![Round::default(); stages as usize],
             step: 0,
             step_begin: Time::ZERO,
-            loaded: true,
-            waiting: false,
+            loaded: if input.loading > 0.0 { 1 } else { u32::MAX },
+            asked: 0,
             out: Output { replicas, ..Output::default() },
             input,
             costs,
@@ -216,20 +232,22 @@ impl<'a> Job<'a> {
             buckets,
             factors,
         };
-        job.begin_step(queue);
+        job.begin_first(queue);
         job
     }
 
     fn splits(&self) -> bool {
-        self.input.system.schedule == Schedule::ZeroBubble
+        self.input.system.schedule.splits()
     }
 
-    fn recording(&self) -> bool {
-        self.step.checked_sub(self.input.recorded_step).is_some_and(|past| past < self.input.recorded_steps)
+    /// Whether a stage's present step is told.
+    fn recording(&self, stage: u32) -> bool {
+        let step = self.rounds[stage as usize].step;
+        step.checked_sub(self.input.recorded_step).is_some_and(|past| past < self.input.recorded_steps)
     }
 
     fn record(&mut self, task: Task) -> u32 {
-        if !self.recording() {
+        if !self.recording(task.stage) {
             return NONE;
         }
         self.out.tasks.push(task);
@@ -250,92 +268,7 @@ impl<'a> Job<'a> {
 
     /// Whether the tasks inside a process's passes are told: those of the first replica, which is like the others.
     fn detailed(&self, number: u32) -> bool {
-        number < self.stages && self.recording() && self.out.operators.len() < MOST_INSIDE
-    }
-
-    fn begin_step(&mut self, queue: &mut EventQueue<Event>) {
-        self.waiting = false;
-        let now = queue.now();
-        let loading = now.since(self.step_begin).seconds();
-        if self.input.loading > 0.0 {
-            self.loaded = false;
-            queue.after(Time::from_seconds(self.input.loading), Event::Loaded);
-        }
-        let slots = (self.micros * self.chunks) as usize;
-        for process in &mut self.processes {
-            process.place = 0;
-            process.current = None;
-            (process.free_at, process.drained_at) = (now, now);
-            process.load.loading += loading;
-            process.streams.clear();
-            process.transfers.clear();
-            process.left = false;
-            (process.current_task, process.last_task, process.transfer_task) = (NONE, NONE, NONE);
-            process.owed.clear();
-            process.owed.resize(self.chunks as usize, self.micros);
-            for list in [&mut process.inputs, &mut process.gradients] {
-                list.clear();
-                list.resize(slots, None);
-            }
-        }
-        let gathers = self.most(|costs| costs.gather) > 0.0;
-        for group in &mut self.groups {
-            group.arrived.clear();
-            group.arrived.resize(self.buckets as usize, 0);
-            group.left = self.buckets;
-            group.free_at = now;
-            group.last_task = NONE;
-            group.gathered.clear();
-            group.gathered.resize(self.chunks as usize, if gathers { None } else { Some(NONE) });
-            group.gathered_by.clear();
-            group.gathered_by.resize(self.chunks as usize, now);
-        }
-        self.left = self.processes.len() as u32 + if self.buckets > 0 { self.stages } else { 0 };
-        if gathers {
-            for stage in 0..self.stages {
-                let waiting = &mut self.groups[stage as usize].waiting;
-                if self.input.system.software.overlap_data {
-                    let pieces = |chunk| [Item::Gather(chunk), Item::Rest(chunk)];
-                    waiting.extend((0..self.chunks).flat_map(pieces).map(|item| (item, NONE)));
-                } else {
-                    waiting.push_back((Item::Gather(0), NONE));
-                }
-                self.begin_data(stage, false, queue);
-            }
-        }
-        for process in 0..self.processes.len() as u32 {
-            self.begin_pass(process, Waited::Pipeline, queue);
-        }
-    }
-
-    /// One process or group less before the optimizer.
-    fn one_less(&mut self, task: u32, queue: &mut EventQueue<Event>) {
-        self.left -= 1;
-        self.last_before_optimizer = task;
-        if self.left == 0 {
-            let length = Time::from_seconds(self.most(|costs| costs.optimizer));
-            let now = queue.now();
-            for (number, process) in self.processes.iter_mut().enumerate() {
-                // After its last pass a stage waits for its group, then for the other stages.
-                let own =
-                    self.groups[number % self.stages as usize].free_at.max(process.drained_at).max(process.free_at);
-                process.load.exposed_data += own.since(process.free_at).seconds();
-                process.load.bubble += now.since(own).seconds();
-                process.load.optimizer += length.seconds();
-            }
-            self.record(Task {
-                kind: TaskKind::Optimizer,
-                stream: StreamKind::Compute,
-                replica: 0,
-                stage: self.stages - 1,
-                micro: 0,
-                chunk: 0,
-                begin: now.seconds(),
-                end: now.plus(length).seconds(),
-                after: task,
-            });
-            queue.after(length, Event::OptimizerEnd);
-        }
+        number < self.stages && self.recording(number) && self.out.operators.len() < MOST_INSIDE
     }
 
     /// A message is through.
@@ -354,39 +287,18 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn end_step(&mut self, queue: &mut EventQueue<Event>) {
-        self.out.steps.push(queue.now().since(self.step_begin).seconds());
-        if self.recording() {
-            let before = self.out.critical_path.len();
-            let mut task = (self.out.tasks.len() as u32).wrapping_sub(1);
-            while let Some(t) = self.out.tasks.get(task as usize) {
-                self.out.critical_path.push(task);
-                task = t.after;
-            }
-            if let Some(path) = self.out.critical_path.get_mut(before..) {
-                path.reverse();
-            }
-        }
-        self.step += 1;
-        self.step_begin = queue.now();
-        self.waiting = self.step < self.input.steps;
-        self.begin_if_loaded(queue);
-    }
-
-    fn begin_if_loaded(&mut self, queue: &mut EventQueue<Event>) {
-        if self.waiting && self.loaded {
-            self.begin_step(queue);
-        }
-    }
-
     /// The answer after the run.
     pub(super) fn finish(mut self, queue: &EventQueue<Event>, ended: Ended) -> Output {
         let seconds: f64 = self.out.steps.iter().sum();
         let steps = self.out.steps.len() as f64;
         let stood_for: u32 = self.classes.iter().map(|class| class.count).sum();
         let per_step = if steps > 0.0 { 1.0 / steps } else { 0.0 };
+        let last = self.rounds.iter().map(|round| round.ended).max().unwrap_or(Time::ZERO);
         let of_stage = |stage: u32| {
-            let data = StageLoad { data: self.groups[stage as usize].busy.seconds(), ..StageLoad::default() };
+            // A stage that is ahead of the others at the end waits for them.
+            let ahead = last.since(self.rounds[stage as usize].ended).seconds();
+            let data =
+                StageLoad { data: self.groups[stage as usize].busy.seconds(), bubble: ahead, ..StageLoad::default() };
             let mut sum = StageLoad::default().add(&data, per_step);
             for (place, class) in self.classes.iter().enumerate() {
                 let load = &self.processes[place * self.stages as usize + stage as usize].load;
@@ -450,11 +362,8 @@ impl Model for Job<'_> {
             }
             Event::Sent(number) => self.arrived(Message::of(number), queue),
             Event::Bucket { process, bucket } => self.bucket(process, bucket, queue),
-            Event::OptimizerEnd => self.end_step(queue),
-            Event::Loaded => {
-                self.loaded = true;
-                self.begin_if_loaded(queue);
-            }
+            Event::OptimizerEnd(stage) => self.end_optimizer(stage, queue),
+            Event::Loaded => self.data_loaded(queue),
         }
     }
 

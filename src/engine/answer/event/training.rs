@@ -49,9 +49,26 @@ pub fn input(scenario: &Scenario, settings: &Simulation, system: &TrainingInput)
 /// simulated.
 #[must_use]
 pub fn rate(system: &TrainingInput) -> Option<f64> {
-    let input = Input { steps: 1, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
+    let (step, _) = even(system)?;
+    Some(system.global * system.seq / step / system.accelerators.max(1.0))
+}
+
+/// Where the step of such a job goes, under the names of `closed`, the closed form's.
+#[must_use]
+pub fn times(system: &TrainingInput, closed: &TimeBreakdown) -> Option<TimeBreakdown> {
+    let (step, load) = even(system)?;
+    let mean = load.total().max(1e-12);
+    Some(parts(closed, &StageLoad::default().add(&load, step / mean)))
+}
+
+/// A step of a job on even hardware, and what its stages do in it.
+fn even(system: &TrainingInput) -> Option<(f64, StageLoad)> {
+    // Where stages go on without waiting for each other, only the first step fills an empty pipeline.
+    let steps = if system.schedule.splits() { 3 } else { 1 };
+    let input = Input { steps, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
     let out = simulate(&input, 0, &Progress::new()).ok()?;
-    Some(out.tokens_per_second / system.accelerators.max(1.0))
+    let step = out.steps.last().copied().filter(|step| *step > 0.0)?;
+    Some((step, out.load))
 }
 
 /// How the job's accelerators sit in hosts.

@@ -1,8 +1,10 @@
 //! Collectives of the data-parallel groups: one at a time on each stage's network, in order of readiness.
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
+use super::streams::lost;
 use super::wires::Message;
-use super::{Event, Item, Job, NONE, Waited};
+use super::{Event, Item, Job, NONE, Sent, Waited};
+use crate::analytical::training::Sharding;
 use crate::event::kernel::{EventQueue, Time};
 use crate::event::training::input::{StreamKind, Task, TaskKind};
 use crate::event::training::program::Port;
@@ -56,9 +58,53 @@ impl Job<'_> {
         let group = &mut self.groups[stage as usize];
         group.current_task = task;
         group.began = now;
+        group.sent = Sent { size: seconds, all: seconds, ..Sent::default() };
+        self.send_data(stage, seconds, queue);
+        self.retime_members(stage, queue);
+    }
+
+    /// Sends what there is of a group's collective through the ports of all replicas.
+    fn send_data(&mut self, stage: u32, seconds: f64, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
         let port = self.costs.first().map_or(Port::None, |costs| costs.data_port);
+        let computed = self.computed(stage, now);
+        let sent = &mut self.groups[stage as usize].sent;
+        (sent.at, sent.computed) = (now, computed);
         let members = (0..self.replicas).map(|replica| replica * self.stages + stage);
         self.wires.send(members, port, seconds, Message::Group(stage), queue);
+    }
+
+    /// Whether a collective of a stage's group takes its share of the devices from kernels: those of fully sharded weights
+    /// do, which are thick; elsewhere the traffic is thin.
+    pub(super) fn crowds(&self, stage: u32) -> bool {
+        self.groups[stage as usize].current.is_some() && self.crowded()
+    }
+
+    fn crowded(&self) -> bool {
+        let s = &self.input.system;
+        s.sharding == Sharding::Zero3 && s.software.overlap_data
+    }
+
+    fn retime_members(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
+        if self.crowded() {
+            (0..self.replicas).for_each(|replica| self.retime(replica * self.stages + stage, queue));
+        }
+    }
+
+    /// What kernels beside a group's collective have taken from it is sent after it.
+    fn sends_again(&mut self, stage: u32, queue: &mut EventQueue<Event>) -> bool {
+        if !self.crowds(stage) {
+            return false;
+        }
+        let now = queue.now();
+        let rate = self.most(|costs| costs.beside.data);
+        let computed = self.computed(stage, now);
+        let sent = &mut self.groups[stage as usize].sent;
+        let beside = (computed - sent.computed) / now.since(sent.at).seconds().max(1e-15);
+        let Some((size, counted)) = lost(sent.size, beside, rate, sent.all) else { return false };
+        sent.size = counted;
+        self.send_data(stage, size, queue);
+        true
     }
 
     /// Seconds in which the first bucket of a chunk's weights is gathered, and the others.
@@ -71,6 +117,9 @@ impl Job<'_> {
     }
 
     pub(super) fn end_data(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
+        if self.sends_again(stage, queue) {
+            return;
+        }
         let whole = !self.input.system.software.overlap_data;
         let rest = self.other_buckets();
         let group = &mut self.groups[stage as usize];
@@ -86,7 +135,7 @@ impl Job<'_> {
             Item::Reduce(_) => {
                 group.left -= 1;
                 if group.left == 0 {
-                    self.one_less(task, queue);
+                    self.one_less(stage, task, queue);
                 }
             }
             Item::Rest(_) => {}
@@ -104,5 +153,6 @@ impl Job<'_> {
             }
         }
         self.begin_data(stage, false, queue);
+        self.retime_members(stage, queue);
     }
 }

@@ -28,9 +28,16 @@ impl Job<'_> {
         let Some(&pass) = self.orders[stage as usize].get(process.place) else { return };
         let Some(waited) = self.ready(number, stage, pass) else { return };
         let uneven = self.uneven(number, stage, pass, idle);
+        let slot = (pass.micro * self.chunks + pass.chunk) as usize;
         let process = &mut self.processes[number as usize];
         process.place += 1;
         process.current = Some(pass);
+        // It is used up: a stage that is a step ahead may send the next one.
+        match pass.kind {
+            Kind::Forward => process.inputs[slot] = None,
+            Kind::Backward => process.gradients[slot] = None,
+            Kind::Weights => {}
+        }
         match for_what {
             Waited::Data => process.load.exposed_data += idle,
             Waited::Pipeline => {
@@ -182,7 +189,8 @@ impl Job<'_> {
         let mut pace = self.factors[number as usize];
         let mut stretch = 1.0;
         if self.input.lengths > 0.0 {
-            let at = u64::from(self.step) * u64::from(self.micros) + u64::from(pass.micro);
+            let at = u64::from(self.rounds[(number % self.stages) as usize].step) * u64::from(self.micros)
+                + u64::from(pass.micro);
             stretch = length(self.input.lengths, self.seed, number / self.stages, at);
         }
         if self.input.jitter > 0.0 {
@@ -246,7 +254,7 @@ impl Job<'_> {
             process.left = true;
             process.drained_at = queue.now();
             let task = process.last_task;
-            self.one_less(task, queue);
+            self.one_less(number % self.stages, task, queue);
         }
     }
 

@@ -39,9 +39,10 @@ pub(super) struct Streams {
     running: [Option<Running>; LANES],
     issued: [u32; LANES],
     done: [u32; LANES],
-    /// The kernel's end, and what is left of it at full speed since then.
+    /// The kernel's end, what is left of it at full speed since then, and how fast it runs.
     ends: Option<Handle>,
     left: f64,
+    speed: f64,
     since: Time,
     /// Seconds in which kernels have run.
     computed: f64,
@@ -192,31 +193,31 @@ impl Job<'_> {
         self.schedule_kernel(number, queue);
     }
 
-    /// How fast kernels run at present, over their own rate.
+    /// How fast kernels run at present, over their own rate: each collective of fully sharded weights beside them takes its
+    /// share of the device.
     fn rate(&self, number: u32) -> f64 {
         let process = &self.processes[number as usize];
-        if process.streams.running[DATA].is_some() { self.costs[process.kind].beside.compute } else { 1.0 }
+        let layered = f64::from(u8::from(process.streams.running[DATA].is_some()));
+        let grouped = f64::from(u8::from(self.crowds(number % self.stages)));
+        (1.0 - (layered + grouped) * (1.0 - self.costs[process.kind].beside.compute)).max(0.01)
     }
 
     fn schedule_kernel(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let rate = self.rate(number);
         let streams = &mut self.processes[number as usize].streams;
+        streams.speed = rate;
         streams.ends = Some(queue.after(Time::from_seconds(streams.left / rate), Event::KernelEnd(number)));
     }
 
     /// The kernel's end is another one: a collective beside it has begun or ended.
-    fn retime(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+    pub(super) fn retime(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let now = queue.now();
-        let kind = self.processes[number as usize].kind;
-        let slowed = self.costs[kind].beside.compute;
-        // What it has run so far, it ran at the other rate.
-        let before = if self.rate(number) < 1.0 { 1.0 } else { slowed };
         let streams = &mut self.processes[number as usize].streams;
         if streams.running[0].is_none() {
             return;
         }
         let ran = now.since(streams.since).seconds();
-        streams.left = (streams.left - ran * before).max(0.0);
+        streams.left = (streams.left - ran * streams.speed).max(0.0);
         streams.computed += ran;
         streams.since = now;
         if let Some(old) = streams.ends.take() {
@@ -226,7 +227,7 @@ impl Job<'_> {
     }
 
     /// Seconds in which kernels have run.
-    fn computed(&self, number: u32, now: Time) -> f64 {
+    pub(super) fn computed(&self, number: u32, now: Time) -> f64 {
         let streams = &self.processes[number as usize].streams;
         let under_way = if streams.running[0].is_some() { now.since(streams.since).seconds() } else { 0.0 };
         streams.computed + under_way
@@ -280,15 +281,9 @@ impl Job<'_> {
         let streams = &mut self.processes[number as usize].streams;
         let Some(sent) = &mut streams.running[at] else { return };
         if at == DATA && rate < 1.0 && sent.size > 0.0 && sent.task.port != Port::None {
-            let took = now.since(sent.sent).seconds().max(1e-15);
-            let lost = sent.size * ((computed - sent.computed) / took).min(1.0) * (1.0 - rate);
-            // What is taken from that is sent after it, and so on: a geometric series, told as one once it is short.
-            let all = sent.task.seconds;
-            if lost > 1e-3 * all {
-                let whole = lost < 0.05 * all;
-                let size = if whole { lost / rate } else { lost };
-                sent.size = if whole { 0.0 } else { size };
-                (sent.sent, sent.computed) = (now, computed);
+            let beside = (computed - sent.computed) / now.since(sent.sent).seconds().max(1e-15);
+            if let Some((size, counted)) = lost(sent.size, beside, rate, sent.task.seconds) {
+                (sent.size, sent.sent, sent.computed) = (counted, now, computed);
                 let port = sent.task.port;
                 self.wires.send(std::iter::once(number), port, size, Message::Stream(number, at), queue);
                 return;
@@ -322,4 +317,15 @@ impl Job<'_> {
         let kind = TaskKind::Inside(action);
         self.record(Task { kind, stream, replica, stage, micro, chunk, begin, end, after: NONE });
     }
+}
+
+/// What a collective that has come to its end has lost to kernels, and is sent after it, and how much of that can be lost
+/// again: it has sent `size` of `all`, kernels ran for `beside` of the time, and it ran at `rate` while they did. What is
+/// lost of that is sent after it, and so on: a geometric series, sent as one once it is short.
+pub(super) fn lost(size: f64, beside: f64, rate: f64, all: f64) -> Option<(f64, f64)> {
+    let lost = size * beside.min(1.0) * (1.0 - rate);
+    if lost <= 1e-3 * all {
+        return None;
+    }
+    Some(if lost < 0.05 * all { (lost / rate, 0.0) } else { (lost, lost) })
 }
