@@ -1,7 +1,8 @@
 //! What happens next: a 4-ary heap of 16-byte keys over a slab of events.
 //!
-//! A key is (time, late, sequence, slot) in one 128-bit integer, so that one comparison decides and four children fill
-//! one cache line. The sequence number makes ties first come, first served. Events stay in the slab while keys move.
+//! A key is (time, sequence, slot) in one 128-bit integer, so that one comparison decides and four children fill one
+//! cache line. The sequence number makes ties first come, first served. Events stay in the slab while keys move. What
+//! waits for the end of the present instant waits in a line of its own.
 //!
 //! Cancelling marks the slot; its key is skipped when it comes up, and all marked keys are swept out once they are the
 //! majority, which costs a constant per cancelled event. Handles carry a generation, so that one that outlived its
@@ -9,12 +10,12 @@
 //! event in the steady state.
 
 use super::time::Time;
+use std::collections::VecDeque;
 
 /// Bits of a key that name the slot: 268 million pending events, more than memory holds.
 const SLOT_BITS: u32 = 28;
 /// Bits of a key that number the events of a run; when they are used up, what is pending is numbered anew.
-const SEQUENCE_BITS: u32 = 35;
-const LATE: u64 = 1 << (SLOT_BITS + SEQUENCE_BITS);
+const SEQUENCE_BITS: u32 = 36;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 const ARITY: usize = 4;
 /// Sweeping is not worth it below this many cancelled events.
@@ -45,6 +46,7 @@ pub struct EventQueue<E> {
     heap: Vec<u128>,
     slots: Vec<Slot<E>>,
     free: Vec<u32>,
+    late: VecDeque<E>,
     sequence: u64,
     cancelled: usize,
     now: Time,
@@ -64,6 +66,7 @@ impl<E: Copy> EventQueue<E> {
             heap: Vec::with_capacity(pending),
             slots: Vec::with_capacity(pending),
             free: Vec::with_capacity(pending),
+            late: VecDeque::new(),
             sequence: 0,
             cancelled: 0,
             now: Time::ZERO,
@@ -76,6 +79,7 @@ impl<E: Copy> EventQueue<E> {
         self.heap.clear();
         self.slots.clear();
         self.free.clear();
+        self.late.clear();
         self.sequence = 0;
         self.cancelled = 0;
         self.now = Time::ZERO;
@@ -94,7 +98,7 @@ impl<E: Copy> EventQueue<E> {
 
     /// Events that will still happen.
     pub fn len(&self) -> usize {
-        self.heap.len() - self.cancelled
+        self.heap.len() - self.cancelled + self.late.len()
     }
 
     /// Whether nothing will happen any more.
@@ -105,28 +109,29 @@ impl<E: Copy> EventQueue<E> {
     /// Schedules `event` at `time`, or now where that has passed.
     #[inline]
     pub fn at(&mut self, time: Time, event: E) -> Handle {
-        self.push(time, 0, event)
+        self.push(time, event)
     }
 
     /// Schedules `event` after `delay`.
     #[inline]
     pub fn after(&mut self, delay: Time, event: E) -> Handle {
-        self.push(self.now.plus(delay), 0, event)
+        self.push(self.now.plus(delay), event)
     }
 
     /// Schedules `event` at the end of the present instant: after everything else that happens at this time, scheduled
     /// already or not. Changes that come together are answered together this way.
-    pub fn at_end_of_instant(&mut self, event: E) -> Handle {
-        self.push(self.now, LATE, event)
+    #[inline]
+    pub fn at_end_of_instant(&mut self, event: E) {
+        self.late.push_back(event);
     }
 
     #[inline]
-    fn push(&mut self, time: Time, late: u64, event: E) -> Handle {
+    fn push(&mut self, time: Time, event: E) -> Handle {
         if self.sequence >> SEQUENCE_BITS != 0 {
             self.renumber();
         }
         let (slot, generation) = self.take_slot(event);
-        let low = late | (self.sequence << SLOT_BITS) | u64::from(slot);
+        let low = (self.sequence << SLOT_BITS) | u64::from(slot);
         self.sequence += 1;
         let key = (u128::from(time.max(self.now).ps()) << 64) | u128::from(low);
         self.heap.push(key);
@@ -172,7 +177,7 @@ impl<E: Copy> EventQueue<E> {
     #[inline]
     pub fn next_until(&mut self, until: Time) -> Option<E> {
         loop {
-            let key = *self.heap.first()?;
+            let Some(&key) = self.heap.first() else { return self.next_late(until) };
             let time = time_of(key);
             let index = slot_of(key);
             let slot = self.slots.get_mut(index as usize)?;
@@ -182,6 +187,9 @@ impl<E: Copy> EventQueue<E> {
                 self.free.push(index);
                 self.cancelled -= 1;
                 continue;
+            }
+            if time > self.now && !self.late.is_empty() {
+                return self.next_late(until);
             }
             if time > until {
                 return None;
@@ -195,6 +203,17 @@ impl<E: Copy> EventQueue<E> {
             self.handled += 1;
             return Some(event);
         }
+    }
+
+    /// The first of what has waited for the end of the instant.
+    #[inline]
+    fn next_late(&mut self, until: Time) -> Option<E> {
+        if self.now > until {
+            return None;
+        }
+        let event = self.late.pop_front()?;
+        self.handled += 1;
+        Some(event)
     }
 
     /// Drops the keys of cancelled events.
@@ -220,8 +239,7 @@ impl<E: Copy> EventQueue<E> {
     fn renumber(&mut self) {
         self.heap.sort_unstable();
         for (number, key) in self.heap.iter_mut().enumerate() {
-            let kept = *key & !(u128::from(LATE - 1) & !u128::from(SLOT_MASK));
-            *key = kept | (number as u128) << SLOT_BITS;
+            *key = (*key >> 64) << 64 | (number as u128) << SLOT_BITS | u128::from(slot_of(*key));
         }
         self.sequence = self.heap.len() as u64;
     }

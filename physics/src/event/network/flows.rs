@@ -5,12 +5,14 @@
 //! filled anew (`fair`); a flow with its links to itself needs no filling at all.
 #![expect(clippy::indexing_slicing, reason = "flows and hops are numbered here, links by the topology that made them")]
 
+mod channels;
 mod fair;
 
 use super::routing::Route;
 use super::topology::Topology;
 use crate::event::kernel::{EventQueue, Handle, Time};
-use smallvec::SmallVec;
+use channels::{Channel, channels};
+use fair::Filling;
 
 /// Something happens in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,13 +39,26 @@ pub enum Happened {
 /// Rates closer than this are the same.
 const SAME: f64 = 1e-9;
 
+/// What a flow's rate is found from.
 #[derive(Debug, Clone, Copy)]
 struct Flow {
-    bytes: f64,
-    remaining: f64,
     rate: f64,
     /// The rate that the present round of settling has found.
     fair: f64,
+    hops: u32,
+    /// The narrowest of its channels, and the one that decides its rate.
+    narrowest: u32,
+    decided_by: u32,
+    /// Round of settling in which it was last met, and filling in which its rate was last found.
+    met: u32,
+    frozen: u32,
+}
+
+/// How far a flow is.
+#[derive(Debug, Clone, Copy)]
+struct Course {
+    bytes: f64,
+    remaining: f64,
     since: Time,
     latency: Time,
     /// When it will have left at its present rate. The event that says so may come earlier and is then put off: most
@@ -52,66 +67,53 @@ struct Flow {
     due: Time,
     handle: Handle,
     message: u32,
-    hops: u32,
-    /// The narrowest of its links, and the one that decides its rate.
-    narrowest: u32,
-    decided_by: u32,
-    /// Round of settling in which it was last met, and filling in which its rate was last found.
-    met: u32,
-    frozen: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Hop {
-    link: u32,
-    /// Where the link lists it.
+    channel: u32,
+    /// Where the channel lists it.
     place: u32,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Channel {
-    capacity: f64,
-    /// Flows over it, and which of their hops it is.
-    flows: SmallVec<[(u32, u32); 2]>,
-    carried: f64,
-    /// Round of settling in which it was last met, and how many of its flows are filled anew.
-    met: u32,
-    inside: u32,
-    /// Of the present filling: what is left, for how many flows, the highest rate so far, and whether it decides any.
-    spare: f64,
-    unfrozen: u32,
-    top: f64,
-    decides: bool,
 }
 
 /// The network's links and what flows over them.
 #[derive(Debug, Clone)]
 pub struct Flows {
     channels: Vec<Channel>,
+    fillings: Vec<Filling>,
+    /// Bytes that each channel has carried to the end of their flows.
+    carried: Vec<f64>,
+    /// The channel of each link.
+    of: Vec<u32>,
     flows: Vec<Flow>,
+    courses: Vec<Course>,
     /// Hops of flow `f` begin at `f * stride`.
     hops: Vec<Hop>,
     stride: usize,
     free: Vec<u32>,
-    /// Links that a flow has left, and flows that have come, in this instant.
+    /// Channels that a flow has left, and flows that have come, in this instant.
     dirty: Vec<u32>,
     fresh: Vec<u32>,
     settling: bool,
     round: u32,
     filling: u32,
-    met_links: Vec<u32>,
+    met_channels: Vec<u32>,
     met_flows: Vec<u32>,
     active: Vec<u32>,
     started: u64,
 }
 
 impl Flows {
-    /// The links of `topology`, nothing on them.
+    /// The links of `topology`, nothing on them. Cards between two others are passed through, never sent from or to.
     pub fn new(topology: &Topology) -> Self {
-        let channel = |capacity| Channel { capacity, ..Channel::default() };
+        let (channels, of) = channels(topology);
         Flows {
-            channels: topology.links().iter().map(|link| channel(link.bandwidth)).collect(),
+            fillings: vec![Filling::default(); channels.len()],
+            carried: vec![0.0; channels.len()],
+            channels,
+            of,
             flows: Vec::new(),
+            courses: Vec::new(),
             hops: Vec::new(),
             stride: 4,
             free: Vec::new(),
@@ -120,7 +122,7 @@ impl Flows {
             settling: false,
             round: 0,
             filling: 0,
-            met_links: Vec::new(),
+            met_channels: Vec::new(),
             met_flows: Vec::new(),
             active: Vec::new(),
             started: 0,
@@ -134,7 +136,7 @@ impl Flows {
 
     /// Bytes that each link has carried to the end of their flows.
     pub fn carried(&self) -> impl Iterator<Item = f64> {
-        self.channels.iter().map(|c| c.carried)
+        self.of.iter().map(|&channel| self.carried[channel as usize])
     }
 
     /// Sends `bytes` along `route`. `message` is given back when it has left and when it has arrived.
@@ -147,26 +149,20 @@ impl Flows {
     ) {
         self.started += 1;
         let now = queue.now();
-        let id = self.place_flow(Flow {
+        let flow = Flow { rate: 0.0, fair: 0.0, hops: 0, narrowest: u32::MAX, decided_by: u32::MAX, met: 0, frozen: 0 };
+        let course = Course {
             bytes,
             remaining: bytes.max(0.0),
-            rate: 0.0,
-            fair: 0.0,
             since: now,
             latency: route.latency,
             ends: now,
             due: now,
             handle: Handle::NONE,
             message,
-            hops: route.links.len() as u32,
-            narrowest: u32::MAX,
-            decided_by: u32::MAX,
-            met: 0,
-            frozen: 0,
-        });
+        };
+        let id = self.place_flow(flow, course);
         // A message without bytes, or to oneself, takes no bandwidth.
         if route.links.is_empty() || bytes <= 0.0 {
-            self.flows[id as usize].hops = 0;
             queue.after(Time::ZERO, NetworkEvent::Left(id).into());
             return;
         }
@@ -174,26 +170,34 @@ impl Flows {
             self.widen(route.links.len());
         }
         let base = id as usize * self.stride;
-        let (mut alone, mut narrowest, mut least) = (true, u32::MAX, f64::INFINITY);
+        let (mut hops, mut alone, mut narrowest, mut least) = (0, true, u32::MAX, f64::INFINITY);
         // Of links that are equally narrow the one in the middle, which others share more often than those at the ends.
         let middle = route.links.len() / 2;
-        for (hop, &link) in route.links.iter().enumerate() {
-            let channel = &mut self.channels[link as usize];
-            alone &= channel.flows.is_empty();
-            if channel.capacity < least || (channel.capacity == least && hop <= middle) {
-                (narrowest, least) = (link, channel.capacity);
+        let mut last = u32::MAX;
+        for (place, &link) in route.links.iter().enumerate() {
+            let number = self.of[link as usize];
+            if number == last {
+                continue;
             }
-            self.hops[base + hop] = Hop { link, place: channel.flows.len() as u32 };
-            channel.flows.push((id, hop as u32));
+            last = number;
+            let channel = &mut self.channels[number as usize];
+            alone &= channel.flows.is_empty();
+            if channel.capacity < least || (channel.capacity == least && place <= middle) {
+                (narrowest, least) = (number, channel.capacity);
+            }
+            self.hops[base + hops] = Hop { channel: number, place: channel.flows.len() as u32 };
+            channel.flows.push((id, hops as u32));
+            hops += 1;
         }
         let flow = &mut self.flows[id as usize];
-        (flow.narrowest, flow.decided_by) = (narrowest, narrowest);
+        (flow.hops, flow.narrowest, flow.decided_by) = (hops as u32, narrowest, narrowest);
         if alone {
             // Nobody to share with. Whoever comes yet in this instant has the rates found anew.
             flow.rate = route.bandwidth;
-            flow.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
-            flow.due = flow.ends;
-            flow.handle = queue.at(flow.ends, NetworkEvent::Left(id).into());
+            let course = &mut self.courses[id as usize];
+            course.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
+            course.due = course.ends;
+            course.handle = queue.at(course.ends, NetworkEvent::Left(id).into());
         } else {
             self.fresh.push(id);
             self.expect_settling(queue);
@@ -209,16 +213,16 @@ impl Flows {
             }
             NetworkEvent::Delivered(message) => Happened::Delivered(message),
             NetworkEvent::Left(id) => {
-                let flow = &mut self.flows[id as usize];
-                if flow.ends > queue.now() {
-                    flow.due = flow.ends;
-                    flow.handle = queue.at(flow.ends, event.into());
+                let course = &mut self.courses[id as usize];
+                if course.ends > queue.now() {
+                    course.due = course.ends;
+                    course.handle = queue.at(course.ends, event.into());
                     return Happened::Nothing;
                 }
-                let flow = *flow;
+                let (latency, message) = (course.latency, course.message);
                 self.remove(id, queue);
-                queue.after(flow.latency, NetworkEvent::Delivered(flow.message).into());
-                Happened::Left(flow.message)
+                queue.after(latency, NetworkEvent::Delivered(message).into());
+                Happened::Left(message)
             }
         }
     }
@@ -230,12 +234,14 @@ impl Flows {
         }
     }
 
-    fn place_flow(&mut self, flow: Flow) -> u32 {
+    fn place_flow(&mut self, flow: Flow, course: Course) -> u32 {
         if let Some(id) = self.free.pop() {
             self.flows[id as usize] = flow;
+            self.courses[id as usize] = course;
             return id;
         }
         self.flows.push(flow);
+        self.courses.push(course);
         self.hops.resize(self.flows.len() * self.stride, Hop::default());
         (self.flows.len() - 1) as u32
     }
@@ -252,20 +258,24 @@ impl Flows {
     }
 
     fn remove<E: Copy + From<NetworkEvent>>(&mut self, id: u32, queue: &mut EventQueue<E>) {
-        let flow = self.flows[id as usize];
+        let bytes = self.courses[id as usize].bytes;
         let base = id as usize * self.stride;
         let mut shared = false;
-        for hop in 0..flow.hops as usize {
-            let Hop { link, place } = self.hops[base + hop];
-            let channel = &mut self.channels[link as usize];
-            channel.carried += flow.bytes;
+        for hop in base..base + self.flows[id as usize].hops as usize {
+            let Hop { channel: number, place } = self.hops[hop];
+            self.carried[number as usize] += bytes;
+            let channel = &mut self.channels[number as usize];
             channel.flows.swap_remove(place as usize);
             if let Some(&(moved, its_hop)) = channel.flows.get(place as usize) {
                 self.hops[moved as usize * self.stride + its_hop as usize].place = place;
             }
             if !channel.flows.is_empty() {
                 shared = true;
-                self.dirty.push(link);
+                let filling = &mut self.fillings[number as usize];
+                if !filling.dirty {
+                    filling.dirty = true;
+                    self.dirty.push(number);
+                }
             }
         }
         self.free.push(id);

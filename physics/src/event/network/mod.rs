@@ -205,11 +205,25 @@ fn prepare(
     if job.algorithm.needs_switch() && count > 1 {
         nodes.push(topology.common_switch(&nodes).ok_or(Problem::NoSwitch { job: number })?);
     }
-    let mut routes = Vec::with_capacity(transfers.pairs.len());
-    for &(from, to) in &transfers.pairs {
-        let node = |rank: u32| nodes.get(rank as usize).copied().unwrap_or(u32::MAX);
-        routes.push(router.route(node(from), node(to)).ok_or(Problem::NoWay { job: number, from, to })?);
-    }
+    let routes =
+        routes(&transfers.pairs, &nodes, router).map_err(|(from, to)| Problem::NoWay { job: number, from, to })?;
     let record = JobRecord::new(job, count, transfers.len() as u64);
     Ok(Running { waits: transfers.waits.clone(), left: transfers.len(), transfers, routes, base, record })
+}
+
+/// The way of every pair of ranks, which are at these nodes; the first pair that has none.
+fn routes(pairs: &[(u32, u32)], nodes: &[u32], router: &mut Router<'_>) -> Result<Vec<Route>, (u32, u32)> {
+    let node = |rank: u32| nodes.get(rank as usize).copied().unwrap_or(u32::MAX);
+    // The router looks at the network from one destination at a time.
+    let mut order: Vec<(u32, u32)> = pairs.iter().zip(0..).map(|(&(_, to), place)| (to, place)).collect();
+    order.sort_unstable();
+    let mut routes = vec![None; pairs.len()];
+    for (_, place) in order {
+        let pair = pairs.get(place as usize).zip(routes.get_mut(place as usize));
+        if let Some((&(from, to), route)) = pair {
+            *route = router.route(node(from), node(to));
+        }
+    }
+    let found = routes.into_iter().zip(pairs).map(|(route, &pair)| route.ok_or(pair));
+    found.collect()
 }

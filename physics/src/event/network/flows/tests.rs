@@ -115,7 +115,8 @@ proptest! {
                     let routes: Vec<Vec<u32>> = live.iter().map(|(_, r)| r.clone()).collect();
                     let expected = plain_rates(&capacity, &routes);
                     for ((message, _), rate) in live.iter().zip(expected) {
-                        let flow = flows.flows.iter().enumerate().find(|(id, f)| f.message == *message && !flows.free.contains(&(*id as u32))).unwrap().1;
+                        let (id, _) = flows.courses.iter().enumerate().find(|(id, c)| c.message == *message && !flows.free.contains(&(*id as u32))).unwrap();
+                        let flow = &flows.flows[id];
                         prop_assert!((flow.rate / rate - 1.0).abs() < 1e-6, "{} {}", flow.rate, rate);
                     }
                 }
