@@ -2,7 +2,8 @@
 //!
 //! A key is (time, sequence, slot) in one 128-bit integer, so that one comparison decides and four children fill one
 //! cache line. The sequence number makes ties first come, first served. Events stay in the slab while keys move. What
-//! waits for the end of the present instant waits in a line of its own.
+//! waits for the end of the present instant waits in a line of its own, and so does what is scheduled in the order in
+//! which it happens, as things are that all take equally long.
 //!
 //! Cancelling marks the slot; its key is skipped when it comes up, and all marked keys are swept out once they are the
 //! majority, which costs a constant per cancelled event. Handles carry a generation, so that one that outlived its
@@ -20,6 +21,11 @@ const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 const ARITY: usize = 4;
 /// Sweeping is not worth it below this many cancelled events.
 const LEAST_SWEEP: usize = 64;
+
+/// Lines of events that are scheduled in the order in which they happen.
+pub const LINES: usize = 2;
+/// The key of nothing: numbers are never so high.
+const NEVER: u128 = u128::MAX;
 
 /// Names a scheduled event, to cancel it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +52,8 @@ pub struct EventQueue<E> {
     heap: Vec<u128>,
     slots: Vec<Slot<E>>,
     free: Vec<u32>,
+    /// Events that were scheduled in their order, with their keys.
+    lines: [VecDeque<(u128, E)>; LINES],
     late: VecDeque<E>,
     sequence: u64,
     cancelled: usize,
@@ -66,6 +74,7 @@ impl<E: Copy> EventQueue<E> {
             heap: Vec::with_capacity(pending),
             slots: Vec::with_capacity(pending),
             free: Vec::with_capacity(pending),
+            lines: [const { VecDeque::new() }; LINES],
             late: VecDeque::new(),
             sequence: 0,
             cancelled: 0,
@@ -79,6 +88,7 @@ impl<E: Copy> EventQueue<E> {
         self.heap.clear();
         self.slots.clear();
         self.free.clear();
+        self.lines.iter_mut().for_each(VecDeque::clear);
         self.late.clear();
         self.sequence = 0;
         self.cancelled = 0;
@@ -98,7 +108,8 @@ impl<E: Copy> EventQueue<E> {
 
     /// Events that will still happen.
     pub fn len(&self) -> usize {
-        self.heap.len() - self.cancelled + self.late.len()
+        let in_turn: usize = self.lines.iter().map(VecDeque::len).sum();
+        self.heap.len() - self.cancelled + in_turn + self.late.len()
     }
 
     /// Whether nothing will happen any more.
@@ -118,6 +129,21 @@ impl<E: Copy> EventQueue<E> {
         self.push(self.now.plus(delay), event)
     }
 
+    /// As [`EventQueue::at`], where it will not be cancelled and most likely happens after all others that were scheduled
+    /// on the same of the [`LINES`] lines: no heap is needed for these.
+    #[inline]
+    pub fn in_turn(&mut self, line: usize, time: Time, event: E) {
+        let fits = |line: &&mut VecDeque<(u128, E)>| line.back().is_none_or(|&(last, _)| time_of(last) <= time);
+        if self.lines.get_mut(line).filter(fits).is_none() {
+            self.push(time, event);
+            return;
+        }
+        let key = self.key(time, 0);
+        if let Some(line) = self.lines.get_mut(line) {
+            line.push_back((key, event));
+        }
+    }
+
     /// Schedules `event` at the end of the present instant: after everything else that happens at this time, scheduled
     /// already or not. Changes that come together are answered together this way.
     #[inline]
@@ -127,16 +153,22 @@ impl<E: Copy> EventQueue<E> {
 
     #[inline]
     fn push(&mut self, time: Time, event: E) -> Handle {
-        if self.sequence >> SEQUENCE_BITS != 0 {
-            self.renumber();
-        }
         let (slot, generation) = self.take_slot(event);
-        let low = (self.sequence << SLOT_BITS) | u64::from(slot);
-        self.sequence += 1;
-        let key = (u128::from(time.max(self.now).ps()) << 64) | u128::from(low);
+        let key = self.key(time, slot);
         self.heap.push(key);
         sift_up(&mut self.heap, key);
         Handle { slot, generation }
+    }
+
+    /// The key of what is scheduled now.
+    #[inline]
+    fn key(&mut self, time: Time, slot: u32) -> u128 {
+        if self.sequence >> SEQUENCE_BITS != 0 {
+            self.renumber();
+        }
+        let low = (self.sequence << SLOT_BITS) | u64::from(slot);
+        self.sequence += 1;
+        (u128::from(time.max(self.now).ps()) << 64) | u128::from(low)
     }
 
     #[inline]
@@ -177,8 +209,26 @@ impl<E: Copy> EventQueue<E> {
     #[inline]
     pub fn next_until(&mut self, until: Time) -> Option<E> {
         loop {
-            let Some(&key) = self.heap.first() else { return self.next_late(until) };
+            let first = self.heap.first().copied().unwrap_or(NEVER);
+            let [in_turn, other] = self.lines.each_ref().map(|line| line.front().map_or(NEVER, |&(key, _)| key));
+            let key = first.min(in_turn).min(other);
             let time = time_of(key);
+            if time > self.now && !self.late.is_empty() {
+                // A cancelled event at the head of the heap holds nothing up: what follows it is later still.
+                return self.next_late(until);
+            }
+            if key == NEVER {
+                return None;
+            }
+            if key != first {
+                if time > until {
+                    return None;
+                }
+                self.now = time;
+                self.handled += 1;
+                let line = self.lines.get_mut(usize::from(key == other))?;
+                return line.pop_front().map(|(_, event)| event);
+            }
             let index = slot_of(key);
             let slot = self.slots.get_mut(index as usize)?;
             if !slot.live {
@@ -187,9 +237,6 @@ impl<E: Copy> EventQueue<E> {
                 self.free.push(index);
                 self.cancelled -= 1;
                 continue;
-            }
-            if time > self.now && !self.late.is_empty() {
-                return self.next_late(until);
             }
             if time > until {
                 return None;
@@ -238,10 +285,15 @@ impl<E: Copy> EventQueue<E> {
     /// Numbers what is pending from 0 on, in its order.
     fn renumber(&mut self) {
         self.heap.sort_unstable();
-        for (number, key) in self.heap.iter_mut().enumerate() {
-            *key = (*key >> 64) << 64 | (number as u128) << SLOT_BITS | u128::from(slot_of(*key));
+        let mut number = 0u64;
+        let in_turn = self.lines.iter_mut().flatten().map(|(key, _)| key);
+        let mut keys: Vec<&mut u128> = self.heap.iter_mut().chain(in_turn).collect();
+        keys.sort_unstable();
+        for key in keys {
+            *key = (*key >> 64) << 64 | u128::from(number) << SLOT_BITS | u128::from(slot_of(*key));
+            number += 1;
         }
-        self.sequence = self.heap.len() as u64;
+        self.sequence = number;
     }
 }
 

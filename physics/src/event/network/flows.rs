@@ -11,8 +11,7 @@ mod fair;
 use super::routing::Route;
 use super::topology::Topology;
 use crate::event::kernel::{EventQueue, Handle, Time};
-use channels::{Channel, channels};
-use fair::Filling;
+use channels::{Channel, Departed, channels};
 
 /// Something happens in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +35,9 @@ pub enum Happened {
     Delivered(u32),
 }
 
+/// The queue's lines for messages that have their way to themselves, and for the rest of their way: mostly equally long.
+const DEPARTURES: usize = 0;
+const ARRIVALS: usize = 1;
 /// Rates closer than this are the same.
 const SAME: f64 = 1e-9;
 
@@ -64,7 +66,7 @@ struct Course {
     /// When it will have left at its present rate. The event that says so may come earlier and is then put off: most
     /// that are slowed down are speeded up again before.
     ends: Time,
-    due: Time,
+    due: Option<Time>,
     handle: Handle,
     message: u32,
 }
@@ -80,9 +82,7 @@ struct Hop {
 #[derive(Debug, Clone)]
 pub struct Flows {
     channels: Vec<Channel>,
-    fillings: Vec<Filling>,
-    /// Bytes that each channel has carried to the end of their flows.
-    carried: Vec<f64>,
+    departed: Vec<Departed>,
     /// The channel of each link.
     of: Vec<u32>,
     flows: Vec<Flow>,
@@ -91,8 +91,8 @@ pub struct Flows {
     hops: Vec<Hop>,
     stride: usize,
     free: Vec<u32>,
-    /// Channels that a flow has left, and flows that have come, in this instant.
-    dirty: Vec<u32>,
+    /// Flows that a channel held back which somebody has left, and flows that have come, in this instant.
+    relieved: Vec<u32>,
     fresh: Vec<u32>,
     settling: bool,
     round: u32,
@@ -101,6 +101,7 @@ pub struct Flows {
     met_flows: Vec<u32>,
     active: Vec<u32>,
     started: u64,
+    tells_arrivals: bool,
 }
 
 impl Flows {
@@ -108,8 +109,7 @@ impl Flows {
     pub fn new(topology: &Topology) -> Self {
         let (channels, of) = channels(topology);
         Flows {
-            fillings: vec![Filling::default(); channels.len()],
-            carried: vec![0.0; channels.len()],
+            departed: vec![Departed::default(); channels.len()],
             channels,
             of,
             flows: Vec::new(),
@@ -117,16 +117,23 @@ impl Flows {
             hops: Vec::new(),
             stride: 4,
             free: Vec::new(),
-            dirty: Vec::new(),
+            relieved: Vec::new(),
             fresh: Vec::new(),
             settling: false,
-            round: 0,
+            round: 1,
             filling: 0,
             met_channels: Vec::new(),
             met_flows: Vec::new(),
             active: Vec::new(),
             started: 0,
+            tells_arrivals: true,
         }
+    }
+
+    /// Messages are told of when they have left, never again when they have arrived.
+    #[must_use]
+    pub fn departures_only(self) -> Self {
+        Flows { tells_arrivals: false, ..self }
     }
 
     /// Messages sent so far.
@@ -136,7 +143,7 @@ impl Flows {
 
     /// Bytes that each link has carried to the end of their flows.
     pub fn carried(&self) -> impl Iterator<Item = f64> {
-        self.of.iter().map(|&channel| self.carried[channel as usize])
+        self.of.iter().map(|&channel| self.departed[channel as usize].bytes)
     }
 
     /// Sends `bytes` along `route`. `message` is given back when it has left and when it has arrived.
@@ -156,7 +163,7 @@ impl Flows {
             since: now,
             latency: route.latency,
             ends: now,
-            due: now,
+            due: None,
             handle: Handle::NONE,
             message,
         };
@@ -196,8 +203,9 @@ impl Flows {
             flow.rate = route.bandwidth;
             let course = &mut self.courses[id as usize];
             course.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
-            course.due = course.ends;
-            course.handle = queue.at(course.ends, NetworkEvent::Left(id).into());
+            course.due = Some(course.ends);
+            // It never goes faster, so that this is never taken back.
+            queue.in_turn(DEPARTURES, course.ends, NetworkEvent::Left(id).into());
         } else {
             self.fresh.push(id);
             self.expect_settling(queue);
@@ -215,13 +223,15 @@ impl Flows {
             NetworkEvent::Left(id) => {
                 let course = &mut self.courses[id as usize];
                 if course.ends > queue.now() {
-                    course.due = course.ends;
+                    course.due = Some(course.ends);
                     course.handle = queue.at(course.ends, event.into());
                     return Happened::Nothing;
                 }
                 let (latency, message) = (course.latency, course.message);
                 self.remove(id, queue);
-                queue.after(latency, NetworkEvent::Delivered(message).into());
+                if self.tells_arrivals {
+                    queue.in_turn(ARRIVALS, queue.now().plus(latency), NetworkEvent::Delivered(message).into());
+                }
                 Happened::Left(message)
             }
         }
@@ -260,26 +270,25 @@ impl Flows {
     fn remove<E: Copy + From<NetworkEvent>>(&mut self, id: u32, queue: &mut EventQueue<E>) {
         let bytes = self.courses[id as usize].bytes;
         let base = id as usize * self.stride;
-        let mut shared = false;
         for hop in base..base + self.flows[id as usize].hops as usize {
             let Hop { channel: number, place } = self.hops[hop];
-            self.carried[number as usize] += bytes;
+            let departed = &mut self.departed[number as usize];
+            departed.bytes += bytes;
             let channel = &mut self.channels[number as usize];
             channel.flows.swap_remove(place as usize);
             if let Some(&(moved, its_hop)) = channel.flows.get(place as usize) {
                 self.hops[moved as usize * self.stride + its_hop as usize].place = place;
             }
-            if !channel.flows.is_empty() {
-                shared = true;
-                let filling = &mut self.fillings[number as usize];
-                if !filling.dirty {
-                    filling.dirty = true;
-                    self.dirty.push(number);
-                }
+            // Until rates are set again nobody is held back by it who has not been found now.
+            if departed.round != self.round {
+                departed.round = self.round;
+                let held_back = |id: &u32| self.flows[*id as usize].decided_by == number;
+                self.relieved.extend(channel.flows.iter().map(|entry| entry.0).filter(held_back));
             }
         }
+        self.flows[id as usize].hops = 0;
         self.free.push(id);
-        if shared {
+        if !self.relieved.is_empty() {
             self.expect_settling(queue);
         }
     }

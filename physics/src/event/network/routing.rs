@@ -43,6 +43,7 @@ pub struct Router<'a> {
     topology: &'a Topology,
     routing: Routing,
     seed: u64,
+    latencies: Vec<Time>,
     destination: u32,
     /// Nodes in order of their hops to the destination, as far as any way has needed them, and how many of them have been
     /// gone on from.
@@ -65,6 +66,7 @@ impl<'a> Router<'a> {
             topology,
             routing,
             seed,
+            latencies: topology.links().iter().map(|link| Time::from_seconds(link.latency)).collect(),
             destination: u32::MAX,
             reached: Vec::new(),
             expanded: 0,
@@ -80,19 +82,28 @@ impl<'a> Router<'a> {
             self.turn_to(to);
         }
         self.reach(from)?;
-        let mut hash = Stream::new(self.seed, HASH, from).at(u64::from(to) << 8);
+        let hash = Stream::new(self.seed, HASH, from);
         let mut route = Route { links: SmallVec::new(), latency: Time::ZERO, bandwidth: f64::INFINITY };
         let mut node = from;
+        // Every switch has a number of the stream; it is drawn where there is a choice.
+        let mut switches = 0;
         while node != to {
             let Choices { first, count } = self.choices(node)?;
             let chosen = match self.routing {
-                Routing::First => 0,
-                Routing::Hashed => hash.below(u64::from(count)) as u32,
+                Routing::Hashed if count > 1 => {
+                    let mut hash = hash.at((u64::from(to) << 8) + switches / 2);
+                    if switches % 2 == 1 {
+                        hash.bits();
+                    }
+                    hash.below(u64::from(count)) as u32
+                }
+                Routing::First | Routing::Hashed => 0,
             };
+            switches += 1;
             let &number = self.nearer.get((first + chosen) as usize)?;
             let link = self.topology.links().get(number as usize)?;
             route.links.push(number);
-            route.latency = route.latency.plus(Time::from_seconds(link.latency));
+            route.latency = route.latency.plus(*self.latencies.get(number as usize)?);
             route.bandwidth = route.bandwidth.min(link.bandwidth);
             node = link.to;
         }
@@ -148,5 +159,65 @@ impl<'a> Router<'a> {
             known.count = nearer.len() as u32 - known.first;
         }
         Some(*known).filter(|choices| choices.count > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use crate::event::network::shapes::{Fabric, Shape};
+    use crate::event::network::topology::{Kind, Wire};
+
+    /// Whatever a router has been asked before, it finds the way that one finds that has been asked nothing; and no way
+    /// is longer than the hops of a plain search.
+    #[test]
+    fn ways_do_not_depend_on_what_was_asked_before() {
+        let wire = Wire { bandwidth: 1.0, latency: 1e-6 };
+        let fabric = Fabric::FatTree { domains_per_leaf: 2, spines: 3, oversubscription: 1.0, latency: 1e-6 };
+        let shapes = [
+            Shape::Domains { domains: 6, per_domain: 2, link: wire, nic: wire, fabric },
+            Shape::Torus { sides: [3, 4, 2], wrapped: true, link: wire },
+            Shape::Dragonfly { groups: 4, routers: 2, per_router: 2, terminal: wire, local: wire, global: wire },
+        ];
+        for t in shapes.map(|shape| shape.build()) {
+            let at = t.accelerators();
+            for routing in [Routing::First, Routing::Hashed] {
+                let mut router = Router::new(&t, routing, 3);
+                for step in 0..3 * at.len() * at.len() {
+                    let (from, to) = (at[step * 7 % at.len()], at[step * step % at.len()]);
+                    let found = router.route(from, to).unwrap();
+                    assert_eq!(Some(&found), Router::new(&t, routing, 3).route(from, to).as_ref());
+                    assert_eq!(found.links.len(), hops(&t, from, to));
+                }
+            }
+        }
+    }
+
+    /// Every node one hop farther, until the other end is among them.
+    fn hops(t: &Topology, from: u32, to: u32) -> usize {
+        let mut there = vec![from];
+        let mut count = 0;
+        while !there.contains(&to) {
+            let goes_on = |node: &&u32| **node == from || t.passes_on(**node);
+            let next: Vec<u32> =
+                there.iter().filter(goes_on).flat_map(|&node| t.leaving(node).map(|(_, link)| link.to)).collect();
+            there.extend(next);
+            there.sort_unstable();
+            there.dedup();
+            count += 1;
+        }
+        count
+    }
+
+    #[test]
+    fn there_is_no_way_to_what_is_cut_off() {
+        let mut t = Topology::default();
+        t.nodes(Kind::Accelerator, 2);
+        let mut router = Router::new(&t, Routing::First, 0);
+        assert_eq!(router.route(0, 1), None);
+        assert_eq!(router.route(0, 9), None);
+        assert_eq!(router.route(9, 0), None);
+        assert!(router.route(1, 1).unwrap().links.is_empty());
     }
 }

@@ -14,6 +14,7 @@ use super::schedule::{Pass, Times, orders};
 use crate::analytical::training::{Schedule, TrainingInput};
 use crate::event::kernel::{Ended, EventQueue, Model, Quantiles, Time};
 use crate::event::network::flows::NetworkEvent;
+use pass::Jitter;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use streams::Streams;
@@ -84,8 +85,8 @@ struct Process {
     gradients: Vec<Option<u32>>,
     /// Which accelerators it runs on.
     kind: usize,
-    /// What happens in its passes, where they run task by task.
-    streams: Streams,
+    /// What happens in its passes, where they run task by task: apart, for most events need the rest alone.
+    streams: Box<Streams>,
     /// What it sends, one after the other, and the task that tells the first.
     transfers: VecDeque<Transfer>,
     transfer_task: u32,
@@ -149,7 +150,7 @@ pub(super) struct Job<'a> {
     buckets: u32,
     orders: Vec<Vec<Pass>>,
     factors: Vec<f64>,
-    ranks: f64,
+    jitter: Jitter,
     processes: Vec<Process>,
     groups: Vec<Group>,
     /// Processes with passes, and groups with collectives, before the optimizer.
@@ -197,7 +198,7 @@ impl<'a> Job<'a> {
             meets: meets(&costs, f64::from(micros) * if input.draws() { s.dp } else { 1.0 }),
             wires: Wires::new(stages * replicas),
             groups: vec![Group::default(); stages as usize],
-            ranks: (s.tp * s.cp).max(1.0),
+            jitter: Jitter::new(input.jitter, (s.tp * s.cp).max(1.0)),
             left: 0,
             last_before_optimizer: NONE,
             step: 0,

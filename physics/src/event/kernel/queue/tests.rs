@@ -59,7 +59,10 @@ fn a_handle_that_outlived_its_event_cancels_nothing() {
 fn numbering_anew_keeps_the_order() {
     let mut queue = EventQueue::<u32> { sequence: (1 << SEQUENCE_BITS) - 50, ..EventQueue::default() };
     for event in 0..100 {
-        queue.at(Time::from_ps(5), event);
+        match event % 3 {
+            0 => queue.in_turn(event as usize % 2, Time::from_ps(5), event),
+            _ => drop(queue.at(Time::from_ps(5), event)),
+        }
     }
     assert!(queue.sequence < 1000);
     let order: Vec<u32> = std::iter::from_fn(|| queue.pop()).collect();
@@ -101,7 +104,7 @@ fn cancelled_events_do_not_pile_up() {
 proptest! {
     /// Any mixture of scheduling, cancelling and taking gives what a sorted list gives.
     #[test]
-    fn agrees_with_a_sorted_list(actions in prop::collection::vec((0u8..5, 0u64..20, any::<prop::sample::Index>()), 1..600)) {
+    fn agrees_with_a_sorted_list(actions in prop::collection::vec((0u8..6, 0u64..20, any::<prop::sample::Index>()), 1..600)) {
         let mut queue = EventQueue::default();
         let mut list: Vec<(u64, bool, usize, Handle)> = Vec::new();
         for (number, (action, delay, pick)) in actions.into_iter().enumerate() {
@@ -115,9 +118,14 @@ proptest! {
                     queue.at_end_of_instant(number);
                     list.push((queue.now().ps(), true, number, Handle::NONE));
                 }
-                3 if !list.is_empty() => {
+                3 => {
+                    let at = queue.now().plus(Time::from_ps(delay));
+                    queue.in_turn(number % (LINES + 1), at, number);
+                    list.push((at.ps(), false, number, Handle::NONE));
+                }
+                4 if !list.is_empty() => {
                     let place = pick.index(list.len());
-                    if !list[place].1 {
+                    if list[place].3 != Handle::NONE {
                         let (_, _, _, handle) = list.remove(place);
                         prop_assert!(queue.cancel(handle));
                     }

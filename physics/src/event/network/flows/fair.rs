@@ -6,8 +6,9 @@
 //! until nobody is left. The rates so found are those of filling everything anew, for there is one such set.
 #![expect(clippy::indexing_slicing, reason = "flows and hops are numbered in the floor above, links by the topology")]
 
+use super::channels::Channel;
 use super::{Flows, NetworkEvent, SAME};
-use crate::event::kernel::{EventQueue, Handle, Time};
+use crate::event::kernel::{EventQueue, Time};
 
 /// Share of a link's bandwidth that counts as none, and by which rates may differ that count as equal: wider than the
 /// difference at which a rate is not set anew.
@@ -15,23 +16,6 @@ const SLACK: f64 = 10.0 * SAME;
 /// Rounds after which whole neighbourhoods are taken in, so that a change that reaches everybody does not get there one
 /// by one.
 const PATIENCE: u32 = 6;
-
-/// What is known of a channel while rates are set.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Filling {
-    /// Of the present filling: what is left, for how many flows, the highest rate so far, and whether it decides any.
-    spare: f64,
-    unfrozen: u32,
-    decides: bool,
-    /// Whether a flow has left it in this instant.
-    pub(super) dirty: bool,
-    top: f64,
-    /// Round of settling in which it was last met, how many of its flows are filled anew, and the rate from which on all
-    /// are.
-    met: u32,
-    inside: u32,
-    all_from: f64,
-}
 
 impl Flows {
     /// Finds the rates of all flows that a change has reached.
@@ -62,9 +46,9 @@ impl Flows {
             course.remaining = (course.remaining - old * now.since(course.since).seconds()).max(0.0);
             course.since = now;
             course.ends = now.plus(Time::from_seconds(course.remaining / new));
-            if course.handle == Handle::NONE || course.ends < course.due {
+            if course.due.is_none_or(|due| course.ends < due) {
                 queue.cancel(course.handle);
-                course.due = course.ends;
+                course.due = Some(course.ends);
                 course.handle = queue.at(course.ends, NetworkEvent::Left(id).into());
             }
         }
@@ -73,17 +57,14 @@ impl Flows {
     /// The flows next to a change: those that a link held back which somebody has left, those that have come, and those
     /// who have more than an equal share of a link that these come over.
     fn begin_with_changes(&mut self) {
-        for place in 0..self.dirty.len() {
-            let number = self.dirty[place];
-            self.fillings[number as usize].dirty = false;
-            for entry in 0..self.channels[number as usize].flows.len() {
-                let (id, _) = self.channels[number as usize].flows[entry];
-                if self.flows[id as usize].decided_by == number {
-                    self.include(id);
-                }
+        for place in 0..self.relieved.len() {
+            let id = self.relieved[place];
+            // Unless it has left itself meanwhile.
+            if self.flows[id as usize].hops > 0 {
+                self.include(id);
             }
         }
-        self.dirty.clear();
+        self.relieved.clear();
         for place in 0..self.fresh.len() {
             let id = self.fresh[place];
             self.include(id);
@@ -98,10 +79,10 @@ impl Flows {
                 let number = self.hops[hop].channel as usize;
                 let count = self.channels[number].flows.len();
                 // What another newcomer has had taken in already is not looked for again.
-                if count == 1 || self.fillings[number].all_from <= least {
+                if count == 1 || self.channels[number].top <= least {
                     continue;
                 }
-                self.fillings[number].all_from = least;
+                self.channels[number].top = least;
                 for entry in 0..count {
                     let (other, _) = self.channels[number].flows[entry];
                     if self.flows[other as usize].rate >= least {
@@ -126,17 +107,18 @@ impl Flows {
         self.met_flows.push(id);
         let base = id as usize * self.stride;
         for hop in &self.hops[base..base + flow.hops as usize] {
-            let filling = &mut self.fillings[hop.channel as usize];
-            if filling.met != round {
-                if self.channels[hop.channel as usize].flows.len() == 1 && hop.channel != flow.narrowest {
+            let channel = &mut self.channels[hop.channel as usize];
+            if channel.met != round {
+                if channel.flows.len() == 1 && hop.channel != flow.narrowest {
                     continue;
                 }
-                filling.met = round;
-                filling.inside = 0;
-                filling.all_from = f64::INFINITY;
+                channel.met = round;
+                channel.inside = 0;
+                // Nobody is taken in for being fast yet.
+                channel.top = f64::INFINITY;
                 self.met_channels.push(hop.channel);
             }
-            filling.inside += 1;
+            channel.inside += 1;
         }
     }
 
@@ -148,26 +130,27 @@ impl Flows {
         let filling = self.filling;
         self.active.clear();
         for &number in &self.met_channels {
-            let channel = &self.channels[number as usize];
-            let own = &mut self.fillings[number as usize];
-            own.spare = channel.capacity;
-            if (own.inside as usize) < channel.flows.len() {
-                let rate = |&(id, _): &(u32, u32)| match &self.flows[id as usize] {
-                    flow if flow.met == round => 0.0,
-                    flow => flow.rate,
+            let channel = &mut self.channels[number as usize];
+            channel.spare = channel.capacity;
+            if (channel.inside as usize) < channel.flows.len() {
+                let kept = |&(id, _): &(u32, u32)| {
+                    let flow = &self.flows[id as usize];
+                    // Without a branch: nothing foretells who is taken in.
+                    flow.rate * f64::from(u8::from(flow.met != round))
                 };
-                own.spare = (own.spare - channel.flows.iter().map(rate).sum::<f64>()).max(0.0);
+                channel.spare = (channel.spare - channel.flows.iter().map(kept).sum::<f64>()).max(0.0);
             }
-            own.unfrozen = own.inside;
-            own.top = 0.0;
-            own.decides = false;
+            channel.unfrozen = channel.inside;
+            channel.top = 0.0;
+            channel.decides = false;
             self.active.push(number);
         }
-        loop {
+        let mut left = self.met_flows.len();
+        while left > 0 {
             let mut least = f64::INFINITY;
             let mut place = 0;
             while place < self.active.len() {
-                let own = &self.fillings[self.active[place] as usize];
+                let own = &self.channels[self.active[place] as usize];
                 if own.unfrozen == 0 {
                     self.active.swap_remove(place);
                     continue;
@@ -181,22 +164,24 @@ impl Flows {
             let limit = least * (1.0 + SAME);
             for place in 0..self.active.len() {
                 let number = self.active[place];
-                let own = &mut self.fillings[number as usize];
+                let own = &mut self.channels[number as usize];
                 if own.unfrozen == 0 || own.spare > limit * f64::from(own.unfrozen) {
                     continue;
                 }
                 own.decides = true;
-                for &(id, _) in &self.channels[number as usize].flows {
+                for entry in 0..self.channels[number as usize].flows.len() {
+                    let (id, _) = self.channels[number as usize].flows[entry];
                     let flow = &mut self.flows[id as usize];
                     if flow.met != round || flow.frozen == filling {
                         continue;
                     }
+                    left -= 1;
                     flow.frozen = filling;
                     flow.fair = least;
                     flow.decided_by = number;
                     let base = id as usize * self.stride;
                     for hop in &self.hops[base..base + flow.hops as usize] {
-                        let own = &mut self.fillings[hop.channel as usize];
+                        let own = &mut self.channels[hop.channel as usize];
                         if own.met == round {
                             own.spare = (own.spare - least).max(0.0);
                             own.unfrozen -= 1;
@@ -214,8 +199,8 @@ impl Flows {
         let before = self.met_flows.len();
         for place in 0..self.met_channels.len() {
             let number = self.met_channels[place];
-            let Filling { spare, top, decides, inside, .. } = self.fillings[number as usize];
             let channel = &self.channels[number as usize];
+            let Channel { spare, top, decides, inside, .. } = *channel;
             if inside as usize == channel.flows.len() {
                 continue;
             }

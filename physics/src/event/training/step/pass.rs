@@ -189,7 +189,7 @@ impl Job<'_> {
             let process = &mut self.processes[number as usize];
             let stream = Stream::new(self.seed, JITTER, number).at(process.drawn);
             process.drawn += 1;
-            pace *= slowest(self.input.jitter, self.ranks, stream);
+            pace *= self.jitter.slowest(stream);
         }
         Uneven { pace, stretch, launched }
     }
@@ -321,9 +321,26 @@ impl Job<'_> {
     }
 }
 
-/// The slowest of `ranks` log-normal times of mean 1: one draw through the distribution of their maximum.
-fn slowest(cv: f64, ranks: f64, mut stream: Stream) -> f64 {
-    let variance = (cv * cv).ln_1p();
-    let u = stream.uniform().powf(1.0 / ranks).min(1.0 - 1e-16);
-    (variance.sqrt() * normal_quantile(u) - 0.5 * variance).exp()
+/// How ranks' times differ: log-normal with mean 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Jitter {
+    /// Standard deviation of the logarithm, and half its square.
+    deviation: f64,
+    half_variance: f64,
+    /// One over the ranks that wait for each other.
+    share: f64,
+}
+
+impl Jitter {
+    /// Of a coefficient of variation.
+    pub(super) fn new(cv: f64, ranks: f64) -> Jitter {
+        let variance = (cv * cv).ln_1p();
+        Jitter { deviation: variance.sqrt(), half_variance: 0.5 * variance, share: 1.0 / ranks }
+    }
+
+    /// The slowest of the ranks' times: one draw through the distribution of their maximum.
+    fn slowest(&self, mut stream: Stream) -> f64 {
+        let u = stream.uniform().powf(self.share).min(1.0 - 1e-16);
+        (self.deviation * normal_quantile(u) - self.half_variance).exp()
+    }
 }

@@ -59,7 +59,7 @@ impl Wires {
             let end = topology.node(Kind::Nic);
             topology.cable(end, middle, wire);
         }
-        Wires { flows: Flows::new(&topology) }
+        Wires { flows: Flows::new(&topology).departures_only() }
     }
 
     /// Sends `seconds` from the first of `ends` to the last, or, of a collective, through both ways of all of them.
