@@ -108,6 +108,17 @@ impl Flows {
     /// The links of `topology`, nothing on them. Cards between two others are passed through, never sent from or to.
     pub fn new(topology: &Topology) -> Self {
         let (channels, of) = channels(topology);
+        Flows::over(channels, of)
+    }
+
+    /// Links of which nothing is known but their bandwidths, numbered in this order.
+    pub fn with_bandwidths(bandwidths: impl Iterator<Item = f64>) -> Self {
+        let channels: Vec<Channel> = bandwidths.map(|capacity| Channel { capacity, ..Channel::default() }).collect();
+        let of = (0..channels.len() as u32).collect();
+        Flows::over(channels, of)
+    }
+
+    fn over(channels: Vec<Channel>, of: Vec<u32>) -> Self {
         Flows {
             departed: vec![Departed::default(); channels.len()],
             channels,

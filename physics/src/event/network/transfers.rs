@@ -87,7 +87,8 @@ impl Hasher for Spread {
 #[derive(Debug)]
 pub(super) struct Builder {
     out: Transfers,
-    by_pair: HashMap<Pair, u32, BuildHasherDefault<Spread>>,
+    /// Pairs met so far, where any occurs twice.
+    by_pair: Option<HashMap<Pair, u32, BuildHasherDefault<Spread>>>,
     edges: Vec<(u32, u32)>,
     /// The last message into and out of each end.
     into: Vec<u32>,
@@ -107,11 +108,16 @@ impl Builder {
         let ends = ranks as usize + 1;
         Builder {
             out: Transfers { ranks, ..Transfers::default() },
-            by_pair: HashMap::default(),
+            by_pair: Some(HashMap::default()),
             edges: Vec::new(),
             into: vec![NONE; ends],
             out_of: vec![NONE; ends],
         }
+    }
+
+    /// No rank sends to the same other twice: pairs need not be looked up.
+    pub(super) fn once_each(&mut self) {
+        self.by_pair = None;
     }
 
     /// Forgets what each rank has sent and received: what follows waits for nothing before it.
@@ -123,10 +129,14 @@ impl Builder {
     /// A message that waits for what [`Builder::after_arrival`] and [`Builder::after_leaving`] say.
     pub(super) fn message(&mut self, from: u32, to: u32, bytes: f64) -> u32 {
         let pairs = &mut self.out.pairs;
-        let pair = *self.by_pair.entry(u64::from(from) << 32 | u64::from(to)).or_insert_with(|| {
+        let mut new = || {
             pairs.push((from, to));
             (pairs.len() - 1) as u32
-        });
+        };
+        let pair = match &mut self.by_pair {
+            Some(met) => *met.entry(u64::from(from) << 32 | u64::from(to)).or_insert_with(new),
+            None => new(),
+        };
         self.out.pair.push(pair);
         self.out.bytes.push(bytes);
         self.out.waits.push(0);

@@ -15,6 +15,7 @@ use crate::analytical::training::{Schedule, TrainingInput};
 use crate::event::kernel::{Ended, EventQueue, Model, Quantiles, Time};
 use crate::event::network::flows::NetworkEvent;
 use pass::Jitter;
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use streams::Streams;
@@ -71,6 +72,29 @@ enum Item {
     Rest(u32),
 }
 
+/// Tasks that have brought something, [`ABSENT`] where nothing has come yet.
+#[derive(Debug, Clone, Default)]
+struct Brought(Vec<u32>);
+
+/// Nothing has come; one less than no task.
+const ABSENT: u32 = NONE - 1;
+
+impl Brought {
+    /// So many slots, nothing in any.
+    fn clear(&mut self, slots: usize) {
+        self.0.clear();
+        self.0.resize(slots, ABSENT);
+    }
+
+    fn put(&mut self, slot: usize, task: u32) {
+        self.0[slot] = task;
+    }
+
+    fn by(&self, slot: usize) -> Option<u32> {
+        Some(self.0[slot]).filter(|&task| task != ABSENT)
+    }
+}
+
 /// One stage of one replica.
 #[derive(Debug, Clone, Default)]
 struct Process {
@@ -79,16 +103,16 @@ struct Process {
     current_task: u32,
     last_task: u32,
     /// Passes that each chunk's gradients still lack.
-    owed: Vec<u32>,
+    owed: SmallVec<[u32; 2]>,
     /// What has arrived for each (micro-batch, chunk), and by which task.
-    inputs: Vec<Option<u32>>,
-    gradients: Vec<Option<u32>>,
+    inputs: Brought,
+    gradients: Brought,
     /// Which accelerators it runs on.
     kind: usize,
     /// What happens in its passes, where they run task by task: apart, for most events need the rest alone.
     streams: Box<Streams>,
     /// What it sends, one after the other, and the task that tells the first.
-    transfers: VecDeque<Transfer>,
+    transfers: SmallVec<[Transfer; 1]>,
     transfer_task: u32,
     drawn: u64,
     /// Whether its step is over but for the optimizer.
@@ -275,8 +299,7 @@ impl<'a> Job<'a> {
             process.owed.clear();
             process.owed.resize(self.chunks as usize, self.micros);
             for list in [&mut process.inputs, &mut process.gradients] {
-                list.clear();
-                list.resize(slots, None);
+                list.clear(slots);
             }
         }
         let gathers = self.most(|costs| costs.gather) > 0.0;

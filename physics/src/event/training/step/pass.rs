@@ -162,12 +162,12 @@ impl Job<'_> {
         match pass.kind {
             Kind::Forward => {
                 let gathered = self.groups[stage as usize].gathered[pass.chunk as usize]?;
-                let input = if stage == 0 && pass.chunk == 0 { NONE } else { process.inputs[slot]? };
+                let input = if stage == 0 && pass.chunk == 0 { NONE } else { process.inputs.by(slot)? };
                 Some(self.latest([gathered, input]))
             }
             Kind::Backward => {
                 let last = stage + 1 == self.stages && pass.chunk + 1 == self.chunks;
-                if last { Some(NONE) } else { process.gradients[slot] }
+                if last { Some(NONE) } else { process.gradients.by(slot) }
             }
             Kind::Weights => Some(NONE),
         }
@@ -272,7 +272,7 @@ impl Job<'_> {
             return;
         }
         let process = &mut self.processes[number as usize];
-        process.transfers.push_back(transfer);
+        process.transfers.push(transfer);
         if process.transfers.len() == 1 {
             self.begin_transfer(number, queue);
         }
@@ -281,7 +281,7 @@ impl Job<'_> {
     /// Sends the first of what a process has to send.
     fn begin_transfer(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let process = &self.processes[number as usize];
-        let Some(&transfer) = process.transfers.front() else { return };
+        let Some(&transfer) = process.transfers.first() else { return };
         let ends = [process.kind, self.processes[transfer.to as usize].kind];
         let seconds = ends.iter().map(|&kind| self.costs[kind].transfer).fold(0.0, f64::max);
         let port = self.costs[process.kind].transfer_port;
@@ -305,7 +305,10 @@ impl Job<'_> {
 
     pub(super) fn end_transfer(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let process = &mut self.processes[number as usize];
-        let Some(transfer) = process.transfers.pop_front() else { return };
+        if process.transfers.is_empty() {
+            return;
+        }
+        let transfer = process.transfers.remove(0);
         let task = process.transfer_task;
         self.ended(task, queue.now());
         self.begin_transfer(number, queue);
@@ -316,7 +319,7 @@ impl Job<'_> {
     fn take(&mut self, transfer: Transfer, task: u32, queue: &mut EventQueue<Event>) {
         let receiver = &mut self.processes[transfer.to as usize];
         let list = if transfer.backward { &mut receiver.gradients } else { &mut receiver.inputs };
-        list[transfer.slot as usize] = Some(task);
+        list.put(transfer.slot as usize, task);
         self.begin_pass(transfer.to, Waited::Pipeline, queue);
     }
 }
