@@ -11,7 +11,8 @@ mod fair;
 use super::routing::Route;
 use super::topology::Topology;
 use crate::event::kernel::{EventQueue, Handle, Time};
-use channels::{Channel, Departed, channels};
+use channels::{Channel, channels};
+use fair::Filling;
 
 /// Something happens in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +83,8 @@ struct Hop {
 #[derive(Debug, Clone)]
 pub struct Flows {
     channels: Vec<Channel>,
-    departed: Vec<Departed>,
+    /// What is known of each channel while rates are set: apart, for who has a way to himself needs none of it.
+    fillings: Vec<Filling>,
     /// The channel of each link.
     of: Vec<u32>,
     flows: Vec<Flow>,
@@ -120,7 +122,7 @@ impl Flows {
 
     fn over(channels: Vec<Channel>, of: Vec<u32>) -> Self {
         Flows {
-            departed: vec![Departed::default(); channels.len()],
+            fillings: vec![Filling::default(); channels.len()],
             channels,
             of,
             flows: Vec::new(),
@@ -154,7 +156,7 @@ impl Flows {
 
     /// Bytes that each link has carried to the end of their flows.
     pub fn carried(&self) -> impl Iterator<Item = f64> {
-        self.of.iter().map(|&channel| self.departed[channel as usize].bytes)
+        self.of.iter().map(|&channel| self.channels[channel as usize].carried)
     }
 
     /// Sends `bytes` along `route`. `message` is given back when it has left and when it has arrived.
@@ -283,16 +285,15 @@ impl Flows {
         let base = id as usize * self.stride;
         for hop in base..base + self.flows[id as usize].hops as usize {
             let Hop { channel: number, place } = self.hops[hop];
-            let departed = &mut self.departed[number as usize];
-            departed.bytes += bytes;
             let channel = &mut self.channels[number as usize];
+            channel.carried += bytes;
             channel.flows.swap_remove(place as usize);
             if let Some(&(moved, its_hop)) = channel.flows.get(place as usize) {
                 self.hops[moved as usize * self.stride + its_hop as usize].place = place;
             }
             // Until rates are set again nobody is held back by it who has not been found now.
-            if departed.round != self.round {
-                departed.round = self.round;
+            if channel.left != self.round {
+                channel.left = self.round;
                 let held_back = |id: &u32| self.flows[*id as usize].decided_by == number;
                 self.relieved.extend(channel.flows.iter().map(|entry| entry.0).filter(held_back));
             }

@@ -3,29 +3,16 @@
 use crate::event::network::topology::{Kind, Link, Topology};
 use smallvec::SmallVec;
 
-/// A cable, or several in a row, and what is known of it while rates are set.
+/// A cable, or several in a row.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Channel {
     pub(super) capacity: f64,
+    /// Bytes carried to the end of their flows.
+    pub(super) carried: f64,
     /// Flows over it, and which of their hops it is.
     pub(super) flows: SmallVec<[(u32, u32); 2]>,
-    /// Of the present filling: what is left, for how many flows, the highest rate so far, and whether it decides any.
-    pub(super) spare: f64,
-    pub(super) top: f64,
-    pub(super) unfrozen: u32,
-    pub(super) decides: bool,
-    /// Round of settling in which it was last met, and how many of its flows are filled anew.
-    pub(super) met: u32,
-    pub(super) inside: u32,
-}
-
-/// What has left a channel.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Departed {
-    /// Bytes carried to the end of their flows.
-    pub(super) bytes: f64,
-    /// Round of settling after which a flow has last been the first to leave.
-    pub(super) round: u32,
+    /// Round of settling after which a flow was the first to leave it.
+    pub(super) left: u32,
 }
 
 /// The links at a network card.

@@ -6,7 +6,6 @@
 //! until nobody is left. The rates so found are those of filling everything anew, for there is one such set.
 #![expect(clippy::indexing_slicing, reason = "flows and hops are numbered in the floor above, links by the topology")]
 
-use super::channels::Channel;
 use super::{Flows, NetworkEvent, SAME};
 use crate::event::kernel::{EventQueue, Time};
 
@@ -16,6 +15,19 @@ const SLACK: f64 = 10.0 * SAME;
 /// Rounds after which whole neighbourhoods are taken in, so that a change that reaches everybody does not get there one
 /// by one.
 const PATIENCE: u32 = 6;
+
+/// What is known of a channel while rates are set.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Filling {
+    /// Of the present filling: what is left, for how many flows, the highest rate so far, and whether it decides any.
+    spare: f64,
+    top: f64,
+    unfrozen: u32,
+    decides: bool,
+    /// Round of settling in which it was last met, and how many of its flows are filled anew.
+    met: u32,
+    inside: u32,
+}
 
 impl Flows {
     /// Finds the rates of all flows that a change has reached.
@@ -79,10 +91,10 @@ impl Flows {
                 let number = self.hops[hop].channel as usize;
                 let count = self.channels[number].flows.len();
                 // What another newcomer has had taken in already is not looked for again.
-                if count == 1 || self.channels[number].top <= least {
+                if count == 1 || self.fillings[number].top <= least {
                     continue;
                 }
-                self.channels[number].top = least;
+                self.fillings[number].top = least;
                 for entry in 0..count {
                     let (other, _) = self.channels[number].flows[entry];
                     if self.flows[other as usize].rate >= least {
@@ -107,18 +119,16 @@ impl Flows {
         self.met_flows.push(id);
         let base = id as usize * self.stride;
         for hop in &self.hops[base..base + flow.hops as usize] {
-            let channel = &mut self.channels[hop.channel as usize];
-            if channel.met != round {
-                if channel.flows.len() == 1 && hop.channel != flow.narrowest {
+            let filling = &mut self.fillings[hop.channel as usize];
+            if filling.met != round {
+                if self.channels[hop.channel as usize].flows.len() == 1 && hop.channel != flow.narrowest {
                     continue;
                 }
-                channel.met = round;
-                channel.inside = 0;
                 // Nobody is taken in for being fast yet.
-                channel.top = f64::INFINITY;
+                *filling = Filling { met: round, top: f64::INFINITY, ..Filling::default() };
                 self.met_channels.push(hop.channel);
             }
-            channel.inside += 1;
+            filling.inside += 1;
         }
     }
 
@@ -130,19 +140,20 @@ impl Flows {
         let filling = self.filling;
         self.active.clear();
         for &number in &self.met_channels {
-            let channel = &mut self.channels[number as usize];
-            channel.spare = channel.capacity;
-            if (channel.inside as usize) < channel.flows.len() {
+            let channel = &self.channels[number as usize];
+            let own = &mut self.fillings[number as usize];
+            own.spare = channel.capacity;
+            if (own.inside as usize) < channel.flows.len() {
                 let kept = |&(id, _): &(u32, u32)| {
                     let flow = &self.flows[id as usize];
                     // Without a branch: nothing foretells who is taken in.
                     flow.rate * f64::from(u8::from(flow.met != round))
                 };
-                channel.spare = (channel.spare - channel.flows.iter().map(kept).sum::<f64>()).max(0.0);
+                own.spare = (own.spare - channel.flows.iter().map(kept).sum::<f64>()).max(0.0);
             }
-            channel.unfrozen = channel.inside;
-            channel.top = 0.0;
-            channel.decides = false;
+            own.unfrozen = own.inside;
+            own.top = 0.0;
+            own.decides = false;
             self.active.push(number);
         }
         let mut left = self.met_flows.len();
@@ -150,7 +161,7 @@ impl Flows {
             let mut least = f64::INFINITY;
             let mut place = 0;
             while place < self.active.len() {
-                let own = &self.channels[self.active[place] as usize];
+                let own = &self.fillings[self.active[place] as usize];
                 if own.unfrozen == 0 {
                     self.active.swap_remove(place);
                     continue;
@@ -164,7 +175,7 @@ impl Flows {
             let limit = least * (1.0 + SAME);
             for place in 0..self.active.len() {
                 let number = self.active[place];
-                let own = &mut self.channels[number as usize];
+                let own = &mut self.fillings[number as usize];
                 if own.unfrozen == 0 || own.spare > limit * f64::from(own.unfrozen) {
                     continue;
                 }
@@ -181,7 +192,7 @@ impl Flows {
                     flow.decided_by = number;
                     let base = id as usize * self.stride;
                     for hop in &self.hops[base..base + flow.hops as usize] {
-                        let own = &mut self.channels[hop.channel as usize];
+                        let own = &mut self.fillings[hop.channel as usize];
                         if own.met == round {
                             own.spare = (own.spare - least).max(0.0);
                             own.unfrozen -= 1;
@@ -200,7 +211,7 @@ impl Flows {
         for place in 0..self.met_channels.len() {
             let number = self.met_channels[place];
             let channel = &self.channels[number as usize];
-            let Channel { spare, top, decides, inside, .. } = *channel;
+            let Filling { spare, top, decides, inside, .. } = self.fillings[number as usize];
             if inside as usize == channel.flows.len() {
                 continue;
             }
