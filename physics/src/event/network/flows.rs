@@ -217,7 +217,7 @@ impl Flows {
             let course = &mut self.courses[id as usize];
             course.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
             course.due = Some(course.ends);
-            // It never goes faster, so that this is never taken back.
+            // It never goes faster, so that this need not be taken back: it has no handle.
             queue.in_turn(DEPARTURES, course.ends, NetworkEvent::Left(id).into());
         } else {
             self.fresh.push(id);
