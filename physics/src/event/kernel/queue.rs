@@ -55,6 +55,8 @@ pub struct EventQueue<E> {
     /// Events that were scheduled in their order, with their keys.
     lines: [VecDeque<(u128, E)>; LINES],
     late: VecDeque<E>,
+    /// Events on the lines and late ones.
+    aside: usize,
     sequence: u64,
     cancelled: usize,
     now: Time,
@@ -76,6 +78,7 @@ impl<E: Copy> EventQueue<E> {
             free: Vec::with_capacity(pending),
             lines: [const { VecDeque::new() }; LINES],
             late: VecDeque::new(),
+            aside: 0,
             sequence: 0,
             cancelled: 0,
             now: Time::ZERO,
@@ -90,6 +93,7 @@ impl<E: Copy> EventQueue<E> {
         self.free.clear();
         self.lines.iter_mut().for_each(VecDeque::clear);
         self.late.clear();
+        self.aside = 0;
         self.sequence = 0;
         self.cancelled = 0;
         self.now = Time::ZERO;
@@ -108,8 +112,7 @@ impl<E: Copy> EventQueue<E> {
 
     /// Events that will still happen.
     pub fn len(&self) -> usize {
-        let in_turn: usize = self.lines.iter().map(VecDeque::len).sum();
-        self.heap.len() - self.cancelled + in_turn + self.late.len()
+        self.heap.len() - self.cancelled + self.aside
     }
 
     /// Whether nothing will happen any more.
@@ -141,6 +144,7 @@ impl<E: Copy> EventQueue<E> {
         let key = self.key(time, 0);
         if let Some(line) = self.lines.get_mut(line) {
             line.push_back((key, event));
+            self.aside += 1;
         }
     }
 
@@ -149,6 +153,7 @@ impl<E: Copy> EventQueue<E> {
     #[inline]
     pub fn at_end_of_instant(&mut self, event: E) {
         self.late.push_back(event);
+        self.aside += 1;
     }
 
     #[inline]
@@ -210,26 +215,31 @@ impl<E: Copy> EventQueue<E> {
     pub fn next_until(&mut self, until: Time) -> Option<E> {
         loop {
             let first = self.heap.first().copied().unwrap_or(NEVER);
-            let [in_turn, other] = self.lines.each_ref().map(|line| line.front().map_or(NEVER, |&(key, _)| key));
-            let key = first.min(in_turn).min(other);
-            let time = time_of(key);
-            if time > self.now && !self.late.is_empty() {
-                // A cancelled event at the head of the heap holds nothing up: what follows it is later still.
-                return self.next_late(until);
+            // Most models have nothing aside most of the time.
+            if self.aside > 0 {
+                let [in_turn, other] = self.lines.each_ref().map(|line| line.front().map_or(NEVER, |&(key, _)| key));
+                let key = first.min(in_turn).min(other);
+                let time = time_of(key);
+                if (time > self.now || key == NEVER) && !self.late.is_empty() {
+                    // A cancelled event at the head of the heap holds nothing up: what follows it is later still.
+                    return self.next_late(until);
+                }
+                if key != first {
+                    if time > until {
+                        return None;
+                    }
+                    self.now = time;
+                    self.handled += 1;
+                    self.aside -= 1;
+                    let line = self.lines.get_mut(usize::from(key == other))?;
+                    return line.pop_front().map(|(_, event)| event);
+                }
             }
-            if key == NEVER {
+            if first == NEVER {
                 return None;
             }
-            if key != first {
-                if time > until {
-                    return None;
-                }
-                self.now = time;
-                self.handled += 1;
-                let line = self.lines.get_mut(usize::from(key == other))?;
-                return line.pop_front().map(|(_, event)| event);
-            }
-            let index = slot_of(key);
+            let time = time_of(first);
+            let index = slot_of(first);
             let slot = self.slots.get_mut(index as usize)?;
             if !slot.live {
                 pop_first(&mut self.heap);
@@ -259,6 +269,7 @@ impl<E: Copy> EventQueue<E> {
             return None;
         }
         let event = self.late.pop_front()?;
+        self.aside -= 1;
         self.handled += 1;
         Some(event)
     }
