@@ -1,7 +1,9 @@
 //! What happens next: a 4-ary heap of 16-byte keys over a slab of events.
 //!
-//! A key is (time, late, sequence, slot) in one 128-bit integer, so that one comparison decides and four children fill
-//! one cache line. The sequence number makes ties first come, first served. Events stay in the slab while keys move.
+//! A key is (time, sequence, slot) in one 128-bit integer, so that one comparison decides and four children fill one
+//! cache line. The sequence number makes ties first come, first served. Events stay in the slab while keys move. What
+//! waits for the end of the present instant waits in a line of its own, and so does what is scheduled in the order in
+//! which it happens, as things are that all take equally long.
 //!
 //! Cancelling marks the slot; its key is skipped when it comes up, and all marked keys are swept out once they are the
 //! majority, which costs a constant per cancelled event. Handles carry a generation, so that one that outlived its
@@ -9,16 +11,21 @@
 //! event in the steady state.
 
 use super::time::Time;
+use std::collections::VecDeque;
 
 /// Bits of a key that name the slot: 268 million pending events, more than memory holds.
 const SLOT_BITS: u32 = 28;
 /// Bits of a key that number the events of a run; when they are used up, what is pending is numbered anew.
-const SEQUENCE_BITS: u32 = 35;
-const LATE: u64 = 1 << (SLOT_BITS + SEQUENCE_BITS);
+const SEQUENCE_BITS: u32 = 36;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 const ARITY: usize = 4;
 /// Sweeping is not worth it below this many cancelled events.
 const LEAST_SWEEP: usize = 64;
+
+/// Lines of events that are scheduled in the order in which they happen.
+pub const LINES: usize = 2;
+/// The key of nothing: numbers are never so high.
+const NEVER: u128 = u128::MAX;
 
 /// Names a scheduled event, to cancel it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +52,11 @@ pub struct EventQueue<E> {
     heap: Vec<u128>,
     slots: Vec<Slot<E>>,
     free: Vec<u32>,
+    /// Events that were scheduled in their order, with their keys.
+    lines: [VecDeque<(u128, E)>; LINES],
+    late: VecDeque<E>,
+    /// Events on the lines and late ones.
+    aside: usize,
     sequence: u64,
     cancelled: usize,
     now: Time,
@@ -64,6 +76,9 @@ impl<E: Copy> EventQueue<E> {
             heap: Vec::with_capacity(pending),
             slots: Vec::with_capacity(pending),
             free: Vec::with_capacity(pending),
+            lines: [const { VecDeque::new() }; LINES],
+            late: VecDeque::new(),
+            aside: 0,
             sequence: 0,
             cancelled: 0,
             now: Time::ZERO,
@@ -76,6 +91,9 @@ impl<E: Copy> EventQueue<E> {
         self.heap.clear();
         self.slots.clear();
         self.free.clear();
+        self.lines.iter_mut().for_each(VecDeque::clear);
+        self.late.clear();
+        self.aside = 0;
         self.sequence = 0;
         self.cancelled = 0;
         self.now = Time::ZERO;
@@ -94,7 +112,7 @@ impl<E: Copy> EventQueue<E> {
 
     /// Events that will still happen.
     pub fn len(&self) -> usize {
-        self.heap.len() - self.cancelled
+        self.heap.len() - self.cancelled + self.aside
     }
 
     /// Whether nothing will happen any more.
@@ -105,33 +123,57 @@ impl<E: Copy> EventQueue<E> {
     /// Schedules `event` at `time`, or now where that has passed.
     #[inline]
     pub fn at(&mut self, time: Time, event: E) -> Handle {
-        self.push(time, 0, event)
+        self.push(time, event)
     }
 
     /// Schedules `event` after `delay`.
     #[inline]
     pub fn after(&mut self, delay: Time, event: E) -> Handle {
-        self.push(self.now.plus(delay), 0, event)
+        self.push(self.now.plus(delay), event)
+    }
+
+    /// As [`EventQueue::at`], where it will not be cancelled and most likely happens after all others that were scheduled
+    /// on the same of the [`LINES`] lines: no heap is needed for these.
+    #[inline]
+    pub fn in_turn(&mut self, line: usize, time: Time, event: E) {
+        let fits = |line: &&mut VecDeque<(u128, E)>| line.back().is_none_or(|&(last, _)| time_of(last) <= time);
+        if self.lines.get_mut(line).filter(fits).is_none() {
+            self.push(time, event);
+            return;
+        }
+        let key = self.key(time, 0);
+        if let Some(line) = self.lines.get_mut(line) {
+            line.push_back((key, event));
+            self.aside += 1;
+        }
     }
 
     /// Schedules `event` at the end of the present instant: after everything else that happens at this time, scheduled
     /// already or not. Changes that come together are answered together this way.
-    pub fn at_end_of_instant(&mut self, event: E) -> Handle {
-        self.push(self.now, LATE, event)
+    #[inline]
+    pub fn at_end_of_instant(&mut self, event: E) {
+        self.late.push_back(event);
+        self.aside += 1;
     }
 
     #[inline]
-    fn push(&mut self, time: Time, late: u64, event: E) -> Handle {
-        if self.sequence >> SEQUENCE_BITS != 0 {
-            self.renumber();
-        }
+    fn push(&mut self, time: Time, event: E) -> Handle {
         let (slot, generation) = self.take_slot(event);
-        let low = late | (self.sequence << SLOT_BITS) | u64::from(slot);
-        self.sequence += 1;
-        let key = (u128::from(time.max(self.now).ps()) << 64) | u128::from(low);
+        let key = self.key(time, slot);
         self.heap.push(key);
         sift_up(&mut self.heap, key);
         Handle { slot, generation }
+    }
+
+    /// The key of what is scheduled now.
+    #[inline]
+    fn key(&mut self, time: Time, slot: u32) -> u128 {
+        if self.sequence >> SEQUENCE_BITS != 0 {
+            self.renumber();
+        }
+        let low = (self.sequence << SLOT_BITS) | u64::from(slot);
+        self.sequence += 1;
+        (u128::from(time.max(self.now).ps()) << 64) | u128::from(low)
     }
 
     #[inline]
@@ -172,9 +214,32 @@ impl<E: Copy> EventQueue<E> {
     #[inline]
     pub fn next_until(&mut self, until: Time) -> Option<E> {
         loop {
-            let key = *self.heap.first()?;
-            let time = time_of(key);
-            let index = slot_of(key);
+            let first = self.heap.first().copied().unwrap_or(NEVER);
+            // Most models have nothing aside most of the time.
+            if self.aside > 0 {
+                let [in_turn, other] = self.lines.each_ref().map(|line| line.front().map_or(NEVER, |&(key, _)| key));
+                let key = first.min(in_turn).min(other);
+                let time = time_of(key);
+                if (time > self.now || key == NEVER) && !self.late.is_empty() {
+                    // A cancelled event at the head of the heap holds nothing up: what follows it is later still.
+                    return self.next_late(until);
+                }
+                if key != first {
+                    if time > until {
+                        return None;
+                    }
+                    self.now = time;
+                    self.handled += 1;
+                    self.aside -= 1;
+                    let line = self.lines.get_mut(usize::from(key == other))?;
+                    return line.pop_front().map(|(_, event)| event);
+                }
+            }
+            if first == NEVER {
+                return None;
+            }
+            let time = time_of(first);
+            let index = slot_of(first);
             let slot = self.slots.get_mut(index as usize)?;
             if !slot.live {
                 pop_first(&mut self.heap);
@@ -195,6 +260,18 @@ impl<E: Copy> EventQueue<E> {
             self.handled += 1;
             return Some(event);
         }
+    }
+
+    /// The first of what has waited for the end of the instant.
+    #[inline]
+    fn next_late(&mut self, until: Time) -> Option<E> {
+        if self.now > until {
+            return None;
+        }
+        let event = self.late.pop_front()?;
+        self.aside -= 1;
+        self.handled += 1;
+        Some(event)
     }
 
     /// Drops the keys of cancelled events.
@@ -219,11 +296,15 @@ impl<E: Copy> EventQueue<E> {
     /// Numbers what is pending from 0 on, in its order.
     fn renumber(&mut self) {
         self.heap.sort_unstable();
-        for (number, key) in self.heap.iter_mut().enumerate() {
-            let kept = *key & !(u128::from(LATE - 1) & !u128::from(SLOT_MASK));
-            *key = kept | (number as u128) << SLOT_BITS;
+        let mut number = 0u64;
+        let in_turn = self.lines.iter_mut().flatten().map(|(key, _)| key);
+        let mut keys: Vec<&mut u128> = self.heap.iter_mut().chain(in_turn).collect();
+        keys.sort_unstable();
+        for key in keys {
+            *key = (*key >> 64) << 64 | u128::from(number) << SLOT_BITS | u128::from(slot_of(*key));
+            number += 1;
         }
-        self.sequence = self.heap.len() as u64;
+        self.sequence = number;
     }
 }
 

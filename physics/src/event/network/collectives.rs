@@ -131,6 +131,7 @@ pub fn transfers(operation: Operation, algorithm: Algorithm, ranks: u32, bytes: 
         }
         (Algorithm::Direct, AllToAll | ReduceScatter | AllGather) => {
             (squares <= MOST).then_some(())?;
+            b.once_each();
             for distance in 1..ranks {
                 for from in 0..ranks {
                     b.message(from, (from + distance) % ranks, bytes / n);
@@ -139,6 +140,7 @@ pub fn transfers(operation: Operation, algorithm: Algorithm, ranks: u32, bytes: 
         }
         (Algorithm::Pairwise, AllToAll) => {
             (squares <= MOST / 2).then_some(())?;
+            b.once_each();
             for distance in 1..ranks {
                 let send = |from| Send { from, to: (from + distance) % ranks, bytes: bytes / n };
                 b.round(&(0..ranks).map(send).collect::<Vec<_>>());

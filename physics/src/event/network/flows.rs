@@ -5,12 +5,14 @@
 //! filled anew (`fair`); a flow with its links to itself needs no filling at all.
 #![expect(clippy::indexing_slicing, reason = "flows and hops are numbered here, links by the topology that made them")]
 
+mod channels;
 mod fair;
 
 use super::routing::Route;
 use super::topology::Topology;
 use crate::event::kernel::{EventQueue, Handle, Time};
-use smallvec::SmallVec;
+use channels::{Channel, channels};
+use fair::Filling;
 
 /// Something happens in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,26 +36,20 @@ pub enum Happened {
     Delivered(u32),
 }
 
+/// The queue's lines for messages that have their way to themselves, and for the rest of their way: mostly equally long.
+const DEPARTURES: usize = 0;
+const ARRIVALS: usize = 1;
 /// Rates closer than this are the same.
 const SAME: f64 = 1e-9;
 
+/// What a flow's rate is found from.
 #[derive(Debug, Clone, Copy)]
 struct Flow {
-    bytes: f64,
-    remaining: f64,
     rate: f64,
     /// The rate that the present round of settling has found.
     fair: f64,
-    since: Time,
-    latency: Time,
-    /// When it will have left at its present rate. The event that says so may come earlier and is then put off: most
-    /// that are slowed down are speeded up again before.
-    ends: Time,
-    due: Time,
-    handle: Handle,
-    message: u32,
     hops: u32,
-    /// The narrowest of its links, and the one that decides its rate.
+    /// The narrowest of its channels, and the one that decides its rate.
     narrowest: u32,
     decided_by: u32,
     /// Round of settling in which it was last met, and filling in which its rate was last found.
@@ -61,70 +57,96 @@ struct Flow {
     frozen: u32,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Hop {
-    link: u32,
-    /// Where the link lists it.
-    place: u32,
+/// How far a flow is.
+#[derive(Debug, Clone, Copy)]
+struct Course {
+    bytes: f64,
+    remaining: f64,
+    since: Time,
+    latency: Time,
+    /// When it will have left at its present rate. The event that says so may come earlier and is then put off: most
+    /// that are slowed down are speeded up again before.
+    ends: Time,
+    due: Option<Time>,
+    handle: Handle,
+    message: u32,
 }
 
-#[derive(Debug, Clone, Default)]
-struct Channel {
-    capacity: f64,
-    /// Flows over it, and which of their hops it is.
-    flows: SmallVec<[(u32, u32); 2]>,
-    carried: f64,
-    /// Round of settling in which it was last met, and how many of its flows are filled anew.
-    met: u32,
-    inside: u32,
-    /// Of the present filling: what is left, for how many flows, the highest rate so far, and whether it decides any.
-    spare: f64,
-    unfrozen: u32,
-    top: f64,
-    decides: bool,
+#[derive(Debug, Clone, Copy, Default)]
+struct Hop {
+    channel: u32,
+    /// Where the channel lists it.
+    place: u32,
 }
 
 /// The network's links and what flows over them.
 #[derive(Debug, Clone)]
 pub struct Flows {
     channels: Vec<Channel>,
+    /// What is known of each channel while rates are set: apart, for who has a way to himself needs none of it.
+    fillings: Vec<Filling>,
+    /// The channel of each link.
+    of: Vec<u32>,
     flows: Vec<Flow>,
+    courses: Vec<Course>,
     /// Hops of flow `f` begin at `f * stride`.
     hops: Vec<Hop>,
     stride: usize,
     free: Vec<u32>,
-    /// Links that a flow has left, and flows that have come, in this instant.
-    dirty: Vec<u32>,
+    /// Flows that a channel held back which somebody has left, and flows that have come, in this instant.
+    relieved: Vec<u32>,
     fresh: Vec<u32>,
     settling: bool,
     round: u32,
     filling: u32,
-    met_links: Vec<u32>,
+    met_channels: Vec<u32>,
     met_flows: Vec<u32>,
     active: Vec<u32>,
     started: u64,
+    tells_arrivals: bool,
 }
 
 impl Flows {
-    /// The links of `topology`, nothing on them.
+    /// The links of `topology`, nothing on them. Cards between two others are passed through, never sent from or to.
     pub fn new(topology: &Topology) -> Self {
-        let channel = |capacity| Channel { capacity, ..Channel::default() };
+        let (channels, of) = channels(topology);
+        Flows::over(channels, of)
+    }
+
+    /// Links of which nothing is known but their bandwidths, numbered in this order.
+    pub fn with_bandwidths(bandwidths: impl Iterator<Item = f64>) -> Self {
+        let channels: Vec<Channel> = bandwidths.map(|capacity| Channel { capacity, ..Channel::default() }).collect();
+        let of = (0..channels.len() as u32).collect();
+        Flows::over(channels, of)
+    }
+
+    fn over(channels: Vec<Channel>, of: Vec<u32>) -> Self {
         Flows {
-            channels: topology.links().iter().map(|link| channel(link.bandwidth)).collect(),
+            fillings: vec![Filling::default(); channels.len()],
+            channels,
+            of,
             flows: Vec::new(),
+            courses: Vec::new(),
             hops: Vec::new(),
             stride: 4,
             free: Vec::new(),
-            dirty: Vec::new(),
+            relieved: Vec::new(),
             fresh: Vec::new(),
             settling: false,
-            round: 0,
+            round: 1,
             filling: 0,
-            met_links: Vec::new(),
+            met_channels: Vec::new(),
             met_flows: Vec::new(),
             active: Vec::new(),
             started: 0,
+            tells_arrivals: true,
         }
+    }
+
+    /// Messages are told of when they have left, never again when they have arrived.
+    #[must_use]
+    pub fn departures_only(self) -> Self {
+        Flows { tells_arrivals: false, ..self }
     }
 
     /// Messages sent so far.
@@ -134,7 +156,7 @@ impl Flows {
 
     /// Bytes that each link has carried to the end of their flows.
     pub fn carried(&self) -> impl Iterator<Item = f64> {
-        self.channels.iter().map(|c| c.carried)
+        self.of.iter().map(|&channel| self.channels[channel as usize].carried)
     }
 
     /// Sends `bytes` along `route`. `message` is given back when it has left and when it has arrived.
@@ -147,26 +169,20 @@ impl Flows {
     ) {
         self.started += 1;
         let now = queue.now();
-        let id = self.place_flow(Flow {
+        let flow = Flow { rate: 0.0, fair: 0.0, hops: 0, narrowest: u32::MAX, decided_by: u32::MAX, met: 0, frozen: 0 };
+        let course = Course {
             bytes,
             remaining: bytes.max(0.0),
-            rate: 0.0,
-            fair: 0.0,
             since: now,
             latency: route.latency,
             ends: now,
-            due: now,
+            due: None,
             handle: Handle::NONE,
             message,
-            hops: route.links.len() as u32,
-            narrowest: u32::MAX,
-            decided_by: u32::MAX,
-            met: 0,
-            frozen: 0,
-        });
+        };
+        let id = self.place_flow(flow, course);
         // A message without bytes, or to oneself, takes no bandwidth.
         if route.links.is_empty() || bytes <= 0.0 {
-            self.flows[id as usize].hops = 0;
             queue.after(Time::ZERO, NetworkEvent::Left(id).into());
             return;
         }
@@ -174,26 +190,35 @@ impl Flows {
             self.widen(route.links.len());
         }
         let base = id as usize * self.stride;
-        let (mut alone, mut narrowest, mut least) = (true, u32::MAX, f64::INFINITY);
+        let (mut hops, mut alone, mut narrowest, mut least) = (0, true, u32::MAX, f64::INFINITY);
         // Of links that are equally narrow the one in the middle, which others share more often than those at the ends.
         let middle = route.links.len() / 2;
-        for (hop, &link) in route.links.iter().enumerate() {
-            let channel = &mut self.channels[link as usize];
-            alone &= channel.flows.is_empty();
-            if channel.capacity < least || (channel.capacity == least && hop <= middle) {
-                (narrowest, least) = (link, channel.capacity);
+        let mut last = u32::MAX;
+        for (place, &link) in route.links.iter().enumerate() {
+            let number = self.of[link as usize];
+            if number == last {
+                continue;
             }
-            self.hops[base + hop] = Hop { link, place: channel.flows.len() as u32 };
-            channel.flows.push((id, hop as u32));
+            last = number;
+            let channel = &mut self.channels[number as usize];
+            alone &= channel.flows.is_empty();
+            if channel.capacity < least || (channel.capacity == least && place <= middle) {
+                (narrowest, least) = (number, channel.capacity);
+            }
+            self.hops[base + hops] = Hop { channel: number, place: channel.flows.len() as u32 };
+            channel.flows.push((id, hops as u32));
+            hops += 1;
         }
         let flow = &mut self.flows[id as usize];
-        (flow.narrowest, flow.decided_by) = (narrowest, narrowest);
+        (flow.hops, flow.narrowest, flow.decided_by) = (hops as u32, narrowest, narrowest);
         if alone {
             // Nobody to share with. Whoever comes yet in this instant has the rates found anew.
             flow.rate = route.bandwidth;
-            flow.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
-            flow.due = flow.ends;
-            flow.handle = queue.at(flow.ends, NetworkEvent::Left(id).into());
+            let course = &mut self.courses[id as usize];
+            course.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
+            course.due = Some(course.ends);
+            // It never goes faster, so that this need not be taken back: it has no handle.
+            queue.in_turn(DEPARTURES, course.ends, NetworkEvent::Left(id).into());
         } else {
             self.fresh.push(id);
             self.expect_settling(queue);
@@ -209,16 +234,18 @@ impl Flows {
             }
             NetworkEvent::Delivered(message) => Happened::Delivered(message),
             NetworkEvent::Left(id) => {
-                let flow = &mut self.flows[id as usize];
-                if flow.ends > queue.now() {
-                    flow.due = flow.ends;
-                    flow.handle = queue.at(flow.ends, event.into());
+                let course = &mut self.courses[id as usize];
+                if course.ends > queue.now() {
+                    course.due = Some(course.ends);
+                    course.handle = queue.at(course.ends, event.into());
                     return Happened::Nothing;
                 }
-                let flow = *flow;
+                let (latency, message) = (course.latency, course.message);
                 self.remove(id, queue);
-                queue.after(flow.latency, NetworkEvent::Delivered(flow.message).into());
-                Happened::Left(flow.message)
+                if self.tells_arrivals {
+                    queue.in_turn(ARRIVALS, queue.now().plus(latency), NetworkEvent::Delivered(message).into());
+                }
+                Happened::Left(message)
             }
         }
     }
@@ -230,12 +257,14 @@ impl Flows {
         }
     }
 
-    fn place_flow(&mut self, flow: Flow) -> u32 {
+    fn place_flow(&mut self, flow: Flow, course: Course) -> u32 {
         if let Some(id) = self.free.pop() {
             self.flows[id as usize] = flow;
+            self.courses[id as usize] = course;
             return id;
         }
         self.flows.push(flow);
+        self.courses.push(course);
         self.hops.resize(self.flows.len() * self.stride, Hop::default());
         (self.flows.len() - 1) as u32
     }
@@ -252,24 +281,26 @@ impl Flows {
     }
 
     fn remove<E: Copy + From<NetworkEvent>>(&mut self, id: u32, queue: &mut EventQueue<E>) {
-        let flow = self.flows[id as usize];
+        let bytes = self.courses[id as usize].bytes;
         let base = id as usize * self.stride;
-        let mut shared = false;
-        for hop in 0..flow.hops as usize {
-            let Hop { link, place } = self.hops[base + hop];
-            let channel = &mut self.channels[link as usize];
-            channel.carried += flow.bytes;
+        for hop in base..base + self.flows[id as usize].hops as usize {
+            let Hop { channel: number, place } = self.hops[hop];
+            let channel = &mut self.channels[number as usize];
+            channel.carried += bytes;
             channel.flows.swap_remove(place as usize);
             if let Some(&(moved, its_hop)) = channel.flows.get(place as usize) {
                 self.hops[moved as usize * self.stride + its_hop as usize].place = place;
             }
-            if !channel.flows.is_empty() {
-                shared = true;
-                self.dirty.push(link);
+            // Until rates are set again nobody is held back by it who has not been found now.
+            if channel.left != self.round {
+                channel.left = self.round;
+                let held_back = |id: &u32| self.flows[*id as usize].decided_by == number;
+                self.relieved.extend(channel.flows.iter().map(|entry| entry.0).filter(held_back));
             }
         }
+        self.flows[id as usize].hops = 0;
         self.free.push(id);
-        if shared {
+        if !self.relieved.is_empty() {
             self.expect_settling(queue);
         }
     }

@@ -205,11 +205,31 @@ fn prepare(
     if job.algorithm.needs_switch() && count > 1 {
         nodes.push(topology.common_switch(&nodes).ok_or(Problem::NoSwitch { job: number })?);
     }
-    let mut routes = Vec::with_capacity(transfers.pairs.len());
-    for &(from, to) in &transfers.pairs {
-        let node = |rank: u32| nodes.get(rank as usize).copied().unwrap_or(u32::MAX);
-        routes.push(router.route(node(from), node(to)).ok_or(Problem::NoWay { job: number, from, to })?);
-    }
+    let routes =
+        routes(&transfers.pairs, &nodes, router).map_err(|(from, to)| Problem::NoWay { job: number, from, to })?;
     let record = JobRecord::new(job, count, transfers.len() as u64);
     Ok(Running { waits: transfers.waits.clone(), left: transfers.len(), transfers, routes, base, record })
+}
+
+/// The way of every pair of ranks, which are at these nodes; the first pair that has none.
+#[expect(clippy::indexing_slicing, reason = "places are counted here")]
+fn routes(pairs: &[(u32, u32)], nodes: &[u32], router: &mut Router<'_>) -> Result<Vec<Route>, (u32, u32)> {
+    let node = |rank: u32| nodes.get(rank as usize).copied().unwrap_or(u32::MAX);
+    // The router looks at the network from one destination at a time: the places of pairs with the same one are together.
+    let most = pairs.iter().map(|&(_, to)| to as usize + 1).max().unwrap_or(0);
+    let mut first = vec![0u32; most + 1];
+    pairs.iter().for_each(|&(_, to)| first[to as usize + 1] += 1);
+    (0..most).for_each(|to| first[to + 1] += first[to]);
+    let mut order = vec![0u32; pairs.len()];
+    for (place, &(_, to)) in (0..).zip(pairs) {
+        order[first[to as usize] as usize] = place;
+        first[to as usize] += 1;
+    }
+    let mut routes = vec![None; pairs.len()];
+    for place in order {
+        let (from, to) = pairs[place as usize];
+        routes[place as usize] = router.route(node(from), node(to));
+    }
+    let found = routes.into_iter().zip(pairs).map(|(route, &pair)| route.ok_or(pair));
+    found.collect()
 }

@@ -3,7 +3,6 @@
 use super::topology::Topology;
 use crate::event::kernel::{Stream, Time};
 use smallvec::SmallVec;
-use std::collections::HashMap;
 
 /// Purpose of the random streams that stand for the switches' hashes.
 const HASH: u32 = 16;
@@ -30,49 +29,195 @@ pub struct Route {
     pub bandwidth: f64,
 }
 
-/// Finds ways, remembering distances to destinations asked for before.
+/// The links of a node that lead towards the present destination: `nearer[first..first + count]`.
+#[derive(Debug, Clone, Copy, Default)]
+struct Choices {
+    first: u32,
+    count: u32,
+}
+
+/// Finds ways. What it knows of one destination it forgets with the next, so that ways are best asked for destination by
+/// destination.
 #[derive(Debug)]
 pub struct Router<'a> {
     topology: &'a Topology,
     routing: Routing,
     seed: u64,
-    distances: HashMap<u32, Vec<u32>>,
+    latencies: Vec<Time>,
+    destination: u32,
+    /// Nodes in order of their hops to the destination, as far as any way has needed them, and how many of them have been
+    /// gone on from.
+    reached: Vec<u32>,
+    expanded: usize,
+    /// Every node's hops, [`FAR`] where it has not been reached.
+    hops: Vec<u32>,
+    /// Of the nodes that a way has come through; none known where the count is zero.
+    choices: Vec<Choices>,
+    nearer: Vec<u32>,
 }
+
+/// Hops of what has not been reached.
+const FAR: u32 = u32::MAX;
 
 impl<'a> Router<'a> {
     /// Over `topology`.
     pub fn new(topology: &'a Topology, routing: Routing, seed: u64) -> Self {
-        Router { topology, routing, seed, distances: HashMap::new() }
+        Router {
+            topology,
+            routing,
+            seed,
+            latencies: topology.links().iter().map(|link| Time::from_seconds(link.latency)).collect(),
+            destination: u32::MAX,
+            reached: Vec::new(),
+            expanded: 0,
+            hops: vec![FAR; topology.len()],
+            choices: vec![Choices::default(); topology.len()],
+            nearer: Vec::new(),
+        }
     }
 
     /// The way from one node to another; `None` where there is none. From a node to itself it has no links.
     pub fn route(&mut self, from: u32, to: u32) -> Option<Route> {
-        let topology = self.topology;
-        let hops = self.distances.entry(to).or_insert_with(|| topology.hops_to(to));
-        let distance = |node: u32| hops.get(node as usize).copied().unwrap_or(u32::MAX);
-        let mut left = distance(from);
-        if left == u32::MAX {
-            return None;
+        if to != self.destination {
+            self.turn_to(to);
         }
-        let mut hash = Stream::new(self.seed, HASH, from).at(u64::from(to) << 8);
+        self.reach(from)?;
+        let hash = Stream::new(self.seed, HASH, from);
         let mut route = Route { links: SmallVec::new(), latency: Time::ZERO, bandwidth: f64::INFINITY };
         let mut node = from;
-        while left > 0 {
-            let mut nearer = topology.leaving(node).filter(|(_, link)| distance(link.to) < left);
+        // Every switch has a number of the stream; it is drawn where there is a choice.
+        let mut switches = 0;
+        while node != to {
+            let Choices { first, count } = self.choices(node)?;
             let chosen = match self.routing {
-                Routing::First => nearer.next(),
-                Routing::Hashed => {
-                    let choices = nearer.clone().count() as u64;
-                    nearer.nth(hash.below(choices) as usize)
+                Routing::Hashed if count > 1 => {
+                    let mut hash = hash.at((u64::from(to) << 8) + switches / 2);
+                    if switches % 2 == 1 {
+                        hash.bits();
+                    }
+                    hash.below(u64::from(count)) as u32
                 }
+                Routing::First | Routing::Hashed => 0,
             };
-            let (number, link) = chosen?;
+            switches += 1;
+            let &number = self.nearer.get((first + chosen) as usize)?;
+            let link = self.topology.links().get(number as usize)?;
             route.links.push(number);
-            route.latency = route.latency.plus(Time::from_seconds(link.latency));
+            route.latency = route.latency.plus(*self.latencies.get(number as usize)?);
             route.bandwidth = route.bandwidth.min(link.bandwidth);
             node = link.to;
-            left -= 1;
         }
         Some(route)
+    }
+
+    /// Forgets one destination for another.
+    fn turn_to(&mut self, destination: u32) {
+        for &node in &self.reached {
+            if let (Some(hops), Some(choices)) = (self.hops.get_mut(node as usize), self.choices.get_mut(node as usize))
+            {
+                (*hops, *choices) = (FAR, Choices::default());
+            }
+        }
+        self.reached.clear();
+        self.nearer.clear();
+        self.expanded = 0;
+        self.destination = destination;
+        if let Some(own) = self.hops.get_mut(destination as usize) {
+            *own = 0;
+            self.reached.push(destination);
+        }
+    }
+
+    /// Goes on from the destination, the nearest nodes first, until `from` is reached; `None` where it never is.
+    fn reach(&mut self, from: u32) -> Option<()> {
+        while *self.hops.get(from as usize)? == FAR {
+            let node = *self.reached.get(self.expanded)?;
+            self.expanded += 1;
+            if node != self.destination && !self.topology.passes_on(node) {
+                continue;
+            }
+            let farther = self.hops.get(node as usize)? + 1;
+            for link in self.topology.arriving(node) {
+                if let Some(hops) = self.hops.get_mut(link.from as usize).filter(|hops| **hops == FAR) {
+                    *hops = farther;
+                    self.reached.push(link.from);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The links of a node that lead nearer to the destination; `None` where there are none.
+    fn choices(&mut self, node: u32) -> Option<Choices> {
+        let (topology, hops, nearer) = (self.topology, &self.hops, &mut self.nearer);
+        let known = self.choices.get_mut(node as usize)?;
+        if known.count == 0 {
+            let distance = |node: u32| hops.get(node as usize).copied().unwrap_or(FAR);
+            let own = distance(node);
+            known.first = nearer.len() as u32;
+            nearer.extend(topology.leaving(node).filter(|(_, link)| distance(link.to) < own).map(|(number, _)| number));
+            known.count = nearer.len() as u32 - known.first;
+        }
+        Some(*known).filter(|choices| choices.count > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use crate::event::network::shapes::{Fabric, Shape};
+    use crate::event::network::topology::{Kind, Wire};
+
+    /// Whatever a router has been asked before, it finds the way that one finds that has been asked nothing; and no way
+    /// is longer than the hops of a plain search.
+    #[test]
+    fn ways_do_not_depend_on_what_was_asked_before() {
+        let wire = Wire { bandwidth: 1.0, latency: 1e-6 };
+        let fabric = Fabric::FatTree { domains_per_leaf: 2, spines: 3, oversubscription: 1.0, latency: 1e-6 };
+        let shapes = [
+            Shape::Domains { domains: 6, per_domain: 2, link: wire, nic: wire, fabric },
+            Shape::Torus { sides: [3, 4, 2], wrapped: true, link: wire },
+            Shape::Dragonfly { groups: 4, routers: 2, per_router: 2, terminal: wire, local: wire, global: wire },
+        ];
+        for t in shapes.map(|shape| shape.build()) {
+            let at = t.accelerators();
+            for routing in [Routing::First, Routing::Hashed] {
+                let mut router = Router::new(&t, routing, 3);
+                for step in 0..3 * at.len() * at.len() {
+                    let (from, to) = (at[step * 7 % at.len()], at[step * step % at.len()]);
+                    let found = router.route(from, to).unwrap();
+                    assert_eq!(Some(&found), Router::new(&t, routing, 3).route(from, to).as_ref());
+                    assert_eq!(found.links.len(), hops(&t, from, to));
+                }
+            }
+        }
+    }
+
+    /// Every node one hop farther, until the other end is among them.
+    fn hops(t: &Topology, from: u32, to: u32) -> usize {
+        let mut there = vec![from];
+        let mut count = 0;
+        while !there.contains(&to) {
+            let goes_on = |node: &&u32| **node == from || t.passes_on(**node);
+            let next: Vec<u32> =
+                there.iter().filter(goes_on).flat_map(|&node| t.leaving(node).map(|(_, link)| link.to)).collect();
+            there.extend(next);
+            there.sort_unstable();
+            there.dedup();
+            count += 1;
+        }
+        count
+    }
+
+    #[test]
+    fn there_is_no_way_to_what_is_cut_off() {
+        let mut t = Topology::default();
+        t.nodes(Kind::Accelerator, 2);
+        let mut router = Router::new(&t, Routing::First, 0);
+        assert_eq!(router.route(0, 1), None);
+        assert_eq!(router.route(0, 9), None);
+        assert_eq!(router.route(9, 0), None);
+        assert!(router.route(1, 1).unwrap().links.is_empty());
     }
 }

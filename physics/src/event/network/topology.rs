@@ -1,7 +1,5 @@
 //! Nodes and the links between them.
 
-use std::collections::VecDeque;
-
 /// What stands at a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -136,29 +134,15 @@ impl Topology {
         })
     }
 
-    /// Hops from every node to `destination` over working links, [`u32::MAX`] where there is no way.
-    pub fn hops_to(&self, destination: u32) -> Vec<u32> {
-        let mut hops = vec![u32::MAX; self.len()];
-        let mut reached = VecDeque::new();
-        if let Some(own) = hops.get_mut(destination as usize) {
-            *own = 0;
-            reached.push_back((destination, 0));
-        }
-        while let Some((node, distance)) = reached.pop_front() {
-            if node != destination && !self.forwarding && self.kind(node) == Some(Kind::Accelerator) {
-                continue;
-            }
-            for &number in self.arriving.get(node as usize).into_iter().flatten() {
-                let Some(link) = self.links.get(number as usize).filter(|l| l.bandwidth > 0.0) else { continue };
-                if let Some(other) = hops.get_mut(link.from as usize)
-                    && *other == u32::MAX
-                {
-                    *other = distance + 1;
-                    reached.push_back((link.from, distance + 1));
-                }
-            }
-        }
-        hops
+    /// Working links that arrive at a node.
+    pub fn arriving(&self, node: u32) -> impl Iterator<Item = &Link> {
+        let numbers = self.arriving.get(node as usize).into_iter().flatten();
+        numbers.filter_map(|&number| self.links.get(number as usize)).filter(|link| link.bandwidth > 0.0)
+    }
+
+    /// Whether a node passes on what is for others.
+    pub fn passes_on(&self, node: u32) -> bool {
+        self.forwarding || self.kind(node) != Some(Kind::Accelerator)
     }
 
     /// A reducing switch that all of `nodes` are cabled to, if there is one.

@@ -1,6 +1,7 @@
 //! A collective as the messages it is: who sends how much to whom, and what must have happened before.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// A message that has not been waited for yet.
 const NONE: u32 = u32::MAX;
@@ -58,11 +59,36 @@ impl Transfers {
     }
 }
 
+/// Sender and receiver, in one number.
+type Pair = u64;
+
+/// Spreads pairs of ranks over a table: a multiplication by an odd number near 2^64 over the golden ratio (Knuth, *The Art
+/// of Computer Programming*, volume 3, section 6.4), its upper half folded into the lower. Ranks are nobody's to choose so
+/// that they collide.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(self.0 ^ u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, pair: Pair) {
+        let wide = u128::from(pair) * 0x9E37_79B9_7F4A_7C15;
+        self.0 = (wide >> 64) as u64 ^ wide as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// Writes transfers down.
 #[derive(Debug)]
 pub(super) struct Builder {
     out: Transfers,
-    by_pair: HashMap<(u32, u32), u32>,
+    /// Pairs met so far, where any occurs twice.
+    by_pair: Option<HashMap<Pair, u32, BuildHasherDefault<Spread>>>,
     edges: Vec<(u32, u32)>,
     /// The last message into and out of each end.
     into: Vec<u32>,
@@ -82,11 +108,16 @@ impl Builder {
         let ends = ranks as usize + 1;
         Builder {
             out: Transfers { ranks, ..Transfers::default() },
-            by_pair: HashMap::new(),
+            by_pair: Some(HashMap::default()),
             edges: Vec::new(),
             into: vec![NONE; ends],
             out_of: vec![NONE; ends],
         }
+    }
+
+    /// No rank sends to the same other twice: pairs need not be looked up.
+    pub(super) fn once_each(&mut self) {
+        self.by_pair = None;
     }
 
     /// Forgets what each rank has sent and received: what follows waits for nothing before it.
@@ -98,10 +129,14 @@ impl Builder {
     /// A message that waits for what [`Builder::after_arrival`] and [`Builder::after_leaving`] say.
     pub(super) fn message(&mut self, from: u32, to: u32, bytes: f64) -> u32 {
         let pairs = &mut self.out.pairs;
-        let pair = *self.by_pair.entry((from, to)).or_insert_with(|| {
+        let mut new = || {
             pairs.push((from, to));
             (pairs.len() - 1) as u32
-        });
+        };
+        let pair = match &mut self.by_pair {
+            Some(met) => *met.entry(u64::from(from) << 32 | u64::from(to)).or_insert_with(new),
+            None => new(),
+        };
         self.out.pair.push(pair);
         self.out.bytes.push(bytes);
         self.out.waits.push(0);

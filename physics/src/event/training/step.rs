@@ -15,7 +15,9 @@ use super::schedule::{Pass, orders};
 use crate::analytical::training::{Sharding, TrainingInput};
 use crate::event::kernel::{Ended, EventQueue, Model, Quantiles, Time};
 use crate::event::network::flows::NetworkEvent;
+use pass::Jitter;
 use rounds::Round;
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use streams::Streams;
@@ -72,6 +74,33 @@ enum Item {
     Rest(u32),
 }
 
+/// Tasks that have brought something, [`ABSENT`] where nothing has come yet.
+#[derive(Debug, Clone, Default)]
+struct Brought(Vec<u32>);
+
+/// Nothing has come; one less than no task.
+const ABSENT: u32 = NONE - 1;
+
+impl Brought {
+    /// So many slots; what has come already stays.
+    fn make_room(&mut self, slots: usize) {
+        self.0.resize(slots, ABSENT);
+    }
+
+    /// What has come is used up.
+    fn use_up(&mut self, slot: usize) {
+        self.0[slot] = ABSENT;
+    }
+
+    fn put(&mut self, slot: usize, task: u32) {
+        self.0[slot] = task;
+    }
+
+    fn by(&self, slot: usize) -> Option<u32> {
+        Some(self.0[slot]).filter(|&task| task != ABSENT)
+    }
+}
+
 /// One stage of one replica.
 #[derive(Debug, Clone, Default)]
 struct Process {
@@ -80,16 +109,16 @@ struct Process {
     current_task: u32,
     last_task: u32,
     /// Passes that each chunk's gradients still lack.
-    owed: Vec<u32>,
+    owed: SmallVec<[u32; 2]>,
     /// What has arrived for each (micro-batch, chunk), and by which task.
-    inputs: Vec<Option<u32>>,
-    gradients: Vec<Option<u32>>,
+    inputs: Brought,
+    gradients: Brought,
     /// Which accelerators it runs on.
     kind: usize,
-    /// What happens in its passes, where they run task by task.
-    streams: Streams,
+    /// What happens in its passes, where they run task by task: apart, for most events need the rest alone.
+    streams: Box<Streams>,
     /// What it sends, one after the other, and the task that tells the first.
-    transfers: VecDeque<Transfer>,
+    transfers: SmallVec<[Transfer; 1]>,
     transfer_task: u32,
     drawn: u64,
     /// Whether its step is over but for the optimizer.
@@ -164,7 +193,7 @@ pub(super) struct Job<'a> {
     buckets: u32,
     orders: Vec<Vec<Pass>>,
     factors: Vec<f64>,
-    ranks: f64,
+    jitter: Jitter,
     processes: Vec<Process>,
     groups: Vec<Group>,
     /// How far each stage is; steps that all have finished, and when the last of these ended.
@@ -214,7 +243,7 @@ impl<'a> Job<'a> {
             meets: meets(&costs, f64::from(micros) * if input.draws() { s.dp } else { 1.0 }),
             wires: Wires::new(stages * replicas),
             groups: vec![Group::default(); stages as usize],
-            ranks: (s.tp * s.cp).max(1.0),
+            jitter: Jitter::new(input.jitter, (s.tp * s.cp).max(1.0)),
             rounds: vec![Round::default(); stages as usize],
             step: 0,
             step_begin: Time::ZERO,

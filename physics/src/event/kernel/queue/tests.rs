@@ -58,18 +58,16 @@ fn a_handle_that_outlived_its_event_cancels_nothing() {
 #[test]
 fn numbering_anew_keeps_the_order() {
     let mut queue = EventQueue::<u32> { sequence: (1 << SEQUENCE_BITS) - 50, ..EventQueue::default() };
-    let mut late = None;
     for event in 0..100 {
-        queue.at(Time::from_ps(5), event);
-        if event == 20 {
-            late = Some(queue.push(Time::from_ps(5), LATE, 1000));
+        match event % 3 {
+            0 => queue.in_turn(event as usize % 2, Time::from_ps(5), event),
+            _ => drop(queue.at(Time::from_ps(5), event)),
         }
     }
     assert!(queue.sequence < 1000);
     let order: Vec<u32> = std::iter::from_fn(|| queue.pop()).collect();
-    let expected: Vec<u32> = (0..100).chain([1000]).collect();
+    let expected: Vec<u32> = (0..100).collect();
     assert_eq!(order, expected);
-    assert!(!queue.cancel(late.unwrap()));
 }
 
 #[test]
@@ -106,25 +104,42 @@ fn cancelled_events_do_not_pile_up() {
 proptest! {
     /// Any mixture of scheduling, cancelling and taking gives what a sorted list gives.
     #[test]
-    fn agrees_with_a_sorted_list(actions in prop::collection::vec((0u8..4, 0u64..20, any::<prop::sample::Index>()), 1..600)) {
+    fn agrees_with_a_sorted_list(actions in prop::collection::vec((0u8..6, 0u64..20, any::<prop::sample::Index>()), 1..600)) {
         let mut queue = EventQueue::default();
-        let mut list: Vec<(u64, usize, Handle)> = Vec::new();
+        let mut list: Vec<(u64, bool, usize, Handle)> = Vec::new();
         for (number, (action, delay, pick)) in actions.into_iter().enumerate() {
             match action {
                 0 | 1 => {
                     let at = queue.now().plus(Time::from_ps(delay));
                     let handle = queue.at(at, number);
-                    list.push((at.ps(), number, handle));
+                    list.push((at.ps(), false, number, handle));
                 }
-                2 if !list.is_empty() => {
-                    let (_, _, handle) = list.remove(pick.index(list.len()));
-                    prop_assert!(queue.cancel(handle));
+                2 => {
+                    queue.at_end_of_instant(number);
+                    list.push((queue.now().ps(), true, number, Handle::NONE));
+                }
+                3 => {
+                    let at = queue.now().plus(Time::from_ps(delay));
+                    queue.in_turn(number % (LINES + 1), at, number);
+                    list.push((at.ps(), false, number, Handle::NONE));
+                }
+                4 if !list.is_empty() => {
+                    let place = pick.index(list.len());
+                    if list[place].3 != Handle::NONE {
+                        let (_, _, _, handle) = list.remove(place);
+                        prop_assert!(queue.cancel(handle));
+                    }
                 }
                 _ => {
-                    list.sort_by_key(|&(at, number, _)| (at, number));
+                    list.sort_by_key(|&(at, late, number, _)| (at, late, number));
                     let expected = if list.is_empty() { None } else { Some(list.remove(0)) };
-                    prop_assert_eq!(queue.pop(), expected.map(|e| e.1));
-                    if let Some((at, _, handle)) = expected {
+                    let horizon = pick.index(40) as u64;
+                    if let Some((at, ..)) = expected.filter(|&(at, ..)| horizon < 20 && at > horizon) {
+                        prop_assert_eq!(queue.next_until(Time::from_ps(horizon)), None);
+                        prop_assert!(at >= queue.now().ps());
+                    }
+                    prop_assert_eq!(queue.pop(), expected.map(|e| e.2));
+                    if let Some((at, _, _, handle)) = expected {
                         prop_assert_eq!(queue.now().ps(), at);
                         prop_assert!(!queue.cancel(handle));
                     }

@@ -6,7 +6,7 @@
 //! until nobody is left. The rates so found are those of filling everything anew, for there is one such set.
 #![expect(clippy::indexing_slicing, reason = "flows and hops are numbered in the floor above, links by the topology")]
 
-use super::{Channel, Flows, NetworkEvent, SAME};
+use super::{Flows, NetworkEvent, SAME};
 use crate::event::kernel::{EventQueue, Handle, Time};
 
 /// Share of a link's bandwidth that counts as none, and by which rates may differ that count as equal: wider than the
@@ -16,12 +16,25 @@ const SLACK: f64 = 10.0 * SAME;
 /// by one.
 const PATIENCE: u32 = 6;
 
+/// What is known of a channel while rates are set.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Filling {
+    /// Of the present filling: what is left, for how many flows, the highest rate so far, and whether it decides any.
+    spare: f64,
+    top: f64,
+    unfrozen: u32,
+    decides: bool,
+    /// Round of settling in which it was last met, and how many of its flows are filled anew.
+    met: u32,
+    inside: u32,
+}
+
 impl Flows {
     /// Finds the rates of all flows that a change has reached.
     pub(super) fn settle<E: Copy + From<NetworkEvent>>(&mut self, queue: &mut EventQueue<E>) {
         self.settling = false;
         self.round = self.round.wrapping_add(1);
-        self.met_links.clear();
+        self.met_channels.clear();
         self.met_flows.clear();
         self.begin_with_changes();
         let mut rounds = 0;
@@ -40,14 +53,18 @@ impl Flows {
             if (new - old).abs() <= SAME * old {
                 continue;
             }
-            flow.remaining = (flow.remaining - old * now.since(flow.since).seconds()).max(0.0);
-            flow.since = now;
             flow.rate = new;
-            flow.ends = now.plus(Time::from_seconds(flow.remaining / new));
-            if flow.handle == Handle::NONE || flow.ends < flow.due {
-                queue.cancel(flow.handle);
-                flow.due = flow.ends;
-                flow.handle = queue.at(flow.ends, NetworkEvent::Left(id).into());
+            let course = &mut self.courses[id as usize];
+            course.remaining = (course.remaining - old * now.since(course.since).seconds()).max(0.0);
+            course.since = now;
+            course.ends = now.plus(Time::from_seconds(course.remaining / new));
+            if let Some(due) = course.due.filter(|_| course.handle == Handle::NONE) {
+                // At its full rate it would end then: earlier is a matter of rounding.
+                course.ends = course.ends.max(due);
+            } else if course.due.is_none_or(|due| course.ends < due) {
+                queue.cancel(course.handle);
+                course.due = Some(course.ends);
+                course.handle = queue.at(course.ends, NetworkEvent::Left(id).into());
             }
         }
     }
@@ -55,28 +72,34 @@ impl Flows {
     /// The flows next to a change: those that a link held back which somebody has left, those that have come, and those
     /// who have more than an equal share of a link that these come over.
     fn begin_with_changes(&mut self) {
-        for place in 0..self.dirty.len() {
-            let link = self.dirty[place];
-            for entry in 0..self.channels[link as usize].flows.len() {
-                let (id, _) = self.channels[link as usize].flows[entry];
-                if self.flows[id as usize].decided_by == link {
-                    self.include(id);
-                }
+        for place in 0..self.relieved.len() {
+            let id = self.relieved[place];
+            // Unless it has left itself meanwhile.
+            if self.flows[id as usize].hops > 0 {
+                self.include(id);
             }
         }
-        self.dirty.clear();
+        self.relieved.clear();
         for place in 0..self.fresh.len() {
             let id = self.fresh[place];
             self.include(id);
             let base = id as usize * self.stride;
             let hops = base..base + self.flows[id as usize].hops as usize;
-            let equal = |channel: &Channel| channel.capacity / channel.flows.len() as f64;
-            let links = self.hops[hops.clone()].iter();
-            let least = links.map(|hop| equal(&self.channels[hop.link as usize])).fold(f64::INFINITY, f64::min);
+            let mut least = f64::INFINITY;
+            for hop in &self.hops[hops.clone()] {
+                let channel = &self.channels[hop.channel as usize];
+                least = least.min(channel.capacity / channel.flows.len() as f64);
+            }
             for hop in hops {
-                let link = self.hops[hop].link as usize;
-                for entry in 0..self.channels[link].flows.len() {
-                    let (other, _) = self.channels[link].flows[entry];
+                let number = self.hops[hop].channel as usize;
+                let count = self.channels[number].flows.len();
+                // What another newcomer has had taken in already is not looked for again.
+                if count == 1 || self.fillings[number].top <= least {
+                    continue;
+                }
+                self.fillings[number].top = least;
+                for entry in 0..count {
+                    let (other, _) = self.channels[number].flows[entry];
                     if self.flows[other as usize].rate >= least {
                         self.include(other);
                     }
@@ -86,8 +109,8 @@ impl Flows {
         self.fresh.clear();
     }
 
-    /// Takes a flow among those that are filled anew, and its links among those that are looked at. A link that it has to
-    /// itself and that is not its narrowest decides nothing.
+    /// Takes a flow among those that are filled anew, and its channels among those that are looked at. A channel that it
+    /// has to itself and that is not its narrowest decides nothing.
     #[inline]
     fn include(&mut self, id: u32) {
         let round = self.round;
@@ -99,53 +122,54 @@ impl Flows {
         self.met_flows.push(id);
         let base = id as usize * self.stride;
         for hop in &self.hops[base..base + flow.hops as usize] {
-            let channel = &mut self.channels[hop.link as usize];
-            if channel.met != round {
-                if channel.flows.len() == 1 && hop.link != flow.narrowest {
+            let filling = &mut self.fillings[hop.channel as usize];
+            if filling.met != round {
+                if self.channels[hop.channel as usize].flows.len() == 1 && hop.channel != flow.narrowest {
                     continue;
                 }
-                channel.met = round;
-                channel.inside = 0;
-                self.met_links.push(hop.link);
+                // Nobody is taken in for being fast yet.
+                *filling = Filling { met: round, top: f64::INFINITY, ..Filling::default() };
+                self.met_channels.push(hop.channel);
             }
-            channel.inside += 1;
+            filling.inside += 1;
         }
     }
 
-    /// Progressive filling of the flows taken in: the link that has least for each of them decides their rate, then the
-    /// next.
+    /// Progressive filling of the flows taken in: the channel that has least for each of them decides their rate, then
+    /// the next.
     fn fill(&mut self) {
         let round = self.round;
         self.filling = self.filling.wrapping_add(1);
         let filling = self.filling;
         self.active.clear();
-        for &link in &self.met_links {
-            let channel = &self.channels[link as usize];
-            let mut spare = channel.capacity;
-            if (channel.inside as usize) < channel.flows.len() {
-                let rate = |&(id, _): &(u32, u32)| match &self.flows[id as usize] {
-                    flow if flow.met == round => 0.0,
-                    flow => flow.rate,
+        for &number in &self.met_channels {
+            let channel = &self.channels[number as usize];
+            let own = &mut self.fillings[number as usize];
+            own.spare = channel.capacity;
+            if (own.inside as usize) < channel.flows.len() {
+                let kept = |&(id, _): &(u32, u32)| {
+                    let flow = &self.flows[id as usize];
+                    // Without a branch: nothing foretells who is taken in.
+                    flow.rate * f64::from(u8::from(flow.met != round))
                 };
-                spare = (spare - channel.flows.iter().map(rate).sum::<f64>()).max(0.0);
+                own.spare = (own.spare - channel.flows.iter().map(kept).sum::<f64>()).max(0.0);
             }
-            let channel = &mut self.channels[link as usize];
-            channel.spare = spare;
-            channel.unfrozen = channel.inside;
-            channel.top = 0.0;
-            channel.decides = false;
-            self.active.push(link);
+            own.unfrozen = own.inside;
+            own.top = 0.0;
+            own.decides = false;
+            self.active.push(number);
         }
-        loop {
+        let mut left = self.met_flows.len();
+        while left > 0 {
             let mut least = f64::INFINITY;
             let mut place = 0;
             while place < self.active.len() {
-                let channel = &self.channels[self.active[place] as usize];
-                if channel.unfrozen == 0 {
+                let own = &self.fillings[self.active[place] as usize];
+                if own.unfrozen == 0 {
                     self.active.swap_remove(place);
                     continue;
                 }
-                least = least.min(channel.spare / f64::from(channel.unfrozen));
+                least = least.min(own.spare / f64::from(own.unfrozen));
                 place += 1;
             }
             if self.active.is_empty() {
@@ -153,28 +177,29 @@ impl Flows {
             }
             let limit = least * (1.0 + SAME);
             for place in 0..self.active.len() {
-                let link = self.active[place];
-                let channel = &mut self.channels[link as usize];
-                if channel.unfrozen == 0 || channel.spare > limit * f64::from(channel.unfrozen) {
+                let number = self.active[place];
+                let own = &mut self.fillings[number as usize];
+                if own.unfrozen == 0 || own.spare > limit * f64::from(own.unfrozen) {
                     continue;
                 }
-                channel.decides = true;
-                for entry in 0..self.channels[link as usize].flows.len() {
-                    let (id, _) = self.channels[link as usize].flows[entry];
+                own.decides = true;
+                for entry in 0..self.channels[number as usize].flows.len() {
+                    let (id, _) = self.channels[number as usize].flows[entry];
                     let flow = &mut self.flows[id as usize];
                     if flow.met != round || flow.frozen == filling {
                         continue;
                     }
+                    left -= 1;
                     flow.frozen = filling;
                     flow.fair = least;
-                    flow.decided_by = link;
+                    flow.decided_by = number;
                     let base = id as usize * self.stride;
                     for hop in &self.hops[base..base + flow.hops as usize] {
-                        let channel = &mut self.channels[hop.link as usize];
-                        if channel.met == round {
-                            channel.spare = (channel.spare - least).max(0.0);
-                            channel.unfrozen -= 1;
-                            channel.top = least;
+                        let own = &mut self.fillings[hop.channel as usize];
+                        if own.met == round {
+                            own.spare = (own.spare - least).max(0.0);
+                            own.unfrozen -= 1;
+                            own.top = least;
                         }
                     }
                 }
@@ -182,25 +207,25 @@ impl Flows {
         }
     }
 
-    /// Takes in whoever kept a rate that is not fair any more: a flow whose link is not full any more or lets somebody be
-    /// faster, and one that is faster than those whom a link holds back. Whether there was anybody.
+    /// Takes in whoever kept a rate that is not fair any more: a flow whose channel is not full any more or lets somebody
+    /// be faster, and one that is faster than those whom a channel holds back. Whether there was anybody.
     fn take_in(&mut self, all: bool) -> bool {
         let before = self.met_flows.len();
-        for place in 0..self.met_links.len() {
-            let link = self.met_links[place];
-            let channel = &self.channels[link as usize];
-            if channel.inside as usize == channel.flows.len() {
+        for place in 0..self.met_channels.len() {
+            let number = self.met_channels[place];
+            let channel = &self.channels[number as usize];
+            let Filling { spare, top, decides, inside, .. } = self.fillings[number as usize];
+            if inside as usize == channel.flows.len() {
                 continue;
             }
-            let full = channel.spare <= SLACK * channel.capacity;
-            let (top, decides) = (channel.top, channel.decides);
-            for entry in 0..self.channels[link as usize].flows.len() {
-                let (id, _) = self.channels[link as usize].flows[entry];
+            let full = spare <= SLACK * channel.capacity;
+            for entry in 0..self.channels[number as usize].flows.len() {
+                let (id, _) = self.channels[number as usize].flows[entry];
                 let flow = &self.flows[id as usize];
                 if flow.met == self.round {
                     continue;
                 }
-                let held_back = flow.decided_by == link && (!full || flow.rate < top * (1.0 - SLACK));
+                let held_back = flow.decided_by == number && (!full || flow.rate < top * (1.0 - SLACK));
                 let in_the_way = decides && flow.rate > top * (1.0 + SLACK);
                 if all || held_back || in_the_way {
                     self.include(id);

@@ -34,8 +34,8 @@ impl Job<'_> {
         process.current = Some(pass);
         // It is used up: a stage that is a step ahead may send the next one.
         match pass.kind {
-            Kind::Forward => process.inputs[slot] = None,
-            Kind::Backward => process.gradients[slot] = None,
+            Kind::Forward => process.inputs.use_up(slot),
+            Kind::Backward => process.gradients.use_up(slot),
             Kind::Weights => {}
         }
         match for_what {
@@ -169,12 +169,12 @@ impl Job<'_> {
         match pass.kind {
             Kind::Forward => {
                 let gathered = self.groups[stage as usize].gathered[pass.chunk as usize]?;
-                let input = if stage == 0 && pass.chunk == 0 { NONE } else { process.inputs[slot]? };
+                let input = if stage == 0 && pass.chunk == 0 { NONE } else { process.inputs.by(slot)? };
                 Some(self.latest([gathered, input]))
             }
             Kind::Backward => {
                 let last = stage + 1 == self.stages && pass.chunk + 1 == self.chunks;
-                if last { Some(NONE) } else { process.gradients[slot] }
+                if last { Some(NONE) } else { process.gradients.by(slot) }
             }
             Kind::Weights => Some(NONE),
         }
@@ -197,7 +197,7 @@ impl Job<'_> {
             let process = &mut self.processes[number as usize];
             let stream = Stream::new(self.seed, JITTER, number).at(process.drawn);
             process.drawn += 1;
-            pace *= slowest(self.input.jitter, self.ranks, stream);
+            pace *= self.jitter.slowest(stream);
         }
         Uneven { pace, stretch, launched }
     }
@@ -280,7 +280,7 @@ impl Job<'_> {
             return;
         }
         let process = &mut self.processes[number as usize];
-        process.transfers.push_back(transfer);
+        process.transfers.push(transfer);
         if process.transfers.len() == 1 {
             self.begin_transfer(number, queue);
         }
@@ -289,7 +289,7 @@ impl Job<'_> {
     /// Sends the first of what a process has to send.
     fn begin_transfer(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let process = &self.processes[number as usize];
-        let Some(&transfer) = process.transfers.front() else { return };
+        let Some(&transfer) = process.transfers.first() else { return };
         let ends = [process.kind, self.processes[transfer.to as usize].kind];
         let seconds = ends.iter().map(|&kind| self.costs[kind].transfer).fold(0.0, f64::max);
         let port = self.costs[process.kind].transfer_port;
@@ -313,7 +313,10 @@ impl Job<'_> {
 
     pub(super) fn end_transfer(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let process = &mut self.processes[number as usize];
-        let Some(transfer) = process.transfers.pop_front() else { return };
+        if process.transfers.is_empty() {
+            return;
+        }
+        let transfer = process.transfers.remove(0);
         let task = process.transfer_task;
         self.ended(task, queue.now());
         self.begin_transfer(number, queue);
@@ -324,14 +327,31 @@ impl Job<'_> {
     fn take(&mut self, transfer: Transfer, task: u32, queue: &mut EventQueue<Event>) {
         let receiver = &mut self.processes[transfer.to as usize];
         let list = if transfer.backward { &mut receiver.gradients } else { &mut receiver.inputs };
-        list[transfer.slot as usize] = Some(task);
+        list.put(transfer.slot as usize, task);
         self.begin_pass(transfer.to, Waited::Pipeline, queue);
     }
 }
 
-/// The slowest of `ranks` log-normal times of mean 1: one draw through the distribution of their maximum.
-fn slowest(cv: f64, ranks: f64, mut stream: Stream) -> f64 {
-    let variance = (cv * cv).ln_1p();
-    let u = stream.uniform().powf(1.0 / ranks).min(1.0 - 1e-16);
-    (variance.sqrt() * normal_quantile(u) - 0.5 * variance).exp()
+/// How ranks' times differ: log-normal with mean 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Jitter {
+    /// Standard deviation of the logarithm, and half its square.
+    deviation: f64,
+    half_variance: f64,
+    /// One over the ranks that wait for each other.
+    share: f64,
+}
+
+impl Jitter {
+    /// Of a coefficient of variation.
+    pub(super) fn new(cv: f64, ranks: f64) -> Jitter {
+        let variance = (cv * cv).ln_1p();
+        Jitter { deviation: variance.sqrt(), half_variance: 0.5 * variance, share: 1.0 / ranks }
+    }
+
+    /// The slowest of the ranks' times: one draw through the distribution of their maximum.
+    fn slowest(&self, mut stream: Stream) -> f64 {
+        let u = stream.uniform().powf(self.share).min(1.0 - 1e-16);
+        (self.deviation * normal_quantile(u) - self.half_variance).exp()
+    }
 }

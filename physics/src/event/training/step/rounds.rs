@@ -94,8 +94,8 @@ impl Job<'_> {
             process.owed.clear();
             process.owed.resize(self.chunks as usize, self.micros);
             // What has come already, from a stage that is a step ahead, stays.
-            process.inputs.resize(slots, None);
-            process.gradients.resize(slots, None);
+            process.inputs.make_room(slots);
+            process.gradients.make_room(slots);
         }
         let group = &mut self.groups[stage as usize];
         group.arrived.clear();

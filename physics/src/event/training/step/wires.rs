@@ -3,10 +3,8 @@
 
 use super::Event;
 use crate::event::kernel::{EventQueue, Time};
-use crate::event::network::Wire;
 use crate::event::network::flows::{Flows, Happened, NetworkEvent};
 use crate::event::network::routing::Route;
-use crate::event::network::topology::{Kind, Topology};
 use crate::event::training::program::{LANES, Port};
 
 /// What has been sent.
@@ -52,14 +50,9 @@ pub(super) struct Wires {
 
 impl Wires {
     pub(super) fn new(processes: u32) -> Wires {
-        let mut topology = Topology::default();
-        let middle = topology.node(Kind::Switch);
-        let wire = Wire { bandwidth: 1.0, latency: 0.0 };
-        for _ in 0..2 * processes {
-            let end = topology.node(Kind::Nic);
-            topology.cable(end, middle, wire);
-        }
-        Wires { flows: Flows::new(&topology) }
+        // A cable each for the link and the network card of every process, two ways.
+        let ways = 2 * 2 * processes as usize;
+        Wires { flows: Flows::with_bandwidths(std::iter::repeat_n(1.0, ways)).departures_only() }
     }
 
     /// Sends `seconds` from the first of `ends` to the last, or, of a collective, through both ways of all of them.
