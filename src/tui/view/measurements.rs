@@ -16,6 +16,8 @@ use crate::units;
 enum Line<'a> {
     Text(Role, String),
     Blank,
+    /// What is proposed: Enter takes it.
+    Proposal(String),
     ParameterHead,
     Parameter(Parameter),
     RowHead,
@@ -64,6 +66,10 @@ fn lines(app: &App) -> Vec<Line<'_>> {
         .into_iter()
         .flat_map(|line| match line {
             Line::Text(role, text) => wrap(&text, width).into_iter().map(|part| Line::Text(role, part)).collect(),
+            Line::Proposal(text) => {
+                let more = |(nth, part)| if nth == 0 { Line::Proposal(part) } else { Line::Text(Role::Heading, part) };
+                wrap(&text, width).into_iter().enumerate().map(more).collect()
+            }
             other => vec![other],
         })
         .collect()
@@ -72,7 +78,7 @@ fn lines(app: &App) -> Vec<Line<'_>> {
 fn proposed(proposal: &Proposal, lines: &mut Vec<Line<'_>>) {
     let verb = if proposal.replaces { "replaces" } else { "writes" };
     let text = format!("proposed: Enter {verb} {}, Backspace discards", proposal.path.display());
-    lines.push(Line::Text(Role::Heading, text));
+    lines.push(Line::Proposal(text));
     lines.push(Line::ParameterHead);
     lines.extend(proposal.outcome.all(&proposal.start.efficiency).into_iter().map(Line::Parameter));
     for warning in &proposal.outcome.warnings {
@@ -81,19 +87,48 @@ fn proposed(proposal: &Proposal, lines: &mut Vec<Line<'_>>) {
     lines.push(Line::Blank);
 }
 
-/// How many lines there are.
+/// The lines that the cursor can stand on: those of a proposal, and the predictions.
+fn stops(all: &[Line<'_>]) -> Vec<usize> {
+    let stands = |line: &Line<'_>| matches!(line, Line::Proposal(_) | Line::Parameter(_) | Line::Row(_));
+    all.iter().enumerate().filter(|(_, line)| stands(line)).map(|(at, _)| at).collect()
+}
+
+/// Rows that the cursor can stand on; lines, where it can stand on none.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    lines(app).len()
+    let all = lines(app);
+    let stops = stops(&all).len();
+    if stops > 0 { stops } else { all.len() }
+}
+
+/// First and last line of a row; what stands above the first, and below the last, is seen with it.
+#[must_use]
+pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
+    const BELOW: usize = 4;
+    let all = lines(app);
+    let stops = stops(&all);
+    let Some(line) = stops.get(row).copied() else { return (row, row) };
+    let last = if row + 1 == stops.len() { all.len().saturating_sub(1).min(line + BELOW) } else { line };
+    (if row == 0 { 0 } else { line }, last)
+}
+
+/// The prediction under the cursor.
+#[must_use]
+pub fn here(app: &App) -> Option<&Judged> {
+    let all = lines(app);
+    match stops(&all).get(app.view_row).and_then(|at| all.get(*at)) {
+        Some(Line::Row(one)) => Some(one),
+        _ => None,
+    }
 }
 
 /// What the line of information says.
 #[must_use]
 pub fn info(app: &App) -> String {
     match (&app.measured.proposal, app.measured.rows.len()) {
-        (Some(_), _) => "old and new numbers, and what they make of the errors; nothing is written yet".to_owned(),
+        (Some(_), _) => "old and new numbers, and what becomes of the errors; nothing is written yet".to_owned(),
         (None, 0) => "measured runs beside what is predicted for them".to_owned(),
-        (None, n) => format!("{n} measured rows; bars span the prediction's interval, the line is what was measured"),
+        (None, n) => format!("{n} measured rows; bars: the predicted interval; line: what was measured"),
     }
 }
 
@@ -103,7 +138,7 @@ pub fn text(app: &App) -> String {
     let mut out = String::new();
     for line in lines(app) {
         out += &match line {
-            Line::Text(_, text) => text,
+            Line::Text(_, text) | Line::Proposal(text) => text,
             Line::Blank => String::new(),
             Line::ParameterHead => "parameter\tbefore\tvalue\tlow\thigh\tn".to_owned(),
             Line::Parameter(one) => {
@@ -139,8 +174,15 @@ pub fn measurements(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, View::Measurements, "Measurements", remark, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let all = lines(app);
-    for (y, line) in (inner.y..inner.bottom()).zip(all.iter().skip(app.view_scroll)) {
-        draw(canvas, Rect { y, height: 1, ..inner }, line);
+    let here = stops(&all).get(app.view_row).copied().filter(|_| app.tour.is_none());
+    for (y, (at, line)) in (inner.y..inner.bottom()).zip(all.iter().enumerate().skip(app.view_scroll)) {
+        let row = Rect { y, height: 1, ..inner };
+        draw(canvas, row, line);
+        if here == Some(at) {
+            // The row, but not its bar: that is wide, and colours tell something there.
+            let width = Cells::of(inner).bar.x.saturating_sub(inner.x).min(inner.width);
+            canvas.tint(Rect { width, ..row }, canvas.role(Role::Selection));
+        }
     }
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < all.len());
 }
@@ -150,6 +192,10 @@ fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>) {
         Line::Blank => {}
         Line::Text(role, text) => {
             let style = canvas.role(*role);
+            canvas.text(area.x, area.y, area.width, text, style);
+        }
+        Line::Proposal(text) => {
+            let style = canvas.role(Role::Heading);
             canvas.text(area.x, area.y, area.width, text, style);
         }
         Line::ParameterHead => {
