@@ -142,7 +142,7 @@ fn best(app: &App, metric: &Metric) -> Option<usize> {
 pub fn info(app: &App) -> String {
     let order = match app.order.and_then(Metric::named) {
         Some(metric) => format!("best {} first (o: as in the files)", metric.label),
-        None => "o orders by the metric under the cursor".to_owned(),
+        None => "o orders by this metric".to_owned(),
     };
     let complaint = app.columns.get(app.column).and_then(|(name, answer)| match (&answer.outcome, answer.detail()) {
         (Err(complaint), _) => Some(format!("{name}: {complaint}")),
@@ -152,7 +152,7 @@ pub fn info(app: &App) -> String {
     // What the events will say once they have been asked, the closed form says meanwhile.
     let closed =
         if app.columns.iter().any(|(_, answer)| answer.pending) { "~ closed form, not simulated yet; " } else { "" };
-    complaint.unwrap_or_else(|| format!("{closed}* best; ratios are to the reference (b sets it); {order}"))
+    complaint.unwrap_or_else(|| format!("{closed}* best; ratios to the reference (b sets it); {order}"))
 }
 
 /// Draws the view.

@@ -271,7 +271,7 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Diff => diff::info(app),
         Mode::Measurements => measurements::info(app),
         Mode::Schedule => schedule::info(app),
-        Mode::Problems => "what is broken keeps its last good state; Enter opens the file at this complaint".to_owned(),
+        Mode::Problems => "what is broken keeps its last good state; Enter opens the file there".to_owned(),
         _ => String::new(),
     }
 }
