@@ -415,7 +415,7 @@ fn what_stands_above_the_figures_is_explained_as_they_are() {
     for (columns, rows) in [(80, 24), (120, 40)] {
         let mut h = Harness::new(columns, rows);
         // Upwards from the first figure: what bounds it, then whether it fits.
-        h.keys("jWjVgk<Enter>");
+        h.keys("jWjVk<Enter>");
         assert_eq!(h.app.view, View::Explain);
         assert!(h.text().contains("Explain step time"), "{}", h.text());
         h.keys("<Esc>k<Enter>");
@@ -446,7 +446,7 @@ fn a_difference_puts_the_cursor_on_what_differs_only() {
 #[test]
 fn what_is_said_below_a_view_fits_the_smallest_screen() {
     for start in ["", "jWj", "Wjj"] {
-        for view in ["1", "V", "Vgk", "2", "3", "4", "5", "6", "7", "8", "9", "i", "S", "E", "M", "D"] {
+        for view in ["1", "V", "Vk", "Vkk", "2", "3", "4", "5", "6", "7", "8", "9", "i", "S", "E", "M", "D"] {
             let mut h = Harness::new(80, 24);
             h.keys(start).keys(view);
             let text = h.text();

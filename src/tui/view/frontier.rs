@@ -114,7 +114,7 @@ pub fn info(app: &App) -> String {
     let pairs = crate::tui::frontier::pairs(app);
     let at = pairs.iter().position(|pair| *pair == front.pair).unwrap_or_default();
     format!(
-        "{} ({} of {}): to gain in the one costs in the other",
+        "{} ({} of {}): a gain in one costs the other",
         front.pair.name,
         at + 1,
         pairs.len()

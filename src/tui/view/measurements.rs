@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use super::draw::{Canvas, wrap};
 use crate::calibrate::Parameter;
 use crate::calibrate::judge::Judged;
+use crate::plan::Engine;
 use crate::report::calibration::changes;
 use crate::tui::app::{App, View};
 use crate::tui::layout;
@@ -276,16 +277,17 @@ struct Cells {
 
 impl Cells {
     fn of(area: Rect) -> Cells {
-        let name = (area.width / 4).clamp(14, 40);
+        let narrow = area.width < 100;
+        let name = if narrow { 14 } else { area.width / 4 }.min(40);
         let mut x = area.x;
         let mut take = |width: u16| {
             let cell = Rect { x, width: width.min(area.right().saturating_sub(x)), ..area };
             x += cell.width + 1;
             cell
         };
-        let (name, engine, figure) = (take(name), take(if area.width < 100 { 4 } else { 14 }), take(16));
-        let (measured, predicted) = (take(9), take(9));
-        let (error, after) = (take(9), take(9));
+        let (name, engine, figure) = (take(name), take(if narrow { 7 } else { 14 }), take(16));
+        let (measured, predicted) = (take(if narrow { 8 } else { 9 }), take(9));
+        let (error, after) = (take(8), take(8));
         let bar = take(48);
         Cells { name, engine, figure, measured, predicted, error, after, bar }
     }
@@ -296,12 +298,17 @@ fn row(canvas: &mut Canvas<'_>, area: Rect, one: &Judged) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let name = one.source.rsplit(['/', '\\']).next().unwrap_or_default();
     canvas.text(cells.name.x, area.y, cells.name.width, name, text);
-    canvas.text(cells.engine.x, area.y, cells.engine.width, one.engine.name(), dim);
+    let engine = match one.engine {
+        Engine::SemiEmpirical if cells.engine.width < 14 => "semi",
+        Engine::Analytical if cells.engine.width < 14 => "analyt.",
+        engine => engine.name(),
+    };
+    canvas.text(cells.engine.x, area.y, cells.engine.width, engine, dim);
     canvas.right(cells.figure.x, area.y, cells.figure.width, one.figure.name(), dim);
     let shown = |value: f64| units::significant(value, 4);
     canvas.right(cells.measured.x, area.y, cells.measured.width, &shown(one.measured), value);
     canvas.right(cells.predicted.x, area.y, cells.predicted.width, &shown(one.before), text);
-    let error = |error: f64| format!("{:+.1} %", 100.0 * error);
+    let error = |error: f64| units::relative(1.0, 1.0 + error);
     let judged =
         |canvas: &Canvas<'_>, error: f64| canvas.role(if error.abs() < 0.15 { Role::Good } else { Role::Warn });
     let style = judged(canvas, one.error_before());

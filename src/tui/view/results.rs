@@ -92,7 +92,7 @@ pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'stati
 pub fn about_headline(app: &App) -> String {
     let told = app.headline().and_then(|line| headline(app, line));
     told.map_or_else(String::new, |(text, metric)| match metric {
-        Some(metric) => format!("Enter explains {}: {}", metric.label, metric.help),
+        Some(metric) => format!("{text}; Enter explains {}", metric.label),
         None => text,
     })
 }
@@ -347,7 +347,8 @@ fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, met
     let Some(before) = before.filter(|before| (now - before).abs() > 1e-9 * before.abs()) else { return };
     let (_, style) = change(canvas, metric.better, before, now);
     if columns.absolute > 0 {
-        canvas.right(x, area.y, columns.absolute - 1, &signed(metric, now - before), style);
+        let room = usize::from(columns.absolute - 1);
+        canvas.right(x, area.y, columns.absolute - 1, &within(signed(metric, now - before), room), style);
         x += columns.absolute;
     }
     let (text, style) = change(canvas, metric.better, before, now);
@@ -387,6 +388,18 @@ fn signed(metric: &Metric, change: f64) -> String {
     format!("{}{text}", if change < 0.0 { "-" } else { "+" })
 }
 
+/// A change in its columns: one that is too long for them has three digits in place of four.
+fn within(text: String, room: usize) -> String {
+    if text.width() <= room {
+        return text;
+    }
+    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    match number.parse::<f64>() {
+        Ok(value) => format!("{}{} {unit}", if value < 0.0 { "-" } else { "+" }, units::significant(value.abs(), 3)),
+        Err(_) => text,
+    }
+}
+
 /// Least change that is told in digits; what is smaller is of no account, whichever way it goes.
 pub(super) const LEAST: f64 = 0.000_5;
 
@@ -422,6 +435,9 @@ mod tests {
         assert_eq!(split("–"), ("–", "", ""));
         assert_eq!(short("0", ".07196", "tok/J").as_deref(), Some(".0720"));
         assert_eq!((short("0", ".07196", ""), short("36", ".22", "tok/J")), (None, None));
+        let narrow = |text: &str| within(text.to_owned(), 9);
+        assert_eq!((narrow("-0.1533 ms"), narrow("+88.86 min")), ("-0.153 ms".to_owned(), "+88.9 min".to_owned()));
+        assert_eq!(narrow("+6.410 ms"), "+6.410 ms");
     }
 
     #[test]
