@@ -22,9 +22,12 @@ const TELL: Duration = Duration::from_millis(125);
 fn step_back() {
     #[cfg(target_os = "linux")]
     {
-        const NICE: i32 = 10;
+        use rustix::process::{getpriority_process, setpriority_process};
+        const STEPS: i32 = 10;
+        const LOWEST: i32 = 19;
+        let own = Some(rustix::thread::gettid());
         // One that may not be lowered works as well.
-        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+        let _ = getpriority_process(own).and_then(|now| setpriority_process(own, (now + STEPS).min(LOWEST)));
     }
 }
 

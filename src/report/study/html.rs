@@ -47,7 +47,11 @@ fn block(block: &Block) -> String {
         Block::Plot(plot) => figure(&svg::plot(plot, WIDTH, 420.0)),
         Block::Bars(bars) => figure(&svg::bars(bars, WIDTH)),
         Block::Picture(drawing) => figure(&svg::inline(drawing)),
-        Block::Code(text) => format!("<pre>{}</pre>\n", escape(text)),
+        // A command is broken where it has to be; what is laid out in lines keeps them.
+        Block::Code(text) => {
+            let class = if text.trim_end().contains('\n') { "" } else { " class=\"line\"" };
+            format!("<pre{class}>{}</pre>\n", escape(text))
+        }
     }
 }
 

@@ -299,9 +299,9 @@ fn ratio_style(canvas: &Canvas<'_>, better: Better, ratio: f64) -> Style {
 
 /// The two lines of a heading in the list: the name and its unit, or a long name in two parts.
 fn heads(metric: &Metric) -> (&'static str, &'static str) {
-    const SHORT: usize = 9;
+    let most = if metric.unit.is_empty() { 9 } else { 12 };
     match metric.label.rsplit_once(' ') {
-        Some(parts) if metric.unit.is_empty() && metric.label.width() > SHORT => parts,
+        Some(parts) if metric.label.width() > most => parts,
         _ => (metric.label, metric.unit),
     }
 }
@@ -328,7 +328,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         let order = if app.order == Some(metric.name) { canvas.glyphs.down } else { "" };
         let ((first, second), width) = (heads(metric), head_width(metric));
         canvas.right(metric_x(slot) - 1, inner.y, width, &format!("{order}{first}"), style);
-        let below = if metric.unit.is_empty() { style } else { dim };
+        let below = if second == metric.unit { dim } else { style };
         canvas.right(metric_x(slot) - 1, inner.y + 1, width, second, below);
         if index == here {
             canvas.tint(Rect::new(metric_x(slot), inner.y, LISTED - 1, 2), canvas.role(Role::SelectionDim));

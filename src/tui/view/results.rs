@@ -92,7 +92,7 @@ pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'stati
 pub fn about_headline(app: &App) -> String {
     let told = app.headline().and_then(|line| headline(app, line));
     told.map_or_else(String::new, |(text, metric)| match metric {
-        Some(metric) => format!("{text}; Enter explains {}", metric.label),
+        Some(metric) => format!("Enter explains {}", metric.label),
         None => text,
     })
 }

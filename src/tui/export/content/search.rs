@@ -40,7 +40,9 @@ pub(super) fn axis(label: String, values: impl Iterator<Item = f64>) -> Axis {
 fn scaled(metric: &Metric, values: impl Iterator<Item = f64> + Clone) -> (f64, Axis) {
     let high = values.clone().filter(|value| value.is_finite()).fold(0.0, f64::max);
     let (factor, unit) = metric.axis_unit(high);
-    let label = if unit.is_empty() { metric.label.to_owned() } else { format!("{} ({unit})", metric.label) };
+    // A rate's label says its unit.
+    let said = unit.is_empty() || (unit == metric.unit && metric.label.contains('/'));
+    let label = if said { metric.label.to_owned() } else { format!("{} ({unit})", metric.label) };
     (factor, axis(label, values.map(|value| factor * value)))
 }
 
