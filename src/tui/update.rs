@@ -406,6 +406,10 @@ fn show(app: &mut App, view: View) {
     (app.view_scroll, app.view_row) = (0, 0);
     app.toggled.clear();
     app.recompute_columns();
+    if app.view == View::Problems {
+        // What was wrong stands there now.
+        app.status = None;
+    }
     if app.view == View::Schedule {
         app.column = 1;
     }

@@ -333,7 +333,9 @@ const CHANGE_FROM: u16 = 70;
 
 fn bar(canvas: &mut Canvas<'_>, area: Rect, part: &Bar) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
-    canvas.text(area.x + 1, area.y, LABEL - 1, part.label, text);
+    // A name may take the place of the amount where there is none.
+    let name = LABEL - 1 + if part.amount.is_empty() { AMOUNT } else { 0 };
+    canvas.text(area.x + 1, area.y, name, part.label, text);
     let x = area.x + LABEL;
     canvas.right(x, area.y, AMOUNT, &part.amount, value);
     canvas.right(x + AMOUNT, area.y, SHARE, &share(part.share), dim);
