@@ -139,7 +139,8 @@ fn it_starts_anywhere_and_quits_cleanly() {
 /// The session's file in the directory's state, once there is one.
 fn kept(dir: &Path) -> Option<String> {
     let sessions = std::fs::read_dir(dir.join("state/atlas-fabric/sessions/directories")).ok()?;
-    let file = sessions.flatten().map(|entry| entry.path()).find(|path| path.extension().is_some_and(|e| e == "json"))?;
+    let file =
+        sessions.flatten().map(|entry| entry.path()).find(|path| path.extension().is_some_and(|e| e == "json"))?;
     std::fs::read_to_string(file).ok()
 }
 

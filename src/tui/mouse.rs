@@ -91,8 +91,16 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     if again {
         return update::act(app, mode, Action::Accept, effects);
     }
-    if matches!(app.view, View::Advice | View::Explain | View::Sensitivity | View::Problems | View::Schedule | View::Diff | View::Measurements)
-        && let Some(row) = view::row_at(app, event.row)
+    if matches!(
+        app.view,
+        View::Advice
+            | View::Explain
+            | View::Sensitivity
+            | View::Problems
+            | View::Schedule
+            | View::Diff
+            | View::Measurements
+    ) && let Some(row) = view::row_at(app, event.row)
     {
         let again = app.view_row == row;
         app.view_row = row;

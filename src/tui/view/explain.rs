@@ -83,11 +83,8 @@ fn collect<'t>(app: &App, term: &'t Term, depth: usize, path: String, beside: bo
 /// Explains the next figure, or the one before: of what is explained.
 pub(in crate::tui) fn other_figure(app: &mut App, by: i32) {
     let Some(subject) = &app.subject else { return walk_results(app, &Walk::By(by), 1) };
-    let all: Vec<&str> = METRICS
-        .iter()
-        .filter(|metric| metric.applies_to(&subject.scenario))
-        .map(|metric| metric.name)
-        .collect();
+    let all: Vec<&str> =
+        METRICS.iter().filter(|metric| metric.applies_to(&subject.scenario)).map(|metric| metric.name).collect();
     let here = all.iter().position(|name| *name == app.figure).unwrap_or_default();
     let next = here.saturating_add_signed(by as isize).min(all.len().saturating_sub(1));
     app.figure = METRICS.iter().find(|metric| all.get(next) == Some(&metric.name)).map_or(app.figure, |m| m.name);

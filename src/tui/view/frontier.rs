@@ -66,9 +66,7 @@ fn plot(app: &App, front: &Front) -> Option<Plot> {
         Better::Lower => "less is better",
         Better::Neutral => "",
     };
-    let ticks = |range: &Range| {
-        range.ticks().into_iter().map(|(value, label)| (range.share(value), label)).collect()
-    };
+    let ticks = |range: &Range| range.ticks().into_iter().map(|(value, label)| (range.share(value), label)).collect();
     Some(Plot {
         up: format!("{label_y} ({})", better(front.up.better)),
         across: format!("{label_x} ({})", better(front.across.better)),
@@ -113,12 +111,7 @@ pub fn info(app: &App) -> String {
     let Some(front) = app.desks.frontier.answer() else { return String::new() };
     let pairs = crate::tui::frontier::pairs(app);
     let at = pairs.iter().position(|pair| *pair == front.pair).unwrap_or_default();
-    format!(
-        "{} ({} of {}): a gain in one costs the other",
-        front.pair.name,
-        at + 1,
-        pairs.len()
-    )
+    format!("{} ({} of {}): a gain in one costs the other", front.pair.name, at + 1, pairs.len())
 }
 
 /// Moves the cursor to the point that is nearest to a click; whether it stood there.

@@ -147,13 +147,7 @@ fn line(curves: &Curves) -> Option<Block> {
     });
     let spec = curves.across.knob.spec();
     let across = if spec.unit.is_empty() { spec.name.to_owned() } else { format!("{} ({})", spec.name, spec.unit) };
-    charted(&Plot {
-        title,
-        across: axis(across, values.iter().copied()),
-        up,
-        series: series.collect(),
-        here,
-    })
+    charted(&Plot { title, across: axis(across, values.iter().copied()), up, series: series.collect(), here })
 }
 
 fn heat(curves: &Curves) -> Heat {
