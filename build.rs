@@ -1,5 +1,5 @@
-//! Embeds what ships under `workload/`, `themes/` and `demo/`, so that the binary runs from any directory: documents
-//! as text, the catalog as a digest that is looked up without parsing, measurements compressed.
+//! Embeds what ships under `workload/`, `themes/` and `demo/`, so that the binary runs from any directory: documents and
+//! the catalog as trees that are read without parsing, the documents' texts and the measurements compressed.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -50,8 +50,10 @@ fn main() -> io::Result<()> {
         }
     }
     let (catalog, documents): (Vec<_>, Vec<_>) = shipped.into_iter().partition(|(name, _)| kind(name).is_some());
-    embed_documents(&documents, &out)?;
-    digest_catalog(&catalog, &out)?;
+    let mut arena = digest::Arena::default();
+    digest_catalog(&catalog, &mut arena, &out)?;
+    embed_documents(&documents, &mut arena, &out)?;
+    fs::write(out.join("arena.txt"), arena.text)?;
     compress_measurements(&root, &out)
 }
 
@@ -77,14 +79,27 @@ fn link_small() {
     }
 }
 
-fn embed_documents(files: &[(String, PathBuf)], out: &Path) -> io::Result<()> {
-    let mut code = String::from("/// Path under the project root and content of every shipped document.\n");
-    code.push_str("pub static FILES: &[(&str, &str)] = &[\n");
+/// Documents in the order of their paths: the table, all trees, and all texts one behind the other, compressed.
+fn embed_documents(files: &[(String, PathBuf)], arena: &mut digest::Arena, out: &Path) -> io::Result<()> {
+    let mut trees = digest::Digest::default();
+    let mut texts = String::new();
+    let mut code = String::from("/// Every document that ships.\nstatic DOCUMENTS: &[Document] = &[\n");
     for (name, path) in files {
-        let _ = writeln!(code, "    ({name:?}, include_str!({path:?})),");
+        let text = fs::read_to_string(path)?;
+        trees.add_document(arena, name, &text).map_err(io::Error::other)?;
+        let tree = trees.entries.last().copied().unwrap_or_default();
+        let (begin, fingerprint) = (texts.len(), fingerprint::fingerprint(text.as_bytes()));
+        texts.push_str(&text);
+        let end = texts.len();
+        let _ = writeln!(
+            code,
+            "    Document {{ path: {name:?}, tree: {tree}, text: ({begin}, {end}), fingerprint: {fingerprint:#x} }},"
+        );
     }
     code.push_str("];\n");
-    fs::write(out.join("shipped.rs"), code)
+    fs::write(out.join("documents.rs"), code)?;
+    fs::write(out.join("documents.bin"), trees.bytes)?;
+    deflate(&out.join("documents.txt.deflate"), texts.as_bytes())
 }
 
 /// Which part of the catalog a file belongs to, if to any.
@@ -96,15 +111,12 @@ fn kind(name: &str) -> Option<&'static str> {
     }
 }
 
-fn digest_catalog(files: &[(String, PathBuf)], out: &Path) -> io::Result<()> {
-    let mut arena = digest::Arena::default();
-    let mut code = String::from(
-        "/// Every text of the digests, once each.\nstatic ARENA: &str = include_str!(\"catalog.txt\");\n",
-    );
+fn digest_catalog(files: &[(String, PathBuf)], arena: &mut digest::Arena, out: &Path) -> io::Result<()> {
+    let mut code = String::new();
     for wanted in ["accelerators", "models", "prices"] {
         let mut digest = digest::Digest::default();
         for (name, path) in files.iter().filter(|(name, _)| kind(name) == Some(wanted)) {
-            digest.add(&mut arena, name, &fs::read_to_string(path)?).map_err(io::Error::other)?;
+            digest.add_entries(arena, name, &fs::read_to_string(path)?).map_err(io::Error::other)?;
         }
         fs::write(out.join(format!("{wanted}.bin")), &digest.bytes)?;
         let _ = writeln!(
@@ -120,7 +132,6 @@ fn digest_catalog(files: &[(String, PathBuf)], out: &Path) -> io::Result<()> {
         let _ = writeln!(code, "    ({name:?}, {:#x}),", fingerprint::fingerprint(&fs::read(path)?));
     }
     code.push_str("];\n");
-    fs::write(out.join("catalog.txt"), arena.text)?;
     fs::write(out.join("catalog.rs"), code)
 }
 
@@ -128,12 +139,15 @@ fn compress_measurements(root: &Path, out: &Path) -> io::Result<()> {
     for name in ["training", "inference", "serving_latency"] {
         let path = format!("workload/measurements/{name}.csv");
         println!("cargo::rerun-if-changed={path}");
-        let file = fs::File::create(out.join(format!("{name}.csv.deflate")))?;
-        let mut encoder = flate2::write::DeflateEncoder::new(file, flate2::Compression::best());
-        encoder.write_all(columns(&root.join(path))?.as_bytes())?;
-        encoder.finish()?;
+        deflate(&out.join(format!("{name}.csv.deflate")), columns(&root.join(path))?.as_bytes())?;
     }
     Ok(())
+}
+
+fn deflate(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut encoder = flate2::write::DeflateEncoder::new(fs::File::create(path)?, flate2::Compression::best());
+    encoder.write_all(bytes)?;
+    encoder.finish().map(drop)
 }
 
 /// A table column by column, which compresses a sixth better: cells end with the unit separator, columns with the record

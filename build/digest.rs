@@ -1,7 +1,8 @@
-//! The catalog's YAML as bytes that a lookup reads without parsing: what `src/catalog/digest.rs` decodes.
+//! YAML as bytes that are read without parsing: what `src/spec/shipped.rs` decodes.
 //!
-//! Texts stand once each in one arena, and are named by offset and length. An entry is the number of its names
-//! (`id` and `aliases`; of a price, `accelerator`), the names, its file, and its tree; whole numbers are LEB128.
+//! Texts stand once each in one arena, and are named by offset and length; whole numbers are LEB128. A document is its
+//! tree, with the positions of its keys. An entry of the catalog is the number of its names (`id` and `aliases`; of a
+//! price, `accelerator`), the names, its file, and its tree without them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,23 +30,30 @@ impl Arena {
     }
 }
 
-/// Entries of one kind.
+/// Entries of one kind of the catalog, or documents.
 #[derive(Default)]
 pub(crate) struct Digest {
     pub(crate) bytes: Vec<u8>,
+    /// Where each begins.
     pub(crate) entries: Vec<usize>,
+    /// Whether keys' own positions are kept: they serve complaints about keys, and changes to the text.
+    keys: bool,
 }
 
 impl Digest {
+    /// Adds a whole document.
+    pub(crate) fn add_document(&mut self, arena: &mut Arena, file: &str, text: &str) -> Result<(), String> {
+        let root = tree(file, text)?;
+        self.keys = true;
+        self.entries.push(self.bytes.len());
+        self.node(arena, &root);
+        Ok(())
+    }
+
     /// Adds every entry of one file.
-    pub(crate) fn add(&mut self, arena: &mut Arena, file: &str, text: &str) -> Result<(), String> {
-        let label: Arc<str> = file.into();
-        let mut problems = Diagnostics::new();
-        let root = parse(&label, text, &mut problems);
-        if problems.has_errors() {
-            return Err(problems.to_string());
-        }
-        let Some(items) = root.as_ref().and_then(Node::items) else { return Err(format!("{file}: not a list")) };
+    pub(crate) fn add_entries(&mut self, arena: &mut Arena, file: &str, text: &str) -> Result<(), String> {
+        let root = tree(file, text)?;
+        let Some(items) = root.items() else { return Err(format!("{file}: not a list")) };
         for item in items {
             self.entries.push(self.bytes.len());
             let single = [item.get("id").or_else(|| item.get("accelerator"))];
@@ -87,8 +95,14 @@ impl Digest {
                 self.bytes.push(3);
                 self.whole(value.unsigned_abs());
             }
-            Value::Int(value) => self.float(*value as f64),
-            Value::Float(value) => self.float(*value),
+            Value::Int(value) => {
+                self.bytes.push(8);
+                self.whole(value.unsigned_abs());
+            }
+            Value::Float(value) => {
+                self.bytes.push(4);
+                self.bytes.extend(value.to_le_bytes());
+            }
             Value::Text(text) => {
                 self.bytes.push(5);
                 self.text(arena, text);
@@ -101,18 +115,27 @@ impl Digest {
                 }
             }
             Value::Map(entries) => {
-                self.bytes.push(7);
+                self.bytes.push(if self.keys { 9 } else { 7 });
                 self.whole(entries.len() as u128);
                 for entry in entries {
                     self.text(arena, &entry.key);
+                    if self.keys {
+                        self.whole(entry.key_at.line.into());
+                        self.whole(entry.key_at.column.into());
+                    }
                     self.node(arena, &entry.value);
                 }
             }
         }
     }
+}
 
-    fn float(&mut self, value: f64) {
-        self.bytes.push(4);
-        self.bytes.extend(value.to_le_bytes());
+fn tree(file: &str, text: &str) -> Result<Node, String> {
+    let label: Arc<str> = file.into();
+    let mut problems = Diagnostics::new();
+    let root = parse(&label, text, &mut problems);
+    match root {
+        Some(root) if !problems.has_errors() => Ok(root),
+        _ => Err(problems.to_string()),
     }
 }

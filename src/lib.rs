@@ -18,7 +18,7 @@
 //! | [`estimate`] | what an engine answers, and the registry of metrics that names each figure |
 //! | [`engine`] | pure functions from scenario to estimate |
 //! | [`validate`] | the analytical engine held against published measurements |
-//! | [`ingest`] | real logs turned into measurements, one file a format |
+//! | `atlas-ingest` | a crate of its own: real logs turned into measurements, one file a format, here as [`ingest`]; `atlas-lines` below it reads lines, numbers and series, compiled for speed |
 //! | [`calibrate`] | measurements turned into better numbers: coefficients, efficiency factors, what to measure next |
 //! | [`advice`] | the rules of the trade, each tried on the scenario at hand; what makes an infeasible one fit |
 //! | [`explain`] | the derivation of a figure: equations, numbers, and where each input was written |
@@ -27,6 +27,7 @@
 //! | [`record`], [`report`] | estimates written down, and told |
 //! | [`demo`] | guided tours: scripts that are also tests |
 //! | [`watch`] | file watching, with polling where the file system is silent |
+//! | `atlas-painter` | a crate of its own, compiled for speed: text into cells and cells onto the terminal, for [`tui`] |
 //! | [`cli`], [`tui`] | the two faces; they know everybody, nobody knows them |
 
 #![forbid(unsafe_code)]
@@ -40,7 +41,6 @@ pub mod engine;
 pub mod estimate;
 pub mod exchange;
 pub mod explain;
-pub mod ingest;
 pub mod knob;
 pub mod library;
 pub mod order;
@@ -55,3 +55,5 @@ pub mod tui;
 pub mod units;
 pub mod validate;
 pub mod watch;
+
+pub use atlas_ingest as ingest;

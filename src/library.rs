@@ -20,7 +20,8 @@ use crate::spec::decode::nearest;
 use crate::spec::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::spec::node::Position;
 use crate::spec::profile::{self, ProfileKey, choose};
-use crate::spec::sources::{read_text, shipped};
+use crate::spec::shipped::{Document, Text, documents};
+use crate::spec::sources::read_text;
 use crate::spec::{Origin, Profile, Sources, Target, Workload};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,7 @@ enum Kind {
 struct File {
     label: Arc<str>,
     kind: Kind,
-    text: String,
+    text: Text,
     targets: Vec<Arc<Target>>,
     workloads: Vec<Arc<Workload>>,
     profile: Option<Arc<Profile>>,
@@ -306,21 +307,19 @@ impl Loader<'_> {
     fn load(&mut self, sources: &Sources) {
         let explicit = sources.workload_dir.is_some();
         if !explicit {
-            for (path, text) in shipped("workload") {
-                let stem = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
-                let kind = match path {
+            for document in documents("workload") {
+                let kind = match document.path {
                     "workload/targets.yaml" if sources.targets.is_none() => Kind::Targets,
                     "workload/workloads.yaml" if sources.workloads.is_none() => Kind::Workloads,
-                    _ if path.starts_with("workload/profiles/") && sources.hardware.is_none() => Kind::Profile,
+                    path if path.starts_with("workload/profiles/") && sources.hardware.is_none() => Kind::Profile,
                     _ => continue,
                 };
-                self.add(format!("{}{path}", Origin::BUILT_IN).into(), kind, &stem, text.to_owned());
+                self.add_shipped(document, kind);
             }
         } else if sources.hardware.is_none() {
             // A directory of the user's own targets may still lean on the shipped profiles.
-            for (path, text) in shipped("workload").filter(|(path, _)| path.starts_with("workload/profiles/")) {
-                let stem = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
-                self.add(format!("{}{path}", Origin::BUILT_IN).into(), Kind::Profile, &stem, text.to_owned());
+            for document in documents("workload").filter(|known| known.path.starts_with("workload/profiles/")) {
+                self.add_shipped(document, Kind::Profile);
             }
         }
         if let Some(dir) = sources.workload_dir.as_ref().filter(|dir| !dir.is_dir()) {
@@ -384,7 +383,7 @@ impl Loader<'_> {
         let label: Arc<str> = path.display().to_string().into();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         match read_text(path) {
-            Ok(text) => self.add(label, kind, &stem, text),
+            Ok(text) => self.add(label, kind, &stem, text.into()),
             Err(message) => {
                 self.complain(path, message);
                 // An unreadable file is a broken file: what it last said stays in force.
@@ -399,7 +398,12 @@ impl Loader<'_> {
         self.before?.files.iter().find(|file| &*file.label == label).cloned()
     }
 
-    fn add(&mut self, label: Arc<str>, kind: Kind, stem: &str, text: String) {
+    fn add_shipped(&mut self, document: &'static Document, kind: Kind) {
+        let stem = Path::new(document.path).file_stem().unwrap_or_default().to_string_lossy();
+        self.add(format!("{}{}", Origin::BUILT_IN, document.path).into(), kind, &stem, Text::Shipped(document));
+    }
+
+    fn add(&mut self, label: Arc<str>, kind: Kind, stem: &str, text: Text) {
         let old = self.file_before(&label);
         // What a foreign document amounts to depends on the catalog, too.
         let same = |old: &&Arc<File>| old.text == text && old.kind == kind && kind != Kind::Foreign;

@@ -405,5 +405,10 @@ fn make_readable(_: &std::fs::File) -> std::io::Result<()> {
 /// Now, RFC 3339 in UTC to the second.
 #[must_use]
 pub fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    at(jiff::Timestamp::now())
+}
+
+/// A moment, RFC 3339 in UTC to the second: what a timestamp without a fraction is written as.
+pub(crate) fn at(moment: jiff::Timestamp) -> String {
+    jiff::Timestamp::from_second(moment.as_second()).unwrap_or(moment).to_string()
 }

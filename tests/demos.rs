@@ -34,7 +34,7 @@ fn shipped_named(name: &str) -> Arc<Demo> {
 
 fn read(text: &str) -> (Option<Demo>, Diagnostics) {
     let mut problems = Diagnostics::new();
-    let demo = Demo::read(&"d.yaml".into(), text, &mut problems);
+    let demo = Demo::read(&"d.yaml".into(), &text.to_owned().into(), &mut problems);
     (demo, problems)
 }
 

@@ -185,6 +185,54 @@ fn two_runs_in_one_file_are_two_runs() {
     assert!((mean(0) - mean(1) - 1.0).abs() < 1e-9);
 }
 
+/// What launchers, collectors and other systems do to a log changes nothing of what it tells.
+#[test]
+fn a_log_tells_the_same_however_it_was_gathered() {
+    const FRONTS: [&str; 8] = [
+        "[rank0]: ",
+        " 12: ",
+        "2025-01-01T00:00:00.123456789Z ",
+        "2025-01-01T00:00:00.123456789Z stdout F ",
+        "trainer-1  | ",
+        "[default0]:",
+        "[1,0]<stdout>:",
+        "\u{1b}[36m(RayTrainWorker pid=1234, ip=10.0.0.1)\u{1b}[0m ",
+    ];
+    let told = |name: &str, bytes: &[u8]| {
+        let ingested = ingest::ingest(bytes, &context(name)).ok()?;
+        let reading = ingested.readings.first()?;
+        Some((reading.format, reading.facts.clone()))
+    };
+    for entry in expectations() {
+        let name = entry["file"].as_str().unwrap();
+        let bytes = unpacked(name);
+        let expected = told(name, &bytes);
+        let text = String::from_utf8_lossy(&bytes);
+        let utf_16 = |encode: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(encode).collect()
+        };
+        let mut gathered = vec![
+            ("CRLF", text.replace("\r\n", "\n").replace('\n', "\r\n").into_bytes()),
+            ("NUL", text.replace('\n', "\n\0\0").into_bytes()),
+            ("UTF-8 with a mark", format!("\u{feff}{text}").into_bytes()),
+            ("UTF-16 LE", utf_16(u16::to_le_bytes)),
+            ("UTF-16 BE", utf_16(u16::to_be_bytes)),
+        ];
+        // A document of JSON over many lines is no log.
+        if !name.ends_with(".json") {
+            for front in FRONTS {
+                gathered.push((
+                    front,
+                    text.split_inclusive('\n').flat_map(|line| [front, line]).collect::<String>().into_bytes(),
+                ));
+            }
+        }
+        for (how, bytes) in gathered {
+            assert!(told(name, &bytes) == expected, "{name}: {how}");
+        }
+    }
+}
+
 #[test]
 fn what_is_not_known_is_said_with_its_place() {
     let error = ingest::ingest(&b"hello\nworld\n"[..], &context("notes.txt")).unwrap_err().to_string();
@@ -193,6 +241,10 @@ fn what_is_not_known_is_said_with_its_place() {
     assert!(error.contains("bad.json:2:8: not JSON"), "{error}");
     let error = ingest::ingest(&b""[..], &context("empty.log")).unwrap_err().to_string();
     assert!(error.starts_with("empty.log: empty"), "{error}");
+    let error = ingest::ingest(&b"\x28\xb5\x2f\xfd\0"[..], &context("a.zst")).unwrap_err().to_string();
+    assert!(error.contains("packed by Zstandard: expected text or gzip: zstd -dc a.zst | atlas ingest -"), "{error}");
+    let error = ingest::ingest(&b"\x7fELF\x02\x01\x01\0\0\x03\xff\xfe"[..], &context("a.out")).unwrap_err().to_string();
+    assert!(error.contains("it is binary"), "{error}");
 }
 
 /// The samples, each cut and changed at some places.

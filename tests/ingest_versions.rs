@@ -10,6 +10,36 @@ type Version<'a> = (&'a str, &'a str, &'a [(&'a str, f64)]);
 
 const VERSIONS: &[Version<'_>] = &[
     (
+        "[rank0]:[titan] 2025-09-01 10:00:20,000 - root - INFO - step:  2  loss: 11.2254  grad_norm:  4.1  memory: 47.36GiB(49.85%)  tps: 6,341  tflops: 319.75  mfu: 32.00%\n[rank0]:[titan] 2025-09-01 10:00:30,000 - root - INFO - step: 10  loss: 10.3  memory: 40.0GiB(50.00%)  tps: 6,000  tflops: 300.10  mfu: N/A\n[rank0]:[titan] 2025-09-01 10:00:31,000 - root - INFO - validate step: 10  loss: 10.1  memory: 40.0GiB(50.00%)  tps: 9,000\n",
+        "torchtitan",
+        &[
+            ("/n_records", 2.0),
+            ("/tokens_per_s_per_gpu_by_step/10", 6000.0),
+            ("/validation/0/1", 10.1),
+            ("/loss/last", 10.3),
+        ],
+    ),
+    (
+        "timestamp, power.draw.instant [W], power.draw.average [W], temperature.gpu\n2025/06/10 20:05:40.274, 350.10 W, 340.10 W, 55\n2025/06/10 20:05:41.274, [Not Supported], 341.10 W, 55\n",
+        "nvidia-smi-csv",
+        &[("/mean_total_power_w", 345.6), ("/duration_s", 1.0)],
+    ),
+    (
+        "#Time        gpu    pwr  gtemp  mtemp     sm    mem\n#HH:MM:SS    Idx      W      C      C      %      %\n 23:59:58      0    350     55     60     99     50\n 00:00:02      0    360     55     60     99     50\n",
+        "nvidia-smi-dmon",
+        &[("/mean_power_w", 355.0), ("/duration_s", 4.0), ("/energy_wh_trapezoid_per_gpu_sum", 1420.0 / 3600.0)],
+    ),
+    (
+        "GPU  XCP  POWER  PWR_CAP  GPU_T  MEM_T   GFX_CLK  GFX%  MEM%      VRAM_USAGE\n  0    0  140 W    750 W  41 °C  36 °C  132 MHz   3 %   0 %   0.3/192.0 GB\n  1    0  141 W    750 W  42 °C  36 °C  132 MHz   5 %   0 %   0.3/192.0 GB\n",
+        "amd-smi-monitor",
+        &[("/total_power_w", 281.0), ("/power_cap_w/1", 750.0), ("/gpu_temp_c/1", 42.0), ("/gfx_util_percent/1", 5.0)],
+    ),
+    (
+        "(EngineCore_0 pid=7) INFO 09-01 10:00:00 [loggers.py:123] Engine 000: Avg prompt throughput: 1234.5 tokens/s, Avg generation throughput: 2345.6 tokens/s, Running: 64 reqs, Waiting: 2 reqs, GPU KV cache usage: 45.6%, Prefix cache hit rate: 12.3%\n",
+        "vllm-server",
+        &[("/generation_tps/mean", 2345.6), ("/kv_cache_percent_max", 45.6), ("/prefix_cache_hit_percent_max", 12.3)],
+    ),
+    (
         "==============NVSMI LOG==============\n\nTimestamp                                 : Tue Mar  4 10:21:33 2025\nDriver Version                            : 550.127.08\nAttached GPUs                             : 2\nGPU 00000000:18:00.0\n    Product Name                          : NVIDIA H100 80GB HBM3\n    FB Memory Usage\n        Total                             : 81559 MiB\n        Used                              : 72770 MiB\n    BAR1 Memory Usage\n        Used                              : 5 MiB\n    Utilization\n        Gpu                               : 97 %\n    Temperature\n        GPU Current Temp                  : 48 C\n    GPU Power Readings\n        Average Power Draw                : 464.35 W\n        Instantaneous Power Draw          : 500.00 W\n        Current Power Limit               : 700.00 W\n    Module Power Readings\n        Power Draw                        : N/A\nGPU 00000000:2A:00.0\n    FB Memory Usage\n        Used                              : 70770 MiB\n    GPU Power Readings\n        Power Draw                        : 480.00 W\n",
         "nvidia-smi-q",
         &[

@@ -44,7 +44,14 @@ impl From<Diagnostics> for Failure {
 }
 
 /// Installs the hooks for panics and reports; plain where `NO_COLOR` is set or stderr is no terminal.
+///
+/// A release keeps what stands without them – message and place of a panic, the causes of a report: it has no symbols and
+/// no unwinding tables, so that their backtraces would be empty and their readers of debug information, a sixtieth of
+/// the binary, would find nothing to read.
 pub fn install_hooks() {
+    if cfg!(not(debug_assertions)) {
+        return;
+    }
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) || !io::stderr().is_terminal();
     let mut builder = color_eyre::config::HookBuilder::default().display_env_section(false);
     if plain {

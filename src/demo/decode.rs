@@ -6,15 +6,15 @@ use super::expect::Expect;
 use super::script::{Action, Demo, Pane, Reset, SLA_P99_MS, Step, View};
 use crate::knob::{Kind, Knob};
 use crate::spec::decode::{Bounds, Fields, nearest};
-use crate::spec::parse::parse;
+use crate::spec::shipped::Text;
 use crate::spec::{Diagnostic, Diagnostics, Node, Origin, Position, Severity, Value};
 
 impl Demo {
     /// Reads a script. Complaints go to `diagnostics`; `None` means that one of them is an error.
     #[must_use]
-    pub fn read(file: &Arc<str>, text: &str, diagnostics: &mut Diagnostics) -> Option<Demo> {
+    pub fn read(file: &Arc<str>, text: &Text, diagnostics: &mut Diagnostics) -> Option<Demo> {
         let before = diagnostics.errors();
-        let root = parse(file, text, diagnostics)?;
+        let root = text.tree(file, diagnostics)?;
         let demo = Demo::decode(file, &root, diagnostics);
         demo.filter(|_| diagnostics.errors() == before)
     }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::headless::{HeadlessReport, Run};
 use super::script::Demo;
 use crate::engine::notes::notes;
+use crate::record::at;
 use crate::report::comparison::{Column, Comparison};
 use crate::report::estimate::phases;
 use crate::spec::Mode;
@@ -31,7 +32,8 @@ pub(super) fn markdown(demo: &Demo, report: &HeadlessReport, now: Timestamp) -> 
     }
     let (held, all) = report.held();
     let ran = report.runs.iter().filter(|run| run.run.is_ok()).count();
-    let _ = writeln!(out, "- Demo `{}` of {}, {}", demo.name, demo.origin, now.strftime("%Y-%m-%d %H:%M:%S UTC"));
+    let _ =
+        writeln!(out, "- Demo `{}` of {}, {}", demo.name, demo.origin, at(now).replace('T', " ").replace('Z', " UTC"));
     let _ = writeln!(out, "- Workload `{}`, {ran} of {} targets run", demo.workload, report.runs.len());
     let _ = writeln!(out, "- Expectations: {held} of {all} hold; the tour {}", verdict(report.passed()));
     let comparison = compare(demo, report);

@@ -14,7 +14,8 @@ use crate::engine;
 use crate::estimate::Estimate;
 use crate::knob::{Knob, Overrides};
 use crate::library::Library;
-use crate::record::{Record, write_atomically};
+use crate::order::Gather as _;
+use crate::record::{Record, at, write_atomically};
 use crate::scenario::{Parts, Scenario};
 use crate::search::hill_climb::{Found, hill_climb};
 use crate::spec::{Profile, Target, Workload};
@@ -115,7 +116,7 @@ impl Run {
     #[must_use]
     pub fn changed(&self) -> Overrides {
         let differs = |knob: &Knob| self.found.scenario.get(*knob) != self.scenario.get(*knob);
-        Knob::all().filter(differs).map(|knob| (knob, self.found.scenario.get(knob))).collect()
+        Knob::all().filter(differs).map(|knob| (knob, self.found.scenario.get(knob))).gather()
     }
 
     /// Writes the records of before and after the search.
@@ -198,7 +199,8 @@ fn own_directory(out_root: &Path, name: &str, now: Timestamp) -> io::Result<Path
     std::fs::create_dir_all(out_root)?;
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
     let name: String = name.chars().take(100).map(plain).collect();
-    let stem = format!("demo_{}_{name}", now.strftime("%Y%m%d_%H%M%S"));
+    let moment = at(now).replace(['-', ':', 'Z'], "").replace('T', "_");
+    let stem = format!("demo_{moment}_{name}");
     for number in 1..=DIRECTORIES {
         let dir = out_root.join(if number == 1 { stem.clone() } else { format!("{stem}_{number}") });
         match std::fs::create_dir(&dir) {

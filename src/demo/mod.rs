@@ -25,7 +25,8 @@ pub use headless::{HeadlessReport, StepReport, run_headless};
 pub use script::{Action, Demo, Pane, Reset, Step, View};
 pub use state::{DemoError, Outcome, Setup, Stage, check};
 
-use crate::spec::sources::{read_text, shipped};
+use crate::spec::shipped::{self, Text};
+use crate::spec::sources::read_text;
 use crate::spec::{Diagnostic, Diagnostics, Origin, Position, Severity};
 
 /// The scripts in force.
@@ -39,15 +40,16 @@ impl Demos {
     pub fn load(config_dir: Option<&Path>, working_dir: Option<&Path>) -> (Vec<Arc<Demo>>, Diagnostics) {
         let mut demos = Vec::new();
         let mut problems = Diagnostics::new();
-        for (path, text) in shipped("demo") {
-            lay_over(&mut demos, &format!("{}{path}", Origin::BUILT_IN).into(), text, &mut problems);
+        for document in shipped::documents("demo") {
+            let label = format!("{}{}", Origin::BUILT_IN, document.path).into();
+            lay_over(&mut demos, &label, &Text::Shipped(document), &mut problems);
         }
         for dir in Demos::watched(config_dir, working_dir) {
             for path in scripts_in(&dir) {
                 let label: Arc<str> = path.display().to_string().into();
-                match read_text(&path) {
+                match read_text(&path).map(Text::from) {
                     // A copy of what ships is what is there already.
-                    Ok(text) if is_shipped(&path, &text) => {}
+                    Ok(Text::Shipped(_)) => {}
                     Ok(text) => lay_over(&mut demos, &label, &text, &mut problems),
                     Err(message) => problems.push(Diagnostic {
                         severity: Severity::Error,
@@ -70,14 +72,8 @@ impl Demos {
     }
 }
 
-/// Whether a script is, letter by letter, the shipped one of its name.
-fn is_shipped(path: &Path, text: &str) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    shipped("demo").any(|(known, own)| known.strip_prefix("demo/") == Some(&*name) && own == text)
-}
-
 /// Decodes one script and puts it in the place of the one of its name, or behind all others.
-fn lay_over(demos: &mut Vec<Arc<Demo>>, label: &Arc<str>, text: &str, problems: &mut Diagnostics) {
+fn lay_over(demos: &mut Vec<Arc<Demo>>, label: &Arc<str>, text: &Text, problems: &mut Diagnostics) {
     let Some(demo) = Demo::read(label, text, problems) else { return };
     match demos.iter_mut().find(|known| known.name == demo.name) {
         Some(known) => *known = Arc::new(demo),

@@ -7,6 +7,7 @@ use super::Term;
 use crate::engine::analytical::constants::Listed;
 use crate::engine::analytical::efficiency::factor_of;
 use crate::knob::{Home, Knob, Setting};
+use crate::order::Order as _;
 use crate::scenario::{Parts, Scenario};
 use crate::spec::{self, Factors, Node};
 use crate::units;
@@ -249,7 +250,7 @@ impl<'a> Inputs<'a> {
         let factors = if serving { efficiency.serving } else { efficiency.training };
         let mode = if serving { "serving" } else { "training" };
         let mut moved: Vec<usize> = names.iter().filter_map(|name| factor_of(name, serving)).collect();
-        moved.sort_unstable();
+        moved.order();
         moved.dedup();
         let term = |index: usize| {
             let (name, value) = (Factors::NAMES.get(index)?, factors.all().get(index).copied()?);

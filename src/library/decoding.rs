@@ -7,11 +7,11 @@ use crate::catalog::Catalog;
 use crate::exchange;
 use crate::spec::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::spec::node::Node;
-use crate::spec::parse::parse;
 use crate::spec::profile::ProfileKey;
+use crate::spec::shipped::Text;
 use crate::spec::{Profile, Target, Workload};
 
-pub(super) fn decode(label: Arc<str>, kind: Kind, stem: &str, text: String, catalog: &Catalog) -> File {
+pub(super) fn decode(label: Arc<str>, kind: Kind, stem: &str, text: Text, catalog: &Catalog) -> File {
     let mut file = File {
         label: Arc::clone(&label),
         kind,
@@ -24,7 +24,7 @@ pub(super) fn decode(label: Arc<str>, kind: Kind, stem: &str, text: String, cata
         methodology: None,
         problems: Diagnostics::new(),
     };
-    let Some(root) = parse(&label, &file.text, &mut file.problems) else { return file };
+    let Some(root) = file.text.tree(&label, &mut file.problems) else { return file };
     match kind {
         Kind::Profile => {
             file.profile_key = ProfileKey::of(stem, &root);

@@ -1,12 +1,11 @@
 //! What ships of the founding dashboard: read when a name is asked for that no list has.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::decoding::decode;
 use super::{File, Kind};
 use crate::catalog::Catalog;
-use crate::spec::sources::shipped;
+use crate::spec::shipped::{Text, document};
 use crate::spec::{Origin, Target, Workload};
 
 /// Its hardware profiles and its scenarios.
@@ -19,10 +18,8 @@ pub(super) struct Shelf {
 impl Shelf {
     pub(super) fn read() -> Shelf {
         let file = |kind: Kind, wanted: &str| -> Option<File> {
-            let (path, text) = shipped("workload").find(|(path, _)| *path == wanted)?;
-            let stem = Path::new(path).file_stem()?.to_string_lossy();
-            let label = format!("{}{path}", Origin::BUILT_IN).into();
-            Some(decode(label, kind, &stem, text.to_owned(), &Catalog::default()))
+            let label = format!("{}{wanted}", Origin::BUILT_IN).into();
+            Some(decode(label, kind, "benchboard", Text::Shipped(document(wanted)?), &Catalog::default()))
         };
         Shelf {
             targets: file(Kind::Targets, "workload/benchboard/targets.yaml").map_or_else(Vec::new, |file| file.targets),

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::table::{Align, Table};
 use super::{ReportError, csv, serialised};
 use crate::estimate::{Better, Estimate, METRICS, Metric, Verdict};
+use crate::order::Gather as _;
 use crate::scenario::Scenario;
 
 /// Most targets that are shown beside each other.
@@ -209,7 +210,7 @@ impl Comparison {
             Err(error) => json!({"target": column.target, "error": error}),
             Ok((scenario, _)) => {
                 let pick = |of: &dyn Fn(&Line) -> Option<f64>| -> Map<String, Value> {
-                    lines.iter().filter_map(|line| Some((line.metric.name.to_owned(), json!(of(line)?)))).collect()
+                    lines.iter().filter_map(|line| Some((line.metric.name.to_owned(), json!(of(line)?)))).gather()
                 };
                 let best = lines.iter().filter(|line| line.best.get(i).copied().unwrap_or(false));
                 let best: Vec<&str> = best.map(|line| line.metric.name).collect();

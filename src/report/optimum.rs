@@ -1,6 +1,6 @@
 //! The answer of a search, told.
 
-use crate::order::Gather;
+use crate::order::{Gather, Order as _};
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
@@ -94,7 +94,7 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
 fn changed<'c>(candidates: impl IntoIterator<Item = &'c Candidate>) -> Vec<Knob> {
     let mut knobs: Vec<Knob> =
         candidates.into_iter().flat_map(|candidate| candidate.changes.iter().map(|(knob, _)| *knob)).collect();
-    knobs.sort_unstable();
+    knobs.order();
     knobs.dedup();
     knobs
 }

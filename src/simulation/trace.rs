@@ -2,6 +2,7 @@
 //! detailed result files of vLLM's and SGLang's serving benchmarks. Text in, requests out; files are read elsewhere.
 
 use crate::engine::event::serving::TraceRequest;
+use crate::order::Order as _;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -27,7 +28,7 @@ fn bad(line: usize, what: impl ToString) -> TraceError {
 
 /// Sorts by time and lets the first request come at zero.
 fn settled(mut requests: Vec<TraceRequest>) -> Vec<TraceRequest> {
-    requests.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    requests.order_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let begin = requests.first().map_or(0.0, |r| r.seconds);
     requests.iter_mut().for_each(|r| r.seconds -= begin);
     requests

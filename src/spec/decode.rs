@@ -273,6 +273,11 @@ impl<'a> Fields<'a> {
         self.entries
     }
 
+    /// Keys that were not read are somebody else's.
+    pub fn pass_over_others(&mut self) {
+        self.known.push("*");
+    }
+
     /// The file this mapping came from.
     #[must_use]
     pub fn file(&self) -> &'a Arc<str> {

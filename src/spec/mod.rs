@@ -10,6 +10,7 @@ pub mod fingerprint;
 pub mod node;
 pub mod parse;
 pub mod profile;
+pub mod shipped;
 pub mod sources;
 pub mod target;
 pub mod workload;

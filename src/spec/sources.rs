@@ -1,12 +1,10 @@
-//! Where documents come from: the layers of directories, the files in the binary, reading a file safely.
+//! Where documents come from: the layers of directories, reading a file safely.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::node::Node;
 use super::parse::MAX_FILE_BYTES;
-
-include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 
 /// Where the documents come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,11 +67,6 @@ pub fn config_dir() -> Option<PathBuf> {
         return Some(dir.into());
     }
     directories::ProjectDirs::from("", "", "atlas-fabric").map(|dirs| dirs.config_dir().to_path_buf())
-}
-
-/// Shipped files below `folder/`: path and content.
-pub fn shipped(folder: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    FILES.iter().copied().filter(move |(path, _)| path.split('/').next() == Some(folder))
 }
 
 /// The path of an entry in complaints: its name, else its kind.

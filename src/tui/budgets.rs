@@ -5,10 +5,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::color::ColorDepth;
-use super::painter::Painter;
 use super::testing::Hands;
 use super::view::view;
 use crate::spec::Sources;
+use atlas_painter::Painter;
 
 /// Bytes of the first frame, then of the frame after each key.
 fn bytes(size: (u16, u16), keys: &[&str]) -> Vec<usize> {

@@ -151,9 +151,19 @@ pub fn rows(mode: Mode) -> impl Iterator<Item = &'static Binding> {
 /// The key that stands for an action where one alone is named: its number where it has one, else its letter.
 #[must_use]
 pub fn key_of(action: Action) -> &'static str {
-    let keys = || BINDINGS.iter().filter(move |row| row.action == action).flat_map(|row| row.keys);
-    let letter = || keys().find(|key| key.chars().count() == 1);
-    keys().find(|key| is_number(key)).or_else(letter).or_else(|| keys().next()).copied().unwrap_or_default()
+    // Every frame asks for a score of them.
+    let mut best: Option<(u8, &str)> = None;
+    for key in BINDINGS.iter().filter(|row| row.action == action).flat_map(|row| row.keys) {
+        let rank = match key.as_bytes() {
+            [b'0'..=b'9'] => 0,
+            [_] => 1,
+            _ => 2,
+        };
+        if best.is_none_or(|(known, _)| rank < known) {
+            best = Some((rank, key));
+        }
+    }
+    best.map_or("", |(_, key)| key)
 }
 
 /// Whether a key is a number.

@@ -1,6 +1,6 @@
 //! The terminal interface, in the Elm manner: [`app`] is the state, [`message`] what happens, [`mod@update`] a pure step
 //! from one state to the next, [`view`] a pure picture of it. [`runtime`] and the floor it stands on touch the world:
-//! [`terminal`] takes and gives back the screen, [`wait`] sleeps until something happens, [`painter`] sends what changed.
+//! [`terminal`] takes and gives back the screen, [`wait`] sleeps until something happens, [`atlas_painter`] sends what changed.
 //! What takes long is [`work`], done on threads that the runtime keeps.
 
 pub mod answer;
@@ -9,11 +9,10 @@ mod applying;
 #[cfg(test)]
 mod budgets;
 pub mod clipboard;
-pub mod color;
+pub use atlas_painter::color;
 mod copying;
 pub mod export;
 mod finder;
-pub mod frame_writer;
 pub mod frontier;
 mod history;
 pub mod input;
@@ -26,14 +25,12 @@ pub mod message;
 mod mouse;
 pub mod optimum;
 mod overlay;
-pub mod painter;
 pub mod palette;
 pub mod prompt;
 mod reload;
 pub mod runtime;
 pub mod scenarios;
 pub mod session;
-pub mod sgr;
 pub mod simulating;
 pub mod sweeping;
 pub mod tables;

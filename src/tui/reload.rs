@@ -11,6 +11,7 @@ use crate::demo::Demo;
 use crate::estimate::METRICS;
 use crate::knob::Knob;
 use crate::library::Library;
+use crate::order::Gather as _;
 use crate::spec::Diagnostics;
 
 /// How long changed entries stand out.
@@ -85,9 +86,9 @@ pub(super) fn reloaded(
 fn flash(app: &App, shown: &Answer, changed: &[Arc<str>]) -> Flash {
     let setting = |answer: &Answer, knob: Knob| answer.scenario.as_ref().map(|scenario| scenario.get(knob));
     Flash {
-        entries: changed.iter().cloned().collect(),
-        knobs: Knob::all().filter(|knob| setting(shown, *knob) != setting(&app.answer, *knob)).collect(),
-        metrics: METRICS.iter().filter(|m| shown.value(m) != app.answer.value(m)).map(|m| m.name).collect(),
+        entries: changed.iter().cloned().gather(),
+        knobs: Knob::all().filter(|knob| setting(shown, *knob) != setting(&app.answer, *knob)).gather(),
+        metrics: METRICS.iter().filter(|m| shown.value(m) != app.answer.value(m)).map(|m| m.name).gather(),
     }
 }
 

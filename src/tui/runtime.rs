@@ -32,7 +32,8 @@ use crate::demo::Demos;
 use crate::library::Library;
 use crate::record::{now, write_atomically, write_new};
 use crate::spec::Diagnostics;
-use crate::spec::sources::{read_text, shipped};
+use crate::spec::shipped;
+use crate::spec::sources::read_text;
 use crate::watch::{FileWatch, WatchMode};
 
 /// How long after the last key the session is written down, and how long it may wait while keys keep coming.
@@ -470,7 +471,7 @@ fn adopt(path: &Path) -> std::io::Result<()> {
     if path.exists() {
         return Ok(());
     }
-    let text = shipped("workload").find(|(name, _)| Path::new(name) == path).map(|(_, text)| text);
+    let text = path.to_str().and_then(shipped::document).map(shipped::Document::text);
     write_atomically(path, text.ok_or_else(|| std::io::Error::other("it does not ship"))?)
 }
 

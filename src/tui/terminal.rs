@@ -18,8 +18,8 @@ use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetwinsize, tcsetattr};
 
 use super::color::ColorDepth;
-use super::painter::Painter;
 use super::wait::Signals;
+use atlas_painter::Painter;
 
 /// The alternate screen; the cursor is hidden by the first frame.
 const ENTER: &[u8] = b"\x1b[?1049h";

@@ -16,7 +16,8 @@ use ratatui::style::{Modifier, Style};
 pub use super::color::ColorDepth;
 pub use glyphs::Glyphs;
 
-use crate::spec::sources::{read_text, shipped};
+use crate::spec::shipped::{self, Text};
+use crate::spec::sources::read_text;
 use crate::spec::{Diagnostic, Diagnostics, Origin, Position, Severity};
 
 /// Declares the roles once: documentation, variant, name in a theme, and the role whose style stands in where a theme
@@ -132,14 +133,15 @@ impl Themes {
     pub fn load(config_dir: Option<&Path>, depth: ColorDepth) -> (Vec<Arc<Theme>>, Diagnostics) {
         let mut themes = Vec::new();
         let mut problems = Diagnostics::new();
-        for (path, text) in shipped("themes") {
-            lay_over(&mut themes, &format!("{}{path}", Origin::BUILT_IN).into(), text, depth, &mut problems);
+        for document in shipped::documents("themes") {
+            let file = format!("{}{}", Origin::BUILT_IN, document.path).into();
+            lay_over(&mut themes, &file, &Text::Shipped(document), depth, &mut problems);
         }
         themes.order_by_key(|theme| theme.order);
         for path in Themes::watched(config_dir).iter().flat_map(|dir| files_in(dir)) {
             let file: Arc<str> = path.display().to_string().into();
             match read_text(&path) {
-                Ok(text) => lay_over(&mut themes, &file, &text, depth, &mut problems),
+                Ok(text) => lay_over(&mut themes, &file, &text.into(), depth, &mut problems),
                 Err(message) => problems.push(Diagnostic {
                     severity: Severity::Error,
                     file,
@@ -178,7 +180,7 @@ impl Theme {
     /// error. `known` are themes that it may extend.
     pub fn read(
         file: &Arc<str>,
-        text: &str,
+        text: &Text,
         depth: ColorDepth,
         known: &[Arc<Theme>],
         diagnostics: &mut Diagnostics,
@@ -249,7 +251,7 @@ fn plain(role: Role) -> Modifier {
 }
 
 /// Reads a theme and puts it in the place of the one of its name, or behind all others.
-fn lay_over(themes: &mut Vec<Arc<Theme>>, file: &Arc<str>, text: &str, depth: ColorDepth, problems: &mut Diagnostics) {
+fn lay_over(themes: &mut Vec<Arc<Theme>>, file: &Arc<str>, text: &Text, depth: ColorDepth, problems: &mut Diagnostics) {
     let Some(theme) = Theme::read(file, text, depth, themes, problems) else { return };
     match themes.iter_mut().find(|known| known.name == theme.name) {
         Some(known) => *known = Arc::new(theme),

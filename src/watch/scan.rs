@@ -1,5 +1,6 @@
 //! What the watched files look like at one moment.
 
+use crate::order::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -82,7 +83,7 @@ impl Snapshot {
             .filter(|path| is_file(path) && std::path::absolute(path).is_ok_and(|absolute| hinted.contains(&absolute)));
         let changed = self.files.iter().filter(|(path, stamp)| before.files.get(*path) != Some(stamp));
         let gone = before.files.keys().filter(|path| !self.files.contains_key(*path));
-        changed.map(|(path, _)| path).chain(gone).chain(written).cloned().collect()
+        changed.map(|(path, _)| path).chain(gone).chain(written).cloned().gather()
     }
 
     fn add(&mut self, path: &Path) {

@@ -137,7 +137,8 @@ mod tests {
         assert_eq!(guess("a.yaml", "hardware: { platforms: {} }\nmodels: {}\n"), Some(Kind::Experiment));
         assert_eq!(guess("a.json", "{\"model\": {}, \"parallelism\": {}, \"workload\": {}}"), Some(Kind::Scenarios));
         assert_eq!(guess("a.json", "{\"target\": \"t\", \"record\": {}, \"knobs\": {}}"), Some(Kind::Record));
-        for (path, text) in crate::spec::sources::shipped("workload") {
+        for document in crate::spec::shipped::documents("workload") {
+            let (path, text) = (document.path, document.text());
             let wanted = match path {
                 "workload/targets.yaml" | "workload/benchboard/targets.yaml" => Kind::Targets,
                 "workload/workloads.yaml" | "workload/benchboard/workloads.yaml" => Kind::Workloads,

@@ -244,12 +244,12 @@ fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> D
         }
         Kind::Demo => {
             let text = read_text(path).unwrap_or_default();
-            drop(Demo::read(&label.as_str().into(), &text, &mut problems));
+            drop(Demo::read(&label.as_str().into(), &text.into(), &mut problems));
         }
         Kind::Theme => {
             let text = read_text(path).unwrap_or_default();
             let (known, _) = Themes::load(config_dir().as_deref(), ColorDepth::TrueColor);
-            drop(Theme::read(&label.as_str().into(), &text, ColorDepth::TrueColor, &known, &mut problems));
+            drop(Theme::read(&label.as_str().into(), &text.into(), ColorDepth::TrueColor, &known, &mut problems));
         }
         Kind::Record => drop(read::entries(path, &mut problems)),
         Kind::Simulation => {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::spec::sources::{read_text, shipped};
+use crate::spec::shipped;
+use crate::spec::sources::read_text;
 use crate::spec::{Diagnostic, Origin};
 
 /// Texts of the files complained about, each read once.
@@ -42,10 +43,7 @@ impl Snippets {
 /// The text of a file as complaints name it.
 fn source(file: &str) -> Option<String> {
     match file.strip_prefix(Origin::BUILT_IN) {
-        Some(inside) => {
-            let folder = inside.split('/').next()?;
-            shipped(folder).find(|(path, _)| *path == inside).map(|(_, text)| text.to_owned())
-        }
+        Some(inside) => shipped::document(inside).map(|document| document.text().to_owned()),
         None => read_text(Path::new(file)).ok(),
     }
 }

@@ -133,7 +133,7 @@ const CDF_POINTS: usize = 400;
 fn cdf(m: &serving::Measured) -> Plot {
     let curve = |name: &str, of: fn(&crate::engine::event::serving::RequestRecord) -> f64| {
         let mut sample: Vec<f64> = m.output.records.iter().map(of).filter(|s| *s > 0.0).map(|s| 1e3 * s).collect();
-        sample.sort_unstable_by(f64::total_cmp);
+        sample.sort_by(f64::total_cmp);
         let count = sample.len();
         let step = count.div_ceil(CDF_POINTS).max(1);
         let last = count.saturating_sub(1);

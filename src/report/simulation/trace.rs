@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::engine::event::training::input::{StreamKind, Task, TaskKind};
 use crate::engine::event::training::program::Action;
 use crate::engine::event::training::schedule::Kind;
+use crate::order::Order as _;
 use crate::simulation::words::Window;
 use crate::simulation::{Measured, serving, training};
 
@@ -74,7 +75,7 @@ fn of_training(m: &training::Measured, window: &Window) -> Vec<Value> {
     let seen = |task: &Task| window.sees(task.begin, task.end);
     let mut events = Vec::new();
     let mut tracks: Vec<(u32, u32)> = tasks.iter().filter(|task| seen(task)).map(|t| (t.replica, track(t))).collect();
-    tracks.sort_unstable();
+    tracks.order();
     tracks.dedup();
     let mut process = None;
     for (replica, tid) in tracks {
@@ -142,7 +143,7 @@ fn of_serving(m: &serving::Measured, window: &Window) -> Vec<Value> {
     let o = &m.output;
     let mut events = vec![named(1, None, "levels")];
     let mut replicas: Vec<u32> = o.records.iter().map(|r| r.replica).collect();
-    replicas.sort_unstable();
+    replicas.order();
     replicas.dedup();
     events.extend(replicas.iter().map(|replica| named(replica + 2, None, &format!("replica {replica}"))));
     for (cell, level) in o.timeline.iter().enumerate() {

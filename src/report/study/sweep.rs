@@ -1,7 +1,7 @@
 //! What a sweep's file says: how many points, the best of them, and how the figure sought goes with the knobs. Read
 //! point by point, so that a file of any length is told in constant memory.
 
-use crate::order::Order;
+use crate::order::{Gather as _, Order};
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -59,7 +59,7 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
     let knobs: Vec<usize> =
         head.iter().enumerate().filter(|(_, column)| Knob::named(column).is_ok()).map(|(i, _)| i).collect();
     let (target, verdict) = (place(&head, "target"), place(&head, "verdict"));
-    let curves = knobs.iter().map(|knob| (*knob, BTreeMap::new())).collect();
+    let curves = knobs.iter().map(|knob| (*knob, BTreeMap::new())).gather();
     let mut sweep = Sweep { head, sought, points: 0, fitting: 0, best: Vec::new(), curves };
     for record in reader.records() {
         let record = record.map_err(told)?;

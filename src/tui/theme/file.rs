@@ -17,7 +17,7 @@ use ratatui::style::{Color, Modifier, Style};
 use super::{Role, Theme, plain};
 use crate::spec::decode::{Bounds, Fields, nearest};
 use crate::spec::node::{Node, Position};
-use crate::spec::parse::parse;
+use crate::spec::shipped::Text;
 use crate::spec::{Diagnostic, Diagnostics, Severity};
 use crate::tui::color::{self, ColorDepth};
 
@@ -32,13 +32,13 @@ const ATTRIBUTES: [(&str, Modifier); 5] = [
 /// Reads a theme; see [`Theme::read`].
 pub(super) fn read(
     file: &Arc<str>,
-    text: &str,
+    text: &Text,
     depth: ColorDepth,
     known: &[Arc<Theme>],
     diagnostics: &mut Diagnostics,
 ) -> Option<Theme> {
     let mut problems = Diagnostics::new();
-    let theme = parse(file, text, &mut problems).and_then(|node| document(file, &node, depth, known, &mut problems));
+    let theme = text.tree(file, &mut problems).and_then(|node| document(file, &node, depth, known, &mut problems));
     let broken = problems.has_errors();
     diagnostics.extend(problems);
     theme.filter(|_| !broken)

@@ -9,7 +9,7 @@ const DEPTHS: [ColorDepth; 4] = [ColorDepth::Mono, ColorDepth::Ansi16, ColorDept
 fn read(text: &str, depth: ColorDepth) -> (Option<Theme>, String) {
     let mut problems = Diagnostics::new();
     let known = [Arc::new(Theme { name: "base".to_owned(), ..Theme::plain() })];
-    let theme = Theme::read(&"t.yaml".into(), text, depth, &known, &mut problems);
+    let theme = Theme::read(&"t.yaml".into(), &Text::Own(text.to_owned()), depth, &known, &mut problems);
     (theme, problems.to_string())
 }
 

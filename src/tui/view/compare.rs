@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use atlas_painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::{Canvas, wrap};
 use super::results::split;

@@ -1,9 +1,10 @@
 //! Putting text and frames into the buffer, clipped to where they belong.
 
+use atlas_painter::cells::{self, TextWidth as _};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_width::UnicodeWidthChar as _;
 
 use crate::tui::app::{App, PANES, Pane, View, title};
 use crate::tui::keymap::{self, Action};
@@ -37,33 +38,12 @@ impl<'a> Canvas<'a> {
         }
         let width = width.min(area.right() - x);
         let plain = if self.glyphs.is_ascii() { ascii(text) } else { text.into() };
-        if self.plainly(x, y, width, &plain, style) {
-            return x + u16::try_from(plain.chars().count()).unwrap_or(width);
+        if let Some(written) = cells::write(self.buffer, (x, y), width, &plain, style) {
+            return x + written;
         }
         let cut = fit(&plain, usize::from(width), self.glyphs.ellipsis);
         let (end, _) = self.buffer.set_stringn(x, y, &cut, usize::from(width), style);
         end
-    }
-
-    /// Writes text that fits and needs no segmentation: printable ASCII, a byte a cell, or one narrow character. That is
-    /// nearly all there is on a screen, and it is written at every key. Returns whether it was written.
-    fn plainly(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> bool {
-        let start = self.buffer.index_of(x, y);
-        if text.len() <= usize::from(width) && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            let cells = self.buffer.content.get_mut(start..start + text.len()).unwrap_or_default();
-            for (cell, c) in cells.iter_mut().zip(text.chars()) {
-                cell.set_char(c).set_style(style);
-            }
-            return true;
-        }
-        let mut chars = text.chars();
-        match (chars.next(), chars.next(), self.buffer.content.get_mut(start)) {
-            (Some(c), None, Some(cell)) if c.width() == Some(1) => {
-                cell.set_symbol(text).set_style(style);
-                true
-            }
-            _ => false,
-        }
     }
 
     /// Writes text flush with the right edge of `width` columns from `x`.
@@ -88,23 +68,14 @@ impl<'a> Canvas<'a> {
     /// Lays a style over a row's cells, keeping what they show.
     pub fn tint(&mut self, area: Rect, style: Style) {
         if style != Style::default() {
-            let area = area.intersection(self.buffer.area);
-            self.buffer.set_style(area, style);
+            cells::tint(self.buffer, area, style);
         }
     }
 
     /// Empties an area.
     pub fn clear(&mut self, area: Rect) {
-        let area = area.intersection(self.buffer.area);
-        for y in area.top()..area.bottom() {
-            for x in area.left()..area.right() {
-                if let Some(cell) = self.buffer.cell_mut((x, y)) {
-                    cell.reset();
-                }
-            }
-        }
         let style = self.role(Role::Text);
-        self.buffer.set_style(area, style);
+        cells::clear(self.buffer, area, style);
     }
 
     /// The frame of a view: its key stands before its title.
@@ -132,14 +103,11 @@ impl<'a> Canvas<'a> {
         let [upper, _, top_left, top_right, _, _] =
             if focused { self.glyphs.border_focused } else { self.glyphs.border };
         let (left, right, top, bottom) = (area.x, area.right() - 1, area.y, area.bottom() - 1);
-        for x in left + 1..right {
-            self.text(x, top, 1, upper, edge);
-            self.text(x, bottom, 1, horizontal, plain);
-        }
-        for y in top + 1..bottom {
-            self.text(left, y, 1, vertical, plain);
-            self.text(right, y, 1, vertical, plain);
-        }
+        let inner = Rect::new(left + 1, top + 1, area.width - 2, area.height - 2);
+        cells::fill(self.buffer, Rect { y: top, height: 1, ..inner }, upper, edge);
+        cells::fill(self.buffer, Rect { y: bottom, height: 1, ..inner }, horizontal, plain);
+        cells::fill(self.buffer, Rect { x: left, width: 1, ..inner }, vertical, plain);
+        cells::fill(self.buffer, Rect { x: right, width: 1, ..inner }, vertical, plain);
         let corners = [
             (left, top, top_left, edge),
             (right, top, top_right, edge),
@@ -162,7 +130,7 @@ impl<'a> Canvas<'a> {
             let style = self.role(Role::Dim);
             self.text(right.saturating_sub(width), top, width, &format!(" {remark} "), style);
         }
-        Rect::new(area.x + 1, area.y + 1, area.width - 2, area.height - 2)
+        inner
     }
 
     /// A bar over a part of a track: from one share of its width to another, in eighths of a cell.

@@ -1,8 +1,8 @@
 //! Where a figure comes from: the tree from the figure under the cursor of the results down to its inputs, a node a
 //! row, with its equation in symbols and in numbers below it while it is unfolded.
 
+use atlas_painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::{Canvas, wrap};
 use super::results;

@@ -1,7 +1,7 @@
 //! A heat map: a figure over two knobs, told by density and by number, the best marked, what cannot run crossed out.
 
+use atlas_painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::Canvas;
 use super::sweep::shown;

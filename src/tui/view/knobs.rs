@@ -1,7 +1,7 @@
 //! The knobs, by group, with where each value comes from: turned here, written in a file, or following from the rest.
 
+use atlas_painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::Canvas;
 use crate::knob::{Home, Knob, Setting, Spec};
@@ -178,7 +178,7 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bo
     }
 }
 
-/// What the line of information says about the knob under the cursor.
+/// What the line of information says about the knob under the cursor, which bears its name.
 #[must_use]
 pub fn info(app: &App) -> String {
     let knob = app.knob_here();
@@ -186,13 +186,12 @@ pub fn info(app: &App) -> String {
     let file = app.answer.files.as_ref().map(|files| show(&files.get(knob))).unwrap_or_default();
     let file = match source(app, spec) {
         Source::Turned => format!(" [was {file}]"),
-        Source::File => String::new(),
-        Source::Usual if spec.home == Home::Nowhere => String::new(),
-        Source::Usual => " [not in the files]".to_owned(),
+        // Bright or dim, the row says it.
+        Source::File | Source::Usual => String::new(),
     };
     let pinned = pinned_by(app, knob);
     let pinned = if pinned.is_empty() { String::new() } else { format!(" [phase {} sets its own]", pinned.join(", ")) };
-    format!("{}: {}{file}{pinned}", spec.name, spec.help)
+    format!("{}{file}{pinned}", spec.help)
 }
 
 /// The phases whose overrides set this knob's number themselves.

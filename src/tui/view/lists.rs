@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use atlas_painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::Canvas;
 use crate::estimate::Metric;

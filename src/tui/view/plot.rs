@@ -1,8 +1,8 @@
 //! Curves over two axes, in braille: lines, labelled ticks, what cannot run shaded, where the scenario stands, a cursor.
 //! Series are told apart by colour and by a letter.
 
+use atlas_painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::Canvas;
 use crate::report::chart::text::{Raster, place};

@@ -1,9 +1,9 @@
 //! The results: whether it can run, what bounds it, and every figure with its interval and its change against the
 //! baseline.
 
+use atlas_painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::{Canvas, wrap};
 use crate::engine::notes::notes;

@@ -1,7 +1,7 @@
 //! The strip of scenarios, where there are several: number and name of each, the pinned one marked.
 
+use atlas_painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::{Canvas, fit};
 use crate::tui::app::App;

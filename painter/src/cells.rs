@@ -1,0 +1,165 @@
+//! Text into cells: what is written at every key for all of the screen.
+
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
+
+/// How many columns a text takes.
+pub trait TextWidth {
+    /// Columns on the screen.
+    fn width(&self) -> usize;
+}
+
+impl TextWidth for str {
+    fn width(&self) -> usize {
+        // Nearly all is printable ASCII, for which the rules of Unicode have nothing to add.
+        if is_plain(self) { self.len() } else { UnicodeWidthStr::width(self) }
+    }
+}
+
+/// Whether a text is printable ASCII: a byte a column.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+/// Writes a text that fits and needs no segmentation: printable ASCII, a byte a cell, or one narrow character. That is
+/// nearly all there is on a screen. Returns how many cells were written; `None` where it is no such text, and nothing was.
+pub fn write(buffer: &mut Buffer, (x, y): (u16, u16), width: u16, text: &str, style: Style) -> Option<u16> {
+    let area = buffer.area;
+    if x < area.x || x >= area.right() || y < area.y || y >= area.bottom() {
+        return None;
+    }
+    let start = usize::from(y - area.y) * usize::from(area.width) + usize::from(x - area.x);
+    let width = usize::from(width.min(area.right() - x));
+    if text.len() <= width && is_plain(text) {
+        let cells = buffer.content.get_mut(start..start + text.len())?;
+        for (cell, c) in cells.iter_mut().zip(text.chars()) {
+            cell.set_char(c).set_style(style);
+        }
+        return u16::try_from(text.len()).ok();
+    }
+    let mut chars = text.chars();
+    match (chars.next(), chars.next(), buffer.content.get_mut(start)) {
+        (Some(c), None, Some(cell)) if width > 0 && c.width() == Some(1) => {
+            cell.set_char(c).set_style(style);
+            Some(1)
+        }
+        _ => None,
+    }
+}
+
+/// One narrow symbol in every cell of an area.
+pub fn fill(buffer: &mut Buffer, area: Rect, symbol: &str, style: Style) {
+    for row in rows(buffer, area) {
+        for cell in row {
+            cell.set_symbol(symbol).set_style(style);
+        }
+    }
+}
+
+/// Empties an area, and gives it a style.
+pub fn clear(buffer: &mut Buffer, area: Rect, style: Style) {
+    let mut blank = Cell::EMPTY;
+    blank.set_style(style);
+    for row in rows(buffer, area) {
+        for cell in row {
+            cell.clone_from(&blank);
+        }
+    }
+}
+
+/// Lays a style over an area, keeping what its cells show.
+pub fn tint(buffer: &mut Buffer, area: Rect, style: Style) {
+    for row in rows(buffer, area) {
+        for cell in row {
+            cell.set_style(style);
+        }
+    }
+}
+
+/// The cells of an area, row by row.
+fn rows(buffer: &mut Buffer, area: Rect) -> impl Iterator<Item = &mut [Cell]> {
+    let whole = buffer.area;
+    let area = area.intersection(whole);
+    let width = usize::from(whole.width).max(1);
+    let top = usize::from(area.y.saturating_sub(whole.y));
+    let left = usize::from(area.x.saturating_sub(whole.x));
+    let columns = left..left + usize::from(area.width);
+    let lines = buffer.content.chunks_mut(width).skip(top).take(usize::from(area.height));
+    lines.filter_map(move |line| line.get_mut(columns.clone()))
+}
+
+/// Whether two cells look the same: on a blank most of the style does not show.
+pub(crate) fn looks_same(a: &Cell, b: &Cell) -> bool {
+    if a.bg != b.bg || !same_symbol(a.symbol(), b.symbol()) {
+        return false;
+    }
+    if a.fg == b.fg && a.modifier == b.modifier {
+        return true;
+    }
+    a.symbol() == " "
+        && !a.modifier.contains(Modifier::REVERSED)
+        && a.modifier.intersection(ON_BLANK) == b.modifier.intersection(ON_BLANK)
+        && (!a.modifier.intersects(ON_BLANK) || a.fg == b.fg)
+}
+
+/// Nearly all symbols are one byte, which a call to compare memory would cost more than.
+fn same_symbol(a: &str, b: &str) -> bool {
+    match (a.as_bytes(), b.as_bytes()) {
+        ([a], [b]) => a == b,
+        (a, b) => a == b,
+    }
+}
+
+/// Attributes that show on a blank cell.
+pub(crate) const ON_BLANK: Modifier = Modifier::REVERSED
+    .union(Modifier::UNDERLINED)
+    .union(Modifier::SLOW_BLINK)
+    .union(Modifier::RAPID_BLINK)
+    .union(Modifier::CROSSED_OUT);
+
+/// Whether a cell looks like one that was just erased.
+pub(crate) fn is_erased(cell: &Cell) -> bool {
+    cell.bg == Color::Reset && cell.symbol() == " " && !cell.modifier.intersects(ON_BLANK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_is_written_as_ratatui_would() {
+        let style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
+        for text in ["plain", "─", "", "e\u{301}", "漢", "tab\t", "too long for it"] {
+            let mut own = Buffer::empty(Rect::new(0, 0, 12, 2));
+            let mut theirs = own.clone();
+            let written = write(&mut own, (3, 1), 9, text, style);
+            if let Some(cells) = written {
+                theirs.set_stringn(3, 1, text, 9, style);
+                assert_eq!(usize::from(cells), text.chars().count(), "{text:?}");
+            }
+            assert_eq!(own, theirs, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn widths_are_those_of_unicode() {
+        for text in ["", "plain", "─", "e\u{301}", "漢字 ab", "$1.50 → 2"] {
+            assert_eq!(TextWidth::width(text), UnicodeWidthStr::width(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn areas_are_clipped_to_the_picture() {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 4, 3));
+        fill(&mut buffer, Rect::new(2, 1, 9, 9), "x", Style::new());
+        assert_eq!(buffer, Buffer::with_lines(["    ", "  xx", "  xx"]));
+        clear(&mut buffer, Rect::new(3, 0, 1, 3), Style::new());
+        tint(&mut buffer, Rect::new(0, 2, 2, 5), Style::new().bg(Color::Blue));
+        assert_eq!(buffer.content.iter().filter(|cell| cell.symbol() == "x").count(), 2);
+        assert_eq!(buffer.content.iter().filter(|cell| cell.bg == Color::Blue).count(), 2);
+        assert_eq!(write(&mut buffer, (4, 0), 3, "a", Style::new()), None);
+        assert_eq!(write(&mut buffer, (0, 3), 3, "a", Style::new()), None);
+    }
+}
