@@ -79,11 +79,15 @@ pub fn percent(share: f64) -> String {
 /// Milliseconds in the unit a person would say: `4.171 ms`, `383.6 s`, `6.4 min`.
 #[must_use]
 pub fn duration_ms(ms: f64) -> String {
+    const DAY: f64 = 86_400_000.0;
+    // Leap days counted.
+    const YEAR: f64 = 365.25 * DAY;
     if !ms.is_finite() {
         return "–".to_owned();
     }
     match ms.abs() {
-        m if m >= 999.95 * 3600.0 * 1000.0 => format!("{} d", significant(ms / 86_400_000.0, 4)),
+        m if m >= 9_999.5 * DAY => format!("{} y", significant(ms / YEAR, 4)),
+        m if m >= 999.95 * 3600.0 * 1000.0 => format!("{} d", significant(ms / DAY, 4)),
         m if m >= 99.995 * 60_000.0 => format!("{} h", significant(ms / 3_600_000.0, 4)),
         m if m >= 999.95 * 1000.0 => format!("{} min", significant(ms / 60_000.0, 4)),
         m if m >= 9_999.5 => format!("{} s", significant(ms / 1000.0, 4)),
@@ -113,7 +117,12 @@ pub fn relative(before: f64, after: f64) -> String {
     if change.abs() >= 999.5 {
         return format!("×{}", significant(after / before, 3));
     }
-    if change.abs() < 0.05 { format!("{change:+.3} %") } else { format!("{change:+.1} %") }
+    match change.abs() {
+        // Three digits, and four columns at most before the sign of per cent.
+        size if size >= 99.95 => format!("{change:+.0} %"),
+        size if size < 0.05 => format!("{change:+.3} %"),
+        _ => format!("{change:+.1} %"),
+    }
 }
 
 #[cfg(test)]
@@ -162,5 +171,6 @@ mod tests {
         assert_eq!(relative(100.0, 100.0), "±0 %");
         assert_eq!(relative(0.0, 5.0), "new");
         assert_eq!(relative(1.0, 30.0), "×30.0");
+        assert_eq!((relative(1.0, 2.411), relative(1.0, 0.0)), ("+141 %".to_owned(), "-100 %".to_owned()));
     }
 }

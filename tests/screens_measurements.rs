@@ -140,3 +140,30 @@ fn rows_that_no_engine_predicts_are_counted_with_a_reason() {
     press(&mut app, KeyCode::Char('M'));
     assert!(text(&app).contains("1 of 1 rows have no prediction"), "{}", text(&app));
 }
+
+#[test]
+fn a_prediction_is_explained_and_a_proposal_only_taken_where_it_stands() {
+    let mut app = app(140, 40);
+    measured(&mut app);
+    press(&mut app, KeyCode::Char('M'));
+    let first = atlas_fabric::tui::measured::judged(&app)[0].clone();
+    press(&mut app, KeyCode::Enter);
+    assert_eq!(app.view, View::Explain);
+    let shown = text(&app);
+    // The figure that was predicted for the row, not that of the scenario on the screen.
+    let value = atlas_fabric::units::si(first.before);
+    assert!(shown.contains(value.split(' ').next().unwrap()), "{value}\n{shown}");
+    assert!(shown.contains("sweep.csv:1") || shown.contains("sweep.csv:2"), "{shown}");
+    press(&mut app, KeyCode::Esc);
+    assert!(app.view == View::Measurements && app.subject.is_none());
+    // Below a proposal the rows are explained as before; the proposal's own lines are taken.
+    press(&mut app, KeyCode::Char('f'));
+    press(&mut app, KeyCode::Char('G'));
+    assert!(press(&mut app, KeyCode::Enter).is_empty());
+    assert_eq!(app.view, View::Explain);
+    press(&mut app, KeyCode::Esc);
+    assert!(app.measured.proposal.is_some());
+    press(&mut app, KeyCode::Char('g'));
+    let effects = press(&mut app, KeyCode::Enter);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::WriteProfile(_))));
+}

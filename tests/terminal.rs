@@ -136,6 +136,48 @@ fn it_starts_anywhere_and_quits_cleanly() {
     session.assert_restored();
 }
 
+/// The session's file in the directory's state, once there is one.
+fn kept(dir: &Path) -> Option<String> {
+    let sessions = std::fs::read_dir(dir.join("state/atlas-fabric/sessions/directories")).ok()?;
+    let file =
+        sessions.flatten().map(|entry| entry.path()).find(|path| path.extension().is_some_and(|e| e == "json"))?;
+    std::fs::read_to_string(file).ok()
+}
+
+#[test]
+fn what_was_done_survives_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("Results");
+    // The knobs; the second of them one step up, on a view of its own.
+    session.keys("Kj+");
+    session.wait_for("1 changed");
+    session.keys("3");
+    session.wait_for("3 Breakdown");
+    session.wait("the session to be written", |_| kept(dir.path()).is_some_and(|text| text.contains("breakdown")));
+    session.signal("KILL");
+    session.wait_for_end();
+    let mut again = Session::start(dir.path(), &[]);
+    again.wait_for("3 Breakdown");
+    again.wait_for("1 changed");
+    again.keys("q");
+    again.keys("q");
+    assert_eq!(again.wait_for_end(), 0);
+}
+
+#[test]
+fn a_session_in_which_nothing_was_done_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("Results");
+    session.keys("?");
+    session.wait_for("Keys");
+    std::thread::sleep(Duration::from_millis(2_500));
+    session.signal("KILL");
+    session.wait_for_end();
+    assert_eq!(kept(dir.path()), None);
+}
+
 #[test]
 fn signals_give_the_terminal_back() {
     for signal in ["TERM", "HUP", "INT"] {

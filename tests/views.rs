@@ -386,3 +386,82 @@ fn a_point_that_is_taken_is_explained() {
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Optimum);
 }
+
+#[test]
+fn a_number_of_the_hardware_is_explained_down_to_where_it_is_written() {
+    let mut h = Harness::new(120, 40);
+    h.keys("jWji");
+    let tornado = Arc::clone(h.app.desks.tornado.answer().unwrap());
+    let levers = tornado.swings.iter().enumerate();
+    let hardware = levers.filter(|(_, swing)| matches!(swing.lever, Lever::Hardware(_)));
+    let places: Vec<(usize, Lever)> = hardware.map(|(place, swing)| (place, swing.lever)).collect();
+    assert!(!places.is_empty());
+    for (place, lever) in places {
+        h.keys("g").keys(&"j".repeat(place)).keys("<Enter>");
+        assert_eq!(h.app.view, View::Explain, "{}", lever.name());
+        assert!(h.text().contains(&format!("Explain {}", tornado.metric.label)));
+        // The cursor stands on the input itself wherever the derivation names it, and that says where it is written.
+        let info = h.text().lines().rev().nth(1).unwrap().to_owned();
+        if lever.name() == "memory bandwidth" {
+            assert!(info.contains("bw: catalog") && info.contains(".yaml"), "{info}");
+        }
+        h.keys("<Esc>");
+        assert_eq!((h.app.view, h.app.view_row), (View::Sensitivity, place));
+    }
+}
+
+#[test]
+fn what_stands_above_the_figures_is_explained_as_they_are() {
+    for (columns, rows) in [(80, 24), (120, 40)] {
+        let mut h = Harness::new(columns, rows);
+        // Upwards from the first figure: what bounds it, then whether it fits.
+        h.keys("jWjVk<Enter>");
+        assert_eq!(h.app.view, View::Explain);
+        assert!(h.text().contains("Explain step time"), "{}", h.text());
+        h.keys("<Esc>k<Enter>");
+        assert!(h.text().contains("Explain memory fill"), "{}", h.text());
+        h.keys("<Esc>jj");
+        assert_eq!(h.app.figure_here().unwrap().name, "tokens_per_sec");
+        h.keys("<Enter>");
+        assert!(h.text().contains("Explain tokens/s"));
+    }
+}
+
+#[test]
+fn a_difference_puts_the_cursor_on_what_differs_only() {
+    let mut h = Harness::new(120, 40);
+    h.keys("jWjD");
+    assert!(h.text().contains("nothing differs"));
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 120, 40));
+    view(&h.app, &mut buffer);
+    let row = h.text().lines().position(|line| line.contains("nothing differs")).unwrap();
+    let plain = buffer[(5, 30)].bg;
+    assert!((2..60).all(|x| buffer[(x, u16::try_from(row).unwrap())].bg == plain), "nothing is selected");
+    // With a knob turned, the first stop is the knob, the next a figure, which is explained.
+    h.keys("D/microbatch<Enter><Right>D");
+    h.keys("j<Enter>");
+    assert_eq!(h.app.view, View::Explain);
+}
+
+#[test]
+fn what_is_said_below_a_view_fits_the_smallest_screen() {
+    for start in ["", "jWj", "Wjj"] {
+        for view in ["1", "V", "Vk", "Vkk", "2", "3", "4", "5", "6", "7", "8", "9", "i", "S", "E", "M", "D"] {
+            let mut h = Harness::new(80, 24);
+            h.keys(start).keys(view);
+            let text = h.text();
+            let line = text.lines().rev().nth(1).unwrap();
+            // What a knob is, in full, may be longer than the screen is wide.
+            let knob = line.trim().split_once(':').is_some_and(|(name, _)| Knob::named(name).is_ok());
+            assert!(knob || !line.contains('…'), "{start} {view}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_simulation_answers_its_question_where_no_profile_is_known() {
+    let mut h = Harness::new(80, 24);
+    h.keys("jWjE");
+    assert!(h.app.run_here().is_some());
+    assert!(!h.text().contains("being simulated"), "{}", h.text());
+}

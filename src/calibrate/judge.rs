@@ -5,6 +5,7 @@ use super::parameter::Figures;
 use super::predict::{Bench, Figure, interval, predicted};
 use super::{Outcome, Start};
 use crate::plan::Engine;
+use crate::scenario::Scenario;
 use crate::spec::{Efficiency, Mode};
 
 /// A figure of a row beside its predictions.
@@ -68,6 +69,24 @@ pub fn judge_standing(bench: &Bench<'_>, rows: &[Observation], start: &Start) ->
     judged
 }
 
+/// The scenario behind what an engine predicts of a row with the numbers in force.
+#[must_use]
+pub fn standing(bench: &Bench<'_>, row: &Observation, engine: Engine, start: &Start) -> Option<Scenario> {
+    if engine == Engine::SemiEmpirical {
+        return calibrated(bench, row, &start.figures()?);
+    }
+    let mut scenario = bench.analytical(row).ok()?;
+    scenario.efficiency = start.efficiency;
+    Some(scenario)
+}
+
+/// A row as the calibrated model sees it.
+fn calibrated(bench: &Bench<'_>, row: &Observation, figures: &Figures) -> Option<Scenario> {
+    let mut scenario = bench.semi_empirical(row, &figures.coefficients, &figures.fabrics)?;
+    scenario.node_watts = figures.node_watts.unwrap_or(bench.target.cost.energy_watts_node);
+    Some(scenario)
+}
+
 /// Numbers of both engines.
 type Numbers<'a> = (Option<&'a Figures>, &'a Efficiency);
 
@@ -129,11 +148,7 @@ fn semi_empirical(
     before: Option<&Figures>,
     after: Option<&Figures>,
 ) -> Vec<Judged> {
-    let scenario = |figures: &Figures| {
-        let mut scenario = bench.semi_empirical(row, &figures.coefficients, &figures.fabrics)?;
-        scenario.node_watts = figures.node_watts.unwrap_or(bench.target.cost.energy_watts_node);
-        Some(scenario)
-    };
+    let scenario = |figures: &Figures| calibrated(bench, row, figures);
     // A row of power at its own load, and one of a single accelerator's best batch, are inputs of the calibration
     // rather than workloads that the model predicts.
     let power = row.figure("power_w").is_some() && row.figure("utilization").is_none();

@@ -105,19 +105,31 @@ impl<'a> Bench<'a> {
         Bench { own_first: true, ..self }
     }
 
-    /// The scenario of the calibrated model before a row is laid over it.
-    fn template(&self) -> Option<Scenario> {
-        let workload = match self.workload {
-            Some(workload) => Arc::clone(workload),
+    /// The workload under which the calibrated model sees rows.
+    fn stand_in(&self) -> Option<Arc<Workload>> {
+        match self.workload {
+            Some(workload) => Some(Arc::clone(workload)),
             None => workload_of(&json!({
                 "name": "measured",
                 "sequence": {"prompt": 1024, "generate": 0},
                 "parallelism": {"tp": 1, "pp": 1, "dp": 1},
                 "params": {"hidden_size": 1, "n_layers": 1},
             }))
-            .ok()?,
-        };
-        let target = Arc::clone(self.target);
+            .ok(),
+        }
+    }
+
+    /// Where the numbers behind an engine's prediction of a row are written.
+    #[must_use]
+    pub fn parts(&self, row: &Observation, engine: Engine) -> Option<Parts> {
+        let own = || self.workload_for(row).ok();
+        let workload = if engine == Engine::SemiEmpirical { self.stand_in() } else { own() }?;
+        Parts::of(self.library, self.target, &workload).ok()
+    }
+
+    /// The scenario of the calibrated model before a row is laid over it.
+    fn template(&self) -> Option<Scenario> {
+        let (target, workload) = (Arc::clone(self.target), self.stand_in()?);
         let mut scenario =
             Scenario::from_files(&Parts { target, workload, profile: None, accelerator: None, model: None });
         scenario.engine = Engine::SemiEmpirical;

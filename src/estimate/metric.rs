@@ -262,7 +262,7 @@ pub const METRICS: [Metric; 53] = [
     entry("mfu_causal", "MFU causal", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilisation with causal attention counted once, as Megatron-Core counts since 2025", |e, _| training(e, |t| t.mfu_causal)).trust(Trust::Throughput),
     entry("hfu", "HFU", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "hardware FLOPs utilisation: recomputed work counted too (arXiv 2205.05198, section 6)", |e, _| training(e, |t| t.hfu)).trust(Trust::Throughput),
     entry("time_to_train_h", "time to train", Throughput, Lower, Format::Hours, Applies::AnalyticalTraining, "wall-clock time of the whole run of train_tokens, without failures", |e, _| hours(e, run_tokens(e))).trust(Trust::Inverse),
-    entry("time_to_published_h", "time to published", Throughput, Lower, Format::Hours, Applies::Published, "wall-clock time to train on as many tokens as the model's makers did", |e, s| hours(e, s.published_tokens)).trust(Trust::Inverse),
+    entry("time_to_published_h", "published run", Throughput, Lower, Format::Hours, Applies::Published, "wall-clock time to train on as many tokens as the model's makers did", |e, s| hours(e, s.published_tokens)).trust(Trust::Inverse),
     entry("goodput", "goodput", Throughput, Higher, Format::Percent, Applies::SimulatedTraining, "share of the wall time that is work that counts: without lost work, restarts and checkpoints", |e, _| trained(e, |t| t.goodput)),
     entry("straggler_share", "stragglers", Throughput, Lower, Format::Percent, Applies::SimulatedTraining, "share of a step that slow nodes and jitter cost: the same step on even hardware is that much shorter", |e, _| trained(e, |t| t.stragglers)),
     entry("failures_per_day", "failures/day", Throughput, Lower, Format::Si, Applies::SimulatedTraining, "failures per day of the whole job", |e, _| trained(e, |t| t.failures_per_day)),
@@ -282,7 +282,7 @@ pub const METRICS: [Metric; 53] = [
     entry("dollar_per_1m_tokens", "$/1M tokens", Cost, Lower, Format::Usd, Applies::Always, "rental and energy of all nodes per million tokens", |e, _| e.cost.usd_per_1k_tokens * 1000.0).trust(Trust::Inverse),
     entry("dollar_per_1t_tokens", "$/1T tokens", Cost, Lower, Format::Usd, Applies::Analytical, "rental and energy of all nodes per trillion tokens", |e, _| usd(e, 1e12)).trust(Trust::Inverse),
     entry("usd_per_run", "$/run", Cost, Lower, Format::Usd, Applies::AnalyticalTraining, "rental and energy of the whole run of train_tokens", |e, _| usd(e, run_tokens(e))).trust(Trust::Inverse),
-    entry("usd_to_published", "$ to published", Cost, Lower, Format::Usd, Applies::Published, "rental and energy to train on as many tokens as the model's makers did", |e, s| usd(e, s.published_tokens)).trust(Trust::Inverse),
+    entry("usd_to_published", "$/published", Cost, Lower, Format::Usd, Applies::Published, "rental and energy to train on as many tokens as the model's makers did", |e, s| usd(e, s.published_tokens)).trust(Trust::Inverse),
     entry("usd_per_hour", "$/hour", Cost, Lower, Format::Usd, Applies::Always, "rental and energy of all nodes", |e, _| e.cost.usd_per_hour),
     entry("tokens_per_dollar", "tokens/$", Cost, Higher, Format::Si, Applies::Always, "tokens one dollar buys, rental and energy: those of an hour over its price", |e, _| 1000.0 / e.cost.usd_per_1k_tokens).unit("tok").trust(Trust::Throughput),
     entry("usd_per_hour_owned", "$/hour owned", Cost, Lower, Format::Usd, Applies::Owned, "purchase of all nodes, written off over the hours they work, and energy", owned_per_hour),
@@ -305,6 +305,21 @@ pub const METRICS: [Metric; 53] = [
     entry("peak_mem_gb", "memory", Utilization, Neutral, Format::Si, Applies::Always, "peak memory of an accelerator; this model clips it at what there is", |e, _| e.total.peak_mem_gb).unit("GB"),
     entry("memory_fill", "memory fill", Utilization, Neutral, Format::Percent, Applies::Analytical, "upper bound of memory over what a device has for it: above 100 % it does not fit", |e, _| memory_fill(e)),
 ];
+
+/// The unit that suits times up to so many milliseconds, and what milliseconds are multiplied by for it.
+fn time_unit(high: f64) -> (f64, &'static str) {
+    const SECOND: f64 = 1e3;
+    const MINUTE: f64 = 60.0 * SECOND;
+    const HOUR: f64 = 60.0 * MINUTE;
+    const DAY: f64 = 24.0 * HOUR;
+    match high.abs() {
+        high if high < 2.0 * SECOND => (1.0, "ms"),
+        high if high < 10.0 * MINUTE => (1.0 / SECOND, "s"),
+        high if high < 5.0 * HOUR => (1.0 / MINUTE, "min"),
+        high if high < 5.0 * DAY => (1.0 / HOUR, "h"),
+        _ => (1.0 / DAY, "d"),
+    }
+}
 
 impl Metric {
     /// The metric of that name.
@@ -346,6 +361,25 @@ impl Metric {
             Trust::Tpot => detail.serving.map(|serving| serving.tpot_interval),
         };
         factors.map(|factors| factors.around((self.get)(estimate, scenario)))
+    }
+
+    /// The unit in which an axis for values up to this one is labelled, and what values are multiplied by for it.
+    #[must_use]
+    pub fn axis_unit(&self, high: f64) -> (f64, &'static str) {
+        match self.format {
+            Format::Percent => (100.0, "%"),
+            Format::Duration => time_unit(high),
+            Format::Hours => {
+                let (factor, unit) = time_unit(high * 3.6e6);
+                (factor * 3.6e6, unit)
+            }
+            Format::Energy => (1e3, "Wh"),
+            Format::Mass if high.abs() >= 999.95 => (1e-3, "t"),
+            Format::Mass => (1.0, "kg"),
+            // The label says the currency.
+            Format::Usd => (1.0, if self.label.contains('$') { "" } else { "USD" }),
+            Format::Si | Format::Count => (1.0, self.unit),
+        }
     }
 
     /// Its value with its unit.

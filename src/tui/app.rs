@@ -26,10 +26,11 @@ pub use super::write_back::WritePlan;
 use crate::advice::{Advice, Objective, advise};
 use crate::demo::Demo;
 pub use crate::demo::{Pane, Setup, View};
-use crate::estimate::{Better, Metric};
+use crate::estimate::{Better, Estimate, Metric};
 use crate::knob::{Knob, Overrides, Setting};
 use crate::library::Library;
 use crate::report::document::Kind;
+use crate::scenario::{Parts, Scenario};
 use crate::spec::{Diagnostics, Target};
 
 /// What undo brings back.
@@ -111,6 +112,28 @@ pub struct Flash {
     pub metrics: BTreeSet<&'static str>,
 }
 
+/// What stands above the figures of the results, and can be explained as they can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Headline {
+    /// Whether it can run.
+    Verdict,
+    /// What bounds it.
+    Limits,
+}
+
+/// What an explanation is of, where that is not the scenario on the screen: what was predicted for a measured row.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// What it is, in words.
+    pub name: String,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Where its numbers come from.
+    pub parts: Parts,
+    /// What the engine says of it.
+    pub estimate: Estimate,
+}
+
 /// What kind of change went before: equal ones in a row are one step of undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
@@ -171,6 +194,10 @@ pub struct App {
     pub knob: Knob,
     /// The figure under the cursor of the results, and of the comparison.
     pub figure: &'static str,
+    /// The line above the figures that is under the cursor in their place.
+    pub above: Option<Headline>,
+    /// What is explained in place of the scenario on the screen.
+    pub subject: Option<Arc<Subject>>,
     /// First rows shown of targets, workloads, knobs, results.
     pub scroll: [usize; 4],
     /// First row shown in a full-screen view.
@@ -266,6 +293,8 @@ impl App {
             tables: Tables::default(),
             knob: Knob::Engine,
             figure: "tokens_per_sec",
+            above: None,
+            subject: None,
             scroll: [0; 4],
             view_scroll: 0,
             view_row: 0,
@@ -353,6 +382,7 @@ impl App {
         self.answer = self.answered(&self.now.setup);
         self.generation += 1;
         self.advice = OnceCell::new();
+        self.subject = None;
         self.measured.stale();
         self.baseline = match self.reference() {
             Some(setup) => self.answered(setup),
@@ -403,6 +433,12 @@ impl App {
         let elsewhere = |metric: &&Metric| self.view != View::Main || self.asks_for_figure(metric);
         let here = self.answer.metrics().filter(elsewhere).find(|metric| metric.name == self.figure);
         here.or_else(|| self.figures().next())
+    }
+
+    /// The line above the figures that is under the cursor, where there is one.
+    #[must_use]
+    pub fn headline(&self) -> Option<Headline> {
+        self.above.filter(|_| self.answer.detail().is_some())
     }
 
     /// The comparison's reference: the baseline's target where it is a column, else the selected one, else the first.

@@ -39,7 +39,10 @@ fn here(app: &App) -> Option<(String, String)> {
             let value = app.answer.scenario.as_ref()?.get(knob);
             Some((knob.name().to_owned(), format!("{}={value}", knob.name())))
         }
-        (View::Main | View::Help, Pane::Results) => figure(&app.answer, app.figure_here()?),
+        (View::Main | View::Help, Pane::Results) => match app.headline() {
+            Some(line) => Some(("the line".to_owned(), view::results::headline(app, line)?.0)),
+            None => figure(&app.answer, app.figure_here()?),
+        },
         (
             View::Breakdown
             | View::Schedule

@@ -6,12 +6,16 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::app::App;
+use super::app::{App, Subject};
 use super::message::Effect;
-use super::update::{fail, note};
-use crate::calibrate::judge::{Judged, judge_standing};
+use super::update::{explain, fail, note};
+use super::view::measurements::here;
+use crate::calibrate::judge::{Judged, judge_standing, standing};
 use crate::calibrate::{self, Bench, Observation, Outcome, Start};
+use crate::engine;
+use crate::estimate::Metric;
 use crate::spec::profile::stem_for;
+use crate::units;
 
 /// Rows of one configuration are judged at once; more than this many take too long between two keys.
 const MOST: usize = 2_000;
@@ -130,12 +134,34 @@ pub(super) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
     note(app, text, effects);
 }
 
-/// Has the proposal written; where there is none, calibrates.
+/// Explains the prediction under the cursor, or has the proposal written that the cursor stands on; where there is
+/// neither, calibrates.
 pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
-    match app.measured.proposal.clone() {
-        Some(proposal) => effects.push(Effect::WriteProfile(proposal)),
-        None => propose(app, effects),
+    let row = here(app).cloned();
+    match (row, app.measured.proposal.clone()) {
+        (Some(row), _) => match subject(app, &row) {
+            Some(subject) => {
+                app.figure = Metric::named(row.figure.name()).map_or(app.figure, |metric| metric.name);
+                explain(app);
+                app.subject = Some(Arc::new(subject));
+            }
+            None => note(app, "this prediction has no equations here", effects),
+        },
+        (None, Some(proposal)) => effects.push(Effect::WriteProfile(proposal)),
+        (None, None) => propose(app, effects),
     }
+}
+
+/// What was predicted for a row, as something to be explained: with the numbers in force.
+fn subject(app: &App, judged: &Judged) -> Option<Subject> {
+    let target = app.answer.target.as_ref()?;
+    let row = app.measured.rows.iter().find(|row| row.source == judged.source)?;
+    let bench = Bench::new(&app.library, target, app.answer.workload.as_ref()).own_first();
+    let scenario = standing(&bench, row, judged.engine, &Start::of(&app.library, target))?;
+    let parts = bench.parts(row, judged.engine)?;
+    let measured = units::significant(judged.measured, 4);
+    let name = format!("{}, measured {measured}", row.short());
+    Some(Subject { name, estimate: engine::estimate(&scenario), scenario, parts })
 }
 
 /// Forgets the proposal. Tells whether there was one.

@@ -91,8 +91,16 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     if again {
         return update::act(app, mode, Action::Accept, effects);
     }
-    if matches!(app.view, View::Advice | View::Explain | View::Sensitivity | View::Problems | View::Schedule)
-        && let Some(row) = view::row_at(app, event.row)
+    if matches!(
+        app.view,
+        View::Advice
+            | View::Explain
+            | View::Sensitivity
+            | View::Problems
+            | View::Schedule
+            | View::Diff
+            | View::Measurements
+    ) && let Some(row) = view::row_at(app, event.row)
     {
         let again = app.view_row == row;
         app.view_row = row;
@@ -132,9 +140,19 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             }
         }
         Pane::Results => {
-            let figure = view::results::figure_at(app, area.width.saturating_sub(2), row + app.scroll[3]);
-            let again = focused && figure == app.figure_here();
+            let (width, row) = (area.width.saturating_sub(2), row + app.scroll[3]);
+            let above = view::results::headline_at(app, width, row);
+            let figure = view::results::figure_at(app, width, row);
+            let here = if app.headline().is_none() { app.figure_here() } else { None };
+            let again = focused && figure == here && above == app.headline();
+            if above.is_some() {
+                app.above = above;
+                if again {
+                    update::act(app, Mode::Results, Action::Accept, effects);
+                }
+            }
             if let Some(figure) = figure {
+                app.above = None;
                 app.figure = figure.name;
                 if again {
                     update::act(app, Mode::Results, Action::Accept, effects);

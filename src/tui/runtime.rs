@@ -36,6 +36,10 @@ use crate::spec::shipped;
 use crate::spec::sources::read_text;
 use crate::watch::{FileWatch, WatchMode};
 
+/// How long after the last key the session is written down, and how long it may wait while keys keep coming.
+const KEEP_AFTER: Duration = Duration::from_secs(2);
+const KEEP_WITHIN: Duration = Duration::from_secs(20);
+
 /// Runs the interface until the user leaves it.
 ///
 /// # Errors
@@ -72,7 +76,7 @@ pub fn run(options: Options) -> Result<()> {
     let workers = Workers::new(waiter.waker());
     let store = Store::of(&options.keep, &options.sources);
     let mut session =
-        Session { options, depth, store, suited: "", timers: Vec::new(), workers, measuring, quit: false };
+        Session { options, depth, store, suited: "", timers: Vec::new(), workers, measuring, keep: None, quit: false };
     let start = session.start(&mut app);
     if let Err(error) = &watch {
         updates::fail(&mut app, format!("files are not watched: {error}; r reads them again"));
@@ -185,6 +189,8 @@ struct Session {
     timers: Vec<(Instant, Timer)>,
     workers: Workers,
     measuring: Measuring,
+    /// When where one is is written down: first, and since when something may have changed.
+    keep: Option<(Instant, Instant)>,
     quit: bool,
 }
 
@@ -262,6 +268,7 @@ impl Session {
         let mut wakes = Wakes::default();
         while !self.quit && !wakes.must_end() {
             screen.draw(|picture| view::view(app, picture)).wrap_err("the terminal has gone")?;
+            self.keep_session(app);
             wakes = waiter.wait(self.patience()).wrap_err("waiting failed")?;
             if wakes.must_end() {
                 break;
@@ -284,6 +291,9 @@ impl Session {
                 messages.push(loaded.told());
                 self.measuring.read();
             }
+            if !messages.is_empty() {
+                self.keep_soon();
+            }
             messages.extend(self.measuring.done());
             messages.extend(self.due());
             messages.extend(self.workers.messages());
@@ -305,10 +315,29 @@ impl Session {
         Ok(wakes.terminate)
     }
 
+    /// Where one is may be another now: it is written down once nothing has happened for a while, or for too long.
+    fn keep_soon(&mut self) {
+        let now = Instant::now();
+        let since = self.keep.map_or(now, |(_, since)| since);
+        self.keep = Some(((now + KEEP_AFTER).min(since + KEEP_WITHIN), since));
+    }
+
+    /// Writes where one is down, where its time has come: whatever ends the program, little is lost. Called after the
+    /// frame, and once after each spell of keys: an idle terminal is woken for it no second time.
+    fn keep_session(&mut self, app: &App) {
+        if self.keep.is_some_and(|(at, _)| at <= Instant::now()) {
+            self.keep = None;
+            if !self.store.save_beside(session::capture(app, self.suited)) {
+                self.keep_soon();
+            }
+        }
+    }
+
     /// How long nothing needs to be done.
     fn patience(&self) -> Option<Duration> {
         let timers = self.timers.iter().map(|(at, _)| at.saturating_duration_since(Instant::now()));
-        timers.chain(self.workers.patience()).min()
+        let keep = self.keep.map(|(at, _)| at.saturating_duration_since(Instant::now()));
+        timers.chain(self.workers.patience()).chain(keep).min()
     }
 
     /// Timers whose time has come.

@@ -234,6 +234,7 @@ impl App {
         self.pane = place.pane;
         self.knob = place.knob;
         self.figure = place.figure;
+        self.above = None;
         self.scroll = place.scroll;
         self.view_scroll = place.view_scroll;
         self.view_row = place.view_row;

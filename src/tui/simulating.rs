@@ -44,6 +44,15 @@ impl Known {
     }
 }
 
+/// A scenario as simulations are remembered by. Without a profile the calibrated model's factor of the fabric is no number,
+/// which equals nothing, not even itself; the events do not look at it.
+fn comparable(mut scenario: Scenario) -> Scenario {
+    if scenario.fabric_factor.is_nan() {
+        scenario.fabric_factor = 1.0;
+    }
+    scenario
+}
+
 /// What is asked: all that the answer hangs on, and nothing else.
 pub type Question = Arc<Scenario>;
 
@@ -136,7 +145,8 @@ impl App {
 
     /// Puts a simulation that is known in the place of the closed form that stands for it.
     fn replace(&self, answer: &mut Answer) {
-        let known = answer.scenario.as_ref().filter(|_| answer.pending).and_then(|scenario| self.known.of(scenario));
+        let asked = answer.scenario.clone().filter(|_| answer.pending).map(comparable);
+        let known = asked.and_then(|scenario| self.known.of(&scenario));
         if let Some(run) = known.map(Arc::clone) {
             answer.outcome = Ok(run.estimate.clone());
             answer.pending = false;
@@ -149,7 +159,7 @@ impl App {
         let (scenario, parts) = (self.answer.scenario.as_ref()?, self.answer.parts.as_ref()?);
         let mut scenario = scenario.clone();
         scenario.engine = Engine::Event;
-        scenario.check(parts).is_ok().then_some(scenario)
+        scenario.check(parts).is_ok().then(|| comparable(scenario))
     }
 
     /// The simulation of the scenario on the screen, where it is known.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use super::app::{App, View};
 use super::message::Effect;
 use super::sweeping;
-use super::update::{act, note};
+use super::update::{act, explain_metric};
+use super::view::explain::reveal;
 use super::work::{Job, Product};
 use crate::engine::at_once;
 use crate::estimate::Metric;
 use crate::scenario::{Parts, Scenario};
-use crate::search::sensitivity::{Lever, Tornado};
+use crate::search::sensitivity::{Hardware, Lever, Tornado};
 use crate::search::{Gauge, sensitivity};
 
 /// What the view asks.
@@ -56,7 +57,20 @@ pub fn shown(app: &App) -> Option<&Tornado> {
     app.desks.tornado.answer().filter(|_| app.answer.outcome.is_ok()).map(AsRef::as_ref)
 }
 
-/// Sweeps over the lever under the cursor, where it is a knob.
+/// How derivations call a number of the hardware; the first that there is stands for it.
+fn inputs(hardware: Hardware) -> &'static [&'static str] {
+    match hardware {
+        Hardware::PeakFlops => &["peak"],
+        Hardware::MemoryBandwidth => &["bw"],
+        Hardware::Memory => &["M_usable", "M_has", "memory"],
+        Hardware::Link => &["link"],
+        Hardware::Network => &["network"],
+        Hardware::Price => &["C_rent"],
+        Hardware::Power => &["TDP", "P_nominal"],
+    }
+}
+
+/// Sweeps over the lever under the cursor where it is a knob; of a number of the hardware, explains the figure down to it.
 pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     let lever = shown(app).and_then(|tornado| tornado.swings.get(app.view_row)).map(|swing| swing.lever);
     match lever {
@@ -66,8 +80,9 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
             act(app, mode, super::keymap::Action::Show(View::Sweep), effects);
         }
         Some(Lever::Hardware(hardware)) => {
-            let text = format!("{} is no knob: it stands in the target's and its accelerator's files", hardware.name());
-            note(app, text, effects);
+            let metric = shown(app).map(|tornado| tornado.metric);
+            explain_metric(app, metric, effects);
+            reveal(app, inputs(hardware));
         }
         None => {}
     }

@@ -139,7 +139,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Across(_) if mode == Mode::Timeline => timeline::turn(app),
         Action::Zoom(by) => timeline::zoom(app, by),
         Action::Focus(by) if mode == Mode::Explain => {
-            walk_results(app, &Walk::By(by), 1);
+            view::explain::other_figure(app, by);
             (app.view_row, app.view_scroll) = (0, 0);
             app.toggled.clear();
         }
@@ -280,7 +280,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
                 effects.push(Effect::WriteBack(plan));
             }
         }
-        Mode::Results => show(app, View::Explain),
+        Mode::Results => explain_results(app, effects),
         Mode::Diff => {
             if let Some(metric) = view::diff::figure_here(app) {
                 app.figure = metric.name;
@@ -342,6 +342,7 @@ fn escape(app: &mut App, mode: Mode) {
         _ if tables::clear_filter(app) => {}
         _ => {
             app.view = std::mem::take(&mut app.back);
+            app.subject = None;
             (app.view_scroll, app.view_row) = (0, std::mem::take(&mut app.back_row));
             app.recompute_columns();
         }
@@ -369,8 +370,18 @@ fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
     (setup == app.now.setup).then_some(metric)
 }
 
+/// Explains what is under the cursor of the results: a figure, or a line above them.
+fn explain_results(app: &mut App, effects: &mut Vec<Effect>) {
+    let above = app.headline().and_then(|line| view::results::headline(app, line));
+    match above {
+        None => show(app, View::Explain),
+        Some((_, Some(metric))) => explain_metric(app, Some(metric), effects),
+        Some((text, None)) => note(app, text, effects),
+    }
+}
+
 /// Explains the figure that a cell is of, where there is an equation for it.
-fn explain_metric(app: &mut App, metric: Option<&'static Metric>, effects: &mut Vec<Effect>) {
+pub(super) fn explain_metric(app: &mut App, metric: Option<&'static Metric>, effects: &mut Vec<Effect>) {
     match metric.filter(|metric| app.answer.metrics().any(|known| known == *metric)) {
         Some(metric) => {
             app.figure = metric.name;
@@ -381,7 +392,7 @@ fn explain_metric(app: &mut App, metric: Option<&'static Metric>, effects: &mut 
 }
 
 /// Explains the figure under the cursor; Esc comes back to the view that is left.
-fn explain(app: &mut App) {
+pub(super) fn explain(app: &mut App) {
     let from = (app.view, app.view_row);
     show(app, View::Explain);
     (app.back, app.back_row) = from;
@@ -390,10 +401,15 @@ fn explain(app: &mut App) {
 /// Shows a view, or goes back to the panes where it is shown already.
 fn show(app: &mut App, view: View) {
     app.view = if app.view == view { View::Main } else { view };
+    app.subject = None;
     (app.back, app.back_row) = (View::Main, 0);
     (app.view_scroll, app.view_row) = (0, 0);
     app.toggled.clear();
     app.recompute_columns();
+    if app.view == View::Problems {
+        // What was wrong stands there now.
+        app.status = None;
+    }
     if app.view == View::Schedule {
         app.column = 1;
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::app::{App, Finder, Overlay, Palette};
+use super::app::{App, Finder, Headline, Overlay, Palette};
 use super::keymap::Mode;
 use super::update::{select_target, select_workload};
 use super::{export, frontier, layout, sweeping, timeline, view};
@@ -50,7 +50,7 @@ pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
             let there = app.knobs().nth(row).map(|spec| spec.knob);
             app.knob = there.unwrap_or(app.knob);
         }
-        Mode::Results => walk_results(app, &walk, layout::inner_rows(areas.results)),
+        Mode::Results => walk_pane(app, &walk, layout::inner_rows(areas.results)),
         Mode::Sweep => walk_sweep(app, &walk),
         Mode::Frontier => walk_frontier(app, &walk),
         Mode::Timeline => match walk {
@@ -66,13 +66,9 @@ pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
         | Mode::Optimum
         | Mode::Problems
         | Mode::Schedule
+        | Mode::Measurements
         | Mode::Breakdown => {
             app.view_row = walk.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
-        }
-        Mode::Measurements => {
-            let page = layout::inner_rows(areas.body);
-            let rows = view::rows(app);
-            app.view_scroll = walk.from(app.view_scroll, (rows + 1).saturating_sub(page), page);
         }
         Mode::Helping => {
             let (rows, page) = view::help::extent(app);
@@ -107,6 +103,28 @@ pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
             }
         }
         Mode::Editing | Mode::Bounding | Mode::Touring | Mode::Prompting => {}
+    }
+}
+
+/// Along the results: what stands above the figures first, then the figures.
+fn walk_pane(app: &mut App, walk: &Walk, page: usize) {
+    const ABOVE: [Headline; 2] = [Headline::Verdict, Headline::Limits];
+    let above = if app.answer.detail().is_some() { ABOVE.len() } else { 0 };
+    let figures = app.figures().count();
+    let here = app.figure_here().map(|metric| metric.name);
+    let figure = app.figures().position(|metric| Some(metric.name) == here).unwrap_or_default();
+    let row = app.headline().and_then(|line| ABOVE.iter().position(|known| *known == line));
+    let next = walk.from(row.unwrap_or(above + figure), above + figures, page);
+    // The first figure stands for the first of all there is to go to, as long as it is not above it already.
+    let next = if matches!(walk, Walk::To(0)) && row.is_none() && figure > 0 { above } else { next };
+    match next.checked_sub(above) {
+        None => app.above = ABOVE.get(next).copied(),
+        Some(to) if row.is_some() => {
+            let figure = app.figures().nth(to).map(|metric| metric.name);
+            app.figure = figure.unwrap_or(app.figure);
+            app.above = None;
+        }
+        Some(_) => walk_results(app, walk, page),
     }
 }
 

@@ -17,6 +17,20 @@ const GRACE: Duration = Duration::from_millis(8);
 /// How often progress is told: often enough to be seen moving, seldom enough for a slow line.
 const TELL: Duration = Duration::from_millis(125);
 
+/// Keys come first: what works beside them, and the threads that it starts, gets what they leave. Where threads have no
+/// priority of their own the scheduler's even hand has to do.
+fn step_back() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{getpriority_process, setpriority_process};
+        const STEPS: i32 = 10;
+        const LOWEST: i32 = 19;
+        let own = Some(rustix::thread::gettid());
+        // One that may not be lowered works as well.
+        let _ = getpriority_process(own).and_then(|now| setpriority_process(own, (now + STEPS).min(LOWEST)));
+    }
+}
+
 /// An order under way.
 struct Running {
     serial: u64,
@@ -49,6 +63,7 @@ impl Workers {
         let (serial, gauge) = (order.serial, Arc::new(Gauge::default()));
         let (sender, waker, watched) = (self.sender.clone(), self.waker.clone(), Arc::clone(&gauge));
         let work = move || {
+            step_back();
             let product = catch_unwind(AssertUnwindSafe(|| order.job.run(&watched)));
             let product = product.unwrap_or_else(|_| {
                 let panic = terminal::background_panic().unwrap_or_default();

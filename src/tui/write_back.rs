@@ -128,7 +128,7 @@ fn place(knob: Knob, path: &'static [&'static str], document: &Node) -> &'static
 /// The file's rewrite, begun if it was not.
 fn rewrite<'p>(app: &App, files: &'p mut Vec<Rewrite>, origin: &Origin) -> Result<&'p mut Rewrite, String> {
     if origin.file.starts_with(Origin::BUILT_IN) {
-        return Err(format!("{} ships inside the binary; e writes a copy here first", origin.file));
+        return Err(format!("{} is built in; e writes a copy here first", origin.file));
     }
     let path = PathBuf::from(&*origin.file);
     let known = files.iter().position(|file| file.path == path);

@@ -41,11 +41,11 @@ impl Bars {
         all.filter(|end| end.is_finite()).fold(0.0, f64::max)
     }
 
-    /// Names of parts in the order in which they are first met.
+    /// Names of parts that are more than nothing, in the order in which they are first met.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
-        for (name, _) in self.bars.iter().flat_map(|bar| &bar.parts) {
+        for (name, _) in self.bars.iter().flat_map(|bar| &bar.parts).filter(|(_, value)| *value > 0.0) {
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }

@@ -278,7 +278,11 @@ pub(crate) fn breakdowns(study: &Study, out: &mut Vec<Block>) {
     let memory = detailed().map(|(entry, detail)| Bar {
         name: entry.name.clone(),
         parts: detail.memory.parts.parts().map(own).collect(),
-        shown: units::with_unit(&units::si(detail.memory.total() * 1e-9), "GB"),
+        shown: format!(
+            "{} of {} GB",
+            units::significant(detail.memory.total() * 1e-9, 4),
+            units::significant(detail.memory.capacity * 1e-9, 4)
+        ),
         interval: Some((detail.memory.total(), detail.memory.upper)),
         limit: Some(detail.memory.capacity),
     });

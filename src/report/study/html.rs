@@ -10,6 +10,9 @@ const SCRIPT: &str = include_str!("study.js");
 /// Width of charts, in the SVG's own units.
 const WIDTH: f64 = 760.0;
 
+/// Characters of a cell beyond which it is broken into lines.
+const WRAPPED: usize = 40;
+
 /// The whole document.
 #[must_use]
 pub fn write(studies: &[Study]) -> String {
@@ -33,10 +36,10 @@ pub fn page(title: &str, blocks: &[Block]) -> String {
 fn block(block: &Block) -> String {
     match block {
         Block::Heading(level, text) => format!("<h{level}>{}</h{level}>\n", escape(text)),
-        Block::Text(text) => format!("<p>{}</p>\n", escape(text)),
-        Block::Callout(text) => format!("<p class=\"callout\">{}</p>\n", escape(text)),
+        Block::Text(text) => format!("<p>{}</p>\n", prose(text)),
+        Block::Callout(text) => format!("<p class=\"callout\">{}</p>\n", prose(text)),
         Block::List(points) => {
-            let items: String = points.iter().map(|point| format!("<li>{}</li>\n", escape(point))).collect();
+            let items: String = points.iter().map(|point| format!("<li>{}</li>\n", prose(point))).collect();
             format!("<ul>\n{items}</ul>\n")
         }
         Block::Table(grid) => table(grid, false),
@@ -44,8 +47,29 @@ fn block(block: &Block) -> String {
         Block::Plot(plot) => figure(&svg::plot(plot, WIDTH, 420.0)),
         Block::Bars(bars) => figure(&svg::bars(bars, WIDTH)),
         Block::Picture(drawing) => figure(&svg::inline(drawing)),
-        Block::Code(text) => format!("<pre>{}</pre>\n", escape(text)),
+        // A command is broken where it has to be; what is laid out in lines keeps them.
+        Block::Code(text) => {
+            let class = if text.trim_end().contains('\n') { "" } else { " class=\"line\"" };
+            format!("<pre{class}>{}</pre>\n", escape(text))
+        }
     }
+}
+
+/// Running text; what stands between backticks is code.
+fn prose(text: &str) -> String {
+    let mut out = String::new();
+    let mut parts = text.split('`').peekable();
+    let mut code = false;
+    while let Some(part) = parts.next() {
+        // A backtick without its fellow is one.
+        match (code, parts.peek().is_some()) {
+            (true, true) => out += &format!("<code>{}</code>", escape(part)),
+            (true, false) => out += &format!("`{}", escape(part)),
+            (false, _) => out += &escape(part),
+        }
+        code = !code;
+    }
+    out
 }
 
 fn figure(chart: &str) -> String {
@@ -68,9 +92,11 @@ fn table(grid: &Grid, shaded: bool) -> String {
                 .map_or_else(String::new, |value| format!(" style=\"--share:{:.0}%\"", 100.0 * value.clamp(0.0, 1.0)));
             let tag = if i == 0 { "th scope=\"row\"" } else { "td" };
             let end = if i == 0 { "th" } else { "td" };
-            let text = escape(&cell.text);
+            let long = align != &Align::Right && cell.text.chars().count() > WRAPPED;
+            let class = if long { " class=\"w\"" } else { class(*align) };
+            let text = prose(&cell.text);
             let text = if cell.best { format!("<b>{text}</b>") } else { text };
-            format!("<{tag}{}{value}{shade}>{text}</{end}>", class(*align))
+            format!("<{tag}{class}{value}{shade}>{text}</{end}>")
         });
         format!("<tr>{}</tr>\n", cells.collect::<String>())
     };

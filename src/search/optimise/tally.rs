@@ -156,6 +156,10 @@ impl Tally {
 
     fn settle(&mut self, new: Compromise) {
         if let Some(at) = self.front.iter().position(|known| known.dominates(&new)) {
+            // Of equals the first of the space stands for all, whichever worker came first.
+            if let Some(known) = self.front.get_mut(at).filter(|known| known.scores == new.scores) {
+                known.point = known.point.min(new.point);
+            }
             // What dominates one candidate dominates its neighbours, too: it is asked first the next time.
             self.front.swap(0, at);
             return;

@@ -3,6 +3,7 @@
 
 use crate::order::Order;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use super::Document;
@@ -46,6 +47,8 @@ pub struct Store {
     fresh: bool,
     /// What the file says, as far as is known; nothing is written that it says already.
     known: Option<Document>,
+    /// What is being written beside the loop.
+    writing: Option<JoinHandle<Result<(), String>>>,
 }
 
 impl Store {
@@ -60,7 +63,7 @@ impl Store {
                 None => Some(dir.join("directories").join(directory_name(&std::env::current_dir().ok()?, sources))),
             }
         });
-        Store { path, fresh: *fresh, known: None }
+        Store { path, fresh: *fresh, ..Store::default() }
     }
 
     /// A store in a file, for tests.
@@ -101,15 +104,48 @@ impl Store {
     /// # Errors
     /// Why it cannot be written, in words.
     pub fn save(&mut self, document: Document) -> Result<(), String> {
+        self.written();
         let Some(path) = self.path.as_deref().filter(|_| self.known.as_ref() != Some(&document)) else { return Ok(()) };
-        write_atomically(path, &document.text())
-            .map_err(|error| format!("the session is not kept: {} cannot be written: {error}", path.display()))?;
-        if path.parent().is_some_and(|dir| dir.ends_with("directories")) {
-            prune(path.parent().unwrap_or(path));
-        }
+        write(path, &document)?;
         self.known = Some(document);
         Ok(())
     }
+
+    /// Writes where one is, unless the file says it already, on a thread of its own: the disk may be far, and keys do not
+    /// wait for it. What cannot be written now is tried again with [`Store::save`], which tells why. Answers whether this
+    /// can be left at that; not while something else is still being written.
+    pub fn save_beside(&mut self, document: Document) -> bool {
+        if self.writing.as_ref().is_some_and(|writing| !writing.is_finished()) {
+            return false;
+        }
+        self.written();
+        if let Some(path) = self.path.clone().filter(|_| self.known.as_ref() != Some(&document)) {
+            let copy = document.clone();
+            let begun = std::thread::Builder::new().name("session".to_owned()).spawn(move || write(&path, &copy));
+            self.known = begun.is_ok().then_some(document);
+            self.writing = begun.ok();
+        }
+        true
+    }
+
+    /// Waits for what is being written. What was not is not known to be there.
+    fn written(&mut self) {
+        if let Some(writing) = self.writing.take()
+            && !matches!(writing.join(), Ok(Ok(())))
+        {
+            self.known = None;
+        }
+    }
+}
+
+/// Writes a session; of directories' sessions, forgets the oldest.
+fn write(path: &Path, document: &Document) -> Result<(), String> {
+    write_atomically(path, &document.text())
+        .map_err(|error| format!("the session is not kept: {} cannot be written: {error}", path.display()))?;
+    if let Some(dir) = path.parent().filter(|dir| dir.ends_with("directories")) {
+        prune(dir);
+    }
+    Ok(())
 }
 
 /// The file of a directory's session: its last name, so that people find it, and a hash of all that tells it from others:

@@ -74,7 +74,8 @@ fn every_text_can_be_read_on_the_backgrounds_it_is_meant_for() {
         let (backgrounds, least): (&[Color], f64) = match theme.name() {
             "dark" => (&dark, 4.5),
             "light" => (&paper, 4.5),
-            "high-contrast" => (&both, 3.5),
+            "high-contrast" => (&both, 4.5),
+            "colour-blind" => (&both, 3.0),
             _ => continue,
         };
         for role in Role::ALL {

@@ -197,10 +197,14 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                         let number = format!("{:>2}", row + 1);
                         canvas.text(inner.x + 1, y, 2, &number, dim);
                         let figures = figures(advice);
-                        let tail = u16::try_from(figures.chars().count()).unwrap_or_default() + GAIN + 4;
-                        let room = inner.width.saturating_sub(tail + 5);
+                        // What to turn comes first: the figures stand where they leave it room.
+                        let tail = u16::try_from(figures.chars().count()).unwrap_or_default() + 2;
+                        let room = inner.width.saturating_sub(GAIN + 7);
+                        let needed = u16::try_from(advice.text.chars().count()).unwrap_or(u16::MAX);
                         canvas.text(inner.x + 5, y, room, &advice.text, accent);
-                        canvas.right(inner.x, y, inner.width.saturating_sub(GAIN + 2), &figures, dim);
+                        if needed.saturating_add(tail) <= room {
+                            canvas.right(inner.x, y, inner.width.saturating_sub(GAIN + 2), &figures, dim);
+                        }
                         draw_gain(canvas, inner.right() - GAIN - 1, y, GAIN, advice);
                         if row == app.view_row {
                             let selection = canvas.role(Role::Selection);

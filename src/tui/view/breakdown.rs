@@ -254,7 +254,7 @@ pub fn info(app: &App) -> String {
         Of::Limits => "of the time at the limit; the longest bounds it",
     };
     let amount = if bar.amount.is_empty() { String::new() } else { format!("{}, ", bar.amount) };
-    format!("{}: {amount}{} {of}", bar.label, units::percent(bar.share))
+    format!("{}: {amount}{} {of}", bar.label, share(bar.share))
 }
 
 /// Whether the view needs two columns, and has room for them: long bars are better.
@@ -318,6 +318,12 @@ fn block(canvas: &mut Canvas<'_>, area: Rect, rows: &[Row], scroll: usize, here:
     }
 }
 
+/// A share; what there is of a part, however little, is not nothing.
+fn share(share: f64) -> String {
+    const LEAST: f64 = 0.000_5;
+    if share > 0.0 && share < LEAST { "<0.1 %".to_owned() } else { units::percent(share) }
+}
+
 const LABEL: u16 = 18;
 const AMOUNT: u16 = 9;
 const SHARE: u16 = 8;
@@ -327,10 +333,12 @@ const CHANGE_FROM: u16 = 70;
 
 fn bar(canvas: &mut Canvas<'_>, area: Rect, part: &Bar) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
-    canvas.text(area.x + 1, area.y, LABEL - 1, part.label, text);
+    // A name may take the place of the amount where there is none.
+    let name = LABEL - 1 + if part.amount.is_empty() { AMOUNT } else { 0 };
+    canvas.text(area.x + 1, area.y, name, part.label, text);
     let x = area.x + LABEL;
     canvas.right(x, area.y, AMOUNT, &part.amount, value);
-    canvas.right(x + AMOUNT, area.y, SHARE, &units::percent(part.share), dim);
+    canvas.right(x + AMOUNT, area.y, SHARE, &share(part.share), dim);
     let mut x = x + AMOUNT + SHARE + 2;
     if area.width >= CHANGE_FROM {
         if let Some((before, now)) = part.change {

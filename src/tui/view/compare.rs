@@ -9,7 +9,7 @@ use ratatui::style::Style;
 
 use super::draw::{Canvas, wrap};
 use super::results::split;
-use crate::estimate::{Better, METRICS, Metric};
+use crate::estimate::{Better, Format, METRICS, Metric};
 use crate::tui::app::{Answer, App, View};
 use crate::tui::layout;
 use crate::tui::tables::Table;
@@ -142,7 +142,7 @@ fn best(app: &App, metric: &Metric) -> Option<usize> {
 pub fn info(app: &App) -> String {
     let order = match app.order.and_then(Metric::named) {
         Some(metric) => format!("best {} first (o: as in the files)", metric.label),
-        None => "o orders by the metric under the cursor".to_owned(),
+        None => "o orders by this metric".to_owned(),
     };
     let complaint = app.columns.get(app.column).and_then(|(name, answer)| match (&answer.outcome, answer.detail()) {
         (Err(complaint), _) => Some(format!("{name}: {complaint}")),
@@ -152,7 +152,7 @@ pub fn info(app: &App) -> String {
     // What the events will say once they have been asked, the closed form says meanwhile.
     let closed =
         if app.columns.iter().any(|(_, answer)| answer.pending) { "~ closed form, not simulated yet; " } else { "" };
-    complaint.unwrap_or_else(|| format!("{closed}* best; ratios are to the reference (b sets it); {order}"))
+    complaint.unwrap_or_else(|| format!("{closed}* best; ratios to the reference (b sets it); {order}"))
 }
 
 /// Draws the view.
@@ -232,7 +232,9 @@ fn number(canvas: &mut Canvas<'_>, cell: Rect, units: u16, text: &str, style: St
     let (whole, fraction, unit) = split(text);
     let width = |text: &str| u16::try_from(text.width()).unwrap_or(u16::MAX);
     let point = cell.width.saturating_sub(FRACTION + 1 + units);
-    if point < width(whole) || point + width(fraction) + 1 + width(unit) > cell.width {
+    let needed = width(fraction) + if unit.is_empty() { 0 } else { 1 + width(unit) } + u16::from(best);
+    // The gap before the next column is free for what is longer than usual.
+    if point < width(whole) || point + needed > cell.width + 1 {
         canvas.right(cell.x, cell.y, cell.width, text, style);
         if best {
             canvas.text(cell.right(), cell.y, 1, "*", style);
@@ -241,7 +243,7 @@ fn number(canvas: &mut Canvas<'_>, cell: Rect, units: u16, text: &str, style: St
     }
     let behind = text.get(whole.len()..).unwrap_or_default();
     canvas.right(cell.x, cell.y, point, whole, style);
-    let end = canvas.text(cell.x + point, cell.y, cell.width - point, behind, style);
+    let end = canvas.text(cell.x + point, cell.y, cell.width + 1 - point, behind, style);
     if best {
         canvas.text(end, cell.y, 1, "*", style);
     }
@@ -249,8 +251,9 @@ fn number(canvas: &mut Canvas<'_>, cell: Rect, units: u16, text: &str, style: St
 
 /// A cell: the value, a star where it is the best, and the ratio to the reference.
 fn value(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, answer: &Answer, base: Option<f64>, best: bool) {
-    const RATIO: u16 = 8;
-    let room = cell.width.saturating_sub(RATIO + 1);
+    // Narrow columns have a digit less for ratios, and one more for figures.
+    let ratio_width = if cell.width < 22 { RATIO - 1 } else { RATIO };
+    let room = cell.width.saturating_sub(ratio_width + 1);
     let Some(value) = answer.value(metric) else {
         let dim = canvas.role(Role::Dim);
         canvas.right(cell.x, cell.y, room, "–", dim);
@@ -263,20 +266,25 @@ fn value(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, answer: &Answer, 
     });
     // The label names the unit; where there is room it stands beside the number, too.
     let text = if room >= 14 { metric.show(value) } else { metric.format.show(value) };
-    number(canvas, Rect { width: room, ..cell }, if room >= 14 { 7 } else { 2 }, &text, style, best);
+    let units = if room >= 14 { 7 } else { u16::from(room > 10) };
+    number(canvas, Rect { width: room, ..cell }, units, &text, style, best);
     if let Some(ratio) = base.filter(|base| *base != 0.0).map(|base| value / base) {
-        let text = ratio_text(ratio);
+        let text = ratio_text(ratio, ratio_width);
         let style = ratio_style(canvas, metric.better, ratio);
-        canvas.right(cell.x + room + 1, cell.y, RATIO, &text, style);
+        canvas.right(cell.x + room + 1, cell.y, ratio_width, &text, style);
     }
 }
 
-/// A ratio in its eight columns: three digits, fewer of what is next to nothing.
-fn ratio_text(ratio: f64) -> String {
+/// Columns of a ratio, where there is room.
+const RATIO: u16 = 8;
+
+/// A ratio in its columns: three digits, fewer of what is next to nothing.
+fn ratio_text(ratio: f64, width: u16) -> String {
+    let least = if width >= RATIO { 0.0001 } else { 0.001 };
     let digits = match ratio.abs() {
-        size if size >= 0.001 => 3,
-        size if size >= 0.0001 => 2,
-        _ => return "<×0.0001".to_owned(),
+        size if size >= 10.0 * least => 3,
+        size if size >= least => 2,
+        _ => return format!("<×{least}"),
     };
     format!("×{}", units::significant(ratio, digits))
 }
@@ -287,6 +295,20 @@ fn ratio_style(canvas: &Canvas<'_>, better: Better, ratio: f64) -> Style {
         return canvas.role(Role::Dim);
     }
     super::results::change_style(canvas, better, ratio - 1.0)
+}
+
+/// The two lines of a heading in the list: the name and its unit, or a long name in two parts.
+fn heads(metric: &Metric) -> (&'static str, &'static str) {
+    let most = if metric.unit.is_empty() { 9 } else { 12 };
+    match metric.label.rsplit_once(' ') {
+        Some(parts) if metric.label.width() > most => parts,
+        _ => (metric.label, metric.unit),
+    }
+}
+
+/// Columns to the end of a heading: where the figures below it end, of which shares are shorter than others.
+fn head_width(metric: &Metric) -> u16 {
+    if metric.format == Format::Percent { LISTED - 4 } else { LISTED - 2 }
 }
 
 /// Targets as rows.
@@ -304,10 +326,12 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     for (slot, (index, metric)) in shown() {
         let style = if index == here { canvas.role(Role::TitleFocused) } else { heading };
         let order = if app.order == Some(metric.name) { canvas.glyphs.down } else { "" };
-        canvas.right(metric_x(slot) - 1, inner.y, LISTED - 1, &format!("{order}{}", metric.label), style);
-        canvas.right(metric_x(slot), inner.y + 1, LISTED - 2, metric.unit, dim);
+        let ((first, second), width) = (heads(metric), head_width(metric));
+        canvas.right(metric_x(slot) - 1, inner.y, width, &format!("{order}{first}"), style);
+        let below = if second == metric.unit { dim } else { style };
+        canvas.right(metric_x(slot) - 1, inner.y + 1, width, second, below);
         if index == here {
-            canvas.tint(Rect::new(metric_x(slot), inner.y, LISTED - 1, 1), canvas.role(Role::SelectionDim));
+            canvas.tint(Rect::new(metric_x(slot), inner.y, LISTED - 1, 2), canvas.role(Role::SelectionDim));
         }
     }
     let more = match (from > 0, from + fit < all.len()) {
@@ -350,7 +374,7 @@ fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         {
             let ratio = value / base;
             let style = ratio_style(canvas, metric.better, ratio);
-            let text = ratio_text(ratio);
+            let text = ratio_text(ratio, RATIO);
             canvas.right(inner.right() - 9, y, 8, &text, style);
         }
         if index == app.column {
@@ -373,9 +397,22 @@ mod tests {
     fn a_ratio_fits_its_columns_whatever_it_is() {
         let sizes = [1.0, 7.694, 81.5, 999.5, 0.574, 0.00382, 0.000_911, 0.000_091_1, 1e-9, 0.0];
         for ratio in sizes {
-            let text = ratio_text(ratio);
-            assert!(text.chars().count() <= 8, "{ratio}: {text}");
+            for width in [RATIO - 1, RATIO] {
+                let text = ratio_text(ratio, width);
+                assert!(text.chars().count() <= usize::from(width), "{ratio}: {text}");
+            }
         }
-        assert_eq!((ratio_text(0.574), ratio_text(0.000_911)), ("×0.574".to_owned(), "×0.00091".to_owned()));
+        assert_eq!((ratio_text(0.574, 8), ratio_text(0.000_911, 8)), ("×0.574".to_owned(), "×0.00091".to_owned()));
+        assert_eq!((ratio_text(0.574, 7), ratio_text(0.000_911, 7)), ("×0.574".to_owned(), "<×0.001".to_owned()));
+    }
+
+    #[test]
+    fn every_heading_of_the_list_has_its_columns_for_itself() {
+        for metric in &METRICS {
+            let (first, second) = heads(metric);
+            // An arrow may stand before the first line.
+            let widest = first.width().max(second.width());
+            assert!(widest < usize::from(LISTED) - 1, "{}: {first} {second}", metric.name);
+        }
     }
 }

@@ -86,7 +86,8 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
 /// The figure under the cursor.
 #[must_use]
 pub fn figure_here(app: &App) -> Option<&'static Metric> {
-    match rows_of(app).1.get(app.view_row) {
+    let all = rows_of(app).1;
+    match stops(&all).get(app.view_row).and_then(|at| all.get(*at)) {
         Some(Row::Figure(metric, ..)) => Some(metric),
         _ => None,
     }
@@ -105,22 +106,47 @@ fn differing(knob: Knob, other: &Answer, this: &Answer) -> Option<Row> {
     (before != after).then(|| Row::Words(name, show(before), show(after)))
 }
 
+/// Whether a change is next to nothing: below a tenth of a point between shares, of a per cent between other figures.
+fn is_least(metric: &Metric, before: f64, after: f64) -> bool {
+    let whole = if metric.format == Format::Percent { 1.0 } else { before.abs() };
+    (after - before).abs() < super::results::LEAST * whole
+}
+
 /// A change of a figure in words: the arrow, the sign and the share.
 #[must_use]
 pub fn change(app: &App, metric: &Metric, before: f64, after: f64) -> String {
     let arrow = if after > before { app.glyphs.up } else { app.glyphs.down };
-    let text = match metric.format {
+    let text = match (metric.format, is_least(metric, before, after)) {
         // Of two shares, the difference in points says more.
-        Format::Percent => format!("{:+.1} pt", 100.0 * (after - before)),
-        _ => units::relative(before, after),
+        (Format::Percent, true) => "<0.1 pt".to_owned(),
+        (Format::Percent, false) => format!("{:+.1} pt", 100.0 * (after - before)),
+        (_, true) => "<0.1 %".to_owned(),
+        (_, false) => units::relative(before, after),
     };
     format!("{arrow}{text}")
 }
 
-/// How many rows there are below the line of names.
+/// The rows that the cursor can stand on: those that say something of either side.
+fn stops(all: &[Row]) -> Vec<usize> {
+    let stands = |row: &Row| matches!(row, Row::Words(..) | Row::Figure(..));
+    all.iter().enumerate().filter(|(_, row)| stands(row)).map(|(at, _)| at).collect()
+}
+
+/// How many rows the cursor can stand on; all of them, where there is none.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    rows_of(app).1.len()
+    let all = rows_of(app).1;
+    let stops = stops(&all).len();
+    if stops > 0 { stops } else { all.len() }
+}
+
+/// First and last line of a row: its heading is seen with it, and the line of names does not scroll.
+#[must_use]
+pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
+    let all = rows_of(app).1;
+    let line = stops(&all).get(row).copied().unwrap_or(row);
+    let headed = line.checked_sub(1).and_then(|above| all.get(above));
+    (if matches!(headed, Some(Row::Heading(_))) { line - 1 } else { line }, line + 1)
 }
 
 /// What the line of information says.
@@ -135,7 +161,9 @@ pub fn info(app: &App) -> String {
 
 /// Columns of the digits behind the point, and of the unit: the points of all figures stand below each other.
 const FRACTION: u16 = 5;
-const UNIT: u16 = 7;
+/// Columns of a change.
+const CHANGE: u16 = 14;
+const UNIT: u16 = 8;
 
 /// A figure, its point in the same column as every other's.
 fn figure(canvas: &mut Canvas<'_>, cell: Rect, metric: &Metric, value: Option<f64>, style: Style) {
@@ -166,6 +194,7 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let (dim, focused) = (canvas.role(Role::Baseline), canvas.role(Role::TitleFocused));
     canvas.right(first, inner.y, column - 1, &label, dim);
     canvas.right(second, inner.y, column - 1, &here, focused);
+    let stop = stops(&all).get(app.view_row).copied();
     let text_style = canvas.role(Role::Text);
     let height = inner.height.saturating_sub(1);
     for (line, (index, row)) in (0..height).zip(all.iter().enumerate().skip(app.view_scroll)) {
@@ -187,9 +216,12 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 figure(canvas, Rect::new(first, y, column - 1, 1), metric, *before, old);
                 figure(canvas, Rect::new(second, y, column - 1, 1), metric, *after, new);
                 if let (Some(before), Some(after)) = (before, after) {
-                    let style = super::results::change_style(canvas, metric.better, after - before);
                     let text = change(app, metric, *before, *after);
-                    canvas.right(third, y, (column - 1).min(14), &text, style);
+                    let style = match is_least(metric, *before, *after) {
+                        true => canvas.role(Role::Dim),
+                        false => super::results::change_style(canvas, metric.better, after - before),
+                    };
+                    canvas.right(third, y, (column - 1).min(CHANGE), &text, style);
                 }
             }
             Row::Text(role, text) => {
@@ -197,8 +229,8 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 canvas.text(inner.x + 2, y, inner.width.saturating_sub(3), text, style);
             }
         }
-        if index == app.view_row {
-            let width = (third + column).min(inner.right()) - inner.x;
+        if stop == Some(index) {
+            let width = (third + (column - 1).min(CHANGE) + 1).min(inner.right()) - inner.x;
             canvas.tint(Rect::new(inner.x, y, width, 1), canvas.role(Role::Selection));
         }
     }

@@ -6,10 +6,12 @@ use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
 use super::results;
+use crate::estimate::{METRICS, Metric};
 use crate::explain::{Term, explain as derive};
 use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::theme::Role;
+use crate::tui::walking::{Walk, walk_results};
 
 /// Depth from which nodes are folded until someone asks.
 const FOLDED_FROM: usize = 2;
@@ -48,6 +50,9 @@ impl Node<'_> {
 
 /// The tree of the figure under the cursor.
 fn tree(app: &App) -> Option<Term> {
+    if let Some(subject) = &app.subject {
+        return Some(derive(&subject.scenario, &subject.parts, &subject.estimate, Metric::named(app.figure)?));
+    }
     let answer = &app.answer;
     let (scenario, parts, estimate) =
         (answer.scenario.as_ref()?, answer.parts.as_ref()?, answer.outcome.as_ref().ok()?);
@@ -73,6 +78,38 @@ fn collect<'t>(app: &App, term: &'t Term, depth: usize, path: String, beside: bo
             collect(app, child, depth + 1, format!("{below}{place}"), beside, all);
         }
     }
+}
+
+/// Explains the next figure, or the one before: of what is explained.
+pub(in crate::tui) fn other_figure(app: &mut App, by: i32) {
+    let Some(subject) = &app.subject else { return walk_results(app, &Walk::By(by), 1) };
+    let all: Vec<&str> =
+        METRICS.iter().filter(|metric| metric.applies_to(&subject.scenario)).map(|metric| metric.name).collect();
+    let here = all.iter().position(|name| *name == app.figure).unwrap_or_default();
+    let next = here.saturating_add_signed(by as isize).min(all.len().saturating_sub(1));
+    app.figure = METRICS.iter().find(|metric| all.get(next) == Some(&metric.name)).map_or(app.figure, |m| m.name);
+}
+
+/// Unfolds what leads to the first of these inputs that there is, and puts the cursor on it.
+pub(in crate::tui) fn reveal(app: &mut App, symbols: &[&str]) {
+    let Some(root) = tree(app) else { return };
+    let Some(path) = symbols.iter().find_map(|symbol| path_to(&root, symbol, "0")) else { return };
+    for (depth, (end, _)) in path.match_indices('.').enumerate() {
+        let above = path.get(..end).unwrap_or_default().to_owned();
+        if depth >= FOLDED_FROM {
+            app.toggled.insert(above);
+        }
+    }
+    app.view_row = nodes(app, &root).iter().position(|node| node.path == path).unwrap_or_default();
+}
+
+/// Where an input first stands below a term.
+fn path_to(term: &Term, symbol: &str, path: &str) -> Option<String> {
+    if term.symbol == symbol {
+        return Some(path.to_owned());
+    }
+    let below = term.terms.iter().chain(&term.bearing).enumerate();
+    below.into_iter().find_map(|(place, child)| path_to(child, symbol, &format!("{path}.{place}")))
 }
 
 /// How many nodes are in sight.
@@ -136,8 +173,13 @@ const UNIT: u16 = 9;
 
 /// Draws the view.
 pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let title = app.figure_here().map_or_else(|| "Explain".to_owned(), |metric| format!("Explain {}", metric.label));
-    let remark = if area.width >= 100 { "left and right: other figures" } else { "" };
+    let metric = if app.subject.is_some() { Metric::named(app.figure) } else { app.figure_here() };
+    let title = metric.map_or_else(|| "Explain".to_owned(), |metric| format!("Explain {}", metric.label));
+    let remark = match &app.subject {
+        Some(subject) => subject.name.as_str(),
+        None if area.width >= 100 => "left and right: other figures",
+        None => "",
+    };
     let inner = canvas.view(area, View::Explain, &title, remark, app.tour.is_none());
     let dim = canvas.role(Role::Dim);
     let Some(root) = tree(app) else {

@@ -5,8 +5,9 @@ use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
 use super::plot::{Plot, Series, Shape};
-use super::sweep::{figures, labelled, legend, range, remark, silence, split};
+use super::sweep::{figures, legend, range, remark, scaled, silence, split};
 use crate::estimate::Better;
+use crate::report::chart::{Axis, axis::Range};
 use crate::report::optimum::changes;
 use crate::tui::app::{App, View};
 use crate::tui::frontier::{Front, cursor};
@@ -34,13 +35,25 @@ pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     read(app, front, canvas, reading);
 }
 
+/// The range that suits compromises: where all of a figure are near one another, what lies below them tells nothing.
+fn spread(label: &str, values: Vec<f64>) -> Option<Range> {
+    const NEAR: f64 = 0.5;
+    let (axis, range) = range(label, values.iter().copied())?;
+    let (low, high) = values.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(*v), high.max(*v)));
+    if axis.from_zero && low > NEAR * high {
+        return Axis { from_zero: false, ..axis }.range(values.into_iter());
+    }
+    Some(range)
+}
+
 fn plot(app: &App, front: &Front) -> Option<Plot> {
     let all = || front.curves.iter().flat_map(|curve| &curve.points).map(|(_, candidate)| front.place(candidate));
     let here = app.answer.value(front.across).zip(app.answer.value(front.up)).filter(|_| app.answer.fits());
-    let labels = [labelled(front.across), labelled(front.up)];
-    let (_, across) = range(&labels[0], all().chain(here).map(|(x, _)| x).collect::<Vec<_>>().into_iter())?;
-    let (_, up) = range(&labels[1], all().chain(here).map(|(_, y)| y).collect::<Vec<_>>().into_iter())?;
-    let place = |(x, y): (f64, f64)| (across.share(x), up.share(y));
+    let (factor_x, label_x) = scaled(front.across, all().chain(here).map(|(x, _)| x));
+    let (factor_y, label_y) = scaled(front.up, all().chain(here).map(|(_, y)| y));
+    let across = spread(&label_x, all().chain(here).map(|(x, _)| factor_x * x).collect())?;
+    let up = spread(&label_y, all().chain(here).map(|(_, y)| factor_y * y).collect())?;
+    let place = |(x, y): (f64, f64)| (across.share(factor_x * x), up.share(factor_y * y));
     let series = front.curves.iter().map(|curve| Series {
         points: curve.points.iter().map(|(_, candidate)| Some(place(front.place(candidate)))).collect(),
         shape: Shape::Line,
@@ -53,12 +66,10 @@ fn plot(app: &App, front: &Front) -> Option<Plot> {
         Better::Lower => "less is better",
         Better::Neutral => "",
     };
-    let ticks = |range: &crate::report::chart::axis::Range| {
-        range.ticks().into_iter().map(|(value, label)| (range.share(value), label)).collect()
-    };
+    let ticks = |range: &Range| range.ticks().into_iter().map(|(value, label)| (range.share(value), label)).collect();
     Some(Plot {
-        up: format!("{} ({})", labels[1], better(front.up.better)),
-        across: format!("{} ({})", labels[0], better(front.across.better)),
+        up: format!("{label_y} ({})", better(front.up.better)),
+        across: format!("{label_x} ({})", better(front.across.better)),
         ticks: [ticks(&across), ticks(&up)],
         series: series.collect(),
         shaded: Vec::new(),
@@ -100,12 +111,7 @@ pub fn info(app: &App) -> String {
     let Some(front) = app.desks.frontier.answer() else { return String::new() };
     let pairs = crate::tui::frontier::pairs(app);
     let at = pairs.iter().position(|pair| *pair == front.pair).unwrap_or_default();
-    format!(
-        "{} ({} of {}): no layout gives more of the one without giving less of the other",
-        front.pair.name,
-        at + 1,
-        pairs.len()
-    )
+    format!("{} ({} of {}): a gain in one costs the other", front.pair.name, at + 1, pairs.len())
 }
 
 /// Moves the cursor to the point that is nearest to a click; whether it stood there.

@@ -4,7 +4,7 @@ use atlas_painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
-use super::sweep::{labelled, shown};
+use super::sweep::shown;
 use crate::estimate::metric::Format;
 use crate::estimate::{Better, Metric};
 use crate::search::Axis;
@@ -13,8 +13,8 @@ use crate::tui::theme::Role;
 use crate::units;
 
 /// Most columns and rows of a cell.
-const WIDEST: u16 = 12;
-const TALLEST: u16 = 3;
+const WIDEST: u16 = 14;
+const TALLEST: u16 = 5;
 
 /// What is drawn.
 pub(super) struct Heat<'c> {
@@ -102,8 +102,15 @@ impl Heat<'_> {
     /// Draws the map, its values left and below, and what the densities mean.
     pub(super) fn draw(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let dim = canvas.role(Role::Dim);
-        canvas.text(area.x, area.y, area.width, &format!("{} {}", canvas.glyphs.up, self.against.knob.name()), dim);
         let frame = self.frame(area);
+        // Where not all have room: which are seen; the map goes along with the cursor.
+        let part = |first: usize, seen: usize, count: usize| match count > seen {
+            true => format!(" {}–{} of {count}", first + 1, first + seen),
+            false => String::new(),
+        };
+        let part_up = part(frame.first.1, frame.shown.1, self.against.values.len());
+        let up = format!("{} {}{part_up}", canvas.glyphs.up, self.against.knob.name());
+        canvas.text(area.x, area.y, area.width, &up, dim);
         let runs = self.cells.iter().filter(|cell| cell.feasible && cell.value.is_finite()).map(|cell| cell.value);
         let (low, high) =
             runs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
@@ -125,7 +132,9 @@ impl Heat<'_> {
             let label = self.across.values.get(frame.first.0 + place).map(shown).unwrap_or_default();
             canvas.right(frame.left + place as u16 * frame.size.0, below, frame.size.0 - 1, &label, dim);
         }
-        let across = format!("{} {}", self.across.knob.name(), if canvas.glyphs.is_ascii() { ">" } else { "→" });
+        let seen = part(frame.first.0, frame.shown.0, self.across.values.len());
+        let arrow = if canvas.glyphs.is_ascii() { ">" } else { "→" };
+        let across = format!("{}{seen} {arrow}", self.across.knob.name());
         canvas.right(
             area.x,
             below + 1,
@@ -136,7 +145,7 @@ impl Heat<'_> {
         if low <= high {
             let [_, sparse, .., full] = canvas.glyphs.shades;
             let show = |value: f64| self.metric.show(value);
-            let text = format!("{}: {sparse} {}   {full} {}", labelled(self.metric), show(low), show(high));
+            let text = format!("{}: {sparse} {}   {full} {}", self.metric.label, show(low), show(high));
             canvas.text(area.x, below + 2, area.width, &text, dim);
         } else {
             canvas.text(area.x, below + 2, area.width, "no combination of these values can run", dim);

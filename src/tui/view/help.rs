@@ -53,6 +53,19 @@ pub fn extent(app: &App) -> (usize, usize) {
     (build(app).len(), usize::from(area(app).height.saturating_sub(2)))
 }
 
+/// Columns of keys.
+const KEYS: u16 = 18;
+
+/// The keys of a row; of many in a row, the first and the last.
+fn keys(app: &App, binding: &Binding) -> String {
+    const MOST: usize = 4;
+    let names: Vec<&str> = binding.keys.iter().map(|key| app.glyphs.key(key)).collect();
+    match names.as_slice() {
+        [first, .., last] if names.len() > MOST => format!("{first} {} {last}", app.glyphs.ellipsis),
+        _ => names.join("  "),
+    }
+}
+
 /// Draws the box.
 pub fn help(app: &App, canvas: &mut Canvas<'_>) {
     let Some(Overlay::Help { scroll }) = &app.overlay else { return };
@@ -68,11 +81,11 @@ pub fn help(app: &App, canvas: &mut Canvas<'_>) {
                 canvas.text(x, y, width, name, style);
             }
             Row::Key(binding) => {
-                let keys = binding.keys.iter().map(|key| app.glyphs.key(key)).collect::<Vec<_>>().join("  ");
+                let keys = keys(app, binding);
                 let style = canvas.role(Role::Key);
-                canvas.text(x + 1, y, 22, &keys, style);
+                canvas.text(x + 1, y, KEYS, &keys, style);
                 let style = canvas.role(Role::Text);
-                canvas.text(x + 24, y, width.saturating_sub(24), binding.help, style);
+                canvas.text(x + KEYS + 2, y, width.saturating_sub(KEYS + 2), binding.help, style);
             }
             Row::Text(text) => {
                 let style = canvas.role(Role::Dim);

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use super::draw::{Canvas, wrap};
 use crate::calibrate::Parameter;
 use crate::calibrate::judge::Judged;
+use crate::plan::Engine;
 use crate::report::calibration::changes;
 use crate::tui::app::{App, View};
 use crate::tui::layout;
@@ -16,6 +17,8 @@ use crate::units;
 enum Line<'a> {
     Text(Role, String),
     Blank,
+    /// What is proposed: Enter takes it.
+    Proposal(String),
     ParameterHead,
     Parameter(Parameter),
     RowHead,
@@ -64,6 +67,10 @@ fn lines(app: &App) -> Vec<Line<'_>> {
         .into_iter()
         .flat_map(|line| match line {
             Line::Text(role, text) => wrap(&text, width).into_iter().map(|part| Line::Text(role, part)).collect(),
+            Line::Proposal(text) => {
+                let more = |(nth, part)| if nth == 0 { Line::Proposal(part) } else { Line::Text(Role::Heading, part) };
+                wrap(&text, width).into_iter().enumerate().map(more).collect()
+            }
             other => vec![other],
         })
         .collect()
@@ -72,7 +79,7 @@ fn lines(app: &App) -> Vec<Line<'_>> {
 fn proposed(proposal: &Proposal, lines: &mut Vec<Line<'_>>) {
     let verb = if proposal.replaces { "replaces" } else { "writes" };
     let text = format!("proposed: Enter {verb} {}, Backspace discards", proposal.path.display());
-    lines.push(Line::Text(Role::Heading, text));
+    lines.push(Line::Proposal(text));
     lines.push(Line::ParameterHead);
     lines.extend(proposal.outcome.all(&proposal.start.efficiency).into_iter().map(Line::Parameter));
     for warning in &proposal.outcome.warnings {
@@ -81,19 +88,48 @@ fn proposed(proposal: &Proposal, lines: &mut Vec<Line<'_>>) {
     lines.push(Line::Blank);
 }
 
-/// How many lines there are.
+/// The lines that the cursor can stand on: those of a proposal, and the predictions.
+fn stops(all: &[Line<'_>]) -> Vec<usize> {
+    let stands = |line: &Line<'_>| matches!(line, Line::Proposal(_) | Line::Parameter(_) | Line::Row(_));
+    all.iter().enumerate().filter(|(_, line)| stands(line)).map(|(at, _)| at).collect()
+}
+
+/// Rows that the cursor can stand on; lines, where it can stand on none.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    lines(app).len()
+    let all = lines(app);
+    let stops = stops(&all).len();
+    if stops > 0 { stops } else { all.len() }
+}
+
+/// First and last line of a row; what stands above the first, and below the last, is seen with it.
+#[must_use]
+pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
+    const BELOW: usize = 4;
+    let all = lines(app);
+    let stops = stops(&all);
+    let Some(line) = stops.get(row).copied() else { return (row, row) };
+    let last = if row + 1 == stops.len() { all.len().saturating_sub(1).min(line + BELOW) } else { line };
+    (if row == 0 { 0 } else { line }, last)
+}
+
+/// The prediction under the cursor.
+#[must_use]
+pub fn here(app: &App) -> Option<&Judged> {
+    let all = lines(app);
+    match stops(&all).get(app.view_row).and_then(|at| all.get(*at)) {
+        Some(Line::Row(one)) => Some(one),
+        _ => None,
+    }
 }
 
 /// What the line of information says.
 #[must_use]
 pub fn info(app: &App) -> String {
     match (&app.measured.proposal, app.measured.rows.len()) {
-        (Some(_), _) => "old and new numbers, and what they make of the errors; nothing is written yet".to_owned(),
+        (Some(_), _) => "old and new numbers, and what becomes of the errors; nothing is written yet".to_owned(),
         (None, 0) => "measured runs beside what is predicted for them".to_owned(),
-        (None, n) => format!("{n} measured rows; bars span the prediction's interval, the line is what was measured"),
+        (None, n) => format!("{n} measured rows; bars: the predicted interval; line: what was measured"),
     }
 }
 
@@ -103,7 +139,7 @@ pub fn text(app: &App) -> String {
     let mut out = String::new();
     for line in lines(app) {
         out += &match line {
-            Line::Text(_, text) => text,
+            Line::Text(_, text) | Line::Proposal(text) => text,
             Line::Blank => String::new(),
             Line::ParameterHead => "parameter\tbefore\tvalue\tlow\thigh\tn".to_owned(),
             Line::Parameter(one) => {
@@ -139,8 +175,15 @@ pub fn measurements(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, View::Measurements, "Measurements", remark, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let all = lines(app);
-    for (y, line) in (inner.y..inner.bottom()).zip(all.iter().skip(app.view_scroll)) {
-        draw(canvas, Rect { y, height: 1, ..inner }, line);
+    let here = stops(&all).get(app.view_row).copied().filter(|_| app.tour.is_none());
+    for (y, (at, line)) in (inner.y..inner.bottom()).zip(all.iter().enumerate().skip(app.view_scroll)) {
+        let row = Rect { y, height: 1, ..inner };
+        draw(canvas, row, line);
+        if here == Some(at) {
+            // The row, but not its bar: that is wide, and colours tell something there.
+            let width = Cells::of(inner).bar.x.saturating_sub(inner.x).min(inner.width);
+            canvas.tint(Rect { width, ..row }, canvas.role(Role::Selection));
+        }
     }
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < all.len());
 }
@@ -150,6 +193,10 @@ fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>) {
         Line::Blank => {}
         Line::Text(role, text) => {
             let style = canvas.role(*role);
+            canvas.text(area.x, area.y, area.width, text, style);
+        }
+        Line::Proposal(text) => {
+            let style = canvas.role(Role::Heading);
             canvas.text(area.x, area.y, area.width, text, style);
         }
         Line::ParameterHead => {
@@ -230,16 +277,17 @@ struct Cells {
 
 impl Cells {
     fn of(area: Rect) -> Cells {
-        let name = (area.width / 4).clamp(14, 40);
+        let narrow = area.width < 100;
+        let name = if narrow { 14 } else { area.width / 4 }.min(40);
         let mut x = area.x;
         let mut take = |width: u16| {
             let cell = Rect { x, width: width.min(area.right().saturating_sub(x)), ..area };
             x += cell.width + 1;
             cell
         };
-        let (name, engine, figure) = (take(name), take(if area.width < 100 { 4 } else { 14 }), take(16));
-        let (measured, predicted) = (take(9), take(9));
-        let (error, after) = (take(9), take(9));
+        let (name, engine, figure) = (take(name), take(if narrow { 7 } else { 14 }), take(16));
+        let (measured, predicted) = (take(if narrow { 8 } else { 9 }), take(9));
+        let (error, after) = (take(8), take(8));
         let bar = take(48);
         Cells { name, engine, figure, measured, predicted, error, after, bar }
     }
@@ -250,12 +298,17 @@ fn row(canvas: &mut Canvas<'_>, area: Rect, one: &Judged) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let name = one.source.rsplit(['/', '\\']).next().unwrap_or_default();
     canvas.text(cells.name.x, area.y, cells.name.width, name, text);
-    canvas.text(cells.engine.x, area.y, cells.engine.width, one.engine.name(), dim);
+    let engine = match one.engine {
+        Engine::SemiEmpirical if cells.engine.width < 14 => "semi",
+        Engine::Analytical if cells.engine.width < 14 => "analyt.",
+        engine => engine.name(),
+    };
+    canvas.text(cells.engine.x, area.y, cells.engine.width, engine, dim);
     canvas.right(cells.figure.x, area.y, cells.figure.width, one.figure.name(), dim);
     let shown = |value: f64| units::significant(value, 4);
     canvas.right(cells.measured.x, area.y, cells.measured.width, &shown(one.measured), value);
     canvas.right(cells.predicted.x, area.y, cells.predicted.width, &shown(one.before), text);
-    let error = |error: f64| format!("{:+.1} %", 100.0 * error);
+    let error = |error: f64| units::relative(1.0, 1.0 + error);
     let judged =
         |canvas: &Canvas<'_>, error: f64| canvas.role(if error.abs() < 0.15 { Role::Good } else { Role::Warn });
     let style = judged(canvas, one.error_before());

@@ -78,10 +78,10 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
         View::Explain => Some(explain::lines_of(app, row)),
         View::Problems => Some(problems::lines_of(app, row)),
         View::Breakdown => Some(breakdown::lines_of(app, row)),
+        View::Measurements => Some(measurements::lines_of(app, row)),
         // The heading and the line of names above do not scroll.
         View::Schedule => Some((row, row + 1)),
-        // Below the line of names, which does not scroll.
-        View::Diff => Some((row, row + 1)),
+        View::Diff => Some(diff::lines_of(app, row)),
         _ => None,
     }
 }
@@ -255,6 +255,7 @@ fn about(app: &App, mode: Mode) -> String {
             origin(text, &workload.origin)
         }),
         Mode::Knobs | Mode::Editing => knobs::info(app),
+        Mode::Results if app.headline().is_some() => results::about_headline(app),
         Mode::Results => {
             app.figure_here().map_or_else(String::new, |metric| format!("{}: {}", metric.label, metric.help))
         }
@@ -270,7 +271,7 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Diff => diff::info(app),
         Mode::Measurements => measurements::info(app),
         Mode::Schedule => schedule::info(app),
-        Mode::Problems => "what is broken keeps its last good state; Enter opens the file at this complaint".to_owned(),
+        Mode::Problems => "what is broken keeps its last good state; Enter opens the file there".to_owned(),
         _ => String::new(),
     }
 }

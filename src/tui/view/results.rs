@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use super::draw::{Canvas, wrap};
 use crate::engine::notes::notes;
 use crate::estimate::{Better, Detail, Format, Metric, Verdict};
-use crate::tui::app::{App, Pane, View};
+use crate::tui::app::{App, Headline, Pane, View};
 use crate::tui::theme::Role;
 use crate::units;
 
@@ -19,6 +19,8 @@ enum Row {
     Figure(&'static Metric),
     Blank,
     Text(Role, String),
+    /// A line above the figures.
+    Above(Headline, Role, String),
 }
 
 /// Fewest rows of a screen that has some to spare for air.
@@ -43,7 +45,7 @@ pub fn cursor_row(app: &App, width: u16) -> usize {
     let all = upper(app, width);
     let first = all.iter().position(|row| matches!(row, Row::Figure(_)));
     let row = all.iter().position(|row| matches!(row, Row::Figure(metric) if Some(*metric) == here));
-    if row == first { 0 } else { row.unwrap_or_default() }
+    if row == first || app.headline().is_some() { 0 } else { row.unwrap_or_default() }
 }
 
 /// The figure at a row.
@@ -53,6 +55,46 @@ pub fn figure_at(app: &App, width: u16, row: usize) -> Option<&'static Metric> {
         Some(Row::Figure(metric)) => Some(metric),
         _ => None,
     }
+}
+
+/// The line above the figures at a row.
+#[must_use]
+pub fn headline_at(app: &App, width: u16, row: usize) -> Option<Headline> {
+    match build(app, width).get(row) {
+        Some(Row::Above(headline, ..)) => Some(*headline),
+        _ => None,
+    }
+}
+
+/// A line above the figures in words, and the figure whose equations stand behind it.
+#[must_use]
+pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'static Metric>)> {
+    let detail = app.answer.detail()?;
+    let (text, metric) = match headline {
+        Headline::Verdict => {
+            let metric = match detail.verdict {
+                Verdict::Fits | Verdict::Memory { .. } => Some("memory_fill"),
+                Verdict::Overload { .. } => Some("queue_utilization"),
+                Verdict::Accelerators { .. } | Verdict::Indivisible { .. } => None,
+            };
+            (verdict(app, detail).1, metric)
+        }
+        Headline::Limits => {
+            let time = if detail.serving.is_some() { "tpot_ms" } else { "step_time_ms" };
+            (detail.limits.describe(), Some(time))
+        }
+    };
+    Some((text, metric.and_then(Metric::named)))
+}
+
+/// What the line of information says of the line above the figures that is under the cursor.
+#[must_use]
+pub fn about_headline(app: &App) -> String {
+    let told = app.headline().and_then(|line| headline(app, line));
+    told.map_or_else(String::new, |(text, metric)| match metric {
+        Some(metric) => format!("Enter explains {}", metric.label),
+        None => text,
+    })
 }
 
 /// Everything: verdict, figures, notes.
@@ -90,17 +132,17 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
         let airy = app.size.1 >= AIRY;
         let (role, text) = verdict(app, detail);
         let lines = wrap(&text, width).into_iter().take(if airy { 3 } else { 2 });
-        rows.extend(lines.map(|line| Row::Text(role, line)));
+        rows.extend(lines.map(|line| Row::Above(Headline::Verdict, role, line)));
         if airy {
             // Two lines whatever they say, so that nothing below moves when the limit is another.
             let mut lines = wrap(&detail.limits.describe(), width);
             lines.resize(2, String::new());
-            rows.extend(lines.into_iter().map(|line| Row::Text(Role::Text, line)));
+            rows.extend(lines.into_iter().map(|line| Row::Above(Headline::Limits, Role::Text, line)));
         } else {
             let [(first, share), (second, next), ..] = detail.limits.ranked();
             let (share, next) = (100.0 * share, 100.0 * next);
             let text = format!("{} {share:.0} %, {} {next:.0} %", first.name(), second.name());
-            rows.push(Row::Text(Role::Text, text));
+            rows.push(Row::Above(Headline::Limits, Role::Text, text));
         }
     }
     let (mut section, grouped) = (None, app.figures_are_grouped());
@@ -177,7 +219,8 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     // A margin at the right is the first to go.
     let width = inner.width.saturating_sub(if inner.width >= 53 { 2 } else { 1 });
     let columns = Columns::fit(width, app.answer.detail().is_some());
-    let here = app.figure_here().filter(|_| focused);
+    let above = app.headline().filter(|_| focused);
+    let here = app.figure_here().filter(|_| focused && above.is_none());
     for (line, row) in (0..inner.height).zip(all.iter().skip(scroll)) {
         let at = Rect::new(inner.x + 1, inner.y + line, width, 1);
         match row {
@@ -188,6 +231,14 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             Row::Text(role, text) => {
                 let style = canvas.role(*role);
                 canvas.text(at.x, at.y, at.width, text, style);
+            }
+            Row::Above(headline, role, text) => {
+                let style = canvas.role(*role);
+                canvas.text(at.x, at.y, at.width, text, style);
+                if above == Some(*headline) && !text.is_empty() {
+                    let selection = canvas.role(Role::Selection);
+                    canvas.tint(Rect::new(inner.x, at.y, inner.width, 1), selection);
+                }
             }
             Row::Figure(metric) => {
                 figure(app, canvas, at, &columns, metric);
@@ -296,7 +347,8 @@ fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, met
     let Some(before) = before.filter(|before| (now - before).abs() > 1e-9 * before.abs()) else { return };
     let (_, style) = change(canvas, metric.better, before, now);
     if columns.absolute > 0 {
-        canvas.right(x, area.y, columns.absolute - 1, &signed(metric, now - before), style);
+        let room = usize::from(columns.absolute - 1);
+        canvas.right(x, area.y, columns.absolute - 1, &within(signed(metric, now - before), room), style);
         x += columns.absolute;
     }
     let (text, style) = change(canvas, metric.better, before, now);
@@ -336,8 +388,20 @@ fn signed(metric: &Metric, change: f64) -> String {
     format!("{}{text}", if change < 0.0 { "-" } else { "+" })
 }
 
+/// A change in its columns: one that is too long for them has three digits in place of four.
+fn within(text: String, room: usize) -> String {
+    if text.width() <= room {
+        return text;
+    }
+    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    match number.parse::<f64>() {
+        Ok(value) => format!("{}{} {unit}", if value < 0.0 { "-" } else { "+" }, units::significant(value.abs(), 3)),
+        Err(_) => text,
+    }
+}
+
 /// Least change that is told in digits; what is smaller is of no account, whichever way it goes.
-const LEAST: f64 = 0.000_5;
+pub(super) const LEAST: f64 = 0.000_5;
 
 /// A change by its arrow, its sign and its colour.
 pub(super) fn change(canvas: &Canvas<'_>, better: Better, before: f64, now: f64) -> (String, Style) {
@@ -371,6 +435,9 @@ mod tests {
         assert_eq!(split("–"), ("–", "", ""));
         assert_eq!(short("0", ".07196", "tok/J").as_deref(), Some(".0720"));
         assert_eq!((short("0", ".07196", ""), short("36", ".22", "tok/J")), (None, None));
+        let narrow = |text: &str| within(text.to_owned(), 9);
+        assert_eq!((narrow("-0.1533 ms"), narrow("+88.86 min")), ("-0.153 ms".to_owned(), "+88.9 min".to_owned()));
+        assert_eq!(narrow("+6.410 ms"), "+6.410 ms");
     }
 
     #[test]

@@ -114,21 +114,21 @@ pub(super) fn range(label: &str, values: impl Iterator<Item = f64> + Clone) -> O
     Some((axis, range))
 }
 
-/// A metric's name with its unit.
-pub(super) fn labelled(metric: &Metric) -> String {
-    if metric.unit.is_empty() || metric.label.contains('/') {
-        metric.label.to_owned()
-    } else {
-        format!("{}, {}", metric.label, metric.unit)
-    }
+/// What an axis for these values of a metric multiplies them by, and what it says: the name with its unit.
+pub(super) fn scaled(metric: &Metric, values: impl Iterator<Item = f64>) -> (f64, String) {
+    let high = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let (factor, unit) = metric.axis_unit(high);
+    // A rate's label says its unit.
+    let said = unit.is_empty() || (unit == metric.unit && metric.label.contains('/'));
+    (factor, if said { metric.label.to_owned() } else { format!("{}, {unit}", metric.label) })
 }
 
 fn plot(app: &App, curves: &Curves) -> Plot {
     let values = &curves.across.values;
     let cells = |curve: usize| curves.curves.get(curve).map_or(&[][..], |(_, grid)| grid.cells.as_slice());
     let runs = curves.curves.iter().flat_map(|(_, grid)| &grid.cells).filter(|cell| cell.feasible);
-    let label = labelled(curves.metric);
-    let Some((_, up)) = range(&label, runs.map(|cell| cell.value)) else {
+    let (factor, label) = scaled(curves.metric, runs.clone().map(|cell| cell.value));
+    let Some((_, up)) = range(&label, runs.map(|cell| factor * cell.value)) else {
         return Plot {
             up: "no value of this knob can run".to_owned(),
             across: curves.across.knob.name().to_owned(),
@@ -147,7 +147,7 @@ fn plot(app: &App, curves: &Curves) -> Plot {
     let point = |curve: usize, at: usize| {
         let cell = cells(curve).get(at).filter(|cell| cell.feasible && cell.value.is_finite())?;
         let aside = if words { (curve as f64 + 0.5) * width - 0.5 * slot } else { 0.0 };
-        Some((share(at, values.len()) + aside, up.share(cell.value)))
+        Some((share(at, values.len()) + aside, up.share(factor * cell.value)))
     };
     let shape = if words { Shape::Bars(0.9 * width) } else { Shape::Line };
     let series = (0..count)

@@ -8,7 +8,7 @@ use crate::tui::keymap::{self, Action};
 use crate::tui::theme::Role;
 
 /// The views that have a number, in its order, then the others.
-const TABS: [(&str, Action); 14] = [
+const TABS: [(&str, Action); 15] = [
     ("Overview", Action::Show(View::Main)),
     ("Compare", Action::Show(View::Compare)),
     ("Breakdown", Action::Show(View::Breakdown)),
@@ -23,7 +23,11 @@ const TABS: [(&str, Action); 14] = [
     ("Optimise", Action::Show(View::Optimum)),
     ("Timeline", Action::Show(View::Timeline)),
     ("Measured", Action::Show(View::Measurements)),
+    ("Difference", Action::Show(View::Diff)),
 ];
+
+/// Views that have a number.
+const NUMBERED: usize = 10;
 
 /// A view on the strip.
 struct Tab {
@@ -49,11 +53,11 @@ fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
         tabs.remove(last);
     }
     // Where names have no room, the last lose theirs; a number says enough.
-    while need(&tabs, 2) > usize::from(area.width) {
+    while need(&tabs, if tabs.len() > NUMBERED { 1 } else { 2 }) > usize::from(area.width) {
         let Some(last) = tabs.iter_mut().rfind(|tab| tab.action != shown && !tab.name.is_empty()) else { break };
         last.name = "";
     }
-    let gap = if need(&tabs, 3) > usize::from(area.width) { 2 } else { 3 };
+    let gap = (1..=3).rev().find(|gap| need(&tabs, usize::from(*gap)) <= usize::from(area.width)).unwrap_or(1);
     let mut x = area.x + 1;
     tabs.into_iter().map(move |tab| {
         let begin = x;

@@ -381,9 +381,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
 #[must_use]
 pub fn info(app: &App) -> String {
     match picture(app) {
-        Picture::Tasks => {
-            "replicas that are alike stand for one another; Enter goes to what the task waited for".to_owned()
-        }
+        Picture::Tasks => "replicas that are alike stand for one another; Enter: what it waited for".to_owned(),
         Picture::Scaling => "replicas and batch grow with the nodes; the diamond is the scenario".to_owned(),
         Picture::Levels => "means over cells of time; what a run fills and drains is shown too".to_owned(),
         Picture::Latencies => "of the counted requests; the line is the limit, where one is set".to_owned(),

@@ -162,6 +162,6 @@ pub fn info(app: &App) -> String {
     });
     trouble.unwrap_or_else(|| match swing.lever {
         Lever::Knob(knob) => format!("{}: {}", knob.name(), knob.spec().help),
-        Lever::Hardware(hardware) => format!("{}: ten per cent less, and ten per cent more", hardware.name()),
+        Lever::Hardware(hardware) => format!("{}: ten per cent less, and more; Enter explains", hardware.name()),
     })
 }

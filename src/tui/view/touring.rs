@@ -38,8 +38,18 @@ pub(super) fn caption(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         }
         let (role, sign) = if *held { (Role::Good, app.glyphs.check) } else { (Role::Bad, app.glyphs.cross) };
         let style = canvas.role(role);
-        canvas.text(inner.x + 1, y, width, &format!("{sign} {claim}"), style);
-        y += 1;
+        let claim = format!("{sign} {claim}");
+        let lines = wrap(&claim, usize::from(width));
+        // A long claim is broken where there is room for all of it, else cut.
+        if lines.len() < usize::from(inner.bottom() - y) {
+            for line in &lines {
+                canvas.text(inner.x + 1, y, width, line, style);
+                y += 1;
+            }
+        } else {
+            canvas.text(inner.x + 1, y, width, &claim, style);
+            y += 1;
+        }
     }
     #[expect(clippy::cast_precision_loss, reason = "a handful of steps")]
     let share = (tour.step + 1) as f64 / total.max(1) as f64;

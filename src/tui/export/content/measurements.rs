@@ -5,6 +5,7 @@ use super::search::charted;
 use super::{left, right, titled};
 use crate::calibrate::judge::Judged;
 use crate::calibrate::predict::Figure;
+use crate::estimate::Metric;
 use crate::plan::Engine;
 use crate::report::calibration::changes;
 use crate::report::chart::{Axis, Plot, Series};
@@ -80,9 +81,15 @@ fn table(all: &[Judged]) -> Grid {
 
 /// Predictions of a figure over what was measured: on the line they are equal.
 fn plot(all: &[Judged], figure: Figure) -> Option<Plot> {
+    // Beyond this spread of values axes go by powers of ten.
+    const DECADES: f64 = 10.0;
+    let own = || all.iter().filter(|one| one.figure == figure);
+    let highest = own().map(|one| one.measured).fold(0.0, f64::max);
+    let metric = Metric::named(figure.name());
+    let (factor, unit) = metric.map_or((1.0, ""), |metric| metric.axis_unit(highest));
     let of = |engine: Engine| {
-        let own = all.iter().filter(move |one| one.figure == figure && one.engine == engine);
-        own.map(|one| (one.measured, one.after.unwrap_or(one.before))).collect::<Vec<(f64, f64)>>()
+        let own = own().filter(move |one| one.engine == engine);
+        own.map(|one| (factor * one.measured, factor * one.after.unwrap_or(one.before))).collect::<Vec<(f64, f64)>>()
     };
     let mut series: Vec<Series> = [Engine::Analytical, Engine::SemiEmpirical]
         .into_iter()
@@ -94,11 +101,16 @@ fn plot(all: &[Judged], figure: Figure) -> Option<Plot> {
     if !(low > 0.0 && high.is_finite() && low.is_finite()) {
         return None;
     }
+    let name = metric.map_or(figure.name(), |metric| metric.label);
+    let axis = |what: &str| {
+        let label = if unit.is_empty() { format!("{name}, {what}") } else { format!("{name}, {what} ({unit})") };
+        if high / low > DECADES { Axis::log(label) } else { Axis { from_zero: false, ..Axis::linear(label) } }
+    };
     series.push(Series { name: "equal".to_owned(), points: vec![(low, low), (high, high)], joined: true });
     Some(Plot {
         title: format!("{}: predicted over measured", figure.name()),
-        across: Axis::log("measured"),
-        up: Axis::log("predicted"),
+        across: axis("measured"),
+        up: axis("predicted"),
         series,
         here: None,
     })

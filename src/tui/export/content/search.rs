@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{left, right, titled};
-use crate::estimate::{Better, Format, Metric};
+use crate::estimate::{Better, Metric};
 use crate::knob::Setting;
 use crate::order::Order;
 use crate::report::chart::pictures::{self, Heat};
@@ -36,16 +36,14 @@ pub(super) fn axis(label: String, values: impl Iterator<Item = f64>) -> Axis {
     if low > 0.0 && high / low > DECADES { Axis::log(label) } else { Axis::linear(label) }
 }
 
-/// A metric's name with the unit in which an axis counts it.
-fn labelled(metric: &Metric) -> String {
-    let unit = match metric.format {
-        Format::Duration => "ms",
-        Format::Hours => "h",
-        Format::Percent => "share",
-        Format::Usd if !metric.label.contains('$') => "USD",
-        _ => metric.unit,
-    };
-    if unit.is_empty() { metric.label.to_owned() } else { format!("{} ({unit})", metric.label) }
+/// What an axis multiplies these values of a metric by, and the axis: the metric's name with the unit that is left.
+fn scaled(metric: &Metric, values: impl Iterator<Item = f64> + Clone) -> (f64, Axis) {
+    let high = values.clone().filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let (factor, unit) = metric.axis_unit(high);
+    // A rate's label says its unit.
+    let said = unit.is_empty() || (unit == metric.unit && metric.label.contains('/'));
+    let label = if said { metric.label.to_owned() } else { format!("{} ({unit})", metric.label) };
+    (factor, axis(label, values.map(|value| factor * value)))
 }
 
 /// The figure over the knobs that are turned: a chart, and every point of it.
@@ -135,25 +133,21 @@ fn line(curves: &Curves) -> Option<Block> {
         });
         return drawing::bars(&Bars { title, bars: bars.collect() }, WIDTH).map(Block::Picture);
     }
+    let cells = curves.curves.iter().flat_map(|(_, grid)| &grid.cells).filter(|cell| cell.feasible);
+    let (factor, up) = scaled(metric, cells.map(|cell| cell.value));
     let series = curves.curves.iter().map(|(target, grid)| {
         let points = values.iter().zip(&grid.cells).filter(|(_, cell)| cell.feasible);
-        Series { name: target.to_string(), points: points.map(|(x, cell)| (*x, cell.value)).collect(), joined: true }
+        let points = points.map(|(x, cell)| (*x, factor * cell.value));
+        Series { name: target.to_string(), points: points.collect(), joined: true }
     });
     let here = curves.curves.first().and_then(|(_, grid)| {
         let at = grid.here?;
         let cell = grid.cells.get(at).filter(|cell| cell.feasible)?;
-        Some((*values.get(at)?, cell.value))
+        Some((*values.get(at)?, factor * cell.value))
     });
-    let cells = curves.curves.iter().flat_map(|(_, grid)| &grid.cells).filter(|cell| cell.feasible);
     let spec = curves.across.knob.spec();
     let across = if spec.unit.is_empty() { spec.name.to_owned() } else { format!("{} ({})", spec.name, spec.unit) };
-    charted(&Plot {
-        title,
-        across: axis(across, values.iter().copied()),
-        up: axis(labelled(metric), cells.map(|cell| cell.value)),
-        series: series.collect(),
-        here,
-    })
+    charted(&Plot { title, across: axis(across, values.iter().copied()), up, series: series.collect(), here })
 }
 
 fn heat(curves: &Curves) -> Heat {
@@ -227,13 +221,15 @@ fn compromises<'c>(
         series.push(Series { name: target.to_owned(), points: places, joined: true });
     }
     let all = || series.iter().flat_map(|series: &Series| series.points.iter().copied()).chain(here);
-    let plot = Plot {
-        title: title.to_owned(),
-        across: axis(labelled(across), all().map(|(x, _)| x)),
-        up: axis(labelled(up), all().map(|(_, y)| y)),
-        series: series.clone(),
-        here,
-    };
+    let (factor_x, across_axis) = scaled(across, all().map(|(x, _)| x));
+    let (factor_y, up_axis) = scaled(up, all().map(|(_, y)| y));
+    let place = |(x, y): (f64, f64)| (factor_x * x, factor_y * y);
+    let here = here.map(place);
+    let series = series.iter().map(|series| {
+        let points = series.points.iter().copied().map(place).collect();
+        Series { name: series.name.clone(), points, joined: series.joined }
+    });
+    let plot = Plot { title: title.to_owned(), across: across_axis, up: up_axis, series: series.collect(), here };
     (plot, Grid { head: vec![left("target"), right(across.name), right(up.name), left("knobs")], rows })
 }
 
