@@ -101,6 +101,7 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
         decode: decode.decode,
         context: decode.context,
         verified: decode.verified,
+        prefill_groups: 0.0,
     };
     let mixed_time = if input.chunked_prefill { m.step(&mixed) } else { decode_time.add(&alone, 1.0) };
     let shared = chunks.min(steps);
