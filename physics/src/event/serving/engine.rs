@@ -120,6 +120,12 @@ impl Engine {
         (self.machine.shape.seen(f64::from(tokens)) / f64::from(self.block_size)).ceil() as u32
     }
 
+    /// Blocks for which a request is let in.
+    pub(super) fn needed(&self, demand: &Demand) -> u32 {
+        let output = if self.reserve_output { demand.osl } else { 0 };
+        self.blocks(self.kept(demand.isl, demand.isl.saturating_add(output)))
+    }
+
     /// Whether a request's keys and values fit an empty replica at its longest.
     pub(super) fn holds(&self, demand: &Demand) -> bool {
         let longest = demand.isl.saturating_add(demand.osl).saturating_add(self.verified);

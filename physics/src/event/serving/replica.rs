@@ -201,7 +201,7 @@ impl Replica {
     fn admit(&mut self, requests: &mut [Request], workload: &Workload<'_>, e: &Engine, now: Time) {
         let (was_full, composed) = (self.full, self.composed);
         (self.full, self.composed) = (false, now);
-        if self.holds_back(e) {
+        if e.balance_steps > 0 && self.holds_back(requests, e) {
             return;
         }
         while let Some(&id) = self.waiting.front() {
@@ -246,8 +246,14 @@ impl Replica {
 
     /// Whether prompts wait until every attention group has one, so that no group waits for another's: only while all of
     /// them decode, and not for ever.
-    fn holds_back(&mut self, e: &Engine) -> bool {
-        let few = !self.waiting.is_empty() && self.waiting.len() < e.groups;
+    fn holds_back(&mut self, requests: &[Request], e: &Engine) -> bool {
+        let Some(&first) = self.waiting.front() else {
+            self.held = 0;
+            return false;
+        };
+        let places = e.max_num_seqs.saturating_sub(self.running.len() + self.in_transfer);
+        let rooms = (self.kv.total() - self.kv.used()) / u64::from(e.needed(&requests[first as usize].demand)).max(1);
+        let few = self.waiting.len().min(places).min(usize::try_from(rooms).unwrap_or(usize::MAX)) < e.groups;
         let all_decode = self.sum.decode as usize >= e.groups;
         let holds = few && all_decode && self.held < e.balance_steps;
         self.held = if holds { self.held + 1 } else { 0 };
