@@ -234,6 +234,8 @@ fn serving_input(
     input.system.isl = input.lengths.isl.mean();
     input.system.osl = input.lengths.osl.mean();
     arrive(scenario, &mut input, options, notes, problems);
+    let alike = input.lengths.isl.cv() <= 0.0 && input.lengths.osl.cv() <= 0.0;
+    input.staggered = alike && matches!(input.arrivals, Arrivals::Closed { .. });
     let all = match &input.arrivals {
         Arrivals::Trace(trace) => Some((trace.len() as u32).min(MOST_REQUESTS)),
         Arrivals::Phases(phases) => {

@@ -4,7 +4,7 @@ use super::hardware::Hardware;
 use super::models::Models;
 use super::serving_rows::{Case, Metric};
 use super::table::Row;
-use super::{serving_devices, serving_models};
+use super::{serving_devices, serving_models, serving_rows};
 use crate::engine::analytical::serving::software;
 use crate::engine::analytical::serving::{Layout, Load, Pools, ServingInput, Speculation, Stack};
 
@@ -135,6 +135,10 @@ pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2],
         expanded_drafts: false,
         pools,
     };
+    if !serving_rows::holds(&input) {
+        return Err("the weights do not fit the stated accelerators in the stated format");
+    }
+    let input = serving_rows::with_room(input);
     let (ttft, tpot) =
         (r.positive("silicon_ttft_ms").unwrap_or(0.0) / 1e3, r.positive("silicon_tpot_ms").unwrap_or(0.0) / 1e3);
     if pools.is_none() && too_fast(&input, concurrency, ttft, tpot) {

@@ -8,7 +8,9 @@ use super::table::Row;
 use super::{serving_devices, serving_models, serving_pools};
 use crate::engine::analytical::accelerator::{Accelerator, Generation};
 use crate::engine::analytical::arch::Architecture;
-use crate::engine::analytical::serving::{Layout, Load, ServingInput, Speculation, Stack, software, speculative};
+use crate::engine::analytical::serving::step::Machine;
+use crate::engine::analytical::serving::{Layout, Load, ServingInput, Speculation, Stack, kv, software, speculative};
+use crate::engine::analytical::serving_constants::ServingConstants;
 
 /// Which published column a case is judged on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -319,11 +321,27 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
 }
 
 /// Whether the weights fit the memory of all devices of a replica, whatever share the engine may use of it.
-fn holds(input: &ServingInput) -> bool {
-    let l = &input.layout;
-    let memory = input.accelerator.mem_bytes * BINARY * l.replica().max(1.0);
+pub(super) fn holds(input: &ServingInput) -> bool {
+    let memory = |l: &Layout| input.accelerator.mem_bytes * BINARY * l.replica().max(1.0);
+    let weights = weight_bytes(&input.arch, &input.formats);
     // Streaming and unified-memory runtimes place layers in host memory.
-    input.stack == Stack::Local || weight_bytes(&input.arch, &input.formats) < memory
+    input.stack == Stack::Local || layouts(input).all(|layout| weights < memory(&layout))
+}
+
+/// The layouts that hold the weights: the one, or those of both pools.
+fn layouts(input: &ServingInput) -> impl Iterator<Item = Layout> {
+    let [first, second] = input.pools.map_or([Some(input.layout), None], |p| [Some(p.prefill), Some(p.decode)]);
+    first.into_iter().chain(second)
+}
+
+/// What ran had room: where the engine's usual share of the memory leaves none for keys and values, its users gave it all.
+pub(super) fn with_room(input: ServingInput) -> ServingInput {
+    let constants = ServingConstants::default();
+    let fits = layouts(&input).all(|layout| {
+        let shape = Machine::new(&input, &layout, &constants).shape;
+        kv::capacity(&input, &layout, &shape, &constants).fits
+    });
+    if fits { input } else { ServingInput { memory_utilization: 1.0, ..input } }
 }
 
 /// Every step reads at least one token's weights; a stated concurrency bounds the tokens of a step.

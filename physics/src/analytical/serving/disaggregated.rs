@@ -51,7 +51,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &ServingConstants) -> Se
     let first = FirstToken {
         slot: wait,
         queue: transfer,
-        burst: 0.5 * c.burst_share * (offered / servers - 1.0).max(0.0) * service,
+        burst: 0.5 * super::latency::burst_share(input, c) * (offered / servers - 1.0).max(0.0) * service,
         prefill: latency,
         overhead: c.request_overhead + super::latency::cadence(input, c, step.total()),
     };

@@ -92,6 +92,6 @@ pub fn cadence(input: &ServingInput, c: &ServingConstants, step: f64) -> f64 {
 
 /// Share of the population that arrives together. Where prefill runs in steps of its own, all decoding sequences stall
 /// and then end together, so that their successors arrive together too; chunks in mixed steps spread them.
-fn burst_share(input: &ServingInput, c: &ServingConstants) -> f64 {
-    if input.chunked_prefill { c.burst_share } else { c.burst_share_separate }
+pub fn burst_share(input: &ServingInput, c: &ServingConstants) -> f64 {
+    if input.chunked_prefill || input.pools.is_some() { c.burst_share } else { c.burst_share_separate }
 }

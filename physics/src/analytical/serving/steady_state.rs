@@ -64,9 +64,16 @@ pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
     }
 }
 
-/// A step that prefills `tokens` prompt tokens of `prompts` requests and decodes nothing.
-pub fn prefill_step(m: &Machine, input: &ServingInput, tokens: f64, prompts: f64) -> StepTime {
-    m.step(&Tokens { prefill: tokens, prefill_context: prompt_context(input), prompts, ..Tokens::default() })
+/// A step that prefills `tokens` prompt tokens of `prompts` requests and decodes nothing. `requests` are there in all: they
+/// lie on no more attention groups.
+fn prefill_step(m: &Machine, input: &ServingInput, tokens: f64, prompts: f64, requests: f64) -> StepTime {
+    m.step(&Tokens {
+        prefill: tokens,
+        prefill_context: prompt_context(input),
+        prompts,
+        prefill_groups: requests.max(1.0),
+        ..Tokens::default()
+    })
 }
 
 /// Most tokens of a step: the limit holds for each of the batches that follow one another through the stages.
@@ -78,7 +85,7 @@ fn budget(m: &Machine, input: &ServingInput) -> f64 {
 pub fn prefill(m: &Machine, input: &ServingInput, requests: f64) -> StepTime {
     let total = fresh_prompt(input) * requests;
     let steps = (total / budget(m, input)).max(1.0);
-    prefill_step(m, input, total / steps, requests / steps).scaled(steps)
+    prefill_step(m, input, total / steps, requests / steps, requests).scaled(steps)
 }
 
 /// The cycle of `batch` sequences with an endless supply of requests.
@@ -93,7 +100,7 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
     let chunk = per_step.max(fresh).min(budget(m, input));
     let chunks = batch * fresh / chunk;
     let prompts = chunk / fresh;
-    let alone = prefill_step(m, input, chunk, prompts);
+    let alone = prefill_step(m, input, chunk, prompts, batch);
     let mixed = Tokens {
         prefill: chunk,
         prefill_context: prompt_context(input),
@@ -101,6 +108,7 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
         decode: decode.decode,
         context: decode.context,
         verified: decode.verified,
+        prefill_groups: batch.max(1.0),
     };
     let mixed_time = if input.chunked_prefill { m.step(&mixed) } else { decode_time.add(&alone, 1.0) };
     let shared = chunks.min(steps);

@@ -75,6 +75,9 @@ pub struct Tokens {
     pub prompts: f64,
     /// Tokens that each decoding sequence verifies (1 without speculation).
     pub verified: f64,
+    /// Attention groups over which the prompt tokens lie, the tokens over those of the busiest: a prompt is computed by the
+    /// one group that has it. 0 = evenly over all.
+    pub prefill_groups: f64,
 }
 
 /// A replica prepared for timing: rates and shapes with all constants applied.
@@ -301,7 +304,8 @@ impl Machine {
         let cut = self.pp.min((t.decode + t.prompts.max(if t.prefill > 0.0 { 1.0 } else { 0.0 })).max(1.0));
         let verified = t.verified.max(1.0);
         let sequences = group(t.decode / cut, self.attention_dp);
-        let prefill = group(t.prefill / cut, self.attention_dp);
+        let occupied = if t.prefill_groups > 0.0 { t.prefill_groups.min(self.attention_dp) } else { self.attention_dp };
+        let prefill = group(t.prefill / cut, occupied);
         let tokens = sequences * verified + prefill;
         let all_tokens = (t.decode * verified + t.prefill) / cut;
         let mut out = StepTime::default();

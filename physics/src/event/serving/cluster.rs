@@ -63,9 +63,12 @@ pub(super) struct Cluster<'a> {
     /// Sums at the first counted arrival, and at the last one so far.
     from: Mark,
     upto: Mark,
+    /// When a third and when two thirds of the counted requests had arrived.
+    between: [Mark; 2],
     first_token: FirstToken,
     last_arrival: Time,
     last_token: Time,
+    present: TimeWeighted,
     waiting: TimeWeighted,
     running: TimeWeighted,
     used: TimeWeighted,
@@ -126,9 +129,11 @@ impl<'a> Cluster<'a> {
             tokens: 0,
             from: Mark::default(),
             upto: Mark::default(),
+            between: [Mark::default(); 2],
             first_token: FirstToken::default(),
             last_arrival: Time::ZERO,
             last_token: Time::ZERO,
+            present: TimeWeighted::default(),
             waiting: TimeWeighted::default(),
             running: TimeWeighted::default(),
             used: TimeWeighted::default(),
@@ -163,9 +168,18 @@ impl<'a> Cluster<'a> {
         if id == self.input.warm_up {
             self.from = self.mark(now);
         }
-        if id + 1 == self.workload.total() {
+        let total = self.workload.total();
+        let third = (total - self.input.warm_up) / 3;
+        if id == self.input.warm_up + third {
+            self.between[0] = self.mark(now);
+        }
+        if id == total - third {
+            self.between[1] = self.mark(now);
+        }
+        if id + 1 == total {
             self.upto = self.mark(now);
         }
+        self.present.change(now, 1.0);
         self.last_arrival = now;
         let demand = self.workload.demand();
         self.requests.push(Request::new(demand, now));
@@ -196,6 +210,7 @@ impl<'a> Cluster<'a> {
     /// A request has left; a closed load replaces it.
     fn leave(&mut self, queue: &mut EventQueue<Event>) {
         self.left += 1;
+        self.present.change(queue.now(), -1.0);
         if matches!(self.input.arrivals, Arrivals::Closed { .. }) {
             queue.after(Time::ZERO, Event::Arrival);
         }
@@ -383,6 +398,7 @@ impl<'a> Cluster<'a> {
                 osl: r.demand.osl,
                 replica: r.replica,
                 preemptions: r.preemptions,
+                whole: r.demand.whole,
             });
         }
         self.leave(queue);

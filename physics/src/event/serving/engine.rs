@@ -4,7 +4,7 @@ use super::input::{Input, Prefixes};
 use super::request::Request;
 use super::workload::Demand;
 use crate::analytical::serving::step::{Machine, StepTime, Tokens};
-use crate::analytical::serving::{Layout, kv, speculative, steady_state};
+use crate::analytical::serving::{Admission, Layout, kv, speculative, steady_state};
 use crate::event::kernel::Stream;
 
 /// Purpose of the random streams of accepted drafts.
@@ -18,11 +18,15 @@ pub(super) struct Engine {
     pub(super) block_size: u32,
     pub(super) piece: u32,
     pub(super) max_num_seqs: usize,
+    /// Attention groups, and most tokens of a step in each.
+    pub(super) groups: usize,
     pub(super) max_num_batched_tokens: u32,
     pub(super) threshold: u32,
     pub(super) chunked_prefill: bool,
     pub(super) reserve_output: bool,
     pub(super) overlapped: bool,
+    /// Steps for which prompts are held back until every attention group has one; 0 = none are.
+    pub(super) balance_steps: u32,
     /// Tokens that a decoding sequence verifies in a step.
     pub(super) verified: u32,
     acceptance: f64,
@@ -52,6 +56,11 @@ struct Compiled {
 
 /// Blocks of a replica at most: sums over all replicas stay countable.
 const MOST_BLOCKS: f64 = 1e12;
+/// Steps for which TensorRT-LLM holds prompts back until every attention group has one, since all wait for the one that
+/// computes a prompt (`attention_dp_config`: `timeout_iters`, 50 where nobody says otherwise).
+const BALANCE_STEPS: u32 = 50;
+/// Attention groups of a replica at most.
+const MOST_GROUPS: f64 = 65_536.0;
 
 impl Engine {
     pub(super) fn new(input: &Input, layout: &Layout, prefill_only: bool, piece: u32, seed: u64) -> Self {
@@ -65,7 +74,9 @@ impl Engine {
             piece,
             // The limit counts per attention group: each is an engine rank with its own scheduler.
             max_num_seqs: (s.max_num_seqs * layout.attention_dp.max(1.0)) as usize,
-            max_num_batched_tokens: s.max_num_batched_tokens as u32,
+            groups: layout.attention_dp.clamp(1.0, MOST_GROUPS) as usize,
+            // So does the one of tokens, which holds for each of the batches that follow one another through the stages.
+            max_num_batched_tokens: (s.max_num_batched_tokens * machine.stages()) as u32,
             threshold: match input.long_prefill_token_threshold {
                 0 => u32::MAX,
                 n => n,
@@ -73,6 +84,11 @@ impl Engine {
             chunked_prefill: s.chunked_prefill,
             reserve_output: s.reserve_output,
             overlapped: s.overlapped,
+            balance_steps: if s.admission == Admission::Batched && layout.attention_dp > 1.0 {
+                BALANCE_STEPS
+            } else {
+                0
+            },
             verified: 1 + s.speculation.tokens as u32,
             acceptance: s.speculation.acceptance,
             draft_cost: speculative::draft_factor(&s.speculation) - 1.0,
@@ -102,6 +118,12 @@ impl Engine {
             return tokens.div_ceil(self.block_size);
         }
         (self.machine.shape.seen(f64::from(tokens)) / f64::from(self.block_size)).ceil() as u32
+    }
+
+    /// Blocks for which a request is let in.
+    pub(super) fn needed(&self, demand: &Demand) -> u32 {
+        let output = if self.reserve_output { demand.osl } else { 0 };
+        self.blocks(self.kept(demand.isl, demand.isl.saturating_add(output)))
     }
 
     /// Whether a request's keys and values fit an empty replica at its longest.

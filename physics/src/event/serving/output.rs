@@ -23,6 +23,9 @@ pub struct RequestRecord {
     pub replica: u32,
     /// How often it was preempted.
     pub preemptions: u32,
+    /// Whether it generated the whole of its output, and not what was left of it at the beginning: a staggered load is
+    /// found under way.
+    pub whole: bool,
 }
 
 impl RequestRecord {
@@ -67,6 +70,9 @@ pub struct Steady {
     pub running: f64,
     /// Mean number waiting for a batch.
     pub waiting: f64,
+    /// Requests that stay behind for every one that arrives, as the trend has it: the least rise of the mean number in
+    /// the system from one third of the arrivals to the next. An overload grows throughout, a burst passes.
+    pub growth: f64,
 }
 
 /// What the time to first token is made of: means over the counted requests, s.
@@ -162,14 +168,14 @@ impl Output {
     /// Figures that follow from the records.
     pub(super) fn summarise(&mut self, window: &Window, slo: &Slo) {
         let mut sample = Vec::with_capacity(self.records.len());
-        let mut quantiles = |records: &[RequestRecord], figure: fn(&RequestRecord) -> f64, several: bool| {
+        let mut quantiles = |records: &[RequestRecord], tells: fn(&RequestRecord) -> bool, figure: fn(&_) -> f64| {
             sample.clear();
-            sample.extend(records.iter().filter(|r| !several || r.osl > 1).map(figure));
+            sample.extend(records.iter().filter(|r| tells(r)).map(figure));
             Quantiles::of(&mut sample)
         };
-        self.ttft = quantiles(&self.records, |r| r.ttft, false);
-        self.tpot = quantiles(&self.records, |r| r.tpot, true);
-        self.e2e = quantiles(&self.records, |r| r.e2e, false);
+        self.ttft = quantiles(&self.records, |_| true, |r| r.ttft);
+        self.tpot = quantiles(&self.records, |r| r.osl > 1 && r.whole, |r| r.tpot);
+        self.e2e = quantiles(&self.records, |r| r.whole, |r| r.e2e);
         self.requests = self.records.len() as u64;
         self.seconds = window.end.since(window.begin).seconds();
         let per_second = |n: f64| if self.seconds > 0.0 { n / self.seconds } else { 0.0 };

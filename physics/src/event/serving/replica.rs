@@ -1,5 +1,8 @@
 //! One engine: requests wait, run in batches of steps, are preempted where memory runs out, and leave.
-#![expect(clippy::indexing_slicing, reason = "request ids are minted by the cluster and never outlive its list")]
+#![expect(
+    clippy::indexing_slicing,
+    reason = "request ids are minted by the cluster and never outlive its list, groups by the replica that has them"
+)]
 
 use super::engine::{Engine, accepted};
 use super::kv::KvPool;
@@ -51,12 +54,25 @@ pub(super) struct Replica {
     pub(super) work: StepTime,
     batch: Vec<u32>,
     began: Time,
-    budget: u32,
+    groups: Vec<Group>,
+    /// Steps for which prompts have been held back.
+    held: u32,
     preempted: bool,
     /// Whether the last step left somebody waiting for want of a place or of memory, and when it was composed.
     full: bool,
     composed: Time,
     sum: Sum,
+}
+
+/// One attention group, which is an engine rank with a scheduler of its own.
+#[derive(Debug, Clone, Copy, Default)]
+struct Group {
+    /// Tokens that its step in composition still takes.
+    budget: u32,
+    /// Prompt tokens that it has taken.
+    prefill: u32,
+    /// Sequences that it has.
+    running: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -96,7 +112,8 @@ impl Replica {
             work: StepTime::default(),
             batch: Vec::new(),
             began: Time::ZERO,
-            budget: 0,
+            groups: vec![Group::default(); engine.groups],
+            held: 0,
             preempted: false,
             full: false,
             composed: Time::ZERO,
@@ -114,7 +131,9 @@ impl Replica {
     ) -> Option<Time> {
         self.batch.clear();
         self.sum = Sum::default();
-        self.budget = e.max_num_batched_tokens;
+        for group in &mut self.groups {
+            (group.budget, group.prefill) = (e.max_num_batched_tokens, 0);
+        }
         self.preempted = false;
         if e.chunked_prefill {
             self.advance(requests, workload, e, Wanted::All);
@@ -133,6 +152,7 @@ impl Replica {
         }
         let sum = &self.sum;
         let per = |total: f64, n: f64| if n > 0.0 { total / n } else { 0.0 };
+        let busiest = self.groups.iter().map(|group| group.prefill).max().unwrap_or(0);
         let work = e.seconds(&Tokens {
             decode: f64::from(sum.decode),
             context: per(sum.context as f64, f64::from(sum.decode)),
@@ -140,6 +160,7 @@ impl Replica {
             prefill_context: per(sum.prefill_keys, sum.prefill as f64),
             prompts: f64::from(sum.prompts),
             verified: f64::from(e.verified),
+            prefill_groups: per(sum.prefill as f64, f64::from(busiest)),
         });
         let seconds = work.total();
         self.work = self.work.add(&work, 1.0);
@@ -152,15 +173,16 @@ impl Replica {
     /// Schedules running sequences, oldest first.
     fn advance(&mut self, requests: &mut [Request], workload: &Workload<'_>, e: &Engine, wanted: Wanted) {
         let mut place = 0;
-        while place < self.running.len() && self.budget > 0 {
+        while place < self.running.len() {
             let id = self.running[place];
             let r = &requests[id as usize];
             let prompt = r.computed < r.target;
-            if (wanted == Wanted::Prompts && !prompt) || (wanted == Wanted::Decodes && prompt) {
+            let budget = self.groups[r.group as usize].budget;
+            if budget == 0 || (wanted == Wanted::Prompts && !prompt) || (wanted == Wanted::Decodes && prompt) {
                 place += 1;
                 continue;
             }
-            let tokens = if prompt { (r.target - r.computed).min(e.threshold) } else { e.verified }.min(self.budget);
+            let tokens = if prompt { (r.target - r.computed).min(e.threshold) } else { e.verified }.min(budget);
             let length = r.computed + tokens;
             if length > r.covered && !self.grow(&mut requests[id as usize], length, e) {
                 // Memory is full: the youngest gives way.
@@ -179,8 +201,15 @@ impl Replica {
     fn admit(&mut self, requests: &mut [Request], workload: &Workload<'_>, e: &Engine, now: Time) {
         let (was_full, composed) = (self.full, self.composed);
         (self.full, self.composed) = (false, now);
-        while self.budget > 0 {
-            let Some(&id) = self.waiting.front() else { break };
+        if e.balance_steps > 0 && self.holds_back(requests, e) {
+            return;
+        }
+        while let Some(&id) = self.waiting.front() {
+            let group = self.freest();
+            let budget = self.groups[group].budget;
+            if budget == 0 {
+                break;
+            }
             if self.preempted || self.running.len() + self.in_transfer >= e.max_num_seqs {
                 self.full = true;
                 break;
@@ -192,8 +221,8 @@ impl Replica {
             }
             self.find_prefix(r, workload, e);
             let rest = if r.computed < r.target { r.target - r.computed } else { e.verified };
-            let tokens = rest.min(e.threshold).min(self.budget);
-            let cut = tokens < rest && !e.chunked_prefill && !self.batch.is_empty();
+            let tokens = rest.min(e.threshold).min(budget);
+            let cut = tokens < rest && !e.chunked_prefill && budget < e.max_num_batched_tokens;
             // Nobody is let in whose whole prompt has no room, though it be computed in pieces: it would be thrown out
             // again half way (vLLM's `can_allocate` and `scheduler_reserve_full_isl`, SGLang's `PrefillAdder`).
             let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.target.max(r.computed + tokens) };
@@ -210,9 +239,44 @@ impl Replica {
                 self.prompt_tokens.1 += u64::from(r.computed);
             }
             self.waiting.pop_front();
-            self.running.push(id);
+            self.enter(&mut requests[id as usize], id, group);
             self.schedule(&mut requests[id as usize], id, tokens);
         }
+    }
+
+    /// Whether prompts wait until every attention group has one, so that no group waits for another's: only while all of
+    /// them decode, and not for ever.
+    fn holds_back(&mut self, requests: &[Request], e: &Engine) -> bool {
+        let Some(&first) = self.waiting.front() else {
+            self.held = 0;
+            return false;
+        };
+        let places = e.max_num_seqs.saturating_sub(self.running.len() + self.in_transfer);
+        let rooms = (self.kv.total() - self.kv.used()) / u64::from(e.needed(&requests[first as usize].demand)).max(1);
+        let few = self.waiting.len().min(places).min(usize::try_from(rooms).unwrap_or(usize::MAX)) < e.groups;
+        let all_decode = self.sum.decode as usize >= e.groups;
+        let holds = few && all_decode && self.held < e.balance_steps;
+        self.held = if holds { self.held + 1 } else { 0 };
+        holds
+    }
+
+    /// The attention group that takes the most tokens yet; of equals, the one with the fewest sequences.
+    fn freest(&self) -> usize {
+        let mut best = 0;
+        for (at, group) in self.groups.iter().enumerate() {
+            let kept = &self.groups[best];
+            if group.budget > kept.budget || (group.budget == kept.budget && group.running < kept.running) {
+                best = at;
+            }
+        }
+        best
+    }
+
+    /// A sequence joins the batch, and the attention group.
+    fn enter(&mut self, r: &mut Request, id: u32, group: usize) {
+        r.group = group as u32;
+        self.groups[group].running += 1;
+        self.running.push(id);
     }
 
     /// The beginning of the step that has just ended.
@@ -246,10 +310,12 @@ impl Replica {
 
     fn schedule(&mut self, r: &mut Request, id: u32, tokens: u32) {
         r.scheduled = tokens;
-        self.budget -= tokens;
+        let group = &mut self.groups[r.group as usize];
+        group.budget -= tokens;
         self.batch.push(id);
         let sum = &mut self.sum;
         if r.computed < r.target {
+            group.prefill += tokens;
             sum.prefill += u64::from(tokens);
             sum.prefill_keys += f64::from(tokens) * (f64::from(r.computed) + 0.5 * f64::from(tokens));
             sum.prompts += u32::from(r.computed + tokens == r.target);
@@ -261,6 +327,7 @@ impl Replica {
 
     fn preempt(&mut self, r: &mut Request, id: u32, workload: &Workload<'_>) {
         self.free(r, workload);
+        self.groups[r.group as usize].running -= 1;
         r.computed = 0;
         r.target = r.demand.isl + r.emitted;
         r.preemptions += 1;
@@ -314,9 +381,12 @@ impl Replica {
             }
         }
         if left != (out.finished.len(), out.handed_over.len()) {
+            let groups = &mut self.groups;
             self.running.retain(|&id| {
                 let r = &requests[id as usize];
-                r.emitted < r.demand.osl && !(e.prefill_only && r.computed >= r.target)
+                let stays = r.emitted < r.demand.osl && !(e.prefill_only && r.computed >= r.target);
+                groups[r.group as usize].running -= u32::from(!stays);
+                stays
             });
         }
     }
@@ -370,7 +440,8 @@ impl Replica {
             self.free(r, workload);
             return true;
         }
-        self.running.push(id);
+        let fewest = self.groups.iter().enumerate().min_by_key(|(_, group)| group.running);
+        self.enter(r, id, fewest.map_or(0, |(at, _)| at));
         false
     }
 }

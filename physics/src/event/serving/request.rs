@@ -30,6 +30,8 @@ pub(super) struct Request {
     /// Blocks and pieces on the replica that prefilled it, until they are transferred.
     pub(super) remote: (u32, u32),
     pub(super) replica: u32,
+    /// The attention group that has it.
+    pub(super) group: u32,
     pub(super) preemptions: u32,
 }
 
@@ -53,6 +55,7 @@ impl Request {
             covered: 0,
             remote: (0, 0),
             replica: 0,
+            group: 0,
             preemptions: 0,
         }
     }

@@ -8,7 +8,7 @@ use super::*;
 use crate::analytical::accelerator::{Accelerator, Generation, Precision};
 use crate::analytical::arch::Architecture;
 use crate::analytical::serving::{
-    Formats, Layout, Load, Pools, ServingInput, Speculation, estimate, steady_state, step::Machine,
+    Admission, Formats, Layout, Load, Pools, ServingInput, Speculation, estimate, steady_state, step::Machine,
 };
 use crate::analytical::serving_constants::ServingConstants;
 use crate::event::kernel::Distribution;
@@ -75,6 +75,15 @@ fn the_quiet_limit_is_the_analytical_answer() {
         ("70B on 8", ServingInput { arch: llama_70b(), layout: wide, ..one }),
         ("70B in stages", ServingInput { arch: llama_70b(), layout: Layout { tp: 4.0, pp: 2.0, ..wide }, ..one }),
         ("mixture", ServingInput { arch: mixture(), layout: wide, ..one }),
+        (
+            "attention in groups",
+            ServingInput {
+                arch: mixture(),
+                layout: Layout { ep: 4.0, attention_dp: 4.0, ..Layout::default() },
+                isl: 4000.0,
+                ..one
+            },
+        ),
         ("fp8", ServingInput { formats: fp8, ..one }),
         ("long prompt", ServingInput { isl: 30_000.0, osl: 200.0, ..one }),
         ("long output", ServingInput { isl: 100.0, osl: 4000.0, ..one }),
@@ -133,6 +142,84 @@ fn the_steady_state_is_near_the_analytical_answer() {
             100.0 * (found.steady_output_tokens_per_sec / theory.output_tokens_per_sec - 1.0)
         );
         near("tokens", found.steady_output_tokens_per_sec, theory.output_tokens_per_sec, 0.10);
+    }
+}
+
+/// Equal requests that begin at once stay in step for ever; found under way, some of them are together and most are not.
+#[test]
+fn bursts_of_equal_requests_persist_in_part() {
+    let case = ServingInput { isl: 4000.0, ..closed(32.0) };
+    let theory = estimate(&case, &ServingConstants::default());
+    // Ten turns, the first of which begins at once.
+    let run = |staggered| {
+        let mut input = Input::of(&case, &ServingConstants::default(), 10 * 32);
+        input.staggered = staggered;
+        simulated(&input)
+    };
+    let (found, in_step) = (run(true), run(false));
+    near("TTFT", found.ttft.mean, theory.ttft.mean, 0.35);
+    near("TPOT", found.tpot.mean, theory.tpot.mean, 0.1);
+    assert!(in_step.ttft.mean > 1.5 * found.ttft.mean, "{} {}", in_step.ttft.mean, found.ttft.mean);
+}
+
+/// What a staggered load is found with says when its tokens come first, not how long a whole answer takes.
+#[test]
+fn outputs_found_under_way_tell_no_time_per_token() {
+    let mut input = Input::of(&closed(16.0), &ServingConstants::default(), 64);
+    input.staggered = true;
+    let found = simulated(&input);
+    assert_eq!((found.ttft.count, found.tpot.count, found.e2e.count), (64, 48, 48));
+    assert_eq!(found.records.iter().filter(|r| !r.whole).count(), 16);
+}
+
+/// A prompt is computed by the one attention group that has it, while the others wait.
+#[test]
+fn prompts_of_all_attention_groups_cost_little_more_than_one() {
+    let layout = Layout { ep: 4.0, attention_dp: 4.0, ..Layout::default() };
+    let seconds = |requests: f64| {
+        let load = Load::Burst { requests };
+        let case = ServingInput { arch: mixture(), layout, isl: 4000.0, osl: 1.0, ..system(load) };
+        let mut input = Input::of(&case, &ServingConstants::default(), 1);
+        input.front_end = false;
+        let found = simulated(&input);
+        assert_eq!(found.steps, 1);
+        found.seconds
+    };
+    let (one, four) = (seconds(1.0), seconds(4.0));
+    assert!(one < four && four < 3.0 * one, "{one} {four}");
+}
+
+/// TensorRT-LLM holds prompts back until every attention group has one, but not for ever.
+#[test]
+fn prompts_wait_for_one_another_where_groups_are_balanced() {
+    let layout = Layout { ep: 4.0, attention_dp: 4.0, ..Layout::default() };
+    let run = |admission| {
+        let load = Load::Closed { concurrency: 16.0, requests: 160.0 };
+        let case = ServingInput { arch: mixture(), layout, isl: 4000.0, osl: 200.0, admission, ..system(load) };
+        let mut input = Input::of(&case, &ServingConstants::default(), 160);
+        input.lengths.osl = Distribution::Uniform { low: 160.0, high: 240.0 };
+        simulated(&input)
+    };
+    let (balanced, eager) = (run(Admission::Batched), run(Admission::EveryStep));
+    assert!(balanced.ttft.mean > eager.ttft.mean, "{} {}", balanced.ttft.mean, eager.ttft.mean);
+    assert!(balanced.tpot.mean < 0.95 * eager.tpot.mean, "{} {}", balanced.tpot.mean, eager.tpot.mean);
+    assert_eq!(balanced.requests, 160);
+}
+
+/// One burst is no trend, and too much load is one under any arrivals.
+#[test]
+fn only_an_overload_grows_throughout() {
+    let capacity = estimate(&closed(256.0), &ServingConstants::default()).requests_per_sec;
+    for (share, grows) in [(0.5, false), (1.3, true)] {
+        for cv in [1.0, 4.0] {
+            for seed in 0..4 {
+                let mut input = Input::of(&closed(1.0), &ServingConstants::default(), 6_000);
+                input.arrivals = Arrivals::Gamma { rate: share * capacity, cv };
+                input.warm_up = 1_000;
+                let growth = simulate(&input, seed, &Progress::new()).unwrap().steady.growth;
+                assert_eq!(growth > 0.05, grows, "load {share}, cv {cv}, seed {seed}: {growth}");
+            }
+        }
     }
 }
 

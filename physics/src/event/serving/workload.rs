@@ -2,6 +2,7 @@
 //! that two systems under comparison see the same requests.
 
 use super::input::{Arrivals, Input, Phase, Prefixes};
+use crate::analytical::serving::latency;
 use crate::event::kernel::{Distribution, Stream, Time};
 
 /// Purposes of the random streams.
@@ -10,8 +11,9 @@ const LENGTHS: u32 = 1;
 const GROUPS: u32 = 2;
 const GROUP_LENGTHS: u32 = 3;
 
-/// The golden ratio's fraction, whose multiples are spread most evenly between whole numbers.
-const GOLDEN: f64 = 0.618_033_988_749_894_9;
+/// The first of the ten turns of a run from which the share of bursts was taken (`serving_latency.csv`: benchmarks that
+/// send ten requests for each one in flight).
+const FIRST_TURN: f64 = 0.1;
 
 /// The longest prompt or output that is simulated, tokens.
 const LONGEST: u32 = 1 << 29;
@@ -25,6 +27,8 @@ pub struct Demand {
     pub osl: u32,
     /// Names of the prompt's shared pieces in [`Workload::names`], first and count.
     pub prefix: (u32, u32),
+    /// Whether all of the output is still before it.
+    pub whole: bool,
 }
 
 /// Draws requests one after the other.
@@ -115,7 +119,7 @@ impl<'a> Workload<'a> {
         {
             let named = matches!(self.input.prefixes, Prefixes::Trace { .. });
             let prefix = if named { self.add_names(r.prefix.iter().copied()) } else { (0, 0) };
-            return Demand { isl: r.isl.clamp(1, LONGEST), osl: r.osl.clamp(1, LONGEST), prefix };
+            return Demand { isl: r.isl.clamp(1, LONGEST), osl: r.osl.clamp(1, LONGEST), prefix, whole: true };
         }
         let mut stream = Stream::new(self.seed, LENGTHS, index);
         let lengths = &self.input.lengths;
@@ -123,15 +127,33 @@ impl<'a> Workload<'a> {
         let draw = |law: &Distribution, stream: &mut Stream, most: f64| law.draw(stream).round().clamp(1.0, most);
         let isl = draw(&lengths.isl, &mut stream, longest - 1.0);
         let mut osl = draw(&lengths.osl, &mut stream, longest - isl);
+        let mut whole = true;
         if let (Arrivals::Closed { concurrency }, true) = (&self.input.arrivals, self.input.staggered)
             && index < *concurrency
         {
-            // What is left of a length that is found at any moment is any share of it alike (the residual life of
-            // renewal theory; Cox, *Renewal Theory*, 1962); multiples of the golden ratio spread the shares evenly.
-            osl = (osl * ((f64::from(index) + 0.5) * GOLDEN).fract()).ceil().max(1.0);
+            whole = false;
+            osl = (osl * self.share_left(index, *concurrency)).ceil().max(1.0);
         }
         let prefix = self.group_of(index);
-        Demand { isl: isl as u32, osl: osl as u32, prefix }
+        Demand { isl: isl as u32, osl: osl as u32, prefix, whole }
+    }
+
+    /// What is left of the output of request `index` where a closed load is found under way.
+    ///
+    /// What is left of a length that is found at any moment is any share of it alike (the residual life of renewal
+    /// theory; Cox, *Renewal Theory*, 1962). But of requests that began at once some are still together: those of one
+    /// burst have the same share left, and the bursts' shares lie evenly.
+    fn share_left(&self, index: u32, concurrency: u32) -> f64 {
+        let system = &self.input.system;
+        let replicas = system.pools.map_or(system.layout.dp, |pools| pools.prefill.dp).max(1.0);
+        let each = (f64::from(concurrency) / replicas).max(1.0);
+        // The share was fitted on runs of ten turns, the first of which is a burst of all; what is left of it stays.
+        let share = (latency::burst_share(system, &self.input.constants) - FIRST_TURN).max(0.0);
+        let together = 1.0 + share * (each - 1.0);
+        let bursts = (each / together).round().max(1.0);
+        // Requests go to the replicas in turn.
+        let burst = (f64::from(index) / replicas).floor() % bursts;
+        (burst + 0.5) / bursts
     }
 
     fn add_names(&mut self, names: impl Iterator<Item = u64>) -> (u32, u32) {

@@ -120,8 +120,11 @@ pub fn input(
     input.slo = Slo { ttft, tpot, e2e };
     let drawn = is_drawn(&input);
     // Requests that are all alike and begin at once would end at once for ever. No engine is found like that after a
-    // while: outputs end where the model ends them, and clients come and go.
-    input.staggered = !drawn && matches!(system.load, Load::Closed { .. });
+    // while: outputs end where the model ends them, clients come and go.
+    input.staggered = match system.load {
+        Load::Closed { concurrency, requests } => !drawn && requests >= 2.0 * WARM_UP_TURNS * concurrency,
+        _ => false,
+    };
     let replicas = system.layout.dp.max(1.0);
     match system.load {
         // A run that ends is run to its end.
@@ -165,7 +168,13 @@ pub fn input(
             let most = closed.max_concurrency.min(system.max_num_seqs).max(1.0) * replicas;
             let in_flight = if stay > 0.0 { (rate * stay).min(4.0 * most) } else { most };
             let affordable = MOST_STEPS * (in_flight / replicas).max(1.0) / system.osl.max(1.0);
-            let wanted = LEAST_REQUESTS.max(LEAST_TURNS * in_flight).min(affordable.max(LEAST_TURNS * in_flight));
+            // The burstier the arrivals, the more of them tell as much as independent ones.
+            let burstiness = match input.arrivals {
+                Arrivals::Gamma { cv, .. } => (0.5 * (1.0 + cv * cv)).max(1.0),
+                _ => 1.0,
+            };
+            let least = LEAST_TURNS * in_flight;
+            let wanted = (LEAST_REQUESTS * burstiness).max(least).min(affordable.max(least));
             let counted = if settings.requests > 0 { f64::from(settings.requests) } else { wanted };
             let warm_up = (WARM_UP_TURNS * in_flight).max(0.1 * counted);
             input.warm_up = count(warm_up);
@@ -301,7 +310,7 @@ impl Mean {
         seen.preemptions += out.preemptions as f64 / counted;
         seen.rejected += out.rejected as f64 / (out.rejected as f64 + counted);
         seen.busy += if steady.replicas > 0.0 { steady.stepping / steady.replicas } else { 0.0 };
-        self.growth += (steady.arrived - steady.finished) / steady.arrived.max(1.0);
+        self.growth += steady.growth;
     }
 
     fn per_run(&self) -> f64 {

@@ -18,6 +18,7 @@ pub(super) struct Mark {
     pub(super) paid: f64,
     pub(super) running: f64,
     pub(super) waiting: f64,
+    pub(super) present: f64,
 }
 
 impl Mark {
@@ -35,7 +36,14 @@ impl Mark {
             replicas: self.paid - from.paid,
             running: mean(self.running - from.running),
             waiting: mean(self.waiting - from.waiting),
+            growth: 0.0,
         }
+    }
+
+    /// Mean number in the system since an earlier moment.
+    fn present_since(&self, from: &Mark) -> f64 {
+        let seconds = self.at.since(from.at).seconds();
+        if seconds > 0.0 { (self.present - from.present) / seconds } else { 0.0 }
     }
 }
 
@@ -52,6 +60,7 @@ impl Cluster<'_> {
             paid: self.paid.integral(now),
             running: self.running.integral(now),
             waiting: self.waiting.integral(now),
+            present: self.present.integral(now),
         }
     }
 
@@ -83,6 +92,14 @@ impl Cluster<'_> {
             tokens_to_last_arrival: if steady { self.upto.tokens.saturating_sub(self.from.tokens) } else { 0 },
         };
         self.out.steady = if steady { self.upto.since(&self.from) } else { self.mark(now).since(&Mark::default()) };
+        if steady {
+            let [first, second] = self.between;
+            let means =
+                [first.present_since(&self.from), second.present_since(&first), self.upto.present_since(&second)];
+            let [a, b, c] = means;
+            // Means over thirds lie a third of the whole rise apart.
+            self.out.steady.growth = 3.0 * (b - a).min(c - b) / self.out.steady.arrived.max(1.0);
+        }
         let counted = (self.out.records.len() as f64).max(1.0);
         let FirstToken { slot, queue: ahead, prefill, overhead } = self.first_token;
         let mean = |sum: f64| sum / counted;
