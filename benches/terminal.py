@@ -123,6 +123,8 @@ def measure(command, size, options):
         os.write(program.fd, b"".join(keys(options.burst)))
         burst, _ = program.read(options.quiet)
         burst_cpu = program.cpu() - before
+        # Idle begins once what was typed is dealt with: a program may keep its session a moment later.
+        time.sleep(options.settle)
         before, woken = program.cpu(), program.switches()
         time.sleep(options.idle)
         cpu, woken = program.cpu() - before, program.switches() - woken
@@ -157,6 +159,7 @@ def main():
     parser.add_argument("--keys", default="j*10,k*10", help="keys to measure, one by one")
     parser.add_argument("--burst", default="j*100", help="keys that come in one packet, as from a key held down")
     parser.add_argument("--starts", type=int, default=5)
+    parser.add_argument("--settle", type=float, default=3.0, help="seconds before idleness is measured")
     parser.add_argument("--idle", type=float, default=5.0, help="seconds")
     parser.add_argument("--quiet", type=float, default=0.08, help="silence that ends a frame, seconds")
     parser.add_argument("command", nargs="+", help="the program and its arguments, after --")

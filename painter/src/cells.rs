@@ -12,6 +12,7 @@ pub trait TextWidth {
 }
 
 impl TextWidth for str {
+    #[inline(never)]
     fn width(&self) -> usize {
         // Nearly all is printable ASCII, for which the rules of Unicode have nothing to add.
         if is_plain(self) { self.len() } else { UnicodeWidthStr::width(self) }
@@ -25,6 +26,7 @@ fn is_plain(text: &str) -> bool {
 
 /// Writes a text that fits and needs no segmentation: printable ASCII, a byte a cell, or one narrow character. That is
 /// nearly all there is on a screen. Returns how many cells were written; `None` where it is no such text, and nothing was.
+#[inline(never)]
 pub fn write(buffer: &mut Buffer, (x, y): (u16, u16), width: u16, text: &str, style: Style) -> Option<u16> {
     let area = buffer.area;
     if x < area.x || x >= area.right() || y < area.y || y >= area.bottom() {
@@ -50,6 +52,7 @@ pub fn write(buffer: &mut Buffer, (x, y): (u16, u16), width: u16, text: &str, st
 }
 
 /// One narrow symbol in every cell of an area.
+#[inline(never)]
 pub fn fill(buffer: &mut Buffer, area: Rect, symbol: &str, style: Style) {
     for row in rows(buffer, area) {
         for cell in row {
@@ -59,6 +62,7 @@ pub fn fill(buffer: &mut Buffer, area: Rect, symbol: &str, style: Style) {
 }
 
 /// Empties an area, and gives it a style.
+#[inline(never)]
 pub fn clear(buffer: &mut Buffer, area: Rect, style: Style) {
     let mut blank = Cell::EMPTY;
     blank.set_style(style);
@@ -70,6 +74,7 @@ pub fn clear(buffer: &mut Buffer, area: Rect, style: Style) {
 }
 
 /// Lays a style over an area, keeping what its cells show.
+#[inline(never)]
 pub fn tint(buffer: &mut Buffer, area: Rect, style: Style) {
     for row in rows(buffer, area) {
         for cell in row {
@@ -90,21 +95,23 @@ fn rows(buffer: &mut Buffer, area: Rect) -> impl Iterator<Item = &mut [Cell]> {
     lines.filter_map(move |line| line.get_mut(columns.clone()))
 }
 
-/// Whether two cells look the same: on a blank most of the style does not show.
-pub(crate) fn looks_same(a: &Cell, b: &Cell) -> bool {
-    if a.bg != b.bg || !same_symbol(a.symbol(), b.symbol()) {
+/// Whether two cells look the same, of which the first shows this symbol: on a blank most of the style does not show.
+#[inline(always)]
+pub(crate) fn looks_same(a: &Cell, symbol: &str, b: &Cell) -> bool {
+    if a.bg != b.bg || !same_symbol(symbol, b.symbol()) {
         return false;
     }
     if a.fg == b.fg && a.modifier == b.modifier {
         return true;
     }
-    a.symbol() == " "
+    symbol == " "
         && !a.modifier.contains(Modifier::REVERSED)
         && a.modifier.intersection(ON_BLANK) == b.modifier.intersection(ON_BLANK)
         && (!a.modifier.intersects(ON_BLANK) || a.fg == b.fg)
 }
 
 /// Nearly all symbols are one byte, which a call to compare memory would cost more than.
+#[inline(always)]
 fn same_symbol(a: &str, b: &str) -> bool {
     match (a.as_bytes(), b.as_bytes()) {
         ([a], [b]) => a == b,

@@ -2,7 +2,8 @@
 //! picture ([`cells`]), and the picture onto the terminal with few bytes and one write ([`paint`]), in the colours that it
 //! has ([`color`]).
 //!
-//! A crate of its own because it is compiled for speed, where the rest of the interface is compiled for size.
+//! A crate of its own because it is compiled for speed, where the rest of the interface is compiled for size. What the
+//! interface calls is never inlined there, where it would be compiled for size after all.
 
 #![forbid(unsafe_code)]
 

@@ -108,6 +108,7 @@ impl<W: Write> Painter<W> {
     /// # Errors
     ///
     /// Whatever the writer answers; the next picture is painted in full then.
+    #[inline(never)]
     pub fn paint(&mut self, picture: &Buffer, cursor: Option<Position>) -> io::Result<usize> {
         let mut screen = Encoder {
             out: self.writer.frame_mut(),
@@ -158,6 +159,7 @@ impl<W: Write> Painter<W> {
 }
 
 /// Takes a row of the picture into the copy of what is shown, and adds the columns where that can be seen.
+#[inline(never)]
 fn take(shown: &mut [Cell], wanted: &[Cell], changed: &mut Vec<u16>) {
     let mut covered = 0;
     for ((shown, wanted), x) in shown.iter_mut().zip(wanted).zip(0..) {
@@ -169,7 +171,7 @@ fn take(shown: &mut [Cell], wanted: &[Cell], changed: &mut Vec<u16>) {
         let symbol = wanted.symbol();
         // One byte is one column, and most are.
         covered = if symbol.len() == 1 { 0 } else { symbol.cell_width().saturating_sub(1) };
-        if !looks_same(shown, wanted) {
+        if !looks_same(wanted, symbol, shown) {
             shown.clone_from(wanted);
             changed.push(x);
         }

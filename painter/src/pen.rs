@@ -229,9 +229,9 @@ mod tests {
         let mut blank = Cell::EMPTY;
         blank.fg = Color::Blue;
         assert_eq!(red.for_cell(&blank, ColorDepth::TrueColor), red);
-        assert!(looks_same(&blank, &Cell::EMPTY));
+        assert!(looks_same(&blank, " ", &Cell::EMPTY));
         blank.modifier = Modifier::REVERSED;
-        assert!(!looks_same(&blank, &Cell::EMPTY));
+        assert!(!looks_same(&blank, " ", &Cell::EMPTY));
         assert!(!is_erased(&blank));
         let reversed = Pen::default().for_cell(&blank, ColorDepth::TrueColor);
         assert_eq!(change(reversed, reversed.for_cell(&Cell::EMPTY, ColorDepth::TrueColor)), "^[27m");

@@ -198,8 +198,7 @@ pub fn follow(app: &mut App) {
     let (targets, workloads) = (app.targets().count(), app.workloads().count());
     let (target, workload) = (app.target_row().unwrap_or_default(), app.workload_row().unwrap_or_default());
     let width = areas.results.width.saturating_sub(2);
-    let results = super::view::results::rows(app, width);
-    let figure = super::view::results::cursor_row(app, width);
+    let (results, figure) = super::view::results::rows_and_cursor(app, width);
     // A group's heading, or its name in its place, stands above each knob that is shown.
     let row = super::view::knobs::row_of(app, app.knob_here());
     let top = row.saturating_sub(usize::from(app.knobs_are_grouped()));

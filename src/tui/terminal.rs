@@ -13,13 +13,14 @@ use std::thread::{self, ThreadId};
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
+use ratatui::style::Style;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetwinsize, tcsetattr};
 
 use super::color::ColorDepth;
 use super::wait::Signals;
-use atlas_painter::Painter;
+use atlas_painter::{Painter, cells};
 
 /// The alternate screen; the cursor is hidden by the first frame.
 const ENTER: &[u8] = b"\x1b[?1049h";
@@ -189,8 +190,9 @@ impl Screen {
             return Ok(0);
         }
         let Size { width, height } = size();
-        self.picture.resize(Rect::new(0, 0, width, height));
-        self.picture.reset();
+        let whole = Rect::new(0, 0, width, height);
+        self.picture.resize(whole);
+        cells::clear(&mut self.picture, whole, Style::new());
         view(&mut self.picture);
         if std::mem::take(&mut self.entering) {
             ENTERED.store(true, Ordering::Release);

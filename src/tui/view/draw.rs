@@ -246,13 +246,14 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
     for paragraph in text.lines() {
-        let mut line = String::new();
-        for word in paragraph.split_whitespace() {
-            let mut word = word;
-            if !line.is_empty() && line.width() + 1 + word.width() > width {
+        let (mut line, mut columns) = (String::new(), 0);
+        for mut word in paragraph.split_whitespace() {
+            let mut wide = word.width();
+            if !line.is_empty() && columns + 1 + wide > width {
                 lines.push(std::mem::take(&mut line));
+                columns = 0;
             }
-            while word.width() > width {
+            while wide > width {
                 let mut used = 0;
                 let cut = word.char_indices().find(|(_, c)| {
                     used += c.width().unwrap_or(0);
@@ -265,11 +266,14 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
                 }
                 lines.push(head.to_owned());
                 word = tail;
+                wide = word.width();
             }
             if !line.is_empty() {
                 line.push(' ');
+                columns += 1;
             }
             line.push_str(word);
+            columns += wide;
         }
         lines.push(line);
     }

@@ -32,20 +32,15 @@ pub fn figure_rows(app: &App, width: u16) -> usize {
     upper(app, width).len()
 }
 
-/// All rows in a pane whose inside has this width.
+/// All rows in a pane whose inside has this width, and the one of the figure under the cursor; 0 for the first, so that
+/// what stands above it is seen.
 #[must_use]
-pub fn rows(app: &App, width: u16) -> usize {
-    build(app, width).len()
-}
-
-/// The row of the figure under the cursor; 0 for the first, so that what stands above it is seen.
-#[must_use]
-pub fn cursor_row(app: &App, width: u16) -> usize {
+pub fn rows_and_cursor(app: &App, width: u16) -> (usize, usize) {
     let here = app.figure_here();
-    let all = upper(app, width);
+    let all = build(app, width);
     let first = all.iter().position(|row| matches!(row, Row::Figure(_)));
     let row = all.iter().position(|row| matches!(row, Row::Figure(metric) if Some(*metric) == here));
-    if row == first || app.headline().is_some() { 0 } else { row.unwrap_or_default() }
+    (all.len(), if row == first || app.headline().is_some() { 0 } else { row.unwrap_or_default() })
 }
 
 /// The figure at a row.
