@@ -28,6 +28,7 @@ pub mod serving_validation;
 pub mod story;
 pub mod table;
 pub mod training_rows;
+mod training_stack;
 mod training_words;
 pub mod verdict;
 
