@@ -24,6 +24,7 @@ pub mod nanotron;
 pub mod nccl_tests;
 pub mod nemo;
 pub mod nvidia_smi;
+mod nvidia_smi_devices;
 pub mod nvidia_smi_report;
 pub mod nvidia_smi_table;
 pub mod power;
