@@ -9,7 +9,7 @@ use super::passes::{self, Traffic};
 use super::program::{Lane, Port, Program};
 use super::schedule::Kind;
 use crate::analytical::constants::Constants;
-use crate::analytical::memory;
+use crate::analytical::memory::{self, LocalParams};
 use crate::analytical::training::optimizer::{self, Offload};
 use crate::analytical::training::step::{Sums, accumulation, chunk_layers};
 use crate::analytical::training::{Plan, Schedule, Sharding, TrainingEstimate, TrainingInput, comm, estimate};
@@ -97,6 +97,8 @@ pub struct Costs {
     pub in_flight: f64,
     /// Rates of kernels and of layer-wise data-parallel collectives while both run.
     pub beside: Beside,
+    /// Rates of kernels and of the collectives of a whole stage's gradients and weights while both run.
+    pub beside_group: Beside,
 }
 
 /// When a pass has to be run task by task.
@@ -135,12 +137,27 @@ impl Beside {
         let both = 1.0 - thin * thick;
         Beside { compute: ((1.0 - thin) / both).max(0.01), data: ((1.0 - thick) / both).max(0.01) }
     }
+
+    /// Of a stage's gradients and weights. Those of fully sharded weights are thick; elsewhere the traffic is thin, and costs
+    /// kernels nothing. Weights that are sharded inside a node are reduced over nodes by network cards, several times slower
+    /// than the scale-up fabric that the device is able to fill: kernels lose what such traffic takes of the device, but do not
+    /// keep it from going through the card at the card's rate.
+    fn of_group(i: &TrainingInput, c: &Constants, layer: Port, data: Port) -> Beside {
+        if i.sharding != Sharding::Zero3 || !i.software.overlap_data {
+            Beside { compute: 1.0, data: 1.0 }
+        } else if layer == data {
+            Beside::of(c)
+        } else {
+            Beside { compute: (1.0 - c.overlap_slowdown.clamp(0.0, 0.99)).max(0.01), data: 1.0 }
+        }
+    }
 }
 
 impl Costs {
     /// Of one step.
     #[must_use]
     pub fn of(i: &TrainingInput, c: &Constants) -> Costs {
+        let i = &settled(i);
         let whole = estimate(i, c);
         let fixed = TrainingInput { recompute: whole.recompute.mode, ..*i };
         let full = estimate(&fixed, c);
@@ -168,6 +185,7 @@ impl Costs {
         let reduced = if sharded { i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9) } else { 1.0 };
         // What travels to the host layer by layer is among the tasks.
         let once = TrainingInput { offload: Offload { activations: 0.0, weights: 0.0, ..i.offload }, ..fixed };
+        let data_port = port(i.dp * i.cp * i.tp, i.domain);
         Costs {
             host_share: host_share(&full),
             chunks,
@@ -175,11 +193,12 @@ impl Costs {
             transfer_port: port(i.tp * i.cp * i.dp * i.pp, i.domain),
             reduce: per_step * reduced,
             gather: per_step * (1.0 - reduced),
-            data_port: port(i.dp * i.cp * i.tp, i.domain),
+            data_port,
             layer_port: traffic.data_port,
             optimizer: full.time.optimizer + estimate(&once, c).time.offload,
             in_flight: in_flight(&fixed, &full),
             beside: Beside::of(c),
+            beside_group: Beside::of_group(i, c, traffic.data_port, data_port),
         }
     }
 
@@ -244,6 +263,22 @@ impl Costs {
 fn sharded(i: &TrainingInput) -> f64 {
     let ranks = i.dp * i.cp;
     if i.shard > 0.0 { i.shard.min(ranks) } else { ranks }
+}
+
+/// The job with its sharding as it works out. Fully sharded weights stay, from the first micro-batch's forward pass to the last
+/// one's backward pass, where stages would wait for them in every pass, and their gradients are scattered behind the last
+/// one alone: PyTorch's stages leave both to the last backward pass (`torch.distributed.pipelining`,
+/// `_PipelineStageBase.backward_maybe_with_nosync`), and what cuts models into stages turns `reshard_after_forward` off for them
+/// (torchtitan's default, NeMo Automodel's). What then travels, is held and is summed is the first stage's of ZeRO. A compiled
+/// loop over micro-batches gathers in each of them (MaxText, unless `pipeline_fsdp_ag_once` is set), and so does whoever has
+/// no room for whole weights and gradients.
+#[must_use]
+pub fn settled(i: &TrainingInput) -> TrainingInput {
+    let local = LocalParams::of(i);
+    let whole = (local.dense + local.embedding + local.experts) * (i.weight_bytes + i.grad_bytes * i.trained);
+    let stays = i.pp > 1.0 && !i.software.compiled && whole < i.accelerator.capacity();
+    let sharding = if stays && i.sharding == Sharding::Zero3 { Sharding::Zero1 } else { i.sharding };
+    TrainingInput { sharding, ..*i }
 }
 
 /// What a group reaches through: the scale-up fabric where it lies inside a domain.

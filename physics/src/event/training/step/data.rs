@@ -4,7 +4,6 @@
 use super::streams::lost;
 use super::wires::Message;
 use super::{Event, Item, Job, NONE, Sent, Waited};
-use crate::analytical::training::Sharding;
 use crate::event::kernel::{EventQueue, Time};
 use crate::event::training::input::{StreamKind, Task, TaskKind};
 use crate::event::training::program::Port;
@@ -74,30 +73,25 @@ impl Job<'_> {
         self.wires.send(members, port, seconds, Message::Group(stage), queue);
     }
 
-    /// Whether a collective of a stage's group takes its share of the devices from kernels: those of fully sharded weights
-    /// do, which are thick; elsewhere the traffic is thin.
-    pub(super) fn crowds(&self, stage: u32) -> bool {
-        self.groups[stage as usize].current.is_some() && self.crowded()
-    }
-
-    fn crowded(&self) -> bool {
-        let s = &self.input.system;
-        s.sharding == Sharding::Zero3 && s.software.overlap_data
+    /// How fast kernels of a stage run beside its group's collective, over their own rate: those of fully sharded weights take
+    /// their share of the devices; elsewhere the traffic is thin.
+    pub(super) fn beside_group(&self, stage: u32, kind: usize) -> f64 {
+        if self.groups[stage as usize].current.is_some() { self.costs[kind].beside_group.compute } else { 1.0 }
     }
 
     fn retime_members(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
-        if self.crowded() {
+        if self.costs.iter().any(|costs| costs.beside_group.compute < 1.0) {
             (0..self.replicas).for_each(|replica| self.retime(replica * self.stages + stage, queue));
         }
     }
 
     /// What kernels beside a group's collective have taken from it is sent after it.
     fn sends_again(&mut self, stage: u32, queue: &mut EventQueue<Event>) -> bool {
-        if !self.crowds(stage) {
+        let rate = self.most(|costs| costs.beside_group.data);
+        if rate >= 1.0 || self.groups[stage as usize].current.is_none() {
             return false;
         }
         let now = queue.now();
-        let rate = self.most(|costs| costs.beside.data);
         let computed = self.computed(stage, now);
         let sent = &mut self.groups[stage as usize].sent;
         let beside = (computed - sent.computed) / now.since(sent.at).seconds().max(1e-15);
