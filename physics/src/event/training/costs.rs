@@ -8,6 +8,7 @@ use super::operators::{self, Block, Operator};
 use super::passes::{self, Traffic};
 use super::program::{Lane, Port, Program};
 use super::schedule::Kind;
+use crate::analytical::accelerator::Generation;
 use crate::analytical::constants::Constants;
 use crate::analytical::memory::{self, LocalParams};
 use crate::analytical::training::optimizer::{self, Offload};
@@ -75,10 +76,14 @@ impl Pass {
 pub struct Costs {
     /// Of every chunk, in the order in which a micro-batch passes them: chunk `c` of stage `s` at `c * stages + s`.
     pub chunks: Vec<Chunk>,
-    /// One transfer between stages, and what it goes through.
+    /// One transfer between stages that lie in different domains, where there are such, and what it goes through.
     pub transfer: f64,
     /// See `transfer`.
     pub transfer_port: Port,
+    /// One inside a domain, through the scale-up fabric.
+    pub near: f64,
+    /// Whether each stage shares its domains with the next one; the last one with the first.
+    pub nearby: Vec<bool>,
     /// Reduction of the gradients of one stage.
     pub reduce: f64,
     /// Gathering of the updated weights of one stage.
@@ -185,7 +190,8 @@ impl Costs {
         let reduced = if sharded { i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9) } else { 1.0 };
         // What travels to the host layer by layer is among the tasks.
         let once = TrainingInput { offload: Offload { activations: 0.0, weights: 0.0, ..i.offload }, ..fixed };
-        let data_port = port(i.dp * i.cp * i.tp, i.domain);
+        let near = estimate(&TrainingInput { domain: i.accelerators.max(i.domain), ..open }, c);
+        let data_port = data_port(i, i.dp * i.cp * i.tp);
         Costs {
             host_share: host_share(&full),
             chunks,
@@ -193,12 +199,24 @@ impl Costs {
             transfer_port: port(i.tp * i.cp * i.dp * i.pp, i.domain),
             reduce: per_step * reduced,
             gather: per_step * (1.0 - reduced),
+            near: near.time.pipeline_transfer / m / (2.0 * i.vpp.max(1.0)),
+            nearby: (0..stages as u32).map(|stage| nearby(i, f64::from(stage))).collect(),
             data_port,
             layer_port: traffic.data_port,
             optimizer: full.time.optimizer + estimate(&once, c).time.offload,
             in_flight: in_flight(&fixed, &full),
             beside: Beside::of(c),
             beside_group: Beside::of_group(i, c, traffic.data_port, data_port),
+        }
+    }
+
+    /// Seconds of a transfer between a stage and the next one, the last one and the first, and what it goes through.
+    #[must_use]
+    pub fn hop(&self, stage: u32) -> (f64, Port) {
+        if self.nearby.get(stage as usize).is_some_and(|near| *near) {
+            (self.near, Port::Link)
+        } else {
+            (self.transfer, self.transfer_port)
         }
     }
 
@@ -233,7 +251,8 @@ impl Costs {
     /// Frees layer-wise collectives of the ports that nothing else goes through.
     pub fn free(&mut self) {
         let data = self.layer_port;
-        let beside = (self.transfer > 0.0 && self.transfer_port == data)
+        let hops = || (0..self.nearby.len() as u32).map(|stage| self.hop(stage));
+        let beside = hops().any(|(seconds, port)| seconds > 0.0 && port == data)
             || (self.reduce + self.gather > 0.0 && self.data_port == data);
         let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
         let inside = passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == data));
@@ -274,8 +293,7 @@ fn sharded(i: &TrainingInput) -> f64 {
 /// no room for whole weights and gradients.
 #[must_use]
 pub fn settled(i: &TrainingInput) -> TrainingInput {
-    let local = LocalParams::of(i);
-    let whole = (local.dense + local.embedding + local.experts) * (i.weight_bytes + i.grad_bytes * i.trained);
+    let whole = LocalParams::of(i).total() * (i.weight_bytes + i.grad_bytes * i.trained);
     let stays = i.pp > 1.0 && !i.software.compiled && whole < i.accelerator.capacity();
     let sharding = if stays && i.sharding == Sharding::Zero3 { Sharding::Zero1 } else { i.sharding };
     TrainingInput { sharding, ..*i }
@@ -284,6 +302,27 @@ pub fn settled(i: &TrainingInput) -> TrainingInput {
 /// What a group reaches through: the scale-up fabric where it lies inside a domain.
 fn port(reach: f64, domain: f64) -> Port {
     if reach <= domain { Port::Link } else { Port::Nic }
+}
+
+/// What a data-parallel group reaches through. On a torus the axes of a mesh are axes of the torus (JAX,
+/// `mesh_utils.create_device_mesh`), so that its traffic meets nobody's: other collectives have other links.
+fn data_port(i: &TrainingInput, reach: f64) -> Port {
+    match port(reach, i.domain) {
+        Port::Link if i.accelerator.generation == Generation::Tpu => Port::None,
+        port => port,
+    }
+}
+
+/// Whether all ranks of a stage reach theirs of the next one, the last one's of the first, inside their domain: ranks in
+/// order, pipeline parallelism the slowest to change, as Megatron places them.
+fn nearby(i: &TrainingInput, stage: f64) -> bool {
+    let each = (i.tp * i.cp * i.dp).max(1.0);
+    let (from, to) = if stage + 1.0 < i.pp { (stage, stage + 1.0) } else { (0.0, stage) };
+    // The next domain that begins behind a rank of the one stage begins behind its counterpart too.
+    let domain = |rank: f64| (rank / i.domain.max(1.0)).floor();
+    domain(from * each) == domain((to + 1.0) * each - 1.0)
+        || ((from * each) as u64..((from + 1.0) * each) as u64)
+            .all(|rank| domain(rank as f64) == domain(rank as f64 + (to - from) * each))
 }
 
 /// What a layer sends, and through what.
@@ -314,7 +353,7 @@ fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers:
         expert_port: port(i.ep * i.etp * if i.etp > 1.0 { 1.0 } else { i.tp }, i.domain),
         gather: weights * per_layer,
         scatter: (1.0 - 2.0 * weights) * per_layer,
-        data_port: port(sharded(i) * i.tp, i.domain),
+        data_port: data_port(i, sharded(i) * i.tp),
         ahead: i.software.overlap_data,
         keeps_last: i.pp <= 1.0 && i.vpp <= 1.0,
         copy: 0.5 * copies / layers.max(1e-9),

@@ -214,7 +214,12 @@ impl Job<'_> {
         let sends = process.current.is_some_and(|pass| pass.kind != Kind::Weights);
         let missing = process.not_before.since(now);
         let apart = self.input.system.software.overlap_pipeline || self.stages == 1;
-        let sent = if apart || !sends { 0.0 } else { self.costs[process.kind].transfer };
+        let stage = number % self.stages;
+        let hop = match process.current {
+            Some(Pass { kind: Kind::Forward, .. }) => stage,
+            _ => (stage + self.stages - 1) % self.stages,
+        };
+        let sent = if apart || !sends { 0.0 } else { self.costs[process.kind].hop(hop).0 };
         process.load.exposed_data += missing.seconds();
         process.load.transfer += sent;
         let left = missing.plus(Time::from_seconds(sent));
@@ -291,8 +296,9 @@ impl Job<'_> {
         let process = &self.processes[number as usize];
         let Some(&transfer) = process.transfers.first() else { return };
         let ends = [process.kind, self.processes[transfer.to as usize].kind];
-        let seconds = ends.iter().map(|&kind| self.costs[kind].transfer).fold(0.0, f64::max);
-        let port = self.costs[process.kind].transfer_port;
+        let hop = if transfer.backward { transfer.to } else { number } % self.stages;
+        let seconds = ends.iter().map(|&kind| self.costs[kind].hop(hop).0).fold(0.0, f64::max);
+        let port = self.costs[process.kind].hop(hop).1;
         let after = self.latest([transfer.pass, process.transfer_task]);
         let now = queue.now().seconds();
         let task = self.record(Task {
