@@ -88,6 +88,8 @@ pub struct Costs {
     pub reduce: f64,
     /// Gathering of the updated weights of one stage.
     pub gather: f64,
+    /// What of both is the embedding's, on the first stage: it is needed first, and its gradient is complete last.
+    pub embedding: f64,
     /// What both go through.
     pub data_port: Port,
     /// What weights that are gathered, and gradients that are scattered, layer by layer go through: of weights that are
@@ -201,6 +203,7 @@ impl Costs {
             gather: per_step * (1.0 - reduced),
             near: near.time.pipeline_transfer / m / (2.0 * i.vpp.max(1.0)),
             nearby: (0..stages as u32).map(|stage| nearby(i, f64::from(stage))).collect(),
+            embedding: embedding(i),
             data_port,
             layer_port: traffic.data_port,
             optimizer: full.time.optimizer + estimate(&once, c).time.offload,
@@ -297,6 +300,12 @@ pub fn settled(i: &TrainingInput) -> TrainingInput {
     let stays = i.pp > 1.0 && !i.software.compiled && whole < i.accelerator.capacity();
     let sharding = if stays && i.sharding == Sharding::Zero3 { Sharding::Zero1 } else { i.sharding };
     TrainingInput { sharding, ..*i }
+}
+
+/// Share of the embedding in the weights of a stage that holds it; none where it is not trained.
+fn embedding(i: &TrainingInput) -> f64 {
+    let one = i.arch.vocab * i.arch.hidden / i.tp.max(1.0);
+    if i.trained < 1.0 || i.arch.convolutions.is_some() { 0.0 } else { (one / LocalParams::of(i).total()).clamp(0.0, 1.0) }
 }
 
 /// What a group reaches through: the scale-up fabric where it lies inside a domain.

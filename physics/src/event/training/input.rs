@@ -255,7 +255,8 @@ pub struct Output {
 fn buckets(system: &TrainingInput) -> u32 {
     let allocated = 0.5 * system.bucket_bytes / 2.0;
     let each = if allocated > 0.0 { allocated } else { (1e6 * system.dp).max(40e6) };
-    let weights = LocalParams::of(system).total() * system.trained / system.vpp.max(1.0);
+    let local = LocalParams::of(system);
+    let weights = (local.dense + local.experts) * system.trained / system.vpp.max(1.0);
     (weights / each).ceil().clamp(1.0, MOST_BUCKETS) as u32
 }
 

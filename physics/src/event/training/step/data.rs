@@ -35,11 +35,15 @@ impl Job<'_> {
         let (kind, chunk, seconds) = match item {
             Item::Reduce(bucket) => {
                 let each = (self.buckets / self.chunks).max(1);
-                (TaskKind::Reduce, bucket / each, self.most(|costs| costs.reduce) / f64::from(self.buckets))
+                let whole = self.most(|costs| costs.reduce);
+                // The embedding's gradient is in the first chunk's last bucket.
+                let own = if bucket + 1 == each { self.embedding(stage) } else { 0.0 };
+                let size = whole * (own + (1.0 - self.embedding(stage)) / f64::from(self.buckets));
+                (TaskKind::Reduce, bucket / each, size)
             }
             Item::Gather(_) if whole => (TaskKind::Gather, 0, self.most(|costs| costs.gather)),
-            Item::Gather(chunk) => (TaskKind::Gather, chunk, self.first_bucket()),
-            Item::Rest(chunk) => (TaskKind::Gather, chunk, self.other_buckets()),
+            Item::Gather(chunk) => (TaskKind::Gather, chunk, self.first_bucket(stage, chunk)),
+            Item::Rest(chunk) => (TaskKind::Gather, chunk, self.other_buckets(stage)),
         };
         let now = queue.now();
         let after = if ready || last == NONE { waited } else { self.latest([last, waited]) };
@@ -101,13 +105,21 @@ impl Job<'_> {
         true
     }
 
-    /// Seconds in which the first bucket of a chunk's weights is gathered, and the others.
-    fn first_bucket(&self) -> f64 {
-        self.most(|costs| costs.gather) / f64::from(self.chunks) / f64::from(self.input.buckets)
+    /// What of a stage's gradients and weights is the embedding's.
+    fn embedding(&self, stage: u32) -> f64 {
+        if stage == 0 { self.costs.first().map_or(0.0, |costs| costs.embedding) } else { 0.0 }
     }
 
-    fn other_buckets(&self) -> f64 {
-        self.most(|costs| costs.gather) / f64::from(self.chunks) - self.first_bucket()
+    /// Seconds in which the first bucket of a chunk's weights is gathered, the embedding's with it, and the others.
+    fn first_bucket(&self, stage: u32, chunk: u32) -> f64 {
+        let own = if chunk == 0 { self.embedding(stage) } else { 0.0 };
+        let each = (1.0 - self.embedding(stage)) / f64::from(self.chunks * self.input.buckets);
+        self.most(|costs| costs.gather) * (own + each)
+    }
+
+    fn other_buckets(&self, stage: u32) -> f64 {
+        let others = 1.0 - 1.0 / f64::from(self.input.buckets);
+        self.most(|costs| costs.gather) * (1.0 - self.embedding(stage)) / f64::from(self.chunks) * others
     }
 
     pub(super) fn end_data(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
@@ -115,7 +127,7 @@ impl Job<'_> {
             return;
         }
         let whole = !self.input.system.software.overlap_data;
-        let rest = self.other_buckets();
+        let rest = self.other_buckets(stage);
         let group = &mut self.groups[stage as usize];
         let Some(item) = group.current.take() else { return };
         let task = group.current_task;
