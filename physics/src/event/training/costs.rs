@@ -305,7 +305,11 @@ pub fn settled(i: &TrainingInput) -> TrainingInput {
 /// Share of the embedding in the weights of a stage that holds it; none where it is not trained.
 fn embedding(i: &TrainingInput) -> f64 {
     let one = i.arch.vocab * i.arch.hidden / i.tp.max(1.0);
-    if i.trained < 1.0 || i.arch.convolutions.is_some() { 0.0 } else { (one / LocalParams::of(i).total()).clamp(0.0, 1.0) }
+    if i.trained < 1.0 || i.arch.convolutions.is_some() {
+        0.0
+    } else {
+        (one / LocalParams::of(i).total()).clamp(0.0, 1.0)
+    }
 }
 
 /// What a group reaches through: the scale-up fabric where it lies inside a domain.

@@ -197,7 +197,8 @@ impl Job<'_> {
     /// share of the device.
     fn rate(&self, number: u32) -> f64 {
         let process = &self.processes[number as usize];
-        let layered = if process.streams.running[DATA].is_some() { self.costs[process.kind].beside.compute } else { 1.0 };
+        let layered =
+            if process.streams.running[DATA].is_some() { self.costs[process.kind].beside.compute } else { 1.0 };
         let grouped = self.beside_group(number % self.stages, process.kind);
         (layered + grouped - 1.0).max(0.01)
     }
