@@ -60,6 +60,8 @@ pub struct Pass {
     pub seconds: f64,
     /// Of these, seconds of kernels.
     pub compute: f64,
+    /// Share of the kernels that is the output layer's: behind the layers forward, before them backward.
+    pub head: f64,
 }
 
 impl Pass {
@@ -67,7 +69,13 @@ impl Pass {
     #[must_use]
     pub fn of(program: Program) -> Pass {
         let seconds = program.alone().seconds;
-        Pass { seconds, compute: program.busy(Lane::Compute), program }
+        Pass { seconds, compute: program.busy(Lane::Compute), head: 0.0, program }
+    }
+
+    /// The same, in which so many seconds are the output layer's.
+    #[must_use]
+    pub fn with_head(self, seconds: f64) -> Pass {
+        Pass { head: (seconds / self.compute.max(1e-15)).clamp(0.0, 1.0), ..self }
     }
 }
 
@@ -126,9 +134,10 @@ const NEGLIGIBLE: f64 = 0.005;
 
 /// How fast kernels and collectives of fully sharded weights are while they share a device, over their own rates.
 ///
-/// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and kernels beside thick
-/// traffic cost `1 - overlap_share (1 - overlap_slowdown)` of theirs. With constant rates while both run these two are the
-/// only solution.
+/// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and thick traffic leaves kernels
+/// beside it that share of theirs. With constant rates while both run these two are the only solution. What it says besides
+/// cannot overlap at all (`overlap_share`) is its allowance for the first gather and the last scatter, for which kernels wait
+/// here.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Beside {
     /// Kernels.
@@ -139,16 +148,15 @@ pub struct Beside {
 
 impl Beside {
     fn of(c: &Constants) -> Beside {
-        let thin = c.overlap_slowdown.clamp(0.0, 0.99);
-        let thick = 1.0 - c.overlap_share.clamp(0.0, 1.0) * (1.0 - thin);
-        let both = 1.0 - thin * thick;
-        Beside { compute: ((1.0 - thin) / both).max(0.01), data: ((1.0 - thick) / both).max(0.01) }
+        let slowdown = c.overlap_slowdown.clamp(0.0, 0.99);
+        let rate = 1.0 / (1.0 + slowdown);
+        Beside { compute: rate, data: rate }
     }
 
     /// Of a stage's gradients and weights. Those of fully sharded weights are thick; elsewhere the traffic is thin, and costs
-    /// kernels nothing. Weights that are sharded inside a node are reduced over nodes by network cards, several times slower
-    /// than the scale-up fabric that the device is able to fill: kernels lose what such traffic takes of the device, but do not
-    /// keep it from going through the card at the card's rate.
+    /// kernels nothing. What is sharded over nodes travels through every device of a node and all its cards; what is sharded
+    /// inside a node is reduced over nodes by each rank through its own card, a small part of what the device can move: kernels
+    /// lose what that takes, but cannot keep it from going at the card's rate.
     fn of_group(i: &TrainingInput, c: &Constants, layer: Port, data: Port) -> Beside {
         if i.sharding != Sharding::Zero3 || !i.software.overlap_data {
             Beside { compute: 1.0, data: 1.0 }

@@ -65,7 +65,8 @@ impl Job<'_> {
         let costs = self.of(number, stage, pass);
         if pass.kind == Kind::Forward && pass.micro == 0 {
             let last = self.groups[stage as usize].gathered_by[pass.chunk as usize];
-            let share = Time::from_seconds(costs.compute / f64::from(self.input.buckets));
+            let behind = costs.head + (1.0 - costs.head) / f64::from(self.input.buckets);
+            let share = Time::from_seconds(costs.compute * behind);
             self.processes[number as usize].not_before = last.plus(share);
         }
         let completes = pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward });
@@ -108,12 +109,13 @@ impl Job<'_> {
         process.load.uneven += all - even - shown;
         let task = process.current_task;
         let length = Time::from_seconds(all);
+        let head = self.of(number, stage, pass).head;
         self.ended(task, now.plus(length));
         // The last bucket is complete with the pass, and comes before its end.
         if pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward })
             && self.owes_less(number, pass.chunk)
         {
-            self.buckets_within(number, pass.chunk, length, queue);
+            self.buckets_within(number, pass.chunk, length, head, queue);
         }
         queue.after(length, Event::PassEnd(number));
     }
@@ -151,12 +153,12 @@ impl Job<'_> {
         *owed == 0 && self.buckets > 0
     }
 
-    /// Gradients are complete bucket by bucket while a pass runs.
-    fn buckets_within(&mut self, number: u32, chunk: u32, length: Time, queue: &mut EventQueue<Event>) {
+    /// Gradients are complete bucket by bucket while a pass runs, behind the output layer.
+    fn buckets_within(&mut self, number: u32, chunk: u32, length: Time, head: f64, queue: &mut EventQueue<Event>) {
         let each = self.buckets / self.chunks;
         for bucket in 0..each {
-            let share =
-                if self.input.system.software.overlap_data { f64::from(bucket + 1) / f64::from(each) } else { 1.0 };
+            let complete = head + (1.0 - head) * f64::from(bucket + 1) / f64::from(each);
+            let share = if self.input.system.software.overlap_data { complete } else { 1.0 };
             let delay = Time::from_seconds(length.seconds() * share);
             queue.after(delay, Event::Bucket { process: number, bucket: chunk * each + bucket });
         }
