@@ -37,8 +37,9 @@ impl Job<'_> {
                 let each = (self.buckets / self.chunks).max(1);
                 let whole = self.most(|costs| costs.reduce);
                 // The embedding's gradient is in the first chunk's last bucket.
-                let own = if bucket + 1 == each { self.embedding(stage) } else { 0.0 };
-                let size = whole * (own + (1.0 - self.embedding(stage)) / f64::from(self.buckets));
+                let [first, others] = self.shares(stage);
+                let own = if bucket + 1 == each { first } else { 0.0 };
+                let size = whole * (own + others / f64::from(self.buckets));
                 (TaskKind::Reduce, bucket / each, size)
             }
             Item::Gather(_) if whole => (TaskKind::Gather, 0, self.most(|costs| costs.gather)),
@@ -105,21 +106,28 @@ impl Job<'_> {
         true
     }
 
-    /// What of a stage's gradients and weights is the embedding's.
-    fn embedding(&self, stage: u32) -> f64 {
-        if stage == 0 { self.costs.first().map_or(0.0, |costs| costs.embedding) } else { 0.0 }
+    /// What of a stage's gradients and weights, over those of the stages at the ends, is the embedding's, and the rest: the last
+    /// stage has an output layer in its stead, those between have neither.
+    fn shares(&self, stage: u32) -> [f64; 2] {
+        let one = self.costs.first().map_or(0.0, |costs| costs.embedding);
+        match stage {
+            0 => [one, 1.0 - one],
+            _ if stage + 1 == self.stages => [0.0, 1.0],
+            _ => [0.0, 1.0 - one],
+        }
     }
 
     /// Seconds in which the first bucket of a chunk's weights is gathered, the embedding's with it, and the others.
     fn first_bucket(&self, stage: u32, chunk: u32) -> f64 {
-        let own = if chunk == 0 { self.embedding(stage) } else { 0.0 };
-        let each = (1.0 - self.embedding(stage)) / f64::from(self.chunks * self.input.buckets);
-        self.most(|costs| costs.gather) * (own + each)
+        let [first, others] = self.shares(stage);
+        let own = if chunk == 0 { first } else { 0.0 };
+        self.most(|costs| costs.gather) * (own + others / f64::from(self.chunks * self.input.buckets))
     }
 
     fn other_buckets(&self, stage: u32) -> f64 {
-        let others = 1.0 - 1.0 / f64::from(self.input.buckets);
-        self.most(|costs| costs.gather) * (1.0 - self.embedding(stage)) / f64::from(self.chunks) * others
+        let behind = 1.0 - 1.0 / f64::from(self.input.buckets);
+        let [_, others] = self.shares(stage);
+        self.most(|costs| costs.gather) * others / f64::from(self.chunks) * behind
     }
 
     pub(super) fn end_data(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
