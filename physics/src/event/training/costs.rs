@@ -134,10 +134,10 @@ const NEGLIGIBLE: f64 = 0.005;
 
 /// How fast kernels and collectives of fully sharded weights are while they share a device, over their own rates.
 ///
-/// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and thick traffic leaves kernels
-/// beside it that share of theirs. With constant rates while both run these two are the only solution. What it says besides
-/// cannot overlap at all (`overlap_share`) is its allowance for the first gather and the last scatter, for which kernels wait
-/// here.
+/// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and kernels beside thick traffic
+/// cost that share of theirs. With constant rates while both run these two have one solution. The share of the kernels beside
+/// which the analytical engine lets nothing run (`1 - overlap_share`) is its allowance for the first gather and the last
+/// scatter, for which kernels wait here.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Beside {
     /// Kernels.
@@ -339,11 +339,9 @@ fn data_port(i: &TrainingInput, reach: f64) -> Port {
 fn nearby(i: &TrainingInput, stage: f64) -> bool {
     let each = (i.tp * i.cp * i.dp).max(1.0);
     let (from, to) = if stage + 1.0 < i.pp { (stage, stage + 1.0) } else { (0.0, stage) };
-    // The next domain that begins behind a rank of the one stage begins behind its counterpart too.
     let domain = |rank: f64| (rank / i.domain.max(1.0)).floor();
-    domain(from * each) == domain((to + 1.0) * each - 1.0)
-        || ((from * each) as u64..((from + 1.0) * each) as u64)
-            .all(|rank| domain(rank as f64) == domain(rank as f64 + (to - from) * each))
+    let stays = |rank: f64| domain(rank) == domain(rank + (to - from) * each);
+    each * (to - from) < i.domain && (0..each as u64).all(|rank| stays(from * each + rank as f64))
 }
 
 /// What a layer sends, and through what.
