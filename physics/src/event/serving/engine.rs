@@ -27,6 +27,8 @@ pub(super) struct Engine {
     pub(super) overlapped: bool,
     /// Steps for which prompts are held back until every attention group has one; 0 = none are.
     pub(super) balance_steps: u32,
+    /// Decode steps between two looks at what has come in.
+    pub(super) recv_interval: u32,
     /// Tokens that a decoding sequence verifies in a step.
     pub(super) verified: u32,
     acceptance: f64,
@@ -89,6 +91,7 @@ impl Engine {
             } else {
                 0
             },
+            recv_interval: if s.admission == Admission::Polled { s.recv_interval as u32 } else { 0 },
             verified: 1 + s.speculation.tokens as u32,
             acceptance: s.speculation.acceptance,
             draft_cost: speculative::draft_factor(&s.speculation) - 1.0,
