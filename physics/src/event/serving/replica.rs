@@ -454,7 +454,9 @@ impl Replica {
     ) -> bool {
         self.in_transfer -= 1;
         r.emit(1, now, gaps);
-        r.handed_out = now;
+        // What has been received is found when the step in flight ends.
+        let ends = self.began.plus(Time::from_seconds(self.step_seconds));
+        r.handed_out = if self.stepping { now.max(ends) } else { now };
         if r.emitted >= r.demand.osl {
             self.free(r, workload);
             return true;
