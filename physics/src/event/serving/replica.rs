@@ -161,7 +161,8 @@ impl Replica {
         }
         let sum = &self.sum;
         let per = |total: f64, n: f64| if n > 0.0 { total / n } else { 0.0 };
-        let busiest = self.groups.iter().map(|group| group.prefill).max().unwrap_or(0);
+        let prompts = self.groups.iter().map(|group| group.prefill);
+        let (busiest, occupied) = (prompts.clone().max().unwrap_or(0), prompts.filter(|&tokens| tokens > 0).count());
         if sum.prefill > 0 {
             // After a prompt the scheduler looks at once (`SchedulerRecvSkipper`).
             self.steps_unseen = e.recv_interval;
@@ -173,7 +174,7 @@ impl Replica {
             prefill_context: per(sum.prefill_keys, sum.prefill as f64),
             prompts: f64::from(sum.prompts),
             verified: f64::from(e.verified),
-            prefill_groups: per(sum.prefill as f64, f64::from(busiest)),
+            prefill_groups: e.prefill_groups(sum.prefill, busiest, occupied),
         });
         let seconds = work.total();
         self.work = self.work.add(&work, 1.0);
