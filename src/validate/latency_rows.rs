@@ -5,6 +5,7 @@ use super::models::Models;
 use super::serving_rows::{Case, Metric};
 use super::table::Row;
 use super::{serving_devices, serving_models, serving_rows};
+use crate::engine::analytical::accelerator::{Accelerator, Generation};
 use crate::engine::analytical::serving::software;
 use crate::engine::analytical::serving::{Layout, Load, Pools, ServingInput, Speculation, Stack};
 
@@ -57,6 +58,19 @@ fn too_fast(input: &ServingInput, concurrency: f64, ttft: f64, tpot: f64) -> boo
     flops > ranks * acc.peak(input.formats.expert) || tpot < 0.95 * read / (ranks * acc.mem_bw) / 2.0
 }
 
+/// Whether a row's origin is InferenceMAX: its runs carry a commit of the sweep or the date of its tables. What one more
+/// file of the collection has ("…-gap-analysis.csv") are the same measurements to the last digit.
+fn inferencemax(origin: &str) -> bool {
+    ["workflow_run_id", "source_file=2026", "-gap-analysis.csv"].iter().any(|mark| origin.contains(mark))
+}
+
+/// Decode steps between two looks at the queue in InferenceMAX's runs: its scripts start SGLang on Blackwell with
+/// `--scheduler-recv-interval 30` from 16 requests in flight; below, they say 10, which `polled_seconds` stands for, and
+/// on Hopper nothing (`benchmarks/dsr1_fp8_b200.sh`, `dsr1_fp8_h200.sh`; from memory).
+fn recv_interval(acc: &Accelerator, concurrency: f64) -> f64 {
+    if acc.generation == Generation::Blackwell && concurrency >= 16.0 { 30.0 } else { 1.0 }
+}
+
 /// The stack's version: a nightly's by the image that the row names.
 fn version(r: &Row) -> &str {
     let stated = r.text("backend_version");
@@ -88,10 +102,9 @@ pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2],
     };
     let formats = software::formats(&acc, &arch, &model, engine, stack, weights, "", "");
     let (seqs, tokens, chunked, share) = software::scheduler(engine, "1.0", &acc);
-    // InferenceMAX draws lengths from 0.8 to 1.0 of the nominal ones; its runs carry a commit of the sweep in their
-    // source. Other collections send fixed lengths.
-    let origin = r.text("silicon_data_source");
-    let drawn = if origin.contains("workflow_run_id") || origin.contains("source_file=2026") { 0.9 } else { 1.0 };
+    // InferenceMAX draws lengths from 0.8 to 1.0 of the nominal ones. Other collections send fixed lengths.
+    let inferencemax = inferencemax(r.text("silicon_data_source"));
+    let drawn = if inferencemax { 0.9 } else { 1.0 };
     let isl = r.positive("isl").ok_or("input length not stated")? * drawn;
     // One token has a first, but no next.
     let osl = r.positive("osl").filter(|osl| *osl >= 2.0).ok_or("fewer than two output tokens")? * drawn;
@@ -123,6 +136,7 @@ pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2],
         python_executor: software::python_executor(engine, "1.0", "", ""),
         beams: 1.0,
         admission: software::admission(engine),
+        recv_interval: if inferencemax { recv_interval(&acc, concurrency) } else { 1.0 },
         context_ranks: 1.0,
         reserve_output: backend == "trtllm",
         max_num_seqs: seqs,

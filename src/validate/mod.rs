@@ -37,8 +37,8 @@ use crate::order::Order;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::engine::analytical::constants::Constants;
-use crate::engine::analytical::serving;
 use crate::engine::analytical::serving::interval as interval_of_serving;
+use crate::engine::analytical::serving::{self, ServingEstimate};
 use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::engine::analytical::training::{self, Regime, interval};
 use crate::engine::answer::event as simulated;
@@ -48,7 +48,7 @@ pub use refit::refit;
 
 use hardware::Hardware;
 use models::Models;
-use serving_rows::Metric;
+use serving_rows::{Case, Metric};
 use table::Row;
 use verdict::Verdict;
 
@@ -238,27 +238,35 @@ impl Judge<'_> {
     fn inference(self, row: &Row, contradicted: Option<&'static str>) -> Verdict {
         let case = serving_rows::case(row, self.hardware, self.models);
         match contradicted.map_or(case, Err) {
-            Ok(case) => self.served(case, row, "accelerator"),
+            Ok(case) => self.served(&case, self.figures(&case), row, "accelerator"),
             Err(reason) => refused(row, "throughput", "accelerator", reason),
         }
     }
 
     fn latency(self, row: &Row) -> Vec<Verdict> {
         match latency_rows::cases(row, self.hardware, self.models) {
-            Ok(cases) => cases.map(|case| self.served(case, row, "system")).into(),
+            Ok(cases) => {
+                // One run has both a first token and those after it.
+                let figures = self.figures(&cases[0]);
+                cases.iter().map(|case| self.served(case, figures, row, "system")).collect()
+            }
             Err(reason) => ["ttft_ms", "tpot_ms"].map(|metric| refused(row, metric, "system", reason)).into(),
         }
     }
 
-    fn served(self, case: serving_rows::Case, row: &Row, accelerator: &str) -> Verdict {
-        let seconds = matches!(case.metric, Metric::Ttft | Metric::Tpot);
-        let scale = if seconds { 1000.0 } else { 1.0 };
-        let figures = match self.engine {
+    /// What the engine says of a case's scenario.
+    fn figures(self, case: &Case) -> Option<ServingEstimate> {
+        match self.engine {
             Engine::Event => simulated::serving::figures(&case.input),
             _ => Some(serving::estimate(&case.input, &ServingConstants::default())),
-        };
+        }
+    }
+
+    fn served(self, case: &Case, figures: Option<ServingEstimate>, row: &Row, accelerator: &str) -> Verdict {
+        let seconds = matches!(case.metric, Metric::Ttft | Metric::Tpot);
+        let scale = if seconds { 1000.0 } else { 1.0 };
         let Some(figures) = figures else { return refused(row, metric_name(case.metric), accelerator, NOT_SIMULATED) };
-        let predicted = serving_fit::figure(&case, &figures) * scale;
+        let predicted = serving_fit::figure(case, &figures) * scale;
         let factors = match case.metric {
             Metric::Ttft => interval_of_serving::ttft(&case.input),
             Metric::Tpot => interval_of_serving::tpot(&case.input),
@@ -267,10 +275,10 @@ impl Judge<'_> {
             }
         };
         Verdict {
-            id: case.id,
+            id: case.id.clone(),
             metric: metric_name(case.metric),
-            source: case.source,
-            accelerator: case.accelerator,
+            source: case.source.clone(),
+            accelerator: case.accelerator.clone(),
             regime: case.regime,
             measured: Some(case.measured * scale),
             predicted: Some(predicted),

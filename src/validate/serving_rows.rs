@@ -268,6 +268,7 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         arrivals: number_before(notes, " prompts at ").or(number_before(notes, " completed")).unwrap_or(f64::INFINITY),
         stack,
         admission: software::admission(engine),
+        recv_interval: flags.number(&["scheduler-recv-interval"]).unwrap_or(1.0),
         context_ranks: flags
             .number(&["decode-context-parallel-size", "dcp"])
             .or(number_after(notes, "decode context parallel "))

@@ -208,6 +208,9 @@ pub struct ServingInput {
     pub python_executor: bool,
     /// How requests are let in.
     pub admission: Admission,
+    /// Decode steps between two looks of a polling scheduler at what has come in (SGLang's `scheduler_recv_interval`, 1 where
+    /// nobody says otherwise). The closed form has what short intervals cost in `polled_seconds`.
+    pub recv_interval: f64,
     /// Beams per request (beam search); 1 = sampling or greedy.
     pub beams: f64,
     /// A sequence is admitted only when its whole output fits (TensorRT-LLM's GUARANTEED_NO_EVICT); paging engines
@@ -259,6 +262,7 @@ impl Default for ServingInput {
             overlapped: true,
             python_executor: false,
             admission: Admission::EveryStep,
+            recv_interval: 1.0,
             beams: 1.0,
             reserve_output: false,
             context_ranks: 1.0,

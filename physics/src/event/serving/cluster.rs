@@ -51,7 +51,9 @@ pub(super) struct Cluster<'a> {
     outcome: Outcome,
     turn: usize,
     routing: Stream,
+    /// What a request costs the front end, what it costs the steps, and what needs no queue.
     front_end: Time,
+    intake: Time,
     overhead: Time,
     transfer_rate: f64,
     seeds_left: bool,
@@ -105,8 +107,10 @@ impl<'a> Cluster<'a> {
         let overhead = if input.front_end { c.request_overhead } else { 0.0 };
         // A front end takes requests one after the other, and the engine's loop takes each of them from it between two
         // steps (vLLM's engine core and SGLang's scheduler read their sockets there): the work is there twice, once
-        // beside the steps and once in their way.
+        // beside the steps and once in their way. A loop that runs ahead of the accelerator hides most of its part, as it
+        // hides its other work.
         let serial = if input.front_end && s.stack == Stack::Graphed { c.front_end.min(0.5 * overhead) } else { 0.0 };
+        let intake = if s.overlapped { serial * c.host_exposed } else { serial };
         let mut cluster = Cluster {
             engine,
             decoder,
@@ -119,7 +123,8 @@ impl<'a> Cluster<'a> {
             turn: 0,
             routing: Stream::new(seed, ROUTING, 0),
             front_end: Time::from_seconds(serial),
-            overhead: Time::from_seconds(overhead - 2.0 * serial),
+            intake: Time::from_seconds(intake),
+            overhead: Time::from_seconds(overhead - serial - intake),
             transfer_rate: (s.accelerator.nic_bw * c.link_fraction).max(1e6),
             seeds_left: true,
             low_since: None,
@@ -272,7 +277,7 @@ impl<'a> Cluster<'a> {
         let r = &mut self.replicas[replica as usize];
         let before = (r.waiting.len(), r.running.len(), r.kv.used(), r.stepping);
         let step = r.begin_step(&mut self.requests, &self.workload, engine, now).map(|step| {
-            let intake = self.front_end.seconds() * f64::from(std::mem::take(&mut r.taken_in));
+            let intake = self.intake.seconds() * f64::from(std::mem::take(&mut r.taken_in));
             r.work.host += intake;
             step.plus(Time::from_seconds(intake))
         });
@@ -378,8 +383,8 @@ impl<'a> Cluster<'a> {
             // Responses are handed out in batches or by polling, as the runtime is set.
             let step = self.replicas[r.replica as usize].step_seconds;
             let cadence = latency::cadence(&self.input.system, &self.input.constants, step);
-            let rest = r.last.since(r.first).seconds();
-            let ttft = r.first.since(r.arrival).seconds() + cadence;
+            let rest = r.last.since(r.handed_out.min(r.last)).seconds();
+            let ttft = r.handed_out.since(r.arrival).seconds() + cadence;
             let waited = r.waited.seconds();
             let first = &mut self.first_token;
             if r.passed_over {
@@ -388,7 +393,8 @@ impl<'a> Cluster<'a> {
                 first.queue += waited;
             }
             first.prefill += r.first.since(r.admitted).seconds();
-            first.overhead += r.admitted.since(r.arrival).seconds() - waited + cadence;
+            let handing_out = r.handed_out.since(r.first).seconds();
+            first.overhead += r.admitted.since(r.arrival).seconds() - waited + handing_out + cadence;
             self.out.records.push(RequestRecord {
                 arrival: r.arrival.seconds(),
                 ttft,

@@ -21,12 +21,16 @@ pub(super) struct Engine {
     /// Attention groups, and most tokens of a step in each.
     pub(super) groups: usize,
     pub(super) max_num_batched_tokens: u32,
+    /// What the step's time already allows the busiest of them over the mean.
+    group_excess: f64,
     pub(super) threshold: u32,
     pub(super) chunked_prefill: bool,
     pub(super) reserve_output: bool,
     pub(super) overlapped: bool,
     /// Steps for which prompts are held back until every attention group has one; 0 = none are.
     pub(super) balance_steps: u32,
+    /// Decode steps between two looks at what has come in.
+    pub(super) recv_interval: u32,
     /// Tokens that a decoding sequence verifies in a step.
     pub(super) verified: u32,
     acceptance: f64,
@@ -77,6 +81,7 @@ impl Engine {
             groups: layout.attention_dp.clamp(1.0, MOST_GROUPS) as usize,
             // So does the one of tokens, which holds for each of the batches that follow one another through the stages.
             max_num_batched_tokens: (s.max_num_batched_tokens * machine.stages()) as u32,
+            group_excess: input.constants.group_excess * layout.attention_dp.max(1.0).log2(),
             threshold: match input.long_prefill_token_threshold {
                 0 => u32::MAX,
                 n => n,
@@ -89,6 +94,7 @@ impl Engine {
             } else {
                 0
             },
+            recv_interval: if s.admission == Admission::Polled { s.recv_interval as u32 } else { 0 },
             verified: 1 + s.speculation.tokens as u32,
             acceptance: s.speculation.acceptance,
             draft_cost: speculative::draft_factor(&s.speculation) - 1.0,
@@ -130,6 +136,15 @@ impl Engine {
     pub(super) fn holds(&self, demand: &Demand) -> bool {
         let longest = demand.isl.saturating_add(demand.osl).saturating_add(self.verified);
         u64::from(self.blocks(self.kept(demand.isl, longest))) <= self.total_blocks
+    }
+
+    /// Groups over which prompt tokens lie, where `busiest` of `all` lie on one of `occupied`: that one decides how long
+    /// all wait, but for the excess over the mean that the step's time has already.
+    pub(super) fn prefill_groups(&self, all: u64, busiest: u32, occupied: usize) -> f64 {
+        if busiest == 0 {
+            return 0.0;
+        }
+        ((1.0 + self.group_excess) * all as f64 / f64::from(busiest)).min(occupied as f64)
     }
 
     /// Seconds of a step, by cause.

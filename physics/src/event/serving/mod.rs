@@ -3,7 +3,7 @@
 //! The time of a step is the analytical engine's ([`crate::analytical::serving::step`]), asked anew for every
 //! step with what is really in it; queueing, batching, paging, preemption and bursts follow from the events. The
 //! scheduler is that of vLLM's first version (decodes first, then chunks of prompts, under a token budget; recomputation
-//! on preemption).
+//! on preemption); with prompts in steps of their own, and a look at the queue every so many steps, SGLang's.
 //!
 //! * [`input`] – what is asked
 //! * [`workload`] – who arrives when, with what lengths

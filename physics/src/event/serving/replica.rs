@@ -57,6 +57,9 @@ pub(super) struct Replica {
     groups: Vec<Group>,
     /// Steps for which prompts have been held back.
     held: u32,
+    /// Steps since the scheduler last looked at what has come in, and when that was.
+    steps_unseen: u32,
+    seen_upto: Time,
     preempted: bool,
     /// Whether the last step left somebody waiting for want of a place or of memory, and when it was composed.
     full: bool,
@@ -114,6 +117,8 @@ impl Replica {
             began: Time::ZERO,
             groups: vec![Group::default(); engine.groups],
             held: 0,
+            steps_unseen: 0,
+            seen_upto: Time::ZERO,
             preempted: false,
             full: false,
             composed: Time::ZERO,
@@ -135,6 +140,10 @@ impl Replica {
             (group.budget, group.prefill) = (e.max_num_batched_tokens, 0);
         }
         self.preempted = false;
+        self.steps_unseen += 1;
+        if self.steps_unseen >= e.recv_interval || self.running.is_empty() {
+            (self.steps_unseen, self.seen_upto) = (0, now);
+        }
         if e.chunked_prefill {
             self.advance(requests, workload, e, Wanted::All);
             self.admit(requests, workload, e, now);
@@ -152,7 +161,12 @@ impl Replica {
         }
         let sum = &self.sum;
         let per = |total: f64, n: f64| if n > 0.0 { total / n } else { 0.0 };
-        let busiest = self.groups.iter().map(|group| group.prefill).max().unwrap_or(0);
+        let prompts = self.groups.iter().map(|group| group.prefill);
+        let (busiest, occupied) = (prompts.clone().max().unwrap_or(0), prompts.filter(|&tokens| tokens > 0).count());
+        if sum.prefill > 0 {
+            // After a prompt the scheduler looks at once (`SchedulerRecvSkipper`).
+            self.steps_unseen = e.recv_interval;
+        }
         let work = e.seconds(&Tokens {
             decode: f64::from(sum.decode),
             context: per(sum.context as f64, f64::from(sum.decode)),
@@ -160,7 +174,7 @@ impl Replica {
             prefill_context: per(sum.prefill_keys, sum.prefill as f64),
             prompts: f64::from(sum.prompts),
             verified: f64::from(e.verified),
-            prefill_groups: per(sum.prefill as f64, f64::from(busiest)),
+            prefill_groups: e.prefill_groups(sum.prefill, busiest, occupied),
         });
         let seconds = work.total();
         self.work = self.work.add(&work, 1.0);
@@ -216,7 +230,8 @@ impl Replica {
             }
             let r = &mut requests[id as usize];
             // A scheduler that runs ahead composed this step when the last one began.
-            if e.overlapped && r.queued > self.before_began() && !self.running.is_empty() {
+            let late = e.overlapped && r.queued > self.before_began() && !self.running.is_empty();
+            if late || r.queued > self.seen_upto {
                 break;
             }
             self.find_prefix(r, workload, e);
@@ -374,6 +389,10 @@ impl Replica {
                 r.computed += tokens;
             }
             r.emit(tokens, now, gaps);
+            if r.emitted == tokens {
+                // The front end that hands it out is busy with who came in before.
+                r.handed_out = now.max(self.front_free);
+            }
             out.tokens += u64::from(tokens);
             if r.emitted >= r.demand.osl {
                 self.free(r, workload);
@@ -436,6 +455,9 @@ impl Replica {
     ) -> bool {
         self.in_transfer -= 1;
         r.emit(1, now, gaps);
+        // What has been received is found when the step in flight ends.
+        let ends = self.began.plus(Time::from_seconds(self.step_seconds));
+        r.handed_out = if self.stepping { now.max(ends) } else { now };
         if r.emitted >= r.demand.osl {
             self.free(r, workload);
             return true;

@@ -14,8 +14,9 @@ pub(super) struct Request {
     pub(super) admitted: Time,
     pub(super) waited: Time,
     pub(super) passed_over: bool,
-    /// When its first token came, and its last one so far.
+    /// When its first token was there, when it left through the front end, and when its last one so far came.
     pub(super) first: Time,
+    pub(super) handed_out: Time,
     pub(super) last: Time,
     /// Tokens whose keys and values are there, and tokens that must be before the next one is sampled.
     pub(super) computed: u32,
@@ -45,6 +46,7 @@ impl Request {
             waited: Time::ZERO,
             passed_over: false,
             first: Time::ZERO,
+            handed_out: Time::ZERO,
             last: Time::ZERO,
             computed: 0,
             target: demand.isl,

@@ -206,6 +206,39 @@ fn prompts_wait_for_one_another_where_groups_are_balanced() {
     assert_eq!(balanced.requests, 160);
 }
 
+/// A scheduler that looks at its queue every 30 decode steps lets requests wait for 15 of them, but none where nothing else
+/// runs.
+#[test]
+fn a_scheduler_that_seldom_looks_lets_requests_wait() {
+    let run = |concurrency: f64, recv_interval| {
+        let load = Load::Closed { concurrency, requests: 10.0 * concurrency };
+        let case = ServingInput {
+            admission: Admission::Polled,
+            recv_interval,
+            chunked_prefill: false,
+            isl: 200.0,
+            osl: 1000.0,
+            ..system(load)
+        };
+        let mut input = Input::of(&case, &ServingConstants::default(), 1);
+        input.lengths.osl = Distribution::Uniform { low: 800.0, high: 1200.0 };
+        simulated(&input)
+    };
+    let (often, seldom) = (run(16.0, 1.0), run(16.0, 30.0));
+    let steps = (seldom.ttft.mean - often.ttft.mean) / often.itl.p50;
+    assert!((10.0..20.0).contains(&steps), "{steps}");
+    assert!((run(1.0, 30.0).ttft.mean - run(1.0, 1.0).ttft.mean).abs() < 1e-9);
+}
+
+/// First tokens leave through the front end that takes in the rest of the burst.
+#[test]
+fn first_tokens_of_a_burst_wait_for_the_front_end() {
+    let case = ServingInput { isl: 16.0, ..system(Load::Burst { requests: 64.0 }) };
+    let found = simulated(&Input::of(&case, &ServingConstants::default(), 1));
+    let taken_in = 64.0 * ServingConstants::default().front_end;
+    assert!(found.records.iter().all(|r| r.ttft >= taken_in - 1e-9), "{} {taken_in}", found.ttft.p50);
+}
+
 /// One burst is no trend, and too much load is one under any arrivals.
 #[test]
 fn only_an_overload_grows_throughout() {
