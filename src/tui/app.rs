@@ -1,6 +1,5 @@
 //! The state of the application, all of it, as plain data.
 
-use crate::order::Order;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,7 +18,7 @@ use super::scenarios::Tabs;
 use super::simulating::Known;
 use super::stale::Stale;
 use super::sweeping::Sweeping;
-use super::tables::{self, Sort, Table, Tables};
+use super::tables::{self, Tables};
 use super::theme::{Glyphs, Theme};
 use super::timeline::Timeline;
 use super::work::Desks;
@@ -27,12 +26,12 @@ pub use super::write_back::WritePlan;
 use crate::advice::{Advice, Objective, advise};
 use crate::demo::Demo;
 pub use crate::demo::{Pane, Setup, View};
-use crate::estimate::{Better, Estimate, Metric};
+use crate::estimate::{Estimate, Metric};
 use crate::knob::{Knob, Overrides, Setting};
 use crate::library::Library;
 use crate::report::document::Kind;
 use crate::scenario::{Parts, Scenario};
-use crate::spec::{Diagnostics, Target};
+use crate::spec::Diagnostics;
 
 /// What undo brings back.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -401,35 +400,6 @@ impl App {
         self.recompute_columns();
     }
 
-    /// Works out the comparison, where it is on the screen.
-    pub fn recompute_columns(&mut self) {
-        if self.view != View::Compare {
-            self.columns.clear();
-            return;
-        }
-        let marked = |target: &&Arc<Target>| self.now.marks.len() < 2 || self.now.marks.contains(&target.name);
-        let columns = self.library.targets().iter().filter(marked).map(|target| {
-            let setup = Setup { target: Arc::clone(&target.name), ..self.now.setup.clone() };
-            (Arc::clone(&target.name), self.answered(&setup))
-        });
-        self.columns = columns.filter(|(name, answer)| self.asks_to_compare(name, answer)).collect();
-        self.sort_columns();
-        self.column = self.column.min(self.columns.len().saturating_sub(1));
-    }
-
-    /// Puts the comparison's columns in order: the best of the chosen metric first, those without a figure last.
-    fn sort_columns(&mut self) {
-        if self.tables.sort(Table::Compare) == Sort::Name {
-            self.columns.order_by_key(|(name, _)| name.to_lowercase());
-            return;
-        }
-        let Some(metric) = self.order.and_then(Metric::named) else { return };
-        let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
-        let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
-        // Where it does not fit, the figure is one that nobody can have.
-        self.columns.order_by(|(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
-    }
-
     /// The metric under the cursor of the results.
     #[must_use]
     pub fn figure_here(&self) -> Option<&'static Metric> {
@@ -443,14 +413,6 @@ impl App {
     #[must_use]
     pub fn headline(&self) -> Option<Headline> {
         self.above.filter(|_| self.answer.detail().is_some())
-    }
-
-    /// The comparison's reference: the baseline's target where it is a column, else the selected one, else the first.
-    #[must_use]
-    pub fn reference_column(&self) -> usize {
-        let of = |name: &Arc<str>| self.columns.iter().position(|(column, _)| column == name);
-        let baseline = self.reference().and_then(|setup| of(&setup.target));
-        baseline.or_else(|| of(&self.now.setup.target)).unwrap_or_default()
     }
 
     /// The row of the selected target.
@@ -493,14 +455,6 @@ impl App {
                 _ => Vec::new(),
             }
         })
-    }
-
-    /// The targets that charts show: the selected one, then the marked ones.
-    #[must_use]
-    pub fn contenders(&self) -> Vec<Arc<str>> {
-        let own = &self.now.setup.target;
-        let marked = self.now.marks.iter().filter(|name| *name != own);
-        std::iter::once(own).chain(marked).cloned().collect()
     }
 
     /// Turns a knob; a value equal to the files' is no override.

@@ -11,6 +11,7 @@ use super::message::Effect;
 use super::update::{explain, fail, note};
 use super::view::measurements::here;
 use crate::calibrate::judge::{Judged, judge_standing, standing};
+use crate::calibrate::predict::Figure;
 use crate::calibrate::{self, Bench, Observation, Outcome, Start};
 use crate::engine;
 use crate::estimate::Metric;
@@ -160,7 +161,9 @@ fn subject(app: &App, judged: &Judged) -> Option<Subject> {
     let scenario = standing(&bench, row, judged.engine, &Start::of(&app.library, target))?;
     let parts = bench.parts(row, judged.engine)?;
     let measured = units::significant(judged.measured, 4);
-    let name = format!("{}, measured {measured}", row.short());
+    // The figure that is explained is a mean; where the measured one is not, it says so.
+    let median = if judged.figure == Figure::TpotMs { ", the median" } else { "" };
+    let name = format!("{}, measured {measured}{median}", row.short());
     Some(Subject { name, estimate: engine::estimate(&scenario), scenario, parts })
 }
 

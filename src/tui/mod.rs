@@ -9,6 +9,7 @@ mod applying;
 #[cfg(test)]
 mod budgets;
 pub mod clipboard;
+mod comparing;
 pub use atlas_painter::color;
 mod copying;
 pub mod export;

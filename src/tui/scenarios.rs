@@ -169,15 +169,17 @@ impl App {
             return name.to_string();
         }
         let Some(Snapshot { setup, .. }) = self.tab_snapshot(place) else { return String::new() };
-        // What tells it from its neighbours: the workload where they differ in it, and what is turned.
+        // What tells it from its neighbours: target and workload where they differ in them, and what is turned.
         let others = || (0..self.tabs.list.len()).filter_map(|other| self.tab_snapshot(other));
-        let mut label = setup.target.to_string();
+        let mut words = Vec::new();
+        if setup.overrides.is_empty() || others().any(|other| other.setup.target != setup.target) {
+            words.push(setup.target.to_string());
+        }
         if others().any(|other| other.setup.workload != setup.workload) {
-            label += &format!(" {}", setup.workload);
+            words.push(setup.workload.to_string());
         }
-        for (knob, setting) in &setup.overrides {
-            label += &format!(" {}={setting}", knob.name());
-        }
+        words.extend(setup.overrides.iter().map(|(knob, setting)| format!("{}={setting}", knob.name())));
+        let mut label = words.join(" ");
         if label.chars().count() > LONGEST {
             label = label.chars().take(LONGEST - 1).chain(['…']).collect();
         }

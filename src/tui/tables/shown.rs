@@ -172,6 +172,7 @@ impl App {
     #[must_use]
     pub fn filter_remark(&self, table: Table, shown: usize, of: usize) -> Option<String> {
         let filter = self.tables.filter(table)?;
-        Some(format!("/{} {shown} of {of}", filter.text))
+        // The counts first: where there is no room for all, the user knows what they typed.
+        Some(format!("{shown} of {of} /{}", filter.text))
     }
 }

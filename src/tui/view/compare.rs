@@ -171,14 +171,25 @@ pub fn compare(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     if is_list(app) { list(app, canvas, area, inner) } else { columns(app, canvas, area, inner) }
 }
 
+/// A name that is too long for its column goes on below, from its last joint that fits.
+fn broken(name: &str, width: usize) -> (&str, &str) {
+    if name.width() <= width {
+        return (name, "");
+    }
+    let joints = name.match_indices(['_', '-', '.', ' ', '/']).map(|(at, _)| at + 1).rev();
+    let parts = joints.filter_map(|at| name.split_at_checked(at)).find(|(first, _)| first.width() <= width);
+    parts.unwrap_or((name, ""))
+}
+
 fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     let width = column_width(app, area.width);
     let reference = app.reference_column();
     let slots = || (0u16..).zip(app.columns.iter().enumerate());
     for (slot, (index, (name, answer))) in slots() {
         let x = inner.x + LABEL + slot * width;
-        let style = canvas.role(if index == app.column { Role::TitleFocused } else { Role::Title });
-        canvas.right(x, inner.y, width - 1, name, style);
+        let title = canvas.role(if index == app.column { Role::TitleFocused } else { Role::Title });
+        let (name, rest) = broken(name, usize::from(width - 1));
+        canvas.right(x, inner.y, width - 1, name, title);
         let (role, text) = match answer.detail() {
             _ if answer.outcome.is_err() => (Role::Error, "no estimate"),
             Some(detail) if !detail.verdict.fits() => (Role::Error, super::results::refusal(&detail.verdict)),
@@ -188,6 +199,8 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         };
         let style = canvas.role(role);
         canvas.right(x, inner.y + 1, width - 1, text, style);
+        let said = u16::try_from(text.width() + usize::from(!text.is_empty())).unwrap_or_default();
+        canvas.right(x, inner.y + 1, (width - 1).saturating_sub(said), rest, title);
     }
     let all = build(app, area.width);
     let height = inner.height.saturating_sub(2);
@@ -404,6 +417,13 @@ mod tests {
         }
         assert_eq!((ratio_text(0.574, 8), ratio_text(0.000_911, 8)), ("×0.574".to_owned(), "×0.00091".to_owned()));
         assert_eq!((ratio_text(0.574, 7), ratio_text(0.000_911, 7)), ("×0.574".to_owned(), "<×0.001".to_owned()));
+    }
+
+    #[test]
+    fn a_long_name_is_broken_where_it_is_joined() {
+        assert_eq!(broken("NVIDIA_H100_8x_NVLink", 19), ("NVIDIA_H100_8x_", "NVLink"));
+        assert_eq!(broken("NVIDIA_H100_8x_NVLink", 21), ("NVIDIA_H100_8x_NVLink", ""));
+        assert_eq!(broken("unbroken", 4), ("unbroken", ""));
     }
 
     #[test]

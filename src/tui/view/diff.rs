@@ -188,7 +188,7 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let inner = canvas.view(area, View::Diff, "Difference", "only what differs", app.tour.is_none());
     let name = if inner.width >= 100 { 24 } else { 18 };
-    let column = (inner.width.saturating_sub(name + 3) / 3).min(34);
+    let column = (inner.width.saturating_sub(name + CHANGE + 3) / 2).min(34);
     let (first, second) = (inner.x + 1 + name, inner.x + 1 + name + column);
     let third = second + column;
     let (dim, focused) = (canvas.role(Role::Baseline), canvas.role(Role::TitleFocused));
@@ -221,7 +221,7 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                         true => canvas.role(Role::Dim),
                         false => super::results::change_style(canvas, metric.better, after - before),
                     };
-                    canvas.right(third, y, (column - 1).min(CHANGE), &text, style);
+                    canvas.right(third, y, CHANGE, &text, style);
                 }
             }
             Row::Text(role, text) => {
@@ -230,7 +230,7 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             }
         }
         if stop == Some(index) {
-            let width = (third + (column - 1).min(CHANGE) + 1).min(inner.right()) - inner.x;
+            let width = (third + CHANGE + 1).min(inner.right()) - inner.x;
             canvas.tint(Rect::new(inner.x, y, width, 1), canvas.role(Role::Selection));
         }
     }

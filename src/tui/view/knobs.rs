@@ -85,7 +85,7 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let focused = app.pane == Pane::Knobs && app.view == View::Main && app.tour.is_none();
     let turned = app.now.setup.overrides.len();
     let remark = match app.tables.filter(Table::Knobs) {
-        Some(filter) => format!("/{} {}", filter.text(), app.knobs().count()),
+        Some(filter) => format!("{} /{}", app.knobs().count(), filter.text()),
         None if turned > 0 => format!("{turned} changed"),
         None => String::new(),
     };

@@ -114,7 +114,8 @@ fn list(
     let scroll = app.scroll.get(place).copied().unwrap_or_default();
     let visible = usize::from(inner.height);
     let total = rows.len();
-    let filtered = remark.starts_with('/');
+    let table = if pane == Pane::Targets { Table::Targets } else { Table::Workloads };
+    let filtered = app.tables.filter(table).is_some();
     if rows.is_empty() {
         let text = if filtered { "nothing matches; Esc shows all" } else { "none in the files" };
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, canvas.role(Role::Dim));

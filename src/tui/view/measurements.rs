@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use super::draw::{Canvas, wrap};
 use crate::calibrate::Parameter;
 use crate::calibrate::judge::Judged;
+use crate::calibrate::predict::Figure;
 use crate::plan::Engine;
 use crate::report::calibration::changes;
 use crate::tui::app::{App, View};
@@ -304,7 +305,8 @@ fn row(canvas: &mut Canvas<'_>, area: Rect, one: &Judged) {
         engine => engine.name(),
     };
     canvas.text(cells.engine.x, area.y, cells.engine.width, engine, dim);
-    canvas.right(cells.figure.x, area.y, cells.figure.width, one.figure.name(), dim);
+    let figure = if one.figure == Figure::TpotMs { "tpot_ms, median" } else { one.figure.name() };
+    canvas.right(cells.figure.x, area.y, cells.figure.width, figure, dim);
     let shown = |value: f64| units::significant(value, 4);
     canvas.right(cells.measured.x, area.y, cells.measured.width, &shown(one.measured), value);
     canvas.right(cells.predicted.x, area.y, cells.predicted.width, &shown(one.before), text);

@@ -342,8 +342,11 @@ fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, met
     let Some(before) = before.filter(|before| (now - before).abs() > 1e-9 * before.abs()) else { return };
     let (_, style) = change(canvas, metric.better, before, now);
     if columns.absolute > 0 {
-        let room = usize::from(columns.absolute - 1);
-        canvas.right(x, area.y, columns.absolute - 1, &within(signed(metric, now - before), room), style);
+        // Of what is next to nothing the last column says all there is to say.
+        if (now - before).abs() >= LEAST * before.abs() {
+            let room = usize::from(columns.absolute - 1);
+            canvas.right(x, area.y, columns.absolute - 1, &within(signed(metric, now - before), room), style);
+        }
         x += columns.absolute;
     }
     let (text, style) = change(canvas, metric.better, before, now);

@@ -16,9 +16,9 @@ use crate::units;
 pub const HEADING: usize = 2;
 /// Columns of a lever's name, of where it stands, of a change, and, where there is room, of where it is moved to.
 const NAME: u16 = 23;
-const FROM: u16 = 9;
+const FROM: u16 = 12;
 const CHANGE: u16 = 11;
-const TO: u16 = 11;
+const TO: u16 = 12;
 /// Fewest columns in which it is said where levers are moved to.
 const TOLD_FROM: u16 = 100;
 
