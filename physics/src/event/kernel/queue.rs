@@ -34,6 +34,12 @@ pub struct Handle {
     generation: u32,
 }
 
+impl Default for Handle {
+    fn default() -> Self {
+        Handle::NONE
+    }
+}
+
 impl Handle {
     /// Names nothing: cancelling it does nothing.
     pub const NONE: Handle = Handle { slot: u32::MAX, generation: u32::MAX };
@@ -52,8 +58,9 @@ pub struct EventQueue<E> {
     heap: Vec<u128>,
     slots: Vec<Slot<E>>,
     free: Vec<u32>,
-    /// Events that were scheduled in their order, with their keys.
+    /// Events that were scheduled in their order, with their keys; the key of each line's first.
     lines: [VecDeque<(u128, E)>; LINES],
+    fronts: [u128; LINES],
     late: VecDeque<E>,
     /// Events on the lines and late ones.
     aside: usize,
@@ -77,6 +84,7 @@ impl<E: Copy> EventQueue<E> {
             slots: Vec::with_capacity(pending),
             free: Vec::with_capacity(pending),
             lines: [const { VecDeque::new() }; LINES],
+            fronts: [NEVER; LINES],
             late: VecDeque::new(),
             aside: 0,
             sequence: 0,
@@ -92,6 +100,7 @@ impl<E: Copy> EventQueue<E> {
         self.slots.clear();
         self.free.clear();
         self.lines.iter_mut().for_each(VecDeque::clear);
+        self.fronts = [NEVER; LINES];
         self.late.clear();
         self.aside = 0;
         self.sequence = 0;
@@ -142,7 +151,8 @@ impl<E: Copy> EventQueue<E> {
             return;
         }
         let key = self.key(time, 0);
-        if let Some(line) = self.lines.get_mut(line) {
+        if let (Some(line), Some(front)) = (self.lines.get_mut(line), self.fronts.get_mut(line)) {
+            *front = key.min(*front);
             line.push_back((key, event));
             self.aside += 1;
         }
@@ -217,7 +227,7 @@ impl<E: Copy> EventQueue<E> {
             let first = self.heap.first().copied().unwrap_or(NEVER);
             // Most models have nothing aside most of the time.
             if self.aside > 0 {
-                let [in_turn, other] = self.lines.each_ref().map(|line| line.front().map_or(NEVER, |&(key, _)| key));
+                let [in_turn, other] = self.fronts;
                 let key = first.min(in_turn).min(other);
                 let time = time_of(key);
                 if (time > self.now || key == NEVER) && !self.late.is_empty() {
@@ -231,8 +241,11 @@ impl<E: Copy> EventQueue<E> {
                     self.now = time;
                     self.handled += 1;
                     self.aside -= 1;
-                    let line = self.lines.get_mut(usize::from(key == other))?;
-                    return line.pop_front().map(|(_, event)| event);
+                    let place = usize::from(key == other);
+                    let (line, front) = (self.lines.get_mut(place)?, self.fronts.get_mut(place)?);
+                    let event = line.pop_front().map(|(_, event)| event);
+                    *front = line.front().map_or(NEVER, |&(key, _)| key);
+                    return event;
                 }
             }
             if first == NEVER {
@@ -305,6 +318,7 @@ impl<E: Copy> EventQueue<E> {
             number += 1;
         }
         self.sequence = number;
+        self.fronts = self.lines.each_ref().map(|line| line.front().map_or(NEVER, |&(key, _)| key));
     }
 }
 

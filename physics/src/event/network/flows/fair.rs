@@ -19,8 +19,10 @@ const PATIENCE: u32 = 6;
 /// What is known of a channel while rates are set.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Filling {
-    /// Of the present filling: what is left, for how many flows, the highest rate so far, and whether it decides any.
+    /// Of the present filling: what is left, for how many flows, how much that is for each, the highest rate so far, and
+    /// whether it decides any.
     spare: f64,
+    share: f64,
     top: f64,
     unfrozen: u32,
     decides: bool,
@@ -83,8 +85,7 @@ impl Flows {
         for place in 0..self.fresh.len() {
             let id = self.fresh[place];
             self.include(id);
-            let base = id as usize * self.stride;
-            let hops = base..base + self.flows[id as usize].hops as usize;
+            let hops = self.hops_of(id);
             let mut least = f64::INFINITY;
             for hop in &self.hops[hops.clone()] {
                 let channel = &self.channels[hop.channel as usize];
@@ -120,13 +121,13 @@ impl Flows {
         }
         flow.met = round;
         self.met_flows.push(id);
-        let base = id as usize * self.stride;
-        for hop in &self.hops[base..base + flow.hops as usize] {
+        let hops = flow.first as usize..(flow.first + flow.hops) as usize;
+        for hop in &self.hops[hops] {
+            if self.channels[hop.channel as usize].flows.len() == 1 && hop.channel != flow.narrowest {
+                continue;
+            }
             let filling = &mut self.fillings[hop.channel as usize];
             if filling.met != round {
-                if self.channels[hop.channel as usize].flows.len() == 1 && hop.channel != flow.narrowest {
-                    continue;
-                }
                 // Nobody is taken in for being fast yet.
                 *filling = Filling { met: round, top: f64::INFINITY, ..Filling::default() };
                 self.met_channels.push(hop.channel);
@@ -155,6 +156,7 @@ impl Flows {
                 own.spare = (own.spare - channel.flows.iter().map(kept).sum::<f64>()).max(0.0);
             }
             own.unfrozen = own.inside;
+            own.share = own.spare / f64::from(own.inside);
             own.top = 0.0;
             own.decides = false;
             self.active.push(number);
@@ -163,28 +165,28 @@ impl Flows {
         while left > 0 {
             let mut least = f64::INFINITY;
             let mut place = 0;
-            while place < self.active.len() {
-                let own = &self.fillings[self.active[place] as usize];
+            while let Some(&number) = self.active.get(place) {
+                let own = &self.fillings[number as usize];
                 if own.unfrozen == 0 {
                     self.active.swap_remove(place);
                     continue;
                 }
-                least = least.min(own.spare / f64::from(own.unfrozen));
+                if own.share < least {
+                    least = own.share;
+                }
                 place += 1;
             }
             if self.active.is_empty() {
                 break;
             }
             let limit = least * (1.0 + SAME);
-            for place in 0..self.active.len() {
-                let number = self.active[place];
+            for &number in &self.active {
                 let own = &mut self.fillings[number as usize];
-                if own.unfrozen == 0 || own.spare > limit * f64::from(own.unfrozen) {
+                if own.unfrozen == 0 || own.share > limit {
                     continue;
                 }
                 own.decides = true;
-                for entry in 0..self.channels[number as usize].flows.len() {
-                    let (id, _) = self.channels[number as usize].flows[entry];
+                for &(id, _) in &self.channels[number as usize].flows {
                     let flow = &mut self.flows[id as usize];
                     if flow.met != round || flow.frozen == filling {
                         continue;
@@ -193,12 +195,13 @@ impl Flows {
                     flow.frozen = filling;
                     flow.fair = least;
                     flow.decided_by = number;
-                    let base = id as usize * self.stride;
-                    for hop in &self.hops[base..base + flow.hops as usize] {
+                    let hops = flow.first as usize..(flow.first + flow.hops) as usize;
+                    for hop in &self.hops[hops] {
                         let own = &mut self.fillings[hop.channel as usize];
                         if own.met == round {
                             own.spare = (own.spare - least).max(0.0);
                             own.unfrozen -= 1;
+                            own.share = own.spare / f64::from(own.unfrozen);
                             own.top = least;
                         }
                     }
