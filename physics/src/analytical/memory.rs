@@ -413,3 +413,92 @@ fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBreakdown {
         reserve: c.reserve,
     }
 }
+
+/// Memory of the first pipeline stage, on which job logs and tools that look at rank 0 report.
+pub fn first_stage(i: &TrainingInput, c: &Constants, recompute: Recompute) -> MemoryBreakdown {
+    Ends { last: None, ..Ends::of(i, c) }.under(recompute)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B200, bf16, sequences of 4096, one per micro-batch, distributed optimizer, no recomputation: the setting of
+    /// SimuMax 1.2's measurements (docs/b200, release v1.2, `alloc GiB real`).
+    fn simumax(arch: Architecture, tp: f64, pp: f64, ep: f64, cp: f64, seq: f64) -> f64 {
+        let dp = 8.0 / (tp * pp * cp);
+        let i = TrainingInput {
+            arch,
+            tp,
+            pp,
+            ep,
+            cp,
+            dp,
+            seq,
+            global: 8.0 * dp,
+            sequence_parallel: tp > 1.0,
+            recompute: Recompute::None,
+            ..TrainingInput::default()
+        };
+        training_memory(&i, &Constants::default(), Recompute::None).allocated() / 1024f64.powi(3)
+    }
+
+    fn llama_70b(layers: f64) -> Architecture {
+        Architecture {
+            layers,
+            hidden: 8192.0,
+            heads: 64.0,
+            kv_heads: 8.0,
+            ffn: 28672.0,
+            vocab: 128256.0,
+            ..Architecture::default()
+        }
+    }
+
+    #[test]
+    fn measured_allocations_are_met_within_five_percent() {
+        let deepseek_v3 = Architecture { layers: 4.0, dense_layers: 1.0, ..Architecture::deepseek_v3() };
+        let l = llama_70b(12.0);
+        for (predicted, measured) in [
+            (simumax(l, 1.0, 2.0, 1.0, 1.0, 4096.0), 66.55),
+            (simumax(l, 2.0, 1.0, 1.0, 1.0, 4096.0), 60.68),
+            (simumax(l, 4.0, 1.0, 1.0, 1.0, 4096.0), 39.07),
+            (simumax(l, 8.0, 1.0, 1.0, 1.0, 4096.0), 28.29),
+            (simumax(deepseek_v3, 1.0, 1.0, 8.0, 1.0, 4096.0), 104.30),
+            (simumax(l, 2.0, 1.0, 1.0, 4.0, 32768.0), 68.43),
+            (simumax(l, 1.0, 1.0, 1.0, 8.0, 131072.0), 147.99),
+        ] {
+            let miss = predicted / measured - 1.0;
+            assert!(miss.abs() < 0.05, "{predicted} GiB against {measured} GiB");
+        }
+    }
+
+    #[test]
+    fn recomputing_more_never_needs_more_memory() {
+        let c = Constants::default();
+        let i = TrainingInput { arch: llama_70b(80.0), tp: 8.0, pp: 4.0, ..TrainingInput::default() };
+        let at = |r| training_memory(&i, &c, r).total();
+        assert!(at(Recompute::Full) < at(Recompute::Selective));
+        assert!(at(Recompute::Selective) <= at(Recompute::None));
+    }
+
+    #[test]
+    fn sharding_more_never_needs_more_memory() {
+        let c = Constants::default();
+        let mut last = f64::INFINITY;
+        for sharding in [Sharding::None, Sharding::Zero1, Sharding::Zero2, Sharding::Zero3] {
+            let i = TrainingInput { arch: llama_70b(80.0), sharding, ..TrainingInput::default() };
+            let total = training_memory(&i, &c, Recompute::Full).total();
+            assert!(total <= last * 1.001);
+            last = total;
+        }
+    }
+
+    #[test]
+    fn the_bound_is_never_below_the_point() {
+        let c = Constants::default();
+        let m = training_memory(&TrainingInput::default(), &c, Recompute::None);
+        assert!(m.upper(&c) >= m.total());
+        assert!(m.values().iter().all(|bytes| *bytes >= 0.0));
+    }
+}

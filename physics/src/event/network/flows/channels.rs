@@ -10,7 +10,7 @@ pub(super) struct Channel {
     /// Bytes carried to the end of their flows.
     pub(super) carried: f64,
     /// Flows over it, and which of their hops it is.
-    pub(super) flows: SmallVec<[(u32, u32); 2]>,
+    pub(super) flows: SmallVec<[(u32, u32); 4]>,
     /// Round of settling after which a flow was the first to leave it.
     pub(super) left: u32,
 }
