@@ -45,6 +45,8 @@ const SAME: f64 = 1e-9;
 /// Hops that every flow has room for. Those of longer ways lie together, so that one collective over hundreds of links
 /// does not move everybody else's apart.
 const ROOM: usize = 4;
+/// Flows that every channel has room for from the beginning.
+const LISTED: u32 = 2;
 
 /// What a flow's rate is found from.
 #[derive(Debug, Clone, Copy, Default)]
@@ -91,6 +93,8 @@ struct Hop {
 #[derive(Debug, Clone)]
 pub struct Flows {
     channels: Vec<Channel>,
+    /// The flows over each channel, and which of their hops it is.
+    listed: Vec<(u32, u32)>,
     /// What is known of each channel while rates are set: apart, for who has a way to himself needs none of it.
     fillings: Vec<Filling>,
     /// The channel of each link.
@@ -127,8 +131,12 @@ impl Flows {
         Flows::over(channels, of)
     }
 
-    fn over(channels: Vec<Channel>, of: Vec<u32>) -> Self {
+    fn over(mut channels: Vec<Channel>, of: Vec<u32>) -> Self {
+        for (channel, first) in channels.iter_mut().zip((0..).step_by(LISTED as usize)) {
+            (channel.first, channel.room) = (first, LISTED);
+        }
         Flows {
+            listed: vec![(0, 0); channels.len() * LISTED as usize],
             fillings: vec![Filling::default(); channels.len()],
             channels,
             of,
@@ -196,12 +204,20 @@ impl Flows {
             }
             last = number;
             let channel = &mut self.channels[number as usize];
-            alone &= channel.flows.is_empty();
+            alone &= channel.flows == 0;
             if channel.capacity < least || (channel.capacity == least && place <= middle) {
                 (narrowest, least) = (number, channel.capacity);
             }
-            self.hops[base + hops] = Hop { channel: number, place: channel.flows.len() as u32 };
-            channel.flows.push((id, hops as u32));
+            self.hops[base + hops] = Hop { channel: number, place: channel.flows };
+            if channel.flows == channel.room {
+                // The list moves to where it has twice the room.
+                let (old, first) = (channel.listed(), self.listed.len());
+                self.listed.resize(first + 2 * channel.room as usize, (0, 0));
+                self.listed.copy_within(old, first);
+                (channel.first, channel.room) = (first as u32, 2 * channel.room);
+            }
+            channel.flows += 1;
+            self.listed[channel.listed().end - 1] = (id, hops as u32);
             hops += 1;
         }
         let flow = &mut self.flows[id as usize];
@@ -282,14 +298,16 @@ impl Flows {
             let Hop { channel: number, place } = self.hops[hop];
             let channel = &mut self.channels[number as usize];
             channel.carried += bytes;
-            channel.flows.swap_remove(place as usize);
-            if let Some(&(moved, its_hop)) = channel.flows.get(place as usize) {
-                self.hops[(self.flows[moved as usize].first + its_hop) as usize].place = place;
-            }
+            // The last of its list takes its place.
+            channel.flows -= 1;
+            let listed = channel.listed();
+            let (moved, its_hop) = self.listed[listed.end];
+            self.listed[listed.start + place as usize] = (moved, its_hop);
+            self.hops[(self.flows[moved as usize].first + its_hop) as usize].place = place;
             // Until rates are set again nobody is held back by it who has not been found now.
             if channel.left != self.round {
                 channel.left = self.round;
-                for &(other, _) in &channel.flows {
+                for &(other, _) in &self.listed[listed] {
                     if self.flows[other as usize].decided_by == number {
                         self.relieved.push(other);
                     }

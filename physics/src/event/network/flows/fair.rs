@@ -89,18 +89,18 @@ impl Flows {
             let mut least = f64::INFINITY;
             for hop in &self.hops[hops.clone()] {
                 let channel = &self.channels[hop.channel as usize];
-                least = least.min(channel.capacity / channel.flows.len() as f64);
+                least = least.min(channel.capacity / f64::from(channel.flows));
             }
             for hop in hops {
                 let number = self.hops[hop].channel as usize;
-                let count = self.channels[number].flows.len();
+                let listed = self.channels[number].listed();
                 // What another newcomer has had taken in already is not looked for again.
-                if count == 1 || self.fillings[number].top <= least {
+                if listed.len() == 1 || self.fillings[number].top <= least {
                     continue;
                 }
                 self.fillings[number].top = least;
-                for entry in 0..count {
-                    let (other, _) = self.channels[number].flows[entry];
+                for entry in listed {
+                    let (other, _) = self.listed[entry];
                     if self.flows[other as usize].rate >= least {
                         self.include(other);
                     }
@@ -123,7 +123,7 @@ impl Flows {
         self.met_flows.push(id);
         let hops = flow.first as usize..(flow.first + flow.hops) as usize;
         for hop in &self.hops[hops] {
-            if self.channels[hop.channel as usize].flows.len() == 1 && hop.channel != flow.narrowest {
+            if (self.channels[hop.channel as usize].flows == 1) & (hop.channel != flow.narrowest) {
                 continue;
             }
             let filling = &mut self.fillings[hop.channel as usize];
@@ -147,13 +147,13 @@ impl Flows {
             let channel = &self.channels[number as usize];
             let own = &mut self.fillings[number as usize];
             own.spare = channel.capacity;
-            if (own.inside as usize) < channel.flows.len() {
+            if own.inside < channel.flows {
                 let kept = |&(id, _): &(u32, u32)| {
                     let flow = &self.flows[id as usize];
                     // Without a branch: nothing foretells who is taken in.
                     flow.rate * f64::from(u8::from(flow.met != round))
                 };
-                own.spare = (own.spare - channel.flows.iter().map(kept).sum::<f64>()).max(0.0);
+                own.spare = (own.spare - self.listed[channel.listed()].iter().map(kept).sum::<f64>()).max(0.0);
             }
             own.unfrozen = own.inside;
             own.share = own.spare / f64::from(own.inside);
@@ -186,7 +186,7 @@ impl Flows {
                     continue;
                 }
                 own.decides = true;
-                for &(id, _) in &self.channels[number as usize].flows {
+                for &(id, _) in &self.listed[self.channels[number as usize].listed()] {
                     let flow = &mut self.flows[id as usize];
                     if flow.met != round || flow.frozen == filling {
                         continue;
@@ -197,13 +197,12 @@ impl Flows {
                     flow.decided_by = number;
                     let hops = flow.first as usize..(flow.first + flow.hops) as usize;
                     for hop in &self.hops[hops] {
+                        // Also of channels that are not looked at: what is known of them is not read.
                         let own = &mut self.fillings[hop.channel as usize];
-                        if own.met == round {
-                            own.spare = (own.spare - least).max(0.0);
-                            own.unfrozen -= 1;
-                            own.share = own.spare / f64::from(own.unfrozen);
-                            own.top = least;
-                        }
+                        own.spare = (own.spare - least).max(0.0);
+                        own.unfrozen = own.unfrozen.wrapping_sub(1);
+                        own.share = own.spare / f64::from(own.unfrozen);
+                        own.top = least;
                     }
                 }
             }
@@ -218,12 +217,12 @@ impl Flows {
             let number = self.met_channels[place];
             let channel = &self.channels[number as usize];
             let Filling { spare, top, decides, inside, .. } = self.fillings[number as usize];
-            if inside as usize == channel.flows.len() {
+            if inside == channel.flows {
                 continue;
             }
             let full = spare <= SLACK * channel.capacity;
-            for entry in 0..self.channels[number as usize].flows.len() {
-                let (id, _) = self.channels[number as usize].flows[entry];
+            for entry in channel.listed() {
+                let (id, _) = self.listed[entry];
                 let flow = &self.flows[id as usize];
                 if flow.met == self.round {
                     continue;
