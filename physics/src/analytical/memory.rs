@@ -344,13 +344,13 @@ impl<'a> Ends<'a> {
     pub(crate) fn under(&self, recompute: Recompute) -> MemoryBreakdown {
         let i = self.i;
         if let Some(network) = &i.arch.convolutions {
-            return self.fullest(0.0, |_| convolutional_activations(i, network));
+            return self.fullest(0.0, [convolutional_activations(i, network); 2]);
         }
         let kept = if recompute == Recompute::None { self.whole } else { Kept::of(i, recompute) };
         // One layer at a time is recomputed and held whole. The logits are gone by then, but an allocator that caches its
         // blocks by size seldom has them back.
         let recomputed = if recompute == Recompute::Full { i.micro * i.seq / i.cp * self.whole.layer(i) } else { 0.0 };
-        self.fullest(recomputed, |stage| stage.sum(i, &kept))
+        self.fullest(recomputed, self.sums(&kept))
     }
 
     /// Memory where every layer recomputes its cheap operators and its MLP, and keeps its attention.
@@ -362,18 +362,24 @@ impl<'a> Ends<'a> {
         let kept = Kept::of(i, Recompute::Selective).without_mlps(i);
         // One MLP at a time is recomputed and held whole.
         let mlp = if i.arch.moe_layers() > 0.0 { self.whole.mixture } else { self.whole.mlp };
-        self.fullest(i.micro * i.seq / i.cp * mlp, |stage| stage.sum(i, &kept))
+        self.fullest(i.micro * i.seq / i.cp * mlp, self.sums(&kept))
+    }
+
+    /// Bytes of one micro-batch's layers that keep `kept` a token, at both ends.
+    fn sums(&self, kept: &Kept) -> [f64; 2] {
+        let of = |end: &End| end.stage.sum(self.i, kept);
+        [of(&self.first), self.last.as_ref().map_or(0.0, of)]
     }
 
     /// The fuller end, whose layers keep so many bytes of a micro-batch.
-    fn fullest(&self, recomputed: f64, kept: impl Fn(&Stage) -> f64) -> MemoryBreakdown {
-        let of = |end: &End| {
-            let activations = end.held * kept(&end.stage) * here(self.i.offload.activations);
+    fn fullest(&self, recomputed: f64, [first, last]: [f64; 2]) -> MemoryBreakdown {
+        let of = |end: &End, kept: f64| {
+            let activations = end.held * kept * here(self.i.offload.activations);
             let parts = MemoryBreakdown { activations, recomputed, ..end.rest };
             MemoryBreakdown { fragmentation: self.c.fragmentation * parts.transient(), ..parts }
         };
-        let first = of(&self.first);
-        match self.last.as_ref().map(of) {
+        let first = of(&self.first, first);
+        match self.last.as_ref().map(|end| of(end, last)) {
             Some(last) if last.total() > first.total() => last,
             _ => first,
         }
