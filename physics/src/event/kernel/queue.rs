@@ -12,6 +12,7 @@
 
 use super::time::Time;
 use std::collections::VecDeque;
+use std::hint::select_unpredictable;
 
 /// Bits of a key that name the slot: 268 million pending events, more than memory holds.
 const SLOT_BITS: u32 = 28;
@@ -365,9 +366,10 @@ fn pop_first(heap: &mut Vec<u128>) {
         let first = ARITY * at + 1;
         let (least, child) = match heap.get(first..first + ARITY) {
             Some(&[a, b, c, d]) => {
-                let (x, i) = if b < a { (b, 1) } else { (a, 0) };
-                let (y, j) = if d < c { (d, 3) } else { (c, 2) };
-                if y < x { (y, first + j) } else { (x, first + i) }
+                // Nothing foretells which is the least: without branches.
+                let (x, i) = select_unpredictable(b < a, (b, 1), (a, 0));
+                let (y, j) = select_unpredictable(d < c, (d, 3), (c, 2));
+                select_unpredictable(y < x, (y, first + j), (x, first + i))
             }
             _ => match heap.get(first..).and_then(|rest| rest.iter().zip(first..).min()) {
                 Some((&key, child)) => (key, child),
