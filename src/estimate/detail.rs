@@ -312,7 +312,7 @@ impl Limits {
     pub fn of(seconds: [(Cause, f64); Cause::ALL.len()]) -> Limits {
         let total: f64 = seconds.iter().map(|(_, s)| s).sum();
         let mut limits = Limits::default();
-        for (cause, s) in seconds {
+        for &(cause, s) in &seconds {
             if let Some(share) = limits.shares.get_mut(cause as usize) {
                 *share = if total > 0.0 { s / total } else { 0.0 };
             }

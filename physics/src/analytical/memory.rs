@@ -306,82 +306,123 @@ impl Stage {
 /// Memory of the fullest accelerator under `recompute`: the first stage holds most micro-batches, the last one the
 /// logits and, in models with leading dense layers, most experts.
 pub fn training_memory(i: &TrainingInput, c: &Constants, recompute: Recompute) -> MemoryBreakdown {
-    let first = stage_memory(i, c, recompute, &Stage::of(i, true));
-    if i.pp <= 1.0 {
-        return first;
-    }
-    let last = stage_memory(i, c, recompute, &Stage::of(i, false));
-    if last.total() > first.total() { last } else { first }
+    Ends::of(i, c).under(recompute)
 }
 
-fn stage_memory(i: &TrainingInput, c: &Constants, recompute: Recompute, stage: &Stage) -> MemoryBreakdown {
+/// The stages at both ends of the pipeline with what they hold whatever is recomputed, so that several plans can be tried
+/// on it.
+pub(crate) struct Ends<'a> {
+    i: &'a TrainingInput,
+    c: &'a Constants,
+    /// What layers keep that recompute nothing.
+    whole: Kept,
+    first: End,
+    /// None of a pipeline of one stage.
+    last: Option<End>,
+}
+
+struct End {
+    stage: Stage,
+    /// Micro-batches whose activations it holds.
+    held: f64,
+    /// What it holds besides activations.
+    rest: MemoryBreakdown,
+}
+
+impl<'a> Ends<'a> {
+    pub(crate) fn of(i: &'a TrainingInput, c: &'a Constants) -> Self {
+        let end = |first: bool| {
+            let stage = Stage::of(i, first);
+            let held = if first { in_flight(i) } else { 1.0 };
+            End { rest: rest(i, c, &stage), held, stage }
+        };
+        let whole = Kept::of(i, Recompute::None);
+        Ends { i, c, whole, first: end(true), last: (i.pp > 1.0).then(|| end(false)) }
+    }
+
+    /// Memory of the fullest accelerator under `recompute`.
+    pub(crate) fn under(&self, recompute: Recompute) -> MemoryBreakdown {
+        let i = self.i;
+        if let Some(network) = &i.arch.convolutions {
+            return self.fullest(0.0, [convolutional_activations(i, network); 2]);
+        }
+        let kept = if recompute == Recompute::None { self.whole } else { Kept::of(i, recompute) };
+        // One layer at a time is recomputed and held whole. The logits are gone by then, but an allocator that caches its
+        // blocks by size seldom has them back.
+        let recomputed = if recompute == Recompute::Full { i.micro * i.seq / i.cp * self.whole.layer(i) } else { 0.0 };
+        self.fullest(recomputed, self.sums(&kept))
+    }
+
+    /// Memory where every layer recomputes its cheap operators and its MLP, and keeps its attention.
+    pub(crate) fn without_mlps(&self) -> MemoryBreakdown {
+        let i = self.i;
+        if i.arch.convolutions.is_some() {
+            return self.under(Recompute::Selective);
+        }
+        let kept = Kept::of(i, Recompute::Selective).without_mlps(i);
+        // One MLP at a time is recomputed and held whole.
+        let mlp = if i.arch.moe_layers() > 0.0 { self.whole.mixture } else { self.whole.mlp };
+        self.fullest(i.micro * i.seq / i.cp * mlp, self.sums(&kept))
+    }
+
+    /// Bytes of one micro-batch's layers that keep `kept` a token, at both ends.
+    fn sums(&self, kept: &Kept) -> [f64; 2] {
+        let of = |end: &End| end.stage.sum(self.i, kept);
+        [of(&self.first), self.last.as_ref().map_or(0.0, of)]
+    }
+
+    /// The fuller end, whose layers keep so many bytes of a micro-batch.
+    fn fullest(&self, recomputed: f64, [first, last]: [f64; 2]) -> MemoryBreakdown {
+        let of = |end: &End, kept: f64| {
+            let activations = end.held * kept * here(self.i.offload.activations);
+            let parts = MemoryBreakdown { activations, recomputed, ..end.rest };
+            MemoryBreakdown { fragmentation: self.c.fragmentation * parts.transient(), ..parts }
+        };
+        let first = of(&self.first, first);
+        match self.last.as_ref().map(|end| of(end, last)) {
+            Some(last) if last.total() > first.total() => last,
+            _ => first,
+        }
+    }
+}
+
+/// What of a share on the host stays here.
+fn here(share: f64) -> f64 {
+    1.0 - share.clamp(0.0, 1.0)
+}
+
+/// What a stage holds besides activations.
+fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBreakdown {
     let a: &Architecture = &i.arch;
     let local = stage.params(i);
     let dense = states(i, local.dense + local.embedding, i.dp * i.cp);
     let expert = states(i, local.experts, i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0));
-    let held = if stage.first { in_flight(i) } else { 1.0 };
-    let activations = held * stage.activations(i, recompute);
     // bf16 logits, fp32 softmax and its gradient.
     let with_logits = i.pp <= 1.0 || !stage.first;
     let positions = i.micro * i.target() / i.cp * a.head_share(i.seq);
     let logits = if with_logits { 8.0 * positions * a.head_width() / i.tp } else { 0.0 };
-    // One layer at a time is recomputed and held whole. The logits are gone by then, but an allocator that caches its
-    // blocks by size seldom has them back.
-    let recomputed = if recompute == Recompute::Full && a.convolutions.is_none() {
-        i.micro * i.seq / i.cp * Kept::of(i, Recompute::None).layer(i)
-    } else {
-        0.0
-    };
     let gathered = if i.sharding == Sharding::Zero3 {
         2.0 * (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(1.0)) * i.weight_bytes
     } else {
         0.0
     };
     let buckets = i.bucket_bytes.min(4.0 * (local.total()));
-    let here = |share: f64| 1.0 - share.clamp(0.0, 1.0);
-    let parts = MemoryBreakdown {
+    MemoryBreakdown {
         weights: (dense.0 + expert.0) * here(i.offload.weights),
         gradients: (dense.1 + expert.1) * here(i.offload.weights),
         optimizer: (dense.2 + expert.2) * here(i.offload.optimizer),
-        activations: activations * here(i.offload.activations),
-        recomputed,
+        activations: 0.0,
+        recomputed: 0.0,
         logits,
         buffers: gathered + buckets + c.workspace,
         fragmentation: 0.0,
         reserve: c.reserve,
-    };
-    MemoryBreakdown { fragmentation: c.fragmentation * parts.transient(), ..parts }
-}
-
-/// Memory where every layer recomputes its cheap operators and its MLP, and keeps its attention.
-pub fn without_mlps(i: &TrainingInput, c: &Constants) -> MemoryBreakdown {
-    let of = |first: bool| {
-        let stage = Stage::of(i, first);
-        let base = stage_memory(i, c, Recompute::Selective, &stage);
-        if i.arch.convolutions.is_some() {
-            return base;
-        }
-        let kept = Kept::of(i, Recompute::Selective);
-        let held = if first { in_flight(i) } else { 1.0 };
-        let activations = held * stage.sum(i, &kept.without_mlps(i)) * (1.0 - i.offload.activations.clamp(0.0, 1.0));
-        // One MLP at a time is recomputed and held whole.
-        let whole = Kept::of(i, Recompute::None);
-        let mlp = if i.arch.moe_layers() > 0.0 { whole.mixture } else { whole.mlp };
-        let recomputed = i.micro * i.seq / i.cp * mlp;
-        let changed = MemoryBreakdown { activations, recomputed, fragmentation: 0.0, ..base };
-        MemoryBreakdown { fragmentation: c.fragmentation * changed.transient(), ..changed }
-    };
-    let first = of(true);
-    if i.pp <= 1.0 {
-        return first;
     }
-    let last = of(false);
-    if last.total() > first.total() { last } else { first }
 }
 
 /// Memory of the first pipeline stage, on which job logs and tools that look at rank 0 report.
 pub fn first_stage(i: &TrainingInput, c: &Constants, recompute: Recompute) -> MemoryBreakdown {
-    stage_memory(i, c, recompute, &Stage::of(i, true))
+    Ends { last: None, ..Ends::of(i, c) }.under(recompute)
 }
 
 #[cfg(test)]

@@ -76,17 +76,33 @@ pub fn shape_efficiency(acc: &Accelerator, c: &Constants, g: &Gemm) -> f64 {
     loop_share * filled.clamp(1e-3, 1.0) * (1.0 - c.wave_loss * (1.0 - full))
 }
 
+/// FLOP/s that a GEMM reaches whose shape loses nothing.
+pub(crate) fn best_rate(acc: &Accelerator, c: &Constants, precision: Precision) -> f64 {
+    acc.peak(precision) * best_fraction(acc, c)
+}
+
 /// Seconds of arithmetic of a GEMM, traffic and launch left out.
 pub fn gemm_compute(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
-    let arithmetic = g.flops() / (acc.peak(precision) * best_fraction(acc, c) * shape_efficiency(acc, c, g));
+    compute_at(best_rate(acc, c, precision), acc, c, g, precision)
+}
+
+/// As [`gemm_compute`], at the [`best_rate`].
+#[inline]
+fn compute_at(rate: f64, acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
+    let arithmetic = g.flops() / (rate * shape_efficiency(acc, c, g));
     // Operands are re-read once per block; narrower operands make the same block move fewer bytes.
     arithmetic + g.flops() * (precision.bytes() / 2.0) / (c.block_intensity * acc.mem_bw)
 }
 
 /// Seconds of a GEMM: arithmetic, and the traffic that its first and last tiles cannot hide; casts and launch left out.
 pub fn gemm_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
+    gemm_seconds_at(best_rate(acc, c, precision), acc, c, g, precision)
+}
+
+/// As [`gemm_seconds`], at the [`best_rate`]: of several products that have it in common.
+pub(crate) fn gemm_seconds_at(rate: f64, acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
     let traffic = g.bytes(precision.bytes(), precision.bytes());
-    gemm_compute(acc, c, g, precision) + memory_seconds(acc, c, traffic)
+    compute_at(rate, acc, c, g, precision) + memory_seconds(acc, c, traffic)
 }
 
 /// Seconds of quantising a GEMM's activations to a narrow format; none where the device lacks it.

@@ -16,25 +16,8 @@ use crate::scenario::{Phase, Scenario};
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
     let mut input = asked(scenario, phase)?;
-    settle(&mut input, &Constants::with(&scenario.efficiency.training));
+    training::settle(&mut input, &Constants::with(&scenario.efficiency.training));
     Some(input)
-}
-
-/// The answer, with the recomputation that makes it fit. The engine chooses the least by its point estimate; a plan must
-/// hold by the upper bound.
-fn settle(input: &mut TrainingInput, constants: &Constants) -> TrainingEstimate {
-    let first = training::estimate(input, constants);
-    if input.recompute != Recompute::Auto || first.fits {
-        return first;
-    }
-    for recompute in [Recompute::Selective, Recompute::Full] {
-        input.recompute = recompute;
-        if training::fits(input, constants) {
-            return training::estimate(input, constants);
-        }
-    }
-    input.recompute = Recompute::Auto;
-    first
 }
 
 /// What the files and knobs ask for.
@@ -101,7 +84,7 @@ pub fn precision(format: Format) -> Precision {
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     let dies = scenario.machine.as_ref()?.dies;
     let mut input = asked(scenario, phase)?;
-    let closed = settle(&mut input, &Constants::with(&scenario.efficiency.training));
+    let closed = training::settle(&mut input, &Constants::with(&scenario.efficiency.training));
     let answer = physics.training(scenario, phase, &input, closed);
     let out = answer.estimate;
     let limits = limits::training(&input, &out.time, answer.stragglers + answer.failures);

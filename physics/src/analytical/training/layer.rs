@@ -54,7 +54,9 @@ struct Pair {
 
 fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Pair {
     let acc = &i.accelerator;
-    let t = |g: &Gemm| roofline::gemm_seconds(acc, c, g, precision) + roofline::cast_seconds(acc, c, g, precision);
+    let rate = roofline::best_rate(acc, c, precision);
+    let t =
+        |g: &Gemm| roofline::gemm_seconds_at(rate, acc, c, g, precision) + roofline::cast_seconds(acc, c, g, precision);
     // Input gradient: the weight's transpose; weight gradient: tokens become the inner dimension.
     let input = Gemm { m: g.m, n: g.k, k: g.n, batch: g.batch };
     let weight = Gemm { m: g.n, n: g.k, k: g.m, batch: g.batch };

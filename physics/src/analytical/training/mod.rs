@@ -19,7 +19,7 @@ mod tests;
 pub use interval::Regime;
 pub use layer::slice;
 pub use optimizer::{Offload, Optimizer};
-pub use step::{estimate, fits};
+pub use step::{estimate, settle};
 
 pub use crate::plan::{PipelineSchedule as Schedule, Recompute, Sharding};
 

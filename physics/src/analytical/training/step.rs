@@ -5,23 +5,23 @@ use super::{
     optimizer,
 };
 use crate::analytical::constants::Constants;
-use crate::analytical::memory::{self, LocalParams, MemoryBreakdown};
+use crate::analytical::memory::{self, Ends, LocalParams, MemoryBreakdown};
 use crate::analytical::roofline;
 
-/// The least recomputation whose memory fits, where the input does not say: none, the cheap operators, and then as
+/// The least recomputation whose memory fits, where what is asked for does not say: none, the cheap operators, and then as
 /// many whole layers as it takes.
-fn resolve(i: &TrainingInput, c: &Constants) -> (Plan, MemoryBreakdown) {
-    if matches!(i.recompute, Recompute::None | Recompute::Full) {
-        return (Plan::of(i.recompute), memory::training_memory(i, c, i.recompute));
+fn resolve(i: &TrainingInput, ends: &Ends<'_>, asked: Recompute) -> (Plan, MemoryBreakdown) {
+    if matches!(asked, Recompute::None | Recompute::Full) {
+        return (Plan::of(asked), ends.under(asked));
     }
     let room = i.accelerator.capacity();
-    if i.recompute == Recompute::Auto {
-        let none = memory::training_memory(i, c, Recompute::None);
+    if asked == Recompute::Auto {
+        let none = ends.under(Recompute::None);
         if none.total() <= room {
             return (Plan::of(Recompute::None), none);
         }
     }
-    let some = memory::training_memory(i, c, Recompute::Selective);
+    let some = ends.under(Recompute::Selective);
     if some.total() <= room {
         return (Plan::of(Recompute::Selective), some);
     }
@@ -37,19 +37,14 @@ fn resolve(i: &TrainingInput, c: &Constants) -> (Plan, MemoryBreakdown) {
         };
         (share, memory)
     };
-    let mlps = memory::without_mlps(i, c);
+    let mlps = ends.without_mlps();
     if mlps.total() <= room {
         let (mlp_share, memory) = between(&some, &mlps);
         return (Plan { mode: Recompute::Selective, mlp_share, full_share: 0.0 }, memory);
     }
-    let full = memory::training_memory(i, c, Recompute::Full);
+    let full = ends.under(Recompute::Full);
     let (full_share, memory) = between(&mlps, &full);
     (Plan { mode: Recompute::Selective, mlp_share: 1.0, full_share }, memory)
-}
-
-/// Whether the run fits by the upper bound of its memory; nothing is timed.
-pub fn fits(i: &TrainingInput, c: &Constants) -> bool {
-    resolve(i, c).1.upper(c) <= i.accelerator.capacity()
 }
 
 /// Layers of chunk `k` of `n`: equal where they go in; else embedding and output layer count as a layer each, and the
@@ -149,7 +144,28 @@ fn bubble_share(i: &TrainingInput, spare: f64) -> f64 {
 
 /// The estimate of one step.
 pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
-    let (plan, memory) = resolve(i, c);
+    let (plan, memory) = resolve(i, &Ends::of(i, c), i.recompute);
+    timed(i, c, plan, memory)
+}
+
+/// As [`estimate`], where what is recomputed is left to the engine with as much as makes the upper bound of the memory
+/// fit, if any does; the input then says so.
+pub fn settle(i: &mut TrainingInput, c: &Constants) -> TrainingEstimate {
+    let fits = |(_, memory): &(Plan, MemoryBreakdown)| memory.upper(c) <= i.accelerator.capacity();
+    let ends = Ends::of(i, c);
+    let (mut recompute, mut chosen) = (i.recompute, resolve(i, &ends, i.recompute));
+    if recompute == Recompute::Auto && !fits(&chosen) {
+        let more = [Recompute::Selective, Recompute::Full].into_iter().map(|asked| (asked, resolve(i, &ends, asked)));
+        if let Some(found) = { more }.find(|(_, tried)| fits(tried)) {
+            (recompute, chosen) = found;
+        }
+    }
+    i.recompute = recompute;
+    timed(i, c, chosen.0, chosen.1)
+}
+
+/// The estimate of one step that recomputes and holds this.
+fn timed(i: &TrainingInput, c: &Constants, plan: Plan, memory: MemoryBreakdown) -> TrainingEstimate {
     let m = i.micro_batches();
     let f = comm::fabric(i, c);
     let (one, head) = match &i.arch.convolutions {

@@ -12,6 +12,7 @@
 
 use super::time::Time;
 use std::collections::VecDeque;
+use std::hint::select_unpredictable;
 
 /// Bits of a key that name the slot: 268 million pending events, more than memory holds.
 const SLOT_BITS: u32 = 28;
@@ -34,6 +35,12 @@ pub struct Handle {
     generation: u32,
 }
 
+impl Default for Handle {
+    fn default() -> Self {
+        Handle::NONE
+    }
+}
+
 impl Handle {
     /// Names nothing: cancelling it does nothing.
     pub const NONE: Handle = Handle { slot: u32::MAX, generation: u32::MAX };
@@ -52,8 +59,9 @@ pub struct EventQueue<E> {
     heap: Vec<u128>,
     slots: Vec<Slot<E>>,
     free: Vec<u32>,
-    /// Events that were scheduled in their order, with their keys.
+    /// Events that were scheduled in their order, with their keys; the key of each line's first.
     lines: [VecDeque<(u128, E)>; LINES],
+    fronts: [u128; LINES],
     late: VecDeque<E>,
     /// Events on the lines and late ones.
     aside: usize,
@@ -77,6 +85,7 @@ impl<E: Copy> EventQueue<E> {
             slots: Vec::with_capacity(pending),
             free: Vec::with_capacity(pending),
             lines: [const { VecDeque::new() }; LINES],
+            fronts: [NEVER; LINES],
             late: VecDeque::new(),
             aside: 0,
             sequence: 0,
@@ -92,6 +101,7 @@ impl<E: Copy> EventQueue<E> {
         self.slots.clear();
         self.free.clear();
         self.lines.iter_mut().for_each(VecDeque::clear);
+        self.fronts = [NEVER; LINES];
         self.late.clear();
         self.aside = 0;
         self.sequence = 0;
@@ -142,7 +152,8 @@ impl<E: Copy> EventQueue<E> {
             return;
         }
         let key = self.key(time, 0);
-        if let Some(line) = self.lines.get_mut(line) {
+        if let (Some(line), Some(front)) = (self.lines.get_mut(line), self.fronts.get_mut(line)) {
+            *front = key.min(*front);
             line.push_back((key, event));
             self.aside += 1;
         }
@@ -217,7 +228,7 @@ impl<E: Copy> EventQueue<E> {
             let first = self.heap.first().copied().unwrap_or(NEVER);
             // Most models have nothing aside most of the time.
             if self.aside > 0 {
-                let [in_turn, other] = self.lines.each_ref().map(|line| line.front().map_or(NEVER, |&(key, _)| key));
+                let [in_turn, other] = self.fronts;
                 let key = first.min(in_turn).min(other);
                 let time = time_of(key);
                 if (time > self.now || key == NEVER) && !self.late.is_empty() {
@@ -231,8 +242,11 @@ impl<E: Copy> EventQueue<E> {
                     self.now = time;
                     self.handled += 1;
                     self.aside -= 1;
-                    let line = self.lines.get_mut(usize::from(key == other))?;
-                    return line.pop_front().map(|(_, event)| event);
+                    let place = usize::from(key == other);
+                    let (line, front) = (self.lines.get_mut(place)?, self.fronts.get_mut(place)?);
+                    let event = line.pop_front().map(|(_, event)| event);
+                    *front = line.front().map_or(NEVER, |&(key, _)| key);
+                    return event;
                 }
             }
             if first == NEVER {
@@ -305,6 +319,7 @@ impl<E: Copy> EventQueue<E> {
             number += 1;
         }
         self.sequence = number;
+        self.fronts = self.lines.each_ref().map(|line| line.front().map_or(NEVER, |&(key, _)| key));
     }
 }
 
@@ -351,9 +366,10 @@ fn pop_first(heap: &mut Vec<u128>) {
         let first = ARITY * at + 1;
         let (least, child) = match heap.get(first..first + ARITY) {
             Some(&[a, b, c, d]) => {
-                let (x, i) = if b < a { (b, 1) } else { (a, 0) };
-                let (y, j) = if d < c { (d, 3) } else { (c, 2) };
-                if y < x { (y, first + j) } else { (x, first + i) }
+                // Nothing foretells which is the least: without branches.
+                let (x, i) = select_unpredictable(b < a, (b, 1), (a, 0));
+                let (y, j) = select_unpredictable(d < c, (d, 3), (c, 2));
+                select_unpredictable(y < x, (y, first + j), (x, first + i))
             }
             _ => match heap.get(first..).and_then(|rest| rest.iter().zip(first..).min()) {
                 Some((&key, child)) => (key, child),

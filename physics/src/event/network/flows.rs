@@ -13,6 +13,7 @@ use super::topology::Topology;
 use crate::event::kernel::{EventQueue, Handle, Time};
 use channels::{Channel, channels};
 use fair::Filling;
+use std::ops::Range;
 
 /// Something happens in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,13 +42,20 @@ const DEPARTURES: usize = 0;
 const ARRIVALS: usize = 1;
 /// Rates closer than this are the same.
 const SAME: f64 = 1e-9;
+/// Hops that every flow has room for. Those of longer ways lie together, so that one collective over hundreds of links
+/// does not move everybody else's apart.
+const ROOM: usize = 4;
+/// Flows that every channel has room for from the beginning.
+const LISTED: u32 = 2;
 
 /// What a flow's rate is found from.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Flow {
     rate: f64,
     /// The rate that the present round of settling has found.
     fair: f64,
+    /// Where its hops begin, and how many there are.
+    first: u32,
     hops: u32,
     /// The narrowest of its channels, and the one that decides its rate.
     narrowest: u32,
@@ -58,7 +66,7 @@ struct Flow {
 }
 
 /// How far a flow is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Course {
     bytes: f64,
     remaining: f64,
@@ -70,6 +78,8 @@ struct Course {
     due: Option<Time>,
     handle: Handle,
     message: u32,
+    /// Hops that it has room for.
+    room: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -83,16 +93,17 @@ struct Hop {
 #[derive(Debug, Clone)]
 pub struct Flows {
     channels: Vec<Channel>,
+    /// The flows over each channel, and which of their hops it is.
+    listed: Vec<(u32, u32)>,
     /// What is known of each channel while rates are set: apart, for who has a way to himself needs none of it.
     fillings: Vec<Filling>,
     /// The channel of each link.
     of: Vec<u32>,
     flows: Vec<Flow>,
     courses: Vec<Course>,
-    /// Hops of flow `f` begin at `f * stride`.
     hops: Vec<Hop>,
-    stride: usize,
-    free: Vec<u32>,
+    /// Flows that are over, those of short ways and those of long ones.
+    free: [Vec<u32>; 2],
     /// Flows that a channel held back which somebody has left, and flows that have come, in this instant.
     relieved: Vec<u32>,
     fresh: Vec<u32>,
@@ -120,16 +131,19 @@ impl Flows {
         Flows::over(channels, of)
     }
 
-    fn over(channels: Vec<Channel>, of: Vec<u32>) -> Self {
+    fn over(mut channels: Vec<Channel>, of: Vec<u32>) -> Self {
+        for (channel, first) in channels.iter_mut().zip((0..).step_by(LISTED as usize)) {
+            (channel.first, channel.room) = (first, LISTED);
+        }
         Flows {
+            listed: vec![(0, 0); channels.len() * LISTED as usize],
             fillings: vec![Filling::default(); channels.len()],
             channels,
             of,
             flows: Vec::new(),
             courses: Vec::new(),
             hops: Vec::new(),
-            stride: 4,
-            free: Vec::new(),
+            free: [const { Vec::new() }; 2],
             relieved: Vec::new(),
             fresh: Vec::new(),
             settling: false,
@@ -169,27 +183,16 @@ impl Flows {
     ) {
         self.started += 1;
         let now = queue.now();
-        let flow = Flow { rate: 0.0, fair: 0.0, hops: 0, narrowest: u32::MAX, decided_by: u32::MAX, met: 0, frozen: 0 };
-        let course = Course {
-            bytes,
-            remaining: bytes.max(0.0),
-            since: now,
-            latency: route.latency,
-            ends: now,
-            due: None,
-            handle: Handle::NONE,
-            message,
-        };
-        let id = self.place_flow(flow, course);
+        let (id, base) = self.place_flow(route.links.len());
+        let course = &mut self.courses[id as usize];
+        (course.bytes, course.remaining) = (bytes, bytes.max(0.0));
+        (course.since, course.latency, course.ends) = (now, route.latency, now);
+        (course.due, course.handle, course.message) = (None, Handle::NONE, message);
         // A message without bytes, or to oneself, takes no bandwidth.
         if route.links.is_empty() || bytes <= 0.0 {
             queue.after(Time::ZERO, NetworkEvent::Left(id).into());
             return;
         }
-        if route.links.len() > self.stride {
-            self.widen(route.links.len());
-        }
-        let base = id as usize * self.stride;
         let (mut hops, mut alone, mut narrowest, mut least) = (0, true, u32::MAX, f64::INFINITY);
         // Of links that are equally narrow the one in the middle, which others share more often than those at the ends.
         let middle = route.links.len() / 2;
@@ -201,12 +204,20 @@ impl Flows {
             }
             last = number;
             let channel = &mut self.channels[number as usize];
-            alone &= channel.flows.is_empty();
+            alone &= channel.flows == 0;
             if channel.capacity < least || (channel.capacity == least && place <= middle) {
                 (narrowest, least) = (number, channel.capacity);
             }
-            self.hops[base + hops] = Hop { channel: number, place: channel.flows.len() as u32 };
-            channel.flows.push((id, hops as u32));
+            self.hops[base + hops] = Hop { channel: number, place: channel.flows };
+            if channel.flows == channel.room {
+                // The list moves to where it has twice the room.
+                let (old, first) = (channel.listed(), self.listed.len());
+                self.listed.resize(first + 2 * channel.room as usize, (0, 0));
+                self.listed.copy_within(old, first);
+                (channel.first, channel.room) = (first as u32, 2 * channel.room);
+            }
+            channel.flows += 1;
+            self.listed[channel.listed().end - 1] = (id, hops as u32);
             hops += 1;
         }
         let flow = &mut self.flows[id as usize];
@@ -250,6 +261,13 @@ impl Flows {
         }
     }
 
+    /// Where the hops of a flow are.
+    #[inline]
+    fn hops_of(&self, id: u32) -> Range<usize> {
+        let Flow { first, hops, .. } = self.flows[id as usize];
+        first as usize..(first + hops) as usize
+    }
+
     fn expect_settling<E: Copy + From<NetworkEvent>>(&mut self, queue: &mut EventQueue<E>) {
         if !self.settling {
             self.settling = true;
@@ -257,53 +275,59 @@ impl Flows {
         }
     }
 
-    fn place_flow(&mut self, flow: Flow, course: Course) -> u32 {
-        if let Some(id) = self.free.pop() {
-            self.flows[id as usize] = flow;
-            self.courses[id as usize] = course;
-            return id;
+    /// A flow without hops that has room for so many, and where they begin.
+    fn place_flow(&mut self, hops: usize) -> (u32, usize) {
+        let long = hops > ROOM;
+        if let Some(id) = self.free[usize::from(long)].pop() {
+            let flow = &mut self.flows[id as usize];
+            (flow.rate, flow.fair, flow.met, flow.frozen) = (0.0, 0.0, 0, 0);
+            if hops > self.courses[id as usize].room as usize {
+                (flow.first, self.courses[id as usize].room) = more_hops(&mut self.hops, hops);
+            }
+            return (id, flow.first as usize);
         }
-        self.flows.push(flow);
-        self.courses.push(course);
-        self.hops.resize(self.flows.len() * self.stride, Hop::default());
-        (self.flows.len() - 1) as u32
-    }
-
-    /// Longer routes than any before: hops move apart.
-    fn widen(&mut self, length: usize) {
-        let wider = length.next_power_of_two();
-        let mut hops = vec![Hop::default(); self.flows.len() * wider];
-        for (old, new) in self.hops.chunks(self.stride).zip(hops.chunks_mut(wider)) {
-            new[..old.len()].copy_from_slice(old);
-        }
-        self.hops = hops;
-        self.stride = wider;
+        let (first, room) = more_hops(&mut self.hops, hops.max(ROOM));
+        self.flows.push(Flow { first, ..Flow::default() });
+        self.courses.push(Course { room, ..Course::default() });
+        ((self.flows.len() - 1) as u32, first as usize)
     }
 
     fn remove<E: Copy + From<NetworkEvent>>(&mut self, id: u32, queue: &mut EventQueue<E>) {
-        let bytes = self.courses[id as usize].bytes;
-        let base = id as usize * self.stride;
-        for hop in base..base + self.flows[id as usize].hops as usize {
+        let Course { bytes, room, .. } = self.courses[id as usize];
+        for hop in self.hops_of(id) {
             let Hop { channel: number, place } = self.hops[hop];
             let channel = &mut self.channels[number as usize];
             channel.carried += bytes;
-            channel.flows.swap_remove(place as usize);
-            if let Some(&(moved, its_hop)) = channel.flows.get(place as usize) {
-                self.hops[moved as usize * self.stride + its_hop as usize].place = place;
-            }
+            // The last of its list takes its place.
+            channel.flows -= 1;
+            let listed = channel.listed();
+            let (moved, its_hop) = self.listed[listed.end];
+            self.listed[listed.start + place as usize] = (moved, its_hop);
+            self.hops[(self.flows[moved as usize].first + its_hop) as usize].place = place;
             // Until rates are set again nobody is held back by it who has not been found now.
             if channel.left != self.round {
                 channel.left = self.round;
-                let held_back = |id: &u32| self.flows[*id as usize].decided_by == number;
-                self.relieved.extend(channel.flows.iter().map(|entry| entry.0).filter(held_back));
+                for &(other, _) in &self.listed[listed] {
+                    if self.flows[other as usize].decided_by == number {
+                        self.relieved.push(other);
+                    }
+                }
             }
         }
         self.flows[id as usize].hops = 0;
-        self.free.push(id);
+        self.free[usize::from(room as usize > ROOM)].push(id);
         if !self.relieved.is_empty() {
             self.expect_settling(queue);
         }
     }
+}
+
+/// Room for so many hops more: where it begins, and how many they are.
+fn more_hops(hops: &mut Vec<Hop>, room: usize) -> (u32, u32) {
+    let first = hops.len();
+    let room = room.next_power_of_two();
+    hops.resize(first + room, Hop::default());
+    (first as u32, room as u32)
 }
 
 #[cfg(test)]

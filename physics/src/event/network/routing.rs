@@ -155,7 +155,11 @@ impl<'a> Router<'a> {
             let distance = |node: u32| hops.get(node as usize).copied().unwrap_or(FAR);
             let own = distance(node);
             known.first = nearer.len() as u32;
-            nearer.extend(topology.leaving(node).filter(|(_, link)| distance(link.to) < own).map(|(number, _)| number));
+            for (number, link) in topology.leaving(node) {
+                if distance(link.to) < own {
+                    nearer.push(number);
+                }
+            }
             known.count = nearer.len() as u32 - known.first;
         }
         Some(*known).filter(|choices| choices.count > 0)

@@ -2,17 +2,28 @@
 
 use crate::event::network::topology::{Kind, Link, Topology};
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// A cable, or several in a row.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Channel {
     pub(super) capacity: f64,
     /// Bytes carried to the end of their flows.
     pub(super) carried: f64,
-    /// Flows over it, and which of their hops it is.
-    pub(super) flows: SmallVec<[(u32, u32); 2]>,
+    /// Where the flows over it are listed, how many they are, and how many there is room for.
+    pub(super) first: u32,
+    pub(super) flows: u32,
+    pub(super) room: u32,
     /// Round of settling after which a flow was the first to leave it.
     pub(super) left: u32,
+}
+
+impl Channel {
+    /// Where its flows are listed.
+    #[inline]
+    pub(super) fn listed(&self) -> Range<usize> {
+        self.first as usize..(self.first + self.flows) as usize
+    }
 }
 
 /// The links at a network card.

@@ -19,8 +19,10 @@ const PATIENCE: u32 = 6;
 /// What is known of a channel while rates are set.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Filling {
-    /// Of the present filling: what is left, for how many flows, the highest rate so far, and whether it decides any.
+    /// Of the present filling: what is left, for how many flows, how much that is for each, the highest rate so far, and
+    /// whether it decides any.
     spare: f64,
+    share: f64,
     top: f64,
     unfrozen: u32,
     decides: bool,
@@ -83,23 +85,22 @@ impl Flows {
         for place in 0..self.fresh.len() {
             let id = self.fresh[place];
             self.include(id);
-            let base = id as usize * self.stride;
-            let hops = base..base + self.flows[id as usize].hops as usize;
+            let hops = self.hops_of(id);
             let mut least = f64::INFINITY;
             for hop in &self.hops[hops.clone()] {
                 let channel = &self.channels[hop.channel as usize];
-                least = least.min(channel.capacity / channel.flows.len() as f64);
+                least = least.min(channel.capacity / f64::from(channel.flows));
             }
             for hop in hops {
                 let number = self.hops[hop].channel as usize;
-                let count = self.channels[number].flows.len();
+                let listed = self.channels[number].listed();
                 // What another newcomer has had taken in already is not looked for again.
-                if count == 1 || self.fillings[number].top <= least {
+                if listed.len() == 1 || self.fillings[number].top <= least {
                     continue;
                 }
                 self.fillings[number].top = least;
-                for entry in 0..count {
-                    let (other, _) = self.channels[number].flows[entry];
+                for entry in listed {
+                    let (other, _) = self.listed[entry];
                     if self.flows[other as usize].rate >= least {
                         self.include(other);
                     }
@@ -120,13 +121,13 @@ impl Flows {
         }
         flow.met = round;
         self.met_flows.push(id);
-        let base = id as usize * self.stride;
-        for hop in &self.hops[base..base + flow.hops as usize] {
+        let hops = flow.first as usize..(flow.first + flow.hops) as usize;
+        for hop in &self.hops[hops] {
+            if (self.channels[hop.channel as usize].flows == 1) & (hop.channel != flow.narrowest) {
+                continue;
+            }
             let filling = &mut self.fillings[hop.channel as usize];
             if filling.met != round {
-                if self.channels[hop.channel as usize].flows.len() == 1 && hop.channel != flow.narrowest {
-                    continue;
-                }
                 // Nobody is taken in for being fast yet.
                 *filling = Filling { met: round, top: f64::INFINITY, ..Filling::default() };
                 self.met_channels.push(hop.channel);
@@ -146,15 +147,16 @@ impl Flows {
             let channel = &self.channels[number as usize];
             let own = &mut self.fillings[number as usize];
             own.spare = channel.capacity;
-            if (own.inside as usize) < channel.flows.len() {
+            if own.inside < channel.flows {
                 let kept = |&(id, _): &(u32, u32)| {
                     let flow = &self.flows[id as usize];
                     // Without a branch: nothing foretells who is taken in.
                     flow.rate * f64::from(u8::from(flow.met != round))
                 };
-                own.spare = (own.spare - channel.flows.iter().map(kept).sum::<f64>()).max(0.0);
+                own.spare = (own.spare - self.listed[channel.listed()].iter().map(kept).sum::<f64>()).max(0.0);
             }
             own.unfrozen = own.inside;
+            own.share = own.spare / f64::from(own.inside);
             own.top = 0.0;
             own.decides = false;
             self.active.push(number);
@@ -163,28 +165,28 @@ impl Flows {
         while left > 0 {
             let mut least = f64::INFINITY;
             let mut place = 0;
-            while place < self.active.len() {
-                let own = &self.fillings[self.active[place] as usize];
+            while let Some(&number) = self.active.get(place) {
+                let own = &self.fillings[number as usize];
                 if own.unfrozen == 0 {
                     self.active.swap_remove(place);
                     continue;
                 }
-                least = least.min(own.spare / f64::from(own.unfrozen));
+                if own.share < least {
+                    least = own.share;
+                }
                 place += 1;
             }
             if self.active.is_empty() {
                 break;
             }
             let limit = least * (1.0 + SAME);
-            for place in 0..self.active.len() {
-                let number = self.active[place];
+            for &number in &self.active {
                 let own = &mut self.fillings[number as usize];
-                if own.unfrozen == 0 || own.spare > limit * f64::from(own.unfrozen) {
+                if own.unfrozen == 0 || own.share > limit {
                     continue;
                 }
                 own.decides = true;
-                for entry in 0..self.channels[number as usize].flows.len() {
-                    let (id, _) = self.channels[number as usize].flows[entry];
+                for &(id, _) in &self.listed[self.channels[number as usize].listed()] {
                     let flow = &mut self.flows[id as usize];
                     if flow.met != round || flow.frozen == filling {
                         continue;
@@ -193,14 +195,14 @@ impl Flows {
                     flow.frozen = filling;
                     flow.fair = least;
                     flow.decided_by = number;
-                    let base = id as usize * self.stride;
-                    for hop in &self.hops[base..base + flow.hops as usize] {
+                    let hops = flow.first as usize..(flow.first + flow.hops) as usize;
+                    for hop in &self.hops[hops] {
+                        // Also of channels that are not looked at: what is known of them is not read.
                         let own = &mut self.fillings[hop.channel as usize];
-                        if own.met == round {
-                            own.spare = (own.spare - least).max(0.0);
-                            own.unfrozen -= 1;
-                            own.top = least;
-                        }
+                        own.spare = (own.spare - least).max(0.0);
+                        own.unfrozen = own.unfrozen.wrapping_sub(1);
+                        own.share = own.spare / f64::from(own.unfrozen);
+                        own.top = least;
                     }
                 }
             }
@@ -215,12 +217,12 @@ impl Flows {
             let number = self.met_channels[place];
             let channel = &self.channels[number as usize];
             let Filling { spare, top, decides, inside, .. } = self.fillings[number as usize];
-            if inside as usize == channel.flows.len() {
+            if inside == channel.flows {
                 continue;
             }
             let full = spare <= SLACK * channel.capacity;
-            for entry in 0..self.channels[number as usize].flows.len() {
-                let (id, _) = self.channels[number as usize].flows[entry];
+            for entry in channel.listed() {
+                let (id, _) = self.listed[entry];
                 let flow = &self.flows[id as usize];
                 if flow.met == self.round {
                     continue;

@@ -6,6 +6,7 @@ use crate::event::kernel::{EventQueue, Time};
 use crate::event::network::flows::{Flows, Happened, NetworkEvent};
 use crate::event::network::routing::Route;
 use crate::event::training::program::{LANES, Port};
+use smallvec::SmallVec;
 
 /// What has been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,45 +43,68 @@ impl Message {
     }
 }
 
+/// Which of a process's cables a port is.
+fn place(port: Port) -> Option<u32> {
+    match port {
+        Port::None => None,
+        Port::Link => Some(0),
+        Port::Nic => Some(1),
+    }
+}
+
+/// A cable is two links, out of the process and into it: the first of these.
+fn cable(process: u32, place: u32) -> u32 {
+    2 * (2 * process + place)
+}
+
 /// The ports of all processes.
 #[derive(Debug, Clone)]
 pub(super) struct Wires {
     flows: Flows,
+    /// The way of what is sent now.
+    way: Route,
 }
 
 impl Wires {
     pub(super) fn new(processes: u32) -> Wires {
         // A cable each for the link and the network card of every process, two ways.
         let ways = 2 * 2 * processes as usize;
-        Wires { flows: Flows::with_bandwidths(std::iter::repeat_n(1.0, ways)).departures_only() }
+        let way = Route { links: SmallVec::new(), latency: Time::ZERO, bandwidth: 1.0 };
+        Wires { flows: Flows::with_bandwidths(std::iter::repeat_n(1.0, ways)).departures_only(), way }
     }
 
-    /// Sends `seconds` from the first of `ends` to the last, or, of a collective, through both ways of all of them.
+    /// Sends `seconds` from one process to another, out of the one's port and into the other's.
+    pub(super) fn transfer(&mut self, from: u32, to: u32, port: Port, seconds: f64, queue: &mut EventQueue<Event>) {
+        self.way.links.clear();
+        if let Some(place) = place(port) {
+            self.way.links.extend_from_slice(&[cable(from, place), cable(to, place) + 1]);
+        }
+        self.go(port, seconds, Message::Transfer(from), queue);
+    }
+
+    /// Sends `seconds` of a collective, through both ways of all its members' ports.
     pub(super) fn send(
         &mut self,
-        ends: impl Iterator<Item = u32>,
+        members: impl Iterator<Item = u32>,
         port: Port,
         seconds: f64,
         message: Message,
         queue: &mut EventQueue<Event>,
     ) {
-        let place = match port {
+        self.way.links.clear();
+        if let Some(place) = place(port) {
+            self.way.links.extend(members.flat_map(|process| [cable(process, place), cable(process, place) + 1]));
+        }
+        self.go(port, seconds, message, queue);
+    }
+
+    fn go(&mut self, port: Port, seconds: f64, message: Message, queue: &mut EventQueue<Event>) {
+        match port {
             Port::None => {
                 queue.after(Time::from_seconds(seconds), Event::Sent(message.number()));
-                return;
             }
-            Port::Link => 0,
-            Port::Nic => 1,
-        };
-        // A cable is two links, out of the process and into it.
-        let cable = |process: u32| 2 * (2 * process + place);
-        let mut route = Route { links: smallvec::SmallVec::new(), latency: Time::ZERO, bandwidth: 1.0 };
-        if matches!(message, Message::Transfer(_)) {
-            route.links.extend(ends.zip(0..).map(|(process, way)| cable(process) + way));
-        } else {
-            route.links.extend(ends.flat_map(|process| [cable(process), cable(process) + 1]));
+            Port::Link | Port::Nic => self.flows.send(queue, &self.way, seconds, message.number()),
         }
-        self.flows.send(queue, &route, seconds, message.number());
     }
 
     /// The message that an event ends, if it ends one.
