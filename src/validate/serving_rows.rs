@@ -263,7 +263,11 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         isl: context,
         osl,
         osl_spread: spread,
-        osl_most: if spread > 1.0 && notes.contains("ShareGPT") { SHAREGPT_LONGEST } else { 0.0 },
+        osl_most: match spread > 1.0 && notes.contains("ShareGPT") {
+            true => SHAREGPT_LONGEST,
+            false if drawn < 1.0 => osl / drawn,
+            false => 0.0,
+        },
         load,
         arrivals: number_before(notes, " prompts at ").or(number_before(notes, " completed")).unwrap_or(f64::INFINITY),
         stack,

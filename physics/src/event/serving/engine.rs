@@ -15,6 +15,8 @@ const ACCEPTANCE: u32 = 8;
 pub(super) struct Engine {
     machine: Machine,
     pub(super) total_blocks: u64,
+    /// Blocks that stay free when a request is let in beside others, for those to grow.
+    pub(super) watermark: u64,
     pub(super) block_size: u32,
     pub(super) piece: u32,
     pub(super) max_num_seqs: usize,
@@ -54,6 +56,10 @@ struct Compiled {
     padding: f64,
 }
 
+/// Share of the blocks that stays free when a request is let in: vLLM's `watermark`, without which every sequence that
+/// grows throws out the one that came last, and its prompt is computed again and again. SGLang keeps more
+/// (`schedule_conservativeness`).
+const WATERMARK: f64 = 0.01;
 /// Blocks of a replica at most: sums over all replicas stay countable.
 const MOST_BLOCKS: f64 = 1e12;
 /// Steps for which TensorRT-LLM holds prompts back until every attention group has one, since all wait for the one that
@@ -67,9 +73,12 @@ impl Engine {
         let s = &input.system;
         let machine = Machine::new(s, layout, &input.constants);
         let capacity = kv::capacity(s, layout, &machine.shape, &input.constants);
+        let total_blocks = (capacity.tokens / f64::from(input.block_size)).min(MOST_BLOCKS) as u64;
         Engine {
             machine,
-            total_blocks: (capacity.tokens / f64::from(input.block_size)).min(MOST_BLOCKS) as u64,
+            total_blocks,
+            // Where outputs are reserved nobody grows beyond what is his.
+            watermark: if s.reserve_output { 0 } else { (WATERMARK * total_blocks as f64) as u64 },
             block_size: input.block_size,
             piece,
             // The limit counts per attention group: each is an engine rank with its own scheduler.

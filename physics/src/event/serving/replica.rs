@@ -226,7 +226,9 @@ impl Replica {
             // Nobody is let in whose whole prompt has no room, though it be computed in pieces: it would be thrown out
             // again half way (vLLM's `can_allocate` and `scheduler_reserve_full_isl`, SGLang's `PrefillAdder`).
             let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.target.max(r.computed + tokens) };
-            if cut || !self.grow(r, length, e) {
+            let room = self.kv.total() - self.kv.used() + u64::from(r.shared * (e.piece / e.block_size));
+            let short = room < u64::from(e.blocks(e.kept(r.demand.isl, length))) + e.watermark;
+            if cut || (short && !self.running.is_empty()) || !self.grow(r, length, e) {
                 self.kv.release(held(workload, r));
                 (r.shared, r.computed) = (0, 0);
                 self.full = !cut;
