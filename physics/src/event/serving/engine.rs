@@ -14,6 +14,8 @@ const ACCEPTANCE: u32 = 8;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Engine {
     machine: Machine,
+    /// The same where what the busiest attention group computes of prompts is known.
+    grouped: Machine,
     pub(super) total_blocks: u64,
     /// Blocks that stay free when a request is let in beside others, for those to grow.
     pub(super) watermark: u64,
@@ -76,6 +78,7 @@ impl Engine {
         let total_blocks = (capacity.tokens / f64::from(input.block_size)).min(MOST_BLOCKS) as u64;
         Engine {
             machine,
+            grouped: machine.with_groups_known(),
             total_blocks,
             // Where outputs are reserved nobody grows beyond what is his.
             watermark: if s.reserve_output { 0 } else { (WATERMARK * total_blocks as f64) as u64 },
@@ -141,15 +144,27 @@ impl Engine {
         u64::from(self.blocks(self.kept(demand.isl, longest))) <= self.total_blocks
     }
 
-    /// Seconds of a step, by cause.
-    pub(super) fn seconds(&self, tokens: &Tokens) -> StepTime {
+    /// Seconds of a step, by cause, where `running` sequences are there.
+    pub(super) fn seconds(&self, tokens: &Tokens, running: usize) -> StepTime {
         let tokens = &self.computed(tokens);
-        let step = self.machine.step(tokens);
+        let step = self.in_groups(tokens, running);
         if self.draft_cost <= 0.0 || tokens.decode <= 0.0 {
             return step;
         }
         let decode = Tokens { prefill: 0.0, prefill_context: 0.0, prompts: 0.0, ..*tokens };
         step.add(&self.machine.step(&decode), self.draft_cost)
+    }
+
+    /// The time of a step whose prompt tokens lie on attention groups as they do. The closed form spreads them over the
+    /// groups and allows for what the busiest has beyond the mean; either that holds or what is known of it, not both.
+    fn in_groups(&self, tokens: &Tokens, running: usize) -> StepTime {
+        if self.groups <= 1 || tokens.prefill <= 0.0 {
+            return self.machine.step(tokens);
+        }
+        let known = self.grouped.step(tokens);
+        let spread = (running as f64).max(tokens.prefill_groups);
+        let allowed = self.machine.step(&Tokens { prefill_groups: spread, ..*tokens });
+        if known.total() > allowed.total() { known } else { allowed }
     }
 
     /// What is computed where so much is scheduled: every beam of a sequence, and what pads a compiled shape.
