@@ -28,6 +28,17 @@ impl Pen {
         Pen { fg: depth.nearest(cell.fg), bg, modifier: cell.modifier }
     }
 
+    /// Whether another pen has the same background.
+    pub(super) fn has_background_of(self, other: Pen) -> bool {
+        self.bg == other.bg
+    }
+
+    /// Whether a blank looks the same with this pen as with `other`.
+    pub(super) fn writes_blank(self, other: Pen) -> bool {
+        let seen = |pen: Pen| (pen.bg, pen.modifier.intersection(ON_BLANK));
+        seen(self) == seen(other) && !self.modifier.intersects(ON_BLANK)
+    }
+
     /// This pen without anything that an erase would paint.
     pub(super) fn for_erasing(self) -> Pen {
         Pen { fg: self.fg, bg: Color::Reset, modifier: self.modifier.difference(ON_BLANK) }

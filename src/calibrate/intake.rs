@@ -192,10 +192,10 @@ fn json(node: &Node) -> Value {
         Yaml::Bool(on) => Value::from(*on),
         Yaml::Int(int) => i64::try_from(*int).map_or(Value::Null, Value::from),
         Yaml::Float(float) => Value::from(*float),
-        Yaml::Text(text) => Value::from(text.as_str()),
+        Yaml::Text(text) => Value::from(&**text),
         Yaml::List(items) => items.iter().map(json).collect(),
         Yaml::Map(entries) => {
-            Value::Object(entries.iter().map(|entry| (entry.key.clone(), json(&entry.value))).gather())
+            Value::Object(entries.iter().map(|entry| (entry.key.to_string(), json(&entry.value))).gather())
         }
     }
 }

@@ -85,6 +85,16 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
+/// The command line that opens the interface: flags alone.
+#[derive(Debug, Parser)]
+#[command(name = "atlas", disable_help_flag = true)]
+struct Interface {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(flatten)]
+    tui: tui::Args,
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -146,7 +156,7 @@ pub fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are errors to clap, too. Where nobody reads them any more, nothing is lost.
@@ -157,6 +167,15 @@ pub fn main() -> ExitCode {
     match dispatch(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failure::tell(&error),
+    }
+}
+
+/// Defining two dozen subcommands takes a fifth of the time to the first frame, so they are defined only where the
+/// command line is more than flags of the interface, or is wrong.
+fn parse() -> Result<Cli, clap::Error> {
+    match Interface::try_parse() {
+        Ok(Interface { globals, tui }) => Ok(Cli { globals, tui, command: None }),
+        Err(_) => Cli::try_parse(),
     }
 }
 
@@ -247,6 +266,23 @@ mod tests {
             let overrides = args.knobs.overrides(&[]).unwrap();
             let shown: Vec<String> = overrides.iter().map(|(knob, to)| format!("{}={to}", knob.name())).collect();
             assert_eq!(shown, ["cuda_graphs=on", "gpudirect_rdma=off", "virt=sriov", "seed=-5"]);
+        }
+    }
+
+    #[test]
+    fn flags_alone_mean_what_they_mean_to_the_whole_command_line() {
+        for line in ["atlas", "atlas --target T --theme dark --fresh --ascii", "atlas --workload-dir d --measured a b"]
+        {
+            let alone = Interface::try_parse_from(line.split(' ')).unwrap();
+            let whole = Cli::try_parse_from(line.split(' ')).unwrap();
+            assert!(whole.command.is_none());
+            let told = |globals: &Globals, tui: &tui::Args| format!("{globals:?} {tui:?}");
+            assert_eq!(told(&alone.globals, &alone.tui), told(&whole.globals, &whole.tui));
+        }
+        for line in
+            ["atlas tui", "atlas --target T run", "atlas --help", "atlas -V", "atlas help run", "atlas --nonsense"]
+        {
+            assert!(Interface::try_parse_from(line.split(' ')).is_err(), "{line}");
         }
     }
 

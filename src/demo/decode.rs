@@ -234,7 +234,7 @@ fn written<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
 /// A scalar as it was written; `null`, lists and mappings are none.
 fn scalar(node: &Node) -> Option<String> {
     match &node.value {
-        Value::Text(text) => Some(text.clone()),
+        Value::Text(text) => Some(text.to_string()),
         Value::Bool(_) | Value::Int(_) | Value::Float(_) => Some(node.describe()),
         Value::Null | Value::List(_) | Value::Map(_) => None,
     }

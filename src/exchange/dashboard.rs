@@ -240,7 +240,7 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
     let known = model_name.as_deref().and_then(|name| catalogued(catalog, &slug(name), shape.0, shape.1));
     let tree = Tree::default()
         .text("name", name, place(&["id"]))
-        .put("description", title.map(|title| Node { value: Value::Text(title), at: place(&["name"]) }))
+        .put("description", title.map(|title| Node { value: Value::Text(title.into()), at: place(&["name"]) }))
         .text("mode", if inference { "inference" } else { "training" }, place(&["workload", "type"]));
     let tree = match known {
         Some(model) => tree.text("model", model, place(&["model", "name"])),

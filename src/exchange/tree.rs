@@ -13,14 +13,14 @@ impl Tree {
     /// Adds a value with the place it comes from.
     pub(super) fn put(mut self, key: &str, value: impl Into<Option<Node>>) -> Tree {
         if let Some(value) = value.into() {
-            self.entries.push(Entry { key: key.to_owned(), key_at: value.at, value });
+            self.entries.push(Entry { key: key.to_owned().into(), key_at: value.at, value });
         }
         self
     }
 
     /// Adds text that stands at `at`, or follows from what does.
     pub(super) fn text(self, key: &str, text: impl Into<String>, at: Position) -> Tree {
-        self.put(key, Node { value: Value::Text(text.into()), at })
+        self.put(key, Node { value: Value::Text(text.into().into()), at })
     }
 
     /// Adds a number that stands at `at`, or follows from what does.

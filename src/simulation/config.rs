@@ -162,7 +162,7 @@ fn read_options(file: &Arc<str>, block: &Node, diagnostics: &mut Diagnostics) ->
         match Options::read(&entry.key, &plain(&entry.value)) {
             Ok(one) => options = one.or(options),
             Err(message) => {
-                let at = if Options::NAMES.contains(&entry.key.as_str()) { entry.value.at } else { entry.key_at };
+                let at = if Options::NAMES.contains(&&*entry.key) { entry.value.at } else { entry.key_at };
                 complain(at, format!("simulate.{}", entry.key), message);
             }
         }

@@ -306,7 +306,7 @@ impl<'a> Fields<'a> {
             return;
         }
         for entry in self.entries {
-            if self.known.contains(&entry.key.as_str()) {
+            if self.known.contains(&&*entry.key) {
                 continue;
             }
             let help = nearest(&entry.key, self.known.iter().copied()).map(|near| format!("did you mean `{near}`?"));

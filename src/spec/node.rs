@@ -3,6 +3,7 @@
 //! The typed documents are decoded from this tree rather than straight from text, so that every complaint can name
 //! line and column, all missing fields can be listed at once, and unknown keys survive.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -43,8 +44,8 @@ pub enum Value {
     Int(i128),
     /// Any other number.
     Float(f64),
-    /// Text.
-    Text(String),
+    /// Text; that of what ships is where it always is.
+    Text(Cow<'static, str>),
     /// A list.
     List(Vec<Node>),
     /// A mapping, in the order it was written.
@@ -55,7 +56,7 @@ pub enum Value {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The key.
-    pub key: String,
+    pub key: Cow<'static, str>,
     /// Where the key stands.
     pub key_at: Position,
     /// The value.
@@ -226,7 +227,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Node, E> {
-        Ok(Node::synthetic(Value::Text(value.to_owned())))
+        Ok(Node::synthetic(Value::Text(value.to_owned().into())))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Node, A::Error> {
@@ -243,7 +244,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
             // As JSON has it, the last of several equal keys wins.
             match entries.iter_mut().find(|entry| entry.key == key) {
                 Some(entry) => entry.value = value,
-                None => entries.push(Entry { key, key_at: Position::default(), value }),
+                None => entries.push(Entry { key: key.into(), key_at: Position::default(), value }),
             }
         }
         Ok(Node::synthetic(Value::Map(entries)))

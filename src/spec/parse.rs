@@ -76,7 +76,7 @@ impl Builder<'_> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain && tag.is_none();
-                let value = if plain { scalar(&text) } else { Value::Text(text.into_owned()) };
+                let value = if plain { scalar(&text) } else { Value::Text(text.into_owned().into()) };
                 self.place(Node { value, at }, anchor, 1)
             }
             Event::SequenceStart(anchor, _) => self.begin(Value::List(Vec::new()), at, anchor),
@@ -167,7 +167,7 @@ impl Builder<'_> {
                         let help = Some("remove one of the two".to_owned());
                         self.complain(Severity::Error, key_at, message, help);
                     } else {
-                        entries.push(Entry { key, key_at, value: node });
+                        entries.push(Entry { key: key.into(), key_at, value: node });
                     }
                 }
             },
@@ -187,7 +187,7 @@ fn count(node: &Node) -> usize {
 
 fn key_text(node: &Node) -> Option<String> {
     match &node.value {
-        Value::Text(text) => Some(text.clone()),
+        Value::Text(text) => Some(text.to_string()),
         Value::Int(int) => Some(int.to_string()),
         Value::Float(float) => Some(float.to_string()),
         Value::Bool(value) => Some(value.to_string()),
@@ -210,7 +210,7 @@ pub fn scalar(text: &str) -> Value {
     }
     let digits = text.trim_start_matches(['-', '+']);
     if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') || text.len() - digits.len() > 1 {
-        return Value::Text(text.to_owned());
+        return Value::Text(text.to_owned().into());
     }
     let based = |prefix, radix| digits.strip_prefix(prefix).and_then(|rest| i128::from_str_radix(rest, radix).ok());
     if let Some(int) = based("0x", 16).or_else(|| based("0o", 8)) {
@@ -226,7 +226,7 @@ pub fn scalar(text: &str) -> Value {
     {
         return Value::Float(float);
     }
-    Value::Text(text.to_owned())
+    Value::Text(text.to_owned().into())
 }
 
 #[cfg(test)]

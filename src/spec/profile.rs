@@ -338,7 +338,7 @@ fn communication(fields: &mut Fields<'_>, c: &mut Coefficients) -> Vec<(Arc<str>
                     let mut fabrics: Vec<(Arc<str>, f64)> = Vec::new();
                     for entry in sub.all() {
                         match entry.value.number().filter(|value| Bounds::POSITIVE.allow(*value)) {
-                            Some(factor) => fabrics.push((entry.key.as_str().into(), factor)),
+                            Some(factor) => fabrics.push(((*entry.key).into(), factor)),
                             None => {
                                 let message = format!("found {}, expected a number from 0", entry.value.describe());
                                 sub.error(&entry.key, message, None);

@@ -168,23 +168,36 @@ impl Cursor {
             2 => Value::Bool(true),
             3 => Value::Int(i128::try_from(self.whole()?).ok()?),
             4 => Value::Float(f64::from_le_bytes(self.take::<8>()?)),
-            5 => Value::Text(self.text()?.to_owned()),
+            5 => Value::Text(self.text()?.into()),
             6 => {
                 let count = self.whole()?;
-                Value::List((0..count).map(|_| self.node_below(depth + 1)).collect::<Option<_>>()?)
+                let mut items = self.room(count);
+                for _ in 0..count {
+                    items.push(self.node_below(depth + 1)?);
+                }
+                Value::List(items)
             }
             8 => Value::Int(-i128::try_from(self.whole()?).ok()?),
             7 | 9 => {
                 let count = self.whole()?;
-                Value::Map((0..count).map(|_| self.entry(depth, tag == 9)).collect::<Option<_>>()?)
+                let mut entries = self.room(count);
+                for _ in 0..count {
+                    entries.push(self.entry(depth, tag == 9)?);
+                }
+                Value::Map(entries)
             }
             _ => return None,
         };
         Some(Node { value, at })
     }
 
+    /// Room for so many nodes, each of which is a byte at least.
+    fn room<T>(&self, count: usize) -> Vec<T> {
+        Vec::with_capacity(count.min(self.rest.len()))
+    }
+
     fn entry(&mut self, depth: usize, placed: bool) -> Option<Entry> {
-        let key = self.text()?.to_owned();
+        let key = self.text()?.into();
         let key_at = if placed { Some(self.position()?) } else { None };
         let value = self.node_below(depth + 1)?;
         // Keys' own positions serve complaints about keys, which the catalog's entries have none of.

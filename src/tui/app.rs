@@ -17,6 +17,7 @@ pub use super::palette::Command;
 use super::prompt::Prompt;
 use super::scenarios::Tabs;
 use super::simulating::Known;
+use super::stale::Stale;
 use super::sweeping::Sweeping;
 use super::tables::{self, Sort, Table, Tables};
 use super::theme::{Glyphs, Theme};
@@ -164,6 +165,8 @@ pub struct App {
     pub glyphs: Glyphs,
     /// Columns and rows.
     pub size: (u16, u16),
+    /// What of the picture drawn last does not show this state.
+    pub stale: Stale,
     /// The scenarios; the one on the screen is below.
     pub tabs: Tabs,
     /// What undo brings back.
@@ -278,6 +281,7 @@ impl App {
             theme: 0,
             glyphs,
             size,
+            stale: Stale::All,
             tabs: Tabs::default(),
             now: Snapshot { setup, ..Snapshot::default() },
             past: Vec::new(),

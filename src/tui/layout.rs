@@ -13,7 +13,8 @@
 
 use ratatui::layout::Rect;
 
-use super::app::{App, Pane, View};
+use super::app::{App, PANES, Pane, View};
+use super::stale::Stale;
 
 /// Fewest columns that hold a useful screen.
 pub const MIN_COLUMNS: u16 = 80;
@@ -55,6 +56,19 @@ pub struct Areas {
     pub info: Rect,
     /// The last line.
     pub footer: Rect,
+}
+
+impl Areas {
+    /// Where a pane stands.
+    #[must_use]
+    pub fn pane(&self, pane: Pane) -> Rect {
+        match pane {
+            Pane::Targets => self.targets,
+            Pane::Workloads => self.workloads,
+            Pane::Knobs => self.knobs,
+            Pane::Results => self.results,
+        }
+    }
 }
 
 /// Whether the terminal is large enough.
@@ -186,30 +200,49 @@ pub fn inner_rows(area: Rect) -> usize {
     usize::from(area.height.saturating_sub(2))
 }
 
-/// Moves the lists so that what is selected can be seen.
+/// Moves what is stale so that what is selected can be seen.
 pub fn follow(app: &mut App) {
     if !fits(app.size) {
         return;
     }
     let areas = areas(app);
-    let keep = |scroll: &mut usize, row: usize, rows: usize, total: usize| {
-        *scroll = (*scroll).min(row).max((row + 1).saturating_sub(rows)).min(total.saturating_sub(rows));
+    match app.stale {
+        Stale::Nothing => {}
+        Stale::Pane(pane) => follow_pane(app, pane, areas.pane(pane)),
+        Stale::View => follow_view(app, inner_rows(areas.body)),
+        Stale::All => {
+            PANES.into_iter().for_each(|pane| follow_pane(app, pane, areas.pane(pane)));
+            follow_view(app, inner_rows(areas.body));
+        }
+    }
+}
+
+/// Moves a pane's list.
+fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
+    // The first row that must be seen, the last, and how many there are.
+    let (place, first, last, total) = match pane {
+        Pane::Targets => {
+            let row = app.target_row().unwrap_or_default();
+            (0, row, row, app.targets().count())
+        }
+        Pane::Workloads => {
+            let row = app.workload_row().unwrap_or_default();
+            (1, row, row, app.workloads().count())
+        }
+        Pane::Knobs => {
+            // A group's heading, or its name in its place, stands above each knob that is shown.
+            let row = super::view::knobs::row_of(app, app.knob_here());
+            (2, row.saturating_sub(usize::from(app.knobs_are_grouped())), row, knob_rows(app))
+        }
+        Pane::Results => {
+            let (total, row) = super::view::results::rows_and_cursor(app, area.width.saturating_sub(2));
+            (3, row, row, total)
+        }
     };
-    let (targets, workloads) = (app.targets().count(), app.workloads().count());
-    let (target, workload) = (app.target_row().unwrap_or_default(), app.workload_row().unwrap_or_default());
-    let width = areas.results.width.saturating_sub(2);
-    let (results, figure) = super::view::results::rows_and_cursor(app, width);
-    // A group's heading, or its name in its place, stands above each knob that is shown.
-    let row = super::view::knobs::row_of(app, app.knob_here());
-    let top = row.saturating_sub(usize::from(app.knobs_are_grouped()));
-    let all_knobs = knob_rows(app);
-    let [scroll_targets, scroll_workloads, scroll_knobs, scroll_results] = &mut app.scroll;
-    keep(scroll_targets, target, inner_rows(areas.targets), targets);
-    keep(scroll_workloads, workload, inner_rows(areas.workloads), workloads);
-    let rows = inner_rows(areas.knobs);
-    *scroll_knobs = (*scroll_knobs).min(top).max((row + 1).saturating_sub(rows)).min(all_knobs.saturating_sub(rows));
-    keep(scroll_results, figure, inner_rows(areas.results), results);
-    follow_view(app, inner_rows(areas.body));
+    let rows = inner_rows(area);
+    if let Some(scroll) = app.scroll.get_mut(place) {
+        *scroll = (*scroll).min(first).max((last + 1).saturating_sub(rows)).min(total.saturating_sub(rows));
+    }
 }
 
 /// Moves a full-screen view so that the row under its cursor can be seen.
@@ -230,11 +263,6 @@ fn follow_view(app: &mut App, page: usize) {
 /// The pane at a place, with its rectangle.
 #[must_use]
 pub fn pane_at(areas: &Areas, column: u16, row: u16) -> Option<(Pane, Rect)> {
-    let panes = [
-        (Pane::Targets, areas.targets),
-        (Pane::Workloads, areas.workloads),
-        (Pane::Knobs, areas.knobs),
-        (Pane::Results, areas.results),
-    ];
-    panes.into_iter().find(|(_, area)| area.contains((column, row).into()))
+    let panes = PANES.into_iter().map(|pane| (pane, areas.pane(pane)));
+    { panes }.find(|(_, area)| area.contains((column, row).into()))
 }

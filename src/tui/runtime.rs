@@ -2,7 +2,7 @@
 //! draws at most once per round.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -15,23 +15,22 @@ use super::app::App;
 use super::clipboard::{self, Between, osc52};
 use super::color::ColorDepth;
 use super::export::{self, Export};
+use super::loading::{Beside, profiles, reload, watch_configs, watched};
 use super::measured::Proposal;
 use super::measuring::Measuring;
 use super::message::{Effect, Message, Saving, Timer};
 use super::session::Store;
+use super::stale::Stale;
 use super::terminal::{self, Screen};
-use super::theme::{Glyphs, Theme, Themes};
+use super::theme::{Glyphs, Theme};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
 use super::workers::Workers;
 use super::write_back::WritePlan;
 use super::{Options, session, tour, update as updates, view};
 use crate::calibrate::document;
-use crate::catalog::Catalog;
-use crate::demo::Demos;
 use crate::library::Library;
 use crate::record::{now, write_atomically, write_new};
-use crate::spec::Diagnostics;
 use crate::spec::shipped;
 use crate::spec::sources::read_text;
 use crate::watch::{FileWatch, WatchMode};
@@ -61,12 +60,15 @@ pub fn run(options: Options) -> Result<()> {
             waker.wake();
         }
     });
-    let loaded = Loaded::load(&options, depth, None);
-    watch_configs(watch.as_ref().ok(), &options, &loaded.library, &[]);
+    let beside = Beside::read(&options, depth);
+    let library = Arc::new(Library::load(&options.sources, None));
+    watch_configs(watch.as_ref().ok(), &options, &library, &[]);
     let size = terminal::size();
     let glyphs = if ascii { Glyphs::ascii() } else { Glyphs::unicode() };
-    let mut app = App::new(loaded.library, loaded.demos, loaded.themes, glyphs, (size.width, size.height));
-    app.problems = loaded.problems;
+    let (themes, problems) = beside.themes();
+    let mut app = App::new(library, Vec::new(), themes, glyphs, (size.width, size.height));
+    app.problems = app.library.problems().clone();
+    app.problems.extend(problems);
     app.out.clone_from(&options.out);
     app.profiles = profiles(&options);
     let measuring = Measuring::new(&options, waiter.waker());
@@ -75,8 +77,18 @@ pub fn run(options: Options) -> Result<()> {
     measuring.read();
     let workers = Workers::new(waiter.waker());
     let store = Store::of(&options.keep, &options.sources);
-    let mut session =
-        Session { options, depth, store, suited: "", timers: Vec::new(), workers, measuring, keep: None, quit: false };
+    let mut session = Session {
+        options,
+        depth,
+        store,
+        suited: "",
+        beside: Some(beside),
+        timers: Vec::new(),
+        workers,
+        measuring,
+        keep: None,
+        quit: false,
+    };
     let start = session.start(&mut app);
     if let Err(error) = &watch {
         updates::fail(&mut app, format!("files are not watched: {error}; r reads them again"));
@@ -107,58 +119,6 @@ fn message(event: Event) -> Option<Message> {
     }
 }
 
-/// What is read from files.
-struct Loaded {
-    library: Arc<Library>,
-    demos: Vec<Arc<crate::demo::Demo>>,
-    themes: Vec<Arc<Theme>>,
-    problems: Diagnostics,
-}
-
-impl Loaded {
-    fn load(options: &Options, depth: ColorDepth, before: Option<&Library>) -> Loaded {
-        let sources = &options.sources;
-        // Two readers, so that the first frame waits for the longer of the two only.
-        let (library, others) = std::thread::scope(|scope| {
-            let others = scope.spawn(|| {
-                let here = sources.working_dir.then_some(Path::new("."));
-                let demos = Demos::load(sources.config_dir.as_deref(), here);
-                (demos, Themes::load(sources.config_dir.as_deref(), depth))
-            });
-            (Arc::new(Library::load(sources, before)), others.join())
-        });
-        let others = others.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let ((demos, demo_problems), (themes, theme_problems)) = others;
-        let mut problems = library.problems().clone();
-        problems.extend(demo_problems);
-        problems.extend(theme_problems);
-        problems.sort();
-        Loaded { library, demos, themes, problems }
-    }
-
-    fn told(self) -> Message {
-        Message::Reloaded(self.library, self.demos, self.themes, self.problems)
-    }
-}
-
-fn watched(options: &Options, library: Option<&Library>) -> Vec<PathBuf> {
-    let sources = &options.sources;
-    let mut paths = sources.watched();
-    paths.extend(Catalog::watched(sources));
-    paths.extend(Demos::watched(sources.config_dir.as_deref(), sources.working_dir.then_some(Path::new("."))));
-    paths.extend(Themes::watched(sources.config_dir.as_deref()));
-    paths.extend(library.map(Library::configs).unwrap_or_default());
-    paths.extend(Measuring::watched(options));
-    paths
-}
-
-/// Where a target's own profile is found by itself.
-fn profiles(options: &Options) -> PathBuf {
-    let sources = &options.sources;
-    let folder = sources.hardware.clone().filter(|path| path.is_dir());
-    folder.unwrap_or_else(|| sources.layers().last().map_or_else(PathBuf::new, |layer| layer.join("profiles")))
-}
-
 /// Writes a profile that was looked at; one that was not there then must not be there now.
 fn write_profile(proposal: &Proposal) -> Message {
     let date = now().get(..10).unwrap_or_default().to_owned();
@@ -171,13 +131,6 @@ fn write_profile(proposal: &Proposal) -> Message {
     }
 }
 
-/// Watches the models' configs as well, where the library names others than before.
-fn watch_configs(watch: Option<&FileWatch>, options: &Options, library: &Library, known: &[PathBuf]) {
-    if let Some(watch) = watch.filter(|_| library.configs() != known) {
-        watch.set_paths(&watched(options, Some(library)));
-    }
-}
-
 /// What the loop keeps beside the state: nothing a test would want to see.
 struct Session {
     options: Options,
@@ -186,6 +139,8 @@ struct Session {
     store: Store,
     /// The theme that suits the terminal.
     suited: &'static str,
+    /// What is read while the first frame is drawn.
+    beside: Option<Beside>,
     timers: Vec<(Instant, Timer)>,
     workers: Workers,
     measuring: Measuring,
@@ -235,6 +190,9 @@ impl Session {
         } else {
             app.recompute();
         }
+        if self.options.demo.is_some() {
+            self.take_tours(app);
+        }
         if let Some(name) = &self.options.demo {
             match app.demos.iter().find(|demo| &*demo.name == name.as_str()).cloned() {
                 Some(demo) => {
@@ -247,13 +205,25 @@ impl Session {
         if !complaints.is_empty() {
             updates::fail(app, complaints.join("; "));
         } else if app.problems.has_errors() {
-            updates::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));
+            tell_of_problems(app);
         } else if !lost.is_empty() {
             updates::note(app, format!("session: {}", lost.join("; ")), &mut effects);
         }
         super::work::follow(app, &mut effects);
         super::layout::follow(app);
         effects
+    }
+
+    /// Takes the tours over, once: the first frame does not wait for them.
+    fn take_tours(&mut self, app: &mut App) {
+        let Some(beside) = self.beside.take() else { return };
+        let (demos, problems) = beside.demos();
+        app.demos = demos;
+        if !problems.is_empty() {
+            app.problems.extend(problems);
+            tell_of_problems(app);
+        }
+        app.problems.sort();
     }
 
     /// Takes what happens until the user leaves; returns the signal that ended it, where one did.
@@ -267,7 +237,12 @@ impl Session {
     ) -> Result<Option<i32>> {
         let mut wakes = Wakes::default();
         while !self.quit && !wakes.must_end() {
-            screen.draw(|picture| view::view(app, picture)).wrap_err("the terminal has gone")?;
+            screen.draw(|picture, empty| view::redraw(app, picture, empty)).wrap_err("the terminal has gone")?;
+            app.stale = Stale::Nothing;
+            self.take_tours(app);
+            if app.stale != Stale::Nothing {
+                continue;
+            }
             self.keep_session(app);
             wakes = waiter.wait(self.patience()).wrap_err("waiting failed")?;
             if wakes.must_end() {
@@ -286,9 +261,9 @@ impl Session {
                 messages.extend(message(event));
             }
             if wakes.woken && changes.try_iter().count() > 0 {
-                let loaded = self.reload(app);
-                watch_configs(watch, &self.options, &loaded.library, &app.library.configs());
-                messages.push(loaded.told());
+                let (library, told) = reload(&self.options, self.depth, &app.library);
+                watch_configs(watch, &self.options, &library, &app.library.configs());
+                messages.push(told);
                 self.measuring.read();
             }
             if !messages.is_empty() {
@@ -348,8 +323,8 @@ impl Session {
         due
     }
 
-    fn reload(&self, app: &App) -> Loaded {
-        Loaded::load(&self.options, self.depth, Some(&app.library))
+    fn reload(&self, app: &App) -> Message {
+        reload(&self.options, self.depth, &app.library).1
     }
 
     fn perform(&mut self, effects: Vec<Effect>, app: &mut App, screen: &mut Screen, waiter: &mut Waiter) -> Result<()> {
@@ -366,12 +341,12 @@ impl Session {
                     }
                     Effect::Repaint => screen.repaint(),
                     Effect::Reload => {
-                        messages.push(self.reload(app).told());
+                        messages.push(self.reload(app));
                         self.measuring.read();
                     }
                     Effect::WriteProfile(proposal) => {
                         let told = write_profile(&proposal);
-                        messages.push(self.reload(app).told());
+                        messages.push(self.reload(app));
                         messages.push(told);
                     }
                     Effect::Save(saving) => messages.push(save(&saving)),
@@ -381,7 +356,7 @@ impl Session {
                         if let Err(error) = edited.wrap_err("the terminal cannot be taken again")? {
                             messages.push(Message::Failed(format!("{error:#}")));
                         }
-                        messages.push(self.reload(app).told());
+                        messages.push(self.reload(app));
                     }
                     Effect::Adopt { path, line } => {
                         messages.push(match adopt(&path) {
@@ -404,7 +379,7 @@ impl Session {
                     Effect::Export(dialog) => messages.push(write_view(app, dialog)),
                     Effect::WriteBack(plan) => {
                         let told = rewrite(&plan);
-                        messages.push(self.reload(app).told());
+                        messages.push(self.reload(app));
                         messages.push(told);
                     }
                     Effect::After { ms, timer } => {
@@ -421,6 +396,14 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Says at the start that files are broken.
+fn tell_of_problems(app: &mut App) {
+    if app.problems.has_errors() {
+        updates::fail(app, format!("{} in the files (! shows them)", app.problems.summary()));
+    }
+    app.stale = Stale::All;
 }
 
 fn save(saving: &Saving) -> Message {

@@ -13,14 +13,13 @@ use std::thread::{self, ThreadId};
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
-use ratatui::style::Style;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetwinsize, tcsetattr};
 
 use super::color::ColorDepth;
 use super::wait::Signals;
-use atlas_painter::{Painter, cells};
+use atlas_painter::Painter;
 
 /// The alternate screen; the cursor is hidden by the first frame.
 const ENTER: &[u8] = b"\x1b[?1049h";
@@ -179,26 +178,29 @@ impl Screen {
         Ok(())
     }
 
-    /// Draws one frame: one write, or none where nothing changed. Returns the number of bytes sent. While the terminal
-    /// is not ours nothing is drawn: a suspended program that is told to end has no screen any more.
+    /// Draws one frame: one write, or none where nothing changed. `view` finds the picture drawn last, or an empty one
+    /// where the terminal has another size by now, and returns the parts that it drew. Returns the number of bytes sent.
+    /// While the terminal is not ours nothing is drawn: a suspended program that is told to end has no screen any more.
     ///
     /// # Errors
     ///
     /// When the terminal does not take the bytes: it has gone.
-    pub fn draw(&mut self, view: impl FnOnce(&mut Buffer)) -> io::Result<usize> {
+    pub fn draw(&mut self, view: impl FnOnce(&mut Buffer, bool) -> Vec<Rect>) -> io::Result<usize> {
         if !self.taken {
             return Ok(0);
         }
         let Size { width, height } = size();
         let whole = Rect::new(0, 0, width, height);
-        self.picture.resize(whole);
-        cells::clear(&mut self.picture, whole, Style::new());
-        view(&mut self.picture);
+        let other = self.picture.area != whole;
+        if other {
+            self.picture = Buffer::empty(whole);
+        }
+        let parts = view(&mut self.picture, other);
         if std::mem::take(&mut self.entering) {
             ENTERED.store(true, Ordering::Release);
         }
         // The terminal's own cursor stays hidden: what is typed is drawn with one of ours.
-        self.painter.paint(&self.picture, None)
+        self.painter.paint_parts(&self.picture, &parts, None)
     }
 
     /// Makes the next frame a full one, for Ctrl-L: something else may have written to the terminal.

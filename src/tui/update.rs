@@ -10,6 +10,7 @@ use super::history::{baseline, clear_baseline, redo, undo};
 use super::keymap::{Action, Mode, lookup};
 use super::line::Line;
 use super::message::{Effect, Message, Saving, Timer};
+use super::stale::Stale;
 use super::tables::{Sort, Table};
 use super::walking::{Walk, walk, walk_results};
 use super::{
@@ -26,6 +27,9 @@ const STATUS_MS: u64 = 4_000;
 pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
     let mut effects = Vec::new();
     let typing = app.mode().types();
+    if !matches!(message, Message::Key(_)) {
+        app.stale = Stale::All;
+    }
     match message {
         Message::Key(key) if key.kind == KeyEventKind::Release => {}
         Message::Key(key) => press(app, &key, &mut effects),
@@ -50,6 +54,9 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         effects.push(Effect::Paste(app.mode().types()));
     }
     layout::follow(app);
+    if !effects.is_empty() {
+        app.stale = Stale::All;
+    }
     effects
 }
 
@@ -64,8 +71,10 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
             app.offer = None;
         }
         act(app, mode, action, effects);
+        app.stale = app.stale.and(Stale::after(action, mode));
         return;
     }
+    app.stale = Stale::All;
     match mode {
         Mode::Editing => turning::typed(app, |line| line.key(key)),
         Mode::Finding => finder::typed(app, |line| line.key(key)),

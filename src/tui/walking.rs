@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::app::{App, Finder, Headline, Overlay, Palette};
 use super::keymap::Mode;
+use super::layout::Areas;
 use super::update::{select_target, select_workload};
 use super::{export, frontier, layout, sweeping, timeline, view};
 
@@ -27,7 +28,8 @@ impl Walk {
 
 /// Moves what is under the cursor, or what is seen, of a mode.
 pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
-    let areas = layout::areas(app);
+    // How high a pane is matters to pages only.
+    let areas = if let Walk::Page(_) = walk { layout::areas(app) } else { Areas::default() };
     match mode {
         Mode::Targets => {
             let (rows, page) = (app.targets().count(), layout::inner_rows(areas.targets));

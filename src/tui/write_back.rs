@@ -195,8 +195,8 @@ fn same_but(before: &Node, after: &Node, old: &Node, new: &Node, path: &[&str]) 
     let rest = |node: &Node| -> Vec<(String, String)> {
         let entries = node.entries().unwrap_or_default().iter();
         entries
-            .filter(|e| Some(e.key.as_str()) != path.first().copied())
-            .map(|e| (e.key.clone(), plain(&e.value)))
+            .filter(|e| Some(&*e.key) != path.first().copied())
+            .map(|e| (e.key.to_string(), plain(&e.value)))
             .collect()
     };
     others(before, old) == others(after, new) && rest(old) == rest(new)

@@ -4,6 +4,7 @@ use std::num::NonZeroU16;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::widgets::{Block, Paragraph, Widget};
 
+use super::encoder::printable;
 use super::*;
 
 /// A painter and the size of what it paints.
@@ -214,4 +215,25 @@ fn a_new_size_starts_over() {
     assert_eq!(text(&mut screen, "abc"), "^[2J");
     screen.area = Rect::new(0, 0, 300, 90);
     assert_eq!(text(&mut screen, "abc"), "^[2J^[Habc");
+}
+
+#[test]
+fn parts_are_painted_as_the_whole_would_be() {
+    let mut dice = Dice(7);
+    let area = Rect::new(0, 0, 24, 6);
+    let (mut screen, mut emulator) = (screen(area.width, area.height, ColorDepth::TrueColor), emulator(24, 6));
+    let mut picture = Buffer::empty(area);
+    for frame in 0..200 {
+        let part = Rect::new(dice.roll(20) as u16, dice.roll(5) as u16, 1 + dice.roll(4) as u16, 1);
+        let style = dice.style();
+        let text = ["    ", "ab d", "─│┐┘"][dice.roll(3)];
+        picture.set_stringn(part.x, part.y, text, part.width.into(), style);
+        if dice.roll(20) == 0 {
+            screen.painter.forget();
+            emulator.process(b"\x1b[2;2Hrubbish");
+        }
+        screen.painter.paint_parts(&picture, &[part], None).unwrap();
+        emulator.process(&std::mem::take(screen.painter.writer_mut().get_mut()));
+        assert_shows(&emulator, &picture, frame);
+    }
 }

@@ -215,7 +215,7 @@ impl Reader<'_> {
             return None;
         }
         Some(Platform {
-            key: entry.key.clone(),
+            key: entry.key.to_string(),
             at,
             gpu_model: gpu_model?,
             memory_gb,
@@ -268,7 +268,7 @@ impl Reader<'_> {
             return None;
         }
         Some(Model {
-            key: entry.key.clone(),
+            key: entry.key.to_string(),
             at: entry.key_at,
             name: name?,
             full_name,

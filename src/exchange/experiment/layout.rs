@@ -85,7 +85,7 @@ impl Reader<'_> {
                         self.unknown(platform, &path, "platform", &platform_keys);
                         continue;
                     }
-                    let names = (method.key.as_str(), model.key.as_str(), platform.key.as_str());
+                    let names = (&*method.key, &*model.key, &*platform.key);
                     layouts.extend(self.layout(methodology, names, path, &platform.value));
                 }
             }

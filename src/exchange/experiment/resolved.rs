@@ -41,7 +41,7 @@ impl Experiment {
         match &node.value {
             Value::Map(entries) if !entries.is_empty() => {
                 for entry in entries {
-                    path.push(entry.key.clone());
+                    path.push(entry.key.to_string());
                     self.leaves(path, &entry.value, out);
                     path.pop();
                 }
@@ -58,7 +58,7 @@ impl Experiment {
     fn derived(&self, catalog: &Catalog) -> Vec<(Vec<&str>, Node, String)> {
         let mut out: Vec<(Vec<&str>, Node, String)> = Vec::new();
         let plain = |value: f64| number(value, Position::default());
-        let text = |value: String| Node::synthetic(Value::Text(value));
+        let text = |value: String| Node::synthetic(Value::Text(value.into()));
         if self.at(&["experiment", "methodology"]).is_none() {
             let method = self.methodology.name().replace('-', "_");
             out.push((vec!["experiment", "methodology"], text(method), "default of the comparison tool".to_owned()));

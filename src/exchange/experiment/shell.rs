@@ -181,7 +181,7 @@ impl Variables {
             Value::Bool(value) => value.to_string(),
             Value::Int(value) => value.to_string(),
             Value::Float(value) => value.to_string(),
-            Value::Text(value) => value.clone(),
+            Value::Text(value) => value.to_string(),
             Value::List(_) | Value::Map(_) => String::new(),
         };
         match node.items() {

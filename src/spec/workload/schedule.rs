@@ -30,8 +30,7 @@ impl Schedule<'_> {
             self.complain(Severity::Warning, schedule, path, message, None);
             return Vec::new();
         };
-        for entry in entries.iter().filter(|entry| !["phases", "default_request_profile"].contains(&entry.key.as_str()))
-        {
+        for entry in entries.iter().filter(|entry| !["phases", "default_request_profile"].contains(&&*entry.key)) {
             let help = nearest(&entry.key, ["phases", "default_request_profile"])
                 .map(|near| format!("did you mean `{near}`?"));
             let file = Arc::clone(self.file);

@@ -11,13 +11,20 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, PtyPair, PtySize, native_pty_system};
-use ratatui::widgets::{Paragraph, Widget as _};
+use ratatui::widgets::{Paragraph, Widget};
 
 use super::*;
 use crate::tui::wait::Waiter;
 
 const ROLE: &str = "ATLAS_TEST_PROGRAM";
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Draws all of a picture.
+fn drawn(widget: impl Widget, picture: &mut Buffer) -> Vec<Rect> {
+    picture.reset();
+    widget.render(picture.area, picture);
+    vec![picture.area]
+}
 
 /// Draws what it knows, and does what its role says at the first key.
 #[test]
@@ -29,7 +36,7 @@ fn the_program() {
     screen.set_paste(true);
     let mut text = "ready".to_owned();
     loop {
-        screen.draw(|picture| Paragraph::new(text.as_str()).render(picture.area, picture)).unwrap();
+        screen.draw(|picture, _| drawn(Paragraph::new(text.as_str()), picture)).unwrap();
         let wakes = waiter.wait(None).unwrap();
         if wakes.must_end() {
             break;
@@ -45,7 +52,7 @@ fn the_program() {
             }
             "give back" => {
                 screen.leave();
-                let sent = screen.draw(|picture| "too late".render(picture.area, picture)).unwrap();
+                let sent = screen.draw(|picture, _| drawn("too late", picture)).unwrap();
                 assert_eq!(sent, 0);
                 break;
             }

@@ -110,7 +110,7 @@ fn palette(fields: &mut Fields<'_>) -> Vec<Named> {
             complain(fields, entry.value.at, &path, message, help);
         }
         let colors: Vec<Color> = nodes.iter().filter_map(|node| plain_color(fields, node, &path, &[])).collect();
-        palette.push((entry.key.clone(), colors));
+        palette.push((entry.key.to_string(), colors));
     }
     palette
 }

@@ -25,11 +25,14 @@ pub mod timeline;
 pub mod tornado;
 mod touring;
 
+use atlas_painter::cells;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
-use super::app::{App, Overlay, Pane, View};
-use super::layout::{self, MIN_COLUMNS, MIN_ROWS};
+use super::app::{App, Overlay, PANES, Pane, View};
+use super::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
+use super::stale::Stale;
 use super::theme::Role;
 use crate::tui::keymap::{self, Mode};
 use draw::Canvas;
@@ -95,6 +98,33 @@ pub fn row_at(app: &App, y: u16) -> Option<usize> {
     (0..rows(app)).find(|row| lines_of(app, *row).is_some_and(|(first, last)| (first..=last).contains(&line)))
 }
 
+/// Draws what is stale of the picture drawn last, or all of one that is empty, and returns the parts that were drawn:
+/// the whole, or a pane and the line about what is under the cursor.
+pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Vec<Rect> {
+    let areas = layout::areas(app);
+    let part = match app.stale {
+        Stale::View if !empty => areas.body,
+        Stale::Pane(pane) if !empty => areas.pane(pane),
+        Stale::Nothing if !empty => return Vec::new(),
+        _ => {
+            let screen = picture.area;
+            cells::clear(picture, screen, Style::new());
+            view(app, picture);
+            return vec![screen];
+        }
+    };
+    let mut canvas = Canvas::new(app, picture);
+    for part in [part, areas.info] {
+        canvas.clear(part);
+    }
+    match app.stale {
+        Stale::Pane(pane) => draw_pane(app, &mut canvas, pane, &areas),
+        _ => body(app, &mut canvas, &areas),
+    }
+    info(app, &mut canvas, areas.info);
+    vec![part, areas.info]
+}
+
 /// Draws the whole screen.
 pub fn view(app: &App, buffer: &mut Buffer) {
     let mut canvas = Canvas::new(app, buffer);
@@ -113,36 +143,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
     if areas.tabs.height > 0 {
         tabs::tabs(app, &mut canvas, areas.tabs);
     }
-    match app.view {
-        View::Main | View::Help => {
-            lists::targets(app, &mut canvas, areas.targets);
-            lists::workloads(app, &mut canvas, areas.workloads);
-            knobs::knobs(app, &mut canvas, areas.knobs);
-            results::results(app, &mut canvas, areas.results);
-            if areas.breakdown.height > 2 {
-                breakdown::breakdown(app, &mut canvas, areas.breakdown);
-            }
-            if areas.advice.height > 0 {
-                advice::advice(app, &mut canvas, areas.advice);
-            }
-            if areas.phases.height > 2 {
-                schedule::schedule(app, &mut canvas, areas.phases);
-            }
-        }
-        View::Compare => compare::compare(app, &mut canvas, areas.body),
-        View::Breakdown => breakdown::breakdown(app, &mut canvas, areas.body),
-        View::Sweep => sweep::sweep(app, &mut canvas, areas.body),
-        View::Frontier => frontier::frontier(app, &mut canvas, areas.body),
-        View::Sensitivity => tornado::sensitivity(app, &mut canvas, areas.body),
-        View::Optimum => optimum::optimum(app, &mut canvas, areas.body),
-        View::Timeline => timeline::timeline(app, &mut canvas, areas.body),
-        View::Advice => advice::advice(app, &mut canvas, areas.body),
-        View::Explain => explain::explain(app, &mut canvas, areas.body),
-        View::Schedule => schedule::schedule(app, &mut canvas, areas.body),
-        View::Problems => problems::problems(app, &mut canvas, areas.body),
-        View::Diff => diff::diff(app, &mut canvas, areas.body),
-        View::Measurements => measurements::measurements(app, &mut canvas, areas.body),
-    }
+    body(app, &mut canvas, &areas);
     if app.tour.is_some() {
         touring::caption(app, &mut canvas, areas.caption);
     }
@@ -156,6 +157,47 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         Some(Overlay::Demos { cursor }) => popup::demos(app, &mut canvas, *cursor),
         Some(Overlay::Export(export)) => popup::export(app, &mut canvas, export),
         None => {}
+    }
+}
+
+/// What stands between the first and the last lines.
+fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
+    match app.view {
+        View::Main | View::Help => {
+            PANES.into_iter().for_each(|pane| draw_pane(app, canvas, pane, areas));
+            if areas.breakdown.height > 2 {
+                breakdown::breakdown(app, canvas, areas.breakdown);
+            }
+            if areas.advice.height > 0 {
+                advice::advice(app, canvas, areas.advice);
+            }
+            if areas.phases.height > 2 {
+                schedule::schedule(app, canvas, areas.phases);
+            }
+        }
+        View::Compare => compare::compare(app, canvas, areas.body),
+        View::Breakdown => breakdown::breakdown(app, canvas, areas.body),
+        View::Sweep => sweep::sweep(app, canvas, areas.body),
+        View::Frontier => frontier::frontier(app, canvas, areas.body),
+        View::Sensitivity => tornado::sensitivity(app, canvas, areas.body),
+        View::Optimum => optimum::optimum(app, canvas, areas.body),
+        View::Timeline => timeline::timeline(app, canvas, areas.body),
+        View::Advice => advice::advice(app, canvas, areas.body),
+        View::Explain => explain::explain(app, canvas, areas.body),
+        View::Schedule => schedule::schedule(app, canvas, areas.body),
+        View::Problems => problems::problems(app, canvas, areas.body),
+        View::Diff => diff::diff(app, canvas, areas.body),
+        View::Measurements => measurements::measurements(app, canvas, areas.body),
+    }
+}
+
+fn draw_pane(app: &App, canvas: &mut Canvas<'_>, pane: Pane, areas: &Areas) {
+    let area = areas.pane(pane);
+    match pane {
+        Pane::Targets => lists::targets(app, canvas, area),
+        Pane::Workloads => lists::workloads(app, canvas, area),
+        Pane::Knobs => knobs::knobs(app, canvas, area),
+        Pane::Results => results::results(app, canvas, area),
     }
 }
 

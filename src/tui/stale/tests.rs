@@ -1,0 +1,93 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::Stale;
+use crate::tui::testing::Hands;
+use crate::tui::view::{redraw, view};
+
+/// What makes a screen differ: the walks below start in each of these.
+const PLACES: &[&str] = &[
+    "",
+    "<Tab>",
+    "<Tab><Tab>",
+    "<Tab><Tab><Right><Right>jjjj<Right>",
+    "<Tab><Tab><Tab>",
+    "<Tab><Tab><Tab>jjj",
+    "mjm<Tab><Tab>",
+    "<Tab><Tab>ftp<Enter>",
+    "<Tab><Tab>jj<Enter>4",
+    "<Tab><Tab>jj<Enter>nonsense",
+    "s<Tab><Tab>",
+    "T<Tab><Tab>j<Right>",
+    "TD",
+    "b<Tab><Tab>j<Right>",
+    "t<Tab><Tab>",
+    "?",
+    ":",
+    "/h",
+    "c",
+    "mjmc",
+    "3",
+    "<Tab>j3",
+    "v",
+    "5",
+    "6",
+    "7",
+    "a",
+    "!",
+    "i",
+    "S",
+    "E",
+    "M",
+    "x",
+    "w",
+    "d",
+    "0",
+    "D",
+    "<Tab><Tab><Tab>y",
+];
+
+/// What was drawn in parts is what would have been drawn as a whole.
+#[test]
+fn parts_make_up_the_whole() {
+    let mut seen = [false; 3];
+    for size in [(80, 24), (120, 40), (200, 60), (100, 16)] {
+        for place in PLACES {
+            let mut hands = Hands::new();
+            hands.app.size = size;
+            hands.keys(place).work();
+            let area = Rect::new(0, 0, size.0, size.1);
+            let mut picture = Buffer::empty(area);
+            hands.app.stale = Stale::All;
+            redraw(&hands.app, &mut picture, true);
+            hands.app.stale = Stale::Nothing;
+            for key in ["j", "j", "k", "<C-d>", "G", "g", "jj", "jk", "jjjjjjjj", "<C-u>", "k", "kk"] {
+                hands.keys(key).work();
+                match hands.app.stale {
+                    Stale::View => seen[0] = true,
+                    Stale::Pane(_) => seen[1] = true,
+                    Stale::All | Stale::Nothing => seen[2] = true,
+                }
+                redraw(&hands.app, &mut picture, false);
+                hands.app.stale = Stale::Nothing;
+                let mut whole = Buffer::empty(area);
+                view(&hands.app, &mut whole);
+                assert_eq!(picture, whole, "{size:?}, {place:?} then {key:?}");
+            }
+        }
+    }
+    assert_eq!(seen, [true; 3]);
+}
+
+#[test]
+fn what_two_leave_stale_is_stale_after_both() {
+    use crate::tui::app::Pane;
+    let (knobs, results) = (Stale::Pane(Pane::Knobs), Stale::Pane(Pane::Results));
+    assert_eq!(knobs.and(knobs), knobs);
+    assert_eq!(knobs.and(results), Stale::All);
+    assert_eq!(knobs.and(Stale::Nothing), knobs);
+    assert_eq!(Stale::Nothing.and(results), results);
+    assert_eq!(Stale::Nothing.and(Stale::Nothing), Stale::Nothing);
+    assert_eq!(Stale::View.and(Stale::All), Stale::All);
+}
