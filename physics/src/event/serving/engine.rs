@@ -144,10 +144,10 @@ impl Engine {
         u64::from(self.blocks(self.kept(demand.isl, longest))) <= self.total_blocks
     }
 
-    /// Seconds of a step, by cause, where `running` sequences are there.
-    pub(super) fn seconds(&self, tokens: &Tokens, running: usize) -> StepTime {
+    /// Seconds of a step, by cause.
+    pub(super) fn seconds(&self, tokens: &Tokens) -> StepTime {
         let tokens = &self.computed(tokens);
-        let step = self.in_groups(tokens, running);
+        let step = self.in_groups(tokens);
         if self.draft_cost <= 0.0 || tokens.decode <= 0.0 {
             return step;
         }
@@ -155,14 +155,15 @@ impl Engine {
         step.add(&self.machine.step(&decode), self.draft_cost)
     }
 
-    /// The time of a step whose prompt tokens lie on attention groups as they do. The closed form spreads them over the
-    /// groups and allows for what the busiest has beyond the mean; either that holds or what is known of it, not both.
-    fn in_groups(&self, tokens: &Tokens, running: usize) -> StepTime {
+    /// The time of a step whose prompt tokens lie on attention groups as they do. The closed form spreads them over as many
+    /// groups as there are sequences and allows for what the busiest has beyond the mean; either that holds or what is
+    /// known of it, not both.
+    fn in_groups(&self, tokens: &Tokens) -> StepTime {
         if self.groups <= 1 || tokens.prefill <= 0.0 {
             return self.machine.step(tokens);
         }
         let known = self.grouped.step(tokens);
-        let spread = (running as f64).max(tokens.prefill_groups);
+        let spread = (tokens.decode + tokens.prompts).max(tokens.prefill_groups);
         let allowed = self.machine.step(&Tokens { prefill_groups: spread, ..*tokens });
         if known.total() > allowed.total() { known } else { allowed }
     }

@@ -153,7 +153,7 @@ impl Replica {
         let sum = &self.sum;
         let per = |total: f64, n: f64| if n > 0.0 { total / n } else { 0.0 };
         let busiest = self.groups.iter().map(|group| group.prefill).max().unwrap_or(0);
-        let tokens = Tokens {
+        let work = e.seconds(&Tokens {
             decode: f64::from(sum.decode),
             context: per(sum.context as f64, f64::from(sum.decode)),
             prefill: sum.prefill as f64,
@@ -161,8 +161,7 @@ impl Replica {
             prompts: f64::from(sum.prompts),
             verified: f64::from(e.verified),
             prefill_groups: per(sum.prefill as f64, f64::from(busiest)),
-        };
-        let work = e.seconds(&tokens, self.running.len());
+        });
         let seconds = work.total();
         self.work = self.work.add(&work, 1.0);
         self.began = now;
