@@ -58,9 +58,9 @@ struct Compiled {
     padding: f64,
 }
 
-/// Share of the blocks that stays free when a request is let in: vLLM's `watermark`, without which every sequence that
-/// grows throws out the one that came last, and its prompt is computed again and again. SGLang keeps more
-/// (`schedule_conservativeness`).
+/// Share of the blocks that stays free when vLLM before V1, which is what schedules nothing ahead, lets a request in
+/// (`BlockSpaceManager`'s `watermark`): without it every sequence that grows throws out the one that came last, and its
+/// prompt is computed again and again. V1 has none.
 const WATERMARK: f64 = 0.01;
 /// Blocks of a replica at most: sums over all replicas stay countable.
 const MOST_BLOCKS: f64 = 1e12;
@@ -81,7 +81,10 @@ impl Engine {
             grouped: machine.with_groups_known(),
             total_blocks,
             // Where outputs are reserved nobody grows beyond what is his.
-            watermark: if s.reserve_output { 0 } else { (WATERMARK * total_blocks as f64) as u64 },
+            watermark: match s.overlapped || s.reserve_output {
+                true => 0,
+                false => (WATERMARK * total_blocks as f64) as u64,
+            },
             block_size: input.block_size,
             piece,
             // The limit counts per attention group: each is an engine rank with its own scheduler.
