@@ -75,7 +75,7 @@ options! {
     /// Standard deviation of a micro-batch's tokens over its mean: dynamic batch sizes, packed sequences
     #[arg(long, alias = "dynamic_batch", value_name = "SHARE", value_parser = jitter, help_heading = "Training")]
     dynamic_batch: f64,
-    /// Pieces in which a stage's gradients are reduced [default: 8]
+    /// Pieces in which a chunk's gradients are reduced [default: of 40 million weights, as Megatron-Core cuts them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Training")]
     buckets: u32,
     /// Compression of gradients: bytes before over bytes after, and its time

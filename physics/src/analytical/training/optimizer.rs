@@ -135,7 +135,8 @@ impl Offload {
 /// Weights whose states one accelerator owns, and updates.
 fn owned(i: &TrainingInput) -> f64 {
     let local = LocalParams::of(i);
-    let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { ranks.max(1.0) };
+    let within = if i.shard > 0.0 { i.shard } else { f64::INFINITY };
+    let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { ranks.min(within).max(1.0) };
     ((local.dense + local.embedding) / shard(i.dp * i.cp)
         + local.experts / shard(i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0)))
         * i.trained

@@ -8,8 +8,9 @@ use super::operators::{self, Block, Operator};
 use super::passes::{self, Traffic};
 use super::program::{Lane, Port, Program};
 use super::schedule::Kind;
+use crate::analytical::accelerator::Generation;
 use crate::analytical::constants::Constants;
-use crate::analytical::memory;
+use crate::analytical::memory::{self, LocalParams};
 use crate::analytical::training::optimizer::{self, Offload};
 use crate::analytical::training::step::{Sums, accumulation, chunk_layers};
 use crate::analytical::training::{Plan, Schedule, Sharding, TrainingEstimate, TrainingInput, comm, estimate};
@@ -59,6 +60,8 @@ pub struct Pass {
     pub seconds: f64,
     /// Of these, seconds of kernels.
     pub compute: f64,
+    /// Share of the kernels that is the output layer's: behind the layers forward, before them backward.
+    pub head: f64,
 }
 
 impl Pass {
@@ -66,7 +69,13 @@ impl Pass {
     #[must_use]
     pub fn of(program: Program) -> Pass {
         let seconds = program.alone().seconds;
-        Pass { seconds, compute: program.busy(Lane::Compute), program }
+        Pass { seconds, compute: program.busy(Lane::Compute), head: 0.0, program }
+    }
+
+    /// The same, in which so many seconds are the output layer's.
+    #[must_use]
+    pub fn with_head(self, seconds: f64) -> Pass {
+        Pass { head: (seconds / self.compute.max(1e-15)).clamp(0.0, 1.0), ..self }
     }
 }
 
@@ -75,14 +84,20 @@ impl Pass {
 pub struct Costs {
     /// Of every chunk, in the order in which a micro-batch passes them: chunk `c` of stage `s` at `c * stages + s`.
     pub chunks: Vec<Chunk>,
-    /// One transfer between stages, and what it goes through.
+    /// One transfer between stages that lie in different domains, where there are such, and what it goes through.
     pub transfer: f64,
     /// See `transfer`.
     pub transfer_port: Port,
+    /// One inside a domain, through the scale-up fabric.
+    pub near: f64,
+    /// Whether each stage shares its domains with the next one; the last one with the first.
+    pub nearby: Vec<bool>,
     /// Reduction of the gradients of one stage.
     pub reduce: f64,
     /// Gathering of the updated weights of one stage.
     pub gather: f64,
+    /// What of both is the embedding's, on the first stage: it is needed first, and its gradient is complete last.
+    pub embedding: f64,
     /// What both go through.
     pub data_port: Port,
     /// What weights that are gathered, and gradients that are scattered, layer by layer go through: of weights that are
@@ -97,6 +112,8 @@ pub struct Costs {
     pub in_flight: f64,
     /// Rates of kernels and of layer-wise data-parallel collectives while both run.
     pub beside: Beside,
+    /// Rates of kernels and of the collectives of a whole stage's gradients and weights while both run.
+    pub beside_group: Beside,
 }
 
 /// When a pass has to be run task by task.
@@ -117,9 +134,10 @@ const NEGLIGIBLE: f64 = 0.005;
 
 /// How fast kernels and collectives of fully sharded weights are while they share a device, over their own rates.
 ///
-/// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and kernels beside thick
-/// traffic cost `1 - overlap_share (1 - overlap_slowdown)` of theirs. With constant rates while both run these two are the
-/// only solution.
+/// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and kernels beside thick traffic
+/// cost that share of theirs. With constant rates while both run these two have one solution. The share of the kernels beside
+/// which the analytical engine lets nothing run (`1 - overlap_share`) is its allowance for the first gather and the last
+/// scatter, for which kernels wait here.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Beside {
     /// Kernels.
@@ -130,10 +148,23 @@ pub struct Beside {
 
 impl Beside {
     fn of(c: &Constants) -> Beside {
-        let thin = c.overlap_slowdown.clamp(0.0, 0.99);
-        let thick = 1.0 - c.overlap_share.clamp(0.0, 1.0) * (1.0 - thin);
-        let both = 1.0 - thin * thick;
-        Beside { compute: ((1.0 - thin) / both).max(0.01), data: ((1.0 - thick) / both).max(0.01) }
+        let slowdown = c.overlap_slowdown.clamp(0.0, 0.99);
+        let rate = 1.0 / (1.0 + slowdown);
+        Beside { compute: rate, data: rate }
+    }
+
+    /// Of a stage's gradients and weights. Those of fully sharded weights are thick; elsewhere the traffic is thin, and costs
+    /// kernels nothing. What is sharded over nodes travels through every device of a node and all its cards; what is sharded
+    /// inside a node is reduced over nodes by each rank through its own card, a small part of what the device can move: kernels
+    /// lose what that takes, but cannot keep it from going at the card's rate.
+    fn of_group(i: &TrainingInput, c: &Constants, layer: Port, data: Port) -> Beside {
+        if i.sharding != Sharding::Zero3 || !i.software.overlap_data {
+            Beside { compute: 1.0, data: 1.0 }
+        } else if layer == data {
+            Beside::of(c)
+        } else {
+            Beside { compute: (1.0 - c.overlap_slowdown.clamp(0.0, 0.99)).max(0.01), data: 1.0 }
+        }
     }
 }
 
@@ -141,6 +172,7 @@ impl Costs {
     /// Of one step.
     #[must_use]
     pub fn of(i: &TrainingInput, c: &Constants) -> Costs {
+        let i = &settled(i);
         let whole = estimate(i, c);
         let fixed = TrainingInput { recompute: whole.recompute.mode, ..*i };
         let full = estimate(&fixed, c);
@@ -168,6 +200,8 @@ impl Costs {
         let reduced = if sharded { i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9) } else { 1.0 };
         // What travels to the host layer by layer is among the tasks.
         let once = TrainingInput { offload: Offload { activations: 0.0, weights: 0.0, ..i.offload }, ..fixed };
+        let near = estimate(&TrainingInput { domain: i.accelerators.max(i.domain), ..open }, c);
+        let data_port = data_port(i, i.dp * i.cp * i.tp);
         Costs {
             host_share: host_share(&full),
             chunks,
@@ -175,11 +209,25 @@ impl Costs {
             transfer_port: port(i.tp * i.cp * i.dp * i.pp, i.domain),
             reduce: per_step * reduced,
             gather: per_step * (1.0 - reduced),
-            data_port: port(i.dp * i.cp * i.tp, i.domain),
+            near: near.time.pipeline_transfer / m / (2.0 * i.vpp.max(1.0)),
+            nearby: (0..stages as u32).map(|stage| nearby(i, f64::from(stage))).collect(),
+            embedding: embedding(i),
+            data_port,
             layer_port: traffic.data_port,
             optimizer: full.time.optimizer + estimate(&once, c).time.offload,
             in_flight: in_flight(&fixed, &full),
             beside: Beside::of(c),
+            beside_group: Beside::of_group(i, c, traffic.data_port, data_port),
+        }
+    }
+
+    /// Seconds of a transfer between a stage and the next one, the last one and the first, and what it goes through.
+    #[must_use]
+    pub fn hop(&self, stage: u32) -> (f64, Port) {
+        if self.nearby.get(stage as usize).is_some_and(|near| *near) {
+            (self.near, Port::Link)
+        } else {
+            (self.transfer, self.transfer_port)
         }
     }
 
@@ -214,7 +262,8 @@ impl Costs {
     /// Frees layer-wise collectives of the ports that nothing else goes through.
     pub fn free(&mut self) {
         let data = self.layer_port;
-        let beside = (self.transfer > 0.0 && self.transfer_port == data)
+        let hops = || (0..self.nearby.len() as u32).map(|stage| self.hop(stage));
+        let beside = hops().any(|(seconds, port)| seconds > 0.0 && port == data)
             || (self.reduce + self.gather > 0.0 && self.data_port == data);
         let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
         let inside = passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == data));
@@ -246,9 +295,53 @@ fn sharded(i: &TrainingInput) -> f64 {
     if i.shard > 0.0 { i.shard.min(ranks) } else { ranks }
 }
 
+/// The job with its sharding as it works out. Fully sharded weights stay, from the first micro-batch's forward pass to the last
+/// one's backward pass, where stages would wait for them in every pass, and their gradients are scattered behind the last
+/// one alone: PyTorch's stages leave both to the last backward pass (`torch.distributed.pipelining`,
+/// `_PipelineStageBase.backward_maybe_with_nosync`), and what cuts models into stages turns `reshard_after_forward` off for them
+/// (torchtitan's default, NeMo Automodel's). What then travels, is held and is summed is the first stage's of ZeRO. A compiled
+/// loop over micro-batches gathers in each of them (MaxText, unless `pipeline_fsdp_ag_once` is set), and so does whoever has
+/// no room for whole weights and gradients.
+#[must_use]
+pub fn settled(i: &TrainingInput) -> TrainingInput {
+    let whole = LocalParams::of(i).total() * (i.weight_bytes + i.grad_bytes * i.trained);
+    let stays = i.pp > 1.0 && !i.software.compiled && whole < i.accelerator.capacity();
+    let sharding = if stays && i.sharding == Sharding::Zero3 { Sharding::Zero1 } else { i.sharding };
+    TrainingInput { sharding, ..*i }
+}
+
+/// Share of the embedding in the weights of a stage that holds it; none where it is not trained.
+fn embedding(i: &TrainingInput) -> f64 {
+    let one = i.arch.vocab * i.arch.hidden / i.tp.max(1.0);
+    if i.trained < 1.0 || i.arch.convolutions.is_some() {
+        0.0
+    } else {
+        (one / LocalParams::of(i).total()).clamp(0.0, 1.0)
+    }
+}
+
 /// What a group reaches through: the scale-up fabric where it lies inside a domain.
 fn port(reach: f64, domain: f64) -> Port {
     if reach <= domain { Port::Link } else { Port::Nic }
+}
+
+/// What a data-parallel group reaches through. On a torus the axes of a mesh are axes of the torus (JAX,
+/// `mesh_utils.create_device_mesh`), so that its traffic meets nobody's: other collectives have other links.
+fn data_port(i: &TrainingInput, reach: f64) -> Port {
+    match port(reach, i.domain) {
+        Port::Link if i.accelerator.generation == Generation::Tpu => Port::None,
+        port => port,
+    }
+}
+
+/// Whether all ranks of a stage reach theirs of the next one, the last one's of the first, inside their domain: ranks in
+/// order, pipeline parallelism the slowest to change, as Megatron places them.
+fn nearby(i: &TrainingInput, stage: f64) -> bool {
+    let each = (i.tp * i.cp * i.dp).max(1.0);
+    let (from, to) = if stage + 1.0 < i.pp { (stage, stage + 1.0) } else { (0.0, stage) };
+    let domain = |rank: f64| (rank / i.domain.max(1.0)).floor();
+    let stays = |rank: f64| domain(rank) == domain(rank + (to - from) * each);
+    each * (to - from) < i.domain && (0..each as u64).all(|rank| stays(from * each + rank as f64))
 }
 
 /// What a layer sends, and through what.
@@ -279,7 +372,7 @@ fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers:
         expert_port: port(i.ep * i.etp * if i.etp > 1.0 { 1.0 } else { i.tp }, i.domain),
         gather: weights * per_layer,
         scatter: (1.0 - 2.0 * weights) * per_layer,
-        data_port: port(sharded(i) * i.tp, i.domain),
+        data_port: data_port(i, sharded(i) * i.tp),
         ahead: i.software.overlap_data,
         keeps_last: i.pp <= 1.0 && i.vpp <= 1.0,
         copy: 0.5 * copies / layers.max(1e-9),

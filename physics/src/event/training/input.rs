@@ -4,6 +4,7 @@ use super::program::Action;
 use super::schedule::Kind;
 use crate::analytical::accelerator::Accelerator;
 use crate::analytical::constants::Constants;
+use crate::analytical::memory::LocalParams;
 use crate::analytical::training::TrainingInput;
 use crate::event::kernel::Quantiles;
 use crate::event::range::{OutOfRange, Ranges};
@@ -249,6 +250,19 @@ pub struct Output {
     pub cancelled: bool,
 }
 
+/// Buckets of a chunk's gradients: of Megatron-Core's default size (`DistributedDataParallelConfig.bucket_size`: 40 million
+/// weights, or a million for each replica where that is more), or of the size that the software allocates two of.
+fn buckets(system: &TrainingInput) -> u32 {
+    let allocated = 0.5 * system.bucket_bytes / 2.0;
+    let each = if allocated > 0.0 { allocated } else { (1e6 * system.dp).max(40e6) };
+    let local = LocalParams::of(system);
+    let weights = (local.dense + local.experts) * system.trained / system.vpp.max(1.0);
+    (weights / each).ceil().clamp(1.0, MOST_BUCKETS) as u32
+}
+
+/// Most buckets of a chunk, beyond which smaller ones expose no less that could be seen.
+const MOST_BUCKETS: f64 = 64.0;
+
 /// Most passes over all simulated stages and steps, of which each is two or three events.
 const MOST_PASSES: f64 = 1e8;
 
@@ -262,7 +276,7 @@ impl Input {
             system: *system,
             constants: *constants,
             steps: 10,
-            buckets: 8,
+            buckets: buckets(system),
             jitter: 0.0,
             lengths: 0.0,
             slow: Vec::new(),

@@ -54,11 +54,13 @@ pub struct Traffic {
 #[must_use]
 pub fn chunk(blocks: &[Block], head: &[Operator], layers: f64, traffic: &Traffic) -> Chunk {
     let write = || Writer::new(blocks, head, layers, traffic);
+    let all = |seconds: fn(&Operator) -> f64| head.iter().map(seconds).sum();
     Chunk {
-        forward: Pass::of(write().forward()),
-        backward: Pass::of(write().backward(|op| op.input + op.weights, true)),
-        input: Pass::of(write().backward(|op| op.input, false)),
-        weights: Pass::of(write().weights()),
+        forward: Pass::of(write().forward()).with_head(all(|op| op.forward)),
+        backward: Pass::of(write().backward(|op| op.input + op.weights, true))
+            .with_head(all(|op| op.input + op.weights)),
+        input: Pass::of(write().backward(|op| op.input, false)).with_head(all(|op| op.input)),
+        weights: Pass::of(write().weights()).with_head(all(|op| op.weights)),
     }
 }
 

@@ -8,7 +8,7 @@ mod rounds;
 mod streams;
 mod wires;
 
-use super::costs::{Costs, Meets};
+use super::costs::{Costs, Meets, settled};
 use super::input::{Class, Input, Output, StageLoad, Task};
 use super::schedule::{Pass, orders};
 
@@ -234,7 +234,7 @@ impl<'a> Job<'a> {
         let reduces = costs.iter().any(|costs| costs.reduce > 0.0);
         // Fully sharded weights that are replicated besides are reduced as they are sharded: layer by layer.
         let layers = (s.arch.depth() / f64::from(stages * chunks).max(1.0)).ceil().clamp(1.0, 4096.0) as u32;
-        let each = if s.sharding == Sharding::Zero3 { layers } else { input.buckets };
+        let each = if settled(s).sharding == Sharding::Zero3 { layers } else { input.buckets };
         let buckets = if reduces { each * chunks } else { 0 };
         let orders = orders(s, micros, costs.first().map_or(0.0, |costs| costs.in_flight));
         let mut job = Job {

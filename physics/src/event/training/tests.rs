@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use super::costs::Costs;
+use super::program::{Lane, Port};
 use super::schedule::Kind;
 use super::*;
 use crate::analytical::arch::Architecture;
@@ -334,7 +335,8 @@ fn compression_shortens_a_slow_reduction_and_a_slow_loader_sets_the_pace() {
 fn tasks_fill_the_timeline_and_the_critical_path_leads_to_its_end() {
     for schedule in [Schedule::OneForwardOneBackward, Schedule::ZeroBubble, Schedule::AllForward] {
         let system = TrainingInput { schedule, ..pipelined() };
-        let o = run_of(&system);
+        let input = Input { buckets: 8, ..Input::of(&system, &Constants::default()) };
+        let o = simulate(&input, 1, &Progress::new()).unwrap();
         let passes = o.tasks.iter().filter(|t| matches!(t.kind, TaskKind::Pass(_))).count();
         let kinds = if schedule == Schedule::ZeroBubble { 3 } else { 2 };
         assert_eq!(passes, 4 * 32 * kinds);
@@ -403,7 +405,7 @@ fn nonsense_is_told_at_once() {
 fn weights_replicated_over_nodes_are_reduced_beside_kernels_that_they_slow() {
     let node = TrainingInput { shard: 8.0, ..sharded() };
     let costs = Costs::of(&node, &Constants::default());
-    use super::program::Port;
+
     assert_eq!((costs.layer_port, costs.data_port), (Port::Link, Port::Nic));
     assert!(costs.reduce > 0.0);
     // While the reduction hides behind backward passes it costs them what the closed form says.
@@ -416,6 +418,58 @@ fn weights_replicated_over_nodes_are_reduced_beside_kernels_that_they_slow() {
     // Reduced layer by layer, each as soon as its gradients are there.
     let o = run_of(&node);
     assert_eq!(o.tasks.iter().filter(|t| t.kind == TaskKind::Reduce).count(), 32);
+}
+
+#[test]
+fn stages_keep_their_weights_from_the_first_pass_to_the_last() {
+    let stages = TrainingInput { pp: 4.0, dp: 16.0, ..sharded() };
+    let eager = Costs::of(&stages, &Constants::default());
+    assert!(eager.gather > 0.0 && eager.reduce > 0.0);
+    assert!(eager.chunks.iter().all(|chunk| chunk.forward.program.count(Lane::Data) == 0));
+    // Whoever compiles a loop over micro-batches gathers in each, and so does who has no room.
+    let compiled = TrainingInput { software: Software { compiled: true, ..stages.software }, ..stages };
+    let mut narrow = stages;
+    narrow.accelerator.mem_bytes = 2e9;
+    for system in [compiled, narrow, TrainingInput { pp: 1.0, dp: 64.0, ..stages }] {
+        let costs = Costs::of(&system, &Constants::default());
+        assert!(costs.reduce <= 0.0 && costs.chunks.iter().all(|chunk| chunk.forward.program.count(Lane::Data) > 0));
+    }
+    assert!(run_of(&stages).step.mean < run_of(&compiled).step.mean);
+}
+
+#[test]
+fn stages_in_one_domain_reach_each_other_through_it() {
+    let hops = |tp: f64, pp: f64, dp: f64, domain: f64| {
+        let system = TrainingInput { tp, pp, dp, domain, accelerators: tp * pp * dp, ..pipelined() };
+        let costs = Costs::of(&system, &Constants::default());
+        assert!(costs.near < costs.transfer || costs.transfer_port == Port::Link);
+        (0..pp as u32).map(|stage| costs.hop(stage).1 == Port::Link).collect::<Vec<bool>>()
+    };
+    // Two stages a node: every other step leaves it, and so does the way back to the first stage.
+    assert_eq!(hops(4.0, 4.0, 1.0, 8.0), [true, false, true, false]);
+    assert_eq!(hops(8.0, 4.0, 1.0, 8.0), [false; 4]);
+    assert_eq!(hops(2.0, 4.0, 1.0, 8.0), [true; 4]);
+    // Where replicas lie between, and some of them in another domain than their next stage, the slowest counts.
+    assert_eq!(hops(4.0, 4.0, 8.0, 72.0), [true, false, false, false]);
+}
+
+#[test]
+fn the_embedding_is_gathered_first_and_reduced_last() {
+    let mut system = TrainingInput { pp: 1.0, dp: 16.0, ..pipelined() };
+    system.arch.vocab = 8.0;
+    let costs = Costs::of(&system, &Constants::default());
+    assert!(costs.embedding < 1e-3);
+    let (plain, plain_reduce) = (run_of(&system), costs.reduce);
+    system.arch.vocab = 256_000.0;
+    let costs = Costs::of(&system, &Constants::default());
+    assert!(costs.embedding > 0.02 && costs.embedding < 0.1);
+    let o = run_of(&system);
+    for (o, reduce, share) in [(plain, plain_reduce, 0.0), (o, costs.reduce, costs.embedding)] {
+        let own = o.tasks.iter().filter(|task| task.kind == TaskKind::Reduce);
+        let seconds: Vec<f64> = own.map(|task| task.end - task.begin).collect();
+        assert!((seconds.iter().sum::<f64>() / reduce - 1.0).abs() < 1e-6);
+        assert!((seconds[seconds.len() - 1] - seconds[0] - share * reduce).abs() < 1e-3 * reduce);
+    }
 }
 
 #[test]

@@ -4,7 +4,6 @@
 use super::streams::lost;
 use super::wires::Message;
 use super::{Event, Item, Job, NONE, Sent, Waited};
-use crate::analytical::training::Sharding;
 use crate::event::kernel::{EventQueue, Time};
 use crate::event::training::input::{StreamKind, Task, TaskKind};
 use crate::event::training::program::Port;
@@ -36,11 +35,16 @@ impl Job<'_> {
         let (kind, chunk, seconds) = match item {
             Item::Reduce(bucket) => {
                 let each = (self.buckets / self.chunks).max(1);
-                (TaskKind::Reduce, bucket / each, self.most(|costs| costs.reduce) / f64::from(self.buckets))
+                let whole = self.most(|costs| costs.reduce);
+                // The embedding's gradient is in the first chunk's last bucket.
+                let [first, others] = self.shares(stage);
+                let own = if bucket + 1 == each { first } else { 0.0 };
+                let size = whole * (own + others / f64::from(self.buckets));
+                (TaskKind::Reduce, bucket / each, size)
             }
             Item::Gather(_) if whole => (TaskKind::Gather, 0, self.most(|costs| costs.gather)),
-            Item::Gather(chunk) => (TaskKind::Gather, chunk, self.first_bucket()),
-            Item::Rest(chunk) => (TaskKind::Gather, chunk, self.other_buckets()),
+            Item::Gather(chunk) => (TaskKind::Gather, chunk, self.first_bucket(stage, chunk)),
+            Item::Rest(chunk) => (TaskKind::Gather, chunk, self.other_buckets(stage)),
         };
         let now = queue.now();
         let after = if ready || last == NONE { waited } else { self.latest([last, waited]) };
@@ -74,30 +78,25 @@ impl Job<'_> {
         self.wires.send(members, port, seconds, Message::Group(stage), queue);
     }
 
-    /// Whether a collective of a stage's group takes its share of the devices from kernels: those of fully sharded weights
-    /// do, which are thick; elsewhere the traffic is thin.
-    pub(super) fn crowds(&self, stage: u32) -> bool {
-        self.groups[stage as usize].current.is_some() && self.crowded()
-    }
-
-    fn crowded(&self) -> bool {
-        let s = &self.input.system;
-        s.sharding == Sharding::Zero3 && s.software.overlap_data
+    /// How fast kernels of a stage run beside its group's collective, over their own rate: those of fully sharded weights take
+    /// their share of the devices; elsewhere the traffic is thin.
+    pub(super) fn beside_group(&self, stage: u32, kind: usize) -> f64 {
+        if self.groups[stage as usize].current.is_some() { self.costs[kind].beside_group.compute } else { 1.0 }
     }
 
     fn retime_members(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
-        if self.crowded() {
+        if self.costs.iter().any(|costs| costs.beside_group.compute < 1.0) {
             (0..self.replicas).for_each(|replica| self.retime(replica * self.stages + stage, queue));
         }
     }
 
     /// What kernels beside a group's collective have taken from it is sent after it.
     fn sends_again(&mut self, stage: u32, queue: &mut EventQueue<Event>) -> bool {
-        if !self.crowds(stage) {
+        let rate = self.most(|costs| costs.beside_group.data);
+        if rate >= 1.0 || self.groups[stage as usize].current.is_none() {
             return false;
         }
         let now = queue.now();
-        let rate = self.most(|costs| costs.beside.data);
         let computed = self.computed(stage, now);
         let sent = &mut self.groups[stage as usize].sent;
         let beside = (computed - sent.computed) / now.since(sent.at).seconds().max(1e-15);
@@ -107,13 +106,28 @@ impl Job<'_> {
         true
     }
 
-    /// Seconds in which the first bucket of a chunk's weights is gathered, and the others.
-    fn first_bucket(&self) -> f64 {
-        self.most(|costs| costs.gather) / f64::from(self.chunks) / f64::from(self.input.buckets)
+    /// What of a stage's gradients and weights, over those of the stages at the ends, is the embedding's, and the rest: the last
+    /// stage has an output layer in its stead, those between have neither.
+    fn shares(&self, stage: u32) -> [f64; 2] {
+        let one = self.costs.first().map_or(0.0, |costs| costs.embedding);
+        match stage {
+            0 => [one, 1.0 - one],
+            _ if stage + 1 == self.stages => [0.0, 1.0],
+            _ => [0.0, 1.0 - one],
+        }
     }
 
-    fn other_buckets(&self) -> f64 {
-        self.most(|costs| costs.gather) / f64::from(self.chunks) - self.first_bucket()
+    /// Seconds in which the first bucket of a chunk's weights is gathered, the embedding's with it, and the others.
+    fn first_bucket(&self, stage: u32, chunk: u32) -> f64 {
+        let [first, others] = self.shares(stage);
+        let own = if chunk == 0 { first } else { 0.0 };
+        self.most(|costs| costs.gather) * (own + others / f64::from(self.chunks * self.input.buckets))
+    }
+
+    fn other_buckets(&self, stage: u32) -> f64 {
+        let behind = 1.0 - 1.0 / f64::from(self.input.buckets);
+        let [_, others] = self.shares(stage);
+        self.most(|costs| costs.gather) * others / f64::from(self.chunks) * behind
     }
 
     pub(super) fn end_data(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
@@ -121,7 +135,7 @@ impl Job<'_> {
             return;
         }
         let whole = !self.input.system.software.overlap_data;
-        let rest = self.other_buckets();
+        let rest = self.other_buckets(stage);
         let group = &mut self.groups[stage as usize];
         let Some(item) = group.current.take() else { return };
         let task = group.current_task;

@@ -65,7 +65,8 @@ impl Job<'_> {
         let costs = self.of(number, stage, pass);
         if pass.kind == Kind::Forward && pass.micro == 0 {
             let last = self.groups[stage as usize].gathered_by[pass.chunk as usize];
-            let share = Time::from_seconds(costs.compute / f64::from(self.input.buckets));
+            let behind = costs.head + (1.0 - costs.head) / f64::from(self.input.buckets);
+            let share = Time::from_seconds(costs.compute * behind);
             self.processes[number as usize].not_before = last.plus(share);
         }
         let completes = pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward });
@@ -108,12 +109,13 @@ impl Job<'_> {
         process.load.uneven += all - even - shown;
         let task = process.current_task;
         let length = Time::from_seconds(all);
+        let head = self.of(number, stage, pass).head;
         self.ended(task, now.plus(length));
         // The last bucket is complete with the pass, and comes before its end.
         if pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward })
             && self.owes_less(number, pass.chunk)
         {
-            self.buckets_within(number, pass.chunk, length, queue);
+            self.buckets_within(number, pass.chunk, length, head, queue);
         }
         queue.after(length, Event::PassEnd(number));
     }
@@ -151,12 +153,12 @@ impl Job<'_> {
         *owed == 0 && self.buckets > 0
     }
 
-    /// Gradients are complete bucket by bucket while a pass runs.
-    fn buckets_within(&mut self, number: u32, chunk: u32, length: Time, queue: &mut EventQueue<Event>) {
+    /// Gradients are complete bucket by bucket while a pass runs, behind the output layer.
+    fn buckets_within(&mut self, number: u32, chunk: u32, length: Time, head: f64, queue: &mut EventQueue<Event>) {
         let each = self.buckets / self.chunks;
         for bucket in 0..each {
-            let share =
-                if self.input.system.software.overlap_data { f64::from(bucket + 1) / f64::from(each) } else { 1.0 };
+            let complete = head + (1.0 - head) * f64::from(bucket + 1) / f64::from(each);
+            let share = if self.input.system.software.overlap_data { complete } else { 1.0 };
             let delay = Time::from_seconds(length.seconds() * share);
             queue.after(delay, Event::Bucket { process: number, bucket: chunk * each + bucket });
         }
@@ -214,7 +216,12 @@ impl Job<'_> {
         let sends = process.current.is_some_and(|pass| pass.kind != Kind::Weights);
         let missing = process.not_before.since(now);
         let apart = self.input.system.software.overlap_pipeline || self.stages == 1;
-        let sent = if apart || !sends { 0.0 } else { self.costs[process.kind].transfer };
+        let stage = number % self.stages;
+        let hop = match process.current {
+            Some(Pass { kind: Kind::Forward, .. }) => stage,
+            _ => (stage + self.stages - 1) % self.stages,
+        };
+        let sent = if apart || !sends { 0.0 } else { self.costs[process.kind].hop(hop).0 };
         process.load.exposed_data += missing.seconds();
         process.load.transfer += sent;
         let left = missing.plus(Time::from_seconds(sent));
@@ -291,8 +298,9 @@ impl Job<'_> {
         let process = &self.processes[number as usize];
         let Some(&transfer) = process.transfers.first() else { return };
         let ends = [process.kind, self.processes[transfer.to as usize].kind];
-        let seconds = ends.iter().map(|&kind| self.costs[kind].transfer).fold(0.0, f64::max);
-        let port = self.costs[process.kind].transfer_port;
+        let hop = if transfer.backward { transfer.to } else { number } % self.stages;
+        let seconds = ends.iter().map(|&kind| self.costs[kind].hop(hop).0).fold(0.0, f64::max);
+        let port = self.costs[process.kind].hop(hop).1;
         let after = self.latest([transfer.pass, process.transfer_task]);
         let now = queue.now().seconds();
         let task = self.record(Task {

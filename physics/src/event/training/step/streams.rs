@@ -197,9 +197,10 @@ impl Job<'_> {
     /// share of the device.
     fn rate(&self, number: u32) -> f64 {
         let process = &self.processes[number as usize];
-        let layered = f64::from(u8::from(process.streams.running[DATA].is_some()));
-        let grouped = f64::from(u8::from(self.crowds(number % self.stages)));
-        (1.0 - (layered + grouped) * (1.0 - self.costs[process.kind].beside.compute)).max(0.01)
+        let layered =
+            if process.streams.running[DATA].is_some() { self.costs[process.kind].beside.compute } else { 1.0 };
+        let grouped = self.beside_group(number % self.stages, process.kind);
+        (layered + grouped - 1.0).max(0.01)
     }
 
     fn schedule_kernel(&mut self, number: u32, queue: &mut EventQueue<Event>) {
