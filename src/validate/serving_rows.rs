@@ -122,6 +122,23 @@ fn unusable(r: &Row, notes: &str) -> Option<&'static str> {
     None
 }
 
+/// Prompt tokens, output tokens and the number of requests that TensorRT-LLM's published tables queue for them
+/// (docs/source/performance/perf-overview.md, "Number of Sequences"; from memory): about 6.5 million tokens, as is assumed of
+/// lengths that are not listed, and at least 1,000 requests.
+const QUEUED: [(f64, f64, f64); 11] = [
+    (128.0, 128.0, 30_000.0),
+    (128.0, 2048.0, 3000.0),
+    (128.0, 4096.0, 1500.0),
+    (500.0, 2000.0, 3000.0),
+    (1000.0, 1000.0, 3000.0),
+    (1000.0, 2000.0, 1500.0),
+    (1024.0, 2048.0, 1500.0),
+    (2048.0, 128.0, 3000.0),
+    (2048.0, 2048.0, 1500.0),
+    (5000.0, 500.0, 1500.0),
+    (20_000.0, 2000.0, 1000.0),
+];
+
 /// The scenario of a row.
 pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'static str> {
     let notes = r.text("notes");
@@ -215,9 +232,8 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         && engine.contains("TensorRT")
         && !mlperf
     {
-        // TensorRT-LLM's published tables queue about 6.5 million tokens (30,000 requests of 128/128, 1,500 of
-        // 128/4096; docs/source/performance/perf-overview.md), at least 1,000 requests.
-        *requests = (6.5e6 / (isl + osl)).max(1000.0);
+        let listed = QUEUED.iter().find(|(prompt, answer, _)| (isl, osl) == (*prompt, *answer));
+        *requests = listed.map_or((6.5e6 / (isl + osl)).max(1000.0), |(_, _, requests)| *requests);
     }
     if !matches!(load, Load::Static { .. } | Load::DecodeOnly { .. })
         && let Some(b) = r.positive("max_batch_size")
@@ -263,7 +279,11 @@ pub fn case(r: &Row, hardware: &Hardware, models: &Models) -> Result<Case, &'sta
         isl: context,
         osl,
         osl_spread: spread,
-        osl_most: if spread > 1.0 && notes.contains("ShareGPT") { SHAREGPT_LONGEST } else { 0.0 },
+        osl_most: match spread > 1.0 && notes.contains("ShareGPT") {
+            true => SHAREGPT_LONGEST,
+            false if drawn < 1.0 => osl / drawn,
+            false => 0.0,
+        },
         load,
         arrivals: number_before(notes, " prompts at ").or(number_before(notes, " completed")).unwrap_or(f64::INFINITY),
         stack,

@@ -291,6 +291,11 @@ impl Machine {
         }
     }
 
+    /// The same without the allowance for the busiest attention group, for whoever knows what that one has.
+    pub fn with_groups_known(&self) -> Machine {
+        Machine { group_excess: 0.0, ..*self }
+    }
+
     /// Pipeline stages.
     pub fn stages(&self) -> f64 {
         self.pp

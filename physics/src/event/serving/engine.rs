@@ -14,15 +14,17 @@ const ACCEPTANCE: u32 = 8;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Engine {
     machine: Machine,
+    /// The same where what the busiest attention group computes of prompts is known.
+    grouped: Machine,
     pub(super) total_blocks: u64,
+    /// Blocks that stay free when a request is let in beside others, for those to grow.
+    pub(super) watermark: u64,
     pub(super) block_size: u32,
     pub(super) piece: u32,
     pub(super) max_num_seqs: usize,
     /// Attention groups, and most tokens of a step in each.
     pub(super) groups: usize,
     pub(super) max_num_batched_tokens: u32,
-    /// What the step's time already allows the busiest of them over the mean.
-    group_excess: f64,
     pub(super) threshold: u32,
     pub(super) chunked_prefill: bool,
     pub(super) reserve_output: bool,
@@ -58,6 +60,10 @@ struct Compiled {
     padding: f64,
 }
 
+/// Share of the blocks that stays free when vLLM before V1, which is what schedules nothing ahead, lets a request in
+/// (`BlockSpaceManager`'s `watermark`): without it every sequence that grows throws out the one that came last, and its
+/// prompt is computed again and again. V1 has none.
+const WATERMARK: f64 = 0.01;
 /// Blocks of a replica at most: sums over all replicas stay countable.
 const MOST_BLOCKS: f64 = 1e12;
 /// Steps for which TensorRT-LLM holds prompts back until every attention group has one, since all wait for the one that
@@ -71,9 +77,16 @@ impl Engine {
         let s = &input.system;
         let machine = Machine::new(s, layout, &input.constants);
         let capacity = kv::capacity(s, layout, &machine.shape, &input.constants);
+        let total_blocks = (capacity.tokens / f64::from(input.block_size)).min(MOST_BLOCKS) as u64;
         Engine {
             machine,
-            total_blocks: (capacity.tokens / f64::from(input.block_size)).min(MOST_BLOCKS) as u64,
+            grouped: machine.with_groups_known(),
+            total_blocks,
+            // Where outputs are reserved nobody grows beyond what is his.
+            watermark: match s.overlapped || s.reserve_output {
+                true => 0,
+                false => (WATERMARK * total_blocks as f64) as u64,
+            },
             block_size: input.block_size,
             piece,
             // The limit counts per attention group: each is an engine rank with its own scheduler.
@@ -81,7 +94,6 @@ impl Engine {
             groups: layout.attention_dp.clamp(1.0, MOST_GROUPS) as usize,
             // So does the one of tokens, which holds for each of the batches that follow one another through the stages.
             max_num_batched_tokens: (s.max_num_batched_tokens * machine.stages()) as u32,
-            group_excess: input.constants.group_excess * layout.attention_dp.max(1.0).log2(),
             threshold: match input.long_prefill_token_threshold {
                 0 => u32::MAX,
                 n => n,
@@ -138,24 +150,28 @@ impl Engine {
         u64::from(self.blocks(self.kept(demand.isl, longest))) <= self.total_blocks
     }
 
-    /// Groups over which prompt tokens lie, where `busiest` of `all` lie on one of `occupied`: that one decides how long
-    /// all wait, but for the excess over the mean that the step's time has already.
-    pub(super) fn prefill_groups(&self, all: u64, busiest: u32, occupied: usize) -> f64 {
-        if busiest == 0 {
-            return 0.0;
-        }
-        ((1.0 + self.group_excess) * all as f64 / f64::from(busiest)).min(occupied as f64)
-    }
-
     /// Seconds of a step, by cause.
     pub(super) fn seconds(&self, tokens: &Tokens) -> StepTime {
         let tokens = &self.computed(tokens);
-        let step = self.machine.step(tokens);
+        let step = self.in_groups(tokens);
         if self.draft_cost <= 0.0 || tokens.decode <= 0.0 {
             return step;
         }
         let decode = Tokens { prefill: 0.0, prefill_context: 0.0, prompts: 0.0, ..*tokens };
         step.add(&self.machine.step(&decode), self.draft_cost)
+    }
+
+    /// The time of a step whose prompt tokens lie on attention groups as they do. The closed form spreads them over as many
+    /// groups as there are sequences and allows for what the busiest has beyond the mean; either that holds or what is
+    /// known of it, not both.
+    fn in_groups(&self, tokens: &Tokens) -> StepTime {
+        if self.groups <= 1 || tokens.prefill <= 0.0 {
+            return self.machine.step(tokens);
+        }
+        let known = self.grouped.step(tokens);
+        let spread = (tokens.decode + tokens.prompts).max(tokens.prefill_groups);
+        let allowed = self.machine.step(&Tokens { prefill_groups: spread, ..*tokens });
+        if known.total() > allowed.total() { known } else { allowed }
     }
 
     /// What is computed where so much is scheduled: every beam of a sequence, and what pads a compiled shape.

@@ -161,8 +161,7 @@ impl Replica {
         }
         let sum = &self.sum;
         let per = |total: f64, n: f64| if n > 0.0 { total / n } else { 0.0 };
-        let prompts = self.groups.iter().map(|group| group.prefill);
-        let (busiest, occupied) = (prompts.clone().max().unwrap_or(0), prompts.filter(|&tokens| tokens > 0).count());
+        let busiest = self.groups.iter().map(|group| group.prefill).max().unwrap_or(0);
         if sum.prefill > 0 {
             // After a prompt the scheduler looks at once (`SchedulerRecvSkipper`).
             self.steps_unseen = e.recv_interval;
@@ -174,7 +173,7 @@ impl Replica {
             prefill_context: per(sum.prefill_keys, sum.prefill as f64),
             prompts: f64::from(sum.prompts),
             verified: f64::from(e.verified),
-            prefill_groups: e.prefill_groups(sum.prefill, busiest, occupied),
+            prefill_groups: per(sum.prefill as f64, f64::from(busiest)),
         });
         let seconds = work.total();
         self.work = self.work.add(&work, 1.0);
@@ -241,7 +240,9 @@ impl Replica {
             // Nobody is let in whose whole prompt has no room, though it be computed in pieces: it would be thrown out
             // again half way (vLLM's `can_allocate` and `scheduler_reserve_full_isl`, SGLang's `PrefillAdder`).
             let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.target.max(r.computed + tokens) };
-            if cut || !self.grow(r, length, e) {
+            let room = self.kv.total() - self.kv.used() + u64::from(r.shared * (e.piece / e.block_size));
+            let short = room < u64::from(e.blocks(e.kept(r.demand.isl, length))) + e.watermark;
+            if cut || (short && !self.running.is_empty()) || !self.grow(r, length, e) {
                 self.kv.release(held(workload, r));
                 (r.shared, r.computed) = (0, 0);
                 self.full = !cut;

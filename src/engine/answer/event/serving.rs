@@ -165,7 +165,8 @@ pub fn input(
         }
         Load::Open { rate } => {
             let stay = if closed.e2e.mean.is_finite() { closed.e2e.mean } else { 0.0 };
-            let most = closed.max_concurrency.min(system.max_num_seqs).max(1.0) * replicas;
+            let most = closed.max_concurrency.min(system.max_num_seqs * system.layout.attention_dp);
+            let most = most.max(1.0) * replicas;
             let in_flight = if stay > 0.0 { (rate * stay).min(4.0 * most) } else { most };
             let affordable = MOST_STEPS * (in_flight / replicas).max(1.0) / system.osl.max(1.0);
             // The burstier the arrivals, the more of them tell as much as independent ones.
@@ -242,10 +243,29 @@ pub(super) fn answer(
         }
     }
     let reference = estimate(&whole, constants);
-    let figures = mean.estimate(&whole, &reference, stood_for);
+    let full = mean.overloads(&whole).then(|| saturated(settings, system, constants, events.progress)).flatten();
+    let figures = mean.estimate(&whole, &reference, stood_for, full);
     let mut simulated = super::simulated(settings, mean.runs, &mean.rates, drawn, mean.events);
     simulated.serving = Some(mean.serving(stood_for));
     (Answer { changed: Some(Box::new(whole)), estimate: figures, simulated: Some(simulated) }, kept)
+}
+
+/// Tokens per second of the deployment before an endless backlog: a queue that grows takes long to fill the system, and
+/// is measured while it does.
+fn saturated(
+    settings: &Simulation,
+    system: &ServingInput,
+    constants: &ServingConstants,
+    progress: &Progress,
+) -> Option<f64> {
+    let settings = &Simulation { arrivals: plan::Arrivals::Burst, requests: 0, ..*settings };
+    let backlog = &ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..*system };
+    let mut input = input(settings, backlog, constants, &estimate(backlog, constants));
+    // Answers are streamed as those of the service are.
+    input.system.load = system.load;
+    let steady = simulate(&input, settings.seed, progress).ok()?.steady;
+    let stood_for = system.layout.dp.max(1.0) / input.system.layout.dp.max(1.0);
+    (steady.seconds > 0.0).then(|| stood_for * steady.tokens / steady.seconds)
 }
 
 /// Means over runs.
@@ -335,13 +355,35 @@ impl Mean {
         }
     }
 
-    /// The figures, in the closed form's words; what only that knows, it says.
-    fn estimate(&self, input: &ServingInput, reference: &ServingEstimate, stood_for: f64) -> ServingEstimate {
+    /// Whether the requests of a service without an end become ever more.
+    fn overloads(&self, input: &ServingInput) -> bool {
+        matches!(input.load, Load::Open { .. }) && !self.whole && self.growth * self.per_run() > GROWTH
+    }
+
+    /// The figures, in the closed form's words; what only that knows, it says. `full` is what a full system serves,
+    /// tokens per second, where the load seems to be more.
+    fn estimate(
+        &self,
+        input: &ServingInput,
+        reference: &ServingEstimate,
+        stood_for: f64,
+        full: Option<f64>,
+    ) -> ServingEstimate {
         let (by, all) = (self.per_run(), self.per_run() * stood_for);
         let scaled = |s: &Spread| Spread { mean: s.mean * by, p50: s.p50 * by, p95: s.p95 * by, p99: s.p99 * by };
         let sum = &self.sum;
         let first = &sum.first_token;
-        let tokens = sum.output_tokens_per_sec * all;
+        let mut overloaded = false;
+        let tokens = match input.load {
+            // What comes is what goes: how many came by chance while they were counted, and how long they were, is none of
+            // the service's doing.
+            Load::Open { rate } if !self.whole => {
+                let asked = rate * input.osl * (1.0 - self.seen.rejected * by);
+                overloaded = full.is_some_and(|full| full < asked);
+                full.map_or(asked, |full| full.min(asked))
+            }
+            _ => sum.output_tokens_per_sec * all,
+        };
         let rate = tokens / input.osl.max(1.0);
         let mut out = ServingEstimate {
             output_tokens_per_sec: tokens,
@@ -367,7 +409,7 @@ impl Mean {
         out.bottleneck = bottleneck(&out.time);
         if !matches!(input.load, Load::Open { .. }) {
             out.capacity_requests_per_sec = rate;
-        } else if self.growth * by > GROWTH && !self.whole {
+        } else if overloaded {
             // The longer it is watched the longer they wait: no steady state, and no latency to tell. What is served is
             // what a full system serves.
             out.capacity_requests_per_sec = rate;
