@@ -172,18 +172,33 @@ fn set(text: &str, name: &str, path: &[&str], value: &str) -> Option<String> {
     let depth = (0..=path.len()).rev().find(|depth| found.at_path(path.get(..*depth).unwrap_or_default()).is_some())?;
     let (have, lack) = path.split_at_checked(depth)?;
     let node = found.at_path(have)?;
+    let wanted = plain(&document(value)?);
+    // What comes out must say this, and otherwise what it said before.
+    let sound = |changed: &String| {
+        let after = document(changed)?;
+        let now = entry(&after, name)?;
+        Some(plain(now.at_path(path)?) == wanted && same_but(&before, &after, found, now, path))
+    };
     let mut changed = text.to_owned();
     if lack.is_empty() {
         let begin = offset(text, node.at.line, node.at.column)?;
         changed.replace_range(begin..begin + scalar(text.get(begin..)?)?, value);
-    } else {
-        let (at, put) = put_in(text, node, lack, value)?;
-        changed.insert_str(at, &put);
+        return Some(changed).filter(|changed| sound(changed) == Some(true));
     }
-    // What came out must say this, and otherwise what it said before.
-    let (after, wanted) = (document(&changed)?, document(value)?);
-    let now = entry(&after, name)?;
-    (plain(now.at_path(path)?) == plain(&wanted) && same_but(&before, &after, found, now, path)).then_some(changed)
+    // Below the last key, or above it where its text goes on over several lines.
+    [Side::Below, Side::Above].into_iter().find_map(|side| {
+        let (at, put) = put_in(text, node, lack, value, side)?;
+        let mut changed = text.to_owned();
+        changed.insert_str(at, &put);
+        (sound(&changed) == Some(true)).then_some(changed)
+    })
+}
+
+/// Where a new key stands beside the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Below,
+    Above,
 }
 
 /// Whether two documents say the same outside an entry's value.
@@ -207,8 +222,8 @@ fn plain(node: &Node) -> String {
     serde_json::to_string(node).unwrap_or_default()
 }
 
-/// What to put in where a mapping lacks keys: after its last entry, in its own style.
-fn put_in(text: &str, node: &Node, lack: &[&str], value: &str) -> Option<(usize, String)> {
+/// What to put in where a mapping lacks keys: beside its last entry, in its own style.
+fn put_in(text: &str, node: &Node, lack: &[&str], value: &str, side: Side) -> Option<(usize, String)> {
     let (first, inner) = lack.split_first()?;
     let nested = inner.iter().rev().fold(value.to_owned(), |value, key| format!("{{ {key}: {value} }}"));
     let put = format!("{first}: {nested}");
@@ -225,8 +240,11 @@ fn put_in(text: &str, node: &Node, lack: &[&str], value: &str) -> Option<(usize,
         });
     }
     let indent = usize::try_from(entries.first()?.key_at.column).ok()?.checked_sub(1)?;
-    let line = last_line(node);
-    let end = offset(text, line + 1, 1).unwrap_or(text.len());
+    let line = match side {
+        Side::Below => last_line(node) + 1,
+        Side::Above => entries.last()?.key_at.line,
+    };
+    let end = offset(text, line, 1).unwrap_or(text.len());
     let newline = if text.get(..end)?.ends_with('\n') { ("", "\n") } else { ("\n", "") };
     Some((end, format!("{}{}{put}{}", newline.0, " ".repeat(indent), newline.1)))
 }
@@ -339,10 +357,21 @@ mod tests {
     }
 
     #[test]
+    fn what_joins_a_mapping_stands_above_a_last_text_of_several_lines() {
+        for note in ["|\n    long\n    text\n", ">-\n    long\n    text\n", "long\n    text\n- name: b\n"] {
+            let put = set(&format!("- name: a\n  note: {note}"), "a", &["overlap"], "true").unwrap();
+            assert_eq!(put, format!("- name: a\n  overlap: true\n  note: {note}"));
+        }
+        assert_eq!(
+            set("- note: |\n    a\n  name: a\n", "a", &["overlap"], "true").unwrap(),
+            "- note: |\n    a\n  name: a\n  overlap: true\n"
+        );
+    }
+
+    #[test]
     fn what_cannot_be_changed_safely_is_refused() {
         assert_eq!(set("- name: a\n  sharding: &x zero1\n  other: *x\n", "a", &["sharding"], "zero3"), None);
         assert_eq!(set(FILE, "three", &["sharding"], "zero3"), None);
-        assert_eq!(set("- name: a\n  note: |\n    long\n    text\n", "a", &["overlap"], "true"), None);
         let end = set("- name: a", "a", &["overlap"], "true").unwrap();
         assert_eq!(end, "- name: a\n  overlap: true");
     }
