@@ -10,7 +10,7 @@ use super::output::{FirstToken, Output, RequestRecord};
 use super::replica::{Outcome, Phase, Replica};
 use super::request::Request;
 use super::workload::Workload;
-use crate::analytical::serving::{Stack, latency};
+use crate::analytical::serving::{Load, Stack, latency};
 use crate::event::kernel::{EventQueue, Histogram, Model, Stream, Strip, Time, TimeWeighted};
 
 use accounts::Mark;
@@ -108,9 +108,11 @@ impl<'a> Cluster<'a> {
         // A front end takes requests one after the other, and the engine's loop takes each of them from it between two
         // steps (vLLM's engine core and SGLang's scheduler read their sockets there): the work is there twice, once
         // beside the steps and once in their way. A loop that runs ahead of the accelerator hides most of its part, as it
-        // hides its other work.
+        // hides its other work; but where all requests are at hand, whoever hands them out and collects the answers does
+        // so between the steps (the `LLM` classes of vLLM and TensorRT-LLM, which offline runs drive).
         let serial = if input.front_end && s.stack == Stack::Graphed { c.front_end.min(0.5 * overhead) } else { 0.0 };
-        let intake = if s.overlapped { serial * c.host_exposed } else { serial };
+        let offline = matches!(s.load, Load::Burst { .. });
+        let intake = if s.overlapped && !offline { serial * c.host_exposed } else { serial };
         let mut cluster = Cluster {
             engine,
             decoder,

@@ -19,6 +19,10 @@ pub(super) struct Engine {
     pub(super) total_blocks: u64,
     /// Blocks that stay free when a request is let in beside others, for those to grow.
     pub(super) watermark: u64,
+    /// Whether what a sequence computed before it was thrown out is found again where nothing has been written over it.
+    /// Engines that run ahead cache prefixes unless told otherwise (vLLM V1's `enable_prefix_caching`, TensorRT-LLM's
+    /// `enable_block_reuse`, SGLang's radix tree).
+    pub(super) remembers: bool,
     pub(super) block_size: u32,
     pub(super) piece: u32,
     pub(super) max_num_seqs: usize,
@@ -87,6 +91,7 @@ impl Engine {
                 true => 0,
                 false => (WATERMARK * total_blocks as f64) as u64,
             },
+            remembers: s.overlapped,
             block_size: input.block_size,
             piece,
             // The limit counts per attention group: each is an engine rank with its own scheduler.

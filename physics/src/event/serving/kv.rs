@@ -19,6 +19,8 @@ struct Piece {
 pub(super) struct KvPool {
     total: u64,
     free: u64,
+    /// Blocks that were ever taken.
+    taken: u64,
     piece_blocks: u64,
     pieces: Vec<Piece>,
     vacant: Vec<u32>,
@@ -35,6 +37,7 @@ impl KvPool {
         KvPool {
             total,
             free: total,
+            taken: 0,
             piece_blocks: piece_blocks.max(1),
             pieces: Vec::new(),
             vacant: Vec::new(),
@@ -63,7 +66,13 @@ impl KvPool {
             self.drop_first();
         }
         self.free -= blocks;
+        self.taken += blocks;
         true
+    }
+
+    /// Blocks that were ever taken: what lay in a block that was given back is there until it is among them.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Gives `blocks` back.

@@ -201,7 +201,7 @@ impl Replica {
                 // Memory is full: the youngest gives way.
                 self.preempted = true;
                 if let Some(youngest) = self.running.pop() {
-                    self.preempt(&mut requests[youngest as usize], youngest, workload);
+                    self.preempt(&mut requests[youngest as usize], youngest, workload, e);
                 }
                 continue;
             }
@@ -308,6 +308,10 @@ impl Replica {
         } else {
             (e.share_found * f64::from(r.demand.isl)) as u32
         };
+        // Blocks given back are taken again in the order in which they came, the end of a sequence first.
+        let (left, taken) = r.left;
+        let still_there = left.saturating_sub(self.kv.taken() - taken) as u32 * e.block_size;
+        let found = found.max(still_there);
         r.computed = if e.prefilled && r.emitted == 0 { r.target } else { found.min(r.target - 1) };
     }
 
@@ -341,8 +345,11 @@ impl Replica {
         }
     }
 
-    fn preempt(&mut self, r: &mut Request, id: u32, workload: &Workload<'_>) {
+    fn preempt(&mut self, r: &mut Request, id: u32, workload: &Workload<'_>, e: &Engine) {
         self.free(r, workload);
+        if e.remembers {
+            r.left = (u64::from(r.computed / e.block_size), self.kv.taken());
+        }
         self.groups[r.group as usize].running -= 1;
         r.computed = 0;
         r.target = r.demand.isl + r.emitted;

@@ -34,6 +34,8 @@ pub(super) struct Request {
     /// The attention group that has it.
     pub(super) group: u32,
     pub(super) preemptions: u32,
+    /// Full blocks that it left behind when it was last thrown out, and how many had ever been taken by then.
+    pub(super) left: (u64, u64),
 }
 
 impl Request {
@@ -59,6 +61,7 @@ impl Request {
             replica: 0,
             group: 0,
             preemptions: 0,
+            left: (0, 0),
         }
     }
 
