@@ -20,6 +20,7 @@ pub mod scatter;
 pub mod serving_devices;
 pub mod serving_fit;
 pub mod serving_flags;
+mod serving_loads;
 pub mod serving_models;
 mod serving_notes;
 pub mod serving_pools;
