@@ -291,6 +291,8 @@ impl Replica {
     /// A sequence joins the batch, and the attention group.
     fn enter(&mut self, r: &mut Request, id: u32, group: usize) {
         r.group = group as u32;
+        // What it left behind is its own again, and is nothing to the replica that it may go to from here.
+        r.left = (0, 0);
         self.groups[group].running += 1;
         self.running.push(id);
     }
