@@ -13,8 +13,8 @@
 //! * [`output`] – distributions, goodput, levels over time
 //!
 //! Not modelled: priorities, swapping to host memory (preempted sequences are recomputed, but for what a prefix cache
-//! still has of them), layer-wise overlap of KV transfers, network contention between transfers of different replicas, prompts beside decodes where they are not
-//! chunked.
+//! still has of them), layer-wise overlap of KV transfers, network contention between transfers of different replicas,
+//! prompts beside decodes where they are not chunked.
 
 mod cluster;
 mod engine;
