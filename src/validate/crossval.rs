@@ -1,11 +1,12 @@
 //! Leave-one-source-out residuals, and the prediction intervals that follow from them.
 
+use super::cores::on_all_cores;
 use super::fit;
 use super::training_rows::Case;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::training::Regime;
 use crate::order::Gather;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Rounds of the full fit and of each fold.
 const ROUNDS: usize = 40;
@@ -17,16 +18,15 @@ pub fn full_fit(cases: &[Case]) -> Constants {
 
 /// Logarithmic error of every case under constants that were fitted without its source.
 pub fn residuals(cases: &[Case]) -> Vec<f64> {
-    let sources: BTreeSet<&str> = cases.iter().map(|c| c.source.as_str()).gather();
-    let mut out = vec![0.0; cases.len()];
-    for s in sources {
-        let rest: Vec<&Case> = cases.iter().filter(|c| c.source != s).collect();
-        let held = fit::fit(&rest, &fit::prior(), ROUNDS);
-        for (e, k) in out.iter_mut().zip(cases).filter(|(_, k)| k.source == s) {
-            *e = fit::log_error(k, &held);
-        }
-    }
-    out
+    let sources: Vec<&str> = cases.iter().map(|c| c.source.as_str()).gather::<BTreeSet<_>>().into_iter().collect();
+    let without = |s: &&str| {
+        let rest: Vec<&Case> = cases.iter().filter(|c| c.source != *s).collect();
+        fit::fit(&rest, &fit::prior(), ROUNDS)
+    };
+    let held: BTreeMap<&str, Constants> =
+        sources.iter().copied().zip(on_all_cores(&sources, || false, without)).gather();
+    let fallback = fit::prior();
+    cases.iter().map(|k| fit::log_error(k, held.get(k.source.as_str()).unwrap_or(&fallback))).collect()
 }
 
 /// The `1 - alpha` conformal quantile of absolute residuals: rank `ceil((n + 1) (1 - alpha))` of `n`.
@@ -55,7 +55,7 @@ pub fn half_width(cases: &[Case], residuals: &[f64], regime: Regime, without: &s
 
 /// Whether each case's measurement lies inside the interval that the other sources' residuals give it.
 pub fn covered(cases: &[Case], residuals: &[f64]) -> Vec<bool> {
-    let mut widths: std::collections::BTreeMap<(Regime, &str), f64> = std::collections::BTreeMap::new();
+    let mut widths: BTreeMap<(Regime, &str), f64> = BTreeMap::new();
     cases
         .iter()
         .zip(residuals)

@@ -7,6 +7,7 @@
 //! which is how constants and intervals are judged.
 
 pub mod contradiction;
+mod cores;
 pub mod crossval;
 pub mod fit;
 pub mod hardware;
@@ -34,9 +35,6 @@ mod training_words;
 pub mod verdict;
 
 use crate::catalog::{Catalog, measurements};
-use crate::order::Order;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::serving::interval as interval_of_serving;
 use crate::engine::analytical::serving::{self, ServingEstimate};
@@ -47,6 +45,7 @@ use crate::plan::Engine;
 use crate::search::Gauge;
 pub use refit::refit;
 
+use cores::on_all_cores;
 use hardware::Hardware;
 use models::Models;
 use serving_rows::{Case, Metric};
@@ -151,33 +150,21 @@ pub fn judge_by(kind: Kind, text: &str, engine: Engine, gauge: &Gauge) -> Result
         Kind::Inference => contradiction::contradicted(&rows),
         Kind::Training | Kind::Latency => Vec::new(),
     };
-    let all = |(at, row): (usize, &Row)| match kind {
+    let all = |(at, row): &(usize, &Row)| match kind {
         Kind::Training => vec![judge.training(row)],
-        Kind::Inference => vec![judge.inference(row, contradicted.get(at).copied().flatten())],
+        Kind::Inference => vec![judge.inference(row, contradicted.get(*at).copied().flatten())],
         Kind::Latency => judge.latency(row),
     };
+    let rows: Vec<(usize, &Row)> = rows.iter().enumerate().collect();
     if !engine.simulates() {
-        return Ok(rows.iter().enumerate().flat_map(all).collect());
+        return Ok(rows.iter().flat_map(all).collect());
     }
-    // Rows that are dear stand together: they are dealt out one by one.
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut own = Vec::new();
-        while let Some((at, row)) = Some(next.fetch_add(1, Relaxed)).and_then(|at| Some((at, rows.get(at)?)))
-            && !gauge.cancelled()
-        {
-            own.push((at, all((at, row))));
-            gauge.advance(1);
-        }
-        own
+    let counted = |row: &(usize, &Row)| {
+        let verdicts = all(row);
+        gauge.advance(1);
+        verdicts
     };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut judged: Vec<(usize, Vec<Verdict>)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
-    });
-    judged.order_by_key(|(at, _)| *at);
-    Ok(judged.into_iter().flat_map(|(_, verdicts)| verdicts).collect())
+    Ok(on_all_cores(&rows, || gauge.cancelled(), counted).into_iter().flatten().collect())
 }
 
 /// What a row is judged by.

@@ -1,6 +1,7 @@
 //! Cross-validation of the serving model: constants are fitted without a group of rows and judged on that group, and
 //! 90 % intervals are taken from the residuals so obtained (split conformal; Lei et al., JASA 113, 2018).
 
+use super::cores::on_all_cores;
 use super::report::{Stats, stats};
 use super::serving_fit;
 use super::serving_rows::{Case, Metric};
@@ -17,16 +18,17 @@ const SHARED_ORIGIN: &str = "InferenceX";
 /// ln(predicted / measured) of every case of `judged`, with constants fitted without the case's group. `others` train
 /// every fold that does not share their origin.
 pub fn held_out(judged: &[Case], group: fn(&Case) -> &str, others: &[Case]) -> Vec<f64> {
-    let groups: BTreeSet<&str> = judged.iter().map(group).gather();
-    let mut by: BTreeMap<&str, ServingConstants> = BTreeMap::new();
-    for g in groups {
+    let groups: Vec<&str> = judged.iter().map(group).gather::<BTreeSet<&str>>().into_iter().collect();
+    let without = |g: &&str| {
         let train: Vec<&Case> = judged
             .iter()
-            .filter(|c| group(c) != g)
+            .filter(|c| group(c) != *g)
             .chain(others.iter().filter(|c| !same_origin(g, judged, c)))
             .collect();
-        by.insert(g, serving_fit::fit(&train, &ServingConstants::literature(), ROUNDS));
-    }
+        serving_fit::fit(&train, &ServingConstants::literature(), ROUNDS)
+    };
+    let fitted = on_all_cores(&groups, || false, without);
+    let by: BTreeMap<&str, ServingConstants> = groups.into_iter().zip(fitted).gather();
     let fallback = ServingConstants::literature();
     judged.iter().map(|c| serving_fit::log_error(c, by.get(group(c)).unwrap_or(&fallback))).collect()
 }

@@ -180,7 +180,7 @@ pub struct ServingInput {
     /// Longest output over the mean one: 1 for fixed lengths.
     pub osl_spread: f64,
     /// The longest output that is let through, tokens, where a run's rare long ones go far beyond `osl_spread`; 0 = none
-    /// does. The simulation draws up to it; the closed form's drain does not wait for the last of all.
+    /// does.
     pub osl_most: f64,
     /// What is asked of it.
     pub load: Load,

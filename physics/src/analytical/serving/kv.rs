@@ -1,5 +1,6 @@
 //! How many sequences fit: memory left for keys and values after weights and the engine's own needs.
 
+use super::emptying;
 use super::input::{Layout, ServingInput};
 use super::shape::Shape;
 use crate::analytical::accelerator::Accelerator;
@@ -37,7 +38,7 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Servin
     let free_bytes = usable - shape.resident_bytes;
     // Beams share the prompt's keys and values, not the output's.
     // A scheduler that never evicts reserves the whole output at admission; a paging one fills it as it grows.
-    let filled = if input.reserve_output { 1.0 } else { 0.5 };
+    let filled = if input.reserve_output { 2.0 } else { 1.0 } * emptying::mean_age(input);
     let length = input.isl + filled * input.osl * input.beams.max(1.0);
     // Windowed layers keep only their window.
     let per_sequence = shape.seen(length) * shape.kv_bytes_token + shape.state_bytes;

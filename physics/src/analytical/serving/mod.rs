@@ -7,11 +7,13 @@
 //! * [`step`] – the time of one engine step
 //! * [`kv`] – how many sequences fit
 //! * [`steady_state`] – how prefill and decode share the accelerator
+//! * [`emptying`] – how a batch that is not refilled runs empty
 //! * [`latency`], [`queue`] – what a request waits for
 //! * [`speculative`], [`disaggregated`] – drafting, separate pools
 //! * [`frontier`] – throughput against interactivity
 //! * [`interval`] – how far a figure can be trusted
 pub mod disaggregated;
+pub mod emptying;
 pub mod frontier;
 pub mod input;
 pub mod interval;
@@ -185,14 +187,13 @@ fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> Servi
     let turns = (batch / limit).max(1.0).ceil();
     let at_once = batch / turns;
     let prefill = steady_state::prefill(m, input, at_once);
-    let steps = steady_state::decode_steps(input);
     let factor = speculative::draft_factor(&input.speculation);
-    let step = m.step(&steady_state::decode_tokens(input, at_once)).scaled(factor);
-    let decode = step.scaled(steps * input.osl_spread.max(1.0));
+    let (decode, life) = emptying::together(m, input, at_once);
+    let decode = decode.scaled(factor);
     let total = prefill.add(&decode, 1.0).scaled(turns);
     let seconds = total.total();
     let first = FirstToken { prefill: prefill.total(), ..FirstToken::default() };
-    let tpot = decode.total() / (input.osl - 1.0).max(1.0);
+    let tpot = factor * life / (input.osl - 1.0).max(1.0);
     served(input, share / seconds, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, Spread::of(tpot, 0.0, 0.0))
 }
 
@@ -256,7 +257,7 @@ fn closed(
     let served_rate = batch / (life + if offered > batch { 0.0 } else { c.request_overhead });
     let mut rate = busy * front_end(input, c, served_rate);
     if requests.is_finite() {
-        // The last requests drain at a falling batch: half a cycle of every run is run half empty.
+        // The last requests drain at a falling batch.
         let runs = (requests / replicas / batch).max(1.0);
         rate *= runs / (runs + drain(input, m, &cycle));
     }
@@ -268,9 +269,9 @@ fn closed(
 
 /// Cycles that the drain at the end of a finite run costs on top of the work it does.
 fn drain(input: &ServingInput, m: &Machine, cycle: &Cycle) -> f64 {
-    let half = m.step(&steady_state::decode_tokens(input, 0.5 * cycle.batch)).total();
-    let tail = half * steady_state::decode_steps(input) * input.osl_spread.max(1.0);
-    (tail / cycle.time.total().max(1e-12) - 0.5).clamp(0.0, 3.0)
+    let factor = speculative::draft_factor(&input.speculation);
+    let (tail, left) = emptying::drain(m, input, cycle.batch);
+    (factor * tail.total() / cycle.time.total().max(1e-12) - left).clamp(0.0, 3.0)
 }
 
 /// Rate after the front end's serial work per request, which overlaps with the steps but never vanishes.

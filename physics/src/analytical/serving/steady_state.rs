@@ -1,5 +1,6 @@
 //! Continuous batching at steady state: how steps of prefill and decode share the accelerator.
 
+use super::emptying;
 use super::input::ServingInput;
 use super::speculative;
 use super::step::{Machine, StepTime, Tokens};
@@ -46,7 +47,10 @@ fn prompt_context(input: &ServingInput) -> f64 {
 
 /// Mean keys a decoding sequence sees over its life.
 pub fn mean_context(input: &ServingInput) -> f64 {
-    if input.compiled_batch > 0.0 { computed(input, input.isl + input.osl) } else { input.isl + 0.5 * input.osl }
+    if input.compiled_batch > 0.0 {
+        return computed(input, input.isl + input.osl);
+    }
+    input.isl + emptying::mean_age(input) * input.osl
 }
 
 /// Steps that a sequence decodes for.
@@ -95,9 +99,10 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
     let decode = decode_tokens(input, batch);
     let decode_time = m.step(&decode).scaled(factor);
     let fresh = fresh_prompt(input);
-    // Chunk: whole prompts, more than one where several sequences end in the same step, cut at the token budget.
-    let per_step = batch * fresh / steps;
-    let chunk = per_step.max(fresh).min(budget(m, input));
+    // Chunk: whole prompts, as many as sequences end in the same step where at least one does, cut at the token budget.
+    let ends = 1.0 / steps.max(1.0);
+    let some = (1.0 - (1.0 - ends).powf(batch.max(1.0))).max(1e-12);
+    let chunk = (batch.max(1.0) * ends / some * fresh).min(budget(m, input));
     let chunks = batch * fresh / chunk;
     let prompts = chunk / fresh;
     let alone = prefill_step(m, input, chunk, prompts, batch);

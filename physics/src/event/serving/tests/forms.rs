@@ -20,6 +20,40 @@ fn a_phase_alone_is_the_analytical_answer() {
     }
 }
 
+/// Lengths drawn evenly up to a longest one, or beyond twice the mean: the batch runs empty as the closed form says.
+#[test]
+fn a_batch_of_uneven_answers_runs_empty_as_the_analytical_answer_does() {
+    for spread in [1.5, 2.0, 3.0] {
+        for batch in [16.0, 200.0] {
+            let case = ServingInput { isl: 200.0, osl: 400.0, osl_spread: spread, ..system(Load::Static { batch }) };
+            let theory = estimate(&case, &ServingConstants::default());
+            let mut input = Input::of(&case, &ServingConstants::default(), 1);
+            input.lengths.osl = Distribution::Upto { mean: case.osl, most: spread * case.osl };
+            let rates = replicate(1, 40, 0.95, |seed| {
+                [simulate(&input, seed, &Progress::new()).unwrap().output_tokens_per_sec]
+            });
+            near(&format!("{batch} up to {spread}"), rates[0].mean, theory.output_tokens_per_sec, 0.05);
+        }
+    }
+}
+
+/// One stream that ends has no drain; many have one, equal or not.
+#[test]
+fn a_run_that_ends_drains_as_the_analytical_answer_does() {
+    for (concurrency, requests, spread) in [(1.0, 10.0, 1.0), (1.0, 10.0, 2.0), (16.0, 64.0, 2.0), (16.0, 160.0, 2.0)] {
+        let load = Load::Closed { concurrency, requests };
+        let case = ServingInput { isl: 300.0, osl: 300.0, osl_spread: spread, ..system(load) };
+        let theory = estimate(&case, &ServingConstants::default());
+        let mut input = Input::of(&case, &ServingConstants::default(), requests as u32);
+        if spread > 1.0 {
+            input.lengths.osl = Distribution::Upto { mean: case.osl, most: spread * case.osl };
+        }
+        let rates =
+            replicate(1, 40, 0.95, |seed| [simulate(&input, seed, &Progress::new()).unwrap().output_tokens_per_sec]);
+        near(&format!("{concurrency} of {requests}"), rates[0].mean, theory.output_tokens_per_sec, 0.05);
+    }
+}
+
 /// Four beams cost what four sequences with one prompt cost.
 #[test]
 fn beams_are_the_analytical_answer() {
