@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use super::condition::Condition;
 use super::gauge::{Gauge, workers};
 use super::space::{Axis, Space};
-use crate::engine::estimate_into;
+use crate::engine::{Memo, estimate_next};
 use crate::estimate::{Estimate, Metric};
 use crate::scenario::{Parts, Scenario};
 
@@ -120,6 +120,7 @@ struct Walker<'s> {
     digits: Vec<usize>,
     /// Axes whose value the contender refuses, such as a fabric its profile is not calibrated for.
     refused: Vec<bool>,
+    memo: Memo,
     estimate: Estimate,
 }
 
@@ -132,6 +133,7 @@ impl<'s> Walker<'s> {
             scenario: None,
             digits: vec![0; axes],
             refused: vec![false; axes],
+            memo: Memo::default(),
             estimate: Estimate::default(),
         }
     }
@@ -149,7 +151,7 @@ impl<'s> Walker<'s> {
             if self.refused.contains(&true) || scenario.check(parts).is_err() {
                 continue;
             }
-            estimate_into(scenario, &mut self.estimate);
+            estimate_next(scenario, &mut self.memo, &mut self.estimate);
             if self.sweep.conditions.iter().all(|condition| condition.holds(&self.estimate, scenario)) {
                 let (contender, digits) = (self.contender, self.digits.as_slice());
                 tell(&Row { contender, digits, scenario, estimate: &self.estimate });

@@ -16,7 +16,7 @@ use crate::scenario::{Phase, Scenario};
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
     let mut input = asked(scenario, phase)?;
-    training::settle(&mut input, &Constants::with(&scenario.efficiency.training));
+    training::settle(&mut input, &Constants::with(&scenario.efficiency.training), None);
     Some(input)
 }
 
@@ -84,7 +84,7 @@ pub fn precision(format: Format) -> Precision {
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     let dies = scenario.machine.as_ref()?.dies;
     let mut input = asked(scenario, phase)?;
-    let closed = training::settle(&mut input, &Constants::with(&scenario.efficiency.training));
+    let closed = training::settle(&mut input, &Constants::with(&scenario.efficiency.training), physics.memo());
     let answer = physics.training(scenario, phase, &input, closed);
     let out = answer.estimate;
     let limits = limits::training(&input, &out.time, answer.stragglers + answer.failures);

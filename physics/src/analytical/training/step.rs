@@ -1,9 +1,7 @@
 //! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host.
 
-use super::{
-    Plan, Recompute, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, convolution, layer,
-    optimizer,
-};
+use super::memo::{Memo, Passes};
+use super::{Plan, Recompute, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, layer, optimizer};
 use crate::analytical::constants::Constants;
 use crate::analytical::memory::{self, Ends, LocalParams, MemoryBreakdown};
 use crate::analytical::roofline;
@@ -88,7 +86,7 @@ pub(crate) struct Sums {
 
 /// Sums are read and written once, beyond the 16-bit result that the GEMM's traffic counts. Fully sharded gradients are
 /// reduced instead.
-pub(crate) fn accumulation(i: &TrainingInput, c: &Constants) -> Sums {
+pub(crate) fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Sums {
     if i.sharding == Sharding::Zero3 || i.micro_batches() <= 1.0 {
         return Sums::default();
     }
@@ -98,7 +96,6 @@ pub(crate) fn accumulation(i: &TrainingInput, c: &Constants) -> Sums {
         // Autograd adds to a 16-bit gradient (6), which is converted (2 + fp32), added (3 fp32) and cleared (2).
         10.0 + 4.0 * i.grad_bytes
     };
-    let local = LocalParams::of(i);
     let seconds = |weights: f64| roofline::memory_seconds(&i.accelerator, c, weights * i.trained * each);
     let layers = (i.arch.depth() / i.pp).max(1e-9);
     Sums { layer: seconds(local.dense + local.experts) / layers, head: seconds(local.embedding) }
@@ -145,12 +142,12 @@ fn bubble_share(i: &TrainingInput, spare: f64) -> f64 {
 /// The estimate of one step.
 pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
     let (plan, memory) = resolve(i, &Ends::of(i, c), i.recompute);
-    timed(i, c, plan, memory)
+    timed(i, c, plan, memory, None)
 }
 
 /// As [`estimate`], where what is recomputed is left to the engine with as much as makes the upper bound of the memory
-/// fit, if any does; the input then says so.
-pub fn settle(i: &mut TrainingInput, c: &Constants) -> TrainingEstimate {
+/// fit, if any does; the input then says so. A memo carries from one estimate to the next what they have in common.
+pub fn settle(i: &mut TrainingInput, c: &Constants, memo: Option<&mut Memo>) -> TrainingEstimate {
     let fits = |(_, memory): &(Plan, MemoryBreakdown)| memory.upper(c) <= i.accelerator.capacity();
     let ends = Ends::of(i, c);
     let (mut recompute, mut chosen) = (i.recompute, resolve(i, &ends, i.recompute));
@@ -161,24 +158,32 @@ pub fn settle(i: &mut TrainingInput, c: &Constants) -> TrainingEstimate {
         }
     }
     i.recompute = recompute;
-    timed(i, c, chosen.0, chosen.1)
+    timed(i, c, chosen.0, chosen.1, memo)
 }
 
 /// The estimate of one step that recomputes and holds this.
-fn timed(i: &TrainingInput, c: &Constants, plan: Plan, memory: MemoryBreakdown) -> TrainingEstimate {
+fn timed(
+    i: &TrainingInput,
+    c: &Constants,
+    plan: Plan,
+    memory: MemoryBreakdown,
+    memo: Option<&mut Memo>,
+) -> TrainingEstimate {
     let m = i.micro_batches();
     let f = comm::fabric(i, c);
-    let (one, head) = match &i.arch.convolutions {
-        Some(network) => (convolution::mean(i, c, network), convolution::head(i, c, network)),
-        None => (layer::mean_layer(i, c, plan), layer::head(i, c)),
+    let passes = match memo {
+        Some(memo) => memo.passes(i, c, plan),
+        None => Passes::of(i, c, plan),
     };
+    let (one, head) = (passes.layer, passes.head);
+    let local = LocalParams::of(i);
     let moe_share = i.arch.moe_layers() / i.arch.depth().max(1.0);
 
     let tensor = comm::tensor(i, c, &f, plan);
     let context = comm::context(i, c, &f, plan, one.attention);
     let expert = moe_share * comm::expert(i, c, &f, plan);
     let transfer = comm::pipeline(i, c, &f);
-    let each = accumulation(i, c);
+    let each = accumulation(i, c, &local);
     let per_layer = one.total() + tensor + context + expert;
     // The slowest stage: the last one, with the output layer on top of its layers, or the one before, which has more
     // layers where they do not go in evenly.
@@ -200,7 +205,7 @@ fn timed(i: &TrainingInput, c: &Constants, plan: Plan, memory: MemoryBreakdown) 
     let upper = memory.upper(c);
     let spare = (i.accelerator.capacity() - upper) / memory.activations.max(1.0);
     let bubble = (i.pp - 1.0) * bubble_unit * bubble_share(i, spare);
-    let data = comm::data(i, &f);
+    let data = comm::data(i, &f, &local);
     let time = TimeBreakdown {
         gemm: m * stage.gemm,
         attention: m * stage.attention,
@@ -213,24 +218,22 @@ fn timed(i: &TrainingInput, c: &Constants, plan: Plan, memory: MemoryBreakdown) 
         pipeline_transfer: m * transfer,
         pipeline_bubble: bubble,
         data_parallel: exposed_data(i, c, device + host, data),
-        optimizer: optimizer::seconds(i, c),
-        offload: optimizer::offloaded(i, c, device + host, memory::kept(i, plan)),
+        optimizer: optimizer::seconds(i, c, &local),
+        offload: optimizer::offloaded(i, c, device + host, || memory::kept(i, plan)),
     };
     let step = time.total();
     let tokens = i.global * i.seq;
     let per_second = tokens / step;
     let peak = i.accelerators * i.accelerator.peak(i.precision);
-    let model = i.arch.flops_per_token(i.seq, i.target(), false);
-    let causal = i.arch.flops_per_token(i.seq, i.target(), true);
     let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
     TrainingEstimate {
         step_seconds: step,
         tokens_per_second: per_second,
         tokens_per_second_per_accelerator: per_second / i.accelerators,
-        mfu: per_second * model / peak,
-        mfu_causal: per_second * causal / peak,
-        hfu: per_second * (model + again) / peak,
-        flops_per_token: model,
+        mfu: per_second * passes.flops / peak,
+        mfu_causal: per_second * passes.causal_flops / peak,
+        hfu: per_second * (passes.flops + again) / peak,
+        flops_per_token: passes.flops,
         recompute: plan,
         time,
         memory,
