@@ -294,6 +294,7 @@ mod tests {
         assert_eq!(numbers("prefix_hit=0..0.3").unwrap(), [0.0, 0.1, 0.2, 0.3]);
         assert_eq!(numbers("pp=divisors(12)").unwrap(), [1.0, 2.0, 3.0, 4.0, 6.0, 12.0]);
         assert_eq!(numbers("pp=divisors(accelerators)").unwrap(), [1.0, 2.0, 4.0, 8.0]);
+        assert_eq!(numbers("micro=1..5000:1,1..6000:1").unwrap().len(), 6000);
         assert_eq!(numbers("noise=all").unwrap().len(), 2);
         assert!(numbers("fabric=all").unwrap().len() > 1);
     }

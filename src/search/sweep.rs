@@ -330,6 +330,38 @@ mod tests {
     }
 
     #[test]
+    fn neighbours_in_training_are_answered_as_if_each_were_alone() {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
+        let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+        let axes = [
+            Axis::of(Knob::Tp, [1.0, 4.0, 8.0]),
+            Axis::of(Knob::Pue, [1.1, 1.2]),
+            Axis::of(Knob::Dp, [2.0, 4.0]),
+            Axis::of(Knob::Microbatch, [1.0, 2.0, 3.0]),
+            Axis::of(Knob::Global, (1..=40).map(f64::from)),
+        ];
+        // Each of them turns fastest once.
+        for first in 0..axes.len() {
+            let mut axes = axes.to_vec();
+            axes.rotate_left(first);
+            let space = Space::of(axes).unwrap();
+            let sweep = Sweep { contenders: vec![(parts.clone(), scenario.clone())], space, conditions: Vec::new() };
+            let tell = |told: &mut Vec<String>, row: &Row<'_>| told.push(format!("{:?}", row.estimate));
+            let mut all = Vec::new();
+            sweep.run(0, &Gauge::default(), tell, |block| Ok(all.extend(block.told))).unwrap();
+            assert_eq!(all.len(), 1440);
+            for (number, told) in all.iter().enumerate().step_by(7) {
+                let mut alone = scenario.clone();
+                for (knob, value) in sweep.space.settings(number as u128) {
+                    alone.set(knob, value, &parts).unwrap();
+                }
+                assert_eq!(&format!("{:?}", estimate(&alone)), told);
+            }
+        }
+    }
+
+    #[test]
     fn a_sweep_that_goes_on_ends_as_one_that_never_stopped() {
         let sweep = sweep();
         let all = rows(&sweep, 0);

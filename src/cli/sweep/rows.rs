@@ -167,8 +167,10 @@ impl<'s> Columns<'s> {
 /// The shortest digits that read back as the same number; whole numbers without a point.
 fn number(out: &mut Vec<u8>, value: f64) {
     let mut buffer = zmij::Buffer::new();
-    let text = buffer.format_finite(value);
-    out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+    out.extend_from_slice(match buffer.format_finite(value).as_bytes() {
+        [whole @ .., b'.', b'0'] => whole,
+        all => all,
+    });
 }
 
 /// Every [`verdict`].

@@ -105,10 +105,14 @@ fn estimate_unscheduled_with(scenario: &Scenario, physics: &mut impl Physics, es
     estimate.service = Latency::default();
     estimate.queue = Queue::default();
     estimate.total_minutes = scenario.base.minutes;
-    (estimate.total, estimate.detail) = match phase(scenario, &scenario.base, physics) {
-        Some((figures, detail)) => (figures, Some(detail)),
-        None => (Figures::default(), None),
-    };
+    // Told piece by piece: a pair of them would be copied once more.
+    if let Some((figures, detail)) = phase(scenario, &scenario.base, physics) {
+        estimate.total = figures;
+        estimate.detail = Some(detail);
+    } else {
+        estimate.total = Figures::default();
+        estimate.detail = None;
+    }
     price(scenario, estimate);
 }
 

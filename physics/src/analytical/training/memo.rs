@@ -1,7 +1,9 @@
 //! What estimates of neighbours have in common. Who turns one knob after another asks for thousands of estimates, and most
-//! knobs leave a layer as it was: what a micro-batch takes in it, operator by operator, is the larger part of the work.
+//! knobs leave much as it was: all of the step, or what a micro-batch takes in a layer, operator by operator, which is the
+//! larger part of the work.
 
 use super::layer::{self, LayerTime};
+use super::step::{self, Step};
 use super::{Plan, Recompute, Schedule, Sharding, TrainingInput, convolution};
 use crate::analytical::accelerator::Accelerator;
 use crate::analytical::constants::Constants;
@@ -30,52 +32,65 @@ impl Passes {
     }
 }
 
-/// The passes of the last estimate, for the next one to take where they are the same. It changes no figure by a bit.
+/// The last estimate's step and its passes, for the next one to take where they are the same. It changes no figure by a
+/// bit: each is kept with all that it was worked out from.
 #[derive(Debug, Clone, Default)]
 pub struct Memo {
-    last: Option<Known>,
-}
-
-#[derive(Debug, Clone)]
-struct Known {
-    input: TrainingInput,
     constants: Constants,
-    plan: Plan,
-    passes: Passes,
+    step: Option<(TrainingInput, Step)>,
+    passes: Option<(TrainingInput, Plan, Passes)>,
 }
 
 impl Memo {
-    pub(super) fn passes(&mut self, i: &TrainingInput, c: &Constants, plan: Plan) -> Passes {
-        let input = read(i);
-        if let Some(last) = &self.last
-            && last.plan == plan
-            && last.input == input
-            && last.constants == *c
+    /// The step of [`step::settled`].
+    pub(super) fn step(&mut self, i: &TrainingInput, c: &Constants) -> Step {
+        if self.constants != *c {
+            *self = Memo { constants: *c, ..Memo::default() };
+        }
+        // How many micro-batches there are decides, not how full the last one is.
+        let read = TrainingInput { global: i.micro_batches(), ..*i };
+        if let Some((known, step)) = &self.step
+            && same(known, &read)
         {
-            return last.passes;
+            return *step;
+        }
+        let step = step::settled(i, c, Some(self));
+        self.step = Some((read, step));
+        step
+    }
+
+    /// The passes of [`Passes::of`].
+    pub(super) fn passes(&mut self, i: &TrainingInput, c: &Constants, plan: Plan) -> Passes {
+        // Neither batch nor layout over stages and replicas, nor the network.
+        let read = TrainingInput {
+            accelerator: Accelerator { nic_bw: 0.0, domain: 0.0, ..i.accelerator },
+            accelerators: 0.0,
+            domain: 0.0,
+            nic_bw: 0.0,
+            oversubscription: 0.0,
+            global: 0.0,
+            pp: 0.0,
+            vpp: 0.0,
+            dp: 0.0,
+            sharding: Sharding::None,
+            shard: 0.0,
+            schedule: Schedule::OneForwardOneBackward,
+            recompute: Recompute::Auto,
+            ..*i
+        };
+        if let Some((known, by, passes)) = &self.passes
+            && *by == plan
+            && same(known, &read)
+        {
+            return *passes;
         }
         let passes = Passes::of(i, c, plan);
-        self.last = Some(Known { input, constants: *c, plan, passes });
+        self.passes = Some((read, plan, passes));
         passes
     }
 }
 
-/// The input without what passes do not read: batch, layout over stages and replicas, and the network.
-fn read(i: &TrainingInput) -> TrainingInput {
-    TrainingInput {
-        accelerator: Accelerator { nic_bw: 0.0, domain: 0.0, ..i.accelerator },
-        accelerators: 0.0,
-        domain: 0.0,
-        nic_bw: 0.0,
-        oversubscription: 0.0,
-        global: 0.0,
-        pp: 0.0,
-        vpp: 0.0,
-        dp: 0.0,
-        sharding: Sharding::None,
-        shard: 0.0,
-        schedule: Schedule::OneForwardOneBackward,
-        recompute: Recompute::Auto,
-        ..*i
-    }
+/// What is turned most is compared first: the whole takes a hundred comparisons.
+fn same(a: &TrainingInput, b: &TrainingInput) -> bool {
+    a.global == b.global && a.micro == b.micro && a.seq == b.seq && a.dp == b.dp && a == b
 }

@@ -1,7 +1,9 @@
 //! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host.
 
 use super::memo::{Memo, Passes};
-use super::{Plan, Recompute, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, layer, optimizer};
+use super::{
+    Plan, Recompute, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, layer, optimizer,
+};
 use crate::analytical::constants::Constants;
 use crate::analytical::memory::{self, Ends, LocalParams, MemoryBreakdown};
 use crate::analytical::roofline;
@@ -139,36 +141,80 @@ fn bubble_share(i: &TrainingInput, spare: f64) -> f64 {
     }
 }
 
+/// A step, before it is said how many sequences it is of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Step {
+    /// What is recomputed, as an input asks for it.
+    asked: Recompute,
+    plan: Plan,
+    time: TimeBreakdown,
+    memory: MemoryBreakdown,
+    memory_upper: f64,
+    /// FLOPs of a token: of the model, with causal attention counted once, and with what is recomputed.
+    flops: [f64; 3],
+}
+
 /// The estimate of one step.
 pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
-    let (plan, memory) = resolve(i, &Ends::of(i, c), i.recompute);
-    timed(i, c, plan, memory, None)
+    let chosen = resolve(i, &Ends::of(i, c), i.recompute);
+    told(i, &timed(i, c, (i.recompute, chosen), None))
 }
 
 /// As [`estimate`], where what is recomputed is left to the engine with as much as makes the upper bound of the memory
 /// fit, if any does; the input then says so. A memo carries from one estimate to the next what they have in common.
 pub fn settle(i: &mut TrainingInput, c: &Constants, memo: Option<&mut Memo>) -> TrainingEstimate {
-    let fits = |(_, memory): &(Plan, MemoryBreakdown)| memory.upper(c) <= i.accelerator.capacity();
-    let ends = Ends::of(i, c);
-    let (mut recompute, mut chosen) = (i.recompute, resolve(i, &ends, i.recompute));
-    if recompute == Recompute::Auto && !fits(&chosen) {
-        let more = [Recompute::Selective, Recompute::Full].into_iter().map(|asked| (asked, resolve(i, &ends, asked)));
-        if let Some(found) = { more }.find(|(_, tried)| fits(tried)) {
-            (recompute, chosen) = found;
-        }
-    }
-    i.recompute = recompute;
-    timed(i, c, chosen.0, chosen.1, memo)
+    let step = match memo {
+        Some(memo) => memo.step(i, c),
+        None => settled(i, c, None),
+    };
+    i.recompute = step.asked;
+    told(i, &step)
 }
 
-/// The estimate of one step that recomputes and holds this.
+/// The step of [`settle`].
+pub(super) fn settled(i: &TrainingInput, c: &Constants, memo: Option<&mut Memo>) -> Step {
+    let fits = |(_, memory): &(Plan, MemoryBreakdown)| memory.upper(c) <= i.accelerator.capacity();
+    let ends = Ends::of(i, c);
+    let mut chosen = (i.recompute, resolve(i, &ends, i.recompute));
+    if i.recompute == Recompute::Auto && !fits(&chosen.1) {
+        let more = [Recompute::Selective, Recompute::Full].into_iter().map(|asked| (asked, resolve(i, &ends, asked)));
+        if let Some(found) = { more }.find(|(_, tried)| fits(tried)) {
+            chosen = found;
+        }
+    }
+    timed(i, c, chosen, memo)
+}
+
+/// The estimate of a step of the input's sequences.
+fn told(i: &TrainingInput, of: &Step) -> TrainingEstimate {
+    let step = of.time.total();
+    let tokens = i.global * i.seq;
+    let per_second = tokens / step;
+    let peak = i.accelerators * i.accelerator.peak(i.precision);
+    let [model, causal, hardware] = of.flops;
+    TrainingEstimate {
+        step_seconds: step,
+        tokens_per_second: per_second,
+        tokens_per_second_per_accelerator: per_second / i.accelerators,
+        mfu: per_second * model / peak,
+        mfu_causal: per_second * causal / peak,
+        hfu: per_second * hardware / peak,
+        flops_per_token: model,
+        recompute: of.plan,
+        time: of.time,
+        memory: of.memory,
+        memory_upper: of.memory_upper,
+        fits: of.memory_upper <= i.accelerator.capacity(),
+    }
+}
+
+/// The step that recomputes and holds this.
 fn timed(
     i: &TrainingInput,
     c: &Constants,
-    plan: Plan,
-    memory: MemoryBreakdown,
+    (asked, (plan, memory)): (Recompute, (Plan, MemoryBreakdown)),
     memo: Option<&mut Memo>,
-) -> TrainingEstimate {
+) -> Step {
     let m = i.micro_batches();
     let f = comm::fabric(i, c);
     let passes = match memo {
@@ -187,7 +233,8 @@ fn timed(
     let per_layer = one.total() + tensor + context + expert;
     // The slowest stage: the last one, with the output layer on top of its layers, or the one before, which has more
     // layers where they do not go in evenly.
-    let (last, before) = (stage_layers(i, i.pp - 1.0), stage_layers(i, (i.pp - 2.0).max(0.0)));
+    let last = stage_layers(i, i.pp - 1.0);
+    let before = if i.pp == 1.0 { last } else { stage_layers(i, (i.pp - 2.0).max(0.0)) };
     let ends = last * (per_layer + each.layer) + head.total() + each.head;
     let (layers, head, ends_sums) = if before * (per_layer + each.layer) > ends {
         (before, layer::LayerTime::default(), 0.0)
@@ -221,23 +268,7 @@ fn timed(
         optimizer: optimizer::seconds(i, c, &local),
         offload: optimizer::offloaded(i, c, device + host, || memory::kept(i, plan)),
     };
-    let step = time.total();
-    let tokens = i.global * i.seq;
-    let per_second = tokens / step;
-    let peak = i.accelerators * i.accelerator.peak(i.precision);
     let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
-    TrainingEstimate {
-        step_seconds: step,
-        tokens_per_second: per_second,
-        tokens_per_second_per_accelerator: per_second / i.accelerators,
-        mfu: per_second * passes.flops / peak,
-        mfu_causal: per_second * passes.causal_flops / peak,
-        hfu: per_second * (passes.flops + again) / peak,
-        flops_per_token: passes.flops,
-        recompute: plan,
-        time,
-        memory,
-        memory_upper: upper,
-        fits: upper <= i.accelerator.capacity(),
-    }
+    let flops = [passes.flops, passes.causal_flops, passes.flops + again];
+    Step { asked, plan, time, memory, memory_upper: upper, flops }
 }
