@@ -45,7 +45,7 @@ use crate::engine::analytical::training::{self, Regime, interval};
 use crate::engine::answer::event as simulated;
 use crate::plan::Engine;
 use crate::search::Gauge;
-pub use refit::refit;
+pub use refit::{Width, refit};
 
 use hardware::Hardware;
 use models::Models;
