@@ -349,7 +349,11 @@ mod tests {
             let sweep = Sweep { contenders: vec![(parts.clone(), scenario.clone())], space, conditions: Vec::new() };
             let tell = |told: &mut Vec<String>, row: &Row<'_>| told.push(format!("{:?}", row.estimate));
             let mut all = Vec::new();
-            sweep.run(0, &Gauge::default(), tell, |block| Ok(all.extend(block.told))).unwrap();
+            let take = |block: Block<Vec<String>>| {
+                all.extend(block.told);
+                Ok(())
+            };
+            sweep.run(0, &Gauge::default(), tell, take).unwrap();
             assert_eq!(all.len(), 1440);
             for (number, told) in all.iter().enumerate().step_by(7) {
                 let mut alone = scenario.clone();
