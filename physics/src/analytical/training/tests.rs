@@ -1,4 +1,5 @@
 //! Properties that every estimate must have.
+#![allow(clippy::indexing_slicing)]
 
 use proptest::prelude::*;
 
