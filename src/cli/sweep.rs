@@ -71,7 +71,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let (sweep, metrics) = read(&args, &library)?;
     let columns = Columns::new(&sweep, &metrics, shape);
-    let mut columnar = Columnar::new(&sweep, &metrics);
+    let mut columnar = (shape == Shape::Parquet).then(|| Columnar::new(&sweep, &metrics));
     let size = sweep.size().ok_or_else(|| Failure::usage(["--over: more points than can be numbered (2^64)"]))?;
     let fingerprint = file::fingerprint(&columns.header(), &sweep);
     let mut output = match &args.out {
@@ -80,14 +80,14 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     };
     let from = output.next();
     if from == 0 {
-        let header = if shape == Shape::Parquet { columnar.header() } else { columns.header() };
+        let header = columnar.as_ref().map_or_else(|| columns.header(), Columnar::header);
         output.write(&header, 0)?;
     } else {
         complain(&format!("going on at point {from} of {size}"));
     }
     let gauge = Gauge::default();
     let next = watching(&gauge, Duration::from_millis(500), "points", || {
-        if shape == Shape::Parquet {
+        if let Some(columnar) = &mut columnar {
             let whole = Columnar::new(&sweep, &metrics);
             let tell = |told: &mut Batch, row: &Row<'_>| whole.tell(told, row);
             let take = |block: Block<Batch>| columnar.take(&block.told, block.next, &mut output);

@@ -231,10 +231,31 @@ fn fit(kind: Option<Kind>, globals: &Globals) -> color_eyre::Result<()> {
             table.row(cells("all rows", &judged.all));
             out += &format!("{}\n", table.render());
         }
+        if !refit.widths.is_empty() {
+            out += &format!("{}\n", widths(&refit.widths).render());
+        }
     }
     spinner.finish_and_clear();
     output::print(&globals.charset().write(&out))?;
     Ok(())
+}
+
+/// Half-widths of 90 % intervals, in use and found.
+fn widths(all: &[validate::Width]) -> Table {
+    let mut table = Table::new([
+        ("90 % interval, ln", Align::Left),
+        ("n", Align::Right),
+        ("shipped", Align::Right),
+        ("found here", Align::Right),
+        ("covered", Align::Right),
+    ]);
+    for width in all {
+        let (shipped, found) = width
+            .half
+            .map_or_else(Default::default, |(shipped, found)| (format!("±{shipped:.3}"), format!("±{found:.3}")));
+        table.row([width.regime.to_owned(), width.n.to_string(), shipped, found, units::percent(width.covered)]);
+    }
+    table
 }
 
 /// Rows, and what they amount to.

@@ -22,6 +22,7 @@ pub mod datasheet;
 pub mod notes;
 pub mod semi_empirical;
 
+pub use atlas_physics::analytical::training::Memo;
 pub use atlas_physics::{analytical, event};
 
 use crate::estimate::{Cost, Estimate, Figures};
@@ -38,9 +39,18 @@ pub fn estimate(scenario: &Scenario) -> Estimate {
 
 /// As [`estimate`], into one whose memory is used again: no allocation once its phases have room.
 pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
+    estimate_with(scenario, None, estimate);
+}
+
+/// As [`estimate_into`], to the last bit, for who turns knobs and asks again: `memo` holds what is the same as the last time.
+pub fn estimate_next(scenario: &Scenario, memo: &mut Memo, estimate: &mut Estimate) {
+    estimate_with(scenario, Some(memo), estimate);
+}
+
+fn estimate_with(scenario: &Scenario, memo: Option<&mut Memo>, estimate: &mut Estimate) {
     match scenario.engine {
         Engine::SemiEmpirical => semi_empirical::estimate_into(scenario, estimate),
-        Engine::Analytical => answer::estimate_into(scenario, estimate),
+        Engine::Analytical => answer::estimate_into(scenario, memo, estimate),
         Engine::Event => answer::event::estimate_into(scenario, estimate),
         Engine::Benchboard => benchboard::estimate_into(scenario, estimate),
     }

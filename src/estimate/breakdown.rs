@@ -25,8 +25,8 @@ impl Breakdown {
     pub fn of<const N: usize>(names: &'static [&'static str; N], values: [f64; N]) -> Breakdown {
         const { assert!(N <= MOST_PARTS, "a breakdown has no room for so many parts") };
         let mut all = [0.0; MOST_PARTS];
-        for (slot, value) in all.iter_mut().zip(&values) {
-            *slot = *value;
+        if let Some(first) = all.first_chunk_mut() {
+            *first = values;
         }
         Breakdown { names, values: all }
     }

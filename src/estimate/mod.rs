@@ -39,7 +39,7 @@ impl Estimate {
     /// asks for more are those it would have if there were; shares and prices of one accelerator count what is asked for.
     #[must_use]
     pub fn shortfall(&self) -> f64 {
-        match self.detail.map(|detail| detail.verdict) {
+        match self.detail.as_ref().map(|detail| &detail.verdict) {
             Some(Verdict::Accelerators { needs, has }) => (needs / has.max(1.0)).max(1.0),
             _ => 1.0,
         }

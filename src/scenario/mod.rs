@@ -234,7 +234,7 @@ impl Scenario {
                 None => format!("`model:` or `params` with layers and widths in workload `{}`", parts.workload.name),
             });
         }
-        if let Some(model) = self.model.filter(|_| self.mode() == Mode::Inference)
+        if let Some(model) = self.model.as_ref().filter(|_| self.mode() == Mode::Inference)
             && (model.convolutions.is_some() || !model.causal)
         {
             lacks
@@ -276,7 +276,7 @@ impl Scenario {
 
     /// Lets replicas fill the target where nobody says how many there are.
     fn fill(&mut self) {
-        let have = self.accelerators() * self.machine.map_or(1.0, |machine| machine.dies);
+        let have = self.accelerators() * self.machine.as_ref().map_or(1.0, |machine| machine.dies);
         for phase in self.all_phases().filter(|phase| phase.plan.dp.is_none()) {
             let replica = phase.shape.tp * phase.shape.pp * phase.plan.cp.unwrap_or(1.0);
             phase.shape.dp = (have / replica).floor().max(1.0);

@@ -1,5 +1,6 @@
 //! The space that a search looks through: an axis for each knob, and on it the values it may take.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::knob::{Kind, Knob, KnobError, Setting, Step};
@@ -76,7 +77,14 @@ impl Axis {
             } else {
                 axis.extend([knob.parse(item, fabrics)?])?;
             }
+            if axis.values.len() > MOST_VALUES {
+                axis.distinct();
+                if axis.values.len() > MOST_VALUES {
+                    return Err(SpaceError::TooMany { knob: knob.name() });
+                }
+            }
         }
+        axis.distinct();
         Ok(axis)
     }
 
@@ -116,7 +124,7 @@ impl Axis {
                 let expected = bounds.describe();
                 return Err(KnobError::Value { knob: knob.name(), found: value.to_string(), expected }.into());
             }
-            self.push(Setting::Number(value));
+            self.values.push(Setting::Number(value));
             value = next(i, value);
         }
         Err(SpaceError::TooMany { knob: knob.name() })
@@ -130,15 +138,18 @@ impl Axis {
                 let (knob, found, expected) = (self.knob.name(), number.to_string(), bounds.describe());
                 return Err(KnobError::Value { knob, found, expected }.into());
             }
-            self.push(value);
+            self.values.push(value);
         }
-        if self.values.len() > MOST_VALUES { Err(SpaceError::TooMany { knob: self.knob.name() }) } else { Ok(()) }
+        Ok(())
     }
 
-    fn push(&mut self, value: Setting) {
-        // Values are few or come in order, so that looking at the last ones finds nearly every repetition at once.
-        if self.values.last() != Some(&value) && (self.values.len() > 4096 || !self.values.contains(&value)) {
-            self.values.push(value);
+    /// Leaves out what stands there before.
+    fn distinct(&mut self) {
+        let rises = |a: &Setting, b: &Setting| matches!((a, b), (Setting::Number(a), Setting::Number(b)) if a < b);
+        // As ranges do, which may be long: nothing stands there twice.
+        if !self.values.is_sorted_by(rises) {
+            let mut seen = BTreeSet::new();
+            self.values.retain(|value| seen.insert(value.to_string()));
         }
     }
 }
@@ -283,6 +294,7 @@ mod tests {
         assert_eq!(numbers("prefix_hit=0..0.3").unwrap(), [0.0, 0.1, 0.2, 0.3]);
         assert_eq!(numbers("pp=divisors(12)").unwrap(), [1.0, 2.0, 3.0, 4.0, 6.0, 12.0]);
         assert_eq!(numbers("pp=divisors(accelerators)").unwrap(), [1.0, 2.0, 4.0, 8.0]);
+        assert_eq!(numbers("micro=1..5000:1,1..6000:1").unwrap().len(), 6000);
         assert_eq!(numbers("noise=all").unwrap().len(), 2);
         assert!(numbers("fabric=all").unwrap().len() > 1);
     }

@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use super::condition::Condition;
 use super::gauge::{Gauge, workers};
 use super::space::{Axis, Space};
-use crate::engine::estimate_into;
+use crate::engine::{Memo, estimate_next};
 use crate::estimate::{Estimate, Metric};
 use crate::scenario::{Parts, Scenario};
 
@@ -120,6 +120,7 @@ struct Walker<'s> {
     digits: Vec<usize>,
     /// Axes whose value the contender refuses, such as a fabric its profile is not calibrated for.
     refused: Vec<bool>,
+    memo: Memo,
     estimate: Estimate,
 }
 
@@ -132,6 +133,7 @@ impl<'s> Walker<'s> {
             scenario: None,
             digits: vec![0; axes],
             refused: vec![false; axes],
+            memo: Memo::default(),
             estimate: Estimate::default(),
         }
     }
@@ -149,7 +151,7 @@ impl<'s> Walker<'s> {
             if self.refused.contains(&true) || scenario.check(parts).is_err() {
                 continue;
             }
-            estimate_into(scenario, &mut self.estimate);
+            estimate_next(scenario, &mut self.memo, &mut self.estimate);
             if self.sweep.conditions.iter().all(|condition| condition.holds(&self.estimate, scenario)) {
                 let (contender, digits) = (self.contender, self.digits.as_slice());
                 tell(&Row { contender, digits, scenario, estimate: &self.estimate });
@@ -323,6 +325,42 @@ mod tests {
                     scenario.set(knob, value, parts).unwrap();
                 }
                 assert_eq!(estimate(&scenario).total.tokens_per_sec.to_bits(), tokens.to_bits());
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_in_training_are_answered_as_if_each_were_alone() {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
+        let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+        let axes = [
+            Axis::of(Knob::Tp, [1.0, 4.0, 8.0]),
+            Axis::of(Knob::Pue, [1.1, 1.2]),
+            Axis::of(Knob::Dp, [2.0, 4.0]),
+            Axis::of(Knob::Microbatch, [1.0, 2.0, 3.0]),
+            Axis::of(Knob::Global, (1..=40).map(f64::from)),
+        ];
+        // Each of them turns fastest once.
+        for first in 0..axes.len() {
+            let mut axes = axes.to_vec();
+            axes.rotate_left(first);
+            let space = Space::of(axes).unwrap();
+            let sweep = Sweep { contenders: vec![(parts.clone(), scenario.clone())], space, conditions: Vec::new() };
+            let tell = |told: &mut Vec<String>, row: &Row<'_>| told.push(format!("{:?}", row.estimate));
+            let mut all = Vec::new();
+            let take = |block: Block<Vec<String>>| {
+                all.extend(block.told);
+                Ok(())
+            };
+            sweep.run(0, &Gauge::default(), tell, take).unwrap();
+            assert_eq!(all.len(), 1440);
+            for (number, told) in all.iter().enumerate().step_by(7) {
+                let mut alone = scenario.clone();
+                for (knob, value) in sweep.space.settings(number as u128) {
+                    alone.set(knob, value, &parts).unwrap();
+                }
+                assert_eq!(&format!("{:?}", estimate(&alone)), told);
             }
         }
     }

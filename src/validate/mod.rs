@@ -43,7 +43,7 @@ use crate::engine::analytical::training::{self, Regime, interval};
 use crate::engine::answer::event as simulated;
 use crate::plan::Engine;
 use crate::search::Gauge;
-pub use refit::refit;
+pub use refit::{Width, refit};
 
 use cores::on_all_cores;
 use hardware::Hardware;

@@ -14,6 +14,7 @@ use super::{
 use crate::catalog::Catalog;
 use crate::engine::analytical::constants::{Constants, Field};
 use crate::engine::analytical::serving_constants::ServingConstants;
+use crate::engine::analytical::training::Regime;
 
 /// A set of constants fitted, and how it fares on what it has not seen.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct Refit {
     pub constants: Vec<Constant>,
     /// Errors on rows that the fit behind them did not see.
     pub judged: Vec<Judged>,
+    /// Intervals that follow from those errors; of training.
+    pub widths: Vec<Width>,
 }
 
 /// A constant, shipped and fitted.
@@ -48,6 +51,19 @@ pub struct Judged {
     pub groups: BTreeMap<String, Stats>,
     /// Of all rows.
     pub all: Stats,
+}
+
+/// The 90 % interval of a regime, or of all: half of its width on the logarithm of the throughput.
+#[derive(Debug, Clone)]
+pub struct Width {
+    /// The regime.
+    pub regime: &'static str,
+    /// Rows of it.
+    pub n: usize,
+    /// The half-width in use and what the errors here ask for; `None` over all regimes.
+    pub half: Option<(f64, f64)>,
+    /// Share of the rows within what the other sources' errors ask for.
+    pub covered: f64,
 }
 
 fn constants<T>(fields: &[Field<T>], shipped: &T, fitted: &T) -> Vec<Constant> {
@@ -79,13 +95,30 @@ fn training(hardware: &Hardware, models: &Models) -> Result<Refit, ValidateError
     let cases: Vec<training_rows::Case> =
         rows.iter().filter_map(|row| training_rows::case(row, hardware, models).ok()).collect();
     let fitted = crossval::full_fit(&cases);
-    let errors: Vec<f64> = crossval::residuals(&cases).iter().map(|error| error.exp() - 1.0).collect();
+    let residuals = crossval::residuals(&cases);
+    let errors: Vec<f64> = residuals.iter().map(|error| error.exp() - 1.0).collect();
     let groups = grouped(cases.iter().map(|case| case.source.as_str()).zip(errors.iter().copied()));
     Ok(Refit {
         title: "Training",
         constants: constants(Constants::FIELDS, &Constants::default(), &fitted),
         judged: vec![Judged { title: "tokens/s, source left out", groups, all: stats(&errors) }],
+        widths: widths(&cases, &residuals),
     })
+}
+
+/// Intervals of every regime, and last how many rows all of them cover.
+fn widths(cases: &[training_rows::Case], residuals: &[f64]) -> Vec<Width> {
+    let covered = crossval::covered(cases, residuals);
+    let width = |regime: &'static str, half, of: &dyn Fn(&training_rows::Case) -> bool| {
+        let rows = cases.iter().zip(&covered).filter(|(case, _)| of(case));
+        let (n, hit) = rows.fold((0, 0), |(n, hit), (_, covered)| (n + 1, hit + usize::from(*covered)));
+        Width { regime, n, half, covered: hit as f64 / n.max(1) as f64 }
+    };
+    let of = |regime: Regime| {
+        let half = (regime.half_width(), crossval::half_width(cases, residuals, regime, ""));
+        width(regime.name(), Some(half), &|case| Regime::of(&case.input) == regime)
+    };
+    Regime::ALL.into_iter().map(of).chain([width("all rows", None, &|_| true)]).collect()
 }
 
 /// The rows that can be judged as scenarios.
@@ -120,5 +153,6 @@ fn serving(hardware: &Hardware, models: &Models) -> Result<Refit, ValidateError>
         title: "Serving",
         constants: constants(ServingConstants::FIELDS, &ServingConstants::default(), &fitted),
         judged,
+        widths: Vec::new(),
     })
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use color_eyre::eyre::eyre;
 use serde::{Deserialize, Serialize};
 
+use crate::knob::Setting;
 use crate::report::parquet::Group;
 use crate::search::sweep::Sweep;
 
@@ -43,7 +44,16 @@ pub(super) fn fingerprint(header: &[u8], sweep: &Sweep) -> u64 {
     for (parts, scenario) in &sweep.contenders {
         (&parts.target.name, &parts.workload.name, format!("{scenario:?}")).hash(&mut hasher);
     }
-    format!("{:?} {:?}", sweep.space, sweep.conditions).hash(&mut hasher);
+    for axis in sweep.space.axes() {
+        (axis.knob, axis.values.len()).hash(&mut hasher);
+        for value in &axis.values {
+            match value {
+                Setting::Number(number) => number.to_bits().hash(&mut hasher),
+                other => other.to_string().hash(&mut hasher),
+            }
+        }
+    }
+    format!("{:?}", sweep.conditions).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::estimate::{Estimate, Metric, Verdict};
+use crate::knob::Setting;
 use crate::report::{csv, optimum};
 use crate::search::sweep::{Row, Sweep};
 
@@ -30,6 +31,36 @@ impl Shape {
     }
 }
 
+/// Texts in one piece: an axis may have a million.
+#[derive(Default)]
+struct Texts {
+    bytes: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// The values of an axis, each behind what leads it.
+    fn of(values: &[Setting], lead: &str, word: impl Fn(&Setting) -> String) -> Texts {
+        let mut texts = Texts::default();
+        for value in values {
+            texts.bytes.extend_from_slice(lead.as_bytes());
+            match value {
+                Setting::Number(value) => number(&mut texts.bytes, *value),
+                other => texts.bytes.extend_from_slice(word(other).as_bytes()),
+            }
+            texts.ends.push(texts.bytes.len());
+        }
+        texts
+    }
+
+    fn get(&self, at: usize) -> &[u8] {
+        let begin = at.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied());
+        let range = begin.zip(self.ends.get(at).copied());
+        range.and_then(|(begin, end)| self.bytes.get(begin..end)).unwrap_or_default()
+    }
+}
+
 /// The columns of a sweep.
 pub(super) struct Columns<'s> {
     shape: Shape,
@@ -39,7 +70,7 @@ pub(super) struct Columns<'s> {
     /// Which metrics say something about a contender.
     applies: Vec<Vec<bool>>,
     /// Text of each value of each axis.
-    values: Vec<Vec<Box<[u8]>>>,
+    values: Vec<Texts>,
     /// Text before each metric.
     labels: Vec<Box<[u8]>>,
     header: Vec<u8>,
@@ -56,14 +87,15 @@ impl<'s> Columns<'s> {
                 serde_json::Value::from(workload)
             ),
         };
-        let value = |name: &str, setting: &crate::knob::Setting| match shape {
+        let values = axes.iter().map(|axis| match shape {
             Shape::Csv | Shape::Parquet => {
-                format!(",{}", csv::line([setting.to_string().as_str()]).trim_end_matches('\n'))
+                let word = |word: &Setting| csv::line([word.to_string().as_str()]).trim_end_matches('\n').to_owned();
+                Texts::of(&axis.values, ",", word)
             }
-            Shape::JsonLines => format!(",\"{name}\":{}", optimum::setting(setting)),
-        };
-        let values = axes.iter().map(|axis| {
-            axis.values.iter().map(|setting| value(axis.knob.name(), setting).into_bytes().into()).collect()
+            Shape::JsonLines => {
+                let lead = format!(",\"{}\":", axis.knob.name());
+                Texts::of(&axis.values, &lead, |word| optimum::setting(word).to_string())
+            }
         });
         let labels = metrics.iter().map(|metric| match shape {
             Shape::Csv | Shape::Parquet => Box::from(*b","),
@@ -104,7 +136,7 @@ impl<'s> Columns<'s> {
     pub(super) fn tell(&self, out: &mut Vec<u8>, row: &Row<'_>) {
         out.extend_from_slice(self.contenders.get(row.contender).map_or(&[], |text| text));
         for (values, digit) in self.values.iter().zip(row.digits) {
-            out.extend_from_slice(values.get(*digit).map_or(&[], |text| text));
+            out.extend_from_slice(values.get(*digit));
         }
         let applies = self.applies.get(row.contender).map_or(&[][..], |applies| applies);
         for ((metric, label), applies) in self.metrics.iter().zip(&self.labels).zip(applies) {
@@ -135,8 +167,10 @@ impl<'s> Columns<'s> {
 /// The shortest digits that read back as the same number; whole numbers without a point.
 fn number(out: &mut Vec<u8>, value: f64) {
     let mut buffer = zmij::Buffer::new();
-    let text = buffer.format_finite(value);
-    out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+    out.extend_from_slice(match buffer.format_finite(value).as_bytes() {
+        [whole @ .., b'.', b'0'] => whole,
+        all => all,
+    });
 }
 
 /// Every [`verdict`].

@@ -13,13 +13,18 @@ pub mod serving;
 pub mod training;
 
 use crate::engine::analytical::serving::{ServingEstimate, ServingInput};
-use crate::engine::analytical::training::{TrainingEstimate, TrainingInput};
+use crate::engine::analytical::training::{Memo, TrainingEstimate, TrainingInput};
 use crate::estimate::{Detail, Estimate, Figures, Latency, Queue};
 use crate::scenario::{Phase, Scenario};
 use crate::spec::Mode;
 
 /// How times and rates of a phase come about. `closed` is the closed form's answer.
 trait Physics {
+    /// What the estimate before this one left for it.
+    fn memo(&mut self) -> Option<&mut Memo> {
+        None
+    }
+
     /// An optimizer step.
     fn training(
         &mut self,
@@ -40,9 +45,15 @@ trait Physics {
 }
 
 /// The closed form's answers as they are.
-struct ClosedForm;
+struct ClosedForm<'m> {
+    memo: Option<&'m mut Memo>,
+}
 
-impl Physics for ClosedForm {
+impl Physics for ClosedForm<'_> {
+    fn memo(&mut self) -> Option<&mut Memo> {
+        self.memo.as_deref_mut()
+    }
+
     fn training(
         &mut self,
         _: &Scenario,
@@ -66,13 +77,13 @@ impl Physics for ClosedForm {
 
 /// Answers a scenario by closed forms. One that lacks machine or model, which [`Scenario::check`] refuses, is answered by
 /// nothing.
-pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
-    estimate_with(scenario, &mut ClosedForm, estimate);
+pub fn estimate_into(scenario: &Scenario, memo: Option<&mut Memo>, estimate: &mut Estimate) {
+    estimate_with(scenario, &mut ClosedForm { memo }, estimate);
 }
 
 /// As [`estimate_into`], without the schedule.
 pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
-    estimate_unscheduled_with(scenario, &mut ClosedForm, estimate);
+    estimate_unscheduled_with(scenario, &mut ClosedForm { memo: None }, estimate);
 }
 
 fn estimate_with(scenario: &Scenario, physics: &mut impl Physics, estimate: &mut Estimate) {
@@ -94,10 +105,14 @@ fn estimate_unscheduled_with(scenario: &Scenario, physics: &mut impl Physics, es
     estimate.service = Latency::default();
     estimate.queue = Queue::default();
     estimate.total_minutes = scenario.base.minutes;
-    (estimate.total, estimate.detail) = match phase(scenario, &scenario.base, physics) {
-        Some((figures, detail)) => (figures, Some(detail)),
-        None => (Figures::default(), None),
-    };
+    // Told piece by piece: a pair of them would be copied once more.
+    if let Some((figures, detail)) = phase(scenario, &scenario.base, physics) {
+        estimate.total = figures;
+        estimate.detail = Some(detail);
+    } else {
+        estimate.total = Figures::default();
+        estimate.detail = None;
+    }
     price(scenario, estimate);
 }
 

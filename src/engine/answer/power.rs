@@ -98,7 +98,7 @@ pub fn device(tdp_w: f64, used: &Use) -> f64 {
 /// Design power of an accelerator: the catalog's, else its share of the node's.
 #[must_use]
 pub fn design(scenario: &Scenario) -> f64 {
-    let published = scenario.machine.map_or(0.0, |machine| machine.device.tdp_w);
+    let published = scenario.machine.as_ref().map_or(0.0, |machine| machine.device.tdp_w);
     let share = ACCELERATORS_OF_NODE * scenario.node_watts / scenario.accelerators_per_node.max(1.0);
     if published > 0.0 { published } else { share }
 }

@@ -3,26 +3,27 @@
 use super::event::training::Answer;
 use super::{Physics, limits, power};
 use crate::engine::analytical::accelerator::Precision;
+use crate::engine::analytical::arch::Architecture;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::memory::MemoryBreakdown;
 use crate::engine::analytical::training::{
-    self, Recompute, Schedule, Sharding, Software, TimeBreakdown, TrainingEstimate, TrainingInput, interval,
+    self, Offload, Optimizer, Recompute, Schedule, Sharding, Software, TimeBreakdown, TrainingEstimate, TrainingInput,
+    interval,
 };
 use crate::estimate::{Breakdown, Detail, Figures, Interval, MemoryUse, Training, Verdict};
 use crate::plan::Format;
-use crate::scenario::{Phase, Scenario};
+use crate::scenario::{Machine, Phase, Scenario};
 
 /// The engine's input of a phase; `None` where machine or model is not known.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
-    let mut input = asked(scenario, phase)?;
-    training::settle(&mut input, &Constants::with(&scenario.efficiency.training));
+    let mut input = asked(scenario, phase, scenario.machine.as_ref()?, scenario.model.as_ref()?);
+    training::settle(&mut input, &Constants::with(&scenario.efficiency.training), None);
     Some(input)
 }
 
 /// What the files and knobs ask for.
-fn asked(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
-    let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
+fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architecture) -> TrainingInput {
     let (shape, plan) = (&phase.shape, &phase.plan);
     let cp = plan.cp.unwrap_or(1.0);
     let overlap = plan.overlap.unwrap_or(true);
@@ -34,7 +35,7 @@ fn asked(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
         compiled: scenario.cuda_graphs,
         ..Software::default()
     };
-    Some(TrainingInput {
+    TrainingInput {
         arch: *arch,
         accelerator: machine.device,
         accelerators: shape.tp * cp * shape.pp * shape.dp,
@@ -60,9 +61,17 @@ fn asked(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
         block_scaled: matches!(format, Format::Mxfp8 | Format::Fp4),
         imbalance: plan.imbalance.unwrap_or(1.0),
         weight_bytes: if format == Format::Fp32 || format == Format::Tf32 { 4.0 } else { 2.0 },
+        grad_bytes: 4.0,
+        reduce_bytes: 0.0,
+        optimizer: Optimizer::Adam,
+        optimizer_bytes: Optimizer::Adam.bytes(true),
+        offload: Offload::default(),
+        target_seq: 0.0,
+        bucket_bytes: 0.0,
+        trained: 1.0,
+        adapted_mlps: true,
         software,
-        ..TrainingInput::default()
-    })
+    }
 }
 
 /// The arithmetic behind a format.
@@ -82,14 +91,15 @@ pub fn precision(format: Format) -> Precision {
 
 /// Figures and detail of a phase.
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
-    let dies = scenario.machine.as_ref()?.dies;
-    let mut input = asked(scenario, phase)?;
-    let closed = training::settle(&mut input, &Constants::with(&scenario.efficiency.training));
+    let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
+    let dies = machine.dies;
+    let mut input = asked(scenario, phase, machine, arch);
+    let closed = training::settle(&mut input, &Constants::with(&scenario.efficiency.training), physics.memo());
     let answer = physics.training(scenario, phase, &input, closed);
-    let out = answer.estimate;
+    let out = &answer.estimate;
     let limits = limits::training(&input, &out.time, answer.stragglers + answer.failures);
     let (low, high) = interval::bounds(&input);
-    let used = power::Use::training(&out);
+    let used = power::Use::training(out);
     let devices = scenario.accelerators() * dies;
     let detail = Detail {
         time: breakdown(&answer),
@@ -99,7 +109,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
             capacity: input.accelerator.capacity(),
         },
         limits,
-        verdict: verdict(&input, &out, devices),
+        verdict: verdict(&input, out, devices),
         throughput_interval: Interval { low, high }.widened(answer.simulated.as_ref()),
         training: Some(Training {
             mfu: out.mfu,

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::tally::Tally;
-use super::{Gauge, Problem, Rule, estimate_into};
+use super::{Gauge, Problem, Rule};
+use crate::engine::{Memo, estimate_next};
 use crate::estimate::Estimate;
 use crate::knob::Knob;
 use crate::scenario::Scenario;
@@ -26,6 +27,7 @@ pub(super) struct Walker<'s> {
     search: &'s Search<'s>,
     pub(super) scenario: Scenario,
     digits: Vec<usize>,
+    memo: Memo,
     estimate: Estimate,
     pub(super) tally: Tally,
 }
@@ -48,6 +50,7 @@ impl<'p> Search<'p> {
             search: self,
             scenario: self.problem.start.clone(),
             digits: vec![0; self.problem.space.axes().len()],
+            memo: Memo::default(),
             estimate: Estimate::default(),
             tally: Tally::new(self.problem),
         }
@@ -180,7 +183,7 @@ impl Walker<'_> {
         if self.scenario.check(problem.parts).is_err() {
             return (usize::MAX, f64::INFINITY);
         }
-        estimate_into(&self.scenario, &mut self.estimate);
+        estimate_next(&self.scenario, &mut self.memo, &mut self.estimate);
         self.tally.consider(problem, point, &self.scenario, &self.estimate)
     }
 

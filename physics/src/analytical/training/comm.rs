@@ -122,8 +122,7 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
 }
 
 /// Data-parallel traffic, dense weights and experts over their own groups.
-pub(super) fn data(i: &TrainingInput, f: &Fabric) -> DataTraffic {
-    let local = LocalParams::of(i);
+pub(super) fn data(i: &TrainingInput, f: &Fabric, local: &LocalParams) -> DataTraffic {
     let mut out = DataTraffic::default();
     let dense = Group::strided(i.dp * i.cp, i.tp, i.domain);
     group_traffic(i, f, local.dense + local.embedding, dense, &mut out);

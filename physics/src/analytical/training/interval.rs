@@ -62,15 +62,15 @@ impl Regime {
     }
 
     /// Half-width of the 90 % interval on the logarithm of the throughput. Origin: residuals of the fits that left each
-    /// source out; the validation prints them.
+    /// source out; `atlas validate --fit --kind training` prints them.
     pub const fn half_width(self) -> f64 {
         match self {
-            Regime::DenseOneDomain => 0.174,
+            Regime::DenseOneDomain => 0.172,
             Regime::DenseDataParallel => 0.248,
-            Regime::DenseModelParallel => 0.189,
-            Regime::Experts => 0.372,
-            Regime::Adapters => 0.275,
-            Regime::OtherVendors => 0.394,
+            Regime::DenseModelParallel => 0.185,
+            Regime::Experts => 0.369,
+            Regime::Adapters => 0.279,
+            Regime::OtherVendors => 0.399,
         }
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod comm;
 mod convolution;
 pub mod interval;
 pub(crate) mod layer;
+mod memo;
 pub(crate) mod optimizer;
 pub(crate) mod step;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod tests;
 
 pub use interval::Regime;
 pub use layer::slice;
+pub use memo::Memo;
 pub use optimizer::{Offload, Optimizer};
 pub use step::{estimate, settle};
 

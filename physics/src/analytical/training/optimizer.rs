@@ -133,8 +133,7 @@ impl Offload {
 }
 
 /// Weights whose states one accelerator owns, and updates.
-fn owned(i: &TrainingInput) -> f64 {
-    let local = LocalParams::of(i);
+fn owned(i: &TrainingInput, local: &LocalParams) -> f64 {
     let within = if i.shard > 0.0 { i.shard } else { f64::INFINITY };
     let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { ranks.min(within).max(1.0) };
     ((local.dense + local.embedding) / shard(i.dp * i.cp)
@@ -143,8 +142,8 @@ fn owned(i: &TrainingInput) -> f64 {
 }
 
 /// Seconds of the update: states are read and written once, memory-bound, and what of it runs on the host.
-pub(super) fn seconds(i: &TrainingInput, c: &Constants) -> f64 {
-    let owned = owned(i);
+pub(super) fn seconds(i: &TrainingInput, c: &Constants, local: &LocalParams) -> f64 {
+    let owned = owned(i, local);
     // Read and write the states, read the gradient twice (norm and update), write the weight.
     let bytes = owned * (2.0 * i.optimizer_bytes + 2.0 * i.grad_bytes + i.weight_bytes);
     let flops = owned * i.optimizer.flops_per_weight(&i.arch);
@@ -155,12 +154,13 @@ pub(super) fn seconds(i: &TrainingInput, c: &Constants) -> f64 {
 
 /// Seconds of a step that offloading adds. `micro` is the device's time for one micro-batch, beside which transfers hide;
 /// `activations` the bytes that one micro-batch keeps.
-pub(crate) fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: f64) -> f64 {
+pub(crate) fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl FnOnce() -> f64) -> f64 {
     let o = &i.offload;
     if !o.any() {
         return 0.0;
     }
-    let owned = owned(i);
+    let local = LocalParams::of(i);
+    let owned = owned(i, &local);
     let (link, host) = (o.link(i.accelerator.generation, c), o.host(i.accelerator.generation, c));
     let hide = |seconds: f64, beside: f64| (seconds - c.overlap_share * beside).max(0.0);
     let share = o.optimizer.clamp(0.0, 1.0);
@@ -169,10 +169,9 @@ pub(crate) fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activation
     let update = share * owned * (2.0 * i.optimizer_bytes + i.grad_bytes + i.weight_bytes) / host;
     let back = share * owned * i.weight_bytes / link;
     // Every micro-batch: weights in for forward and backward, gradients out; kept activations out and in again.
-    let local = LocalParams::of(i).total();
     let ranks = if i.sharding == Sharding::Zero3 { (i.dp * i.cp).max(1.0) } else { 1.0 };
-    let streamed = o.weights.clamp(0.0, 1.0) * local / ranks * (2.0 * i.weight_bytes + 2.0 * i.trained);
-    let kept = o.activations.clamp(0.0, 1.0) * 2.0 * activations;
+    let streamed = o.weights.clamp(0.0, 1.0) * local.total() / ranks * (2.0 * i.weight_bytes + 2.0 * i.trained);
+    let kept = o.activations.clamp(0.0, 1.0) * 2.0 * activations();
     let each = hide((streamed + kept) / link, micro);
     out + update + back + i.micro_batches() * each
 }

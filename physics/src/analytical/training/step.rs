@@ -1,8 +1,8 @@
 //! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host.
 
+use super::memo::{Memo, Passes};
 use super::{
-    Plan, Recompute, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, convolution, layer,
-    optimizer,
+    Plan, Recompute, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, layer, optimizer,
 };
 use crate::analytical::constants::Constants;
 use crate::analytical::memory::{self, Ends, LocalParams, MemoryBreakdown};
@@ -88,7 +88,7 @@ pub(crate) struct Sums {
 
 /// Sums are read and written once, beyond the 16-bit result that the GEMM's traffic counts. Fully sharded gradients are
 /// reduced instead.
-pub(crate) fn accumulation(i: &TrainingInput, c: &Constants) -> Sums {
+pub(crate) fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Sums {
     if i.sharding == Sharding::Zero3 || i.micro_batches() <= 1.0 {
         return Sums::default();
     }
@@ -98,7 +98,6 @@ pub(crate) fn accumulation(i: &TrainingInput, c: &Constants) -> Sums {
         // Autograd adds to a 16-bit gradient (6), which is converted (2 + fp32), added (3 fp32) and cleared (2).
         10.0 + 4.0 * i.grad_bytes
     };
-    let local = LocalParams::of(i);
     let seconds = |weights: f64| roofline::memory_seconds(&i.accelerator, c, weights * i.trained * each);
     let layers = (i.arch.depth() / i.pp).max(1e-9);
     Sums { layer: seconds(local.dense + local.experts) / layers, head: seconds(local.embedding) }
@@ -142,47 +141,100 @@ fn bubble_share(i: &TrainingInput, spare: f64) -> f64 {
     }
 }
 
+/// A step, before it is said how many sequences it is of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Step {
+    /// What is recomputed, as an input asks for it.
+    asked: Recompute,
+    plan: Plan,
+    time: TimeBreakdown,
+    memory: MemoryBreakdown,
+    memory_upper: f64,
+    /// FLOPs of a token: of the model, with causal attention counted once, and with what is recomputed.
+    flops: [f64; 3],
+}
+
 /// The estimate of one step.
 pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
-    let (plan, memory) = resolve(i, &Ends::of(i, c), i.recompute);
-    timed(i, c, plan, memory)
+    let chosen = resolve(i, &Ends::of(i, c), i.recompute);
+    told(i, &timed(i, c, (i.recompute, chosen), None))
 }
 
 /// As [`estimate`], where what is recomputed is left to the engine with as much as makes the upper bound of the memory
-/// fit, if any does; the input then says so.
-pub fn settle(i: &mut TrainingInput, c: &Constants) -> TrainingEstimate {
-    let fits = |(_, memory): &(Plan, MemoryBreakdown)| memory.upper(c) <= i.accelerator.capacity();
-    let ends = Ends::of(i, c);
-    let (mut recompute, mut chosen) = (i.recompute, resolve(i, &ends, i.recompute));
-    if recompute == Recompute::Auto && !fits(&chosen) {
-        let more = [Recompute::Selective, Recompute::Full].into_iter().map(|asked| (asked, resolve(i, &ends, asked)));
-        if let Some(found) = { more }.find(|(_, tried)| fits(tried)) {
-            (recompute, chosen) = found;
-        }
-    }
-    i.recompute = recompute;
-    timed(i, c, chosen.0, chosen.1)
+/// fit, if any does; the input then says so. A memo carries from one estimate to the next what they have in common.
+pub fn settle(i: &mut TrainingInput, c: &Constants, memo: Option<&mut Memo>) -> TrainingEstimate {
+    let step = match memo {
+        Some(memo) => memo.step(i, c),
+        None => settled(i, c, None),
+    };
+    i.recompute = step.asked;
+    told(i, &step)
 }
 
-/// The estimate of one step that recomputes and holds this.
-fn timed(i: &TrainingInput, c: &Constants, plan: Plan, memory: MemoryBreakdown) -> TrainingEstimate {
+/// The step of [`settle`].
+pub(super) fn settled(i: &TrainingInput, c: &Constants, memo: Option<&mut Memo>) -> Step {
+    let fits = |(_, memory): &(Plan, MemoryBreakdown)| memory.upper(c) <= i.accelerator.capacity();
+    let ends = Ends::of(i, c);
+    let mut chosen = (i.recompute, resolve(i, &ends, i.recompute));
+    if i.recompute == Recompute::Auto && !fits(&chosen.1) {
+        let more = [Recompute::Selective, Recompute::Full].into_iter().map(|asked| (asked, resolve(i, &ends, asked)));
+        if let Some(found) = { more }.find(|(_, tried)| fits(tried)) {
+            chosen = found;
+        }
+    }
+    timed(i, c, chosen, memo)
+}
+
+/// The estimate of a step of the input's sequences.
+fn told(i: &TrainingInput, of: &Step) -> TrainingEstimate {
+    let step = of.time.total();
+    let tokens = i.global * i.seq;
+    let per_second = tokens / step;
+    let peak = i.accelerators * i.accelerator.peak(i.precision);
+    let [model, causal, hardware] = of.flops;
+    TrainingEstimate {
+        step_seconds: step,
+        tokens_per_second: per_second,
+        tokens_per_second_per_accelerator: per_second / i.accelerators,
+        mfu: per_second * model / peak,
+        mfu_causal: per_second * causal / peak,
+        hfu: per_second * hardware / peak,
+        flops_per_token: model,
+        recompute: of.plan,
+        time: of.time,
+        memory: of.memory,
+        memory_upper: of.memory_upper,
+        fits: of.memory_upper <= i.accelerator.capacity(),
+    }
+}
+
+/// The step that recomputes and holds this.
+fn timed(
+    i: &TrainingInput,
+    c: &Constants,
+    (asked, (plan, memory)): (Recompute, (Plan, MemoryBreakdown)),
+    memo: Option<&mut Memo>,
+) -> Step {
     let m = i.micro_batches();
     let f = comm::fabric(i, c);
-    let (one, head) = match &i.arch.convolutions {
-        Some(network) => (convolution::mean(i, c, network), convolution::head(i, c, network)),
-        None => (layer::mean_layer(i, c, plan), layer::head(i, c)),
+    let passes = match memo {
+        Some(memo) => memo.passes(i, c, plan),
+        None => Passes::of(i, c, plan),
     };
+    let (one, head) = (passes.layer, passes.head);
+    let local = LocalParams::of(i);
     let moe_share = i.arch.moe_layers() / i.arch.depth().max(1.0);
 
     let tensor = comm::tensor(i, c, &f, plan);
     let context = comm::context(i, c, &f, plan, one.attention);
     let expert = moe_share * comm::expert(i, c, &f, plan);
     let transfer = comm::pipeline(i, c, &f);
-    let each = accumulation(i, c);
+    let each = accumulation(i, c, &local);
     let per_layer = one.total() + tensor + context + expert;
     // The slowest stage: the last one, with the output layer on top of its layers, or the one before, which has more
     // layers where they do not go in evenly.
-    let (last, before) = (stage_layers(i, i.pp - 1.0), stage_layers(i, (i.pp - 2.0).max(0.0)));
+    let last = stage_layers(i, i.pp - 1.0);
+    let before = if i.pp == 1.0 { last } else { stage_layers(i, (i.pp - 2.0).max(0.0)) };
     let ends = last * (per_layer + each.layer) + head.total() + each.head;
     let (layers, head, ends_sums) = if before * (per_layer + each.layer) > ends {
         (before, layer::LayerTime::default(), 0.0)
@@ -200,7 +252,7 @@ fn timed(i: &TrainingInput, c: &Constants, plan: Plan, memory: MemoryBreakdown) 
     let upper = memory.upper(c);
     let spare = (i.accelerator.capacity() - upper) / memory.activations.max(1.0);
     let bubble = (i.pp - 1.0) * bubble_unit * bubble_share(i, spare);
-    let data = comm::data(i, &f);
+    let data = comm::data(i, &f, &local);
     let time = TimeBreakdown {
         gemm: m * stage.gemm,
         attention: m * stage.attention,
@@ -213,28 +265,10 @@ fn timed(i: &TrainingInput, c: &Constants, plan: Plan, memory: MemoryBreakdown) 
         pipeline_transfer: m * transfer,
         pipeline_bubble: bubble,
         data_parallel: exposed_data(i, c, device + host, data),
-        optimizer: optimizer::seconds(i, c),
-        offload: optimizer::offloaded(i, c, device + host, memory::kept(i, plan)),
+        optimizer: optimizer::seconds(i, c, &local),
+        offload: optimizer::offloaded(i, c, device + host, || memory::kept(i, plan)),
     };
-    let step = time.total();
-    let tokens = i.global * i.seq;
-    let per_second = tokens / step;
-    let peak = i.accelerators * i.accelerator.peak(i.precision);
-    let model = i.arch.flops_per_token(i.seq, i.target(), false);
-    let causal = i.arch.flops_per_token(i.seq, i.target(), true);
     let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
-    TrainingEstimate {
-        step_seconds: step,
-        tokens_per_second: per_second,
-        tokens_per_second_per_accelerator: per_second / i.accelerators,
-        mfu: per_second * model / peak,
-        mfu_causal: per_second * causal / peak,
-        hfu: per_second * (model + again) / peak,
-        flops_per_token: model,
-        recompute: plan,
-        time,
-        memory,
-        memory_upper: upper,
-        fits: upper <= i.accelerator.capacity(),
-    }
+    let flops = [passes.flops, passes.causal_flops, passes.flops + again];
+    Step { asked, plan, time, memory, memory_upper: upper, flops }
 }

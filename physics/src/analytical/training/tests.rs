@@ -1,6 +1,10 @@
 //! Properties that every estimate must have.
+#![allow(clippy::indexing_slicing)]
+
+use proptest::prelude::*;
 
 use super::*;
+use crate::analytical::accelerator::Generation;
 use crate::analytical::constants::Constants;
 
 fn llama_70b() -> Architecture {
@@ -222,4 +226,86 @@ fn narrow_experts_are_slower_by_the_flop() {
     // The same weights and FLOPs, cut into four times as many experts.
     let (wide, narrow) = (seconds(16.0, 2.0, 4096.0), seconds(64.0, 8.0, 1024.0));
     assert!(narrow > 1.3 * wide, "{narrow} {wide}");
+}
+
+/// Turns something that an estimate reads, to one of a few values.
+fn turn(i: &mut TrainingInput, c: &mut Constants, what: usize, by: f64) {
+    let few = 1.0 + by;
+    let many = (3.0 * by).exp2();
+    let slots: [&mut f64; 25] = [
+        &mut i.global,
+        &mut i.dp,
+        &mut i.micro,
+        &mut i.seq,
+        &mut i.tp,
+        &mut i.pp,
+        &mut i.vpp,
+        &mut i.cp,
+        &mut i.ep,
+        &mut i.etp,
+        &mut i.shard,
+        &mut i.accelerators,
+        &mut i.domain,
+        &mut i.imbalance,
+        &mut i.oversubscription,
+        &mut i.trained,
+        &mut i.grad_bytes,
+        &mut i.optimizer_bytes,
+        &mut i.offload.optimizer,
+        &mut i.offload.activations,
+        &mut i.arch.layers,
+        &mut i.arch.hidden,
+        &mut i.arch.ffn,
+        &mut c.kernel_gap,
+        &mut c.nic_fraction,
+    ];
+    match what {
+        0..4 => *slots[what] = many,
+        4..15 => *slots[what] = few,
+        15..20 => *slots[what] = by / 4.0,
+        20..25 => *slots[what] *= (by - 1.5).exp2(),
+        25 => i.accelerator.mem_bytes = 16e9 * many,
+        26 => i.accelerator.mem_bw *= (by - 1.5).exp2(),
+        27 => i.accelerator.nic_bw *= (by - 1.5).exp2(),
+        28 => i.sharding = [Sharding::None, Sharding::Zero1, Sharding::Zero2, Sharding::Zero3][by as usize],
+        29 => i.recompute = [Recompute::None, Recompute::Selective, Recompute::Full, Recompute::Auto][by as usize],
+        30 => i.schedule = if by > 1.0 { Schedule::ZeroBubble } else { Schedule::OneForwardOneBackward },
+        31 => i.precision = if by > 1.0 { Precision::Fp8 } else { Precision::Bf16 },
+        32 => i.sequence_parallel = by > 1.0,
+        33 => i.software.fused_attention = by > 1.0,
+        34 => i.software.overlap_data = by > 1.0,
+        35 => i.accelerator.generation = if by > 1.0 { Generation::Ampere } else { Generation::Hopper },
+        _ => i.software.alternate_recompute = by > 1.0,
+    }
+}
+
+proptest! {
+    /// What a memo carries from neighbour to neighbour changes no answer by a bit, whatever is turned between them.
+    #[test]
+    fn a_memo_changes_nothing(start in 0usize..8, turns in prop::collection::vec((0usize..37, 0u8..4), 1..40)) {
+        let mut i = scenarios()[start];
+        let (mut c, mut memo) = (Constants::default(), Memo::default());
+        for (what, by) in turns {
+            turn(&mut i, &mut c, what, f64::from(by));
+            // And a neighbour with a fuller last micro-batch, and one of other size.
+            for global in [i.global, i.global + 1.0, 2.0 * i.global] {
+                let (mut alone, mut carried) = (TrainingInput { global, ..i }, TrainingInput { global, ..i });
+                // Digits suffice to read the same number back.
+                let one = format!("{:?}", settle(&mut alone, &c, None));
+                prop_assert_eq!(one, format!("{:?}", settle(&mut carried, &c, Some(&mut memo))));
+                prop_assert_eq!(alone.recompute, carried.recompute);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_step_is_worked_out_once_for_all_batches_of_as_many_micro_batches() {
+    let (c, mut memo) = (Constants::default(), Memo::default());
+    let base = TrainingInput { dp: 8.0, micro: 2.0, ..TrainingInput::default() };
+    let mut rate = |global| settle(&mut TrainingInput { global, ..base }, &c, Some(&mut memo)).tokens_per_second;
+    // Sixteen sequences go into a micro-batch of each rank: a fuller one takes no longer.
+    let (some, full, more) = (rate(17.0), rate(32.0), rate(33.0));
+    assert!((full / some / (32.0 / 17.0) - 1.0).abs() < 1e-12, "{full} {some}");
+    assert!(more < full);
 }

@@ -358,7 +358,7 @@ fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers:
     let weights = 2.0 / (4.0 + reduced * i.trained);
     let per_layer = per_micro / layers.max(1e-9);
     let settled = TrainingInput { offload: Offload { optimizer: 0.0, ..i.offload }, ..*i };
-    let copies = optimizer::offloaded(&settled, c, 0.0, memory::kept(i, plan)) / i.micro_batches();
+    let copies = optimizer::offloaded(&settled, c, 0.0, || memory::kept(i, plan)) / i.micro_batches();
     Traffic {
         tensor: tensor / passes,
         tensor_exposed: if i.software.overlap_tensor { c.tensor_exposed.clamp(0.0, 1.0) } else { 1.0 },
@@ -387,7 +387,7 @@ fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Bl
         None => (operators::blocks(i, c, full.recompute), operators::head(i, c)),
         Some(_) => convolutional(i, c, full),
     };
-    let sums = if i.arch.convolutions.is_none() { accumulation(i, c) } else { Sums::default() };
+    let sums = if i.arch.convolutions.is_none() { accumulation(i, c, &LocalParams::of(i)) } else { Sums::default() };
     summed(blocks.iter_mut().flat_map(|block| &mut block.operators), sums.layer);
     summed(head.iter_mut(), sums.head);
     let t = &full.time;
