@@ -48,6 +48,8 @@ pub struct Areas {
     pub breakdown: Rect,
     /// The playbook's best: a pane, or a line without a frame.
     pub advice: Rect,
+    /// The figure over a knob, beside the results, where there is room.
+    pub outlook: Rect,
     /// The phases beside or below the results, where there is room.
     pub phases: Rect,
     /// A tour's caption.
@@ -181,7 +183,10 @@ fn below(app: &App, areas: &mut Areas) {
 /// Fewest rows of the playbook's pane beside the results: three of two lines each, in a frame.
 const ADVICE_ROWS_BESIDE: u16 = 8;
 
-/// The column beside the results: where time and memory go, the playbook, the phases.
+/// Fewest rows of a chart that can be read, its axes and frame among them.
+const OUTLOOK_ROWS: u16 = 12;
+
+/// The column beside the results: where time and memory go, the playbook, a chart, the phases.
 fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
     if app.answer.detail().is_none() {
         areas.phases = column;
@@ -189,7 +194,11 @@ fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
     }
     areas.phases = take(&mut column, phase_rows(app));
     let parts = u16::try_from(super::view::breakdown::pane_rows(app) + 2).unwrap_or(u16::MAX);
-    let advice = column.height.saturating_sub(parts).max(ADVICE_ROWS_BESIDE);
+    let spare = column.height.saturating_sub(parts).max(ADVICE_ROWS_BESIDE);
+    // The playbook has the room to itself, unless there is enough for the chart as well.
+    let chart = if spare >= ADVICE_ROWS_BESIDE + OUTLOOK_ROWS { spare - ADVICE_ROWS_BESIDE } else { 0 };
+    areas.outlook = take(&mut column, chart);
+    let advice = spare - chart;
     areas.advice = take(&mut column, advice);
     areas.breakdown = column;
 }

@@ -4,6 +4,7 @@
 mod curves;
 mod operators;
 
+use atlas_painter::cells::TextWidth as _;
 use curves::{latencies, levels, scale};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
@@ -176,18 +177,24 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let middle = duration_ms(1e3 * (0.5 * (from + to) - first));
     canvas.text(axis.x + axis.width / 2 - 4, axis.y, 12, &middle, dim);
     legend(timeline, canvas, Rect { width: NAMES, ..Rect::new(area.x, area.y, NAMES, 1) });
-    let rows = usize::from(area.height - below - 1);
+    let rows = area.height - below - 1;
+    // Where there is room to spare, lanes stand apart, and are thicker.
+    let pitch = (usize::from(rows) / timeline.lanes.len().max(1)).clamp(1, 4) as u16;
+    let rows = usize::from(rows / pitch);
     let top = timeline
         .lane
         .saturating_sub(rows.saturating_sub(1).min(rows / 2))
         .min(timeline.lanes.len().saturating_sub(rows));
     for (row, (number, lane)) in (0u16..).zip(timeline.lanes.iter().enumerate().skip(top).take(rows)) {
-        let y = area.y + 1 + row;
+        let y = area.y + 1 + row * pitch;
         let here = number == timeline.lane;
         let style = canvas.role(if here { Role::Accent } else { Role::Text });
         canvas.text(area.x, y, NAMES - 6, &lane_name(lane), style);
         canvas.right(area.x + NAMES - 6, y, 5, &format!("{:.0} %", 100.0 * busy(timeline, lane, timeline.window)), dim);
         bars(timeline, lane, canvas, track(y), here.then_some(timeline.place));
+        for below in y + 1..y + pitch - u16::from(pitch > 1) {
+            canvas.repeat(track(y), below);
+        }
     }
     canvas.more(
         Rect {
@@ -343,8 +350,12 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let (first, _) = timeline.span;
     let when = format!("{} to {}", duration_ms(1e3 * (task.begin - first)), duration_ms(1e3 * (task.end - first)));
     let x = canvas.text(area.x, area.y, area.width, &told(task), value) + 2;
-    let took = format!("takes {}, {when}", duration_ms(1e3 * (task.end - task.begin)));
-    canvas.text(x, area.y, area.right().saturating_sub(x), &took, text);
+    let room = area.right().saturating_sub(x);
+    let lasts = duration_ms(1e3 * (task.end - task.begin));
+    let took = format!("takes {lasts}, {when}");
+    // When it ends follows from the rest.
+    let brief = format!("takes {lasts} from {}", duration_ms(1e3 * (task.begin - first)));
+    canvas.text(x, area.y, room, if took.width() <= usize::from(room) { &took } else { &brief }, text);
     let waited = match timeline.task(task.after) {
         None => "waited for nothing of this step".to_owned(),
         Some(after) => {
