@@ -191,7 +191,9 @@ impl Heat<'_> {
         }
         if self.cursor == place {
             let style = canvas.role(Role::Selection);
-            canvas.tint(Rect { width, ..at }, style);
+            // The number alone: on the density another colour would be another value.
+            let skip = u16::from(at.height == 1 && numbered);
+            canvas.tint(Rect { x: at.x + skip, y: at.bottom() - 1, width: width - skip, height: 1 }, style);
         }
     }
 }

@@ -95,7 +95,7 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let scroll = app.scroll[2].min(all.len().saturating_sub(1));
     if all.is_empty() {
         let dim = canvas.role(Role::Dim);
-        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "nothing matches; Esc shows all", dim);
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "no match; Esc shows all", dim);
     }
     for (line, row) in (0..inner.height).zip(all.iter().skip(scroll)) {
         let y = inner.y + line;

@@ -1,5 +1,6 @@
 //! The outlook: a small chart of the figure over the knob that was turned last, and where it is best.
 
+use atlas_painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
@@ -20,7 +21,13 @@ pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     // A curve of simulations is the sweep's, which tells how far it is.
     let how = if simulates { ", in closed form" } else { "" };
     let title = format!("{} over {}{how}", curves.metric.label, curves.across.knob.name());
-    let mut inner = canvas.frame(area, &title, &best(curves).unwrap_or_default(), false);
+    let (at, value) = best(curves).unwrap_or_default();
+    // Whole or not at all.
+    let room = usize::from(area.width).saturating_sub(title.width() + 10);
+    let best =
+        [format!("best at {at}: {value}"), format!("best at {at}")].into_iter().find(|text| text.width() <= room);
+    let best = best.filter(|_| !at.is_empty()).unwrap_or_default();
+    let mut inner = canvas.frame(area, &title, &best, false);
     inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if curves.curves.len() > 1 {
         let names = curves.curves.iter().map(|(name, _)| &**name);
@@ -31,8 +38,8 @@ pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     plot(curves, None).draw(canvas, inner);
 }
 
-/// Where the scenario's own curve is best, in words; nothing where it is nowhere better than elsewhere.
-fn best(curves: &Curves) -> Option<String> {
+/// Where the scenario's own curve is best, and what it is there; nothing where it is nowhere better than elsewhere.
+fn best(curves: &Curves) -> Option<(String, String)> {
     let (_, grid) = curves.curves.first()?;
     let mut runs = grid.cells.iter().enumerate().filter(|(_, cell)| cell.feasible && cell.value.is_finite());
     let first = runs.next()?;
@@ -47,5 +54,5 @@ fn best(curves: &Curves) -> Option<String> {
         best = if better { (at, cell) } else { best };
     }
     let value = curves.across.values.get(best.0).filter(|_| differs)?;
-    Some(format!("best at {}: {}", shown(value), curves.metric.show(best.1.value)))
+    Some((shown(value), curves.metric.show(best.1.value)))
 }

@@ -24,6 +24,8 @@ const NAMES: u16 = 23;
 /// Rows of the reading below the lanes, and of the strips above it.
 const READING: u16 = 3;
 const STRIPS: u16 = 2;
+/// Most rows of a strip.
+const TALLEST_STRIP: u16 = 6;
 
 /// Draws the view.
 pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
@@ -166,6 +168,12 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     if area.height < below + 3 || area.width < NAMES + 20 {
         return;
     }
+    let lanes = u16::try_from(timeline.lanes.len()).unwrap_or(u16::MAX).max(1);
+    let rows = area.height - below - 1;
+    // Where there is room to spare, lanes stand apart, and are thicker; what they leave makes the strips taller.
+    let pitch = (rows / lanes).clamp(1, 4);
+    let tall = 1 + (rows.saturating_sub(lanes.saturating_mul(pitch)) / STRIPS).min(TALLEST_STRIP - 1);
+    let below = READING + 1 + STRIPS * tall;
     let track = |y: u16| Rect::new(area.x + NAMES, y, area.width - NAMES, 1);
     let (from, to) = timeline.window;
     let dim = canvas.role(Role::Dim);
@@ -177,10 +185,7 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let middle = duration_ms(1e3 * (0.5 * (from + to) - first));
     canvas.text(axis.x + axis.width / 2 - 4, axis.y, 12, &middle, dim);
     legend(timeline, canvas, Rect { width: NAMES, ..Rect::new(area.x, area.y, NAMES, 1) });
-    let rows = area.height - below - 1;
-    // Where there is room to spare, lanes stand apart, and are thicker.
-    let pitch = (usize::from(rows) / timeline.lanes.len().max(1)).clamp(1, 4) as u16;
-    let rows = usize::from(rows / pitch);
+    let rows = usize::from((area.height - below - 1) / pitch);
     let top = timeline
         .lane
         .saturating_sub(rows.saturating_sub(1).min(rows / 2))
@@ -207,9 +212,10 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
         top + rows < timeline.lanes.len(),
     );
     let y = area.bottom() - below;
-    strip(timeline, "computing", |lane| lane.stream == StreamKind::Compute, canvas, (area.x, track(y)));
-    strip(timeline, "sending", |lane| lane.stream != StreamKind::Compute, canvas, (area.x, track(y + 1)));
-    reading(timeline, canvas, Rect { y: y + STRIPS, height: READING + 1, ..area });
+    let high = |y: u16| Rect { height: tall, ..track(y) };
+    strip(timeline, "computing", |lane| lane.stream == StreamKind::Compute, canvas, (area.x, high(y)));
+    strip(timeline, "sending", |lane| lane.stream != StreamKind::Compute, canvas, (area.x, high(y + tall)));
+    reading(timeline, canvas, Rect { y: y + STRIPS * tall, height: READING + 1, ..area });
 }
 
 /// The letters of the kinds that there are.
@@ -333,12 +339,14 @@ fn strip(
     let all = each * lanes.len().max(1) as f64;
     let mean: f64 = work.iter().sum::<f64>() / (all * cells.max(1) as f64).max(1e-12);
     let (dim, style) = (canvas.role(Role::Dim), canvas.role(Role::Bar1));
-    canvas.text(x, track.y, NAMES - 6, name, dim);
-    canvas.right(x + NAMES - 6, track.y, 5, &format!("{:.0} %", 100.0 * mean), dim);
+    let foot = track.bottom() - 1;
+    canvas.text(x, foot, NAMES - 6, name, dim);
+    canvas.right(x + NAMES - 6, foot, 5, &format!("{:.0} %", 100.0 * mean), dim);
     for (cell, sum) in (track.x..).zip(&work) {
-        if *sum > 0.0 {
-            let glyph = canvas.glyphs.level(sum / all);
-            canvas.text(cell, track.y, 1, glyph, style);
+        let height = sum / all * f64::from(track.height);
+        for row in (0..track.height).take_while(|row| height > f64::from(*row)) {
+            let glyph = canvas.glyphs.level((height - f64::from(row)).min(1.0));
+            canvas.text(cell, foot - row, 1, glyph, style);
         }
     }
 }
