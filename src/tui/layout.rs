@@ -2,12 +2,12 @@
 //! not always return.
 //!
 //! ```text
-//!   80–109 columns         110–159                    160 and more
+//!   80–109 columns         110–173                    174 and more
 //! ┌header──────────┐  ┌header────────────────┐  ┌header────────────────────────────┐
 //! │targets │       │  │targets  │knobs│results│  │targets  │knobs│results│breakdown │
 //! │workload│results│  │         │     │       │  │         │     │       │advice    │
 //! │knobs   │       │  │workloads│     │advice │  │workloads│     │       │phases    │
-//! │        │advice │  │         │     │phases │  │         │     │       │          │
+//! │        │advice │  │         │     │phases │  │         │     │       │chart     │
 //! └footer──────────┘  └footer────────────────┘  └footer────────────────────────────┘
 //! ```
 
@@ -128,13 +128,13 @@ pub fn areas(app: &App) -> Areas {
         areas.results = at(left, 0, columns - left, height);
         below(app, &mut areas);
     } else {
-        let (left, middle) = if columns < 160 { (30 + (columns - 110) / 10, 34) } else { (36, 40) };
+        let (left, middle) = if columns < BESIDE_FROM { (30 + (columns - 110) / 10, 34) } else { (36, 40) };
         let workloads = workloads.clamp(4, (height / 2).max(4)).min(height);
         areas.targets = at(0, 0, left, height - workloads);
         areas.workloads = at(0, height - workloads, left, workloads);
         areas.knobs = at(left, 0, middle, height);
         let rest = columns - left - middle;
-        if columns < 160 {
+        if columns < BESIDE_FROM {
             areas.results = at(left + middle, 0, rest, height);
             below(app, &mut areas);
         } else {
@@ -180,6 +180,9 @@ fn below(app: &App, areas: &mut Areas) {
     }
 }
 
+/// Fewest columns of a screen that has a column beside the results: what that one needs for its figures and bars, 40, and
+/// the others.
+const BESIDE_FROM: u16 = 174;
 /// Fewest rows of the playbook's pane beside the results: three of two lines each, in a frame.
 const ADVICE_ROWS_BESIDE: u16 = 8;
 

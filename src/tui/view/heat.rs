@@ -13,7 +13,7 @@ use crate::tui::theme::Role;
 use crate::units;
 
 /// Most columns and rows of a cell.
-const WIDEST: u16 = 14;
+const WIDEST: u16 = 20;
 const TALLEST: u16 = 5;
 
 /// What is drawn.
