@@ -3,7 +3,9 @@
 
 use crate::tui::app::{App, Pane, Snapshot, View};
 use crate::tui::keymap::Mode;
+use crate::tui::message::Message;
 use crate::tui::testing::Hands;
+use crate::tui::update::update;
 
 /// Where one is, and what one has: what a detour must leave alone.
 #[derive(Debug, Clone, PartialEq)]
@@ -206,4 +208,79 @@ fn undo_takes_every_edit_back_and_redo_makes_it_again() {
     assert_eq!(h.app.tabs.count(), 1);
     h.keys("u").work();
     assert_eq!(here(&h.app), first);
+}
+
+/// What is told at the foot is told in full at every size, and what it covered is there again afterwards.
+#[test]
+fn what_went_wrong_is_never_cut() {
+    let told = |h: &Hands| {
+        let text = h.text();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let remedy = "do this, and this, and that, and then, at the very end of it all, the one thing that mends it: zebra";
+    let long = format!("something went wrong in a place with a long name: {remedy}");
+    for size in [(80, 24), (100, 16), (120, 40), (200, 60)] {
+        for place in ["", "K", "V", "4", "E", "9", "D", "T", "?", "x"] {
+            let mut h = Hands::new();
+            h.app.size = size;
+            h.keys(place).work();
+            h.app.status = None;
+            let before = h.text();
+            update(&mut h.app, Message::Failed(long.clone()));
+            if !matches!(h.app.mode(), Mode::Helping) {
+                assert!(told(&h).contains("mends it: zebra"), "{size:?}, {place:?}:\n{}", h.text());
+            }
+            let over = h.app.mode() != h.app.mode_below();
+            h.keys(if over { "<Esc><Esc>" } else { "<Esc>" }).work();
+            if !over {
+                assert_eq!(h.text(), before, "{size:?}, {place:?}");
+            }
+        }
+        // A value that is none, a bound, a filter, a name.
+        for keys in [
+            "/sharding<Enter><Enter>zzz",
+            "/recompute<Enter><Enter>zzz",
+            "/tp<Enter><Enter>9999999",
+            "ftpot<5 furlongs",
+            "f><",
+        ] {
+            let mut h = Hands::new();
+            h.app.size = size;
+            h.keys(keys).work();
+            let error = match (&h.app.edit, &h.app.prompt) {
+                (Some(edit), _) => edit.error.clone(),
+                (_, Some(prompt)) => prompt.error.clone(),
+                _ => None,
+            };
+            let Some(error) = error else { continue };
+            let shown = told(&h);
+            for word in error.split_whitespace() {
+                assert!(shown.contains(word), "{size:?}, {keys:?}: {error}\n{}", h.text());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_difference_that_is_none_says_so() {
+    let mut h = Hands::new();
+    h.keys("TD").work();
+    assert!(h.text().contains("nothing differs from 1 8xH100: neither a knob nor a figure"), "{}", h.text());
+    // A knob that the closed form does not heed in any figure.
+    h.keys("/train_tokens<Enter>").work();
+    let mut quiet = None;
+    for knob in crate::knob::Knob::all() {
+        let mut h = Hands::new();
+        h.keys("T/").keys(knob.name()).keys("<Enter><Right>").work();
+        let same =
+            crate::estimate::METRICS.iter().all(|metric| h.app.answer.value(metric) == h.app.baseline.value(metric));
+        if !h.app.now.setup.overrides.is_empty() && same && h.app.answer.outcome.is_ok() {
+            quiet = Some((knob, h));
+            break;
+        }
+    }
+    let (knob, mut h) = quiet.unwrap();
+    h.keys("D").work();
+    let text = h.text();
+    assert!(text.contains(knob.name()) && text.contains("no figure differs"), "{}:\n{text}", knob.name());
 }
