@@ -290,7 +290,10 @@ fn told(app: &App) -> (Role, Cow<'_, str>) {
 /// Whether what is told takes more than the one line at the foot.
 #[must_use]
 pub fn is_tall(app: &App) -> bool {
-    let (_, text) = told(app);
+    needs_more(app, &told(app).1)
+}
+
+fn needs_more(app: &App, text: &str) -> bool {
     // Most texts are short in bytes already.
     let wide = text.len() + 2 > usize::from(app.size.0) && text.width() + 2 > usize::from(app.size.0);
     wide || (app.prompt.is_some() && !text.is_empty())
@@ -305,7 +308,7 @@ fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let width = area.width.saturating_sub(2);
     let (role, text) = told(app);
     let style = canvas.role(role);
-    if !is_tall(app) {
+    if !needs_more(app, &text) {
         canvas.text(area.x + 1, area.y, width, &text, style);
     } else {
         let mut lines = draw::wrap(&text, usize::from(width));

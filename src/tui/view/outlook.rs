@@ -14,6 +14,10 @@ use crate::tui::sweeping::Curves;
 pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let desk = &app.desks.outlook;
     let Some(curves) = desk.answer() else {
+        // The first frame has nothing to show yet, and does not say so: it would be gone in a tenth of a second.
+        if desk.trouble().is_none() {
+            return;
+        }
         let inner = canvas.frame(area, "Outlook", "", false);
         return silence(app, desk.trouble(), canvas, inner);
     };
