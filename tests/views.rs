@@ -17,7 +17,7 @@ use atlas_fabric::spec::Sources;
 use atlas_fabric::tui::app::App;
 use atlas_fabric::tui::color::ColorDepth;
 use atlas_fabric::tui::keymap::Mode;
-use atlas_fabric::tui::message::{Effect, Message};
+use atlas_fabric::tui::message::{Effect, Message, Timer};
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
 use atlas_fabric::tui::view::view;
@@ -32,6 +32,8 @@ struct Harness {
     effects: Vec<Effect>,
     /// Orders that nobody has worked on yet.
     orders: Vec<Order>,
+    /// What waits for the scenario to stand still.
+    pauses: Vec<Timer>,
     /// Whether orders wait until [`Harness::work`].
     idle: bool,
 }
@@ -51,7 +53,7 @@ impl Harness {
         let library = Arc::new(Library::load(&sources, None));
         let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
         let app = App::new(library, Vec::new(), themes, glyphs, (columns, rows));
-        Harness { app, effects: Vec::new(), orders: Vec::new(), idle: false }
+        Harness { app, effects: Vec::new(), orders: Vec::new(), pauses: Vec::new(), idle: false }
     }
 
     fn send(&mut self, message: Message) {
@@ -59,6 +61,7 @@ impl Harness {
             match effect {
                 Effect::Work(order) => self.orders.push(order),
                 Effect::Cancel(serial) => self.orders.retain(|order| order.serial != serial),
+                Effect::After { timer: timer @ Timer::Outlook(_), .. } => self.pauses.push(timer),
                 other => self.effects.push(other),
             }
         }
@@ -78,6 +81,13 @@ impl Harness {
                 *found = Arc::new(timed);
             }
             self.send(Message::Worked(order.serial, product));
+        }
+    }
+
+    /// Lets what waits for a pause have one.
+    fn pause(&mut self) {
+        for timer in std::mem::take(&mut self.pauses) {
+            self.send(Message::Expired(timer));
         }
     }
 
@@ -387,6 +397,54 @@ fn a_point_that_is_taken_is_explained() {
     assert_eq!(h.app.view, View::Optimum);
 }
 
+/// The chart beside the results: of the knob that was turned last, asked once when keys pause, at no price for a step.
+#[test]
+fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
+    let mut h = Harness::new(200, 60);
+    h.keys("mjmkWjj");
+    assert!(h.app.desks.outlook.answer().is_none(), "nothing is asked while keys come");
+    h.pause();
+    let curves = Arc::clone(h.app.desks.outlook.answer().unwrap());
+    assert_eq!((curves.across.knob, curves.metric.name), (Knob::Concurrency, "tokens_per_sec"));
+    assert_eq!(curves.curves.len(), 2, "one for each marked target");
+    snapshot!("outlook_200x60", h);
+    // The sweep's own answer to the same question.
+    h.keys("K").keys("/concurrency<Enter>4");
+    assert_eq!(**h.app.desks.sweep.answer().unwrap(), *curves);
+    h.keys("<Esc>");
+    // A cursor asks nothing, another figure and another value do.
+    h.keys("Kjjjj").pause();
+    assert!(Arc::ptr_eq(h.app.desks.outlook.answer().unwrap(), &curves));
+    h.keys("/tp<Enter><Right><Left><Right>");
+    assert_eq!(h.pauses.len(), 3);
+    let serial = h.app.desks.serial;
+    h.pause();
+    assert_eq!(h.app.desks.serial, serial + 1, "only the last is asked");
+    let curves = Arc::clone(h.app.desks.outlook.answer().unwrap());
+    assert_eq!(curves.across.knob, Knob::Tp);
+    let (_, own) = &curves.curves[0];
+    let standing = own.cells[own.here.unwrap()];
+    assert!((standing.value / h.metric("tokens_per_sec") - 1.0).abs() < 1e-9 || !standing.feasible);
+    h.keys("Vjjj").pause();
+    assert_eq!(h.app.desks.outlook.answer().unwrap().metric.name, h.app.figure);
+    // There is none where there is no room.
+    let mut h = Harness::new(120, 40);
+    h.keys("Wjj").pause();
+    assert!(h.pauses.is_empty() && h.app.desks.outlook.asked().is_none());
+    // What simulates is charted in closed form, at once.
+    let mut h = Harness::new(200, 60);
+    h.idle = true;
+    h.keys("/engine<Enter><Right><Right><Right><Right>");
+    while h.knob(Knob::Engine).to_string() != "event" {
+        h.keys("<Left>");
+    }
+    h.pause();
+    let order = h.orders.pop().unwrap();
+    let product = order.job.run(&Gauge::default());
+    h.send(Message::Worked(order.serial, product));
+    assert!(h.text().contains(", in closed form"), "{}", h.text());
+}
+
 #[test]
 fn a_number_of_the_hardware_is_explained_down_to_where_it_is_written() {
     let mut h = Harness::new(120, 40);
@@ -401,7 +459,8 @@ fn a_number_of_the_hardware_is_explained_down_to_where_it_is_written() {
         assert_eq!(h.app.view, View::Explain, "{}", lever.name());
         assert!(h.text().contains(&format!("Explain {}", tornado.metric.label)));
         // The cursor stands on the input itself wherever the derivation names it, and that says where it is written.
-        let info = h.text().lines().rev().nth(1).unwrap().to_owned();
+        let foot: Vec<String> = h.text().lines().rev().skip(1).take(2).map(str::to_owned).collect();
+        let info = format!("{}{}", foot[1], foot[0]);
         if lever.name() == "memory bandwidth" {
             assert!(info.contains("bw: catalog") && info.contains(".yaml"), "{info}");
         }

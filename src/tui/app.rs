@@ -11,10 +11,11 @@ use super::keymap::Mode;
 use super::line::Line;
 use super::measured::Measured;
 use super::optimum::Seeking;
+use super::outlook::Outlook;
 pub use super::overlay::{Finder, Overlay, Palette, Place};
 pub use super::palette::Command;
 use super::prompt::Prompt;
-use super::scenarios::Tabs;
+use super::scenarios::{self, TabId, Tabs};
 use super::simulating::Known;
 use super::stale::Stale;
 use super::sweeping::Sweeping;
@@ -42,6 +43,10 @@ pub struct Snapshot {
     pub marks: BTreeSet<Arc<str>>,
     /// What deltas are against; the files' values of the same target and workload where unset.
     pub baseline: Option<Setup>,
+    /// Which tab was pinned, where the change that followed was of that.
+    pub pinned: Option<Option<TabId>>,
+    /// How the tab was called, where the change that followed was of that.
+    pub name: Option<Option<Arc<str>>>,
 }
 
 /// The panes in the order Tab goes.
@@ -80,8 +85,8 @@ pub struct Tour {
     pub step: usize,
     /// What was before, to be put back.
     pub before: Snapshot,
-    /// The view and pane of before.
-    pub screen: (View, Pane),
+    /// Where one was before.
+    pub place: scenarios::Place,
     /// How the step's expectations came out: held or not, and what was compared.
     pub outcomes: Vec<(bool, String)>,
     /// What went wrong with the step's actions.
@@ -180,10 +185,8 @@ pub struct App {
     pub pane: Pane,
     /// What fills the screen.
     pub view: View,
-    /// Where Esc leads from an explanation that was opened in another view.
-    pub back: View,
-    /// The row that was under the cursor there.
-    pub back_row: usize,
+    /// Where Esc leads from what was opened in another view, with the row that was under the cursor there; the last first.
+    pub back: Vec<(View, usize)>,
     /// What lies over it.
     pub overlay: Option<Overlay>,
     /// A value being typed.
@@ -212,6 +215,8 @@ pub struct App {
     pub column: usize,
     /// The metric that orders the comparison's columns, best first; the files' order where unset.
     pub order: Option<&'static str>,
+    /// Whether what is told at the foot took more than its line.
+    pub tall: bool,
     /// The line of status.
     pub status: Option<Status>,
     /// The shipped file that the next `e` writes here and opens: offered, not done unasked.
@@ -234,6 +239,8 @@ pub struct App {
     pub trading: Trading,
     /// What the optimiser seeks.
     pub seeking: Seeking,
+    /// What the outlook asks.
+    pub outlook: Outlook,
     /// What has been simulated.
     pub known: Known,
     /// What the timeline shows.
@@ -288,8 +295,7 @@ impl App {
             last_change: None,
             pane: Pane::Targets,
             view: View::Main,
-            back: View::Main,
-            back_row: 0,
+            back: Vec::new(),
             overlay: None,
             edit: None,
             prompt: None,
@@ -304,6 +310,7 @@ impl App {
             toggled: BTreeSet::new(),
             column: 0,
             order: None,
+            tall: false,
             status: None,
             offer: None,
             serial: 0,
@@ -315,6 +322,7 @@ impl App {
             sweeping: Sweeping::default(),
             trading: Trading::default(),
             seeking: Seeking::default(),
+            outlook: Outlook::default(),
             known: Known::default(),
             timeline: Timeline::default(),
             profiles: PathBuf::from("workload/profiles"),
@@ -460,6 +468,7 @@ impl App {
     /// Turns a knob; a value equal to the files' is no override.
     pub fn turn(&mut self, knob: Knob, setting: Setting) {
         self.lay_over(knob, setting);
+        self.outlook.turned = Some(knob);
         self.recompute();
     }
 

@@ -67,6 +67,7 @@ pub(super) fn accept(app: &mut App) {
         Some(Place::Knob(knob)) => {
             app.pane = Pane::Knobs;
             app.view = View::Main;
+            app.back.clear();
             app.knob = *knob;
         }
         None => {}

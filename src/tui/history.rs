@@ -26,13 +26,12 @@ pub(super) fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
 
 /// Makes the files' values what deltas are against.
 pub(super) fn clear_baseline(app: &mut App, effects: &mut Vec<Effect>) {
-    let unpinned = scenarios::unpin(app);
-    if app.now.baseline.is_some() {
-        app.remember(Change::Single);
-        app.now.baseline = None;
-    } else if !unpinned {
+    if app.now.baseline.is_none() && app.tabs.pinned().is_none() {
         return note(app, "baseline: the files' values, as before", effects);
     }
+    app.remember(Change::Single);
+    scenarios::unpin(app);
+    app.now.baseline = None;
     app.recompute();
     note(app, "baseline: the files' values", effects);
 }
@@ -44,7 +43,10 @@ pub(super) fn undo(app: &mut App, effects: &mut Vec<Effect>) {
         return;
     }
     match app.past.pop() {
-        Some(before) => app.future.push(std::mem::replace(&mut app.now, before)),
+        Some(before) => {
+            let after = scenarios::exchange(app, before);
+            app.future.push(after);
+        }
         None => return note(app, "nothing to undo", effects),
     }
     app.last_change = None;
@@ -54,7 +56,10 @@ pub(super) fn undo(app: &mut App, effects: &mut Vec<Effect>) {
 /// Makes it again.
 pub(super) fn redo(app: &mut App, effects: &mut Vec<Effect>) {
     match app.future.pop() {
-        Some(after) => app.past.push(std::mem::replace(&mut app.now, after)),
+        Some(after) => {
+            let before = scenarios::exchange(app, after);
+            app.past.push(before);
+        }
         None => return note(app, "nothing to redo", effects),
     }
     app.last_change = None;

@@ -2,12 +2,12 @@
 //! not always return.
 //!
 //! ```text
-//!   80–109 columns         110–159                    160 and more
+//!   80–109 columns         110–173                    174 and more
 //! ┌header──────────┐  ┌header────────────────┐  ┌header────────────────────────────┐
 //! │targets │       │  │targets  │knobs│results│  │targets  │knobs│results│breakdown │
 //! │workload│results│  │         │     │       │  │         │     │       │advice    │
 //! │knobs   │       │  │workloads│     │advice │  │workloads│     │       │phases    │
-//! │        │advice │  │         │     │phases │  │         │     │       │          │
+//! │        │advice │  │         │     │phases │  │         │     │       │chart     │
 //! └footer──────────┘  └footer────────────────┘  └footer────────────────────────────┘
 //! ```
 
@@ -48,6 +48,8 @@ pub struct Areas {
     pub breakdown: Rect,
     /// The playbook's best: a pane, or a line without a frame.
     pub advice: Rect,
+    /// The figure over a knob, beside the results, where there is room.
+    pub outlook: Rect,
     /// The phases beside or below the results, where there is room.
     pub phases: Rect,
     /// A tour's caption.
@@ -126,13 +128,13 @@ pub fn areas(app: &App) -> Areas {
         areas.results = at(left, 0, columns - left, height);
         below(app, &mut areas);
     } else {
-        let (left, middle) = if columns < 160 { (30 + (columns - 110) / 10, 34) } else { (36, 40) };
+        let (left, middle) = if columns < BESIDE_FROM { (30 + (columns - 110) / 10, 34) } else { (36, 40) };
         let workloads = workloads.clamp(4, (height / 2).max(4)).min(height);
         areas.targets = at(0, 0, left, height - workloads);
         areas.workloads = at(0, height - workloads, left, workloads);
         areas.knobs = at(left, 0, middle, height);
         let rest = columns - left - middle;
-        if columns < 160 {
+        if columns < BESIDE_FROM {
             areas.results = at(left + middle, 0, rest, height);
             below(app, &mut areas);
         } else {
@@ -178,10 +180,16 @@ fn below(app: &App, areas: &mut Areas) {
     }
 }
 
+/// Fewest columns of a screen that has a column beside the results: what that one needs for its figures, 40, and
+/// the others.
+const BESIDE_FROM: u16 = 174;
 /// Fewest rows of the playbook's pane beside the results: three of two lines each, in a frame.
 const ADVICE_ROWS_BESIDE: u16 = 8;
 
-/// The column beside the results: where time and memory go, the playbook, the phases.
+/// Fewest rows of a chart that can be read, its axes and frame among them.
+const OUTLOOK_ROWS: u16 = 12;
+
+/// The column beside the results: where time and memory go, the playbook, a chart, the phases.
 fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
     if app.answer.detail().is_none() {
         areas.phases = column;
@@ -189,7 +197,11 @@ fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
     }
     areas.phases = take(&mut column, phase_rows(app));
     let parts = u16::try_from(super::view::breakdown::pane_rows(app) + 2).unwrap_or(u16::MAX);
-    let advice = column.height.saturating_sub(parts).max(ADVICE_ROWS_BESIDE);
+    let spare = column.height.saturating_sub(parts).max(ADVICE_ROWS_BESIDE);
+    // The playbook has the room to itself, unless there is enough for the chart as well.
+    let chart = if spare >= ADVICE_ROWS_BESIDE + OUTLOOK_ROWS { spare - ADVICE_ROWS_BESIDE } else { 0 };
+    areas.outlook = take(&mut column, chart);
+    let advice = spare - chart;
     areas.advice = take(&mut column, advice);
     areas.breakdown = column;
 }

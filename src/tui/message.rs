@@ -51,6 +51,8 @@ pub enum Timer {
     Status(u64),
     /// What changed on disk stands out.
     Flash(u64),
+    /// The outlook is asked, by its serial number.
+    Outlook(u64),
     /// The tour goes on by itself, from the step with this index.
     Auto(usize),
 }

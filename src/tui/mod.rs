@@ -26,6 +26,7 @@ mod measuring;
 pub mod message;
 mod mouse;
 pub mod optimum;
+pub mod outlook;
 mod overlay;
 pub mod palette;
 pub mod prompt;

@@ -46,6 +46,8 @@ pub struct Tab {
 pub struct Place {
     /// What fills the screen.
     pub view: View,
+    /// Where Esc leads from there.
+    pub back: Vec<(View, usize)>,
     /// The focused pane.
     pub pane: Pane,
     /// The knob under the cursor.
@@ -72,6 +74,7 @@ impl Default for Place {
     fn default() -> Place {
         Place {
             view: View::Main,
+            back: Vec::new(),
             pane: Pane::Targets,
             knob: Knob::Engine,
             figure: "tokens_per_sec",
@@ -209,9 +212,10 @@ impl App {
         other(tabs.against).or_else(|| other(tabs.pinned)).or_else(|| other(tabs.before)).or_else(neighbour)
     }
 
-    fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Place {
         Place {
             view: self.view,
+            back: self.back.clone(),
             pane: self.pane,
             knob: self.knob,
             figure: self.figure,
@@ -233,6 +237,7 @@ impl App {
 
     fn go_to(&mut self, place: Place) {
         self.view = place.view;
+        self.back = place.back;
         self.pane = place.pane;
         self.knob = place.knob;
         self.figure = place.figure;
@@ -257,10 +262,7 @@ impl App {
     fn parked(&self, tab: &Tab) -> Tab {
         // A tour borrows the screen: what it will put back is what counts.
         let (now, place) = match &self.tour {
-            Some(tour) => {
-                let (view, pane) = tour.screen;
-                (tour.before.clone(), Place { view, pane, ..self.place() })
-            }
+            Some(tour) => (tour.before.clone(), tour.place.clone()),
             None => (self.now.clone(), self.place()),
         };
         Tab { now, past: self.past.clone(), future: self.future.clone(), place, ..tab.clone() }
@@ -394,20 +396,40 @@ pub(super) fn reopen(app: &mut App, effects: &mut Vec<Effect>) -> bool {
 /// Pins this tab as what every delta is against, or unpins it where it is.
 pub(super) fn pin(app: &mut App, effects: &mut Vec<Effect>) {
     let here = app.tabs.id_here();
-    let text = if app.tabs.pinned == here {
-        app.tabs.pinned = None;
+    app.remember(Change::Single);
+    repin(app, if app.tabs.pinned == here { None } else { here });
+    let text = if app.tabs.pinned.is_none() {
         "unpinned; deltas are against the files' values again".to_owned()
     } else {
-        app.tabs.pinned = here;
         format!("{} is pinned: deltas on every tab are against it", app.tab_label(app.tabs.current))
     };
     app.recompute();
     note(app, text, effects);
 }
 
-/// Takes the pin away, since a baseline was chosen otherwise. Returns whether there was one.
+/// Pins another tab, or none, as part of the change that was remembered last.
+fn repin(app: &mut App, pinned: Option<TabId>) {
+    let before = std::mem::replace(&mut app.tabs.pinned, pinned);
+    app.past.last_mut().into_iter().for_each(|step| step.pinned = Some(before));
+}
+
+/// Takes the pin away, since a baseline was chosen otherwise: part of the change that was remembered last. Returns whether
+/// there was one.
 pub(super) fn unpin(app: &mut App) -> bool {
-    app.tabs.pinned.take().is_some()
+    let pinned = app.tabs.pinned.is_some();
+    if pinned {
+        repin(app, None);
+    }
+    pinned
+}
+
+/// Puts a scenario in the place of the present one, which is returned: with the pin and the name of the tab, where the step
+/// between the two changed them.
+pub(super) fn exchange(app: &mut App, mut other: Snapshot) -> Snapshot {
+    let pinned = other.pinned.take().map(|pinned| std::mem::replace(&mut app.tabs.pinned, pinned));
+    let tab = app.tabs.list.get_mut(app.tabs.current);
+    let name = tab.zip(other.name.take()).map(|(tab, name)| std::mem::replace(&mut tab.name, name));
+    Snapshot { pinned, name, ..std::mem::replace(&mut app.now, other) }
 }
 
 /// Asks for a name.
@@ -419,11 +441,16 @@ pub(super) fn rename(app: &mut App) {
 
 /// Gives this tab a name, or none where it is empty.
 pub(super) fn set_name(app: &mut App, name: &str) {
-    let current = app.tabs.current;
-    let name = name.trim();
-    if let Some(tab) = app.tabs.list.get_mut(current) {
-        tab.name = (!name.is_empty()).then(|| name.chars().take(LONGEST).collect::<String>().into());
+    let name: Option<Arc<str>> = Some(name.trim())
+        .filter(|name| !name.is_empty())
+        .map(|name| name.chars().take(LONGEST).collect::<String>().into());
+    if app.tabs.list.get(app.tabs.current).is_none_or(|tab| tab.name == name) {
+        return;
     }
+    app.remember(Change::Single);
+    let tab = app.tabs.list.get_mut(app.tabs.current);
+    let before = tab.map(|tab| std::mem::replace(&mut tab.name, name));
+    app.past.last_mut().into_iter().for_each(|step| step.name = before.clone());
 }
 
 /// Shows the difference to the next tab, or to the one before.

@@ -243,7 +243,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
             ..usual
         };
         let name = tab.name.as_deref().map(Arc::from);
-        tabs.push((name, Snapshot { setup, marks, baseline }, place));
+        tabs.push((name, Snapshot { setup, marks, baseline, ..Snapshot::default() }, place));
     }
     app.set_tabs(tabs, document.current, document.pinned);
     problems

@@ -9,6 +9,7 @@ use super::message::Effect;
 use super::update::fail;
 use super::work::{Job, Product};
 use crate::demo::Setup;
+use crate::engine;
 use crate::estimate::Metric;
 use crate::knob::{KNOBS, Knob};
 use crate::scenario::{Parts, Scenario};
@@ -101,7 +102,7 @@ impl Job for Work {
 }
 
 /// Whether a knob can be swept in the scenario on the screen.
-fn can_be_swept(app: &App, knob: Knob) -> bool {
+pub(super) fn can_be_swept(app: &App, knob: Knob) -> bool {
     let scenario = app.answer.scenario.as_ref();
     scenario.is_some_and(|scenario| around(knob, scenario, app.answer.fabrics(), 2).is_some())
 }
@@ -142,11 +143,17 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let against = against(app);
     let question = Question { generation: app.generation, across, against, metric: metric.name, targets };
     let (mut desk, mut serial) = (std::mem::take(&mut app.desks.sweep), app.desks.serial);
-    desk.ask(question, &mut serial, effects, |question| order(app, question, metric));
+    desk.ask(question, &mut serial, effects, |question| order(app, question, metric, false));
     (app.desks.sweep, app.desks.serial) = (desk, serial);
 }
 
-fn order(app: &App, question: &Question, metric: &'static Metric) -> Result<Arc<dyn Job>, String> {
+/// The sweep; `at_once`, by closed forms even where the engine simulates.
+pub(super) fn order(
+    app: &App,
+    question: &Question,
+    metric: &'static Metric,
+    at_once: bool,
+) -> Result<Arc<dyn Job>, String> {
     let nothing = || "there is no scenario to sweep".to_owned();
     let here = app.answer.scenario.as_ref().ok_or_else(nothing)?;
     let turned: Vec<Knob> = question.against.into_iter().chain([question.across]).collect();
@@ -158,6 +165,7 @@ fn order(app: &App, question: &Question, metric: &'static Metric) -> Result<Arc<
         // A marked target that cannot run this workload at all has no curve.
         let Some((parts, scenario)) = applying::resolve(&app.library, name, &app.now.setup) else { continue };
         let scenario = start(&scenario, &turned, &parts);
+        let scenario = if at_once { engine::at_once(&scenario) } else { scenario };
         contenders.push((parts, scenario));
         names.push(Arc::clone(name));
     }

@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 
 use super::app::App;
 use super::color::ColorDepth;
-use super::message::{Effect, Message};
+use super::message::{Effect, Message, Timer};
 use super::theme::{Glyphs, Themes};
 use super::update::update;
 use super::view::view;
@@ -54,7 +54,17 @@ impl Hands {
                 std::mem::take(&mut self.effects).into_iter().partition(|effect| matches!(effect, Effect::Work(_)));
             self.effects = others;
             let orders: Vec<Effect> = orders;
-            if orders.is_empty() {
+            // What waits for a pause has one.
+            let outlook = |effect: &Effect| match effect {
+                Effect::After { timer: timer @ Timer::Outlook(_), .. } => Some(*timer),
+                _ => None,
+            };
+            let pauses: Vec<Timer> = self.effects.iter().filter_map(outlook).collect();
+            self.effects.retain(|effect| outlook(effect).is_none());
+            for timer in &pauses {
+                self.effects.extend(update(&mut self.app, Message::Expired(*timer)));
+            }
+            if orders.is_empty() && pauses.is_empty() {
                 return self;
             }
             for order in orders {

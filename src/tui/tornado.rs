@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::app::{App, View};
 use super::message::Effect;
 use super::sweeping;
-use super::update::{act, explain_metric};
+use super::update::{explain_metric, open_from_here};
 use super::view::explain::reveal;
 use super::work::{Job, Product};
 use crate::engine::at_once;
@@ -76,8 +76,7 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     match lever {
         Some(Lever::Knob(knob)) => {
             sweeping::choose(app, Some(knob), None);
-            let mode = app.mode_below();
-            act(app, mode, super::keymap::Action::Show(View::Sweep), effects);
+            open_from_here(app, View::Sweep);
         }
         Some(Lever::Hardware(hardware)) => {
             let metric = shown(app).map(|tornado| tornado.metric);

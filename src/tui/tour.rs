@@ -9,9 +9,9 @@ use crate::demo::{Action, Demo, Stage, check};
 /// Begins a tour; `auto_ms` makes it go on by itself.
 pub(super) fn begin(app: &mut App, demo: Arc<Demo>, auto_ms: Option<u64>, effects: &mut Vec<Effect>) {
     let before = app.now.clone();
-    let screen = (app.view, app.pane);
+    let place = app.place();
     app.status = None;
-    app.tour = Some(Tour { demo, step: 0, before, screen, outcomes: Vec::new(), error: None, auto_ms });
+    app.tour = Some(Tour { demo, step: 0, before, place, outcomes: Vec::new(), error: None, auto_ms });
     show(app, effects);
 }
 
@@ -38,9 +38,8 @@ pub(super) fn auto(app: &mut App, step: usize, effects: &mut Vec<Effect>) {
 pub(super) fn leave(app: &mut App) {
     let Some(tour) = app.tour.take() else { return };
     app.now = tour.before;
-    (app.view, app.pane) = tour.screen;
     app.overlay = None;
-    app.recompute();
+    app.arrive(tour.place);
 }
 
 /// Works the step out again, after the files have changed.
@@ -65,7 +64,7 @@ fn show(app: &mut App, effects: &mut Vec<Effect>) {
     if let Some(ms) = tour.auto_ms {
         effects.push(Effect::After { ms, timer: Timer::Auto(tour.step) });
     }
-    app.now = Snapshot { setup: stage.setup, marks: stage.marks, baseline: stage.baseline };
+    app.now = Snapshot { setup: stage.setup, marks: stage.marks, baseline: stage.baseline, ..Snapshot::default() };
     app.overlay = (stage.view == View::Help).then_some(Overlay::Help { scroll: 0 });
     app.view = if stage.view == View::Help { View::Main } else { stage.view };
     app.pane = stage.focus;

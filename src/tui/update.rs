@@ -14,8 +14,8 @@ use super::stale::Stale;
 use super::tables::{Sort, Table};
 use super::walking::{Walk, walk, walk_results};
 use super::{
-    copying, export, finder, frontier, layout, measured, mouse, optimum, palette, prompt, reload, scenarios, sweeping,
-    tables, timeline, tornado, tour, turning, view, work, write_back,
+    copying, export, finder, frontier, layout, measured, mouse, optimum, outlook, palette, prompt, reload, scenarios,
+    sweeping, tables, timeline, tornado, tour, turning, view, work, write_back,
 };
 use crate::estimate::Metric;
 use crate::record::Record;
@@ -52,6 +52,11 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
     // Pasted text is only wanted while something can be typed.
     if app.mode().types() != typing {
         effects.push(Effect::Paste(app.mode().types()));
+    }
+    // What is told over more than its line stands over what else is there.
+    let tall = view::is_tall(app);
+    if std::mem::replace(&mut app.tall, tall) || tall {
+        app.stale = Stale::All;
     }
     layout::follow(app);
     if !effects.is_empty() {
@@ -119,6 +124,7 @@ fn expired(app: &mut App, timer: Timer, effects: &mut Vec<Effect>) {
     match timer {
         Timer::Status(serial) if app.status.as_ref().is_some_and(|status| status.serial == serial) => app.status = None,
         Timer::Flash(serial) if app.serial >= serial => app.flash = super::app::Flash::default(),
+        Timer::Outlook(serial) => outlook::due(app, serial, effects),
         Timer::Auto(step) => tour::auto(app, step, effects),
         _ => {}
     }
@@ -159,6 +165,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         }
         Action::FocusPane(number) => {
             app.view = View::Main;
+            app.back.clear();
             app.recompute_columns();
             app.pane = PANES.get(usize::from(number).saturating_sub(1)).copied().unwrap_or(app.pane);
         }
@@ -350,9 +357,9 @@ fn escape(app: &mut App, mode: Mode) {
         _ if app.status.is_some() => app.status = None,
         _ if tables::clear_filter(app) => {}
         _ => {
-            app.view = std::mem::take(&mut app.back);
             app.subject = None;
-            (app.view_scroll, app.view_row) = (0, std::mem::take(&mut app.back_row));
+            (app.view, app.view_row) = app.back.pop().unwrap_or_default();
+            app.view_scroll = 0;
             app.recompute_columns();
         }
     }
@@ -402,16 +409,22 @@ pub(super) fn explain_metric(app: &mut App, metric: Option<&'static Metric>, eff
 
 /// Explains the figure under the cursor; Esc comes back to the view that is left.
 pub(super) fn explain(app: &mut App) {
-    let from = (app.view, app.view_row);
-    show(app, View::Explain);
-    (app.back, app.back_row) = from;
+    open_from_here(app, View::Explain);
+}
+
+/// Shows another view; Esc comes back to the one that is left.
+pub(super) fn open_from_here(app: &mut App, view: View) {
+    let mut back = std::mem::take(&mut app.back);
+    back.push((app.view, app.view_row));
+    show(app, view);
+    app.back = back;
 }
 
 /// Shows a view, or goes back to the panes where it is shown already.
 fn show(app: &mut App, view: View) {
     app.view = if app.view == view { View::Main } else { view };
     app.subject = None;
-    (app.back, app.back_row) = (View::Main, 0);
+    app.back.clear();
     (app.view_scroll, app.view_row) = (0, 0);
     app.toggled.clear();
     app.recompute_columns();
@@ -501,3 +514,6 @@ fn next_theme(app: &mut App, effects: &mut Vec<Effect>) {
         note(app, format!("theme: {name}"), effects);
     }
 }
+
+#[cfg(test)]
+mod tests;

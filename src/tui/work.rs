@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use super::app::{App, View};
 use super::message::Effect;
-use super::{frontier, optimum, simulating, sweeping, tornado};
+use super::{frontier, optimum, outlook, simulating, sweeping, tornado};
 use crate::engine::answer::event::Run;
 use crate::search::Gauge;
 use crate::search::sensitivity::Tornado;
@@ -262,6 +262,8 @@ pub struct Desks {
     pub serial: u64,
     /// Figures over one or two knobs.
     pub sweep: Desk<sweeping::Question, Arc<sweeping::Curves>>,
+    /// The same beside the results.
+    pub outlook: Desk<sweeping::Question, Arc<sweeping::Curves>>,
     /// The best compromises between two figures.
     pub frontier: Desk<frontier::Question, Arc<frontier::Front>>,
     /// What matters most.
@@ -279,6 +281,8 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
     let desks = &mut app.desks;
     match product {
         Ok(Product::Sweep(curves)) => {
+            // Each takes its own.
+            desks.outlook.arrived(serial, Arc::clone(&curves));
             if desks.sweep.arrived(serial, curves) {
                 sweeping::settle(app);
             }
@@ -304,6 +308,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
         }
         Err(trouble) => {
             desks.sweep.failed(serial, &trouble);
+            desks.outlook.failed(serial, &trouble);
             desks.frontier.failed(serial, &trouble);
             desks.tornado.failed(serial, &trouble);
             desks.optimum.failed(serial, &trouble);
@@ -331,6 +336,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     frontier::follow(app, effects);
     tornado::follow(app, effects);
     optimum::follow(app, effects);
+    outlook::follow(app, effects);
 }
 
 /// Stops the work of the view that is shown, where there is some.

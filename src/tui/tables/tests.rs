@@ -40,7 +40,7 @@ fn a_list_shows_what_matches_while_it_is_typed_and_everything_again_after_esc() 
     h.keys("<Esc>");
     assert_eq!(names(&h).len(), all);
     h.keys("fzzzz<Enter>");
-    assert!(names(&h).is_empty() && h.text().contains("nothing matches"));
+    assert!(names(&h).is_empty() && h.text().contains("no match"));
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
             _ => {}
         }
     }
-    let mut section = None;
+    let (mut section, scenario) = (None, rows.len());
     for metric in METRICS.iter() {
         let (before, after) = (other.value(metric), app.answer.value(metric));
         let same = match (before, after) {
@@ -73,7 +73,9 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
         rows.push(Row::Figure(metric, before, after));
     }
     if rows.is_empty() {
-        rows.push(Row::Text(Role::Dim, format!("nothing differs from {label}")));
+        rows.push(Row::Text(Role::Dim, format!("nothing differs from {label}: neither a knob nor a figure")));
+    } else if rows.len() == scenario {
+        rows.push(Row::Text(Role::Dim, "no figure differs".to_owned()));
     }
     let width = usize::from(layout::areas(app).body.width.saturating_sub(5));
     let broken = |row: Row| match row {

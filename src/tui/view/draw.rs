@@ -72,6 +72,21 @@ impl<'a> Canvas<'a> {
         }
     }
 
+    /// Draws the bars of a row once more below, without the words on them.
+    pub fn repeat(&mut self, row: Rect, below: u16) {
+        for x in row.left()..row.right() {
+            let Some(cell) = self.buffer.cell((x, row.y)) else { continue };
+            let mut cell = cell.clone();
+            let bar = |c: char| ('\u{2580}'..='\u{259f}').contains(&c) || c.is_ascii_punctuation();
+            if !cell.symbol().chars().all(bar) {
+                cell.set_symbol(" ");
+            }
+            if let Some(under) = self.buffer.cell_mut((x, below)) {
+                *under = cell;
+            }
+        }
+    }
+
     /// Empties an area.
     pub fn clear(&mut self, area: Rect) {
         let style = self.role(Role::Text);

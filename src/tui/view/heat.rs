@@ -13,7 +13,7 @@ use crate::tui::theme::Role;
 use crate::units;
 
 /// Most columns and rows of a cell.
-const WIDEST: u16 = 14;
+const WIDEST: u16 = 20;
 const TALLEST: u16 = 5;
 
 /// What is drawn.
@@ -191,7 +191,9 @@ impl Heat<'_> {
         }
         if self.cursor == place {
             let style = canvas.role(Role::Selection);
-            canvas.tint(Rect { width, ..at }, style);
+            // The number alone: on the density another colour would be another value.
+            let skip = u16::from(at.height == 1 && numbered);
+            canvas.tint(Rect { x: at.x + skip, y: at.bottom() - 1, width: width - skip, height: 1 }, style);
         }
     }
 }

@@ -93,6 +93,10 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let all: Vec<Row> = rows(app).collect();
     let here = app.knob_here();
     let scroll = app.scroll[2].min(all.len().saturating_sub(1));
+    if all.is_empty() {
+        let dim = canvas.role(Role::Dim);
+        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), "no match; Esc shows all", dim);
+    }
     for (line, row) in (0..inner.height).zip(all.iter().skip(scroll)) {
         let y = inner.y + line;
         let heading = match row {

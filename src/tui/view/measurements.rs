@@ -39,7 +39,7 @@ fn lines(app: &App) -> Vec<Line<'_>> {
         ] {
             lines.push(Line::Text(Role::Dim, text.to_owned()));
         }
-        return lines;
+        return broken(app, lines);
     }
     if let Some(proposal) = &app.measured.proposal {
         proposed(proposal, &mut lines);
@@ -62,7 +62,11 @@ fn lines(app: &App) -> Vec<Line<'_>> {
         let text = format!("{n} of {} rows have no prediction on {target}; {reason}", app.measured.rows.len());
         lines.push(Line::Text(Role::Warn, text));
     }
-    // Words may be longer than the screen is wide.
+    broken(app, lines)
+}
+
+/// Lines whose words are longer than the screen is wide, broken.
+fn broken<'a>(app: &App, lines: Vec<Line<'a>>) -> Vec<Line<'a>> {
     let width = usize::from(layout::areas(app).body.width.saturating_sub(4)).max(20);
     lines
         .into_iter()

@@ -13,6 +13,7 @@ pub mod knobs;
 pub mod lists;
 pub mod measurements;
 pub mod optimum;
+mod outlook;
 mod plot;
 mod popup;
 pub mod problems;
@@ -25,12 +26,14 @@ pub mod timeline;
 pub mod tornado;
 mod touring;
 
-use atlas_painter::cells;
+use std::borrow::Cow;
+
+use atlas_painter::cells::{self, TextWidth as _};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::app::{App, Overlay, PANES, Pane, View};
+use super::app::{App, Edit, Overlay, PANES, Pane, View};
 use super::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
 use super::stale::Stale;
 use super::theme::Role;
@@ -171,6 +174,9 @@ fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
             if areas.advice.height > 0 {
                 advice::advice(app, canvas, areas.advice);
             }
+            if areas.outlook.height > 2 {
+                outlook::outlook(app, canvas, areas.outlook);
+            }
             if areas.phases.height > 2 {
                 schedule::schedule(app, canvas, areas.phases);
             }
@@ -266,23 +272,62 @@ fn header(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// What just happened, else a line about what is under the cursor.
-fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let mode = app.mode();
+/// What just happened or is wrong, else a line about what is under the cursor.
+fn told(app: &App) -> (Role, Cow<'_, str>) {
     if let Some(prompt) = &app.prompt {
-        return popup::prompt(canvas, area, prompt);
+        return (Role::Error, prompt.error.as_deref().unwrap_or_default().into());
     }
-    let (role, text) = match (&app.edit, &app.status) {
-        (Some(edit), _) if edit.error.is_some() => (Role::Error, edit.error.clone().unwrap_or_default()),
-        _ if mode == Mode::Bounding && app.seeking.typing.as_ref().is_some_and(|(_, error)| error.is_some()) => {
-            (Role::Error, optimum::info(app))
-        }
-        (_, Some(status)) if status.error => (Role::Error, status.text.clone()),
-        (_, Some(status)) => (Role::Good, status.text.clone()),
-        _ => (Role::Dim, about(app, mode)),
-    };
+    let mode = app.mode();
+    let bound = app.seeking.typing.as_ref().filter(|_| mode == Mode::Bounding);
+    match (&app.edit, &app.status) {
+        (Some(Edit { error: Some(error), .. }), _) => (Role::Error, error.into()),
+        _ if bound.is_some_and(|(_, error)| error.is_some()) => (Role::Error, optimum::info(app).into()),
+        (_, Some(status)) => (if status.error { Role::Error } else { Role::Good }, (&status.text).into()),
+        _ => (Role::Dim, about(app, mode).into()),
+    }
+}
+
+/// Whether what is told takes more than the one line at the foot.
+#[must_use]
+pub fn is_tall(app: &App) -> bool {
+    needs_more(app, &told(app).1)
+}
+
+fn needs_more(app: &App, text: &str) -> bool {
+    // Most texts are short in bytes already.
+    let wide = text.len() + 2 > usize::from(app.size.0) && text.width() + 2 > usize::from(app.size.0);
+    wide || (app.prompt.is_some() && !text.is_empty())
+}
+
+/// Lines of what is under the cursor; of what went wrong there is no end.
+const ABOUT_LINES: usize = 2;
+
+/// What is told. What is longer than the line grows upwards, over what stands there: the remedy, which comes last, is never
+/// cut.
+fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let width = area.width.saturating_sub(2);
+    let (role, text) = told(app);
     let style = canvas.role(role);
-    canvas.text(area.x + 1, area.y, area.width.saturating_sub(2), &text, style);
+    if !needs_more(app, &text) {
+        canvas.text(area.x + 1, area.y, width, &text, style);
+    } else {
+        let mut lines = draw::wrap(&text, usize::from(width));
+        if role == Role::Dim && lines.len() > ABOUT_LINES {
+            lines.truncate(ABOUT_LINES);
+            lines.last_mut().into_iter().for_each(|last| last.push_str(canvas.glyphs.ellipsis));
+        }
+        // What is typed keeps the last line.
+        let bottom = area.bottom() - u16::from(app.prompt.is_some());
+        let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(area.y / 2);
+        let above = Rect { y: bottom - height, height, ..area };
+        canvas.clear(above);
+        for (y, line) in (above.y..bottom).zip(&lines) {
+            canvas.text(area.x + 1, y, width, line, style);
+        }
+    }
+    if let Some(prompt) = &app.prompt {
+        popup::prompt(canvas, area, prompt);
+    }
 }
 
 fn about(app: &App, mode: Mode) -> String {

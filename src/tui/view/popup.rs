@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::Canvas;
+use super::draw::{Canvas, wrap};
 use crate::tui::app::{App, Finder, Overlay, Palette, WritePlan};
 use crate::tui::export::Export;
 use crate::tui::prompt::Prompt;
@@ -137,17 +137,17 @@ pub(super) fn prompt(canvas: &mut Canvas<'_>, area: Rect, prompt: &Prompt) {
     let width = area.right().saturating_sub(x + 1).min(48);
     let style = canvas.role(Role::Input);
     canvas.typed(x, area.y, width, &prompt.line, style);
-    if let Some(error) = &prompt.error {
-        let style = canvas.role(Role::Error);
-        canvas.text(x + width + 1, area.y, area.right().saturating_sub(x + width + 2), error, style);
-    }
 }
 
 /// Draws the dialog of an export: the formats, the file, and what stands in the way.
 pub(super) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(86);
-    let area = Rect::new((columns - width) / 2, rows.saturating_sub(8) / 2, width, 7.min(rows));
+    let trouble = wrap(export.error.as_deref().unwrap_or_default(), usize::from(width.saturating_sub(4)));
+    // What stands in the way is told in full; the dialog grows downwards for it.
+    let height = 6 + u16::try_from(trouble.len().max(1)).unwrap_or(1);
+    let top = rows.saturating_sub(8) / 2;
+    let area = Rect::new((columns - width) / 2, top, width, height.min(rows - top));
     canvas.clear(area);
     let inner = canvas.frame(area, "Export this view", "Enter writes, Esc leaves", true);
     let (dim, hint) = (canvas.role(Role::Dim), canvas.role(Role::Hint));
@@ -167,8 +167,8 @@ pub(super) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
     canvas.text(inner.x + 1, inner.y + 2, 8, "file", dim);
     let style = canvas.role(Role::Input);
     canvas.typed(inner.x + 9, inner.y + 2, inner.width.saturating_sub(10), &export.line, style);
-    if let Some(error) = &export.error {
-        let style = canvas.role(if export.overwrite { Role::Warn } else { Role::Error });
-        canvas.text(inner.x + 1, inner.y + 4, inner.width.saturating_sub(2), error, style);
+    let style = canvas.role(if export.overwrite { Role::Warn } else { Role::Error });
+    for (y, line) in (inner.y + 4..inner.bottom()).zip(&trouble) {
+        canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), line, style);
     }
 }

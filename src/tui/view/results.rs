@@ -393,7 +393,12 @@ fn within(text: String, room: usize) -> String {
     }
     let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
     match number.parse::<f64>() {
-        Ok(value) => format!("{}{} {unit}", if value < 0.0 { "-" } else { "+" }, units::significant(value.abs(), 3)),
+        Ok(value) => {
+            let sign = if value < 0.0 { "-" } else { "+" };
+            let short = format!("{sign}{} {unit}", units::significant(value.abs(), 3));
+            // The smallest prices have more noughts than room.
+            if short.trim_end().width() <= room { short } else { format!("{sign}{:.2e} {unit}", value.abs()) }
+        }
         Err(_) => text,
     }
 }

@@ -41,7 +41,7 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let (picture, reading) = split(inner);
     match &curves.against {
-        None => plot(app, curves).draw(canvas, picture),
+        None => plot(curves, Some((sweeping::cursor(app, curves).0, app.sweeping.curve))).draw(canvas, picture),
         Some(_) => heat(app, curves).draw(canvas, picture),
     }
     read(app, curves, canvas, reading);
@@ -123,7 +123,8 @@ pub(super) fn scaled(metric: &Metric, values: impl Iterator<Item = f64>) -> (f64
     (factor, if said { metric.label.to_owned() } else { format!("{}, {unit}", metric.label) })
 }
 
-fn plot(app: &App, curves: &Curves) -> Plot {
+/// The curves; the cursor, where there is one, stands at a value of the axis, on a curve.
+pub(super) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> Plot {
     let values = &curves.across.values;
     let cells = |curve: usize| curves.curves.get(curve).map_or(&[][..], |(_, grid)| grid.cells.as_slice());
     let runs = curves.curves.iter().flat_map(|(_, grid)| &grid.cells).filter(|cell| cell.feasible);
@@ -136,7 +137,7 @@ fn plot(app: &App, curves: &Curves) -> Plot {
             series: Vec::new(),
             shaded: vec![(0.0, 1.0)],
             here: None,
-            cursor: Some((share(sweeping::cursor(app, curves).0, values.len()), None)),
+            cursor: cursor.map(|(column, _)| (share(column, values.len()), None)),
         };
     };
     // Words have bars, side by side for several targets; numbers have lines.
@@ -156,9 +157,15 @@ fn plot(app: &App, curves: &Curves) -> Plot {
     let half = 0.5 / values.len().max(1) as f64;
     let own = cells(0).iter().enumerate().filter(|(_, cell)| !cell.feasible);
     let shaded = own.map(|(at, _)| share(at, values.len())).map(|at| (at - half, at + half - 1e-6)).collect();
-    let here = curves.curves.first().and_then(|(_, grid)| grid.here).and_then(|at| point(0, at));
-    let (column, _) = sweeping::cursor(app, curves);
-    let cursor = point(app.sweeping.curve, column);
+    let here = curves
+        .curves
+        .first()
+        .and_then(|(_, grid)| grid.here)
+        .map(|at| point(0, at).unwrap_or((share(at, values.len()), 0.0)));
+    let cursor = cursor.map(|(column, curve)| match point(curve, column) {
+        Some((across, up)) => (across, Some(up)),
+        None => (share(column, values.len()), None),
+    });
     let unit = curves.across.knob.spec().unit;
     let across = curves.across.knob.name();
     Plot {
@@ -168,7 +175,7 @@ fn plot(app: &App, curves: &Curves) -> Plot {
         series,
         shaded,
         here,
-        cursor: Some((cursor.map_or(share(column, values.len()), |(across, _)| across), cursor.map(|(_, up)| up))),
+        cursor,
     }
 }
 
@@ -299,7 +306,7 @@ pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
         split(Rect::new(body.x + 1, body.y + 1, body.width.saturating_sub(2), body.height.saturating_sub(2)));
     let place = match &curves.against {
         None => {
-            let inside = plot(app, &curves).picture(picture);
+            let inside = plot(&curves, None).picture(picture);
             let count = curves.across.values.len();
             inside.contains((column, row).into()).then(|| {
                 (

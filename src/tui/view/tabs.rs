@@ -26,9 +26,6 @@ const TABS: [(&str, Action); 15] = [
     ("Difference", Action::Show(View::Diff)),
 ];
 
-/// Views that have a number.
-const NUMBERED: usize = 10;
-
 /// A view on the strip.
 struct Tab {
     key: &'static str,
@@ -46,18 +43,20 @@ fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
     if app.measured.is_empty() && shown != measured {
         tabs.retain(|tab| tab.action != measured);
     }
-    let need = |tabs: &[Tab], gap: usize| tabs.iter().map(|tab| width(tab) + gap).sum::<usize>();
-    while need(&tabs, 2) > usize::from(area.width) {
+    let need = |tabs: &[Tab], gap: u16| tabs.iter().map(|tab| width(tab) + usize::from(gap)).sum::<usize>();
+    let room = usize::from(area.width);
+    // The same gap whichever view is shown, so that none moves when another is.
+    let gap = if need(&tabs, 3) <= room { 3 } else { 2 };
+    while need(&tabs, gap) > room {
         let spare = |tab: &Tab| !keymap::is_number(tab.key) && tab.action != shown;
         let Some(last) = tabs.iter().rposition(spare) else { break };
         tabs.remove(last);
     }
     // Where names have no room, the last lose theirs; a number says enough.
-    while need(&tabs, if tabs.len() > NUMBERED { 1 } else { 2 }) > usize::from(area.width) {
+    while need(&tabs, gap) > room {
         let Some(last) = tabs.iter_mut().rfind(|tab| tab.action != shown && !tab.name.is_empty()) else { break };
         last.name = "";
     }
-    let gap = (1..=3).rev().find(|gap| need(&tabs, usize::from(*gap)) <= usize::from(area.width)).unwrap_or(1);
     let mut x = area.x + 1;
     tabs.into_iter().map(move |tab| {
         let begin = x;

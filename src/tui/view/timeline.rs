@@ -4,6 +4,7 @@
 mod curves;
 mod operators;
 
+use atlas_painter::cells::TextWidth as _;
 use curves::{latencies, levels, scale};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
@@ -23,6 +24,8 @@ const NAMES: u16 = 23;
 /// Rows of the reading below the lanes, and of the strips above it.
 const READING: u16 = 3;
 const STRIPS: u16 = 2;
+/// Most rows of a strip.
+const TALLEST_STRIP: u16 = 6;
 
 /// Draws the view.
 pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
@@ -165,6 +168,12 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     if area.height < below + 3 || area.width < NAMES + 20 {
         return;
     }
+    let lanes = u16::try_from(timeline.lanes.len()).unwrap_or(u16::MAX).max(1);
+    let rows = area.height - below - 1;
+    // Where there is room to spare, lanes stand apart, and are thicker; what they leave makes the strips taller.
+    let pitch = (rows / lanes).clamp(1, 4);
+    let tall = 1 + (rows.saturating_sub(lanes.saturating_mul(pitch)) / STRIPS).min(TALLEST_STRIP - 1);
+    let below = READING + 1 + STRIPS * tall;
     let track = |y: u16| Rect::new(area.x + NAMES, y, area.width - NAMES, 1);
     let (from, to) = timeline.window;
     let dim = canvas.role(Role::Dim);
@@ -176,18 +185,21 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let middle = duration_ms(1e3 * (0.5 * (from + to) - first));
     canvas.text(axis.x + axis.width / 2 - 4, axis.y, 12, &middle, dim);
     legend(timeline, canvas, Rect { width: NAMES, ..Rect::new(area.x, area.y, NAMES, 1) });
-    let rows = usize::from(area.height - below - 1);
+    let rows = usize::from((area.height - below - 1) / pitch);
     let top = timeline
         .lane
         .saturating_sub(rows.saturating_sub(1).min(rows / 2))
         .min(timeline.lanes.len().saturating_sub(rows));
     for (row, (number, lane)) in (0u16..).zip(timeline.lanes.iter().enumerate().skip(top).take(rows)) {
-        let y = area.y + 1 + row;
+        let y = area.y + 1 + row * pitch;
         let here = number == timeline.lane;
         let style = canvas.role(if here { Role::Accent } else { Role::Text });
         canvas.text(area.x, y, NAMES - 6, &lane_name(lane), style);
         canvas.right(area.x + NAMES - 6, y, 5, &format!("{:.0} %", 100.0 * busy(timeline, lane, timeline.window)), dim);
         bars(timeline, lane, canvas, track(y), here.then_some(timeline.place));
+        for below in y + 1..y + pitch - u16::from(pitch > 1) {
+            canvas.repeat(track(y), below);
+        }
     }
     canvas.more(
         Rect {
@@ -200,9 +212,10 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
         top + rows < timeline.lanes.len(),
     );
     let y = area.bottom() - below;
-    strip(timeline, "computing", |lane| lane.stream == StreamKind::Compute, canvas, (area.x, track(y)));
-    strip(timeline, "sending", |lane| lane.stream != StreamKind::Compute, canvas, (area.x, track(y + 1)));
-    reading(timeline, canvas, Rect { y: y + STRIPS, height: READING + 1, ..area });
+    let high = |y: u16| Rect { height: tall, ..track(y) };
+    strip(timeline, "computing", |lane| lane.stream == StreamKind::Compute, canvas, (area.x, high(y)));
+    strip(timeline, "sending", |lane| lane.stream != StreamKind::Compute, canvas, (area.x, high(y + tall)));
+    reading(timeline, canvas, Rect { y: y + STRIPS * tall, height: READING + 1, ..area });
 }
 
 /// The letters of the kinds that there are.
@@ -326,12 +339,14 @@ fn strip(
     let all = each * lanes.len().max(1) as f64;
     let mean: f64 = work.iter().sum::<f64>() / (all * cells.max(1) as f64).max(1e-12);
     let (dim, style) = (canvas.role(Role::Dim), canvas.role(Role::Bar1));
-    canvas.text(x, track.y, NAMES - 6, name, dim);
-    canvas.right(x + NAMES - 6, track.y, 5, &format!("{:.0} %", 100.0 * mean), dim);
+    let foot = track.bottom() - 1;
+    canvas.text(x, foot, NAMES - 6, name, dim);
+    canvas.right(x + NAMES - 6, foot, 5, &format!("{:.0} %", 100.0 * mean), dim);
     for (cell, sum) in (track.x..).zip(&work) {
-        if *sum > 0.0 {
-            let glyph = canvas.glyphs.level(sum / all);
-            canvas.text(cell, track.y, 1, glyph, style);
+        let height = sum / all * f64::from(track.height);
+        for row in (0..track.height).take_while(|row| height > f64::from(*row)) {
+            let glyph = canvas.glyphs.level((height - f64::from(row)).min(1.0));
+            canvas.text(cell, foot - row, 1, glyph, style);
         }
     }
 }
@@ -343,8 +358,12 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let (first, _) = timeline.span;
     let when = format!("{} to {}", duration_ms(1e3 * (task.begin - first)), duration_ms(1e3 * (task.end - first)));
     let x = canvas.text(area.x, area.y, area.width, &told(task), value) + 2;
-    let took = format!("takes {}, {when}", duration_ms(1e3 * (task.end - task.begin)));
-    canvas.text(x, area.y, area.right().saturating_sub(x), &took, text);
+    let room = area.right().saturating_sub(x);
+    let lasts = duration_ms(1e3 * (task.end - task.begin));
+    let took = format!("takes {lasts}, {when}");
+    // When it ends follows from the rest.
+    let brief = format!("takes {lasts} from {}", duration_ms(1e3 * (task.begin - first)));
+    canvas.text(x, area.y, room, if took.width() <= usize::from(room) { &took } else { &brief }, text);
     let waited = match timeline.task(task.after) {
         None => "waited for nothing of this step".to_owned(),
         Some(after) => {

@@ -26,8 +26,13 @@ pub(super) fn caption(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
     if let Some(error) = &tour.error {
         let style = canvas.role(Role::Error);
-        canvas.text(inner.x + 1, y.min(inner.bottom() - 2), width, error, style);
-        y += 1;
+        let lines = wrap(error, usize::from(width));
+        // All of it: the narration makes way.
+        y = y.min(inner.bottom().saturating_sub(1 + u16::try_from(lines.len()).unwrap_or(1)).max(inner.y));
+        for line in &lines {
+            canvas.text(inner.x + 1, y, width, &format!("{line:<pad$}", pad = usize::from(width)), style);
+            y += 1;
+        }
     }
     // Claims stand in the lines the narration leaves; those that do not hold first.
     let mut outcomes: Vec<&(bool, String)> = tour.outcomes.iter().collect();

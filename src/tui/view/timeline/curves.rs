@@ -63,7 +63,7 @@ pub(super) fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> b
     for (row, point) in (0..below).zip(&scaling.points) {
         let y = area.bottom() - below + row;
         let told = format!(
-            "{:>7} nodes  {:>12} tok/s an accelerator  efficiency {:>6}",
+            "{:>5} nodes  {:>8} tok/s/accel  efficiency {:>7}",
             point.0,
             units::si(point.1),
             units::percent(point.1 / smallest.1.max(1e-12))
@@ -128,6 +128,8 @@ pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, are
         ("end to end", "slo_e2e_ms", |r| r.e2e, e2e),
     ];
     let each = area.width / 3;
+    // Where both do not fit, each quantile has a line of its own.
+    let narrow = each < 30;
     for (place, (name, knob, get, limit)) in (0u16..).zip(curves) {
         let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();
         sample.sort_by(f64::total_cmp);
@@ -155,22 +157,27 @@ pub(super) fn latencies(app: &App, served: &Served, canvas: &mut Canvas<'_>, are
         let box_ = Rect {
             x: area.x + place * each,
             width: each.saturating_sub(1),
-            height: area.height.saturating_sub(2),
+            height: area.height.saturating_sub(if narrow { 3 } else { 2 }),
             ..area
         };
         plot.draw(canvas, box_);
         let quantile = |q: f64| value(q).map_or_else(String::new, duration_ms);
         let text = canvas.role(Role::Text);
-        let told = match box_.width < 42 {
-            true => format!("p50 {}  p99 {}", quantile(0.5), quantile(0.99)),
-            false => format!("p50 {}  p90 {}  p99 {}", quantile(0.5), quantile(0.9), quantile(0.99)),
+        let median = format!("p50 {}", quantile(0.5));
+        let told = match box_.width {
+            _ if narrow => {
+                canvas.text(box_.x, area.bottom() - 3, box_.width, &median, text);
+                format!("p99 {}", quantile(0.99))
+            }
+            ..42 => format!("{median}  p99 {}", quantile(0.99)),
+            _ => format!("{median}  p90 {}  p99 {}", quantile(0.9), quantile(0.99)),
         };
         canvas.text(box_.x, area.bottom() - 2, box_.width, &told, text);
         let (style, told) = match (limit, kept) {
             (Some(limit), Some(kept)) => {
                 (canvas.role(Role::Mark), format!("{} within {}", units::percent(kept), duration_ms(limit)))
             }
-            _ => (canvas.role(Role::Dim), format!("no limit: {knob} is 0")),
+            _ => (canvas.role(Role::Dim), format!("no {knob} is set")),
         };
         canvas.text(box_.x, area.bottom() - 1, box_.width, &told, style);
     }

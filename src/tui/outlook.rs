@@ -1,0 +1,67 @@
+//! The outlook: where a wide overview has room for it, the figure under the results' cursor over the knob that was turned
+//! last, for the selected target and the marked ones, as the sweep answers it.
+//!
+//! It is asked a moment after the last edit, and after the first frame: no key and no start waits for it, and keys held
+//! down ask once.
+
+use super::app::{App, Pane, View};
+use super::layout;
+use super::message::{Effect, Timer};
+use super::stale::Stale;
+use super::sweeping::{self, Question};
+use crate::estimate::Metric;
+use crate::knob::Knob;
+
+/// How long the scenario has to stand still.
+const PAUSE_MS: u64 = 100;
+
+/// What is to be asked.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Outlook {
+    /// The knob that was turned last.
+    pub turned: Option<Knob>,
+    /// What is asked when its timer ends.
+    wanted: Option<Question>,
+    /// Counts timers: only the last one asks.
+    serial: u64,
+}
+
+/// What the pane shows, where there is one: the figure over the knob that was turned last; while none was, over the load
+/// or the layout.
+fn question(app: &App) -> Option<(Question, &'static Metric)> {
+    if app.view != View::Main || layout::areas(app).outlook.height == 0 {
+        return None;
+    }
+    let wanted = [app.outlook.turned, app.sweeping.across, Some(Knob::Concurrency), Some(Knob::Tp)];
+    let across = wanted.into_iter().flatten().find(|knob| sweeping::can_be_swept(app, *knob))?;
+    let metric = app.figure_here()?;
+    let (generation, targets) = (app.generation, app.contenders());
+    Some((Question { generation, across, against: None, metric: metric.name, targets }, metric))
+}
+
+/// Wants to ask, where the question is another than before. A cursor that moves among the knobs changes none.
+pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    if !matches!(app.stale, Stale::All | Stale::Pane(Pane::Results)) {
+        return;
+    }
+    let wanted = question(app).map(|(question, _)| question);
+    let asked = app.desks.outlook.asked();
+    if wanted.is_none() || wanted.as_ref() == asked {
+        app.outlook.wanted = None;
+    } else if wanted != app.outlook.wanted {
+        app.outlook.wanted = wanted;
+        app.outlook.serial += 1;
+        effects.push(Effect::After { ms: PAUSE_MS, timer: Timer::Outlook(app.outlook.serial) });
+    }
+}
+
+/// Asks, where nothing else was wanted since.
+pub(super) fn due(app: &mut App, serial: u64, effects: &mut Vec<Effect>) {
+    if serial != app.outlook.serial || app.outlook.wanted.take().is_none() {
+        return;
+    }
+    let Some((question, metric)) = question(app) else { return };
+    let (mut desk, mut last) = (std::mem::take(&mut app.desks.outlook), app.desks.serial);
+    desk.ask(question, &mut last, effects, |question| sweeping::order(app, question, metric, true));
+    (app.desks.outlook, app.desks.serial) = (desk, last);
+}

@@ -1,0 +1,286 @@
+//! The way back: from every place, and of every edit.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use crate::tui::app::{App, Pane, Snapshot, View};
+use crate::tui::keymap::Mode;
+use crate::tui::message::Message;
+use crate::tui::testing::Hands;
+use crate::tui::update::update;
+
+/// Where one is, and what one has: what a detour must leave alone.
+#[derive(Debug, Clone, PartialEq)]
+struct Here {
+    now: Snapshot,
+    mode: Mode,
+    view: View,
+    pane: Pane,
+    row: usize,
+    names: Vec<String>,
+    filters: Vec<Option<String>>,
+}
+
+fn here(app: &App) -> Here {
+    use crate::tui::tables::Table;
+    let tables = [Table::Targets, Table::Workloads, Table::Knobs, Table::Results, Table::Compare, Table::Advice];
+    let filters = tables.map(|table| app.tables.filter(table).map(|filter| filter.text().to_owned()));
+    Here {
+        now: app.now.clone(),
+        mode: app.mode(),
+        view: app.view,
+        pane: app.pane,
+        row: app.view_row,
+        names: (0..app.tabs.count()).map(|place| app.tab_label(place)).collect(),
+        filters: filters.to_vec(),
+    }
+}
+
+/// Starts: a pane, with edits made and without, in training and in serving.
+const STARTS: &[&str] = &[
+    "",
+    "W",
+    "K",
+    "V",
+    "/microbatch<Enter><Right>",
+    "Wjj/concurrency<Enter><Left>",
+    "WjjVjjj",
+    "mjm/microbatch<Enter><Right>V",
+    "TK",
+];
+/// Views, by their keys.
+const VIEWS: &[&str] = &["2", "3", "4", "5", "6", "7", "8", "9", "i", "S", "E", "M", "D", "4n"];
+/// What opens over a view, with something typed or moved in it; Esc closes it.
+const OVER: &[&str] = &["?", "?j", ":", ":sw", "x", "xabc", "x<Tab>", "w", "L", "Labc", "d", "dj"];
+
+#[test]
+fn esc_leads_back_to_where_one_came_from() {
+    for start in STARTS {
+        let mut h = Hands::new();
+        h.app.demos = crate::demo::Demos::load(None, None).0;
+        h.keys(start).work();
+        let first = here(&h.app);
+        // Dialogs over the panes; those that only open there among them.
+        let inputs = match first.mode {
+            Mode::Knobs => &["/", "/llama", "f", "fxyz", "f:", "<Enter>", "<Enter>99", "<Enter>zzz<Enter>"][..],
+            Mode::Targets => &["/", "f", "ftpot<50ms", "ftpot<"],
+            _ => &["/", "/tp", "f", "fx"],
+        };
+        for over in OVER.iter().chain(inputs) {
+            h.keys(over).work();
+            let opened = h.app.mode() != first.mode;
+            h.keys("<Esc>").work();
+            assert!(opened || *over == "w", "{start:?}: {over:?} opens nothing");
+            assert_eq!(here(&h.app), first, "{start:?}, {over:?}");
+            // What it said goes as well.
+            h.keys("<Esc>").work();
+            assert_eq!(here(&h.app), first, "{start:?}, {over:?}, Esc again");
+        }
+        for view in VIEWS {
+            h.keys(view).work();
+            let there = here(&h.app);
+            for over in OVER {
+                let (first, rest) = over.split_at(1);
+                h.keys(first).work();
+                // Where there is nothing to write, it says so and opens nothing.
+                if h.app.mode() != there.mode {
+                    h.keys(rest).work().keys("<Esc>");
+                }
+                h.app.status = None;
+                assert_eq!(here(&h.app), there, "{start:?}, {view:?}, {over:?}");
+            }
+            // Moved about, then back.
+            h.keys("jjk<C-d>g").work().keys("<Esc>").work();
+            assert_eq!(here(&h.app), first, "{start:?}, {view:?}");
+        }
+        // A tour puts everything back, wherever it was begun.
+        for view in ["", "4", "D"] {
+            h.keys(view).work();
+            let there = (here(&h.app), h.app.place());
+            h.keys("d<Enter><Space><Space><Esc>").work();
+            assert_eq!((here(&h.app), h.app.place()), there, "{start:?}: a tour from {view:?}");
+            h.keys("<Esc>").work();
+        }
+    }
+}
+
+#[test]
+fn what_was_opened_from_a_view_leads_back_to_it() {
+    for (from, into) in [
+        ("2j", "<Enter>"),
+        ("3j", "<Enter>"),
+        ("i", "<Enter>"),
+        ("ij", "<Enter>"),
+        ("T/microbatch<Enter><Right>Djjj", "<Enter>"),
+    ] {
+        let mut h = Hands::new();
+        h.keys(from).work();
+        let there = (h.app.view, h.app.view_row);
+        h.keys(into).work();
+        assert_ne!(h.app.view, there.0, "{from:?}");
+        // One further, where a point stands on the scenario.
+        let deeper = h.app.view;
+        if deeper == View::Sweep {
+            h.keys("<Enter>").work();
+            assert_eq!(h.app.view, View::Explain, "{from:?}");
+            h.keys("<Esc>").work();
+            assert_eq!(h.app.view, deeper, "{from:?}");
+        }
+        h.keys("<Esc>").work();
+        assert_eq!((h.app.view, h.app.view_row), there, "{from:?}");
+        h.keys("<Esc>").work();
+        assert_eq!(h.app.view, View::Main, "{from:?}");
+        // Nothing is left of the way.
+        h.keys("<Esc>").work();
+        assert_eq!(h.app.view, View::Main, "{from:?}");
+    }
+    // The panes end the way, and each tab has its own.
+    for away in ["K", "1", "/tp<Enter>", "T1"] {
+        let mut h = Hands::new();
+        h.keys("2j<Enter>").work().keys(away).work();
+        assert_eq!(h.app.view, View::Main, "{away:?}");
+        h.keys("<Esc><Esc>").work();
+        assert_eq!(h.app.view, View::Main, "{away:?}");
+    }
+}
+
+#[test]
+fn undo_takes_every_edit_back_and_redo_makes_it_again() {
+    // What leads there, and the edit.
+    let edits = [
+        ("/microbatch<Enter>", "<Right>"),
+        ("/microbatch<Enter>", "<Right><Right><Right><Left>"),
+        ("/microbatch<Enter>", "<Enter>4<Enter>"),
+        ("/overlap<Enter>", "<Space>"),
+        ("/microbatch<Enter><Right>", "<BS>"),
+        ("/microbatch<Enter><Right>", "R"),
+        ("", "j"),
+        ("", "jj"),
+        ("W", "j"),
+        ("", "G"),
+        ("", "m"),
+        ("m", "m"),
+        ("c", "<Right>m"),
+        ("c<Right>", "<Enter>"),
+        ("c<Right>", "b"),
+        ("/microbatch<Enter><Right>", "b"),
+        ("/microbatch<Enter><Right>b", "B"),
+        ("T", "P"),
+        ("TP", "P"),
+        ("TP/microbatch<Enter><Right>", "b"),
+        ("TP", "B"),
+        ("T", "Labc<Enter>"),
+        ("TLabc<Enter>", "L<BS><Enter>"),
+        ("", "/mi300<Enter>"),
+        ("", "/70b_serve<Enter>"),
+        ("8", "<Enter>"),
+        ("Wjj8", "<Enter>"),
+        ("/microbatch<Enter>4", "<Right><Enter>"),
+        ("5", "<Right><Right><Enter>"),
+        ("WjjS", "R"),
+    ];
+    let mut edited = 0;
+    for (before, edit) in edits {
+        let mut h = Hands::new();
+        h.keys(before).work();
+        // What groups with the edit was another one.
+        h.app.last_change = None;
+        let state = |app: &App| (app.now.clone(), app.tabs.pinned(), app.tab_label(app.tabs.current()));
+        let first = state(&h.app);
+        h.keys(edit).work();
+        if before == "WjjS" {
+            h.keys("j<Enter>").work();
+        }
+        let second = state(&h.app);
+        edited += usize::from(first != second);
+        assert_ne!(first, second, "{before:?}, {edit:?} changes nothing");
+        h.keys("u").work();
+        assert_eq!(state(&h.app), first, "{before:?}, {edit:?}: undone");
+        h.keys("U").work();
+        assert_eq!(state(&h.app), second, "{before:?}, {edit:?}: made again");
+        h.keys("u").work();
+        assert_eq!(state(&h.app), first, "{before:?}, {edit:?}: undone again");
+    }
+    assert_eq!(edited, edits.len());
+    // A closed tab comes back with what it held.
+    let mut h = Hands::new();
+    h.keys("T/microbatch<Enter><Right>").work();
+    let first = here(&h.app);
+    h.keys("X").work();
+    assert_eq!(h.app.tabs.count(), 1);
+    h.keys("u").work();
+    assert_eq!(here(&h.app), first);
+}
+
+/// What is told at the foot is told in full at every size, and what it covered is there again afterwards.
+#[test]
+fn what_went_wrong_is_never_cut() {
+    let told = |h: &Hands| {
+        let text = h.text();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let remedy = "do this, and this, and that, and then, at the very end of it all, the one thing that mends it: zebra";
+    let long = format!("something went wrong in a place with a long name: {remedy}");
+    for size in [(80, 24), (100, 16), (120, 40), (200, 60)] {
+        for place in ["", "K", "V", "4", "E", "9", "D", "T", "?", "x"] {
+            let mut h = Hands::new();
+            h.app.size = size;
+            h.keys(place).work();
+            h.app.status = None;
+            let before = h.text();
+            update(&mut h.app, Message::Failed(long.clone()));
+            if !matches!(h.app.mode(), Mode::Helping) {
+                assert!(told(&h).contains("mends it: zebra"), "{size:?}, {place:?}:\n{}", h.text());
+            }
+            let over = h.app.mode() != h.app.mode_below();
+            h.keys(if over { "<Esc><Esc>" } else { "<Esc>" }).work();
+            if !over {
+                assert_eq!(h.text(), before, "{size:?}, {place:?}");
+            }
+        }
+        // A value that is none, a bound, a filter, a name.
+        for keys in [
+            "/sharding<Enter><Enter>zzz",
+            "/recompute<Enter><Enter>zzz",
+            "/tp<Enter><Enter>9999999",
+            "ftpot<5 furlongs",
+            "f><",
+        ] {
+            let mut h = Hands::new();
+            h.app.size = size;
+            h.keys(keys).work();
+            let error = match (&h.app.edit, &h.app.prompt) {
+                (Some(edit), _) => edit.error.clone(),
+                (_, Some(prompt)) => prompt.error.clone(),
+                _ => None,
+            };
+            let Some(error) = error else { continue };
+            let shown = told(&h);
+            for word in error.split_whitespace() {
+                assert!(shown.contains(word), "{size:?}, {keys:?}: {error}\n{}", h.text());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_difference_that_is_none_says_so() {
+    let mut h = Hands::new();
+    h.keys("TD").work();
+    assert!(h.text().contains("nothing differs from 1 8xH100: neither a knob nor a figure"), "{}", h.text());
+    // A knob that the closed form does not heed in any figure.
+    h.keys("/train_tokens<Enter>").work();
+    let mut quiet = None;
+    for knob in crate::knob::Knob::all() {
+        let mut h = Hands::new();
+        h.keys("T/").keys(knob.name()).keys("<Enter><Right>").work();
+        let same =
+            crate::estimate::METRICS.iter().all(|metric| h.app.answer.value(metric) == h.app.baseline.value(metric));
+        if !h.app.now.setup.overrides.is_empty() && same && h.app.answer.outcome.is_ok() {
+            quiet = Some((knob, h));
+            break;
+        }
+    }
+    let (knob, mut h) = quiet.unwrap();
+    h.keys("D").work();
+    let text = h.text();
+    assert!(text.contains(knob.name()) && text.contains("no figure differs"), "{}:\n{text}", knob.name());
+}

@@ -1,0 +1,62 @@
+//! The outlook: a small chart of the figure over the knob that was turned last, and where it is best.
+
+use atlas_painter::cells::TextWidth as _;
+use ratatui::layout::Rect;
+
+use super::draw::Canvas;
+use super::sweep::{legend, plot, shown, silence};
+use crate::engine::at_once;
+use crate::estimate::Better;
+use crate::tui::app::App;
+use crate::tui::sweeping::Curves;
+
+/// Draws the pane.
+pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let desk = &app.desks.outlook;
+    let Some(curves) = desk.answer() else {
+        // The first frame has nothing to show yet, and does not say so: it would be gone in a tenth of a second.
+        if desk.trouble().is_none() {
+            return;
+        }
+        let inner = canvas.frame(area, "Outlook", "", false);
+        return silence(app, desk.trouble(), canvas, inner);
+    };
+    let simulates = app.answer.scenario.as_ref().is_some_and(|scenario| at_once(scenario).engine != scenario.engine);
+    // A curve of simulations is the sweep's, which tells how far it is.
+    let how = if simulates { ", in closed form" } else { "" };
+    let title = format!("{} over {}{how}", curves.metric.label, curves.across.knob.name());
+    let (at, value) = best(curves).unwrap_or_default();
+    // Whole or not at all.
+    let room = usize::from(area.width).saturating_sub(title.width() + 10);
+    let best =
+        [format!("best at {at}: {value}"), format!("best at {at}")].into_iter().find(|text| text.width() <= room);
+    let best = best.filter(|_| !at.is_empty()).unwrap_or_default();
+    let mut inner = canvas.frame(area, &title, &best, false);
+    inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    if curves.curves.len() > 1 {
+        let names = curves.curves.iter().map(|(name, _)| &**name);
+        let below = legend(canvas, Rect { height: inner.height / 3, ..inner }, names, 0);
+        let y = below.unwrap_or(inner.y + inner.height / 3);
+        inner = Rect { y, height: inner.bottom() - y, ..inner };
+    }
+    plot(curves, None).draw(canvas, inner);
+}
+
+/// Where the scenario's own curve is best, and what it is there; nothing where it is nowhere better than elsewhere.
+fn best(curves: &Curves) -> Option<(String, String)> {
+    let (_, grid) = curves.curves.first()?;
+    let mut runs = grid.cells.iter().enumerate().filter(|(_, cell)| cell.feasible && cell.value.is_finite());
+    let first = runs.next()?;
+    let (mut best, mut differs) = (first, false);
+    for (at, cell) in runs {
+        let better = match curves.metric.better {
+            Better::Higher => cell.value > best.1.value,
+            Better::Lower => cell.value < best.1.value,
+            Better::Neutral => return None,
+        };
+        differs |= cell.value != first.1.value;
+        best = if better { (at, cell) } else { best };
+    }
+    let value = curves.across.values.get(best.0).filter(|_| differs)?;
+    Some((shown(value), curves.metric.show(best.1.value)))
+}
