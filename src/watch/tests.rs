@@ -32,7 +32,8 @@ impl Scene {
     fn watching(root: TempDir, paths: &[&str], mode: WatchMode) -> Scene {
         let paths: Vec<PathBuf> = paths.iter().map(|path| root.path().join(path)).collect();
         let (tell, changes) = channel();
-        let watch = FileWatch::start(&paths, mode, move |changed| drop(tell.send(changed))).unwrap();
+        let mut watch = FileWatch::new(&paths, mode, move |changed| drop(tell.send(changed)));
+        watch.start().unwrap();
         Scene { root, watch, changes }
     }
 

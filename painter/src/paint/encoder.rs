@@ -38,7 +38,7 @@ pub(super) fn printable(symbol: &str, ascii: bool) -> &str {
     }
 }
 
-/// A cell, or what is erased at once, on its way to the terminal.
+/// Cells beside one another, or what is erased at once, on their way to the terminal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
     pen: usize,
@@ -48,7 +48,8 @@ pub(super) struct Piece {
 
 #[derive(Debug, Clone, Copy)]
 enum What {
-    Cell,
+    /// So many cells.
+    Cells(usize),
     /// So many blanks.
     Blanks(usize),
     /// All to the end of the line.
@@ -143,8 +144,8 @@ impl Encoder<'_> {
                 if blank > 0 {
                     self.blank(blank);
                 } else if let Some(cell) = cells.get(usize::from(x)) {
-                    let pen = pen_of(self.state.pen.unwrap_or_default(), cell, cells, left, self.depth);
-                    self.cell(cell, pen);
+                    self.set_pen(pen_of(self.state.pen.unwrap_or_default(), cell, cells, left, self.depth));
+                    self.cell(cell);
                 }
                 left = left.get(blank.max(1)..).unwrap_or(rest);
             }
@@ -161,6 +162,16 @@ impl Encoder<'_> {
         for (y, cells, changed) in work.rows() {
             let (write, erase) = changed.split_at_checked(written(cells, changed)).unwrap_or((changed, &[]));
             let mut add = |pen: Pen, x: u16, what: What| {
+                // Text is long, and its cells have one pen.
+                if let (Some(Piece { pen: last, at, what: What::Cells(count) }), What::Cells(_)) =
+                    (grouped.last_mut(), what)
+                    && at.y == y
+                    && usize::from(at.x) + *count == usize::from(x)
+                    && pens.get(*last) == Some(&pen)
+                {
+                    *count += 1;
+                    return;
+                }
                 let known = pens.iter().position(|known| *known == pen).unwrap_or_else(|| {
                     pens.push(pen);
                     pens.len() - 1
@@ -174,7 +185,7 @@ impl Encoder<'_> {
                 let blank = blanks(cells, left);
                 if let Some(cell) = cells.get(usize::from(x)) {
                     pen = pen_of(pen, cell, cells, left, self.depth);
-                    add(pen, x, if blank > 0 { What::Blanks(blank) } else { What::Cell });
+                    add(pen, x, if blank > 0 { What::Blanks(blank) } else { What::Cells(1) });
                 }
                 left = left.get(blank.max(1)..).unwrap_or(rest);
             }
@@ -189,7 +200,7 @@ impl Encoder<'_> {
         grouped.sort_by_key(|piece| (!plain(piece.pen), piece.pen));
         for piece in grouped.iter() {
             let cells = work.row(piece.at.y);
-            let (Some(pen), Some(cell)) = (pens.get(piece.pen), cells.get(usize::from(piece.at.x))) else { continue };
+            let Some(pen) = pens.get(piece.pen) else { continue };
             if let What::Tail = piece.what {
                 self.erase(piece.at, cells);
                 continue;
@@ -198,7 +209,14 @@ impl Encoder<'_> {
             self.go(piece.at, cells);
             match piece.what {
                 What::Blanks(blank) => self.blank(blank),
-                _ => self.cell(cell, *pen),
+                What::Cells(count) => {
+                    for (cell, x) in cells.iter().zip(0..).skip(piece.at.x.into()).take(count) {
+                        // Behind a symbol of uncertain width the cursor is anywhere.
+                        self.jump(Position { x, y: piece.at.y });
+                        self.cell(cell);
+                    }
+                }
+                What::Tail => {}
             }
         }
     }
@@ -224,8 +242,8 @@ impl Encoder<'_> {
         self.out.extend_from_slice(b"\x1b[K");
     }
 
-    fn cell(&mut self, cell: &Cell, pen: Pen) {
-        self.set_pen(pen);
+    /// Writes a cell with the pen in force.
+    fn cell(&mut self, cell: &Cell) {
         let symbol = printable(cell.symbol(), self.ascii);
         self.out.extend_from_slice(symbol.as_bytes());
         if let ([_], Some(at)) = (cell.symbol().as_bytes(), self.state.at)
@@ -242,6 +260,9 @@ impl Encoder<'_> {
     }
 
     pub(super) fn set_pen(&mut self, to: Pen) {
+        if self.state.pen == Some(to) {
+            return;
+        }
         let from = self.state.pen.unwrap_or_else(|| {
             self.out.extend_from_slice(b"\x1b[m");
             Pen::default()
@@ -265,7 +286,7 @@ impl Encoder<'_> {
                     && pen.for_cell(cell, self.depth) == pen
             };
             if bytes <= jump(Some(at), to).bytes().len() && gap.iter().all(simple) {
-                gap.iter().for_each(|cell| self.cell(cell, pen));
+                gap.iter().for_each(|cell| self.cell(cell));
                 return;
             }
         }
