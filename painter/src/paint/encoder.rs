@@ -96,6 +96,25 @@ fn blanks(cells: &[Cell], columns: &[u16]) -> usize {
     if count >= pays { count } else { 0 }
 }
 
+/// How many of the columns, from the first on, are text beside one another in one style, and so of one pen; 1 where the
+/// first is a blank.
+fn alike(cells: &[Cell], columns: &[u16]) -> usize {
+    let Some(first) = columns.first() else { return 0 };
+    let from = usize::from(*first);
+    let text = cells.get(from).filter(|cell| !is_space(cell));
+    let of_its_style = |((cell, next), x): &((&Cell, u16), &u16)| {
+        text.is_some_and(|text| {
+            **x == *next && !is_space(cell) && (cell.fg, cell.bg, cell.modifier) == (text.fg, text.bg, text.modifier)
+        })
+    };
+    let beside = cells.get(from..).unwrap_or_default().iter().zip(*first..).zip(columns);
+    beside.take_while(of_its_style).count().max(1)
+}
+
+fn is_space(cell: &Cell) -> bool {
+    cell.symbol().as_bytes() == [b' ']
+}
+
 /// How many of the changed columns are written; the rest is erased with the tail of the line.
 fn written(cells: &[Cell], changed: &[u16]) -> usize {
     let blank = blank_from(cells);
@@ -140,14 +159,15 @@ impl Encoder<'_> {
             let mut left = write;
             while let Some((&x, rest)) = left.split_first() {
                 self.go(Position { x, y }, cells);
-                let blank = blanks(cells, left);
-                if blank > 0 {
-                    self.blank(blank);
+                let mut done = blanks(cells, left);
+                if done > 0 {
+                    self.blank(done);
                 } else if let Some(cell) = cells.get(usize::from(x)) {
+                    done = alike(cells, left);
                     self.set_pen(pen_of(self.state.pen.unwrap_or_default(), cell, cells, left, self.depth));
-                    self.cell(cell);
+                    self.text(Position { x, y }, cells, done);
                 }
-                left = left.get(blank.max(1)..).unwrap_or(rest);
+                left = left.get(done.max(1)..).unwrap_or(rest);
             }
             if let Some(&x) = erase.first() {
                 self.erase(Position { x, y }, cells);
@@ -162,14 +182,14 @@ impl Encoder<'_> {
         for (y, cells, changed) in work.rows() {
             let (write, erase) = changed.split_at_checked(written(cells, changed)).unwrap_or((changed, &[]));
             let mut add = |pen: Pen, x: u16, what: What| {
-                // Text is long, and its cells have one pen.
-                if let (Some(Piece { pen: last, at, what: What::Cells(count) }), What::Cells(_)) =
+                // Text and the blanks in it have one pen.
+                if let (Some(Piece { pen: last, at, what: What::Cells(count) }), What::Cells(more)) =
                     (grouped.last_mut(), what)
                     && at.y == y
                     && usize::from(at.x) + *count == usize::from(x)
                     && pens.get(*last) == Some(&pen)
                 {
-                    *count += 1;
+                    *count += more;
                     return;
                 }
                 let known = pens.iter().position(|known| *known == pen).unwrap_or_else(|| {
@@ -183,11 +203,12 @@ impl Encoder<'_> {
             let mut left = write;
             while let Some((&x, rest)) = left.split_first() {
                 let blank = blanks(cells, left);
+                let count = if blank > 0 { blank } else { alike(cells, left) };
                 if let Some(cell) = cells.get(usize::from(x)) {
                     pen = pen_of(pen, cell, cells, left, self.depth);
-                    add(pen, x, if blank > 0 { What::Blanks(blank) } else { What::Cells(1) });
+                    add(pen, x, if blank > 0 { What::Blanks(count) } else { What::Cells(count) });
                 }
-                left = left.get(blank.max(1)..).unwrap_or(rest);
+                left = left.get(count.max(1)..).unwrap_or(rest);
             }
             if let Some(&x) = erase.first() {
                 // And so is the tail erased, where that pen can.
@@ -209,13 +230,7 @@ impl Encoder<'_> {
             self.go(piece.at, cells);
             match piece.what {
                 What::Blanks(blank) => self.blank(blank),
-                What::Cells(count) => {
-                    for (cell, x) in cells.iter().zip(0..).skip(piece.at.x.into()).take(count) {
-                        // Behind a symbol of uncertain width the cursor is anywhere.
-                        self.jump(Position { x, y: piece.at.y });
-                        self.cell(cell);
-                    }
-                }
+                What::Cells(count) => self.text(piece.at, cells, count),
                 What::Tail => {}
             }
         }
@@ -242,15 +257,24 @@ impl Encoder<'_> {
         self.out.extend_from_slice(b"\x1b[K");
     }
 
+    /// Writes so many cells of a row, from where the cursor is, with the pen in force.
+    fn text(&mut self, from: Position, row: &[Cell], count: usize) {
+        for (cell, x) in row.iter().zip(0..).skip(from.x.into()).take(count) {
+            // Behind a symbol of uncertain width the cursor is anywhere.
+            self.jump(Position { x, y: from.y });
+            self.cell(cell);
+        }
+    }
+
     /// Writes a cell with the pen in force.
     fn cell(&mut self, cell: &Cell) {
-        let symbol = printable(cell.symbol(), self.ascii);
-        self.out.extend_from_slice(symbol.as_bytes());
-        if let ([_], Some(at)) = (cell.symbol().as_bytes(), self.state.at)
-            && at.x + 1 < self.width
-        {
-            self.state.at = Some(Position { x: at.x + 1, y: at.y });
-            return;
+        match (printable(cell.symbol(), self.ascii).as_bytes(), self.state.at) {
+            ([byte], Some(at)) if at.x + 1 < self.width && cell.symbol().len() == 1 => {
+                self.out.push(*byte);
+                self.state.at = Some(Position { x: at.x + 1, y: at.y });
+                return;
+            }
+            (symbol, _) => self.out.extend_from_slice(symbol),
         }
         // Terminals disagree about the width of emoji and of combined characters, and about where the cursor is after
         // the last column; then the next move is absolute.
