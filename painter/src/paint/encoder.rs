@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use ratatui::buffer::{Cell, CellWidth};
+use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
-use crate::cells::is_erased;
+use crate::cells::{is_erased, width_of};
 use crate::color::ColorDepth;
 use crate::pen::{Pen, Short};
 
@@ -259,7 +259,8 @@ impl Encoder<'_> {
 
     /// Writes so many cells of a row, from where the cursor is, with the pen in force.
     fn text(&mut self, from: Position, row: &[Cell], count: usize) {
-        for (cell, x) in row.iter().zip(0..).skip(from.x.into()).take(count) {
+        let begin = usize::from(from.x);
+        for (cell, x) in row.get(begin..begin + count).unwrap_or_default().iter().zip(from.x..) {
             // Behind a symbol of uncertain width the cursor is anywhere.
             self.jump(Position { x, y: from.y });
             self.cell(cell);
@@ -268,17 +269,14 @@ impl Encoder<'_> {
 
     /// Writes a cell with the pen in force.
     fn cell(&mut self, cell: &Cell) {
-        match (printable(cell.symbol(), self.ascii).as_bytes(), self.state.at) {
-            ([byte], Some(at)) if at.x + 1 < self.width && cell.symbol().len() == 1 => {
-                self.out.push(*byte);
-                self.state.at = Some(Position { x: at.x + 1, y: at.y });
-                return;
-            }
-            (symbol, _) => self.out.extend_from_slice(symbol),
+        let symbol = cell.symbol();
+        match symbol.as_bytes() {
+            [byte @ b' '..=b'~'] => self.out.push(*byte),
+            _ => self.out.extend_from_slice(printable(symbol, self.ascii).as_bytes()),
         }
         // Terminals disagree about the width of emoji and of combined characters, and about where the cursor is after
         // the last column; then the next move is absolute.
-        let certain = cell.symbol().chars().nth(1).is_none() && cell.symbol().cell_width() == 1;
+        let certain = symbol.len() == 1 || (symbol.chars().nth(1).is_none() && width_of(symbol) == 1);
         self.state.at =
             self.state.at.filter(|at| certain && at.x + 1 < self.width).map(|at| Position { x: at.x + 1, y: at.y });
     }
@@ -306,7 +304,7 @@ impl Encoder<'_> {
             let bytes = gap.iter().map(|cell| cell.symbol().len()).sum::<usize>();
             let simple = |cell: &Cell| {
                 cell.symbol().chars().nth(1).is_none()
-                    && cell.symbol().cell_width() == 1
+                    && width_of(cell.symbol()) == 1
                     && pen.for_cell(cell, self.depth) == pen
             };
             if bytes <= jump(Some(at), to).bytes().len() && gap.iter().all(simple) {
