@@ -115,6 +115,20 @@ fn every_way(scene: &Scene) {
 }
 
 #[test]
+fn what_changes_before_the_thread_starts_is_told() {
+    let root = TempDir::new().unwrap();
+    let path = root.path().join("a.yaml");
+    fs::write(&path, "a: 1\n").unwrap();
+    let (tell, changes) = channel();
+    let mut watch =
+        FileWatch::new(std::slice::from_ref(&path), WatchMode::Auto, move |changed| drop(tell.send(changed)));
+    fs::write(&path, "a: 22\n").unwrap();
+    watch.start().unwrap();
+    assert_eq!(changes.recv_timeout(PATIENCE).unwrap(), [path]);
+    watch.start().unwrap();
+}
+
+#[test]
 fn every_way_of_changing_a_file_is_noticed_by_events() {
     let scene = Scene::new(WatchMode::Auto);
     every_way(&scene);

@@ -239,7 +239,7 @@ impl Encoder<'_> {
     /// Erases cells from the cursor on, which stays where it is.
     fn blank(&mut self, cells: usize) {
         self.set_pen(self.state.pen.unwrap_or_default().for_erasing());
-        let mut erase = Short::new();
+        let mut erase = Short::<16>::new();
         erase.byte(0x1b);
         erase.byte(b'[');
         erase.number(u16::try_from(cells).unwrap_or(u16::MAX));
@@ -339,10 +339,13 @@ impl Encoder<'_> {
     }
 }
 
+/// Room for a move down and one to the side.
+type Move = Short<16>;
+
 /// The shortest sequence that brings the cursor from `at` to `to`. No line feeds: they would depend on the output
 /// flags of the line discipline, which are not ours alone.
-fn jump(at: Option<Position>, to: Position) -> Short {
-    let mut absolute = Short::new();
+fn jump(at: Option<Position>, to: Position) -> Move {
+    let mut absolute = Move::new();
     absolute.byte(0x1b);
     absolute.byte(b'[');
     if to.y > 0 {
@@ -354,7 +357,7 @@ fn jump(at: Option<Position>, to: Position) -> Short {
     }
     absolute.byte(b'H');
     let Some(at) = at else { return absolute };
-    let mut relative = Short::new();
+    let mut relative = Move::new();
     match to.y.cmp(&at.y) {
         Ordering::Less => step(&mut relative, at.y - to.y, b'A'),
         Ordering::Equal => {}
@@ -371,7 +374,7 @@ fn jump(at: Option<Position>, to: Position) -> Short {
 }
 
 /// A relative move of `n` cells.
-fn step(out: &mut Short, n: u16, direction: u8) {
+fn step(out: &mut Move, n: u16, direction: u8) {
     out.byte(0x1b);
     out.byte(b'[');
     if n > 1 {
