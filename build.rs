@@ -86,14 +86,14 @@ fn embed_documents(files: &[(String, PathBuf)], arena: &mut digest::Arena, out: 
     let mut code = String::from("/// Every document that ships.\nstatic DOCUMENTS: &[Document] = &[\n");
     for (name, path) in files {
         let text = fs::read_to_string(path)?;
-        trees.add_document(arena, name, &text).map_err(io::Error::other)?;
+        let items = trees.add_document(arena, name, &text).map_err(io::Error::other)?;
         let tree = trees.entries.last().copied().unwrap_or_default();
         let (begin, fingerprint) = (texts.len(), fingerprint::fingerprint(text.as_bytes()));
         texts.push_str(&text);
         let end = texts.len();
         let _ = writeln!(
             code,
-            "    Document {{ path: {name:?}, tree: {tree}, text: ({begin}, {end}), fingerprint: {fingerprint:#x} }},"
+            "    Document {{ path: {name:?}, tree: {tree}, items: &{items:?}, text: ({begin}, {end}), fingerprint: {fingerprint:#x} }},"
         );
     }
     code.push_str("];\n");

@@ -41,13 +41,12 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// Adds a whole document.
-    pub(crate) fn add_document(&mut self, arena: &mut Arena, file: &str, text: &str) -> Result<(), String> {
+    /// Adds a whole document; returns where its items begin, if it is a list.
+    pub(crate) fn add_document(&mut self, arena: &mut Arena, file: &str, text: &str) -> Result<Vec<usize>, String> {
         let root = tree(file, text)?;
         self.keys = true;
         self.entries.push(self.bytes.len());
-        self.node(arena, &root);
-        Ok(())
+        Ok(self.node(arena, &root))
     }
 
     /// Adds every entry of one file.
@@ -84,7 +83,9 @@ impl Digest {
         self.whole(length as u128);
     }
 
-    fn node(&mut self, arena: &mut Arena, node: &Node) {
+    /// Adds a node; returns where its items begin, if it is a list.
+    fn node(&mut self, arena: &mut Arena, node: &Node) -> Vec<usize> {
+        let mut begins = Vec::new();
         self.whole(node.at.line.into());
         self.whole(node.at.column.into());
         match &node.value {
@@ -111,6 +112,7 @@ impl Digest {
                 self.bytes.push(6);
                 self.whole(items.len() as u128);
                 for item in items {
+                    begins.push(self.bytes.len());
                     self.node(arena, item);
                 }
             }
@@ -127,6 +129,7 @@ impl Digest {
                 }
             }
         }
+        begins
     }
 }
 

@@ -6,6 +6,7 @@
 //! `--config` in place of all layers, is a document of a founding tool: [`crate::exchange`].
 
 mod decoding;
+mod entry;
 mod shelf;
 
 use crate::order::Order;
@@ -13,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use self::decoding::decode;
+use self::entry::Entries;
+pub use self::entry::{Entry, Listed};
 use self::shelf::Shelf;
 use crate::catalog::Catalog;
 use crate::plan::Methodology;
@@ -38,9 +41,9 @@ struct File {
     label: Arc<str>,
     kind: Kind,
     text: Text,
-    targets: Vec<Arc<Target>>,
-    workloads: Vec<Arc<Workload>>,
-    profile: Option<Arc<Profile>>,
+    targets: Vec<Arc<Entry<Target>>>,
+    workloads: Vec<Arc<Entry<Workload>>>,
+    profile: Option<Arc<Entry<Profile>>>,
     profile_key: ProfileKey,
     tailored: Vec<Fitted>,
     methodology: Option<Methodology>,
@@ -59,15 +62,15 @@ struct Fitted {
 #[derive(Debug, Clone, Default)]
 pub struct Library {
     files: Vec<Arc<File>>,
-    targets: Vec<Arc<Target>>,
-    workloads: Vec<Arc<Workload>>,
+    targets: Entries<Target>,
+    workloads: Entries<Workload>,
     /// Keys of all profiles, and the profile where it could be decoded, best layer first.
-    profiles: Vec<(ProfileKey, Option<Arc<Profile>>)>,
+    profiles: Vec<(ProfileKey, Option<Arc<Entry<Profile>>>)>,
     /// One profile for every target: `--hardware FILE`.
     single_profile: bool,
     /// Entries that are found by name and not listed: those that a `--config` stands in place of.
-    spare_targets: Vec<Arc<Target>>,
-    spare_workloads: Vec<Arc<Workload>>,
+    spare_targets: Entries<Target>,
+    spare_workloads: Entries<Workload>,
     /// What ships of the founding dashboard: found by name, never listed.
     shelf: OnceLock<Shelf>,
     tailored: Vec<Fitted>,
@@ -97,11 +100,11 @@ impl Library {
                 && ![&sources.config, &sources.targets, &sources.workloads].into_iter().any(asked);
             let targets = if spare { &mut library.spare_targets } else { &mut library.targets };
             for target in &file.targets {
-                lay_over(targets, target, |target| &target.name);
+                targets.lay_over(target);
             }
             let workloads = if spare { &mut library.spare_workloads } else { &mut library.workloads };
             for workload in &file.workloads {
-                lay_over(workloads, workload, |workload| &workload.name);
+                workloads.lay_over(workload);
             }
             if !file.tailored.is_empty() {
                 library.tailored.clone_from(&file.tailored);
@@ -135,13 +138,25 @@ impl Library {
     /// All targets, shipped ones first.
     #[must_use]
     pub fn targets(&self) -> &[Arc<Target>] {
-        &self.targets
+        self.targets.all()
     }
 
     /// All workloads, shipped ones first.
     #[must_use]
     pub fn workloads(&self) -> &[Arc<Workload>] {
-        &self.workloads
+        self.workloads.all()
+    }
+
+    /// The same targets, each to be decoded when it is asked for.
+    #[must_use]
+    pub fn target_list(&self) -> &[Arc<Entry<Target>>] {
+        self.targets.listed()
+    }
+
+    /// The same workloads, each to be decoded when it is asked for.
+    #[must_use]
+    pub fn workload_list(&self) -> &[Arc<Entry<Workload>>] {
+        self.workloads.listed()
     }
 
     /// The `config.json` files that workloads name as their models: to be watched like the rest.
@@ -152,12 +167,13 @@ impl Library {
             let json = path.extension().is_some_and(|extension| extension == "json");
             json.then(|| workload.origin.folder().join(path))
         };
-        self.workloads.iter().filter_map(path).collect()
+        // What is not decoded ships, and names models of the catalog.
+        self.workloads.known().filter_map(path).collect()
     }
 
     /// Every profile that could be decoded.
     pub fn profiles(&self) -> impl Iterator<Item = &Arc<Profile>> {
-        self.profiles.iter().filter_map(|(_, profile)| profile.as_ref())
+        self.profiles.iter().filter_map(|(_, profile)| profile.as_ref()?.get())
     }
 
     /// Complaints about all files.
@@ -209,18 +225,20 @@ impl Library {
 
     /// The target of that name, or the complaint that there is none.
     pub fn target(&self, name: &str) -> Result<&Arc<Target>, Diagnostic> {
-        find(&self.targets, name, |target| &target.name)
-            .or_else(|| find(&self.spare_targets, name, |target| &target.name))
-            .or_else(|| find(self.dashboard().0, name, |target| &target.name))
-            .ok_or_else(|| unknown("target", name, self.targets.iter().map(|target| &*target.name)))
+        self.targets
+            .find(name)
+            .or_else(|| self.spare_targets.find(name))
+            .or_else(|| self.dashboard().0.iter().find(|target| &*target.name == name))
+            .ok_or_else(|| unknown("target", name, self.targets.names()))
     }
 
     /// The workload of that name, or the complaint that there is none.
     pub fn workload(&self, name: &str) -> Result<&Arc<Workload>, Diagnostic> {
-        find(&self.workloads, name, |workload| &workload.name)
-            .or_else(|| find(&self.spare_workloads, name, |workload| &workload.name))
-            .or_else(|| find(self.dashboard().1, name, |workload| &workload.name))
-            .ok_or_else(|| unknown("workload", name, self.workloads.iter().map(|workload| &*workload.name)))
+        self.workloads
+            .find(name)
+            .or_else(|| self.spare_workloads.find(name))
+            .or_else(|| self.dashboard().1.iter().find(|workload| &*workload.name == name))
+            .ok_or_else(|| unknown("workload", name, self.workloads.names()))
     }
 
     /// The profile of that name (the stem of its file), or the complaint that there is none.
@@ -246,7 +264,10 @@ impl Library {
             message,
             help: Some(help),
         };
-        match chosen.and_then(|index| self.profiles.get(index)) {
+        match chosen
+            .and_then(|index| self.profiles.get(index))
+            .map(|(key, entry)| (key, entry.as_ref().and_then(|entry| entry.get())))
+        {
             Some((_, Some(profile))) => Ok(profile),
             Some((key, None)) => Err(complain(
                 format!("its profile `{}` has errors", key.stem),
@@ -262,18 +283,6 @@ impl Library {
             )),
         }
     }
-}
-
-/// Replaces the entry of the same name in place, or appends.
-fn lay_over<T>(all: &mut Vec<Arc<T>>, entry: &Arc<T>, name: impl Fn(&T) -> &Arc<str>) {
-    match all.iter_mut().find(|known| name(known) == name(entry)) {
-        Some(known) => *known = Arc::clone(entry),
-        None => all.push(Arc::clone(entry)),
-    }
-}
-
-fn find<'l, T>(all: &'l [Arc<T>], wanted: &str, name: impl Fn(&T) -> &Arc<str>) -> Option<&'l Arc<T>> {
-    all.iter().find(|entry| &**name(entry) == wanted)
 }
 
 /// Names in a row; of many, the first few.

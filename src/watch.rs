@@ -61,6 +61,8 @@ pub enum WatchError {
 pub struct FileWatch {
     commands: Sender<Message>,
     polling: Arc<AtomicBool>,
+    /// What is to run on a thread once it is started.
+    waiting: Option<(Worker, Receiver<Message>)>,
 }
 
 enum Message {
@@ -74,24 +76,15 @@ enum Message {
 }
 
 impl FileWatch {
-    /// Starts watching `paths`, and calls `on_change` on a thread of its own with what has changed, appeared or gone,
-    /// spelled as in `paths`. What changes after this call is told; so load the files after it, not before.
-    ///
-    /// # Errors
-    ///
-    /// When there is no thread to be had. That no events can be had is no error: then files are looked at regularly.
-    pub fn start(
-        paths: &[PathBuf],
-        mode: WatchMode,
-        on_change: impl Fn(Vec<PathBuf>) + Send + 'static,
-    ) -> Result<FileWatch, WatchError> {
+    /// Looks at `paths`. Once it is [started](FileWatch::start), calls `on_change` on a thread of its own with what has
+    /// changed since this call, appeared or gone, spelled as in `paths`; so load the files after it, not before.
+    #[must_use]
+    pub fn new(paths: &[PathBuf], mode: WatchMode, on_change: impl Fn(Vec<PathBuf>) + Send + 'static) -> FileWatch {
         let (commands, messages) = channel();
         let polling = Arc::new(AtomicBool::new(matches!(mode, WatchMode::Poll(_))));
-        // Seen before the caller loads anything; the watches are set by the thread, as that may take its time.
-        let seen = Snapshot::take(paths);
-        let mut worker = Worker {
+        let worker = Worker {
             paths: paths.to_vec(),
-            seen,
+            seen: Snapshot::take(paths),
             mode,
             polling: Arc::clone(&polling),
             watcher: None,
@@ -99,15 +92,26 @@ impl FileWatch {
             deaf: false,
             on_change: Box::new(on_change),
         };
-        let hints = commands.clone();
+        FileWatch { commands, polling, waiting: Some((worker, messages)) }
+    }
+
+    /// Starts the thread, where it does not run yet. It takes its time to set the watches, on a core of its own or not;
+    /// so start it when nothing urgent is left to do.
+    ///
+    /// # Errors
+    ///
+    /// When there is no thread to be had. That no events can be had is no error: then files are looked at regularly.
+    pub fn start(&mut self) -> Result<(), WatchError> {
+        let Some((mut worker, messages)) = self.waiting.take() else { return Ok(()) };
+        let hints = self.commands.clone();
         thread::Builder::new().name("file watch".to_owned()).spawn(move || {
-            if mode == WatchMode::Auto {
+            if worker.mode == WatchMode::Auto {
                 worker.watcher = Worker::listen(hints);
                 worker.deaf = worker.watcher.is_none();
             }
             worker.run(&messages);
         })?;
-        Ok(FileWatch { commands, polling })
+        Ok(())
     }
 
     /// Watches other paths from now on. What both sets have in common is watched without a gap; of what is new, the

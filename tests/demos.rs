@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use assert_cmd::Command;
 use atlas_fabric::demo::headless::check_steps;
-use atlas_fabric::demo::{Action, Demo, DemoError, Demos, Expect, Pane, Reset, Stage, View, check, run_headless};
+use atlas_fabric::demo::{
+    Action, Demo, DemoError, Demos, Expect, Pane, Reset, Stage, Tours, View, check, run_headless,
+};
 use atlas_fabric::engine;
 use atlas_fabric::knob::{Knob, Overrides, Setting};
 use atlas_fabric::library::Library;
@@ -423,6 +425,13 @@ fn layers_override_by_name_and_a_broken_file_leaves_the_one_below() {
             .to_string()
             .contains("c.yaml:1:1: error: gpt5_1t_inference: 3 missing fields: targets, workload, steps")
     );
+    // The interface has the same, and what ships where there is nothing else.
+    let names = |demos: &[Arc<Demo>]| demos.iter().map(|demo| Arc::clone(&demo.name)).collect::<Vec<_>>();
+    let (tours, again) = Tours::load(Some(config.path()), Some(working.path()));
+    assert_eq!((names(&tours), again), (names(&demos), problems));
+    let nowhere = config.path().join("nowhere");
+    let (tours, problems) = Tours::load(Some(&nowhere), None);
+    assert_eq!((names(&tours), problems.len()), (names(&shipped()), 0));
 }
 
 fn files(dir: &Path) -> Vec<String> {

@@ -354,7 +354,7 @@ fn a_reload_keeps_what_the_user_has_done() {
     let reload = |h: &mut Harness| {
         let library = Arc::new(Library::load(&sources, Some(&h.app.library)));
         let problems = library.problems().clone();
-        h.send(Message::Reloaded(library, Vec::new(), Vec::new(), problems));
+        h.send(Message::Reloaded(library, Vec::new().into(), Vec::new(), problems));
     };
     std::fs::write(&targets, shipped.replace("hourly_usd: 40.0", "hourly_usd: 80.0")).unwrap();
     reload(&mut h);

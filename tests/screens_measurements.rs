@@ -106,7 +106,7 @@ fn measurements_are_shown_calibrated_discarded_and_accepted() {
     let library = Arc::new(Library::load(&sources, None));
     assert!(!library.problems().has_errors(), "{}", library.problems());
     let problems = library.problems().clone();
-    update(&mut app, Message::Reloaded(library, Vec::new(), Vec::new(), problems));
+    update(&mut app, Message::Reloaded(library, Vec::new().into(), Vec::new(), problems));
     assert!(app.measured.proposal.is_none());
     let now: Vec<f64> = atlas_fabric::tui::measured::judged(&app).iter().map(|one| one.before).collect();
     let promised: Vec<f64> = proposal.outcome.judged.iter().filter_map(|one| one.after).collect();

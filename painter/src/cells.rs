@@ -1,6 +1,6 @@
 //! Text into cells: what is written at every key for all of the screen.
 
-use ratatui::buffer::{Buffer, Cell};
+use ratatui::buffer::{Buffer, Cell, CellWidth};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
@@ -22,6 +22,15 @@ impl TextWidth for str {
 /// Whether a text is printable ASCII: a byte a column.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+/// How many columns a symbol takes.
+pub(crate) fn width_of(symbol: &str) -> u16 {
+    match symbol.as_bytes() {
+        // Nearly all are printable ASCII, and of the rest most are lines and blocks: U+2500 to U+25BF.
+        [b' '..=b'~'] | [0xe2, 0x94..=0x96, _] => 1,
+        _ => symbol.cell_width(),
+    }
 }
 
 /// Writes a text that fits and needs no segmentation: printable ASCII, a byte a cell, or one narrow character. That is
@@ -155,6 +164,15 @@ mod tests {
         for text in ["", "plain", "─", "e\u{301}", "漢字 ab", "$1.50 → 2"] {
             assert_eq!(TextWidth::width(text), UnicodeWidthStr::width(text), "{text:?}");
         }
+    }
+
+    #[test]
+    fn what_is_taken_for_narrow_is_narrow() {
+        for c in (' '..='~').chain('\u{2500}'..='\u{25bf}') {
+            let symbol = c.to_string();
+            assert_eq!((width_of(&symbol), symbol.cell_width()), (1, 1), "{c}");
+        }
+        assert_eq!((width_of("漢"), width_of(""), width_of("\u{25fe}")), (2, 0, "\u{25fe}".cell_width()));
     }
 
     #[test]

@@ -15,10 +15,10 @@ mod encoder;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use ratatui::buffer::{Buffer, Cell, CellWidth};
+use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect};
 
-use crate::cells::looks_same;
+use crate::cells::{looks_same, width_of};
 use crate::color::ColorDepth;
 use crate::frame_writer::FrameWriter;
 use crate::pen::Pen;
@@ -116,9 +116,13 @@ impl<W: Write> Painter<W> {
             width: picture.area.width,
             state: self.state,
         };
-        if self.shown.area != picture.area {
+        let whole = self.shown.area != picture.area;
+        // What is painted on an empty screen is copied once it is there: somebody waits for it. Where nothing covers its
+        // neighbour, the picture is as good as the copy.
+        let late = whole && picture.content.iter().all(|cell| width_of(cell.symbol()) == 1);
+        if whole {
             // A terminal of a new size has reflowed its contents in its own way.
-            self.shown = Buffer::empty(picture.area);
+            self.shown = Buffer::empty(if late { Rect::ZERO } else { picture.area });
             parts = std::slice::from_ref(&picture.area);
             screen.state.at = None;
             screen.set_pen(Pen::default());
@@ -127,6 +131,17 @@ impl<W: Write> Painter<W> {
         let width = usize::from(picture.area.width).max(1);
         self.changed.clear();
         self.rows.clear();
+        if late {
+            for (wanted, y) in picture.content.chunks(width).zip(0..) {
+                let from = self.changed.len();
+                let seen = |(cell, _): &(&Cell, u16)| !looks_same(cell, cell.symbol(), &Cell::EMPTY);
+                self.changed.extend(wanted.iter().zip(0..).filter(seen).map(|(_, x)| x));
+                if self.changed.len() > from {
+                    self.rows.push((y, from..self.changed.len()));
+                }
+            }
+            parts = &[];
+        }
         for part in parts {
             let columns = usize::from(part.x)..usize::from(part.right());
             let rows = self.shown.content.chunks_mut(width).zip(picture.content.chunks(width)).zip(0..);
@@ -140,7 +155,8 @@ impl<W: Write> Painter<W> {
                 }
             }
         }
-        let work = Work { cells: &self.shown.content, width, changed: &self.changed, rows: &self.rows };
+        let cells = if late { &picture.content } else { &self.shown.content };
+        let work = Work { cells, width, changed: &self.changed, rows: &self.rows };
         // Both orders begin behind what is written already, and from the same state.
         let (begin, before) = (screen.out.len(), screen.state);
         screen.by_rows(&work);
@@ -159,7 +175,11 @@ impl<W: Write> Painter<W> {
                 self.state = state;
             }
         }
-        self.writer.commit().inspect_err(|_| self.forget())
+        let sent = self.writer.commit().inspect_err(|_| self.forget())?;
+        if late {
+            self.shown.clone_from(picture);
+        }
+        Ok(sent)
     }
 }
 
@@ -176,7 +196,7 @@ fn take(shown: &mut [Cell], wanted: &[Cell], from: u16, changed: &mut Vec<u16>) 
         }
         let symbol = wanted.symbol();
         // One byte is one column, and most are.
-        covered = if symbol.len() == 1 { 0 } else { symbol.cell_width().saturating_sub(1) };
+        covered = if symbol.len() == 1 { 0 } else { width_of(symbol).saturating_sub(1) };
         if !looks_same(wanted, symbol, shown) {
             shown.clone_from(wanted);
             changed.push(x);

@@ -53,11 +53,11 @@ impl Pen {
             out.extend_from_slice(b"\x1b[m");
             return;
         }
-        let mut change = Short::new();
+        let mut change: Short = Short::new();
         change.modifiers(self.modifier, to.modifier);
         change.color(self.fg, to.fg, 30);
         change.color(self.bg, to.bg, 40);
-        let mut restart = Short::new();
+        let mut restart: Short = Short::new();
         restart.push(0);
         restart.modifiers(Modifier::empty(), to.modifier);
         restart.color(Color::Reset, to.fg, 30);
@@ -71,14 +71,14 @@ impl Pen {
 
 /// A short sequence on the stack: several are built for every change of style and every move of every frame, and only
 /// the shortest is sent.
-pub(super) struct Short {
-    bytes: [u8; 96],
+pub(super) struct Short<const N: usize = 96> {
+    bytes: [u8; N],
     length: usize,
 }
 
-impl Short {
-    pub(super) fn new() -> Short {
-        Short { bytes: [0; 96], length: 0 }
+impl<const N: usize> Short<N> {
+    pub(super) fn new() -> Short<N> {
+        Short { bytes: [0; N], length: 0 }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -86,7 +86,7 @@ impl Short {
     }
 
     pub(super) fn byte(&mut self, byte: u8) {
-        // Nine attributes off and on again and two 24-bit colours are 81 bytes: there is always room.
+        // Nine attributes off and on again and two 24-bit colours are 81 bytes, two moves 16: there is always room.
         if let Some(slot) = self.bytes.get_mut(self.length) {
             *slot = byte;
             self.length += 1;

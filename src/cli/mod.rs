@@ -171,8 +171,11 @@ pub fn main() -> ExitCode {
 }
 
 /// Defining two dozen subcommands takes a fifth of the time to the first frame, so they are defined only where the
-/// command line is more than flags of the interface, or is wrong.
+/// command line is more than flags of the interface, or is wrong. Where there is no flag, nothing is.
 fn parse() -> Result<Cli, clap::Error> {
+    if std::env::args_os().nth(1).is_none() {
+        return Ok(Cli { globals: Globals::default(), tui: tui::Args::default(), command: None });
+    }
     match Interface::try_parse() {
         Ok(Interface { globals, tui }) => Ok(Cli { globals, tui, command: None }),
         Err(_) => Cli::try_parse(),
@@ -279,6 +282,9 @@ mod tests {
             let told = |globals: &Globals, tui: &tui::Args| format!("{globals:?} {tui:?}");
             assert_eq!(told(&alone.globals, &alone.tui), told(&whole.globals, &whole.tui));
         }
+        let bare = Interface::try_parse_from(["atlas"]).unwrap();
+        let default = (Globals::default(), tui::Args::default());
+        assert_eq!(format!("{:?}", (bare.globals, bare.tui)), format!("{default:?}"));
         for line in
             ["atlas tui", "atlas --target T run", "atlas --help", "atlas -V", "atlas help run", "atlas --nonsense"]
         {

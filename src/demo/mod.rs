@@ -17,8 +17,9 @@ pub mod script;
 pub mod state;
 
 use crate::order::Order;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub use expect::Expect;
 pub use headless::{HeadlessReport, StepReport, run_headless};
@@ -69,6 +70,37 @@ impl Demos {
     #[must_use]
     pub fn watched(config_dir: Option<&Path>, working_dir: Option<&Path>) -> Vec<PathBuf> {
         [config_dir, working_dir].into_iter().flatten().map(|dir| dir.join("demo")).collect()
+    }
+}
+
+/// The scripts in force for an interface that seldom plays one: where the user has none of their own, those that ship
+/// are decoded when they are first asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Tours(OnceLock<Vec<Arc<Demo>>>);
+
+impl Tours {
+    /// As [`Demos::load`].
+    #[must_use]
+    pub fn load(config_dir: Option<&Path>, working_dir: Option<&Path>) -> (Tours, Diagnostics) {
+        if Demos::watched(config_dir, working_dir).iter().all(|dir| scripts_in(dir).is_empty()) {
+            return (Tours::default(), Diagnostics::new());
+        }
+        let (demos, problems) = Demos::load(config_dir, working_dir);
+        (demos.into(), problems)
+    }
+}
+
+impl From<Vec<Arc<Demo>>> for Tours {
+    fn from(demos: Vec<Arc<Demo>>) -> Tours {
+        Tours(demos.into())
+    }
+}
+
+impl Deref for Tours {
+    type Target = [Arc<Demo>];
+
+    fn deref(&self) -> &[Arc<Demo>] {
+        self.0.get_or_init(|| Demos::load(None, None).0)
     }
 }
 

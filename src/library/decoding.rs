@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{File, Fitted, Kind};
+use super::{Entry, File, Fitted, Kind, Listed};
 use crate::catalog::Catalog;
 use crate::exchange;
+use crate::spec::Profile;
 use crate::spec::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::spec::node::Node;
 use crate::spec::profile::ProfileKey;
-use crate::spec::shipped::Text;
-use crate::spec::{Profile, Target, Workload};
+use crate::spec::shipped::{Document, Part, Text};
 
 pub(super) fn decode(label: Arc<str>, kind: Kind, stem: &str, text: Text, catalog: &Catalog) -> File {
     let mut file = File {
@@ -24,18 +24,33 @@ pub(super) fn decode(label: Arc<str>, kind: Kind, stem: &str, text: Text, catalo
         methodology: None,
         problems: Diagnostics::new(),
     };
+    if let Text::Shipped(document) = &file.text {
+        match kind {
+            Kind::Targets => file.targets = shipped(&label, document),
+            Kind::Workloads => file.workloads = shipped(&label, document),
+            Kind::Profile if document.path.starts_with("workload/profiles/") => {
+                let [matched] = document.part().values(["match"]);
+                file.profile_key = ProfileKey::matching(stem, matched.as_ref());
+                file.profile = Some(Arc::new(Entry::shipped(&label, stem.into(), document.part())));
+            }
+            Kind::Profile | Kind::Foreign => {}
+        }
+        if file.profile.is_some() || !(file.targets.is_empty() && file.workloads.is_empty()) {
+            return file;
+        }
+    }
     let Some(root) = file.text.tree(&label, &mut file.problems) else { return file };
     match kind {
         Kind::Profile => {
             file.profile_key = ProfileKey::of(stem, &root);
-            file.profile = Profile::decode(&label, stem, &root, &mut file.problems).map(Arc::new);
+            let profile = Profile::decode(&label, stem, &root, &mut file.problems);
+            file.profile = profile.map(|profile| Arc::new(Entry::decoded(profile)));
         }
         Kind::Targets => {
-            file.targets = entries(&label, "targets", &root, &mut file.problems, Target::decode, |target| &target.name);
+            file.targets = entries(&label, "targets", &root, &mut file.problems);
         }
         Kind::Workloads => {
-            file.workloads =
-                entries(&label, "workloads", &root, &mut file.problems, Workload::decode, |workload| &workload.name);
+            file.workloads = entries(&label, "workloads", &root, &mut file.problems);
         }
         Kind::Foreign => decode_foreign(&mut file, &root, catalog),
     }
@@ -58,15 +73,13 @@ fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
         return;
     };
     let list = |nodes: Vec<Node>| Node { value: crate::spec::Value::List(nodes), at: root.at };
-    let targets = entries(&label, "targets", &list(foreign.targets), problems, Target::decode, |target| &target.name);
-    let of = |nodes: Vec<Node>, problems: &mut Diagnostics| {
-        entries(&label, "workloads", &list(nodes), problems, Workload::decode, |workload| &workload.name)
-    };
+    let targets = entries(&label, "targets", &list(foreign.targets), problems);
+    let of = |nodes: Vec<Node>, problems: &mut Diagnostics| entries(&label, "workloads", &list(nodes), problems);
     let workloads = of(foreign.workloads, problems);
     // What is wrong with a tailored workload is wrong with the general one, which says so.
     let mut said = Diagnostics::new();
     let fitted = foreign.tailored.into_iter().filter_map(|tailored| {
-        let workload = of(vec![tailored.workload], &mut said).pop()?;
+        let workload = Arc::clone(of(vec![tailored.workload], &mut said).pop()?.get()?);
         Some(Fitted { methodology: tailored.methodology, target: tailored.target.into(), workload })
     });
     let fitted: Vec<Fitted> = fitted.collect();
@@ -77,15 +90,18 @@ fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
     file.methodology = foreign.methodology;
 }
 
+/// The entries of a list that ships, whose soundness is a test's business.
+fn shipped<T: Listed>(label: &Arc<str>, document: &Document) -> Vec<Arc<Entry<T>>> {
+    let entry = |part: Part| {
+        let [name] = part.values(["name"]);
+        let name = name.as_ref().and_then(Node::text)?.into();
+        Some(Arc::new(Entry::shipped(label, name, part)))
+    };
+    document.items().filter_map(entry).collect()
+}
+
 /// The entries of a list document; also accepts one entry alone, or the list under its kind's name.
-fn entries<T>(
-    label: &Arc<str>,
-    kind: &str,
-    root: &Node,
-    problems: &mut Diagnostics,
-    decode: impl Fn(&Arc<str>, &Node, &mut Diagnostics) -> Option<T>,
-    name: impl Fn(&T) -> &Arc<str>,
-) -> Vec<Arc<T>> {
+fn entries<T: Listed>(label: &Arc<str>, kind: &str, root: &Node, problems: &mut Diagnostics) -> Vec<Arc<Entry<T>>> {
     let root = root.get(kind).unwrap_or(root);
     let single = std::slice::from_ref(root);
     let items = match root.items() {
@@ -105,14 +121,14 @@ fn entries<T>(
             return Vec::new();
         }
     };
-    let mut all: Vec<Arc<T>> = Vec::with_capacity(items.len());
+    let mut all: Vec<Arc<Entry<T>>> = Vec::with_capacity(items.len());
     for item in items {
-        let Some(entry) = decode(label, item, problems) else { continue };
-        if !showable(name(&entry)) {
+        let Some(entry) = T::decode(label, "", item, problems) else { continue };
+        if !showable(entry.name()) {
             let at = item.get("name").map_or(item.at, |node| node.at);
             let message = format!(
                 "found {:?}, expected a name that can be shown: not empty, no control characters",
-                name(&entry)
+                entry.name()
             );
             let file = Arc::clone(label);
             problems.push(Diagnostic {
@@ -125,9 +141,9 @@ fn entries<T>(
             });
             continue;
         }
-        if all.iter().any(|known| name(known) == name(&entry)) {
+        if all.iter().any(|known| known.name == *entry.name()) {
             let message = "a second entry of this name; the first is used".to_owned();
-            let path = name(&entry).to_string();
+            let path = entry.name().to_string();
             let help = Some("rename or remove one of the two".to_owned());
             problems.push(Diagnostic {
                 severity: Severity::Error,
@@ -139,7 +155,7 @@ fn entries<T>(
             });
             continue;
         }
-        all.push(Arc::new(entry));
+        all.push(Arc::new(Entry::decoded(entry)));
     }
     all
 }

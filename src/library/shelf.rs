@@ -21,10 +21,13 @@ impl Shelf {
             let label = format!("{}{wanted}", Origin::BUILT_IN).into();
             Some(decode(label, kind, "benchboard", Text::Shipped(document(wanted)?), &Catalog::default()))
         };
+        let targets =
+            file(Kind::Targets, "workload/benchboard/targets.yaml").map_or_else(Vec::new, |file| file.targets);
+        let workloads =
+            file(Kind::Workloads, "workload/benchboard/workloads.yaml").map_or_else(Vec::new, |file| file.workloads);
         Shelf {
-            targets: file(Kind::Targets, "workload/benchboard/targets.yaml").map_or_else(Vec::new, |file| file.targets),
-            workloads: file(Kind::Workloads, "workload/benchboard/workloads.yaml")
-                .map_or_else(Vec::new, |file| file.workloads),
+            targets: targets.iter().filter_map(|entry| entry.get()).cloned().collect(),
+            workloads: workloads.iter().filter_map(|entry| entry.get()).cloned().collect(),
         }
     }
 }

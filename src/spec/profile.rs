@@ -128,7 +128,13 @@ impl ProfileKey {
     /// Reads the key of a profile document.
     #[must_use]
     pub fn of(stem: &str, node: &Node) -> ProfileKey {
-        let text = |key: &str| node.at_path(&["match", key]).and_then(Node::text).map(str::to_owned);
+        ProfileKey::matching(stem, node.get("match"))
+    }
+
+    /// The key of a profile document, of which `matched` is what stands under `match`.
+    #[must_use]
+    pub fn matching(stem: &str, matched: Option<&Node>) -> ProfileKey {
+        let text = |key: &str| matched.and_then(|matched| matched.get(key)).and_then(Node::text).map(str::to_owned);
         ProfileKey { stem: stem.to_lowercase(), vendor: text("vendor").map(|v| v.to_lowercase()), target: text("name") }
     }
 }

@@ -30,6 +30,8 @@ pub struct Document {
     pub path: &'static str,
     /// Where its tree begins.
     tree: usize,
+    /// Where the items of its tree begin, if it is a list.
+    items: &'static [usize],
     /// Where its text begins and ends.
     text: (usize, usize),
     fingerprint: u64,
@@ -52,7 +54,39 @@ impl Document {
     /// What it says, with the positions of the text.
     #[must_use]
     pub fn tree(&self) -> Option<Node> {
-        Cursor::at(TREES, self.tree).node()
+        self.part().tree()
+    }
+
+    /// All of it, to be read in part.
+    #[must_use]
+    pub fn part(&self) -> Part {
+        Part(self.tree)
+    }
+
+    /// Its items, if it is a list, each to be read when it is asked for.
+    pub fn items(&self) -> impl ExactSizeIterator<Item = Part> + use<> {
+        self.items.iter().map(|begin| Part(*begin))
+    }
+}
+
+/// A part of a document that ships, of which nothing is read yet: where it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part(usize);
+
+impl Part {
+    /// What it says, with the positions of the text.
+    #[must_use]
+    pub fn tree(self) -> Option<Node> {
+        Cursor::at(TREES, self.0).node()
+    }
+
+    /// What a mapping says under these keys, with nothing else read; `None` under those that it lacks.
+    #[must_use]
+    pub fn values<const N: usize>(self, keys: [&str; N]) -> [Option<Node>; N] {
+        let mut found = [const { None }; N];
+        // Where the bytes end too early nothing more is found.
+        let _ = Cursor::at(TREES, self.0).values(keys, &mut found);
+        found
     }
 }
 
@@ -191,6 +225,58 @@ impl Cursor {
         Some(Node { value, at })
     }
 
+    /// What the mapping that begins here says under these keys.
+    fn values<const N: usize>(&mut self, keys: [&str; N], found: &mut [Option<Node>; N]) -> Option<()> {
+        self.position()?;
+        let [tag] = self.take::<1>()?;
+        let count = if matches!(tag, 7 | 9) { self.whole()? } else { 0 };
+        let mut left = N;
+        for _ in 0..count {
+            let key = self.text()?;
+            if tag == 9 {
+                self.position()?;
+            }
+            match keys.iter().zip(found.iter_mut()).find(|(wanted, _)| **wanted == key) {
+                None => self.pass_over(0)?,
+                Some((_, place)) => {
+                    *place = Some(self.node()?);
+                    left -= 1;
+                }
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        Some(())
+    }
+
+    /// Goes behind the node that begins here.
+    fn pass_over(&mut self, depth: usize) -> Option<()> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        self.position()?;
+        let [tag] = self.take::<1>()?;
+        match tag {
+            0..=2 => {}
+            3 | 8 => drop(self.whole()?),
+            4 => drop(self.take::<8>()?),
+            5 => drop(self.text()?),
+            6 => (0..self.whole()?).try_for_each(|_| self.pass_over(depth + 1))?,
+            7 | 9 => {
+                for _ in 0..self.whole()? {
+                    self.text()?;
+                    if tag == 9 {
+                        self.position()?;
+                    }
+                    self.pass_over(depth + 1)?;
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
     /// Room for so many nodes, each of which is a byte at least.
     fn room<T>(&self, count: usize) -> Vec<T> {
         Vec::with_capacity(count.min(self.rest.len()))
@@ -225,6 +311,25 @@ mod tests {
             assert!(problems.is_empty(), "{problems}");
             assert!(parsed.is_some() && document.tree() == parsed, "{}", document.path);
         }
+    }
+
+    #[test]
+    fn parts_say_what_the_tree_says() {
+        for document in DOCUMENTS {
+            let tree = document.tree().unwrap();
+            let items: Vec<Option<Node>> = document.items().map(Part::tree).collect();
+            let listed: Vec<Option<Node>> = tree.items().unwrap_or_default().iter().cloned().map(Some).collect();
+            assert_eq!(items, listed, "{}", document.path);
+            let mappings =
+                document.items().chain([document.part()]).zip(tree.items().unwrap_or_default().iter().chain([&tree]));
+            for (part, node) in mappings {
+                for entry in node.entries().unwrap_or_default() {
+                    let [value, absent] = part.values([&*entry.key, "no such key"]);
+                    assert_eq!((value.as_ref(), absent), (Some(&entry.value), None), "{}", document.path);
+                }
+            }
+        }
+        assert_eq!(Part(usize::MAX).values(["name"]), [None]);
     }
 
     #[test]

@@ -33,6 +33,17 @@ impl Mode {
             Mode::Inference => "inference",
         }
     }
+
+    /// What a workload does that says `mode: written`, or does not say it and is called `name`; `None` where that is
+    /// no mode.
+    #[must_use]
+    pub fn of(written: Option<&str>, name: &str) -> Option<Mode> {
+        match written {
+            Some(written) => MODES.iter().find(|(mode, _)| *mode == written).map(|(_, mode)| *mode),
+            None if name.to_lowercase().contains("inference") => Some(Mode::Inference),
+            None => Some(Mode::Training),
+        }
+    }
 }
 
 /// A model put to work.
@@ -285,8 +296,8 @@ struct Extra {
 /// Mode, parallelism, sequence, size and plan: of a workload, or of a workload with a phase's overrides merged in.
 fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
     let written = fields.choice("mode", &MODES);
-    let named = fields.text("name").is_some_and(|name| name.to_lowercase().contains("inference"));
-    let mode = written.unwrap_or(if named { Mode::Inference } else { Mode::Training });
+    let named = Mode::of(None, &fields.text("name").unwrap_or_default());
+    let mode = written.or(named).unwrap_or(Mode::Training);
     let mut plan = PlanSpec::read(fields);
     let mut extra = Extra::default();
     // A model of the catalog says what `params` would; ranks that are not written are 1, and replicas fill the target.

@@ -25,7 +25,7 @@ use super::timeline::Timeline;
 use super::work::Desks;
 pub use super::write_back::WritePlan;
 use crate::advice::{Advice, Objective, advise};
-use crate::demo::Demo;
+use crate::demo::{Demo, Tours};
 pub use crate::demo::{Pane, Setup, View};
 use crate::estimate::{Estimate, Metric};
 use crate::knob::{Knob, Overrides, Setting};
@@ -158,7 +158,7 @@ pub struct App {
     /// The files' content.
     pub library: Arc<Library>,
     /// The tours.
-    pub demos: Vec<Arc<Demo>>,
+    pub demos: Tours,
     /// Complaints about files, themes and tours.
     pub problems: Diagnostics,
     /// The themes, and which is in force.
@@ -266,22 +266,22 @@ impl App {
     #[must_use]
     pub fn new(
         library: Arc<Library>,
-        demos: Vec<Arc<Demo>>,
+        demos: impl Into<Tours>,
         themes: Vec<Arc<Theme>>,
         glyphs: Glyphs,
         size: (u16, u16),
     ) -> App {
         let first = |name: Option<&Arc<str>>| name.cloned().unwrap_or_default();
         let setup = Setup {
-            target: first(library.targets().first().map(|target| &target.name)),
-            workload: first(library.workloads().first().map(|workload| &workload.name)),
+            target: first(library.target_list().first().map(|target| &target.name)),
+            workload: first(library.workload_list().first().map(|workload| &workload.name)),
             overrides: Overrides::new(),
         };
         let answer = Answer::of(&library, &setup);
         let problems = library.problems().clone();
         App {
             library,
-            demos,
+            demos: demos.into(),
             problems,
             themes,
             theme: 0,

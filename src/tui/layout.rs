@@ -114,7 +114,7 @@ pub fn areas(app: &App) -> Areas {
         ..Areas::default()
     };
     let lists = |n: usize| u16::try_from(n + 2).unwrap_or(u16::MAX);
-    let (targets, workloads) = (lists(app.library.targets().len()), lists(app.library.workloads().len()));
+    let (targets, workloads) = (lists(app.library.target_list().len()), lists(app.library.workload_list().len()));
     let at = |x: u16, y: u16, width: u16, height: u16| Rect::new(x, body.y + y, width, height);
     let height = body.height;
     if columns < 110 {

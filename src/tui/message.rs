@@ -11,7 +11,7 @@ use super::theme::Theme;
 use super::work::{Order, Product, Progress};
 use super::write_back::WritePlan;
 use crate::calibrate::Observation;
-use crate::demo::Demo;
+use crate::demo::Tours;
 use crate::library::Library;
 use crate::spec::Diagnostics;
 
@@ -27,7 +27,7 @@ pub enum Message {
     /// The terminal has this many columns and rows now.
     Resize(u16, u16),
     /// The files were read anew.
-    Reloaded(Arc<Library>, Vec<Arc<Demo>>, Vec<Arc<Theme>>, Diagnostics),
+    Reloaded(Arc<Library>, Tours, Vec<Arc<Theme>>, Diagnostics),
     /// Measurements were read: rows, and what could not be read.
     Measured(Arc<Vec<Observation>>, Vec<String>),
     /// An effect ended well; the text tells the user.

@@ -7,7 +7,7 @@ use super::message::{Effect, Timer};
 use super::theme::Theme;
 use super::tour;
 use super::update::{fail, note};
-use crate::demo::Demo;
+use crate::demo::Tours;
 use crate::estimate::METRICS;
 use crate::knob::Knob;
 use crate::library::Library;
@@ -21,7 +21,7 @@ const FLASH_MS: u64 = 1_500;
 pub(super) fn reloaded(
     app: &mut App,
     library: Arc<Library>,
-    demos: Vec<Arc<Demo>>,
+    demos: Tours,
     problems: Diagnostics,
     effects: &mut Vec<Effect>,
 ) {
@@ -106,12 +106,12 @@ pub(super) fn adopt_themes(app: &mut App, themes: Vec<Arc<Theme>>) {
 fn adopt_first_where_empty(app: &mut App) {
     let Setup { target, workload, .. } = &mut app.now.setup;
     if target.is_empty()
-        && let Some(first) = app.library.targets().first()
+        && let Some(first) = app.library.target_list().first()
     {
         *target = Arc::clone(&first.name);
     }
     if workload.is_empty()
-        && let Some(first) = app.library.workloads().first()
+        && let Some(first) = app.library.workload_list().first()
     {
         *workload = Arc::clone(&first.name);
     }

@@ -15,20 +15,21 @@ use super::app::App;
 use super::clipboard::{self, Between, osc52};
 use super::color::ColorDepth;
 use super::export::{self, Export};
-use super::loading::{Beside, profiles, reload, watch_configs, watched};
+use super::loading::{profiles, reload, tours, watch_configs, watched};
 use super::measured::Proposal;
 use super::measuring::Measuring;
 use super::message::{Effect, Message, Saving, Timer};
 use super::session::Store;
 use super::stale::Stale;
 use super::terminal::{self, Screen};
-use super::theme::{Glyphs, Theme};
+use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::wait::{Waiter, Wakes};
 use super::workers::Workers;
 use super::write_back::WritePlan;
 use super::{Options, session, tour, update as updates, view};
 use crate::calibrate::document;
+use crate::demo::Tours;
 use crate::library::Library;
 use crate::record::{now, write_atomically, write_new};
 use crate::spec::shipped;
@@ -55,18 +56,17 @@ pub fn run(options: Options) -> Result<()> {
     let (changed, changes) = channel::<()>();
     let waker = waiter.waker();
     let mode = options.poll.map_or(WatchMode::Auto, WatchMode::Poll);
-    let watch = FileWatch::start(&watched(&options, None), mode, move |_| {
+    let mut watch = FileWatch::new(&watched(&options, None), mode, move |_| {
         if changed.send(()).is_ok() {
             waker.wake();
         }
     });
-    let beside = Beside::read(&options, depth);
     let library = Arc::new(Library::load(&options.sources, None));
-    watch_configs(watch.as_ref().ok(), &options, &library, &[]);
+    watch_configs(&watch, &options, &library, &[]);
     let size = terminal::size();
     let glyphs = if ascii { Glyphs::ascii() } else { Glyphs::unicode() };
-    let (themes, problems) = beside.themes();
-    let mut app = App::new(library, Vec::new(), themes, glyphs, (size.width, size.height));
+    let (themes, problems) = Themes::load(options.sources.config_dir.as_deref(), depth);
+    let mut app = App::new(library, Tours::default(), themes, glyphs, (size.width, size.height));
     app.problems = app.library.problems().clone();
     app.problems.extend(problems);
     app.out.clone_from(&options.out);
@@ -82,7 +82,7 @@ pub fn run(options: Options) -> Result<()> {
         depth,
         store,
         suited: "",
-        beside: Some(beside),
+        tours: false,
         timers: Vec::new(),
         workers,
         measuring,
@@ -90,12 +90,9 @@ pub fn run(options: Options) -> Result<()> {
         quit: false,
     };
     let start = session.start(&mut app);
-    if let Err(error) = &watch {
-        updates::fail(&mut app, format!("files are not watched: {error}; r reads them again"));
-    }
     let ended = session
         .perform(start, &mut app, &mut screen, &mut waiter)
-        .and_then(|()| session.go_on(&mut app, &mut screen, &mut waiter, watch.as_ref().ok(), &changes));
+        .and_then(|()| session.go_on(&mut app, &mut screen, &mut waiter, &mut watch, &changes));
     screen.leave();
     // However it ends: where one was is kept. A dropped connection is the usual way to leave a login node.
     if let Err(why) = session.store.save(session::capture(&app, session.suited)) {
@@ -139,8 +136,8 @@ struct Session {
     store: Store,
     /// The theme that suits the terminal.
     suited: &'static str,
-    /// What is read while the first frame is drawn.
-    beside: Option<Beside>,
+    /// Whether the tours have been read.
+    tours: bool,
     timers: Vec<(Instant, Timer)>,
     workers: Workers,
     measuring: Measuring,
@@ -214,10 +211,12 @@ impl Session {
         effects
     }
 
-    /// Takes the tours over, once: the first frame does not wait for them.
+    /// Reads the tours, once.
     fn take_tours(&mut self, app: &mut App) {
-        let Some(beside) = self.beside.take() else { return };
-        let (demos, problems) = beside.demos();
+        if std::mem::replace(&mut self.tours, true) {
+            return;
+        }
+        let (demos, problems) = tours(&self.options);
         app.demos = demos;
         if !problems.is_empty() {
             app.problems.extend(problems);
@@ -232,14 +231,19 @@ impl Session {
         app: &mut App,
         screen: &mut Screen,
         waiter: &mut Waiter,
-        watch: Option<&FileWatch>,
+        watch: &mut FileWatch,
         changes: &Receiver<()>,
     ) -> Result<Option<i32>> {
         let mut wakes = Wakes::default();
         while !self.quit && !wakes.must_end() {
             screen.draw(|picture, empty| view::redraw(app, picture, empty)).wrap_err("the terminal has gone")?;
             app.stale = Stale::Nothing;
+            // The first frame does not wait for these.
             self.take_tours(app);
+            if let Err(error) = watch.start() {
+                updates::fail(app, format!("files are not watched: {error}; r reads them again"));
+                app.stale = Stale::All;
+            }
             if app.stale != Stale::Nothing {
                 continue;
             }

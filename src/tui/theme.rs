@@ -9,16 +9,16 @@ mod glyphs;
 
 use crate::order::Order;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ratatui::style::{Modifier, Style};
 
 pub use super::color::ColorDepth;
 pub use glyphs::Glyphs;
 
-use crate::spec::shipped::{self, Text};
+use crate::spec::shipped::{self, Document, Text};
 use crate::spec::sources::read_text;
-use crate::spec::{Diagnostic, Diagnostics, Origin, Position, Severity};
+use crate::spec::{Diagnostic, Diagnostics, Node, Origin, Position, Severity};
 
 /// Declares the roles once: documentation, variant, name in a theme, and the role whose style stands in where a theme
 /// says nothing.
@@ -134,8 +134,7 @@ impl Themes {
         let mut themes = Vec::new();
         let mut problems = Diagnostics::new();
         for document in shipped::documents("themes") {
-            let file = format!("{}{}", Origin::BUILT_IN, document.path).into();
-            lay_over(&mut themes, &file, &Text::Shipped(document), depth, &mut problems);
+            themes.extend(Theme::shipped(document, depth).map(Arc::new));
         }
         themes.order_by_key(|theme| theme.order);
         for path in Themes::watched(config_dir).iter().flat_map(|dir| files_in(dir)) {
@@ -166,13 +165,16 @@ impl Themes {
 }
 
 /// Colours and attributes by role.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Theme {
     name: String,
     description: String,
     order: u32,
-    /// By [`Role`], in the order of [`Role::ALL`].
-    styles: Vec<Style>,
+    /// By [`Role`], in the order of [`Role::ALL`]; of what ships, once the first is asked for: one theme is looked at,
+    /// the others are names in a list.
+    styles: OnceLock<Vec<Style>>,
+    /// What ships, and the depth that it is for.
+    shipped: Option<(&'static Document, ColorDepth)>,
 }
 
 impl Theme {
@@ -188,6 +190,16 @@ impl Theme {
         file::read(file, text, depth, known, diagnostics)
     }
 
+    /// A theme that ships, which is known to be sound; `None` where it has no name.
+    fn shipped(document: &'static Document, depth: ColorDepth) -> Option<Theme> {
+        let [name, description, order] = document.part().values(["name", "description", "order"]);
+        let text = |node: Option<Node>| node.as_ref().and_then(Node::text).map(str::to_owned);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as the file reader bounds it")]
+        let order = order.as_ref().and_then(Node::number).map_or(u32::MAX, |order| order as u32);
+        let description = text(description).unwrap_or_default();
+        Some(Theme { name: text(name)?, description, order, styles: OnceLock::new(), shipped: Some((document, depth)) })
+    }
+
     /// A theme of attributes alone, which needs no file and shows on every terminal.
     #[must_use]
     pub fn plain() -> Theme {
@@ -196,7 +208,8 @@ impl Theme {
             name: "plain".to_owned(),
             description: "No colours".to_owned(),
             order: u32::MAX,
-            styles: Role::ALL.iter().map(style).collect(),
+            styles: Role::ALL.iter().map(style).collect::<Vec<_>>().into(),
+            shipped: None,
         }
     }
 
@@ -226,7 +239,14 @@ impl Theme {
     /// The style of a role.
     #[must_use]
     pub fn style(&self, role: Role) -> Style {
-        self.styles.get(role as usize).copied().unwrap_or_default()
+        let read = || {
+            let (document, depth) = self.shipped?;
+            let file = format!("{}{}", Origin::BUILT_IN, document.path).into();
+            let theme = Theme::read(&file, &Text::Shipped(document), depth, &[], &mut Diagnostics::new())?;
+            theme.styles.into_inner()
+        };
+        let styles = self.styles.get_or_init(|| read().unwrap_or_default());
+        styles.get(role as usize).copied().unwrap_or_default()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::order::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -41,11 +42,11 @@ pub(super) struct Snapshot {
 impl Snapshot {
     /// Looks at everything now.
     pub(super) fn take(paths: &[PathBuf]) -> Snapshot {
-        let mut snapshot = Snapshot::default();
+        let mut look = Look::default();
         for path in paths {
-            snapshot.add(path);
+            look.add(path);
         }
-        snapshot
+        look.taken
     }
 
     /// The directories to watch: absolute, each once.
@@ -85,14 +86,28 @@ impl Snapshot {
         let gone = before.files.keys().filter(|path| !self.files.contains_key(*path));
         changed.map(|(path, _)| path).chain(gone).chain(written).cloned().gather()
     }
+}
 
+/// A snapshot while it is taken. Most paths lie side by side, and what is above them is looked at once for all: a start
+/// does this before its first frame.
+#[derive(Debug, Default)]
+struct Look {
+    taken: Snapshot,
+    /// What was looked at for links on the way, with everything above it.
+    walked: BTreeSet<OsString>,
+    /// Whose nearest directory that exists, at it or above, is watched.
+    sought: BTreeSet<OsString>,
+}
+
+impl Look {
     fn add(&mut self, path: &Path) {
-        self.watch_links_on_the_way(path);
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        self.watch_links_on_the_way(&absolute);
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
-                self.watch(path);
+                self.watch(&absolute, &metadata);
                 // Also for the directory itself to be told, when it is swapped for an empty one.
-                self.files.insert(path.to_owned(), Stamp::of(&metadata));
+                self.taken.files.insert(path.to_owned(), Stamp::of(&metadata));
                 for entry in fs::read_dir(path).into_iter().flatten().flatten().take(MOST_FILES) {
                     let name = entry.file_name();
                     if is_of_interest(&name.to_string_lossy()) {
@@ -101,10 +116,10 @@ impl Snapshot {
                 }
             }
             Ok(_) => {
-                self.watch_parent(path);
+                self.watch_parent(&absolute);
                 self.add_entry(path.to_owned());
             }
-            Err(_) => self.watch_parent(path),
+            Err(_) => self.watch_parent(&absolute),
         }
     }
 
@@ -114,38 +129,46 @@ impl Snapshot {
             && let Ok(target) = fs::canonicalize(&path)
         {
             self.watch_parent(&target);
-            self.targets.insert(target);
+            self.taken.targets.insert(target);
         }
         if let Ok(metadata) = fs::metadata(&path) {
-            self.files.insert(path, Stamp::of(&metadata));
+            self.taken.files.insert(path, Stamp::of(&metadata));
         }
     }
 
     /// A link that is set to another target changes the directory that holds it, not the one it leads to.
-    fn watch_links_on_the_way(&mut self, path: &Path) {
-        let Ok(absolute) = std::path::absolute(path) else { return };
+    fn watch_links_on_the_way(&mut self, absolute: &Path) {
         for part in absolute.ancestors() {
+            if !self.walked.insert(part.into()) {
+                return;
+            }
             if fs::symlink_metadata(part).is_ok_and(|metadata| metadata.is_symlink())
                 && let Some(parent) = part.parent()
+                && let Ok(metadata) = fs::metadata(parent)
             {
-                self.watch(parent);
+                self.watch(parent, &metadata);
             }
         }
     }
 
     /// The nearest directory above that exists.
-    fn watch_parent(&mut self, path: &Path) {
-        let Ok(absolute) = std::path::absolute(path) else { return };
-        if let Some(parent) = absolute.ancestors().skip(1).find(|parent| parent.is_dir()) {
-            self.watch(parent);
+    fn watch_parent(&mut self, absolute: &Path) {
+        for parent in absolute.ancestors().skip(1) {
+            if !self.sought.insert(parent.into()) {
+                return;
+            }
+            if let Ok(metadata) = fs::metadata(parent)
+                && metadata.is_dir()
+            {
+                return self.watch(parent, &metadata);
+            }
         }
     }
 
-    fn watch(&mut self, directory: &Path) {
-        let (Ok(absolute), Ok(metadata)) = (std::path::absolute(directory), fs::metadata(directory)) else { return };
-        let entry = (absolute, (metadata.dev(), metadata.ino()));
-        if !self.directories.contains(&entry) {
-            self.directories.push(entry);
+    fn watch(&mut self, absolute: &Path, metadata: &Metadata) {
+        let entry = (absolute.to_owned(), (metadata.dev(), metadata.ino()));
+        if !self.taken.directories.contains(&entry) {
+            self.taken.directories.push(entry);
         }
     }
 }

@@ -32,7 +32,8 @@ impl Scene {
     fn watching(root: TempDir, paths: &[&str], mode: WatchMode) -> Scene {
         let paths: Vec<PathBuf> = paths.iter().map(|path| root.path().join(path)).collect();
         let (tell, changes) = channel();
-        let watch = FileWatch::start(&paths, mode, move |changed| drop(tell.send(changed))).unwrap();
+        let mut watch = FileWatch::new(&paths, mode, move |changed| drop(tell.send(changed)));
+        watch.start().unwrap();
         Scene { root, watch, changes }
     }
 
@@ -111,6 +112,20 @@ fn every_way(scene: &Scene) {
     scene.expect("data/a.yaml");
     scene.write("data/a.yaml", "a: 9\n");
     scene.expect("data/a.yaml");
+}
+
+#[test]
+fn what_changes_before_the_thread_starts_is_told() {
+    let root = TempDir::new().unwrap();
+    let path = root.path().join("a.yaml");
+    fs::write(&path, "a: 1\n").unwrap();
+    let (tell, changes) = channel();
+    let mut watch =
+        FileWatch::new(std::slice::from_ref(&path), WatchMode::Auto, move |changed| drop(tell.send(changed)));
+    fs::write(&path, "a: 22\n").unwrap();
+    watch.start().unwrap();
+    assert_eq!(changes.recv_timeout(PATIENCE).unwrap(), [path]);
+    watch.start().unwrap();
 }
 
 #[test]

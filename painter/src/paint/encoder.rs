@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use ratatui::buffer::{Cell, CellWidth};
+use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
-use crate::cells::is_erased;
+use crate::cells::{is_erased, width_of};
 use crate::color::ColorDepth;
 use crate::pen::{Pen, Short};
 
@@ -38,7 +38,7 @@ pub(super) fn printable(symbol: &str, ascii: bool) -> &str {
     }
 }
 
-/// A cell, or what is erased at once, on its way to the terminal.
+/// Cells beside one another, or what is erased at once, on their way to the terminal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
     pen: usize,
@@ -48,7 +48,8 @@ pub(super) struct Piece {
 
 #[derive(Debug, Clone, Copy)]
 enum What {
-    Cell,
+    /// So many cells.
+    Cells(usize),
     /// So many blanks.
     Blanks(usize),
     /// All to the end of the line.
@@ -95,6 +96,25 @@ fn blanks(cells: &[Cell], columns: &[u16]) -> usize {
     if count >= pays { count } else { 0 }
 }
 
+/// How many of the columns, from the first on, are text beside one another in one style, and so of one pen; 1 where the
+/// first is a blank.
+fn alike(cells: &[Cell], columns: &[u16]) -> usize {
+    let Some(first) = columns.first() else { return 0 };
+    let from = usize::from(*first);
+    let text = cells.get(from).filter(|cell| !is_space(cell));
+    let of_its_style = |((cell, next), x): &((&Cell, u16), &u16)| {
+        text.is_some_and(|text| {
+            **x == *next && !is_space(cell) && (cell.fg, cell.bg, cell.modifier) == (text.fg, text.bg, text.modifier)
+        })
+    };
+    let beside = cells.get(from..).unwrap_or_default().iter().zip(*first..).zip(columns);
+    beside.take_while(of_its_style).count().max(1)
+}
+
+fn is_space(cell: &Cell) -> bool {
+    cell.symbol().as_bytes() == [b' ']
+}
+
 /// How many of the changed columns are written; the rest is erased with the tail of the line.
 fn written(cells: &[Cell], changed: &[u16]) -> usize {
     let blank = blank_from(cells);
@@ -139,14 +159,15 @@ impl Encoder<'_> {
             let mut left = write;
             while let Some((&x, rest)) = left.split_first() {
                 self.go(Position { x, y }, cells);
-                let blank = blanks(cells, left);
-                if blank > 0 {
-                    self.blank(blank);
+                let mut done = blanks(cells, left);
+                if done > 0 {
+                    self.blank(done);
                 } else if let Some(cell) = cells.get(usize::from(x)) {
-                    let pen = pen_of(self.state.pen.unwrap_or_default(), cell, cells, left, self.depth);
-                    self.cell(cell, pen);
+                    done = alike(cells, left);
+                    self.set_pen(pen_of(self.state.pen.unwrap_or_default(), cell, cells, left, self.depth));
+                    self.text(Position { x, y }, cells, done);
                 }
-                left = left.get(blank.max(1)..).unwrap_or(rest);
+                left = left.get(done.max(1)..).unwrap_or(rest);
             }
             if let Some(&x) = erase.first() {
                 self.erase(Position { x, y }, cells);
@@ -161,6 +182,16 @@ impl Encoder<'_> {
         for (y, cells, changed) in work.rows() {
             let (write, erase) = changed.split_at_checked(written(cells, changed)).unwrap_or((changed, &[]));
             let mut add = |pen: Pen, x: u16, what: What| {
+                // Text and the blanks in it have one pen.
+                if let (Some(Piece { pen: last, at, what: What::Cells(count) }), What::Cells(more)) =
+                    (grouped.last_mut(), what)
+                    && at.y == y
+                    && usize::from(at.x) + *count == usize::from(x)
+                    && pens.get(*last) == Some(&pen)
+                {
+                    *count += more;
+                    return;
+                }
                 let known = pens.iter().position(|known| *known == pen).unwrap_or_else(|| {
                     pens.push(pen);
                     pens.len() - 1
@@ -172,11 +203,12 @@ impl Encoder<'_> {
             let mut left = write;
             while let Some((&x, rest)) = left.split_first() {
                 let blank = blanks(cells, left);
+                let count = if blank > 0 { blank } else { alike(cells, left) };
                 if let Some(cell) = cells.get(usize::from(x)) {
                     pen = pen_of(pen, cell, cells, left, self.depth);
-                    add(pen, x, if blank > 0 { What::Blanks(blank) } else { What::Cell });
+                    add(pen, x, if blank > 0 { What::Blanks(count) } else { What::Cells(count) });
                 }
-                left = left.get(blank.max(1)..).unwrap_or(rest);
+                left = left.get(count.max(1)..).unwrap_or(rest);
             }
             if let Some(&x) = erase.first() {
                 // And so is the tail erased, where that pen can.
@@ -189,7 +221,7 @@ impl Encoder<'_> {
         grouped.sort_by_key(|piece| (!plain(piece.pen), piece.pen));
         for piece in grouped.iter() {
             let cells = work.row(piece.at.y);
-            let (Some(pen), Some(cell)) = (pens.get(piece.pen), cells.get(usize::from(piece.at.x))) else { continue };
+            let Some(pen) = pens.get(piece.pen) else { continue };
             if let What::Tail = piece.what {
                 self.erase(piece.at, cells);
                 continue;
@@ -198,7 +230,8 @@ impl Encoder<'_> {
             self.go(piece.at, cells);
             match piece.what {
                 What::Blanks(blank) => self.blank(blank),
-                _ => self.cell(cell, *pen),
+                What::Cells(count) => self.text(piece.at, cells, count),
+                What::Tail => {}
             }
         }
     }
@@ -206,7 +239,7 @@ impl Encoder<'_> {
     /// Erases cells from the cursor on, which stays where it is.
     fn blank(&mut self, cells: usize) {
         self.set_pen(self.state.pen.unwrap_or_default().for_erasing());
-        let mut erase = Short::new();
+        let mut erase = Short::<16>::new();
         erase.byte(0x1b);
         erase.byte(b'[');
         erase.number(u16::try_from(cells).unwrap_or(u16::MAX));
@@ -224,24 +257,34 @@ impl Encoder<'_> {
         self.out.extend_from_slice(b"\x1b[K");
     }
 
-    fn cell(&mut self, cell: &Cell, pen: Pen) {
-        self.set_pen(pen);
-        let symbol = printable(cell.symbol(), self.ascii);
-        self.out.extend_from_slice(symbol.as_bytes());
-        if let ([_], Some(at)) = (cell.symbol().as_bytes(), self.state.at)
-            && at.x + 1 < self.width
-        {
-            self.state.at = Some(Position { x: at.x + 1, y: at.y });
-            return;
+    /// Writes so many cells of a row, from where the cursor is, with the pen in force.
+    fn text(&mut self, from: Position, row: &[Cell], count: usize) {
+        let begin = usize::from(from.x);
+        for (cell, x) in row.get(begin..begin + count).unwrap_or_default().iter().zip(from.x..) {
+            // Behind a symbol of uncertain width the cursor is anywhere.
+            self.jump(Position { x, y: from.y });
+            self.cell(cell);
+        }
+    }
+
+    /// Writes a cell with the pen in force.
+    fn cell(&mut self, cell: &Cell) {
+        let symbol = cell.symbol();
+        match symbol.as_bytes() {
+            [byte @ b' '..=b'~'] => self.out.push(*byte),
+            _ => self.out.extend_from_slice(printable(symbol, self.ascii).as_bytes()),
         }
         // Terminals disagree about the width of emoji and of combined characters, and about where the cursor is after
         // the last column; then the next move is absolute.
-        let certain = cell.symbol().chars().nth(1).is_none() && cell.symbol().cell_width() == 1;
+        let certain = symbol.len() == 1 || (symbol.chars().nth(1).is_none() && width_of(symbol) == 1);
         self.state.at =
             self.state.at.filter(|at| certain && at.x + 1 < self.width).map(|at| Position { x: at.x + 1, y: at.y });
     }
 
     pub(super) fn set_pen(&mut self, to: Pen) {
+        if self.state.pen == Some(to) {
+            return;
+        }
         let from = self.state.pen.unwrap_or_else(|| {
             self.out.extend_from_slice(b"\x1b[m");
             Pen::default()
@@ -261,11 +304,11 @@ impl Encoder<'_> {
             let bytes = gap.iter().map(|cell| cell.symbol().len()).sum::<usize>();
             let simple = |cell: &Cell| {
                 cell.symbol().chars().nth(1).is_none()
-                    && cell.symbol().cell_width() == 1
+                    && width_of(cell.symbol()) == 1
                     && pen.for_cell(cell, self.depth) == pen
             };
             if bytes <= jump(Some(at), to).bytes().len() && gap.iter().all(simple) {
-                gap.iter().for_each(|cell| self.cell(cell, pen));
+                gap.iter().for_each(|cell| self.cell(cell));
                 return;
             }
         }
@@ -296,10 +339,13 @@ impl Encoder<'_> {
     }
 }
 
+/// Room for a move down and one to the side.
+type Move = Short<16>;
+
 /// The shortest sequence that brings the cursor from `at` to `to`. No line feeds: they would depend on the output
 /// flags of the line discipline, which are not ours alone.
-fn jump(at: Option<Position>, to: Position) -> Short {
-    let mut absolute = Short::new();
+fn jump(at: Option<Position>, to: Position) -> Move {
+    let mut absolute = Move::new();
     absolute.byte(0x1b);
     absolute.byte(b'[');
     if to.y > 0 {
@@ -311,7 +357,7 @@ fn jump(at: Option<Position>, to: Position) -> Short {
     }
     absolute.byte(b'H');
     let Some(at) = at else { return absolute };
-    let mut relative = Short::new();
+    let mut relative = Move::new();
     match to.y.cmp(&at.y) {
         Ordering::Less => step(&mut relative, at.y - to.y, b'A'),
         Ordering::Equal => {}
@@ -328,7 +374,7 @@ fn jump(at: Option<Position>, to: Position) -> Short {
 }
 
 /// A relative move of `n` cells.
-fn step(out: &mut Short, n: u16, direction: u8) {
+fn step(out: &mut Move, n: u16, direction: u8) {
     out.byte(0x1b);
     out.byte(b'[');
     if n > 1 {

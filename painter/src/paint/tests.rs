@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 use std::num::NonZeroU16;
 
+use ratatui::buffer::CellWidth;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::widgets::{Block, Paragraph, Widget};
 
@@ -203,6 +204,18 @@ fn no_text_reaches_the_terminal_as_a_command() {
     assert!(["\x1b]0;owned\x07", "\n", "\x1b"].iter().all(|symbol| printable(symbol, false) == "?"));
     screen.painter.set_ascii(true);
     assert_eq!(text(&mut screen, "│e\u{301}x"), "\r??^[;3Hx  ");
+}
+
+#[test]
+fn what_was_painted_from_scratch_is_known() {
+    // Copied after the write, and before it: where a symbol covers its neighbour.
+    for lines in [["plain ── text", "             "], ["wide 漢 text ", "e\u{301} and more   "]] {
+        let picture = Buffer::with_lines(lines);
+        let mut painter = Painter::new(Vec::new(), ColorDepth::TrueColor);
+        assert!(painter.paint(&picture, None).unwrap() > 0);
+        assert_eq!(painter.paint(&picture, None).unwrap(), 0, "{lines:?}");
+        assert!(painter.shown.content.iter().zip(&picture.content).all(|(a, b)| a == b || a.symbol().is_empty()));
+    }
 }
 
 #[test]

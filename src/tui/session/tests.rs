@@ -32,7 +32,7 @@ fn a_tour_leaves_no_trace() {
     let mut h = worked();
     let before = capture(&h.app, "dark");
     let (demos, _) = crate::demo::Demos::load(None, None);
-    h.app.demos = demos;
+    h.app.demos = demos.into();
     h.keys("<Esc>").keys("3d<Enter><Space><Space>");
     assert!(h.app.tour.is_some());
     assert_eq!(capture(&h.app, "dark"), before);

@@ -6,14 +6,15 @@ use super::{Sort, Table, target_text};
 use crate::advice::Advice;
 use crate::estimate::Metric;
 use crate::knob::{KNOBS, Knob, Spec};
+use crate::library::Entry;
 use crate::order::Order;
 use crate::spec::{Diagnostic, Severity, Target, Workload};
 use crate::tui::app::{Answer, App};
 
 impl App {
     /// The targets as the list shows them, each with its place in the files.
-    pub fn targets(&self) -> impl Iterator<Item = (usize, &Arc<Target>)> {
-        let all = self.library.targets();
+    pub fn targets(&self) -> impl Iterator<Item = (usize, &Arc<Entry<Target>>)> {
+        let all = self.library.target_list();
         let rows = self.tables.targets.as_ref();
         (0..rows.map_or(all.len(), Vec::len)).filter_map(move |row| {
             let index = rows.map_or(Some(row), |rows| rows.get(row).copied())?;
@@ -22,8 +23,8 @@ impl App {
     }
 
     /// The workloads as the list shows them.
-    pub fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
-        let all = self.library.workloads();
+    pub fn workloads(&self) -> impl Iterator<Item = &Arc<Entry<Workload>>> {
+        let all = self.library.workload_list();
         let rows = self.tables.workloads.as_ref();
         (0..rows.map_or(all.len(), Vec::len)).filter_map(move |row| {
             let index = rows.map_or(Some(row), |rows| rows.get(row).copied())?;
@@ -140,8 +141,8 @@ impl App {
     #[must_use]
     pub fn columns_of(&self) -> usize {
         match self.now.marks.len() {
-            0 | 1 => self.library.targets().len(),
-            _ => self.library.targets().iter().filter(|target| self.now.marks.contains(&target.name)).count(),
+            0 | 1 => self.library.target_list().len(),
+            _ => self.library.target_list().iter().filter(|target| self.now.marks.contains(&target.name)).count(),
         }
     }
 

@@ -74,11 +74,12 @@ fn lists_are_sorted_by_each_column_and_by_the_figure_under_the_cursor() {
     by_name.sort_by_key(|name| name.to_lowercase());
     assert_eq!(names(&h), by_name);
     h.keys("o");
-    let devices: Vec<f64> = h.app.targets().map(|(_, target)| target.accelerators()).collect();
+    let devices: Vec<f64> = h.app.targets().map(|(_, target)| target.get().unwrap().accelerators()).collect();
     assert!(devices.is_sorted_by(|a, b| a >= b));
     h.keys("o");
     let metric = h.app.figure_here().unwrap();
-    let keys: Vec<(bool, f64)> = h.app.targets().map(|(_, target)| rank(metric, &on(&h.app, target))).collect();
+    let keys: Vec<(bool, f64)> =
+        h.app.targets().map(|(_, target)| rank(metric, &on(&h.app, target.get().unwrap()))).collect();
     assert!(keys.is_sorted_by(|a, b| a <= b), "{keys:?}");
     // The cursor walks the list as it is shown.
     let shown = names(&h);

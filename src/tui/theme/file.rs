@@ -78,7 +78,7 @@ fn document(
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded above")]
     let order = order.map_or(u32::MAX, |order| order as u32);
-    Some(Theme { name: name?, description, order, styles })
+    Some(Theme { name: name?, description, order, styles: styles.into(), shipped: None })
 }
 
 fn parent(fields: &mut Fields<'_>, known: &[Arc<Theme>]) -> Option<Arc<Theme>> {

@@ -39,6 +39,19 @@ fn shipped_themes_are_sound_at_every_depth() {
 }
 
 #[test]
+fn what_ships_is_what_its_files_say() {
+    for (document, depth) in shipped::documents("themes").flat_map(|document| DEPTHS.map(|depth| (document, depth))) {
+        let mut problems = Diagnostics::new();
+        let file = document.path.into();
+        let read = Theme::read(&file, &Text::Shipped(document), depth, &[], &mut problems).unwrap();
+        assert!(problems.is_empty(), "{problems}");
+        let lazy = Theme::shipped(document, depth).unwrap();
+        assert_eq!((lazy.name(), lazy.description(), lazy.order), (read.name(), read.description(), read.order));
+        assert!(Role::ALL.iter().all(|role| lazy.style(*role) == read.style(*role)), "{} at {depth:?}", lazy.name());
+    }
+}
+
+#[test]
 fn good_and_bad_differ_by_more_than_hue_for_the_colour_blind() {
     let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
     let theme = themes.iter().find(|theme| theme.name() == "colour-blind").unwrap();
@@ -147,7 +160,7 @@ fn a_bad_theme_gets_all_its_complaints_at_once() {
     let text = "extends: bse\npalete: {}\npalette:\n  red: blue\n  many: [1, 2, 3, 4]\nroles:\n  accent: skyy\n  \
                 borderfocused: 12\n  good: { fg: 300, bold: perhaps, colour: red }\n  bad: [1]\n";
     let (theme, problems) = read(text, ColorDepth::TrueColor);
-    assert_eq!(theme, None);
+    assert!(theme.is_none());
     for expected in [
         "t.yaml:1:10: error: extends: there is no theme called `bse`; did you mean `base`?",
         "t.yaml:2:1: warning: palete: unknown key; it is kept, and nothing reads it; did you mean `palette`?",
@@ -164,7 +177,7 @@ fn a_bad_theme_gets_all_its_complaints_at_once() {
         assert!(problems.contains(expected), "{expected}\nis not in\n{problems}");
     }
     for wrong in ["", "- 1", "roles: 3\nname: x", "name: [", "name: x\nroles: {accent: {fg: {}}}"] {
-        assert_eq!(read(wrong, ColorDepth::TrueColor).0, None, "{wrong}");
+        assert!(read(wrong, ColorDepth::TrueColor).0.is_none(), "{wrong}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The lists of targets and workloads.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use atlas_painter::cells::TextWidth as _;
@@ -7,6 +8,8 @@ use ratatui::layout::Rect;
 
 use super::draw::Canvas;
 use crate::estimate::Metric;
+use crate::library::Entry;
+use crate::spec::Workload;
 use crate::tui::app::{App, PANES, Pane, View};
 use crate::tui::tables::{Sort, Table};
 use crate::tui::theme::Role;
@@ -25,21 +28,24 @@ pub fn targets(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Sort::Figure(name) => Metric::named(name),
         _ => None,
     };
+    let seen = seen(app, Pane::Targets, area);
     let rows: Vec<Row<'_>> = app
         .targets()
-        .map(|(index, target)| Row {
+        .enumerate()
+        .map(|(row, (index, target))| Row {
             name: &target.name,
             detail: match sorted_by {
+                _ if !seen.contains(&row) => String::new(),
                 Some(metric) => {
                     app.tables.figure_of(index).map_or_else(|| "–".to_owned(), |value| metric.format.show(value))
                 }
-                None => format!("{}×{}", target.accelerators_per_node, target.num_nodes),
+                None => target.size().map_or_else(String::new, |(each, nodes)| format!("{each}×{nodes}")),
             },
             marked: app.now.marks.contains(&target.name),
         })
         .collect();
     let marked = app.now.marks.len();
-    let remark = match app.filter_remark(Table::Targets, rows.len(), app.library.targets().len()) {
+    let remark = match app.filter_remark(Table::Targets, rows.len(), app.library.target_list().len()) {
         Some(remark) => remark,
         None if marked > 0 => format!("{marked} marked"),
         None => sorted_by.map_or_else(String::new, |metric| format!("by {}", metric.label)),
@@ -51,7 +57,7 @@ pub fn targets(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 /// What the selected target is, below the list, where there is room to spare.
 fn details(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(target) = &app.answer.target else { return };
-    let used = u16::try_from(app.library.targets().len()).unwrap_or(u16::MAX);
+    let used = u16::try_from(app.library.target_list().len()).unwrap_or(u16::MAX);
     let link = target.interconnect.as_ref().map(|link| match link.bw_gbytes_per_sec {
         Some(bandwidth) => format!("{} {bandwidth} GB/s", link.kind),
         None => link.kind.clone(),
@@ -87,16 +93,29 @@ fn details(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 
 /// Draws the workloads.
 pub fn workloads(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+    let seen = seen(app, Pane::Workloads, area);
+    let mode = |workload: &Entry<Workload>| workload.mode().map_or("", |mode| mode.name());
     let rows: Vec<Row<'_>> = app
         .workloads()
-        .map(|workload| Row {
+        .enumerate()
+        .map(|(row, workload)| Row {
             name: &workload.name,
-            detail: workload.shape.mode.name().get(..5).unwrap_or_default().to_owned(),
+            detail: match seen.contains(&row) {
+                true => mode(workload).get(..5).unwrap_or_default().to_owned(),
+                false => String::new(),
+            },
             marked: false,
         })
         .collect();
-    let remark = app.filter_remark(Table::Workloads, rows.len(), app.library.workloads().len()).unwrap_or_default();
+    let remark = app.filter_remark(Table::Workloads, rows.len(), app.library.workload_list().len()).unwrap_or_default();
     list(app, canvas, area, Pane::Workloads, app.workload_row(), &remark, rows);
+}
+
+/// The rows of a list that are on the screen, and perhaps a few more.
+fn seen(app: &App, pane: Pane, area: Rect) -> Range<usize> {
+    let place = PANES.iter().position(|known| *known == pane).unwrap_or_default();
+    let scroll = app.scroll.get(place).copied().unwrap_or_default();
+    scroll..scroll + usize::from(area.height)
 }
 
 fn list(
@@ -109,9 +128,8 @@ fn list(
     rows: Vec<Row<'_>>,
 ) {
     let focused = app.pane == pane && app.view == View::Main && app.tour.is_none();
-    let place = PANES.iter().position(|known| *known == pane).unwrap_or_default();
     let inner = canvas.pane(area, pane, remark, focused);
-    let scroll = app.scroll.get(place).copied().unwrap_or_default();
+    let scroll = seen(app, pane, area).start;
     let visible = usize::from(inner.height);
     let total = rows.len();
     let table = if pane == Pane::Targets { Table::Targets } else { Table::Workloads };
