@@ -55,7 +55,7 @@ const OVER: &[&str] = &["?", "?j", ":", ":sw", "x", "xabc", "x<Tab>", "w", "L", 
 fn esc_leads_back_to_where_one_came_from() {
     for start in STARTS {
         let mut h = Hands::new();
-        h.app.demos = crate::demo::Demos::load(None, None).0;
+        h.app.demos = crate::demo::Demos::load(None, None).0.into();
         h.keys(start).work();
         let first = here(&h.app);
         // Dialogs over the panes; those that only open there among them.
