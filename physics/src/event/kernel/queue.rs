@@ -230,23 +230,12 @@ impl<E: Copy> EventQueue<E> {
             if self.aside > 0 {
                 let [in_turn, other] = self.fronts;
                 let key = first.min(in_turn).min(other);
-                let time = time_of(key);
-                if (time > self.now || key == NEVER) && !self.late.is_empty() {
+                if !self.late.is_empty() && (time_of(key) > self.now || key == NEVER) {
                     // A cancelled event at the head of the heap holds nothing up: what follows it is later still.
                     return self.next_late(until);
                 }
                 if key != first {
-                    if time > until {
-                        return None;
-                    }
-                    self.now = time;
-                    self.handled += 1;
-                    self.aside -= 1;
-                    let place = usize::from(key == other);
-                    let (line, front) = (self.lines.get_mut(place)?, self.fronts.get_mut(place)?);
-                    let event = line.pop_front().map(|(_, event)| event);
-                    *front = line.front().map_or(NEVER, |&(key, _)| key);
-                    return event;
+                    return self.next_in_turn(usize::from(key == other), time_of(key), until);
                 }
             }
             if first == NEVER {
@@ -276,6 +265,21 @@ impl<E: Copy> EventQueue<E> {
         }
     }
 
+    /// The first of a line, which happens at `time`.
+    #[inline]
+    fn next_in_turn(&mut self, line: usize, time: Time, until: Time) -> Option<E> {
+        if time > until {
+            return None;
+        }
+        let (line, front) = (self.lines.get_mut(line)?, self.fronts.get_mut(line)?);
+        let event = line.pop_front().map(|(_, event)| event);
+        *front = line.front().map_or(NEVER, |&(key, _)| key);
+        self.now = time;
+        self.handled += 1;
+        self.aside -= 1;
+        event
+    }
+
     /// The first of what has waited for the end of the instant.
     #[inline]
     fn next_late(&mut self, until: Time) -> Option<E> {
@@ -289,6 +293,8 @@ impl<E: Copy> EventQueue<E> {
     }
 
     /// Drops the keys of cancelled events.
+    #[cold]
+    #[inline(never)]
     fn sweep(&mut self) {
         let (slots, free) = (&mut self.slots, &mut self.free);
         self.heap.retain(|&key| {
@@ -308,6 +314,8 @@ impl<E: Copy> EventQueue<E> {
     }
 
     /// Numbers what is pending from 0 on, in its order.
+    #[cold]
+    #[inline(never)]
     fn renumber(&mut self) {
         self.heap.sort_unstable();
         let mut number = 0u64;
@@ -341,51 +349,47 @@ fn sift_up(heap: &mut [u128], key: u128) {
         let parent = (at - 1) / ARITY;
         match heap.get(parent) {
             Some(&above) if above > key => {
-                if let Some(place) = heap.get_mut(at) {
-                    *place = above;
-                }
+                put(heap, at, above);
                 at = parent;
             }
             _ => break,
         }
     }
-    if let Some(place) = heap.get_mut(at) {
-        *place = key;
-    }
+    put(heap, at, key);
 }
 
 /// Removes the first key.
 #[inline]
+#[expect(clippy::indexing_slicing, reason = "the least of four is reckoned")]
 fn pop_first(heap: &mut Vec<u128>) {
     let Some(last) = heap.pop() else { return };
-    if heap.is_empty() {
-        return;
-    }
-    let mut at = 0;
-    loop {
-        let first = ARITY * at + 1;
-        let (least, child) = match heap.get(first..first + ARITY) {
-            Some(&[a, b, c, d]) => {
-                // Nothing foretells which is the least: without branches.
-                let (x, i) = select_unpredictable(b < a, (b, 1), (a, 0));
-                let (y, j) = select_unpredictable(d < c, (d, 3), (c, 2));
-                select_unpredictable(y < x, (y, first + j), (x, first + i))
-            }
-            _ => match heap.get(first..).and_then(|rest| rest.iter().zip(first..).min()) {
-                Some((&key, child)) => (key, child),
-                None => break,
-            },
-        };
+    let (mut at, mut first) = (0, 1);
+    while let Some(four) = heap.get(first..).and_then(<[u128]>::first_chunk::<ARITY>) {
+        // Nothing foretells which it is: without branches.
+        let (i, j) = (usize::from(four[1] < four[0]), 2 + usize::from(four[3] < four[2]));
+        let (x, y) = (four[i], four[j]);
+        let (least, child) = select_unpredictable(y < x, (y, j), (x, i));
         if least >= last {
-            break;
+            return put(heap, at, last);
         }
-        if let Some(place) = heap.get_mut(at) {
-            *place = least;
-        }
-        at = child;
+        put(heap, at, least);
+        at = first + child;
+        first = ARITY * at + 1;
     }
+    // The last of all may have fewer brothers.
+    match heap.get(first..).and_then(|fewer| fewer.iter().zip(first..).min()) {
+        Some((&least, child)) if least < last => {
+            put(heap, at, least);
+            put(heap, child, last);
+        }
+        _ => put(heap, at, last),
+    }
+}
+
+#[inline]
+fn put(heap: &mut [u128], at: usize, key: u128) {
     if let Some(place) = heap.get_mut(at) {
-        *place = last;
+        *place = key;
     }
 }
 

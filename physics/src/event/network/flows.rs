@@ -63,6 +63,23 @@ struct Flow {
     /// Round of settling in which it was last met, and filling in which its rate was last found.
     met: u32,
     frozen: u32,
+    /// Where those of its channels are listed that are looked at in that round, and how many they are.
+    looked_at: u32,
+    lookers: u32,
+}
+
+impl Flow {
+    /// Where its hops are.
+    #[inline]
+    fn hops(&self) -> Range<usize> {
+        self.first as usize..(self.first + self.hops) as usize
+    }
+
+    /// Where those of its channels are that are looked at.
+    #[inline]
+    fn looked_at(&self) -> Range<usize> {
+        self.looked_at as usize..(self.looked_at + self.lookers) as usize
+    }
 }
 
 /// How far a flow is.
@@ -112,6 +129,7 @@ pub struct Flows {
     filling: u32,
     met_channels: Vec<u32>,
     met_flows: Vec<u32>,
+    looked_at: Vec<u32>,
     active: Vec<u32>,
     started: u64,
     tells_arrivals: bool,
@@ -151,6 +169,7 @@ impl Flows {
             filling: 0,
             met_channels: Vec::new(),
             met_flows: Vec::new(),
+            looked_at: Vec::new(),
             active: Vec::new(),
             started: 0,
             tells_arrivals: true,
@@ -261,13 +280,6 @@ impl Flows {
         }
     }
 
-    /// Where the hops of a flow are.
-    #[inline]
-    fn hops_of(&self, id: u32) -> Range<usize> {
-        let Flow { first, hops, .. } = self.flows[id as usize];
-        first as usize..(first + hops) as usize
-    }
-
     fn expect_settling<E: Copy + From<NetworkEvent>>(&mut self, queue: &mut EventQueue<E>) {
         if !self.settling {
             self.settling = true;
@@ -294,27 +306,34 @@ impl Flows {
 
     fn remove<E: Copy + From<NetworkEvent>>(&mut self, id: u32, queue: &mut EventQueue<E>) {
         let Course { bytes, room, .. } = self.courses[id as usize];
-        for hop in self.hops_of(id) {
-            let Hop { channel: number, place } = self.hops[hop];
-            let channel = &mut self.channels[number as usize];
+        let (channels, listed) = (self.channels.as_mut_slice(), self.listed.as_mut_slice());
+        let (flows, hops, round) = (self.flows.as_mut_slice(), self.hops.as_mut_slice(), self.round);
+        let flow = &mut flows[id as usize];
+        let own = flow.hops();
+        flow.hops = 0;
+        for hop in own {
+            let Hop { channel: number, place } = hops[hop];
+            let channel = &mut channels[number as usize];
             channel.carried += bytes;
-            // The last of its list takes its place.
             channel.flows -= 1;
-            let listed = channel.listed();
-            let (moved, its_hop) = self.listed[listed.end];
-            self.listed[listed.start + place as usize] = (moved, its_hop);
-            self.hops[(self.flows[moved as usize].first + its_hop) as usize].place = place;
             // Until rates are set again nobody is held back by it who has not been found now.
-            if channel.left != self.round {
-                channel.left = self.round;
-                for &(other, _) in &self.listed[listed] {
-                    if self.flows[other as usize].decided_by == number {
+            let first = std::mem::replace(&mut channel.left, round) != round;
+            if channel.flows == 0 {
+                continue;
+            }
+            // The last of its list takes its place.
+            let others = channel.listed();
+            let (moved, its_hop) = listed[others.end];
+            listed[others.start + place as usize] = (moved, its_hop);
+            hops[(flows[moved as usize].first + its_hop) as usize].place = place;
+            if first {
+                for &(other, _) in &listed[others] {
+                    if flows[other as usize].decided_by == number {
                         self.relieved.push(other);
                     }
                 }
             }
         }
-        self.flows[id as usize].hops = 0;
         self.free[usize::from(room as usize > ROOM)].push(id);
         if !self.relieved.is_empty() {
             self.expect_settling(queue);

@@ -97,12 +97,13 @@ impl Job<'_> {
     fn pass_at_once(&mut self, number: u32, stage: u32, pass: Pass, uneven: Uneven, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let costs = self.of(number, stage, pass);
-        let shown = (costs.seconds - costs.compute).max(0.0);
+        let (seconds, head) = (costs.seconds, costs.head);
+        let shown = (seconds - costs.compute).max(0.0);
         let even = (costs.compute - uneven.launched).max(0.0);
         let all = (even * uneven.pace + shown) * uneven.stretch;
-        if self.detailed(number) && costs.seconds > 0.0 {
-            let program = costs.program.clone();
-            self.tell_inside(number, &program, now.seconds(), all / costs.seconds);
+        if self.detailed(number) && seconds > 0.0 {
+            let program = self.of(number, stage, pass).program.clone();
+            self.tell_inside(number, &program, now.seconds(), all / seconds);
         }
         let process = &mut self.processes[number as usize];
         process.load.compute += even;
@@ -110,7 +111,6 @@ impl Job<'_> {
         process.load.uneven += all - even - shown;
         let task = process.current_task;
         let length = Time::from_seconds(all);
-        let head = self.of(number, stage, pass).head;
         self.ended(task, now.plus(length));
         // The last bucket is complete with the pass, and comes before its end.
         if pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward })
@@ -160,8 +160,8 @@ impl Job<'_> {
         for bucket in 0..each {
             let complete = head + (1.0 - head) * f64::from(bucket + 1) / f64::from(each);
             let share = if self.input.system.software.overlap_data { complete } else { 1.0 };
-            let delay = Time::from_seconds(length.seconds() * share);
-            queue.after(delay, Event::Bucket { process: number, bucket: chunk * each + bucket });
+            let at = queue.now().plus(Time::from_seconds(length.seconds() * share));
+            self.bucket(number, chunk * each + bucket, at, queue);
         }
     }
 
