@@ -228,14 +228,17 @@ impl<E: Copy> EventQueue<E> {
             let first = self.heap.first().copied().unwrap_or(NEVER);
             // Most models have nothing aside most of the time.
             if self.aside > 0 {
-                let [in_turn, other] = self.fronts;
-                let key = first.min(in_turn).min(other);
-                if !self.late.is_empty() && (time_of(key) > self.now || key == NEVER) {
-                    // A cancelled event at the head of the heap holds nothing up: what follows it is later still.
-                    return self.next_late(until);
+                let [one, other] = self.fronts;
+                let in_turn = one.min(other);
+                if !self.late.is_empty() {
+                    let key = first.min(in_turn);
+                    if time_of(key) > self.now || key == NEVER {
+                        // A cancelled event at the head of the heap holds nothing up: what follows it is later still.
+                        return self.next_late(until);
+                    }
                 }
-                if key != first {
-                    return self.next_in_turn(usize::from(key == other), time_of(key), until);
+                if in_turn < first {
+                    return self.next_in_turn(usize::from(other < one), time_of(in_turn), until);
                 }
             }
             if first == NEVER {

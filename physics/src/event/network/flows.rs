@@ -212,31 +212,29 @@ impl Flows {
             queue.after(Time::ZERO, NetworkEvent::Left(id).into());
             return;
         }
-        let (mut hops, mut alone, mut narrowest, mut least) = (0, true, u32::MAX, f64::INFINITY);
+        let (mut alone, mut narrowest, mut least) = (true, u32::MAX, f64::INFINITY);
         // Of links that are equally narrow the one in the middle, which others share more often than those at the ends.
         let middle = route.links.len() / 2;
         let mut last = u32::MAX;
+        let mut hops = 0;
+        let (of, channels, room) = (self.of.as_slice(), self.channels.as_mut_slice(), &mut self.hops[base..]);
         for (place, &link) in route.links.iter().enumerate() {
-            let number = self.of[link as usize];
+            let number = of[link as usize];
             if number == last {
                 continue;
             }
             last = number;
-            let channel = &mut self.channels[number as usize];
+            let channel = &mut channels[number as usize];
             alone &= channel.flows == 0;
             if channel.capacity < least || (channel.capacity == least && place <= middle) {
                 (narrowest, least) = (number, channel.capacity);
             }
-            self.hops[base + hops] = Hop { channel: number, place: channel.flows };
+            room[hops] = Hop { channel: number, place: channel.flows };
             if channel.flows == channel.room {
-                // The list moves to where it has twice the room.
-                let (old, first) = (channel.listed(), self.listed.len());
-                self.listed.resize(first + 2 * channel.room as usize, (0, 0));
-                self.listed.copy_within(old, first);
-                (channel.first, channel.room) = (first as u32, 2 * channel.room);
+                channel.make_room(&mut self.listed);
             }
+            self.listed[(channel.first + channel.flows) as usize] = (id, hops as u32);
             channel.flows += 1;
-            self.listed[channel.listed().end - 1] = (id, hops as u32);
             hops += 1;
         }
         let flow = &mut self.flows[id as usize];

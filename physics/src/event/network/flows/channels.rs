@@ -24,6 +24,15 @@ impl Channel {
     pub(super) fn listed(&self) -> Range<usize> {
         self.first as usize..(self.first + self.flows) as usize
     }
+
+    /// Its list moves to where it has twice the room.
+    #[cold]
+    pub(super) fn make_room(&mut self, listed: &mut Vec<(u32, u32)>) {
+        let (old, first) = (self.listed(), listed.len());
+        listed.resize(first + 2 * self.room as usize, (0, 0));
+        listed.copy_within(old, first);
+        (self.first, self.room) = (first as u32, 2 * self.room);
+    }
 }
 
 /// The links at a network card.

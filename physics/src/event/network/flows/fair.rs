@@ -49,15 +49,15 @@ impl Flows {
             }
         }
         let now = queue.now();
-        for place in 0..self.met_flows.len() {
-            let id = self.met_flows[place];
-            let flow = &mut self.flows[id as usize];
+        let (flows, courses) = (self.flows.as_mut_slice(), self.courses.as_mut_slice());
+        for &id in &self.met_flows {
+            let flow = &mut flows[id as usize];
             let (old, new) = (flow.rate, flow.fair);
             if (new - old).abs() <= SAME * old {
                 continue;
             }
             flow.rate = new;
-            let course = &mut self.courses[id as usize];
+            let course = &mut courses[id as usize];
             course.remaining = (course.remaining - old * now.since(course.since).seconds()).max(0.0);
             course.since = now;
             course.ends = now.plus(Time::from_seconds(course.remaining / new));
@@ -115,12 +115,16 @@ impl Flows {
     /// has to itself and that is not its narrowest decides nothing.
     #[inline]
     fn include(&mut self, id: u32) {
+        if self.flows[id as usize].met != self.round {
+            self.include_new(id);
+        }
+    }
+
+    #[inline(never)]
+    fn include_new(&mut self, id: u32) {
         let round = self.round;
         let (channels, fillings) = (self.channels.as_slice(), self.fillings.as_mut_slice());
         let flow = &mut self.flows[id as usize];
-        if flow.met == round {
-            return;
-        }
         flow.met = round;
         self.met_flows.push(id);
         let before = self.looked_at.len();
