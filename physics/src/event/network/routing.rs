@@ -122,31 +122,36 @@ impl<'a> Router<'a> {
         }
         self.reach(from)?;
         let hash = Stream::new(self.seed, HASH, from);
-        let mut route = Route { links: SmallVec::new(), latency: Time::ZERO, bandwidth: f64::INFINITY };
+        let (mut links, mut latency, mut bandwidth) = (SmallVec::new(), Time::ZERO, f64::INFINITY);
         let mut node = from;
         // Every switch has a number of the stream; it is drawn where there is a choice.
         let mut switches = 0;
         while node != to {
-            let Choices { first, count } = self.choices(node)?;
+            let &(mut choices) = self.choices.get(node as usize)?;
+            if choices.count == 0 {
+                choices = self.find_choices(node)?;
+            }
             let chosen = match self.routing {
-                Routing::Hashed if count > 1 => {
+                Routing::Hashed if choices.count > 1 => {
                     let mut hash = hash.at((u64::from(to) << 8) + switches / 2);
                     if switches % 2 == 1 {
                         hash.bits();
                     }
-                    hash.below(u64::from(count)) as u32
+                    hash.below(u64::from(choices.count)) as u32
                 }
                 Routing::First | Routing::Hashed => 0,
             };
             switches += 1;
-            let &next = self.nearer.get((first + chosen) as usize)?;
-            let &(latency, bandwidth) = self.links.get(next.link as usize)?;
-            route.links.push(next.link);
-            route.latency = route.latency.plus(latency);
-            route.bandwidth = route.bandwidth.min(bandwidth);
+            let &next = self.nearer.get((choices.first + chosen) as usize)?;
+            let &(its_latency, its_bandwidth) = self.links.get(next.link as usize)?;
+            links.push(next.link);
+            latency = latency.plus(its_latency);
+            if its_bandwidth < bandwidth {
+                bandwidth = its_bandwidth;
+            }
             node = next.node;
         }
-        Some(route)
+        Some(Route { links, latency, bandwidth })
     }
 
     /// Forgets one destination for another.
@@ -169,15 +174,16 @@ impl<'a> Router<'a> {
 
     /// Goes on from the destination, the nearest nodes first, until `from` is reached; `None` where it never is.
     fn reach(&mut self, from: u32) -> Option<()> {
-        while *self.hops.get(from as usize)? == FAR {
+        let (hops, arriving) = (self.hops.as_mut_slice(), &self.arriving);
+        while *hops.get(from as usize)? == FAR {
             let node = *self.reached.get(self.expanded)?;
             self.expanded += 1;
             if node != self.destination && !self.topology.passes_on(node) {
                 continue;
             }
-            let farther = self.hops.get(node as usize)? + 1;
-            for end in self.arriving.of(node) {
-                if let Some(hops) = self.hops.get_mut(end.node as usize).filter(|hops| **hops == FAR) {
+            let farther = hops.get(node as usize)? + 1;
+            for end in arriving.of(node) {
+                if let Some(hops) = hops.get_mut(end.node as usize).filter(|hops| **hops == FAR) {
                     *hops = farther;
                     self.reached.push(end.node);
                 }
@@ -187,18 +193,15 @@ impl<'a> Router<'a> {
     }
 
     /// The links of a node that lead nearer to the destination; `None` where there are none.
-    #[inline]
-    fn choices(&mut self, node: u32) -> Option<Choices> {
-        let known = self.choices.get_mut(node as usize)?;
-        if known.count == 0 {
-            let hops = self.hops.as_slice();
-            let own = hops.get(node as usize).copied().unwrap_or(FAR);
-            let first = self.nearer.len();
-            let nearer = |end: &&End| hops.get(end.node as usize).is_some_and(|&hops| hops < own);
-            self.nearer.extend(self.leaving.of(node).iter().filter(nearer));
-            *known = Choices { first: first as u32, count: (self.nearer.len() - first) as u32 };
-        }
-        Some(*known).filter(|choices| choices.count > 0)
+    fn find_choices(&mut self, node: u32) -> Option<Choices> {
+        let hops = self.hops.as_slice();
+        let &own = hops.get(node as usize)?;
+        let first = self.nearer.len();
+        let nearer = |end: &&End| hops.get(end.node as usize).is_some_and(|&hops| hops < own);
+        self.nearer.extend(self.leaving.of(node).iter().filter(nearer));
+        let found = Choices { first: first as u32, count: (self.nearer.len() - first) as u32 };
+        *self.choices.get_mut(node as usize)? = found;
+        Some(found).filter(|choices| choices.count > 0)
     }
 }
 

@@ -14,6 +14,14 @@ use crate::event::training::schedule::{Kind, Pass};
 /// Purpose of the random streams of the passes' times.
 const JITTER: u32 = 24;
 
+/// What a pass takes where nothing else runs: all of it, its kernels, and what share of these is the output layer's.
+#[derive(Debug, Clone, Copy)]
+struct Alone {
+    seconds: f64,
+    kernels: f64,
+    head: f64,
+}
+
 impl Job<'_> {
     /// Begins the next pass of a process, if it is free and what the pass needs is there; `waited` is what has just come.
     pub(super) fn begin_pass(&mut self, number: u32, for_what: Waited, queue: &mut EventQueue<Event>) {
@@ -27,8 +35,9 @@ impl Job<'_> {
         let Some(&pass) = self.orders[stage as usize].get(process.place) else { return };
         let Some(waited) = self.ready(number, stage, pass) else { return };
         let costs = self.of(number, stage, pass);
-        let (kernels, head, several) = (costs.compute, costs.head, costs.program.count(Lane::Compute) > 0);
-        let uneven = self.uneven(number, pass, kernels, idle);
+        let alone = Alone { seconds: costs.seconds, kernels: costs.compute, head: costs.head };
+        let several = costs.program.count(Lane::Compute) > 0;
+        let uneven = self.uneven(number, pass, alone.kernels, idle);
         let slot = (pass.micro * self.chunks + pass.chunk) as usize;
         let process = &mut self.processes[number as usize];
         process.place += 1;
@@ -68,8 +77,8 @@ impl Job<'_> {
         process.not_before = Time::ZERO;
         if pass.kind == Kind::Forward && pass.micro == 0 {
             let last = self.groups[stage as usize].gathered_by[pass.chunk as usize];
-            let behind = head + (1.0 - head) / f64::from(self.input.buckets);
-            process.not_before = last.plus(Time::from_seconds(kernels * behind));
+            let behind = alone.head + (1.0 - alone.head) / f64::from(self.input.buckets);
+            process.not_before = last.plus(Time::from_seconds(alone.kernels * behind));
         }
         let completes = pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward });
         // What meets others runs task by task; the rest takes what it takes alone.
@@ -89,17 +98,24 @@ impl Job<'_> {
             self.issue(number, &program, uneven, queue);
             self.of_mut(number, stage, pass).program = program;
         } else {
-            self.pass_at_once(number, stage, pass, uneven, queue);
+            self.pass_at_once(number, stage, pass, alone, uneven, queue);
         }
     }
 
     /// The pass takes what it takes alone.
-    fn pass_at_once(&mut self, number: u32, stage: u32, pass: Pass, uneven: Uneven, queue: &mut EventQueue<Event>) {
+    fn pass_at_once(
+        &mut self,
+        number: u32,
+        stage: u32,
+        pass: Pass,
+        alone: Alone,
+        uneven: Uneven,
+        queue: &mut EventQueue<Event>,
+    ) {
         let now = queue.now();
-        let costs = self.of(number, stage, pass);
-        let (seconds, head) = (costs.seconds, costs.head);
-        let shown = (seconds - costs.compute).max(0.0);
-        let even = (costs.compute - uneven.launched).max(0.0);
+        let Alone { seconds, kernels, head } = alone;
+        let shown = (seconds - kernels).max(0.0);
+        let even = (kernels - uneven.launched).max(0.0);
         let all = (even * uneven.pace + shown) * uneven.stretch;
         if self.detailed(number) && seconds > 0.0 {
             let program = self.of(number, stage, pass).program.clone();
@@ -377,12 +393,13 @@ impl Jitter {
     /// The slowest of the ranks' times where `u` of all are faster: one draw through the distribution of their maximum.
     fn slowest(&self, u: f64) -> f64 {
         let at = u * CELLS as f64;
-        let cell = (at as usize).wrapping_sub(STEEP);
+        let below = at as usize;
+        let cell = below.wrapping_sub(STEEP);
         let (Some(&(from, rise)), Some(&(to, then))) = (self.table.get(cell), self.table.get(cell.wrapping_add(1)))
         else {
             return self.exact(u).0;
         };
-        let (t, over) = (at - at.floor(), to - from);
+        let (t, over) = (at - below as f64, to - from);
         from + t * (rise + t * (3.0 * over - 2.0 * rise - then + t * (rise + then - 2.0 * over)))
     }
 
