@@ -225,11 +225,13 @@ fn routes(pairs: &[(u32, u32)], nodes: &[u32], router: &mut Router<'_>) -> Resul
         order[first[to as usize] as usize] = place;
         first[to as usize] += 1;
     }
-    let mut routes = vec![None; pairs.len()];
+    let mut way = |(from, to): (u32, u32)| router.route(node(from), node(to));
+    let mut routes = vec![Route::default(); pairs.len()];
     for place in order {
-        let (from, to) = pairs[place as usize];
-        routes[place as usize] = router.route(node(from), node(to));
+        let Some(found) = way(pairs[place as usize]) else {
+            return Err(pairs.iter().copied().find(|&pair| way(pair).is_none()).unwrap_or_default());
+        };
+        routes[place as usize] = found;
     }
-    let found = routes.into_iter().zip(pairs).map(|(route, &pair)| route.ok_or(pair));
-    found.collect()
+    Ok(routes)
 }

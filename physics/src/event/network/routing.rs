@@ -19,7 +19,7 @@ pub enum Routing {
 }
 
 /// A way: its links, and the seconds that they take together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Route {
     /// Links in order.
     pub links: SmallVec<[u32; 6]>,
