@@ -82,8 +82,12 @@ impl Flow {
     }
 }
 
-/// How far a flow is.
+/// The event of a flow's end before it has one.
+const NOT_YET: Time = Time::MAX;
+
+/// How far a flow is. Nearly as long as a line of the cache, and so made to be one.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
 struct Course {
     bytes: f64,
     remaining: f64,
@@ -92,7 +96,7 @@ struct Course {
     /// When it will have left at its present rate. The event that says so may come earlier and is then put off: most
     /// that are slowed down are speeded up again before.
     ends: Time,
-    due: Option<Time>,
+    due: Time,
     handle: Handle,
     message: u32,
     /// Hops that it has room for.
@@ -206,7 +210,7 @@ impl Flows {
         let course = &mut self.courses[id as usize];
         (course.bytes, course.remaining) = (bytes, bytes.max(0.0));
         (course.since, course.latency, course.ends) = (now, route.latency, now);
-        (course.due, course.handle, course.message) = (None, Handle::NONE, message);
+        (course.due, course.handle, course.message) = (NOT_YET, Handle::NONE, message);
         // A message without bytes, or to oneself, takes no bandwidth.
         if route.links.is_empty() || bytes <= 0.0 {
             queue.after(Time::ZERO, NetworkEvent::Left(id).into());
@@ -244,7 +248,7 @@ impl Flows {
             flow.rate = route.bandwidth;
             let course = &mut self.courses[id as usize];
             course.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
-            course.due = Some(course.ends);
+            course.due = course.ends;
             // It never goes faster, so that this need not be taken back: it has no handle.
             queue.in_turn(DEPARTURES, course.ends, NetworkEvent::Left(id).into());
         } else {
@@ -264,7 +268,7 @@ impl Flows {
             NetworkEvent::Left(id) => {
                 let course = &mut self.courses[id as usize];
                 if course.ends > queue.now() {
-                    course.due = Some(course.ends);
+                    course.due = course.ends;
                     course.handle = queue.at(course.ends, event.into());
                     return Happened::Nothing;
                 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 /// A cable, or several in a row.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(align(32))]
 pub(super) struct Channel {
     pub(super) capacity: f64,
     /// Bytes carried to the end of their flows.

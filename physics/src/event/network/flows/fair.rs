@@ -6,7 +6,7 @@
 //! until nobody is left. The rates so found are those of filling everything anew, for there is one such set.
 #![expect(clippy::indexing_slicing, reason = "flows and hops are numbered in the floor above, links by the topology")]
 
-use super::{Flows, NetworkEvent, SAME};
+use super::{Flows, NOT_YET, NetworkEvent, SAME};
 use crate::event::kernel::{EventQueue, Handle, Time};
 
 /// Share of a link's bandwidth that counts as none, and by which rates may differ that count as equal: wider than the
@@ -61,12 +61,12 @@ impl Flows {
             course.remaining = (course.remaining - old * now.since(course.since).seconds()).max(0.0);
             course.since = now;
             course.ends = now.plus(Time::from_seconds(course.remaining / new));
-            if let Some(due) = course.due.filter(|_| course.handle == Handle::NONE) {
+            if course.due != NOT_YET && course.handle == Handle::NONE {
                 // At its full rate it would end then: earlier is a matter of rounding.
-                course.ends = course.ends.max(due);
-            } else if course.due.is_none_or(|due| course.ends < due) {
+                course.ends = course.ends.max(course.due);
+            } else if course.ends < course.due || course.due == NOT_YET {
                 queue.cancel(course.handle);
-                course.due = Some(course.ends);
+                course.due = course.ends;
                 course.handle = queue.at(course.ends, NetworkEvent::Left(id).into());
             }
         }
