@@ -101,10 +101,11 @@ impl Brought {
     }
 }
 
-/// One stage of one replica.
+/// One stage of one replica: four lines of the cache.
 #[derive(Debug, Clone, Default)]
+#[repr(align(64))]
 struct Process {
-    place: usize,
+    place: u32,
     current: Option<Pass>,
     current_task: u32,
     last_task: u32,
@@ -120,7 +121,7 @@ struct Process {
     /// What it sends, one after the other, and the task that tells the first.
     transfers: SmallVec<[Transfer; 1]>,
     transfer_task: u32,
-    drawn: u64,
+    drawn: u32,
     /// Whether its step is over but for the optimizer.
     left: bool,
     /// Whether its present pass only waits for its last weights, and for what it sends itself.

@@ -32,7 +32,7 @@ impl Job<'_> {
         }
         let now = queue.now();
         let idle = now.since(process.free_at).seconds();
-        let Some(&pass) = self.orders[stage as usize].get(process.place) else { return };
+        let Some(&pass) = self.orders[stage as usize].get(process.place as usize) else { return };
         let Some(waited) = self.ready(number, stage, pass) else { return };
         let costs = self.of(number, stage, pass);
         let alone = Alone { seconds: costs.seconds, kernels: costs.compute, head: costs.head };
@@ -213,7 +213,7 @@ impl Job<'_> {
         }
         if self.input.jitter > 0.0 {
             let process = &mut self.processes[number as usize];
-            let mut stream = Stream::new(self.seed, JITTER, number).at(process.drawn);
+            let mut stream = Stream::new(self.seed, JITTER, number).at(u64::from(process.drawn));
             process.drawn += 1;
             pace *= self.jitter.slowest(stream.uniform());
         }
@@ -257,7 +257,7 @@ impl Job<'_> {
         process.free_at = now;
         process.last_task = process.current_task;
         let task = process.last_task;
-        let done = process.place == self.orders[stage as usize].len();
+        let done = process.place as usize == self.orders[stage as usize].len();
         self.ended(task, now);
         if pass.kind != Kind::Weights {
             self.hand_on(number, stage, pass, queue);
@@ -272,7 +272,8 @@ impl Job<'_> {
     /// A process whose passes are over, and whose streams are empty, waits for the optimizer.
     pub(super) fn leave_if_drained(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let process = &mut self.processes[number as usize];
-        let over = process.place == self.orders[(number % self.stages) as usize].len() && process.current.is_none();
+        let over =
+            process.place as usize == self.orders[(number % self.stages) as usize].len() && process.current.is_none();
         if over && process.streams.drained() && !process.left {
             process.left = true;
             process.drained_at = queue.now();
