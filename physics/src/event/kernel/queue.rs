@@ -5,8 +5,8 @@
 //! waits for the end of the present instant waits in a line of its own, and so does what is scheduled in the order in
 //! which it happens, as things are that all take equally long.
 //!
-//! Cancelling marks the slot; its key is skipped when it comes up, and all marked keys are swept out once they are the
-//! majority, which costs a constant per cancelled event. Handles carry a generation, so that one that outlived its
+//! Cancelling marks the slot; its key is skipped when it comes up, and all marked keys are swept out once they are a
+//! quarter, which costs a constant per cancelled event. Handles carry a generation, so that one that outlived its
 //! event cancels nothing. Heap and slab grow to the largest number pending and are never given back: no allocation per
 //! event in the steady state.
 
@@ -20,8 +20,10 @@ const SLOT_BITS: u32 = 28;
 const SEQUENCE_BITS: u32 = 36;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 const ARITY: usize = 4;
-/// Sweeping is not worth it below this many cancelled events.
-const LEAST_SWEEP: usize = 64;
+/// Sweeping is not worth it below this many cancelled events, nor below this part of all: it costs about as much for each
+/// pending one as it saves for each cancelled one.
+const LEAST_SWEEP: usize = 16;
+const SWEPT: usize = 4;
 
 /// Lines of events that are scheduled in the order in which they happen.
 pub const LINES: usize = 2;
@@ -209,7 +211,7 @@ impl<E: Copy> EventQueue<E> {
         }
         slot.live = false;
         self.cancelled += 1;
-        if self.cancelled > LEAST_SWEEP && 2 * self.cancelled > self.heap.len() {
+        if self.cancelled > LEAST_SWEEP && SWEPT * self.cancelled > self.heap.len() {
             self.sweep();
         }
         true
@@ -312,8 +314,7 @@ impl<E: Copy> EventQueue<E> {
             }
         });
         self.cancelled = 0;
-        // Sorted order is heap order; sorting costs a logarithm more than building and happens as rarely.
-        self.heap.sort_unstable();
+        order(&mut self.heap);
     }
 
     /// Numbers what is pending from 0 on, in its order.
@@ -363,17 +364,24 @@ fn sift_up(heap: &mut [u128], key: u128) {
 
 /// Removes the first key.
 #[inline]
-#[expect(clippy::indexing_slicing, reason = "the least of four is reckoned")]
 fn pop_first(heap: &mut Vec<u128>) {
-    let Some(last) = heap.pop() else { return };
-    let (mut at, mut first) = (0, 1);
+    if let Some(last) = heap.pop() {
+        sift_down(heap, 0, last);
+    }
+}
+
+/// Moves `key` down to its place from `at`, whose own key is no longer needed.
+#[inline]
+#[expect(clippy::indexing_slicing, reason = "the least of four is reckoned")]
+fn sift_down(heap: &mut [u128], mut at: usize, key: u128) {
+    let mut first = ARITY * at + 1;
     while let Some(four) = heap.get(first..).and_then(<[u128]>::first_chunk::<ARITY>) {
         // Nothing foretells which it is: without branches.
         let (i, j) = (usize::from(four[1] < four[0]), 2 + usize::from(four[3] < four[2]));
         let (x, y) = (four[i], four[j]);
         let (least, child) = select_unpredictable(y < x, (y, j), (x, i));
-        if least >= last {
-            return put(heap, at, last);
+        if least >= key {
+            return put(heap, at, key);
         }
         put(heap, at, least);
         at = first + child;
@@ -381,11 +389,20 @@ fn pop_first(heap: &mut Vec<u128>) {
     }
     // The last of all may have fewer brothers.
     match heap.get(first..).and_then(|fewer| fewer.iter().zip(first..).min()) {
-        Some((&least, child)) if least < last => {
+        Some((&least, child)) if least < key => {
             put(heap, at, least);
-            put(heap, child, last);
+            put(heap, child, key);
         }
-        _ => put(heap, at, last),
+        _ => put(heap, at, key),
+    }
+}
+
+/// Makes a heap of keys in any order (Floyd, *Algorithm 245: Treesort*, 1964).
+fn order(heap: &mut [u128]) {
+    for at in (0..heap.len().div_ceil(ARITY)).rev() {
+        if let Some(&key) = heap.get(at) {
+            sift_down(heap, at, key);
+        }
     }
 }
 

@@ -85,7 +85,10 @@ impl Network {
     /// A message has left or arrived: its followers may go.
     #[inline]
     fn follow(&mut self, message: u32, left: bool, queue: &mut EventQueue<Event>) {
-        let number = self.jobs.partition_point(|job| job.base <= message).wrapping_sub(1);
+        let number = match self.jobs.len() {
+            1 => 0,
+            _ => self.jobs.partition_point(|job| job.base <= message).wrapping_sub(1),
+        };
         let Some(job) = self.jobs.get_mut(number) else { return };
         let Running { transfers, routes, waits, base, .. } = &mut *job;
         for follower in transfers.followers(message - *base, left) {
