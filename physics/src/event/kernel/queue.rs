@@ -372,13 +372,14 @@ fn pop_first(heap: &mut Vec<u128>) {
 
 /// Moves `key` down to its place from `at`, whose own key is no longer needed.
 #[inline]
-#[expect(clippy::indexing_slicing, reason = "the least of four is reckoned")]
 fn sift_down(heap: &mut [u128], mut at: usize, key: u128) {
     let mut first = ARITY * at + 1;
     while let Some(four) = heap.get(first..).and_then(<[u128]>::first_chunk::<ARITY>) {
-        // Nothing foretells which it is: without branches.
-        let (i, j) = (usize::from(four[1] < four[0]), 2 + usize::from(four[3] < four[2]));
-        let (x, y) = (four[i], four[j]);
+        // Nothing foretells which is the least: without branches, nor a second look into memory, for which the next event
+        // would wait.
+        let &[a, b, c, d] = four;
+        let (x, i) = select_unpredictable(b < a, (b, 1), (a, 0));
+        let (y, j) = select_unpredictable(d < c, (d, 3), (c, 2));
         let (least, child) = select_unpredictable(y < x, (y, j), (x, i));
         if least >= key {
             return put(heap, at, key);
