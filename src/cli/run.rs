@@ -93,5 +93,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 
 /// Says which directory could not be written to.
 pub(super) fn writing(out: &std::path::Path, error: &std::io::Error) -> color_eyre::Report {
-    eyre!("cannot write to {}: {error}", out.display())
+    match out.is_file() {
+        true => eyre!("cannot write to {}: it is a file, where a directory is expected", out.display()),
+        false => eyre!("cannot write to {}: {error}", out.display()),
+    }
 }

@@ -36,9 +36,9 @@ pub struct Args {
     /// Numbers of nodes
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', required = true, value_parser = count)]
     pub nodes: Vec<f64>,
-    /// How the work grows [default: both]
-    #[arg(long, value_enum)]
-    pub mode: Option<Mode>,
+    /// How the work grows
+    #[arg(long, value_enum, default_value_t)]
+    pub mode: Mode,
     /// Efficiency below which a size counts as broken down
     #[arg(long, value_name = "SHARE", default_value_t = LIMIT, value_parser = share)]
     pub threshold: f64,
@@ -75,12 +75,15 @@ pub struct Args {
 }
 
 /// How the work grows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Mode {
     /// Not at all
     Strong,
     /// As the nodes do
     Weak,
+    /// Both, one after the other
+    #[default]
+    Both,
 }
 
 fn count(text: &str) -> Result<f64, String> {
@@ -114,9 +117,9 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         _ => return Ok(()),
     };
     let works: &[Work] = match args.mode {
-        Some(Mode::Strong) => &[Work::Fixed],
-        Some(Mode::Weak) => &[Work::PerAccelerator],
-        None => &[Work::Fixed, Work::PerAccelerator],
+        Mode::Strong => &[Work::Fixed],
+        Mode::Weak => &[Work::PerAccelerator],
+        Mode::Both => &[Work::Fixed, Work::PerAccelerator],
     };
     let runs = config.options.replications() + u32::from(parts.is_none());
     let gauge = Gauge::of((works.len() * args.nodes.len()) as u32 * runs);

@@ -25,7 +25,7 @@ macro_rules! options {
         /// Options of a simulation; what is not said is `None`.
         #[derive(Debug, Clone, Default, PartialEq, Args, Serialize)]
         pub struct Options {
-            $($(#[$meta])* #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$type>,)+
+            $($(#[$meta])* #[arg(allow_negative_numbers = true)] #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$type>,)+
         }
 
         impl Options {
@@ -289,9 +289,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    fn command() -> clap::Command {
+        Options::augment_args(clap::Command::new("simulate"))
+    }
+
     #[test]
     fn every_option_of_a_configuration_is_a_flag() {
-        let command = Options::augment_args(clap::Command::new("simulate"));
+        let command = command();
         command.clone().debug_assert();
         let flags: Vec<String> =
             command.get_arguments().filter_map(|arg| arg.get_long()).map(|long| long.replace('-', "_")).collect();
@@ -313,6 +317,9 @@ mod tests {
         assert!(Options::read("stepps", "1").unwrap_err().contains("did you mean `steps`?"));
         assert!(Options::read("arrivals", "often").unwrap_err().contains("expected"));
         assert!(Options::read("jitter", "-1").unwrap_err().contains("0 to 10"));
+        // What is negative is a value out of range, no flag.
+        let apart = command().try_get_matches_from(["simulate", "--jitter", "-0.5"]).unwrap_err().to_string();
+        assert!(apart.contains("0 to 10"), "{apart}");
         assert!(Options::read("steps", "0").unwrap_err().contains("1..=1000000"));
     }
 }

@@ -387,7 +387,8 @@ pub fn read_trace(file: &Path) -> Result<Vec<TraceRequest>, String> {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let read = if first.trim_start().starts_with('{') {
         // One object a line with its own time is Mooncake's; a whole result is a benchmark's.
-        if first.contains("\"input_length\"") { trace::mooncake(&text) } else { trace::benchmark(&text) }
+        let timed = ["timestamp", "input_length"].iter().any(|key| first.contains(&format!("\"{key}\"")));
+        if timed { trace::mooncake(&text) } else { trace::benchmark(&text) }
     } else {
         trace::azure(&text)
     };

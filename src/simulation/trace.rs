@@ -9,21 +9,45 @@ use thiserror::Error;
 /// Why a text is no trace.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TraceError {
-    /// A line that cannot be read.
-    #[error("line {line}: {what}")]
-    Line {
-        /// Which, from 1.
-        line: usize,
-        /// What is wrong with it.
-        what: String,
+    /// Lines that cannot be read: the first of them, and how many there are.
+    #[error("{}{}", first.join("; "), more(*count, first.len()))]
+    Lines {
+        /// What is wrong with which.
+        first: Vec<String>,
+        /// Of all.
+        count: usize,
     },
     /// A file that cannot be read.
     #[error("{0}")]
     File(String),
 }
 
-fn bad(line: usize, what: impl ToString) -> TraceError {
-    TraceError::Line { line, what: what.to_string() }
+/// Lines that are told of: those after them are most likely wrong in the same way.
+const TOLD: usize = 3;
+
+fn more(count: usize, told: usize) -> String {
+    if count > told { format!("; and {} lines more", count - told) } else { String::new() }
+}
+
+fn bad(line: usize, what: impl std::fmt::Display) -> String {
+    format!("line {line}: {what}")
+}
+
+/// The requests, or what is wrong with the lines that tell of none.
+fn gathered(lines: impl Iterator<Item = Result<TraceRequest, String>>) -> Result<Vec<TraceRequest>, TraceError> {
+    let (mut requests, mut first, mut count) = (Vec::new(), Vec::new(), 0);
+    for line in lines {
+        match line {
+            Ok(request) => requests.push(request),
+            Err(what) => {
+                count += 1;
+                if first.len() < TOLD {
+                    first.push(what);
+                }
+            }
+        }
+    }
+    if count > 0 { Err(TraceError::Lines { first, count }) } else { Ok(settled(requests)) }
 }
 
 /// Sorts by time and lets the first request come at zero.
@@ -34,24 +58,29 @@ fn settled(mut requests: Vec<TraceRequest>) -> Vec<TraceRequest> {
     requests
 }
 
+/// Those of Azure's traces.
+const COLUMNS: [&str; 3] = ["TIMESTAMP", "ContextTokens", "GeneratedTokens"];
+
 /// Azure's traces (AzurePublicDataset, `AzureLLMInferenceTrace_*.csv`): `TIMESTAMP,ContextTokens,GeneratedTokens`, the
 /// columns in any order, others ignored. Timestamps with or without a zone.
 ///
 /// # Errors
 ///
-/// A missing column, or the first line that cannot be read.
+/// Missing columns, or lines that cannot be read.
 pub fn azure(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
-    let header = reader.headers().map_err(|e| bad(1, e))?.clone();
-    let column = |name: &str| {
-        header.iter().position(|h| h.trim_start_matches('\u{feff}').eq_ignore_ascii_case(name)).ok_or_else(|| {
-            let found: Vec<&str> = header.iter().collect();
-            bad(1, format!("found columns {}, expected one named {name}", found.join(", ")))
-        })
+    let header = reader.headers().map_err(|e| TraceError::File(bad(1, e)))?.clone();
+    let column = |name: &str| header.iter().position(|h| h.trim_start_matches('\u{feff}').eq_ignore_ascii_case(name));
+    let [Some(time), Some(isl), Some(osl)] = COLUMNS.map(column) else {
+        let missing: Vec<&str> = COLUMNS.into_iter().filter(|name| column(name).is_none()).collect();
+        let found: Vec<&str> = header.iter().filter(|name| !name.is_empty()).collect();
+        let found = if found.is_empty() { "no columns".to_owned() } else { format!("columns {}", found.join(", ")) };
+        return Err(TraceError::File(bad(
+            1,
+            format!("found {found}, expected one named {}", missing.join(" and one named ")),
+        )));
     };
-    let (time, isl, osl) = (column("TIMESTAMP")?, column("ContextTokens")?, column("GeneratedTokens")?);
-    let mut out = Vec::new();
-    for (record, line) in reader.records().zip(2..) {
+    gathered(reader.records().zip(2..).map(|(record, line)| {
         let record = record.map_err(|e| bad(line, e))?;
         let field = |at: usize| record.get(at).unwrap_or("");
         let count = |at: usize| {
@@ -59,18 +88,13 @@ pub fn azure(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
                 .parse::<u32>()
                 .map_err(|_| bad(line, format!("found {:?}, expected a count of tokens", field(at))))
         };
-        out.push(TraceRequest {
-            seconds: timestamp(field(time), line)?,
-            isl: count(isl)?,
-            osl: count(osl)?,
-            prefix: vec![],
-        });
-    }
-    Ok(settled(out))
+        let seconds = timestamp(field(time), line)?;
+        Ok(TraceRequest { seconds, isl: count(isl)?, osl: count(osl)?, prefix: vec![] })
+    }))
 }
 
 /// Seconds of a date and time, or of a plain number.
-fn timestamp(text: &str, line: usize) -> Result<f64, TraceError> {
+fn timestamp(text: &str, line: usize) -> Result<f64, String> {
     if let Some(seconds) = text.parse::<f64>().ok().filter(|s| s.is_finite()) {
         return Ok(seconds);
     }
@@ -97,15 +121,19 @@ struct MooncakeLine {
 ///
 /// # Errors
 ///
-/// The first line that cannot be read.
+/// Lines that cannot be read.
 pub fn mooncake(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
-    let read = |(text, line): (&str, usize)| {
-        let l: MooncakeLine = serde_json::from_str(text).map_err(|e| bad(line, e))?;
+    gathered(lines.map(|(text, line)| {
+        let l: MooncakeLine = serde_json::from_str(text).map_err(|e| bad(line, within(&e)))?;
         let (isl, osl) = (l.input_length, l.output_length);
         Ok(TraceRequest { seconds: 1e-3 * l.timestamp, isl, osl, prefix: l.hash_ids })
-    };
-    Ok(settled(lines.map(read).collect::<Result<_, _>>()?))
+    }))
+}
+
+/// An error in one line of several: which line that is, who parses it does not know.
+fn within(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column ", " at column ")
 }
 
 #[derive(Deserialize)]
@@ -158,9 +186,18 @@ mod tests {
         let zoned =
             "ContextTokens,TIMESTAMP,GeneratedTokens\n5,2024-05-10 00:00:01.5+00:00,7\n6,2024-05-10 00:00:01+00:00,8\n";
         assert_eq!(plain(&azure(zoned).unwrap()), [(0.0, 6, 8), (0.5, 5, 7)]);
-        assert!(azure("a,b\n1,2\n").unwrap_err().to_string().contains("TIMESTAMP"));
+        let missing = azure("a,TIMESTAMP\n1,2\n").unwrap_err().to_string();
+        assert_eq!(
+            missing,
+            "line 1: found columns a, TIMESTAMP, expected one named ContextTokens and one named GeneratedTokens"
+        );
+        assert!(azure("").unwrap_err().to_string().starts_with("line 1: found no columns, expected"));
         let broken = azure("TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,1,2\n").unwrap_err();
         assert!(broken.to_string().starts_with("line 2: found \"noon\""), "{broken}");
+        let lines = (0..5).map(|k| format!("{k},-{k}.5,1\n")).collect::<String>();
+        let all = azure(&format!("TIMESTAMP,ContextTokens,GeneratedTokens\n{lines}9,1,1\n")).unwrap_err().to_string();
+        assert!(all.contains("line 2: found \"-0.5\"") && all.contains("line 4:") && !all.contains("line 5:"), "{all}");
+        assert!(all.ends_with("; and 2 lines more"), "{all}");
     }
 
     #[test]
@@ -171,7 +208,10 @@ mod tests {
         let requests = mooncake(text).unwrap();
         assert_eq!(plain(&requests), [(0.0, 10, 6), (2.0, 1024, 5)]);
         assert_eq!(requests.last().unwrap().prefix, [0, 7]);
-        assert!(mooncake("{}").unwrap_err().to_string().starts_with("line 1:"));
+        let broken = mooncake("{}\n{\"timestamp\": 0, \"input_length\": 3, \"output_length\": 1}\n{bad")
+            .unwrap_err()
+            .to_string();
+        assert!(broken.starts_with("line 1: missing field `timestamp` at column 2; line 3: "), "{broken}");
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! waits for the end of the present instant waits in a line of its own, and so does what is scheduled in the order in
 //! which it happens, as things are that all take equally long.
 //!
-//! Cancelling marks the slot; its key is skipped when it comes up, and all marked keys are swept out once they are the
-//! majority, which costs a constant per cancelled event. Handles carry a generation, so that one that outlived its
+//! Cancelling marks the slot; its key is skipped when it comes up, and all marked keys are swept out once they are a
+//! quarter, which costs a constant per cancelled event. Handles carry a generation, so that one that outlived its
 //! event cancels nothing. Heap and slab grow to the largest number pending and are never given back: no allocation per
 //! event in the steady state.
 
@@ -20,8 +20,10 @@ const SLOT_BITS: u32 = 28;
 const SEQUENCE_BITS: u32 = 36;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 const ARITY: usize = 4;
-/// Sweeping is not worth it below this many cancelled events.
-const LEAST_SWEEP: usize = 64;
+/// Sweeping is not worth it below this many cancelled events, nor below this part of all: it costs about as much for each
+/// pending one as it saves for each cancelled one.
+const LEAST_SWEEP: usize = 16;
+const SWEPT: usize = 4;
 
 /// Lines of events that are scheduled in the order in which they happen.
 pub const LINES: usize = 2;
@@ -209,7 +211,7 @@ impl<E: Copy> EventQueue<E> {
         }
         slot.live = false;
         self.cancelled += 1;
-        if self.cancelled > LEAST_SWEEP && 2 * self.cancelled > self.heap.len() {
+        if self.cancelled > LEAST_SWEEP && SWEPT * self.cancelled > self.heap.len() {
             self.sweep();
         }
         true
@@ -228,25 +230,17 @@ impl<E: Copy> EventQueue<E> {
             let first = self.heap.first().copied().unwrap_or(NEVER);
             // Most models have nothing aside most of the time.
             if self.aside > 0 {
-                let [in_turn, other] = self.fronts;
-                let key = first.min(in_turn).min(other);
-                let time = time_of(key);
-                if (time > self.now || key == NEVER) && !self.late.is_empty() {
-                    // A cancelled event at the head of the heap holds nothing up: what follows it is later still.
-                    return self.next_late(until);
-                }
-                if key != first {
-                    if time > until {
-                        return None;
+                let [one, other] = self.fronts;
+                let in_turn = one.min(other);
+                if !self.late.is_empty() {
+                    let key = first.min(in_turn);
+                    if time_of(key) > self.now || key == NEVER {
+                        // A cancelled event at the head of the heap holds nothing up: what follows it is later still.
+                        return self.next_late(until);
                     }
-                    self.now = time;
-                    self.handled += 1;
-                    self.aside -= 1;
-                    let place = usize::from(key == other);
-                    let (line, front) = (self.lines.get_mut(place)?, self.fronts.get_mut(place)?);
-                    let event = line.pop_front().map(|(_, event)| event);
-                    *front = line.front().map_or(NEVER, |&(key, _)| key);
-                    return event;
+                }
+                if in_turn < first {
+                    return self.next_in_turn(usize::from(other < one), time_of(in_turn), until);
                 }
             }
             if first == NEVER {
@@ -276,6 +270,21 @@ impl<E: Copy> EventQueue<E> {
         }
     }
 
+    /// The first of a line, which happens at `time`.
+    #[inline]
+    fn next_in_turn(&mut self, line: usize, time: Time, until: Time) -> Option<E> {
+        if time > until {
+            return None;
+        }
+        let (line, front) = (self.lines.get_mut(line)?, self.fronts.get_mut(line)?);
+        let event = line.pop_front().map(|(_, event)| event);
+        *front = line.front().map_or(NEVER, |&(key, _)| key);
+        self.now = time;
+        self.handled += 1;
+        self.aside -= 1;
+        event
+    }
+
     /// The first of what has waited for the end of the instant.
     #[inline]
     fn next_late(&mut self, until: Time) -> Option<E> {
@@ -289,6 +298,8 @@ impl<E: Copy> EventQueue<E> {
     }
 
     /// Drops the keys of cancelled events.
+    #[cold]
+    #[inline(never)]
     fn sweep(&mut self) {
         let (slots, free) = (&mut self.slots, &mut self.free);
         self.heap.retain(|&key| {
@@ -303,11 +314,12 @@ impl<E: Copy> EventQueue<E> {
             }
         });
         self.cancelled = 0;
-        // Sorted order is heap order; sorting costs a logarithm more than building and happens as rarely.
-        self.heap.sort_unstable();
+        order(&mut self.heap);
     }
 
     /// Numbers what is pending from 0 on, in its order.
+    #[cold]
+    #[inline(never)]
     fn renumber(&mut self) {
         self.heap.sort_unstable();
         let mut number = 0u64;
@@ -341,51 +353,64 @@ fn sift_up(heap: &mut [u128], key: u128) {
         let parent = (at - 1) / ARITY;
         match heap.get(parent) {
             Some(&above) if above > key => {
-                if let Some(place) = heap.get_mut(at) {
-                    *place = above;
-                }
+                put(heap, at, above);
                 at = parent;
             }
             _ => break,
         }
     }
-    if let Some(place) = heap.get_mut(at) {
-        *place = key;
-    }
+    put(heap, at, key);
 }
 
 /// Removes the first key.
 #[inline]
 fn pop_first(heap: &mut Vec<u128>) {
-    let Some(last) = heap.pop() else { return };
-    if heap.is_empty() {
-        return;
+    if let Some(last) = heap.pop() {
+        sift_down(heap, 0, last);
     }
-    let mut at = 0;
-    loop {
-        let first = ARITY * at + 1;
-        let (least, child) = match heap.get(first..first + ARITY) {
-            Some(&[a, b, c, d]) => {
-                // Nothing foretells which is the least: without branches.
-                let (x, i) = select_unpredictable(b < a, (b, 1), (a, 0));
-                let (y, j) = select_unpredictable(d < c, (d, 3), (c, 2));
-                select_unpredictable(y < x, (y, first + j), (x, first + i))
-            }
-            _ => match heap.get(first..).and_then(|rest| rest.iter().zip(first..).min()) {
-                Some((&key, child)) => (key, child),
-                None => break,
-            },
-        };
-        if least >= last {
-            break;
+}
+
+/// Moves `key` down to its place from `at`, whose own key is no longer needed.
+#[inline]
+fn sift_down(heap: &mut [u128], mut at: usize, key: u128) {
+    let mut first = ARITY * at + 1;
+    while let Some(four) = heap.get(first..).and_then(<[u128]>::first_chunk::<ARITY>) {
+        // Nothing foretells which is the least: without branches, nor a second look into memory, for which the next event
+        // would wait.
+        let &[a, b, c, d] = four;
+        let (x, i) = select_unpredictable(b < a, (b, 1), (a, 0));
+        let (y, j) = select_unpredictable(d < c, (d, 3), (c, 2));
+        let (least, child) = select_unpredictable(y < x, (y, j), (x, i));
+        if least >= key {
+            return put(heap, at, key);
         }
-        if let Some(place) = heap.get_mut(at) {
-            *place = least;
-        }
-        at = child;
+        put(heap, at, least);
+        at = first + child;
+        first = ARITY * at + 1;
     }
+    // The last of all may have fewer brothers.
+    match heap.get(first..).and_then(|fewer| fewer.iter().zip(first..).min()) {
+        Some((&least, child)) if least < key => {
+            put(heap, at, least);
+            put(heap, child, key);
+        }
+        _ => put(heap, at, key),
+    }
+}
+
+/// Makes a heap of keys in any order (Floyd, *Algorithm 245: Treesort*, 1964).
+fn order(heap: &mut [u128]) {
+    for at in (0..heap.len().div_ceil(ARITY)).rev() {
+        if let Some(&key) = heap.get(at) {
+            sift_down(heap, at, key);
+        }
+    }
+}
+
+#[inline]
+fn put(heap: &mut [u128], at: usize, key: u128) {
     if let Some(place) = heap.get_mut(at) {
-        *place = last;
+        *place = key;
     }
 }
 

@@ -63,10 +63,31 @@ struct Flow {
     /// Round of settling in which it was last met, and filling in which its rate was last found.
     met: u32,
     frozen: u32,
+    /// Where those of its channels are listed that are looked at in that round, and how many they are.
+    looked_at: u32,
+    lookers: u32,
 }
 
-/// How far a flow is.
+impl Flow {
+    /// Where its hops are.
+    #[inline]
+    fn hops(&self) -> Range<usize> {
+        self.first as usize..(self.first + self.hops) as usize
+    }
+
+    /// Where those of its channels are that are looked at.
+    #[inline]
+    fn looked_at(&self) -> Range<usize> {
+        self.looked_at as usize..(self.looked_at + self.lookers) as usize
+    }
+}
+
+/// The event of a flow's end before it has one.
+const NOT_YET: Time = Time::MAX;
+
+/// How far a flow is. Nearly as long as a line of the cache, and so made to be one.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
 struct Course {
     bytes: f64,
     remaining: f64,
@@ -75,7 +96,7 @@ struct Course {
     /// When it will have left at its present rate. The event that says so may come earlier and is then put off: most
     /// that are slowed down are speeded up again before.
     ends: Time,
-    due: Option<Time>,
+    due: Time,
     handle: Handle,
     message: u32,
     /// Hops that it has room for.
@@ -112,6 +133,7 @@ pub struct Flows {
     filling: u32,
     met_channels: Vec<u32>,
     met_flows: Vec<u32>,
+    looked_at: Vec<u32>,
     active: Vec<u32>,
     started: u64,
     tells_arrivals: bool,
@@ -151,6 +173,7 @@ impl Flows {
             filling: 0,
             met_channels: Vec::new(),
             met_flows: Vec::new(),
+            looked_at: Vec::new(),
             active: Vec::new(),
             started: 0,
             tells_arrivals: true,
@@ -187,37 +210,35 @@ impl Flows {
         let course = &mut self.courses[id as usize];
         (course.bytes, course.remaining) = (bytes, bytes.max(0.0));
         (course.since, course.latency, course.ends) = (now, route.latency, now);
-        (course.due, course.handle, course.message) = (None, Handle::NONE, message);
+        (course.due, course.handle, course.message) = (NOT_YET, Handle::NONE, message);
         // A message without bytes, or to oneself, takes no bandwidth.
         if route.links.is_empty() || bytes <= 0.0 {
             queue.after(Time::ZERO, NetworkEvent::Left(id).into());
             return;
         }
-        let (mut hops, mut alone, mut narrowest, mut least) = (0, true, u32::MAX, f64::INFINITY);
+        let (mut alone, mut narrowest, mut least) = (true, u32::MAX, f64::INFINITY);
         // Of links that are equally narrow the one in the middle, which others share more often than those at the ends.
         let middle = route.links.len() / 2;
         let mut last = u32::MAX;
+        let mut hops = 0;
+        let (of, channels, room) = (self.of.as_slice(), self.channels.as_mut_slice(), &mut self.hops[base..]);
         for (place, &link) in route.links.iter().enumerate() {
-            let number = self.of[link as usize];
+            let number = of[link as usize];
             if number == last {
                 continue;
             }
             last = number;
-            let channel = &mut self.channels[number as usize];
+            let channel = &mut channels[number as usize];
             alone &= channel.flows == 0;
             if channel.capacity < least || (channel.capacity == least && place <= middle) {
                 (narrowest, least) = (number, channel.capacity);
             }
-            self.hops[base + hops] = Hop { channel: number, place: channel.flows };
+            room[hops] = Hop { channel: number, place: channel.flows };
             if channel.flows == channel.room {
-                // The list moves to where it has twice the room.
-                let (old, first) = (channel.listed(), self.listed.len());
-                self.listed.resize(first + 2 * channel.room as usize, (0, 0));
-                self.listed.copy_within(old, first);
-                (channel.first, channel.room) = (first as u32, 2 * channel.room);
+                channel.make_room(&mut self.listed);
             }
+            self.listed[(channel.first + channel.flows) as usize] = (id, hops as u32);
             channel.flows += 1;
-            self.listed[channel.listed().end - 1] = (id, hops as u32);
             hops += 1;
         }
         let flow = &mut self.flows[id as usize];
@@ -227,7 +248,7 @@ impl Flows {
             flow.rate = route.bandwidth;
             let course = &mut self.courses[id as usize];
             course.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
-            course.due = Some(course.ends);
+            course.due = course.ends;
             // It never goes faster, so that this need not be taken back: it has no handle.
             queue.in_turn(DEPARTURES, course.ends, NetworkEvent::Left(id).into());
         } else {
@@ -247,7 +268,7 @@ impl Flows {
             NetworkEvent::Left(id) => {
                 let course = &mut self.courses[id as usize];
                 if course.ends > queue.now() {
-                    course.due = Some(course.ends);
+                    course.due = course.ends;
                     course.handle = queue.at(course.ends, event.into());
                     return Happened::Nothing;
                 }
@@ -259,13 +280,6 @@ impl Flows {
                 Happened::Left(message)
             }
         }
-    }
-
-    /// Where the hops of a flow are.
-    #[inline]
-    fn hops_of(&self, id: u32) -> Range<usize> {
-        let Flow { first, hops, .. } = self.flows[id as usize];
-        first as usize..(first + hops) as usize
     }
 
     fn expect_settling<E: Copy + From<NetworkEvent>>(&mut self, queue: &mut EventQueue<E>) {
@@ -294,27 +308,34 @@ impl Flows {
 
     fn remove<E: Copy + From<NetworkEvent>>(&mut self, id: u32, queue: &mut EventQueue<E>) {
         let Course { bytes, room, .. } = self.courses[id as usize];
-        for hop in self.hops_of(id) {
-            let Hop { channel: number, place } = self.hops[hop];
-            let channel = &mut self.channels[number as usize];
+        let (channels, listed) = (self.channels.as_mut_slice(), self.listed.as_mut_slice());
+        let (flows, hops, round) = (self.flows.as_mut_slice(), self.hops.as_mut_slice(), self.round);
+        let flow = &mut flows[id as usize];
+        let own = flow.hops();
+        flow.hops = 0;
+        for hop in own {
+            let Hop { channel: number, place } = hops[hop];
+            let channel = &mut channels[number as usize];
             channel.carried += bytes;
-            // The last of its list takes its place.
             channel.flows -= 1;
-            let listed = channel.listed();
-            let (moved, its_hop) = self.listed[listed.end];
-            self.listed[listed.start + place as usize] = (moved, its_hop);
-            self.hops[(self.flows[moved as usize].first + its_hop) as usize].place = place;
             // Until rates are set again nobody is held back by it who has not been found now.
-            if channel.left != self.round {
-                channel.left = self.round;
-                for &(other, _) in &self.listed[listed] {
-                    if self.flows[other as usize].decided_by == number {
+            let first = std::mem::replace(&mut channel.left, round) != round;
+            if channel.flows == 0 {
+                continue;
+            }
+            // The last of its list takes its place.
+            let others = channel.listed();
+            let (moved, its_hop) = listed[others.end];
+            listed[others.start + place as usize] = (moved, its_hop);
+            hops[(flows[moved as usize].first + its_hop) as usize].place = place;
+            if first {
+                for &(other, _) in &listed[others] {
+                    if flows[other as usize].decided_by == number {
                         self.relieved.push(other);
                     }
                 }
             }
         }
-        self.flows[id as usize].hops = 0;
         self.free[usize::from(room as usize > ROOM)].push(id);
         if !self.relieved.is_empty() {
             self.expect_settling(queue);

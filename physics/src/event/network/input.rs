@@ -95,8 +95,10 @@ impl Input {
         let mut ranges = Ranges::default();
         let mut range = |what, found, least, most| ranges.check(what, found, least, most);
         let count = self.shape.accelerators().map_or(f64::INFINITY, f64::from);
-        let most = if matches!(self.shape, Shape::FullMesh { .. }) { MOST_MESHED } else { MOST_ACCELERATORS };
-        range("number of accelerators", count, 1.0, most);
+        match self.shape {
+            Shape::FullMesh { .. } => range("number of accelerators of a full mesh", count, 1.0, MOST_MESHED),
+            _ => range("number of accelerators", count, 1.0, MOST_ACCELERATORS),
+        }
         for wire in wires(&self.shape) {
             range("bandwidth of a link", wire.bandwidth, 1.0, 1e18);
             range("latency of a link", wire.latency, 0.0, 1e3);

@@ -85,7 +85,10 @@ impl Network {
     /// A message has left or arrived: its followers may go.
     #[inline]
     fn follow(&mut self, message: u32, left: bool, queue: &mut EventQueue<Event>) {
-        let number = self.jobs.partition_point(|job| job.base <= message).wrapping_sub(1);
+        let number = match self.jobs.len() {
+            1 => 0,
+            _ => self.jobs.partition_point(|job| job.base <= message).wrapping_sub(1),
+        };
         let Some(job) = self.jobs.get_mut(number) else { return };
         let Running { transfers, routes, waits, base, .. } = &mut *job;
         for follower in transfers.followers(message - *base, left) {
@@ -225,11 +228,13 @@ fn routes(pairs: &[(u32, u32)], nodes: &[u32], router: &mut Router<'_>) -> Resul
         order[first[to as usize] as usize] = place;
         first[to as usize] += 1;
     }
-    let mut routes = vec![None; pairs.len()];
+    let mut way = |(from, to): (u32, u32)| router.route(node(from), node(to));
+    let mut routes = vec![Route::default(); pairs.len()];
     for place in order {
-        let (from, to) = pairs[place as usize];
-        routes[place as usize] = router.route(node(from), node(to));
+        let Some(found) = way(pairs[place as usize]) else {
+            return Err(pairs.iter().copied().find(|&pair| way(pair).is_none()).unwrap_or_default());
+        };
+        routes[place as usize] = found;
     }
-    let found = routes.into_iter().zip(pairs).map(|(route, &pair)| route.ok_or(pair));
-    found.collect()
+    Ok(routes)
 }

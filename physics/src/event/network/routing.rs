@@ -19,7 +19,7 @@ pub enum Routing {
 }
 
 /// A way: its links, and the seconds that they take together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Route {
     /// Links in order.
     pub links: SmallVec<[u32; 6]>,
@@ -36,6 +36,38 @@ struct Choices {
     count: u32,
 }
 
+/// A link, and the node at its other end.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    link: u32,
+    node: u32,
+}
+
+/// The working links of every node, one node's behind another's: `ends[first[n]..first[n + 1]]`.
+#[derive(Debug)]
+struct Ends {
+    first: Vec<u32>,
+    ends: Vec<End>,
+}
+
+impl Ends {
+    fn new(nodes: usize, of: impl Fn(u32) -> SmallVec<[End; 8]>) -> Ends {
+        let mut all = Ends { first: Vec::with_capacity(nodes + 1), ends: Vec::new() };
+        all.first.push(0);
+        for node in 0..nodes as u32 {
+            all.ends.extend(of(node));
+            all.first.push(all.ends.len() as u32);
+        }
+        all
+    }
+
+    #[inline]
+    fn of(&self, node: u32) -> &[End] {
+        let at = |node: usize| self.first.get(node).map_or(0, |&first| first as usize);
+        self.ends.get(at(node as usize)..at(node as usize + 1)).unwrap_or_default()
+    }
+}
+
 /// Finds ways. What it knows of one destination it forgets with the next, so that ways are best asked for destination by
 /// destination.
 #[derive(Debug)]
@@ -43,7 +75,10 @@ pub struct Router<'a> {
     topology: &'a Topology,
     routing: Routing,
     seed: u64,
-    latencies: Vec<Time>,
+    leaving: Ends,
+    arriving: Ends,
+    /// Latency and bandwidth of every link.
+    links: Vec<(Time, f64)>,
     destination: u32,
     /// Nodes in order of their hops to the destination, as far as any way has needed them, and how many of them have been
     /// gone on from.
@@ -53,7 +88,7 @@ pub struct Router<'a> {
     hops: Vec<u32>,
     /// Of the nodes that a way has come through; none known where the count is zero.
     choices: Vec<Choices>,
-    nearer: Vec<u32>,
+    nearer: Vec<End>,
 }
 
 /// Hops of what has not been reached.
@@ -62,11 +97,15 @@ const FAR: u32 = u32::MAX;
 impl<'a> Router<'a> {
     /// Over `topology`.
     pub fn new(topology: &'a Topology, routing: Routing, seed: u64) -> Self {
+        let leaving = |node| topology.leaving(node).map(|(link, ends)| End { link, node: ends.to }).collect();
+        let arriving = |node| topology.arriving(node).map(|(link, ends)| End { link, node: ends.from }).collect();
         Router {
             topology,
             routing,
             seed,
-            latencies: topology.links().iter().map(|link| Time::from_seconds(link.latency)).collect(),
+            leaving: Ends::new(topology.len(), leaving),
+            arriving: Ends::new(topology.len(), arriving),
+            links: topology.links().iter().map(|link| (Time::from_seconds(link.latency), link.bandwidth)).collect(),
             destination: u32::MAX,
             reached: Vec::new(),
             expanded: 0,
@@ -83,31 +122,36 @@ impl<'a> Router<'a> {
         }
         self.reach(from)?;
         let hash = Stream::new(self.seed, HASH, from);
-        let mut route = Route { links: SmallVec::new(), latency: Time::ZERO, bandwidth: f64::INFINITY };
+        let (mut links, mut latency, mut bandwidth) = (SmallVec::new(), Time::ZERO, f64::INFINITY);
         let mut node = from;
         // Every switch has a number of the stream; it is drawn where there is a choice.
         let mut switches = 0;
         while node != to {
-            let Choices { first, count } = self.choices(node)?;
+            let &(mut choices) = self.choices.get(node as usize)?;
+            if choices.count == 0 {
+                choices = self.find_choices(node)?;
+            }
             let chosen = match self.routing {
-                Routing::Hashed if count > 1 => {
+                Routing::Hashed if choices.count > 1 => {
                     let mut hash = hash.at((u64::from(to) << 8) + switches / 2);
                     if switches % 2 == 1 {
                         hash.bits();
                     }
-                    hash.below(u64::from(count)) as u32
+                    hash.below(u64::from(choices.count)) as u32
                 }
                 Routing::First | Routing::Hashed => 0,
             };
             switches += 1;
-            let &number = self.nearer.get((first + chosen) as usize)?;
-            let link = self.topology.links().get(number as usize)?;
-            route.links.push(number);
-            route.latency = route.latency.plus(*self.latencies.get(number as usize)?);
-            route.bandwidth = route.bandwidth.min(link.bandwidth);
-            node = link.to;
+            let &next = self.nearer.get((choices.first + chosen) as usize)?;
+            let &(its_latency, its_bandwidth) = self.links.get(next.link as usize)?;
+            links.push(next.link);
+            latency = latency.plus(its_latency);
+            if its_bandwidth < bandwidth {
+                bandwidth = its_bandwidth;
+            }
+            node = next.node;
         }
-        Some(route)
+        Some(Route { links, latency, bandwidth })
     }
 
     /// Forgets one destination for another.
@@ -130,17 +174,18 @@ impl<'a> Router<'a> {
 
     /// Goes on from the destination, the nearest nodes first, until `from` is reached; `None` where it never is.
     fn reach(&mut self, from: u32) -> Option<()> {
-        while *self.hops.get(from as usize)? == FAR {
+        let (hops, arriving) = (self.hops.as_mut_slice(), &self.arriving);
+        while *hops.get(from as usize)? == FAR {
             let node = *self.reached.get(self.expanded)?;
             self.expanded += 1;
             if node != self.destination && !self.topology.passes_on(node) {
                 continue;
             }
-            let farther = self.hops.get(node as usize)? + 1;
-            for link in self.topology.arriving(node) {
-                if let Some(hops) = self.hops.get_mut(link.from as usize).filter(|hops| **hops == FAR) {
+            let farther = hops.get(node as usize)? + 1;
+            for end in arriving.of(node) {
+                if let Some(hops) = hops.get_mut(end.node as usize).filter(|hops| **hops == FAR) {
                     *hops = farther;
-                    self.reached.push(link.from);
+                    self.reached.push(end.node);
                 }
             }
         }
@@ -148,21 +193,15 @@ impl<'a> Router<'a> {
     }
 
     /// The links of a node that lead nearer to the destination; `None` where there are none.
-    fn choices(&mut self, node: u32) -> Option<Choices> {
-        let (topology, hops, nearer) = (self.topology, &self.hops, &mut self.nearer);
-        let known = self.choices.get_mut(node as usize)?;
-        if known.count == 0 {
-            let distance = |node: u32| hops.get(node as usize).copied().unwrap_or(FAR);
-            let own = distance(node);
-            known.first = nearer.len() as u32;
-            for (number, link) in topology.leaving(node) {
-                if distance(link.to) < own {
-                    nearer.push(number);
-                }
-            }
-            known.count = nearer.len() as u32 - known.first;
-        }
-        Some(*known).filter(|choices| choices.count > 0)
+    fn find_choices(&mut self, node: u32) -> Option<Choices> {
+        let hops = self.hops.as_slice();
+        let &own = hops.get(node as usize)?;
+        let first = self.nearer.len();
+        let nearer = |end: &&End| hops.get(end.node as usize).is_some_and(|&hops| hops < own);
+        self.nearer.extend(self.leaving.of(node).iter().filter(nearer));
+        let found = Choices { first: first as u32, count: (self.nearer.len() - first) as u32 };
+        *self.choices.get_mut(node as usize)? = found;
+        Some(found).filter(|choices| choices.count > 0)
     }
 }
 

@@ -128,16 +128,19 @@ impl Topology {
 
     /// Working links that leave a node.
     pub fn leaving(&self, node: u32) -> impl Iterator<Item = (u32, &Link)> + Clone {
-        self.leaving.get(node as usize).into_iter().flatten().filter_map(|&number| {
-            let link = self.links.get(number as usize)?;
-            (link.bandwidth > 0.0).then_some((number, link))
-        })
+        self.working(&self.leaving, node)
     }
 
     /// Working links that arrive at a node.
-    pub fn arriving(&self, node: u32) -> impl Iterator<Item = &Link> {
-        let numbers = self.arriving.get(node as usize).into_iter().flatten();
-        numbers.filter_map(|&number| self.links.get(number as usize)).filter(|link| link.bandwidth > 0.0)
+    pub fn arriving(&self, node: u32) -> impl Iterator<Item = (u32, &Link)> + Clone {
+        self.working(&self.arriving, node)
+    }
+
+    fn working<'a>(&'a self, lists: &'a [Vec<u32>], node: u32) -> impl Iterator<Item = (u32, &'a Link)> + Clone {
+        lists.get(node as usize).into_iter().flatten().filter_map(|&number| {
+            let link = self.links.get(number as usize)?;
+            (link.bandwidth > 0.0).then_some((number, link))
+        })
     }
 
     /// Whether a node passes on what is for others.

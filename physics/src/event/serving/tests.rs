@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod forms;
+mod memory;
 
 use super::*;
 use crate::analytical::accelerator::{Accelerator, Generation, Precision};

@@ -39,8 +39,8 @@ pub(super) enum Event {
     Network(NetworkEvent),
     /// A message is through that shares nothing, by its number.
     Sent(u32),
-    /// A process has a bucket of gradients complete.
-    Bucket { process: u32, bucket: u32 },
+    /// All replicas of a stage have a bucket of gradients complete.
+    Bucket { stage: u32, bucket: u32 },
     /// The optimizer of a stage ends, or of all stages up to it, and with it their step.
     OptimizerEnd(u32),
     /// The next step's data are there.
@@ -101,10 +101,11 @@ impl Brought {
     }
 }
 
-/// One stage of one replica.
+/// One stage of one replica: four lines of the cache.
 #[derive(Debug, Clone, Default)]
+#[repr(align(64))]
 struct Process {
-    place: usize,
+    place: u32,
     current: Option<Pass>,
     current_task: u32,
     last_task: u32,
@@ -120,7 +121,7 @@ struct Process {
     /// What it sends, one after the other, and the task that tells the first.
     transfers: SmallVec<[Transfer; 1]>,
     transfer_task: u32,
-    drawn: u64,
+    drawn: u32,
     /// Whether its step is over but for the optimizer.
     left: bool,
     /// Whether its present pass only waits for its last weights, and for what it sends itself.
@@ -155,10 +156,18 @@ struct Sent {
     computed: f64,
 }
 
+/// How complete a bucket of gradients is: how many replicas have said when theirs is, the latest of these, and its pass.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bucket {
+    told: u32,
+    at: Time,
+    task: u32,
+}
+
 /// The data-parallel group of one stage.
 #[derive(Debug, Clone, Default)]
 struct Group {
-    arrived: Vec<u32>,
+    buckets: Vec<Bucket>,
     waiting: VecDeque<(Item, u32)>,
     current: Option<Item>,
     current_task: u32,
@@ -390,7 +399,7 @@ impl Model for Job<'_> {
                 }
             }
             Event::Sent(number) => self.arrived(Message::of(number), queue),
-            Event::Bucket { process, bucket } => self.bucket(process, bucket, queue),
+            Event::Bucket { stage, bucket } => self.reduce_bucket(stage, bucket, queue),
             Event::OptimizerEnd(stage) => self.end_optimizer(stage, queue),
             Event::Loaded => self.data_loaded(queue),
         }

@@ -190,7 +190,8 @@ fn one_replica_stands_for_all_where_all_are_alike() {
         assert_eq!((one.replicas, all.replicas), (1, system.dp as u32));
         assert_eq!(one.steps, all.steps);
         assert!((one.busy / all.busy - 1.0).abs() < 1e-12);
-        assert!(2 * all.events > system.dp as u64 * one.events);
+        // Passes and transfers happen everywhere; a bucket of gradients is complete once, where it is so everywhere.
+        assert!(4 * all.events > system.dp as u64 * one.events);
     }
 }
 

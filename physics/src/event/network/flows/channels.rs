@@ -6,6 +6,7 @@ use std::ops::Range;
 
 /// A cable, or several in a row.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(align(32))]
 pub(super) struct Channel {
     pub(super) capacity: f64,
     /// Bytes carried to the end of their flows.
@@ -23,6 +24,15 @@ impl Channel {
     #[inline]
     pub(super) fn listed(&self) -> Range<usize> {
         self.first as usize..(self.first + self.flows) as usize
+    }
+
+    /// Its list moves to where it has twice the room.
+    #[cold]
+    pub(super) fn make_room(&mut self, listed: &mut Vec<(u32, u32)>) {
+        let (old, first) = (self.listed(), listed.len());
+        listed.resize(first + 2 * self.room as usize, (0, 0));
+        listed.copy_within(old, first);
+        (self.first, self.room) = (first as u32, 2 * self.room);
     }
 }
 

@@ -6,7 +6,7 @@
 //! until nobody is left. The rates so found are those of filling everything anew, for there is one such set.
 #![expect(clippy::indexing_slicing, reason = "flows and hops are numbered in the floor above, links by the topology")]
 
-use super::{Flows, NetworkEvent, SAME};
+use super::{Flows, NOT_YET, NetworkEvent, SAME};
 use crate::event::kernel::{EventQueue, Handle, Time};
 
 /// Share of a link's bandwidth that counts as none, and by which rates may differ that count as equal: wider than the
@@ -38,6 +38,7 @@ impl Flows {
         self.round = self.round.wrapping_add(1);
         self.met_channels.clear();
         self.met_flows.clear();
+        self.looked_at.clear();
         self.begin_with_changes();
         let mut rounds = 0;
         loop {
@@ -48,24 +49,24 @@ impl Flows {
             }
         }
         let now = queue.now();
-        for place in 0..self.met_flows.len() {
-            let id = self.met_flows[place];
-            let flow = &mut self.flows[id as usize];
+        let (flows, courses) = (self.flows.as_mut_slice(), self.courses.as_mut_slice());
+        for &id in &self.met_flows {
+            let flow = &mut flows[id as usize];
             let (old, new) = (flow.rate, flow.fair);
             if (new - old).abs() <= SAME * old {
                 continue;
             }
             flow.rate = new;
-            let course = &mut self.courses[id as usize];
+            let course = &mut courses[id as usize];
             course.remaining = (course.remaining - old * now.since(course.since).seconds()).max(0.0);
             course.since = now;
             course.ends = now.plus(Time::from_seconds(course.remaining / new));
-            if let Some(due) = course.due.filter(|_| course.handle == Handle::NONE) {
+            if course.due != NOT_YET && course.handle == Handle::NONE {
                 // At its full rate it would end then: earlier is a matter of rounding.
-                course.ends = course.ends.max(due);
-            } else if course.due.is_none_or(|due| course.ends < due) {
+                course.ends = course.ends.max(course.due);
+            } else if course.ends < course.due || course.due == NOT_YET {
                 queue.cancel(course.handle);
-                course.due = Some(course.ends);
+                course.due = course.ends;
                 course.handle = queue.at(course.ends, NetworkEvent::Left(id).into());
             }
         }
@@ -85,7 +86,7 @@ impl Flows {
         for place in 0..self.fresh.len() {
             let id = self.fresh[place];
             self.include(id);
-            let hops = self.hops_of(id);
+            let hops = self.flows[id as usize].hops();
             let mut least = f64::INFINITY;
             for hop in &self.hops[hops.clone()] {
                 let channel = &self.channels[hop.channel as usize];
@@ -114,61 +115,70 @@ impl Flows {
     /// has to itself and that is not its narrowest decides nothing.
     #[inline]
     fn include(&mut self, id: u32) {
-        let round = self.round;
-        let flow = &mut self.flows[id as usize];
-        if flow.met == round {
-            return;
+        if self.flows[id as usize].met != self.round {
+            self.include_new(id);
         }
+    }
+
+    #[inline(never)]
+    fn include_new(&mut self, id: u32) {
+        let round = self.round;
+        let (channels, fillings) = (self.channels.as_slice(), self.fillings.as_mut_slice());
+        let flow = &mut self.flows[id as usize];
         flow.met = round;
         self.met_flows.push(id);
-        let hops = flow.first as usize..(flow.first + flow.hops) as usize;
-        for hop in &self.hops[hops] {
-            if (self.channels[hop.channel as usize].flows == 1) & (hop.channel != flow.narrowest) {
+        let before = self.looked_at.len();
+        for hop in &self.hops[flow.hops()] {
+            if (channels[hop.channel as usize].flows == 1) & (hop.channel != flow.narrowest) {
                 continue;
             }
-            let filling = &mut self.fillings[hop.channel as usize];
+            let filling = &mut fillings[hop.channel as usize];
             if filling.met != round {
                 // Nobody is taken in for being fast yet.
                 *filling = Filling { met: round, top: f64::INFINITY, ..Filling::default() };
                 self.met_channels.push(hop.channel);
             }
             filling.inside += 1;
+            self.looked_at.push(hop.channel);
         }
+        (flow.looked_at, flow.lookers) = (before as u32, (self.looked_at.len() - before) as u32);
     }
 
     /// Progressive filling of the flows taken in: the channel that has least for each of them decides their rate, then
     /// the next.
     fn fill(&mut self) {
-        let round = self.round;
-        self.filling = self.filling.wrapping_add(1);
-        let filling = self.filling;
-        self.active.clear();
-        for &number in &self.met_channels {
-            let channel = &self.channels[number as usize];
-            let own = &mut self.fillings[number as usize];
+        let Flows { channels, listed, fillings, flows, looked_at, active, round, filling, .. } = self;
+        let (channels, listed, looked_at) = (channels.as_slice(), listed.as_slice(), looked_at.as_slice());
+        let (fillings, flows) = (fillings.as_mut_slice(), flows.as_mut_slice());
+        *filling = filling.wrapping_add(1);
+        let (round, filling) = (*round, *filling);
+        active.clear();
+        active.extend_from_slice(&self.met_channels);
+        for &number in &*active {
+            let channel = &channels[number as usize];
+            let own = &mut fillings[number as usize];
             own.spare = channel.capacity;
             if own.inside < channel.flows {
                 let kept = |&(id, _): &(u32, u32)| {
-                    let flow = &self.flows[id as usize];
+                    let flow = &flows[id as usize];
                     // Without a branch: nothing foretells who is taken in.
                     flow.rate * f64::from(u8::from(flow.met != round))
                 };
-                own.spare = (own.spare - self.listed[channel.listed()].iter().map(kept).sum::<f64>()).max(0.0);
+                own.spare = (own.spare - listed[channel.listed()].iter().map(kept).sum::<f64>()).max(0.0);
             }
             own.unfrozen = own.inside;
             own.share = own.spare / f64::from(own.inside);
             own.top = 0.0;
             own.decides = false;
-            self.active.push(number);
         }
         let mut left = self.met_flows.len();
         while left > 0 {
             let mut least = f64::INFINITY;
             let mut place = 0;
-            while let Some(&number) = self.active.get(place) {
-                let own = &self.fillings[number as usize];
+            while let Some(&number) = active.get(place) {
+                let own = &fillings[number as usize];
                 if own.unfrozen == 0 {
-                    self.active.swap_remove(place);
+                    active.swap_remove(place);
                     continue;
                 }
                 if own.share < least {
@@ -176,18 +186,18 @@ impl Flows {
                 }
                 place += 1;
             }
-            if self.active.is_empty() {
+            if active.is_empty() {
                 break;
             }
             let limit = least * (1.0 + SAME);
-            for &number in &self.active {
-                let own = &mut self.fillings[number as usize];
+            for &number in &*active {
+                let own = &mut fillings[number as usize];
                 if own.unfrozen == 0 || own.share > limit {
                     continue;
                 }
                 own.decides = true;
-                for &(id, _) in &self.listed[self.channels[number as usize].listed()] {
-                    let flow = &mut self.flows[id as usize];
+                for &(id, _) in &listed[channels[number as usize].listed()] {
+                    let flow = &mut flows[id as usize];
                     if flow.met != round || flow.frozen == filling {
                         continue;
                     }
@@ -195,12 +205,10 @@ impl Flows {
                     flow.frozen = filling;
                     flow.fair = least;
                     flow.decided_by = number;
-                    let hops = flow.first as usize..(flow.first + flow.hops) as usize;
-                    for hop in &self.hops[hops] {
-                        // Also of channels that are not looked at: what is known of them is not read.
-                        let own = &mut self.fillings[hop.channel as usize];
+                    for &number in &looked_at[flow.looked_at()] {
+                        let own = &mut fillings[number as usize];
                         own.spare = (own.spare - least).max(0.0);
-                        own.unfrozen = own.unfrozen.wrapping_sub(1);
+                        own.unfrozen -= 1;
                         own.share = own.spare / f64::from(own.unfrozen);
                         own.top = least;
                     }

@@ -9,16 +9,32 @@ use crate::event::training::input::{StreamKind, Task, TaskKind};
 use crate::event::training::program::Port;
 
 impl Job<'_> {
-    pub(super) fn bucket(&mut self, number: u32, bucket: u32, queue: &mut EventQueue<Event>) {
+    /// A process's bucket of gradients is complete at a time, now or later in its pass. Once all replicas have told theirs the
+    /// latest of them is known: one event for all.
+    pub(super) fn bucket(&mut self, number: u32, bucket: u32, at: Time, queue: &mut EventQueue<Event>) {
         let stage = number % self.stages;
         let process = &self.processes[number as usize];
         let task = if process.current.is_some() { process.current_task } else { process.last_task };
-        let group = &mut self.groups[stage as usize];
-        group.arrived[bucket as usize] += 1;
-        if group.arrived[bucket as usize] == self.replicas {
-            group.waiting.push_back((Item::Reduce(bucket), task));
-            self.begin_data(stage, true, queue);
+        let known = &mut self.groups[stage as usize].buckets[bucket as usize];
+        known.told += 1;
+        if at >= known.at {
+            (known.at, known.task) = (at, task);
         }
+        if known.told < self.replicas {
+            return;
+        }
+        if known.at > queue.now() {
+            queue.at(known.at, Event::Bucket { stage, bucket });
+        } else {
+            self.reduce_bucket(stage, bucket, queue);
+        }
+    }
+
+    /// A bucket is complete everywhere.
+    pub(super) fn reduce_bucket(&mut self, stage: u32, bucket: u32, queue: &mut EventQueue<Event>) {
+        let group = &mut self.groups[stage as usize];
+        group.waiting.push_back((Item::Reduce(bucket), group.buckets[bucket as usize].task));
+        self.begin_data(stage, true, queue);
     }
 
     /// Begins the next collective of a group; `ready` says that it is what has just become so, rather than the one before

@@ -14,6 +14,14 @@ use crate::event::training::schedule::{Kind, Pass};
 /// Purpose of the random streams of the passes' times.
 const JITTER: u32 = 24;
 
+/// What a pass takes where nothing else runs: all of it, its kernels, and what share of these is the output layer's.
+#[derive(Debug, Clone, Copy)]
+struct Alone {
+    seconds: f64,
+    kernels: f64,
+    head: f64,
+}
+
 impl Job<'_> {
     /// Begins the next pass of a process, if it is free and what the pass needs is there; `waited` is what has just come.
     pub(super) fn begin_pass(&mut self, number: u32, for_what: Waited, queue: &mut EventQueue<Event>) {
@@ -24,11 +32,12 @@ impl Job<'_> {
         }
         let now = queue.now();
         let idle = now.since(process.free_at).seconds();
-        let Some(&pass) = self.orders[stage as usize].get(process.place) else { return };
+        let Some(&pass) = self.orders[stage as usize].get(process.place as usize) else { return };
         let Some(waited) = self.ready(number, stage, pass) else { return };
         let costs = self.of(number, stage, pass);
-        let (kernels, head, several) = (costs.compute, costs.head, costs.program.count(Lane::Compute) > 0);
-        let uneven = self.uneven(number, pass, kernels, idle);
+        let alone = Alone { seconds: costs.seconds, kernels: costs.compute, head: costs.head };
+        let several = costs.program.count(Lane::Compute) > 0;
+        let uneven = self.uneven(number, pass, alone.kernels, idle);
         let slot = (pass.micro * self.chunks + pass.chunk) as usize;
         let process = &mut self.processes[number as usize];
         process.place += 1;
@@ -68,8 +77,8 @@ impl Job<'_> {
         process.not_before = Time::ZERO;
         if pass.kind == Kind::Forward && pass.micro == 0 {
             let last = self.groups[stage as usize].gathered_by[pass.chunk as usize];
-            let behind = head + (1.0 - head) / f64::from(self.input.buckets);
-            process.not_before = last.plus(Time::from_seconds(kernels * behind));
+            let behind = alone.head + (1.0 - alone.head) / f64::from(self.input.buckets);
+            process.not_before = last.plus(Time::from_seconds(alone.kernels * behind));
         }
         let completes = pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward });
         // What meets others runs task by task; the rest takes what it takes alone.
@@ -89,20 +98,28 @@ impl Job<'_> {
             self.issue(number, &program, uneven, queue);
             self.of_mut(number, stage, pass).program = program;
         } else {
-            self.pass_at_once(number, stage, pass, uneven, queue);
+            self.pass_at_once(number, stage, pass, alone, uneven, queue);
         }
     }
 
     /// The pass takes what it takes alone.
-    fn pass_at_once(&mut self, number: u32, stage: u32, pass: Pass, uneven: Uneven, queue: &mut EventQueue<Event>) {
+    fn pass_at_once(
+        &mut self,
+        number: u32,
+        stage: u32,
+        pass: Pass,
+        alone: Alone,
+        uneven: Uneven,
+        queue: &mut EventQueue<Event>,
+    ) {
         let now = queue.now();
-        let costs = self.of(number, stage, pass);
-        let shown = (costs.seconds - costs.compute).max(0.0);
-        let even = (costs.compute - uneven.launched).max(0.0);
+        let Alone { seconds, kernels, head } = alone;
+        let shown = (seconds - kernels).max(0.0);
+        let even = (kernels - uneven.launched).max(0.0);
         let all = (even * uneven.pace + shown) * uneven.stretch;
-        if self.detailed(number) && costs.seconds > 0.0 {
-            let program = costs.program.clone();
-            self.tell_inside(number, &program, now.seconds(), all / costs.seconds);
+        if self.detailed(number) && seconds > 0.0 {
+            let program = self.of(number, stage, pass).program.clone();
+            self.tell_inside(number, &program, now.seconds(), all / seconds);
         }
         let process = &mut self.processes[number as usize];
         process.load.compute += even;
@@ -110,7 +127,6 @@ impl Job<'_> {
         process.load.uneven += all - even - shown;
         let task = process.current_task;
         let length = Time::from_seconds(all);
-        let head = self.of(number, stage, pass).head;
         self.ended(task, now.plus(length));
         // The last bucket is complete with the pass, and comes before its end.
         if pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward })
@@ -160,8 +176,8 @@ impl Job<'_> {
         for bucket in 0..each {
             let complete = head + (1.0 - head) * f64::from(bucket + 1) / f64::from(each);
             let share = if self.input.system.software.overlap_data { complete } else { 1.0 };
-            let delay = Time::from_seconds(length.seconds() * share);
-            queue.after(delay, Event::Bucket { process: number, bucket: chunk * each + bucket });
+            let at = queue.now().plus(Time::from_seconds(length.seconds() * share));
+            self.bucket(number, chunk * each + bucket, at, queue);
         }
     }
 
@@ -197,7 +213,7 @@ impl Job<'_> {
         }
         if self.input.jitter > 0.0 {
             let process = &mut self.processes[number as usize];
-            let mut stream = Stream::new(self.seed, JITTER, number).at(process.drawn);
+            let mut stream = Stream::new(self.seed, JITTER, number).at(u64::from(process.drawn));
             process.drawn += 1;
             pace *= self.jitter.slowest(stream.uniform());
         }
@@ -241,7 +257,7 @@ impl Job<'_> {
         process.free_at = now;
         process.last_task = process.current_task;
         let task = process.last_task;
-        let done = process.place == self.orders[stage as usize].len();
+        let done = process.place as usize == self.orders[stage as usize].len();
         self.ended(task, now);
         if pass.kind != Kind::Weights {
             self.hand_on(number, stage, pass, queue);
@@ -256,7 +272,8 @@ impl Job<'_> {
     /// A process whose passes are over, and whose streams are empty, waits for the optimizer.
     pub(super) fn leave_if_drained(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let process = &mut self.processes[number as usize];
-        let over = process.place == self.orders[(number % self.stages) as usize].len() && process.current.is_none();
+        let over =
+            process.place as usize == self.orders[(number % self.stages) as usize].len() && process.current.is_none();
         if over && process.streams.drained() && !process.left {
             process.left = true;
             process.drained_at = queue.now();
@@ -377,12 +394,13 @@ impl Jitter {
     /// The slowest of the ranks' times where `u` of all are faster: one draw through the distribution of their maximum.
     fn slowest(&self, u: f64) -> f64 {
         let at = u * CELLS as f64;
-        let cell = (at as usize).wrapping_sub(STEEP);
+        let below = at as usize;
+        let cell = below.wrapping_sub(STEEP);
         let (Some(&(from, rise)), Some(&(to, then))) = (self.table.get(cell), self.table.get(cell.wrapping_add(1)))
         else {
             return self.exact(u).0;
         };
-        let (t, over) = (at - at.floor(), to - from);
+        let (t, over) = (at - below as f64, to - from);
         from + t * (rise + t * (3.0 * over - 2.0 * rise - then + t * (rise + then - 2.0 * over)))
     }
 

@@ -2,7 +2,7 @@
 //! behind an optimizer of its own (arXiv 2401.10241, section 4).
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
-use super::{Event, Item, Job, NONE, Waited};
+use super::{Bucket, Event, Item, Job, NONE, Waited};
 use crate::event::kernel::{EventQueue, Time};
 use crate::event::training::input::{StreamKind, Task, TaskKind};
 use std::ops::Range;
@@ -98,8 +98,8 @@ impl Job<'_> {
             process.gradients.make_room(slots);
         }
         let group = &mut self.groups[stage as usize];
-        group.arrived.clear();
-        group.arrived.resize(self.buckets as usize, 0);
+        group.buckets.clear();
+        group.buckets.resize(self.buckets as usize, Bucket::default());
         group.left = self.buckets;
         group.free_at = now;
         group.last_task = NONE;

@@ -269,7 +269,7 @@ impl Job<'_> {
                 return;
             }
             streams.completes = Some((chunk, next + 1));
-            self.bucket(number, chunk * each + next, queue);
+            self.bucket(number, chunk * each + next, queue.now(), queue);
         }
     }
 
