@@ -396,8 +396,12 @@ fn within(text: String, room: usize) -> String {
         Ok(value) => {
             let sign = if value < 0.0 { "-" } else { "+" };
             let short = format!("{sign}{} {unit}", units::significant(value.abs(), 3));
-            // The smallest prices have more noughts than room.
-            if short.trim_end().width() <= room { short } else { format!("{sign}{:.2e} {unit}", value.abs()) }
+            if short.trim_end().width() <= room {
+                return short;
+            }
+            // The smallest have more noughts than room; their unit stands beside the value.
+            let small = format!("{sign}{:.2e}", value.abs());
+            if small.width() + 1 + unit.width() <= room { format!("{small} {unit}") } else { small }
         }
         Err(_) => text,
     }
@@ -428,6 +432,14 @@ pub(super) fn change_style(canvas: &Canvas<'_>, better: Better, change: f64) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_gives_up_digits_then_noughts_then_its_unit_before_it_is_cut() {
+        assert_eq!(within("+0.8712 J".into(), 10), "+0.8712 J");
+        assert_eq!(within("+0.008712 J".into(), 10), "+0.00871 J");
+        assert_eq!(within("+0.00008712 J".into(), 10), "+8.71e-5 J");
+        assert_eq!(within("-0.001291 kg".into(), 10), "-1.29e-3");
+    }
 
     #[test]
     fn numbers_split_at_the_point_and_the_unit() {
