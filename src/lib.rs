@@ -6,6 +6,7 @@
 //! | floor | what it holds |
 //! | --- | --- |
 //! | [`units`] | how quantities are shown: prefixes, significant digits, deltas |
+//! | `cores` | work dealt out to all cores |
 //! | [`order`] | stable sorting that is compiled once |
 //! | [`plan`] | the words of a run: engines, shardings, formats, servers |
 //! | [`spec`] | the YAML documents: parsing with positions, decoding, diagnostics |
@@ -36,6 +37,7 @@ pub mod advice;
 pub mod calibrate;
 pub mod catalog;
 pub mod cli;
+mod cores;
 pub mod demo;
 pub mod engine;
 pub mod estimate;

@@ -1,6 +1,6 @@
 //! How far several runs are, and the wish to end them all.
 
-use crate::order::Order;
+use crate::cores::on_all_cores;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
@@ -67,31 +67,9 @@ impl Gauge {
     /// Does `count` pieces of work, as many at a time as there are cores, and answers in their order. After the wish to end
     /// no further one is begun, but the first is always there.
     pub fn each<T: Send>(&self, count: u32, work: impl Fn(u32, &Progress) -> T + Sync) -> Vec<T> {
-        let workers = std::thread::available_parallelism().map_or(1, usize::from).min(count as usize).max(1);
-        let next = AtomicU32::new(0);
-        let mut answers: Vec<(u32, T)> = std::thread::scope(|scope| {
-            let worker = || {
-                let mut mine = Vec::new();
-                loop {
-                    let number = next.fetch_add(1, Relaxed);
-                    if number >= count || (number > 0 && self.cancelled()) {
-                        return mine;
-                    }
-                    mine.push((number, self.run(|progress| work(number, progress))));
-                }
-            };
-            let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();
-            let mut all = worker();
-            for other in others {
-                match other.join() {
-                    Ok(mine) => all.extend(mine),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            all
-        });
-        answers.order_by_key(|(number, _)| *number);
-        answers.into_iter().map(|(_, answer)| answer).collect()
+        let numbers: Vec<u32> = (0..count).collect();
+        let stopped = |at| at > 0 && self.cancelled();
+        on_all_cores(&numbers, stopped, |number| self.run(|progress| work(*number, progress)))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Leave-one-source-out residuals, and the prediction intervals that follow from them.
 
-use super::cores::on_all_cores;
 use super::fit;
 use super::training_rows::Case;
+use crate::cores::on_all_cores;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::training::Regime;
 use crate::order::Gather;
@@ -24,7 +24,7 @@ pub fn residuals(cases: &[Case]) -> Vec<f64> {
         fit::fit(&rest, &fit::prior(), ROUNDS)
     };
     let held: BTreeMap<&str, Constants> =
-        sources.iter().copied().zip(on_all_cores(&sources, || false, without)).gather();
+        sources.iter().copied().zip(on_all_cores(&sources, |_| false, without)).gather();
     let fallback = fit::prior();
     cases.iter().map(|k| fit::log_error(k, held.get(k.source.as_str()).unwrap_or(&fallback))).collect()
 }

@@ -7,7 +7,6 @@
 //! which is how constants and intervals are judged.
 
 pub mod contradiction;
-mod cores;
 pub mod crossval;
 pub mod fit;
 pub mod hardware;
@@ -35,6 +34,7 @@ mod training_words;
 pub mod verdict;
 
 use crate::catalog::{Catalog, measurements};
+use crate::cores::on_all_cores;
 use crate::engine::analytical::constants::Constants;
 use crate::engine::analytical::serving::interval as interval_of_serving;
 use crate::engine::analytical::serving::{self, ServingEstimate};
@@ -45,7 +45,6 @@ use crate::plan::Engine;
 use crate::search::Gauge;
 pub use refit::{Width, refit};
 
-use cores::on_all_cores;
 use hardware::Hardware;
 use models::Models;
 use serving_rows::{Case, Metric};
@@ -164,7 +163,7 @@ pub fn judge_by(kind: Kind, text: &str, engine: Engine, gauge: &Gauge) -> Result
         gauge.advance(1);
         verdicts
     };
-    Ok(on_all_cores(&rows, || gauge.cancelled(), counted).into_iter().flatten().collect())
+    Ok(on_all_cores(&rows, |_| gauge.cancelled(), counted).into_iter().flatten().collect())
 }
 
 /// What a row is judged by.

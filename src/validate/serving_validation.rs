@@ -1,10 +1,10 @@
 //! Cross-validation of the serving model: constants are fitted without a group of rows and judged on that group, and
 //! 90 % intervals are taken from the residuals so obtained (split conformal; Lei et al., JASA 113, 2018).
 
-use super::cores::on_all_cores;
 use super::report::{Stats, stats};
 use super::serving_fit;
 use super::serving_rows::{Case, Metric};
+use crate::cores::on_all_cores;
 use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::order::{Gather, Order};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ pub fn held_out(judged: &[Case], group: fn(&Case) -> &str, others: &[Case]) -> V
             .collect();
         serving_fit::fit(&train, &ServingConstants::literature(), ROUNDS)
     };
-    let fitted = on_all_cores(&groups, || false, without);
+    let fitted = on_all_cores(&groups, |_| false, without);
     let by: BTreeMap<&str, ServingConstants> = groups.into_iter().zip(fitted).gather();
     let fallback = ServingConstants::literature();
     judged.iter().map(|c| serving_fit::log_error(c, by.get(group(c)).unwrap_or(&fallback))).collect()

@@ -3,17 +3,18 @@
 use crate::order::Order;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// What `work` makes of each of `items`, in their order; of fewer where `cancelled` says that the rest is not wanted.
-pub(super) fn on_all_cores<I: Sync, T: Send>(
+/// What `work` makes of each of `items`, in their order. None is begun for whose place `stopped` says so, nor any after
+/// it by the same core.
+pub(crate) fn on_all_cores<I: Sync, T: Send>(
     items: &[I],
-    cancelled: impl Fn() -> bool + Sync,
+    stopped: impl Fn(usize) -> bool + Sync,
     work: impl Fn(&I) -> T + Sync,
 ) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let worker = || {
         let mut own = Vec::new();
         while let Some((at, item)) = Some(next.fetch_add(1, Relaxed)).and_then(|at| Some((at, items.get(at)?)))
-            && !cancelled()
+            && !stopped(at)
         {
             own.push((at, work(item)));
         }
@@ -21,9 +22,12 @@ pub(super) fn on_all_cores<I: Sync, T: Send>(
     };
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
     let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-        let joined = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
-        joined.flatten().collect()
+        let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();
+        let mut all = worker();
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
     });
     done.order_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, answer)| answer).collect()
@@ -36,8 +40,8 @@ mod tests {
     #[test]
     fn answers_stand_in_the_order_of_their_items() {
         let items: Vec<u32> = (0..100).collect();
-        assert_eq!(on_all_cores(&items, || false, |n| n * n), (0..100).map(|n| n * n).collect::<Vec<_>>());
-        assert!(on_all_cores(&items, || true, |n| n * n).is_empty());
-        assert!(on_all_cores(&[] as &[u32], || false, |n| n * n).is_empty());
+        assert_eq!(on_all_cores(&items, |_| false, |n| n * n), (0..100).map(|n| n * n).collect::<Vec<_>>());
+        assert!(on_all_cores(&items, |_| true, |n| n * n).is_empty());
+        assert!(on_all_cores(&[] as &[u32], |_| false, |n| n * n).is_empty());
     }
 }
