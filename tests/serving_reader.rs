@@ -88,6 +88,21 @@ fn nasty() -> impl Strategy<Value = String> {
     ]
 }
 
+#[test]
+fn a_rate_that_no_number_holds_is_none() {
+    for (rate, devices) in [("1e-308", "1e-308"), ("1e308", "1e308")] {
+        let changes = [
+            ("output_tokens_per_sec_total", ""),
+            ("total_tokens_per_sec", ""),
+            ("tokens_per_sec_per_accel", rate),
+            ("num_accelerators", devices),
+        ];
+        let all: Vec<_> =
+            changes.into_iter().chain(PLAIN.iter().copied().filter(|p| changes.iter().all(|c| c.0 != p.0))).collect();
+        assert!(stated(&all).is_err(), "{rate} on {devices}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -90,7 +90,8 @@ fn measured(r: &Row, devices: f64) -> Option<(f64, Metric)> {
         return Some((x, if generation_alone(r) { Metric::OutputRate } else { Metric::TotalRate }));
     }
     if let Some(x) = r.positive("tokens_per_sec_per_accel") {
-        return Some((x * devices, Metric::OutputRate)).filter(|(x, _)| x.is_finite());
+        // Neither beyond what a number holds nor below it.
+        return Some((x * devices, Metric::OutputRate)).filter(|(x, _)| x.is_normal());
     }
     r.positive("requests_per_sec").map(|x| (x, Metric::RequestRate))
 }
