@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::app::{App, Subject};
 use super::message::Effect;
-use super::update::{explain, fail, note};
+use super::showing::explain;
+use super::update::{fail, note};
 use super::view::measurements::here;
 use crate::calibrate::judge::{Judged, judge_standing, standing};
 use crate::calibrate::predict::Figure;

@@ -34,6 +34,7 @@ mod reload;
 pub mod runtime;
 pub mod scenarios;
 pub mod session;
+mod showing;
 pub mod simulating;
 pub mod stale;
 pub mod sweeping;

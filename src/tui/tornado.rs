@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::app::{App, View};
 use super::message::Effect;
+use super::showing::{explain_metric, open_from_here};
 use super::sweeping;
-use super::update::{explain_metric, open_from_here};
 use super::view::explain::reveal;
 use super::work::{Job, Product};
 use crate::engine::at_once;

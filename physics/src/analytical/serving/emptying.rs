@@ -159,8 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_lasts_as_long_as_the_longest_and_has_the_work_that_was_left() {
-        // Where every step costs the same, time is the longest answer, whoever runs.
+    fn of_many_equal_answers_half_is_left_and_of_the_last_all() {
         let (m, input) = asked(1.0);
         let (_, left) = drain(&m, &input, 100.0);
         assert!((left - 0.505).abs() < 1e-12, "{left}");

@@ -1,0 +1,83 @@
+//! Which view is shown: opening one, explaining what is under a cursor, and what the way back leads to.
+
+use super::app::{App, View};
+use super::keymap::Mode;
+use super::message::Effect;
+use super::update::note;
+use super::{frontier, optimum, sweeping, view};
+use crate::estimate::Metric;
+
+/// The figure of the point under the cursor of a chart or a search, where the scenario stands on it.
+pub(super) fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
+    let (setup, metric) = match mode {
+        Mode::Sweep => {
+            let curves = app.desks.sweep.answer()?;
+            (sweeping::reading(app, curves)?.0, curves.metric)
+        }
+        Mode::Frontier => {
+            let front = app.desks.frontier.answer()?;
+            let (curve, point) = frontier::cursor(app, front);
+            (front.curves.get(curve)?.points.get(point)?.0.clone(), front.up)
+        }
+        Mode::Optimum => {
+            let optimum::Row::Candidate(at) = optimum::here(app) else { return None };
+            (optimum::shown(app)?.candidates.get(at)?.0.clone(), app.desks.optimum.question()?.objective)
+        }
+        _ => return None,
+    };
+    (setup == app.now.setup).then_some(metric)
+}
+
+/// Explains what is under the cursor of the results: a figure, or a line above them.
+pub(super) fn explain_results(app: &mut App, effects: &mut Vec<Effect>) {
+    let above = app.headline().and_then(|line| view::results::headline(app, line));
+    match above {
+        None => show(app, View::Explain),
+        Some((_, Some(metric))) => explain_metric(app, Some(metric), effects),
+        Some((text, None)) => note(app, text, effects),
+    }
+}
+
+/// Explains the figure that a cell is of, where there is an equation for it.
+pub(super) fn explain_metric(app: &mut App, metric: Option<&'static Metric>, effects: &mut Vec<Effect>) {
+    match metric.filter(|metric| app.answer.metrics().any(|known| known == *metric)) {
+        Some(metric) => {
+            app.figure = metric.name;
+            explain(app);
+        }
+        None => note(app, "this is an input: no equation stands behind it", effects),
+    }
+}
+
+/// Explains the figure under the cursor; Esc comes back to the view that is left.
+pub(super) fn explain(app: &mut App) {
+    open_from_here(app, View::Explain);
+}
+
+/// Shows another view; Esc comes back to the one that is left.
+pub(super) fn open_from_here(app: &mut App, view: View) {
+    let mut back = std::mem::take(&mut app.back);
+    back.push((app.view, app.view_row));
+    show(app, view);
+    app.back = back;
+}
+
+/// Shows a view, or goes back to the panes where it is shown already.
+pub(super) fn show(app: &mut App, view: View) {
+    app.view = if app.view == view { View::Main } else { view };
+    app.subject = None;
+    app.back.clear();
+    (app.view_scroll, app.view_row) = (0, 0);
+    app.toggled.clear();
+    app.recompute_columns();
+    if app.view == View::Problems {
+        // What was wrong stands there now.
+        app.status = None;
+    }
+    if app.view == View::Schedule {
+        app.column = 1;
+    }
+    if app.view == View::Compare {
+        app.column = app.columns.iter().position(|(name, _)| *name == app.now.setup.target).unwrap_or_default();
+    }
+}
