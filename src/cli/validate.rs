@@ -1,6 +1,7 @@
 //! `atlas validate`.
 
 use crate::order::Gather;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::search::Gauge;
 use crate::units;
 use crate::validate::report::Stats;
 use crate::validate::verdict::{self, Verdict};
-use crate::validate::{self, Kind, scatter};
+use crate::validate::{self, Kind, report, scatter};
 
 /// Hold the analytical engine against published measurements, or a target's numbers against its own.
 #[derive(Debug, clap::Args)]
@@ -229,10 +230,14 @@ fn fit(kind: Option<Kind>, globals: &Globals) -> color_eyre::Result<()> {
             }
             table.section("all");
             table.row(cells("all rows", &judged.all));
-            out += &format!("{}\n", table.render());
+            out += &table.render();
+            out += &format!("{}\n\n", of_medians("groups'", &judged.groups, &judged.all));
         }
         if !refit.widths.is_empty() {
             out += &format!("{}\n", widths(&refit.widths).render());
+        }
+        if !refit.bands.is_empty() {
+            out += &format!("{}\n", bands(&refit.bands).render());
         }
     }
     spinner.finish_and_clear();
@@ -254,6 +259,23 @@ fn widths(all: &[validate::Width]) -> Table {
             .half
             .map_or_else(Default::default, |(shipped, found)| (format!("±{shipped:.3}"), format!("±{found:.3}")));
         table.row([width.regime.to_owned(), width.n.to_string(), shipped, found, units::percent(width.covered)]);
+    }
+    table
+}
+
+/// Factors on a prediction that make its 90 % interval, in use and found.
+fn bands(all: &[validate::Band]) -> Table {
+    let mut table = Table::new([
+        ("90 % interval, factors", Align::Left),
+        ("n", Align::Right),
+        ("shipped", Align::Right),
+        ("found here", Align::Right),
+        ("covered", Align::Right),
+    ]);
+    let factors = |(low, high): (f64, f64)| format!("{low:.2} to {high:.2}");
+    for band in all {
+        let covered = units::percent(band.covered);
+        table.row([band.regime.to_owned(), band.n.to_string(), factors(band.shipped), factors(band.found), covered]);
     }
     table
 }
@@ -326,7 +348,6 @@ fn told(kind: Kind, rows: &[Verdict]) -> String {
             rows.iter().filter(|verdict| kind != Kind::Latency || verdict.metric == metric).cloned().collect();
         let stats = verdict::overall(&of);
         let sources = verdict::by(&of, |verdict| &verdict.source);
-        let mean = sources.values().map(|stats| stats.median).sum::<f64>() / sources.len().max(1) as f64;
         let mut table = Table::new([
             (metric, Align::Left),
             ("n", Align::Right),
@@ -352,9 +373,8 @@ fn told(kind: Kind, rows: &[Verdict]) -> String {
         out += &table.render();
         let (covered, n) = verdict::coverage(&of);
         out += &format!(
-            "mean of the sources' medians {:.1} %, {:.2} times the median of all rows\n{} of measurements lie inside their 90 % interval ({n} rows)\n\n",
-            mean,
-            mean / stats.median,
+            "{}\n{} of measurements lie inside their 90 % interval ({n} rows)\n\n",
+            of_medians("sources'", &sources, &stats),
             units::percent(covered)
         );
         out += &scatter::text(&of, 64, 24);
@@ -369,6 +389,12 @@ fn told(kind: Kind, rows: &[Verdict]) -> String {
         out.push('\n');
     }
     out
+}
+
+/// What the groups' medians amount to.
+fn of_medians<K>(whose: &str, groups: &BTreeMap<K, Stats>, all: &Stats) -> String {
+    let mean = report::mean_of_medians(groups);
+    format!("mean of the {whose} medians {mean:.1} %, {:.2} times the median of all rows", mean / all.median)
 }
 
 fn cells(name: &str, stats: &Stats) -> Vec<String> {

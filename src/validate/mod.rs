@@ -36,14 +36,13 @@ pub mod verdict;
 use crate::catalog::{Catalog, measurements};
 use crate::cores::on_all_cores;
 use crate::engine::analytical::constants::Constants;
-use crate::engine::analytical::serving::interval as interval_of_serving;
 use crate::engine::analytical::serving::{self, ServingEstimate};
 use crate::engine::analytical::serving_constants::ServingConstants;
 use crate::engine::analytical::training::{self, Regime, interval};
 use crate::engine::answer::event as simulated;
 use crate::plan::Engine;
 use crate::search::Gauge;
-pub use refit::{Width, refit};
+pub use refit::{Band, Width, refit};
 
 use hardware::Hardware;
 use models::Models;
@@ -254,13 +253,7 @@ impl Judge<'_> {
         let scale = if seconds { 1000.0 } else { 1.0 };
         let Some(figures) = figures else { return refused(row, metric_name(case.metric), accelerator, NOT_SIMULATED) };
         let predicted = serving_fit::figure(case, &figures) * scale;
-        let factors = match case.metric {
-            Metric::Ttft => interval_of_serving::ttft(&case.input),
-            Metric::Tpot => interval_of_serving::tpot(&case.input),
-            Metric::OutputRate | Metric::TotalRate | Metric::RequestRate => {
-                interval_of_serving::throughput(&case.input)
-            }
-        };
+        let factors = case.interval();
         Verdict {
             id: case.id.clone(),
             metric: metric_name(case.metric),

@@ -27,6 +27,8 @@ pub struct Refit {
     pub judged: Vec<Judged>,
     /// Intervals that follow from those errors; of training.
     pub widths: Vec<Width>,
+    /// The same; of serving, whose errors lie to one side.
+    pub bands: Vec<Band>,
 }
 
 /// A constant, shipped and fitted.
@@ -63,6 +65,21 @@ pub struct Width {
     /// The half-width in use and what the errors here ask for; `None` over all regimes.
     pub half: Option<(f64, f64)>,
     /// Share of the rows within what the other sources' errors ask for.
+    pub covered: f64,
+}
+
+/// The 90 % interval of a regime: factors on a prediction between which the measurement lies.
+#[derive(Debug, Clone)]
+pub struct Band {
+    /// The regime.
+    pub regime: &'static str,
+    /// Rows of it.
+    pub n: usize,
+    /// The factors in use.
+    pub shipped: (f64, f64),
+    /// What the errors here ask for.
+    pub found: (f64, f64),
+    /// Share of the rows within what the other groups' errors ask for.
     pub covered: f64,
 }
 
@@ -103,6 +120,7 @@ fn training(hardware: &Hardware, models: &Models) -> Result<Refit, ValidateError
         constants: constants(Constants::FIELDS, &Constants::default(), &fitted),
         judged: vec![Judged { title: "tokens/s, source left out", groups, all: stats(&errors) }],
         widths: widths(&cases, &residuals),
+        bands: Vec::new(),
     })
 }
 
@@ -143,16 +161,48 @@ fn serving(hardware: &Hardware, models: &Models) -> Result<Refit, ValidateError>
     };
     let errors = serving_validation::held_out(&cases, |case| &case.source, &latency);
     let mut judged = vec![judge("throughput, source left out", &cases, &errors)];
+    let mut all = bands(&cases, &errors);
     let errors = serving_validation::held_out(&latency, |case| &case.source, &cases);
     for (title, metric) in [("TPOT, model left out", Metric::Tpot), ("TTFT, model left out", Metric::Ttft)] {
         let (some, errors): (Vec<Case>, Vec<f64>) =
             latency.iter().cloned().zip(errors.iter().copied()).filter(|(case, _)| case.metric == metric).unzip();
         judged.push(judge(title, &some, &errors));
+        all.extend(bands(&some, &errors));
     }
     Ok(Refit {
         title: "Serving",
         constants: constants(ServingConstants::FIELDS, &ServingConstants::default(), &fitted),
         judged,
         widths: Vec::new(),
+        bands: all,
     })
+}
+
+/// Intervals of every regime of the cases.
+fn bands(cases: &[Case], errors: &[f64]) -> Vec<Band> {
+    let weights = serving_validation::weights(cases);
+    let factors = |regime, without| serving_validation::factors(cases, &weights, errors, regime, without);
+    let mut all: Vec<Band> = Vec::new();
+    let mut others: Vec<(&str, &str, (f64, f64))> = Vec::new();
+    for (case, error) in cases.iter().zip(errors) {
+        let regime = case.regime;
+        if all.iter().all(|band| band.regime != regime) {
+            let found = factors(regime, "");
+            all.push(Band { regime, n: 0, shipped: (0.0, f64::INFINITY), found, covered: 0.0 });
+        }
+        let known = others.iter().find(|(of, without, _)| (*of, *without) == (regime, case.source.as_str()));
+        let (low, high) = known.map_or_else(|| factors(regime, &case.source), |(_, _, factors)| *factors);
+        if known.is_none() {
+            others.push((regime, &case.source, (low, high)));
+        }
+        let Some(band) = all.iter_mut().find(|band| band.regime == regime) else { continue };
+        // What a regime has in use where anything like it was measured: the narrowest.
+        let shipped = case.interval();
+        band.shipped = (band.shipped.0.max(shipped.low), band.shipped.1.min(shipped.high));
+        band.n += 1;
+        // The share of those covered so far.
+        let inside = f64::from(u8::from((low..=high).contains(&(-error).exp())));
+        band.covered += (inside - band.covered) / band.n as f64;
+    }
+    all
 }

@@ -49,3 +49,8 @@ pub fn grouped<'a>(rows: impl Iterator<Item = (&'a str, f64)>) -> BTreeMap<Strin
     }
     by.into_iter().map(|(k, v)| (k, stats(&v))).gather()
 }
+
+/// Mean of the groups' medians, percent.
+pub fn mean_of_medians<K>(groups: &BTreeMap<K, Stats>) -> f64 {
+    groups.values().map(|stats| stats.median).sum::<f64>() / groups.len().max(1) as f64
+}

@@ -10,7 +10,9 @@ use super::{serving_devices, serving_models, serving_pools};
 use crate::engine::analytical::accelerator::{Accelerator, Generation};
 use crate::engine::analytical::arch::Architecture;
 use crate::engine::analytical::serving::step::Machine;
-use crate::engine::analytical::serving::{Layout, Load, ServingInput, Speculation, Stack, kv, software, speculative};
+use crate::engine::analytical::serving::{
+    Layout, Load, ServingInput, Speculation, Stack, interval, kv, software, speculative,
+};
 use crate::engine::analytical::serving_constants::ServingConstants;
 
 /// Which published column a case is judged on.
@@ -51,6 +53,18 @@ pub struct Case {
     pub measured: f64,
     /// Weight in a fit relative to a throughput row.
     pub weight: f64,
+}
+
+impl Case {
+    /// Factors on a prediction between which the measurement lies in nine cases of ten.
+    #[must_use]
+    pub fn interval(&self) -> interval::Factors {
+        match self.metric {
+            Metric::Ttft => interval::ttft(&self.input),
+            Metric::Tpot => interval::tpot(&self.input),
+            Metric::OutputRate | Metric::TotalRate | Metric::RequestRate => interval::throughput(&self.input),
+        }
+    }
 }
 
 /// Memory sizes of data sheets are powers of two.

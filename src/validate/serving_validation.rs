@@ -1,7 +1,6 @@
 //! Cross-validation of the serving model: constants are fitted without a group of rows and judged on that group, and
 //! 90 % intervals are taken from the residuals so obtained (split conformal; Lei et al., JASA 113, 2018).
 
-use super::report::{Stats, stats};
 use super::serving_fit;
 use super::serving_rows::{Case, Metric};
 use crate::cores::on_all_cores;
@@ -71,59 +70,24 @@ pub fn interval(residuals: &[(f64, f64)]) -> (f64, f64) {
     (at(0.05).exp(), at(0.95).exp())
 }
 
-/// Residuals with their groups' weights.
-fn weighted(cases: &[Case], group: fn(&Case) -> &str, log_errors: &[f64]) -> Vec<(f64, f64)> {
+/// What every case counts: groups by the square root of their rows of a regime.
+pub fn weights(cases: &[Case]) -> Vec<f64> {
     let mut n: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     for c in cases {
-        *n.entry((group(c), c.regime)).or_default() += 1.0;
+        *n.entry((c.source.as_str(), c.regime)).or_default() += 1.0;
     }
-    let weight = |c: &Case| n.get(&(group(c), c.regime)).map_or(0.0, |n| 1.0 / n.sqrt());
-    cases.iter().zip(log_errors).map(|(c, e)| (*e, weight(c))).collect()
+    cases.iter().map(|c| n.get(&(c.source.as_str(), c.regime)).map_or(0.0, |n| 1.0 / n.sqrt())).collect()
 }
 
-/// Interval of each regime: rows and the two factors.
-pub fn intervals(
-    cases: &[Case],
-    group: fn(&Case) -> &str,
-    log_errors: &[f64],
-) -> BTreeMap<&'static str, (usize, f64, f64)> {
-    let all = weighted(cases, group, log_errors);
-    let mut by: BTreeMap<&'static str, Vec<(f64, f64)>> = BTreeMap::new();
-    for (c, x) in cases.iter().zip(&all) {
-        by.entry(c.regime).or_default().push(*x);
-    }
-    by.into_iter()
-        .map(|(k, v)| {
-            let (low, high) = interval(if v.len() < ENOUGH { &all } else { &v });
-            (k, (v.len(), low, high))
-        })
-        .collect()
-}
-
-/// Share of each regime's cases inside the interval that the *other* groups' residuals give.
-pub fn coverage(cases: &[Case], group: fn(&Case) -> &str, log_errors: &[f64]) -> BTreeMap<&'static str, (usize, f64)> {
-    let mut inside: BTreeMap<&'static str, (usize, usize)> = BTreeMap::new();
-    let groups: BTreeSet<&str> = cases.iter().map(group).gather();
-    for g in groups {
-        let (some, errors): (Vec<Case>, Vec<f64>) =
-            cases.iter().cloned().zip(log_errors.iter().copied()).filter(|(c, _)| group(c) != g).unzip();
-        let by = intervals(&some, group, &errors);
-        let any = interval(&weighted(&some, group, &errors));
-        for (c, e) in cases.iter().zip(log_errors).filter(|(c, _)| group(c) == g) {
-            let (low, high) = by.get(c.regime).map_or(any, |x| (x.1, x.2));
-            let ratio = (-e).exp();
-            let slot = inside.entry(c.regime).or_default();
-            slot.0 += 1;
-            slot.1 += usize::from(ratio >= low && ratio <= high);
+/// Interval of a regime from the residuals of all groups but `without`; of all regimes where it has too few rows.
+pub fn factors(cases: &[Case], weights: &[f64], log_errors: &[f64], regime: &str, without: &str) -> (f64, f64) {
+    let mut some = Vec::new();
+    let mut all = Vec::new();
+    for ((c, weight), error) in cases.iter().zip(weights).zip(log_errors).filter(|((c, _), _)| c.source != without) {
+        all.push((*error, *weight));
+        if c.regime == regime {
+            some.push((*error, *weight));
         }
     }
-    inside.into_iter().map(|(k, (n, hit))| (k, (n, 100.0 * hit as f64 / n.max(1) as f64))).collect()
-}
-
-/// Statistics by a key, and of all; the mean of the groups' medians.
-pub fn table(cases: &[Case], log_errors: &[f64], key: fn(&Case) -> &str) -> (BTreeMap<String, Stats>, Stats, f64) {
-    let errors = relative(log_errors);
-    let by = super::report::grouped(cases.iter().map(key).zip(errors.iter().copied()));
-    let mean = by.values().map(|s| s.median).sum::<f64>() / by.len().max(1) as f64;
-    (by, stats(&errors), mean)
+    interval(if some.len() < ENOUGH { &all } else { &some })
 }
