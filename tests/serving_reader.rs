@@ -2,10 +2,11 @@
 //! reason, never a panic; what sources leave out or spell their own way is read all the same.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use atlas_fabric::catalog::Catalog;
-use atlas_fabric::engine::analytical::serving::{Load, speculative};
+use atlas_fabric::engine::analytical::serving::{Layout, Load, speculative};
 use atlas_fabric::engine::analytical::serving_constants::ServingConstants;
 use atlas_fabric::validate::hardware::Hardware;
 use atlas_fabric::validate::models::Models;
@@ -254,4 +255,37 @@ fn groups_of_data_parallel_attention_repeat_over_the_devices() {
     ]);
     let layout = case.input.layout;
     assert_eq!((layout.tp, layout.attention_dp, layout.dp), (1.0, 8.0, 9.0));
+}
+
+/// The latency file has runs several times, under several of a planner's readings of how they were cut.
+#[test]
+fn the_same_measurement_is_read_as_the_same_deployment() {
+    let text = shipped(Kind::Latency).unwrap();
+    let mut seen: BTreeMap<(String, String, String), Vec<Layout>> = BTreeMap::new();
+    for row in table::read(&text).unwrap() {
+        if row.text("mode") == "disagg" {
+            continue;
+        }
+        let measured = ["system", "silicon_ttft_ms", "silicon_tpot_ms"].map(|column| row.text(column).to_owned());
+        let Ok([first, _]) = latency_rows::cases(&row, &KNOWN.0, &KNOWN.1) else { continue };
+        seen.entry(measured.into()).or_default().push(first.input.layout);
+    }
+    let repeated: Vec<_> = seen.iter().filter(|(_, layouts)| layouts.len() > 1).collect();
+    assert!(repeated.len() > 300, "{}", repeated.len());
+    for (measured, layouts) in repeated {
+        assert!(layouts.iter().all(|layout| *layout == layouts[0]), "{measured:?} {layouts:?}");
+    }
+}
+
+#[test]
+fn ranks_that_do_not_divide_the_heads_attend_data_parallel() {
+    let rows = table::read(&shipped(Kind::Latency).unwrap()).unwrap();
+    let layouts = rows.iter().filter(|row| row.text("tp_size") == "72").map(|row| {
+        latency_rows::cases(row, &KNOWN.0, &KNOWN.1).map(|[first, _]| (first.input.layout, first.input.arch.heads))
+    });
+    let layouts: Vec<_> = layouts.collect::<Result<_, _>>().unwrap();
+    assert_eq!(layouts.len(), 20);
+    for (layout, heads) in layouts {
+        assert!(heads % 72.0 != 0.0 && (layout.tp, layout.attention_dp, layout.ep) == (1.0, 72.0, 72.0), "{layout:?}");
+    }
 }

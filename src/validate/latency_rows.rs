@@ -6,6 +6,7 @@ use super::serving_rows::{Case, Metric};
 use super::table::Row;
 use super::{serving_devices, serving_models, serving_rows};
 use crate::engine::analytical::accelerator::{Accelerator, Generation};
+use crate::engine::analytical::arch::{Architecture, Attention};
 use crate::engine::analytical::serving::software;
 use crate::engine::analytical::serving::{Layout, Load, Pools, ServingInput, Speculation, Stack};
 
@@ -21,16 +22,28 @@ fn concurrency(r: &Row) -> Option<f64> {
     after(r.text("silicon_data_source"), "silicon_concurrency=").filter(|c| *c > 0.0)
 }
 
-/// Layout of an aggregated deployment. The id tells what ran ("tp4_ep4"); the columns are the planner's reading of it
-/// and multiply sizes in places.
-fn aggregated(r: &Row) -> Layout {
-    let stated = r.positive("tp_size").unwrap_or(1.0);
-    let groups = r.positive("attention_dp_size").unwrap_or(1.0);
-    let ranks = after(r.text("id"), "_tp").filter(|n| *n > 0.0).unwrap_or(stated * groups);
-    let ep = r.positive("moe_ep_size").unwrap_or(1.0).min(ranks);
-    if groups > 1.0 {
+/// Accelerators of an aggregated deployment. The id tells what ran ("tp4_ep4"); the columns are the planner's reading of it
+/// and multiply sizes in places: the same TTFT and TPOT to the last digit stand under tp 64 with experts 8 x 8, and under tp 8
+/// with experts 1 x 8. Where the experts' two sizes are equal, or tensor-parallel ranks as many as attention groups, and
+/// their product is all there is, it is the square of what ran.
+fn ranks(r: &Row) -> f64 {
+    let size = |column: &str| r.positive(column).unwrap_or(1.0);
+    let (tp, groups, sliced, whole) =
+        (size("tp_size"), size("attention_dp_size"), size("moe_tp_size"), size("moe_ep_size"));
+    let product = tp * groups;
+    let squared = product == sliced * whole && (sliced == whole || (tp == groups && whole == product));
+    after(r.text("id"), "_tp").filter(|n| *n > 0.0).unwrap_or(if squared { product.sqrt() } else { product })
+}
+
+/// Layout of an aggregated deployment.
+fn aggregated(r: &Row, arch: &Architecture) -> Layout {
+    let ranks = ranks(r);
+    // Ranks that do not divide the heads cannot have shared them.
+    let groups = r.positive("attention_dp_size").is_some_and(|groups| groups > 1.0) || arch.heads % ranks != 0.0;
+    if groups {
         Layout { tp: 1.0, pp: 1.0, ep: ranks, attention_dp: ranks, dp: 1.0 }
     } else {
+        let ep = r.positive("moe_ep_size").unwrap_or(1.0).min(ranks);
         Layout { tp: ranks, pp: 1.0, ep, attention_dp: 1.0, dp: 1.0 }
     }
 }
@@ -71,6 +84,13 @@ fn recv_interval(acc: &Accelerator, concurrency: f64) -> f64 {
     if acc.generation == Generation::Blackwell && concurrency >= 16.0 { 30.0 } else { 1.0 }
 }
 
+/// Format of keys and values in InferenceMAX's runs of DeepSeek under SGLang on Blackwell: the same scripts ask for
+/// `--kv-cache-dtype fp8_e4m3` (from memory). Elsewhere the engine's own.
+fn kv_format(acc: &Accelerator, arch: &Architecture, engine: &str) -> &'static str {
+    let latent = matches!(arch.attention, Attention::Latent { .. });
+    if latent && engine == "SGLang" && acc.generation == Generation::Blackwell { "fp8" } else { "" }
+}
+
 /// The stack's version: a nightly's by the image that the row names.
 fn version(r: &Row) -> &str {
     let stated = r.text("backend_version");
@@ -100,11 +120,12 @@ pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2],
         ("", _) if model.contains("fp8") => "fp8",
         (p, _) => p,
     };
-    let formats = software::formats(&acc, &arch, &model, engine, stack, weights, "", "");
     let (seqs, tokens, chunked, share) = software::scheduler(engine, "1.0", &acc);
     // InferenceMAX draws lengths from 0.8 to 1.0 of the nominal ones. Other collections send fixed lengths.
     let inferencemax = inferencemax(r.text("silicon_data_source"));
     let drawn = if inferencemax { 0.9 } else { 1.0 };
+    let kv = if inferencemax { kv_format(&acc, &arch, engine) } else { "" };
+    let formats = software::formats(&acc, &arch, &model, engine, stack, weights, "", kv);
     let isl = r.positive("isl").ok_or("input length not stated")? * drawn;
     // One token has a first, but no next.
     let osl = r.positive("osl").filter(|osl| *osl >= 2.0).ok_or("fewer than two output tokens")? * drawn;
@@ -118,7 +139,7 @@ pub fn cases(r: &Row, hardware: &Hardware, models: &Models) -> Result<[Case; 2],
     let input = ServingInput {
         accelerator: acc,
         arch,
-        layout: aggregated(r),
+        layout: aggregated(r, &arch),
         formats,
         isl,
         osl,
