@@ -92,6 +92,7 @@ impl Told<'_> {
             }
             "kernel_graph" | "kernel_prefill" => !eager,
             "step_compiled" => served.stack == Stack::Compiled,
+            "front_end" => served.stack == Stack::Graphed,
             "step_python" => matches!(served.stack, Stack::Graphed | Stack::Eager),
             "burst_share" => chunked,
             "burst_share_separate" => !chunked,
@@ -203,9 +204,9 @@ impl Told<'_> {
                 &["kernel_graph", "kernel_prefill", "kernel_eager"],
             ),
             "host" => (
-                "scheduling, input preparation, sampling and streaming between steps",
+                "scheduling, input preparation, sampling, streaming and taking requests in between steps",
                 vec![self.knob("server", Knob::Server), self.batch()],
-                &["step_python", "step_compiled", "host_per_sequence", "host_exposed"],
+                &["step_python", "step_compiled", "host_per_sequence", "host_exposed", "front_end"],
             ),
             _ => ("the engine's figure", Vec::new(), &[]),
         };
@@ -251,8 +252,8 @@ impl Told<'_> {
         let (batch, token) = (self.batch(), self.token_time());
         let left = value * token.value / (dp.value * batch.value);
         let left = Term::input("phi", "share of that which is delivered", "", left)
-            .from(Origin::Engine("the front end's serial work per request, the gap between requests, replicas that only prefill, drafts accepted"))
-            .borne(self.constants(&["front_end", "request_overhead"]));
+            .from(Origin::Engine("the gap between requests, replicas that only prefill, drafts accepted"))
+            .borne(self.constants(&["request_overhead"]));
         Term::stated("X", "generated tokens per second of all replicas", "tok/s", value, dp * batch / token * left)
     }
 

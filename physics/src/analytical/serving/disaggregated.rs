@@ -1,6 +1,7 @@
 //! Prefill and decode in separate pools: a closed network of two stations and a transfer of keys and values between
 //! them (DistServe, arXiv 2401.09670).
 
+use super::front_end::FrontEnd;
 use super::input::{Load, Pools, ServingInput};
 use super::latency::{FirstToken, Spread};
 use super::step::Machine;
@@ -35,12 +36,13 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &ServingConstants) -> Se
     let mut batch = (offered / workers).min(limit).max(offered.min(1.0));
     let mut rate = 0.0;
     let mut wait = 0.0;
+    let apart = FrontEnd::of(input, c).apart();
     for _ in 0..6 {
         let life = steps * step_at(batch).total();
-        let free = offered / (life + latency + transfer + c.request_overhead);
+        let free = offered / (life + latency + transfer + apart);
         rate = free.min(most).min(limit * workers / life.max(1e-9)).min(open_rate);
         // What does not decode waits before the prefill pool.
-        wait = (offered / rate.max(1e-12) - life - latency - transfer - c.request_overhead).max(0.0);
+        wait = (offered / rate.max(1e-12) - life - latency - transfer - apart).max(0.0);
         let next = (rate * life / workers).clamp(1e-6, limit).max((offered / workers).min(1.0));
         batch = 0.5 * (batch + next);
     }
@@ -53,7 +55,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &ServingConstants) -> Se
         queue: transfer,
         burst: 0.5 * super::latency::burst_share(input, c) * (offered / servers - 1.0).max(0.0) * service,
         prefill: latency,
-        overhead: c.request_overhead + super::latency::cadence(input, c, step.total()),
+        overhead: apart + super::latency::cadence(input, c, step.total()),
     };
     let tpot = steps * step.total() / (input.osl - 1.0).max(1.0);
     let spread = Spread { mean: tpot, p50: tpot, p95: 1.1 * tpot, p99: 1.2 * tpot };

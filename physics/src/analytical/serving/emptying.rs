@@ -12,7 +12,7 @@ use super::step::{Machine, StepTime};
 const POINTS: usize = 12;
 
 /// The longest answer in mean answers, as far as any is let through.
-fn longest(input: &ServingInput) -> f64 {
+pub fn longest(input: &ServingInput) -> f64 {
     input.osl_spread.max(input.osl_most / input.osl.max(1.0)).max(1.0)
 }
 

@@ -4,6 +4,7 @@
 //! flight, waiting for prefills ahead, its own prefill. TPOT is (E2E - TTFT) / (OSL - 1), averaged over a request's
 //! tokens; ITL is the gap between two successive tokens, so prompt chunks of others show up in ITL's tail.
 
+use super::front_end::FrontEnd;
 use super::input::{Admission, ServingInput};
 use super::queue;
 use super::steady_state::Cycle;
@@ -77,7 +78,7 @@ pub fn closed_loop(input: &ServingInput, c: &ServingConstants, cycle: &Cycle, wa
         queue: random + boundary,
         burst: 0.5 * burst_share(input, c) * others * cycle.prefill,
         prefill: own,
-        overhead: c.request_overhead + cadence(input, c, cycle.decode_step),
+        overhead: FrontEnd::of(input, c).apart() + cadence(input, c, cycle.decode_step),
     }
 }
 

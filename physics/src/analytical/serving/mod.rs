@@ -8,12 +8,15 @@
 //! * [`kv`] – how many sequences fit
 //! * [`steady_state`] – how prefill and decode share the accelerator
 //! * [`emptying`] – how a batch that is not refilled runs empty
+//! * [`waves`] – how equal requests that all wait at once run
+//! * [`front_end`] – what a request costs outside the steps
 //! * [`latency`], [`queue`] – what a request waits for
 //! * [`speculative`], [`disaggregated`] – drafting, separate pools
 //! * [`frontier`] – throughput against interactivity
 //! * [`interval`] – how far a figure can be trusted
 pub mod disaggregated;
 pub mod emptying;
+pub mod front_end;
 pub mod frontier;
 pub mod input;
 pub mod interval;
@@ -25,11 +28,13 @@ pub mod software;
 pub mod speculative;
 pub mod steady_state;
 pub mod step;
+pub mod waves;
 
 #[cfg(test)]
 mod tests;
 
 use crate::analytical::serving_constants::ServingConstants;
+use front_end::FrontEnd;
 pub use input::{Admission, Formats, Layout, Load, Pools, ServingInput, Speculation, Stack};
 use latency::{FirstToken, Spread};
 use steady_state::Cycle;
@@ -92,6 +97,16 @@ pub struct ServingEstimate {
     pub bottleneck: Bottleneck,
     /// Requests per second the deployment could serve at most (equal to the rate where it is saturated).
     pub capacity_requests_per_sec: f64,
+}
+
+impl ServingEstimate {
+    /// The same requests at another rate.
+    fn at_rate(&mut self, requests_per_sec: f64) {
+        let share = requests_per_sec / self.requests_per_sec.max(1e-12);
+        self.requests_per_sec *= share;
+        self.output_tokens_per_sec *= share;
+        self.total_tokens_per_sec *= share;
+    }
 }
 
 /// Estimates a scenario.
@@ -254,8 +269,9 @@ fn closed(
     let cycle = steady_state::cycle(m, input, batch);
     let life = cycle.time.total();
     let first = latency::closed_loop(input, c, &cycle, offered - batch);
-    let served_rate = batch / (life + if offered > batch { 0.0 } else { c.request_overhead });
-    let mut rate = busy * front_end(input, c, served_rate);
+    let front = FrontEnd::of(input, c);
+    let apart = if offered > batch { 0.0 } else { front.apart() };
+    let mut rate = busy * (batch / (life + apart)).min(front.most());
     if requests.is_finite() {
         // The last requests drain at a falling batch.
         let runs = (requests / replicas / batch).max(1.0);
@@ -274,28 +290,24 @@ fn drain(input: &ServingInput, m: &Machine, cycle: &Cycle) -> f64 {
     (factor * tail.total() / cycle.time.total().max(1e-12) - left).clamp(0.0, 3.0)
 }
 
-/// Rate after the front end's serial work per request, which overlaps with the steps but never vanishes.
-fn front_end(input: &ServingInput, c: &ServingConstants, rate: f64) -> f64 {
-    if input.stack == Stack::Graphed { rate / (1.0 + rate * c.front_end) } else { rate }
-}
-
-/// All requests queued at once: waves of the largest batch, then a drain.
+/// All requests queued at once: equal ones in waves of the largest batch, others in turns that mix, and a drain.
 fn burst(input: &ServingInput, c: &ServingConstants, m: &Machine, requests: f64, limit: f64) -> ServingEstimate {
+    let equal = emptying::longest(input) <= 1.0;
+    let waves = || requests / waves::time(m, input, requests, limit).total();
     if requests.is_finite() && requests <= limit {
         let mut out = batch_run(input, m, requests, limit);
-        let slowed = front_end(input, c, out.requests_per_sec) / out.requests_per_sec.max(1e-12);
-        out.requests_per_sec *= slowed;
-        out.output_tokens_per_sec *= slowed;
-        out.total_tokens_per_sec *= slowed;
+        if equal {
+            out.at_rate(waves());
+        }
         return out;
     }
     let cycle = steady_state::cycle(m, input, limit);
     let life = cycle.time.total();
-    let mut rate = front_end(input, c, limit / life);
+    let mut rate = limit / life;
     let mut slot = 0.0;
     if requests.is_finite() {
         let runs = (requests / limit).max(1.0);
-        rate *= runs / (runs + drain(input, m, &cycle));
+        rate = if equal { waves() } else { rate * runs / (runs + drain(input, m, &cycle)) };
         slot = 0.5 * (requests - limit).max(0.0) / rate;
     }
     let mut first = latency::closed_loop(input, c, &cycle, 0.0);
@@ -319,17 +331,14 @@ fn open(input: &ServingInput, c: &ServingConstants, m: &Machine, rate: f64, limi
         out = burst(input, c, m, arrivals.max(1.0), limit);
         rest = (arrivals / out.requests_per_sec.max(1e-12) - arrivals / rate).max(0.0);
     }
-    let slowed = arrivals / (arrivals / rate + rest) / out.requests_per_sec.max(1e-12);
-    out.requests_per_sec *= slowed;
-    out.output_tokens_per_sec *= slowed;
-    out.total_tokens_per_sec *= slowed;
+    out.at_rate(arrivals / (arrivals / rate + rest));
     out
 }
 
 /// Open arrivals: the batch follows from Little's law; at or above capacity the system serves what it can.
 fn service(input: &ServingInput, c: &ServingConstants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
     let full = steady_state::cycle(m, input, limit);
-    let most = limit / full.time.total().max(1e-12);
+    let most = (limit / full.time.total().max(1e-12)).min(FrontEnd::of(input, c).most());
     if rate >= most {
         let mut out = burst(input, c, m, f64::INFINITY, limit);
         out.ttft = Spread::of(f64::INFINITY, 0.0, 0.0);

@@ -70,26 +70,32 @@ pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
 
 /// A step that prefills `tokens` prompt tokens of `prompts` requests and decodes nothing. `requests` are there in all: they
 /// lie on no more attention groups.
-fn prefill_step(m: &Machine, input: &ServingInput, tokens: f64, prompts: f64, requests: f64) -> StepTime {
-    m.step(&Tokens {
-        prefill: tokens,
-        prefill_context: prompt_context(input),
-        prompts,
-        prefill_groups: requests.max(1.0),
-        ..Tokens::default()
-    })
+fn prefill_step(m: &Machine, input: &ServingInput, tokens: f64, requests: f64) -> StepTime {
+    m.step_taking_in(&prompts(input, tokens, requests))
 }
 
-/// Most tokens of a step: the limit holds for each of the batches that follow one another through the stages.
-fn budget(m: &Machine, input: &ServingInput) -> f64 {
-    input.max_num_batched_tokens.max(1.0) * m.stages()
+/// Tokens of a step that prefills as many of the prompts of `requests` requests.
+pub fn prompts(input: &ServingInput, tokens: f64, requests: f64) -> Tokens {
+    Tokens {
+        prefill: tokens,
+        prefill_context: prompt_context(input),
+        prompts: tokens / fresh_prompt(input),
+        prefill_groups: requests.max(1.0),
+        ..Tokens::default()
+    }
+}
+
+/// Most tokens of a step with the prompts of `requests` requests: the limit holds for each of the batches that follow one
+/// another through the stages, and for each attention group, which is an engine rank with a scheduler of its own.
+pub fn budget(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
+    input.max_num_batched_tokens.max(1.0) * m.stages() * requests.clamp(1.0, input.layout.attention_dp.max(1.0))
 }
 
 /// Prefill of `requests` whole prompts, in steps of at most `max_num_batched_tokens`.
 pub fn prefill(m: &Machine, input: &ServingInput, requests: f64) -> StepTime {
     let total = fresh_prompt(input) * requests;
-    let steps = (total / budget(m, input)).max(1.0);
-    prefill_step(m, input, total / steps, requests / steps, requests).scaled(steps)
+    let steps = (total / budget(m, input, requests)).max(1.0);
+    prefill_step(m, input, total / steps, requests).scaled(steps)
 }
 
 /// The cycle of `batch` sequences with an endless supply of requests.
@@ -102,20 +108,11 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
     // Chunk: whole prompts, as many as sequences end in the same step where at least one does, cut at the token budget.
     let ends = 1.0 / steps.max(1.0);
     let some = (1.0 - (1.0 - ends).powf(batch.max(1.0))).max(1e-12);
-    let chunk = (batch.max(1.0) * ends / some * fresh).min(budget(m, input));
+    let chunk = (batch.max(1.0) * ends / some * fresh).min(budget(m, input, batch));
     let chunks = batch * fresh / chunk;
-    let prompts = chunk / fresh;
-    let alone = prefill_step(m, input, chunk, prompts, batch);
-    let mixed = Tokens {
-        prefill: chunk,
-        prefill_context: prompt_context(input),
-        prompts,
-        decode: decode.decode,
-        context: decode.context,
-        verified: decode.verified,
-        prefill_groups: batch.max(1.0),
-    };
-    let mixed_time = if input.chunked_prefill { m.step(&mixed) } else { decode_time.add(&alone, 1.0) };
+    let alone = prefill_step(m, input, chunk, batch);
+    let mixed = decode.with(&prompts(input, chunk, batch));
+    let mixed_time = if input.chunked_prefill { m.step_taking_in(&mixed) } else { decode_time.add(&alone, 1.0) };
     let shared = chunks.min(steps);
     let time = decode_time.scaled(steps - shared).add(&mixed_time, shared).add(&alone, chunks - shared);
     Cycle {

@@ -1,6 +1,7 @@
 //! The time of one engine step: linear layers, attention, collectives, launches, host. Each operator is the longer of
 //! arithmetic and traffic plus a share of the shorter one (imperfect overlap).
 
+use super::front_end::FrontEnd;
 use super::input::{Layout, Load, ServingInput, Stack};
 use super::shape::Shape;
 use crate::analytical::accelerator::{Accelerator, Generation, Precision};
@@ -80,6 +81,13 @@ pub struct Tokens {
     pub prefill_groups: f64,
 }
 
+impl Tokens {
+    /// These decoding sequences beside those prompts.
+    pub fn with(&self, prompts: &Tokens) -> Tokens {
+        Tokens { decode: self.decode, context: self.context, verified: self.verified, ..*prompts }
+    }
+}
+
 /// A replica prepared for timing: rates and shapes with all constants applied.
 #[derive(Debug, Clone, Copy)]
 pub struct Machine {
@@ -117,6 +125,7 @@ pub struct Machine {
     routing_exponent: f64,
     pp: f64,
     attention_dp: f64,
+    intake: f64,
 }
 
 /// FLOP/s of linear layers in a format, on many tokens.
@@ -287,6 +296,7 @@ impl Machine {
             routing_exponent: c.routing_exponent,
             pp: layout.pp.max(1.0),
             attention_dp: layout.attention_dp.max(1.0),
+            intake: FrontEnd::of(input, c).between,
             shape,
         }
     }
@@ -294,6 +304,12 @@ impl Machine {
     /// The same without the allowance for the busiest attention group, for whoever knows what that one has.
     pub fn with_groups_known(&self) -> Machine {
         Machine { group_excess: 0.0, ..*self }
+    }
+
+    /// A step, and before it what its prompts cost the loop that took them in.
+    pub fn step_taking_in(&self, t: &Tokens) -> StepTime {
+        let step = self.step(t);
+        StepTime { host: step.host + self.intake * t.prompts, ..step }
     }
 
     /// Pipeline stages.

@@ -10,7 +10,8 @@ use super::output::{FirstToken, Output, RequestRecord};
 use super::replica::{Outcome, Phase, Replica};
 use super::request::Request;
 use super::workload::Workload;
-use crate::analytical::serving::{Load, Stack, latency};
+use crate::analytical::serving::front_end::FrontEnd;
+use crate::analytical::serving::latency;
 use crate::event::kernel::{EventQueue, Histogram, Model, Stream, Strip, Time, TimeWeighted};
 
 use accounts::Mark;
@@ -104,15 +105,7 @@ impl<'a> Cluster<'a> {
             replicas.resize(start + decoders.len(), Replica::new(decoder, Phase::Ready));
         }
         let c = &input.constants;
-        let overhead = if input.front_end { c.request_overhead } else { 0.0 };
-        // A front end takes requests one after the other, and the engine's loop takes each of them from it between two
-        // steps (vLLM's engine core and SGLang's scheduler read their sockets there): the work is there twice, once
-        // beside the steps and once in their way. A loop that runs ahead of the accelerator hides most of its part, as it
-        // hides its other work; but where all requests are at hand, whoever hands them out and collects the answers does
-        // so between the steps (the `LLM` classes of vLLM and TensorRT-LLM, which offline runs drive).
-        let serial = if input.front_end && s.stack == Stack::Graphed { c.front_end.min(0.5 * overhead) } else { 0.0 };
-        let offline = matches!(s.load, Load::Burst { .. });
-        let intake = if s.overlapped && !offline { serial * c.host_exposed } else { serial };
+        let front = if input.front_end { FrontEnd::of(s, c) } else { FrontEnd::default() };
         let mut cluster = Cluster {
             engine,
             decoder,
@@ -124,9 +117,9 @@ impl<'a> Cluster<'a> {
             outcome: Outcome::default(),
             turn: 0,
             routing: Stream::new(seed, ROUTING, 0),
-            front_end: Time::from_seconds(serial),
-            intake: Time::from_seconds(intake),
-            overhead: Time::from_seconds(overhead - serial - intake),
+            front_end: Time::from_seconds(front.beside),
+            intake: Time::from_seconds(front.between),
+            overhead: Time::from_seconds(front.apart() - front.beside),
             transfer_rate: (s.accelerator.nic_bw * c.link_fraction).max(1e6),
             seeds_left: true,
             low_since: None,

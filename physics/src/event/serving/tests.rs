@@ -266,8 +266,9 @@ fn single_server(rate: f64, osl: Distribution) -> (Input, Machine) {
         load: Load::Open { rate },
         ..system(Load::Open { rate })
     };
-    let machine = Machine::new(&case, &case.layout, &ServingConstants::default());
-    let mut input = Input::of(&case, &ServingConstants::default(), 22_000);
+    let constants = ServingConstants { front_end: 0.0, ..ServingConstants::default() };
+    let machine = Machine::new(&case, &case.layout, &constants);
+    let mut input = Input::of(&case, &constants, 22_000);
     input.front_end = false;
     input.warm_up = 2_000;
     input.lengths.osl = osl;

@@ -54,6 +54,54 @@ fn a_run_that_ends_drains_as_the_analytical_answer_does() {
     }
 }
 
+/// Equal requests that are there at once run in waves, the last of which is as full as it may be; where prompts take the
+/// longer part of a life, or the token budget lets fewer run than there are places, phases mix.
+#[test]
+fn equal_requests_run_in_waves_as_the_analytical_answer_does() {
+    let base = ServingInput { reserve_output: true, ..system(Load::Burst { requests: 1.0 }) };
+    for (isl, osl, places, requests) in [
+        (128.0, 512.0, 64.0, 64.0),
+        (128.0, 512.0, 64.0, 65.0),
+        (128.0, 512.0, 64.0, 190.0),
+        (128.0, 512.0, 64.0, 256.0),
+        (1000.0, 200.0, 100.0, 30.0),
+        (2000.0, 500.0, 200.0, 450.0),
+        (4000.0, 40.0, 50.0, 170.0),
+        (128.0, 128.0, 2000.0, 5000.0),
+        (2000.0, 1.0, 64.0, 200.0),
+    ] {
+        for chunked_prefill in [true, false] {
+            let load = Load::Burst { requests };
+            let case = ServingInput { isl, osl, max_num_seqs: places, load, chunked_prefill, ..base };
+            let theory = estimate(&case, &ServingConstants::default());
+            let found = simulated(&Input::of(&case, &ServingConstants::default(), 1));
+            let what = format!("{requests} of {isl} + {osl} in {places} places, {chunked_prefill}");
+            near(&what, found.requests_per_sec, theory.requests_per_sec, 0.03);
+        }
+    }
+}
+
+/// Each request that a loop takes in between its steps holds up all that run; what it hides, they are not held up by.
+#[test]
+fn taking_requests_in_costs_what_it_costs_the_analytical_answer() {
+    let answers = |overlapped, front_end| {
+        let c = ServingConstants { front_end, ..ServingConstants::default() };
+        let case = ServingInput { isl: 100.0, osl: 128.0, overlapped, ..closed(32.0) };
+        let mut input = Input::of(&case, &c, 640);
+        input.staggered = true;
+        input.warm_up = 64;
+        let (found, theory) = (simulated(&input), estimate(&case, &c));
+        [found.tpot.mean, found.output_tokens_per_sec, theory.tpot.mean, theory.output_tokens_per_sec]
+    };
+    for overlapped in [true, false] {
+        let (free, costs) = (answers(overlapped, 0.0), answers(overlapped, 7e-3));
+        let [found_tpot, found_tokens, tpot, tokens] = std::array::from_fn(|i| costs[i] / free[i]);
+        assert!(tpot > 1.05 && tokens < 0.97, "{tpot} {tokens}");
+        near("TPOT", found_tpot, tpot, 0.03);
+        near("tokens", found_tokens, tokens, 0.03);
+    }
+}
+
 /// Four beams cost what four sequences with one prompt cost.
 #[test]
 fn beams_are_the_analytical_answer() {
