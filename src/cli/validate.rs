@@ -245,15 +245,20 @@ fn fit(kind: Option<Kind>, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Half-widths of 90 % intervals, in use and found.
-fn widths(all: &[validate::Width]) -> Table {
-    let mut table = Table::new([
-        ("90 % interval, ln", Align::Left),
+/// A table of 90 % intervals, in use and found.
+fn intervals(what: &'static str) -> Table {
+    Table::new([
+        (what, Align::Left),
         ("n", Align::Right),
         ("shipped", Align::Right),
         ("found here", Align::Right),
         ("covered", Align::Right),
-    ]);
+    ])
+}
+
+/// Half-widths of 90 % intervals.
+fn widths(all: &[validate::Width]) -> Table {
+    let mut table = intervals("90 % interval, ln");
     for width in all {
         let (shipped, found) = width
             .half
@@ -263,15 +268,9 @@ fn widths(all: &[validate::Width]) -> Table {
     table
 }
 
-/// Factors on a prediction that make its 90 % interval, in use and found.
+/// Factors on a prediction that make its 90 % interval.
 fn bands(all: &[validate::Band]) -> Table {
-    let mut table = Table::new([
-        ("90 % interval, factors", Align::Left),
-        ("n", Align::Right),
-        ("shipped", Align::Right),
-        ("found here", Align::Right),
-        ("covered", Align::Right),
-    ]);
+    let mut table = intervals("90 % interval, factors");
     let factors = |(low, high): (f64, f64)| format!("{low:.2} to {high:.2}");
     for band in all {
         let covered = units::percent(band.covered);
