@@ -4,9 +4,9 @@
 #[path = "../tests/common/plans.rs"]
 mod plans;
 
-use atlas_fabric::advice::{Objective, advise, fit};
-use atlas_fabric::engine;
-use atlas_fabric::explain::{explain, metric};
+use atlas_plan::advice::{Objective, advise, fit};
+use atlas_plan::engine;
+use atlas_plan::explain::{explain, metric};
 use divan::{Bencher, black_box};
 
 fn main() {

@@ -1,13 +1,13 @@
 //! How long one estimate takes, and how much of that is resolving and drawing.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use atlas_fabric::engine;
-use atlas_fabric::engine::semi_empirical::{estimate_into, estimate_unscheduled_into};
-use atlas_fabric::estimate::Estimate;
-use atlas_fabric::knob::{Knob, Overrides, Setting};
-use atlas_fabric::library::Library;
-use atlas_fabric::scenario::{Parts, Scenario, first_draw};
-use atlas_fabric::spec::Sources;
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::engine;
+use atlas_plan::engine::semi_empirical::{estimate_into, estimate_unscheduled_into};
+use atlas_plan::estimate::Estimate;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario, first_draw};
 use divan::{AllocProfiler, Bencher, black_box};
 
 #[global_allocator]

@@ -1,15 +1,16 @@
 //! How fast events are: the kernel alone, and each part of the engine on a question that people ask.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use atlas_fabric::engine::analytical::accelerator::{Accelerator, Generation};
-use atlas_fabric::engine::analytical::arch::Architecture;
-use atlas_fabric::engine::analytical::constants::Constants;
-use atlas_fabric::engine::analytical::serving::{Layout, Load, ServingInput, Speculation};
-use atlas_fabric::engine::analytical::serving_constants::ServingConstants;
-use atlas_fabric::engine::analytical::training::TrainingInput;
-use atlas_fabric::engine::event::kernel::{Distribution, EventQueue, Progress, Stream, Time};
-use atlas_fabric::engine::event::network::{self, Algorithm, Fabric, Job, Operation, Routing, Shape, Wire};
-use atlas_fabric::engine::event::{queueing, serving, training};
+use atlas_perf::accelerator::{Accelerator, Generation};
+use atlas_perf::arch::Architecture;
+use atlas_perf::constants::Constants;
+use atlas_perf::serving::{Layout, Load, ServingInput, Speculation};
+use atlas_perf::serving_constants::ServingConstants;
+use atlas_perf::training::TrainingInput;
+use atlas_sim::kernel::{Distribution, EventQueue, Progress, Stream, Time};
+use atlas_sim::network;
+use atlas_sim::network::{Algorithm, Fabric, Job, Operation, Routing, Shape, Wire};
+use atlas_sim::{queueing, serving, training};
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
 

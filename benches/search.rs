@@ -1,15 +1,15 @@
 //! How fast searches look: points of a sweep and candidates of an optimisation, per second and core.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
-use atlas_fabric::engine::estimate_into;
-use atlas_fabric::estimate::Estimate;
-use atlas_fabric::knob::{Knob, Overrides, Setting};
-use atlas_fabric::library::Library;
-use atlas_fabric::scenario::{Parts, Scenario};
-use atlas_fabric::search::optimise::freed;
-use atlas_fabric::search::sweep::{Block, Row, Sweep};
-use atlas_fabric::search::{Axis, Gauge, Problem, Space, figure, optimise};
-use atlas_fabric::spec::Sources;
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::engine::estimate_into;
+use atlas_plan::estimate::Estimate;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::optimise::freed;
+use atlas_plan::search::sweep::{Block, Row, Sweep};
+use atlas_plan::search::{Axis, Gauge, Problem, Space, figure, optimise};
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
 

@@ -8,18 +8,20 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use atlas::atlas;
-use atlas_fabric::catalog::Catalog;
-use atlas_fabric::engine;
-use atlas_fabric::engine::benchboard::contrast::contrast;
-use atlas_fabric::engine::benchboard::{estimator, input};
-use atlas_fabric::estimate::METRICS;
-use atlas_fabric::exchange;
-use atlas_fabric::explain;
-use atlas_fabric::knob::{Knob, Overrides, Setting};
-use atlas_fabric::library::Library;
-use atlas_fabric::report::dashboard::{answered, scenario as exported};
-use atlas_fabric::scenario::{Parts, Scenario};
-use atlas_fabric::spec::{Diagnostics, Sources, Target, Workload, parse::parse};
+use atlas_catalog::Catalog;
+use atlas_config::library::Library;
+use atlas_config::{Target, Workload};
+use atlas_document::parse::parse;
+use atlas_document::{Diagnostics, Sources};
+use atlas_legacy::exchange;
+use atlas_plan::engine;
+use atlas_plan::engine::benchboard::contrast::contrast;
+use atlas_plan::engine::benchboard::{estimator, input};
+use atlas_plan::estimate::METRICS;
+use atlas_plan::explain;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_report::dashboard::{answered, scenario as exported};
 use serde_json::{Value, json};
 
 fn cases() -> Vec<Value> {

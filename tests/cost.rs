@@ -1,12 +1,12 @@
 //! Money, energy and time of the analytical engine: what must hold of every price and every watt.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use atlas_fabric::engine::estimate;
-use atlas_fabric::estimate::{Estimate, Metric};
-use atlas_fabric::knob::{Knob, Overrides, Setting};
-use atlas_fabric::library::Library;
-use atlas_fabric::scenario::{Parts, Scenario};
-use atlas_fabric::spec::Sources;
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::engine::estimate;
+use atlas_plan::estimate::{Estimate, Metric};
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
 
 struct Answer(Scenario, Estimate);
 

@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assert_cmd::Command;
+use atlas_config::library::Library;
+use atlas_document::{Diagnostics, Position, Sources};
 use atlas_fabric::demo::headless::check_steps;
 use atlas_fabric::demo::{
     Action, Demo, DemoError, Demos, Expect, Pane, Reset, Stage, Tours, View, check, run_headless,
 };
-use atlas_fabric::engine;
-use atlas_fabric::knob::{Knob, Overrides, Setting};
-use atlas_fabric::library::Library;
-use atlas_fabric::scenario::{Parts, Scenario};
-use atlas_fabric::search::hill_climb::hill_climb;
-use atlas_fabric::search::optimise::freed;
-use atlas_fabric::search::{Gauge, Problem, figure, optimise};
-use atlas_fabric::spec::{Diagnostics, Position, Sources};
+use atlas_plan::engine;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::hill_climb::hill_climb;
+use atlas_plan::search::optimise::freed;
+use atlas_plan::search::{Gauge, Problem, figure, optimise};
 use jiff::Timestamp;
 use proptest::prelude::*;
 

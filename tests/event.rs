@@ -4,14 +4,15 @@
 
 use std::path::Path;
 
-use atlas_fabric::engine::answer::event;
-use atlas_fabric::engine::event::kernel::Progress;
-use atlas_fabric::engine::{at_once, estimate};
-use atlas_fabric::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
-use atlas_fabric::knob::{Knob, Overrides};
-use atlas_fabric::library::Library;
-use atlas_fabric::scenario::{Parts, Scenario};
-use atlas_fabric::spec::{Mode, Sources};
+use atlas_config::Mode;
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::engine::answer::event;
+use atlas_plan::engine::{at_once, estimate};
+use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
+use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_sim::kernel::Progress;
 
 /// What ships.
 fn shipped() -> Library {

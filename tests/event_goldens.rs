@@ -1,13 +1,12 @@
 //! The founding simulator's closed forms and routes, where they are right, and each deviation by name where they are not.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
-use atlas_fabric::engine::event::kernel::{EventQueue, Progress, Time};
-use atlas_fabric::engine::event::network::routing::Router;
-use atlas_fabric::engine::event::network::topology::Topology;
-use atlas_fabric::engine::event::network::{
-    self, Algorithm, Input, Job, Kind, Operation, Routing, Shape, Wire, closed_form,
-};
-use atlas_fabric::engine::event::scaling::{BROKEN, Run, Work, scaling};
+use atlas_sim::kernel::{EventQueue, Progress, Time};
+use atlas_sim::network;
+use atlas_sim::network::routing::Router;
+use atlas_sim::network::topology::Topology;
+use atlas_sim::network::{Algorithm, Input, Job, Kind, Operation, Routing, Shape, Wire, closed_form};
+use atlas_sim::scaling::{BROKEN, Run, Work, scaling};
 use serde_json::Value;
 use std::io::Read as _;
 

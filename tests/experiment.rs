@@ -8,12 +8,12 @@ use std::path::Path;
 use std::process::Command;
 
 use atlas::{ROOT, atlas};
-use atlas_fabric::engine;
-use atlas_fabric::knob::{Knob, Overrides, Setting};
-use atlas_fabric::library::Library;
-use atlas_fabric::plan::Methodology;
-use atlas_fabric::scenario::{Parts, Scenario};
-use atlas_fabric::spec::Sources;
+use atlas_config::library::Library;
+use atlas_core::plan::Methodology;
+use atlas_document::Sources;
+use atlas_plan::engine;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
 use serde_json::Value;
 
 fn example() -> String {

@@ -4,13 +4,13 @@
 #[path = "common/plans.rs"]
 mod plans;
 
-use atlas_fabric::engine;
-use atlas_fabric::estimate::{METRICS, Verdict};
-use atlas_fabric::explain::{ExplainError, Origin, Term, explain, metric};
-use atlas_fabric::knob::Overrides;
-use atlas_fabric::library::Library;
-use atlas_fabric::scenario::{Parts, Scenario};
-use atlas_fabric::spec::Sources;
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::engine;
+use atlas_plan::estimate::{METRICS, Verdict};
+use atlas_plan::explain::{ExplainError, Origin, Term, explain, metric};
+use atlas_plan::knob::Overrides;
+use atlas_plan::scenario::{Parts, Scenario};
 
 /// Whether two figures are the same up to rounding.
 fn same(a: f64, b: f64) -> bool {

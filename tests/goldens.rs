@@ -5,13 +5,14 @@ mod common;
 
 use std::sync::Arc;
 
-use atlas_fabric::engine::semi_empirical;
-use atlas_fabric::knob::{Knob, Overrides, Setting};
-use atlas_fabric::record::{Body, Knobs};
-use atlas_fabric::scenario::{Parts, Scenario, first_draw};
-use atlas_fabric::search::hill_climb::hill_climb;
-use atlas_fabric::spec::profile::{ProfileKey, choose};
-use atlas_fabric::spec::{Diagnostics, Node, Profile, Target, Workload};
+use atlas_config::profile::{ProfileKey, choose};
+use atlas_config::{Profile, Target, Workload};
+use atlas_document::{Diagnostics, Node};
+use atlas_plan::engine::semi_empirical;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::record::{Body, Knobs};
+use atlas_plan::scenario::{Parts, Scenario, first_draw};
+use atlas_plan::search::hill_climb::hill_climb;
 use serde_json::{Value, json};
 
 use common::{compare, goldens, input};
@@ -91,7 +92,7 @@ fn every_cli_run_agrees() {
         let overrides = overrides(&flags, &seed);
         let scenario = Scenario::resolve(&decoded, &overrides).unwrap();
         let estimate = semi_empirical::estimate(&scenario);
-        let record = atlas_fabric::record::Record::new(
+        let record = atlas_plan::record::Record::new(
             &decoded.target.name,
             &decoded.workload,
             &track,

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use atlas_fabric::ingest::{self, Config, Context, Ingested, Origin, Warmup, founding, joint};
+use atlas_ingest as ingest;
+use atlas_ingest::{Config, Context, Ingested, Origin, Warmup, founding, joint};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -278,7 +279,7 @@ proptest! {
                 let _ = founding::benchmarks("damaged.log", reading, &context("damaged.log"));
             }
             let _ = ingest::measurement::measurements(&ingested, &context("damaged.log"));
-            let _ = atlas_fabric::report::measurements::file(&ingested, &context("damaged.log"));
+            let _ = atlas_report::measurements::file(&ingested, &context("damaged.log"));
         }
     }
 

@@ -2,7 +2,8 @@
 //! from knowledge of what the tools print; none is a recorded run.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
-use atlas_fabric::ingest::{self, Context};
+use atlas_ingest as ingest;
+use atlas_ingest::Context;
 use serde_json::Value;
 
 /// A few lines, the format they are of, and facts as JSON pointers with their values.

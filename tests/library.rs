@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use atlas_fabric::engine::estimate;
-use atlas_fabric::estimate::Estimate;
-use atlas_fabric::knob::{Knob, Overrides, Setting};
-use atlas_fabric::library::Library;
-use atlas_fabric::scenario::{Parts, Scenario};
-use atlas_fabric::spec::parse::parse;
-use atlas_fabric::spec::{Diagnostics, Node, Sources};
+use atlas_config::library::Library;
+use atlas_document::parse::parse;
+use atlas_document::{Diagnostics, Node, Sources};
+use atlas_plan::engine::estimate;
+use atlas_plan::estimate::Estimate;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
 use proptest::prelude::*;
 
 const TARGETS: &str = include_str!("data/founding/targets.yaml");

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use atlas_document::parse::parse;
+use atlas_document::{Diagnostics, Node};
 use atlas_fabric::cli::schema::Document;
-use atlas_fabric::spec::parse::parse;
-use atlas_fabric::spec::{Diagnostics, Node};
 use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
@@ -186,12 +186,12 @@ fn nothing_is_offered_that_the_reader_does_not_know() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(format!("{decode}.yaml"));
         std::fs::write(&path, text).unwrap();
-        let sources = atlas_fabric::spec::Sources {
+        let sources = atlas_document::Sources {
             targets: (decode == "targets").then(|| path.clone()),
             workloads: (decode == "workloads").then(|| path.clone()),
-            ..atlas_fabric::spec::Sources::built_in()
+            ..atlas_document::Sources::built_in()
         };
-        let library = atlas_fabric::library::Library::load(&sources, None);
+        let library = atlas_config::library::Library::load(&sources, None);
         let told: Vec<String> = library.problems().iter().map(ToString::to_string).collect();
         assert!(!told.iter().any(|told| told.contains("unknown key")), "{told:#?}");
     }

@@ -7,11 +7,9 @@ mod keys;
 use std::path::Path;
 use std::sync::Arc;
 
+use atlas_config::library::Library;
+use atlas_document::Sources;
 use atlas_fabric::demo::Demos;
-use atlas_fabric::estimate::Metric;
-use atlas_fabric::knob::{KNOBS, Kind, Knob, Setting};
-use atlas_fabric::library::Library;
-use atlas_fabric::spec::Sources;
 use atlas_fabric::tui::app::{App, Overlay, Pane, View};
 use atlas_fabric::tui::color::ColorDepth;
 use atlas_fabric::tui::keymap::Mode;
@@ -19,6 +17,8 @@ use atlas_fabric::tui::message::{Effect, Message, Timer};
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
 use atlas_fabric::tui::view::{rows as view_rows, view};
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{KNOBS, Kind, Knob, Setting};
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
@@ -452,7 +452,7 @@ fn a_value_tells_where_it_comes_from() {
     assert_eq!(of(&h, Knob::Dp), Source::Usual);
     assert_eq!(of(&h, Knob::HourlyUsd), Source::File);
     assert_eq!(of(&h, Knob::UsdPerKwh), Source::Usual);
-    h.keys("Kj<Right>");
+    h.keys("Kjj<Right>");
     assert_eq!(of(&h, Knob::Microbatch), Source::Turned);
 }
 
@@ -540,7 +540,7 @@ fn copies_are_asked_for_with_what_they_hold() {
         }
     };
     assert_eq!(copied(&mut h, "y"), "8xH100");
-    assert_eq!(copied(&mut h, "Kjy"), "microbatch=1");
+    assert_eq!(copied(&mut h, "Kjjy"), "microbatch=1");
     let shown = copied(&mut h, "Vy");
     assert!(shown.ends_with("tok/s"), "{shown}");
     let table = copied(&mut h, "Y");
@@ -616,23 +616,24 @@ fn keys_ask_for_effects() {
 }
 
 #[test]
-fn the_readme_lists_every_key() {
-    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+fn the_reference_lists_every_key() {
+    let reference = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference.md")).unwrap();
     for row in atlas_fabric::tui::keymap::BINDINGS {
         if row.hint.is_some() && row.modes.contains(&Mode::Targets) {
-            assert!(readme.contains(&format!("`{}`", row.keys[0])), "{} is not in the README", row.keys[0]);
+            assert!(reference.contains(&format!("`{}`", row.keys[0])), "{} is not in docs/reference.md", row.keys[0]);
         }
     }
 }
 
-/// The README's table of knobs is this one, letter by letter.
+/// The table of knobs in docs/reference.md is exactly this one.
 #[test]
-fn the_readme_has_the_registry_of_knobs() {
+fn the_reference_has_the_registry_of_knobs() {
     let mut table = "| knob | also | takes | what it is |\n| --- | --- | --- | --- |\n".to_owned();
     for spec in KNOBS {
         let takes = match spec.kind {
             Kind::Toggle => "on, off".to_owned(),
             Kind::Choice(words) => words.join(", "),
+            Kind::Software => "family@release".to_owned(),
             Kind::Fabric => "a fabric of the profile".to_owned(),
             Kind::Number { bounds, .. } => bounds.describe(),
             Kind::Seed => "a whole number".to_owned(),
@@ -640,8 +641,8 @@ fn the_readme_has_the_registry_of_knobs() {
         let unit = if spec.unit.is_empty() { String::new() } else { format!(" ({})", spec.unit) };
         table += &format!("| `{}` | {} | {takes}{unit} | {} |\n", spec.name, spec.aliases.join(", "), spec.help);
     }
-    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    assert!(readme.contains(&table), "the README should have\n{table}");
+    let reference = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference.md")).unwrap();
+    assert!(reference.contains(&table), "docs/reference.md should have\n{table}");
 }
 
 fn any_key() -> impl Strategy<Value = &'static str> {

@@ -4,17 +4,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use atlas_fabric::calibrate::document;
-use atlas_fabric::calibrate::intake;
-use atlas_fabric::ingest::Context;
-use atlas_fabric::library::Library;
-use atlas_fabric::spec::Sources;
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_evidence::calibrate::document;
+use atlas_evidence::calibrate::intake;
 use atlas_fabric::tui::app::{App, View};
 use atlas_fabric::tui::color::ColorDepth;
 use atlas_fabric::tui::message::{Effect, Message};
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
 use atlas_fabric::tui::view::view;
+use atlas_ingest::Context;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -151,7 +151,7 @@ fn a_prediction_is_explained_and_a_proposal_only_taken_where_it_stands() {
     assert_eq!(app.view, View::Explain);
     let shown = text(&app);
     // The figure that was predicted for the row, not that of the scenario on the screen.
-    let value = atlas_fabric::units::si(first.before);
+    let value = atlas_core::units::si(first.before);
     assert!(shown.contains(value.split(' ').next().unwrap()), "{value}\n{shown}");
     assert!(shown.contains("sweep.csv:1") || shown.contains("sweep.csv:2"), "{shown}");
     press(&mut app, KeyCode::Esc);

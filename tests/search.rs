@@ -6,13 +6,13 @@ mod program;
 
 use std::path::Path;
 
-use atlas_fabric::engine::estimate;
-use atlas_fabric::knob::{Knob, Overrides};
-use atlas_fabric::library::Library;
-use atlas_fabric::scenario::{Parts, Scenario};
-use atlas_fabric::search::optimise::{Optimum, Proof, freed};
-use atlas_fabric::search::{Axis, Condition, Gauge, Problem, Space, figure, optimise};
-use atlas_fabric::spec::Sources;
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::engine::estimate;
+use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::optimise::{Optimum, Proof, freed};
+use atlas_plan::search::{Axis, Condition, Gauge, Problem, Space, figure, optimise};
 use program::{atlas, stderr, stdout};
 use serde_json::Value;
 
@@ -127,7 +127,7 @@ fn on_the_front_nothing_is_better_in_everything() {
     let scores = |i: usize| problem.front.iter().map(move |metric| (i, *metric));
     for a in 0..found.front.len() {
         for b in 0..found.front.len() {
-            let no_worse = |(i, metric): (usize, &'static atlas_fabric::estimate::Metric)| {
+            let no_worse = |(i, metric): (usize, &'static atlas_plan::estimate::Metric)| {
                 let other = &found.front[b];
                 let mine = figure::score(metric, &found.front[i].estimate, &found.front[i].scenario);
                 mine <= figure::score(metric, &other.estimate, &other.scenario)

@@ -4,13 +4,14 @@
 
 use std::collections::BTreeSet;
 
-use atlas_fabric::engine::estimate;
-use atlas_fabric::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
-use atlas_fabric::knob::Overrides;
-use atlas_fabric::library::Library;
-use atlas_fabric::plan::Engine;
-use atlas_fabric::scenario::{Parts, Scenario};
-use atlas_fabric::spec::{Sources, Target};
+use atlas_config::Target;
+use atlas_config::library::Library;
+use atlas_core::plan::Engine;
+use atlas_document::Sources;
+use atlas_plan::engine::estimate;
+use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
 
 /// The founding system's own: answered by its calibrated model, to the digit.
 const FOUNDING: [&str; 5] =
@@ -35,7 +36,7 @@ const NATURAL: [(&str, &str); 24] = [
     ("gpt2-small-train", "rtx-4090-8"),
     ("gpt2-medium-train", "a100-sxm-80gb-8"),
     ("gpt2-large-train", "h100-sxm-8"),
-    ("bert-large-train", "v100-sxm-8"),
+    ("bert-large-train", "a100-sxm-80gb-8"),
     ("llama3.1-8b-serve", "l40s-8"),
     ("llama3.1-70b-serve", "h100-sxm-8"),
     ("llama3.1-405b-serve", "h200-sxm-8"),
@@ -208,4 +209,51 @@ fn a_layout_that_asks_for_too_much_is_not_cheap_for_it() {
     let (few, all) = (metric("tokens_per_sec_per_accel", &small), metric("tokens_per_sec_per_accel", &enough));
     assert!((few / all - 1.0).abs() < 0.05, "{few} against {all}");
     assert!(metric("dollar_per_1m_tokens", &small) > 0.9 * metric("dollar_per_1m_tokens", &enough));
+}
+
+/// Tokens per second of a pair at these knobs, and whether it can run.
+fn rate(library: &Library, target: &str, workload: &str, knobs: &[(Knob, Setting)]) -> (f64, Verdict) {
+    let parts = Parts::find(library, target, workload).unwrap();
+    let overrides: Overrides = knobs.iter().cloned().collect();
+    let found = estimate(&Scenario::resolve(&parts, &overrides).unwrap());
+    (found.total.tokens_per_sec, found.detail.unwrap().verdict)
+}
+
+#[test]
+fn fp8_serves_at_least_as_fast_as_bf16_at_high_concurrency_wherever_the_device_multiplies_it() {
+    let library = library();
+    let mut compared = 0;
+    for target in library.targets() {
+        let Some(sheet) = target.accelerator.as_deref().and_then(|id| library.catalog().accelerator(id).ok()) else {
+            continue;
+        };
+        if sheet.peaks.fp8.zip(sheet.peaks.bf16).is_none_or(|(fp8, bf16)| fp8 <= bf16) {
+            continue;
+        }
+        for workload in ["llama3.1-8b-serve", "llama3.1-70b-serve"] {
+            let at = |format: &str| {
+                let knobs =
+                    [(Knob::Precision, Setting::Choice(format.into())), (Knob::Concurrency, Setting::Number(2048.0))];
+                rate(&library, &target.name, workload, &knobs)
+            };
+            let ((wide, fits), (narrow, _)) = (at("bf16"), at("fp8"));
+            if fits.fits() {
+                assert!(narrow >= 0.999 * wide, "{} x {workload}: bf16 {wide}, fp8 {narrow}", target.name);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 20, "{compared}");
+}
+
+#[test]
+fn training_in_a_format_that_the_device_does_not_multiply_is_refused_by_name() {
+    let library = library();
+    for (target, format) in
+        [("a100-sxm-80gb-8", "fp8"), ("tpu-v5p-128", "tf32"), ("h100-sxm-8", "int4"), ("mi300x-8", "fp4")]
+    {
+        let knobs = [(Knob::Precision, Setting::Choice(format.into()))];
+        let (_, verdict) = rate(&library, target, "llama3.1-8b-train", &knobs);
+        assert!(matches!(verdict, Verdict::Format { format: found, .. } if found == format), "{target}: {verdict:?}");
+    }
 }

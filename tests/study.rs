@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use atlas_fabric::knob::Overrides;
-use atlas_fabric::library::Library;
-use atlas_fabric::report::study::{Block, Entry, Study, content, html, markdown};
-use atlas_fabric::scenario::Parts;
-use atlas_fabric::spec::Sources;
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::knob::Overrides;
+use atlas_plan::scenario::Parts;
+use atlas_report::study::{Block, Entry, Study, content, html, markdown};
 
 fn study(workload: &str) -> Study {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/analytical");

@@ -149,8 +149,8 @@ fn what_was_done_survives_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("Results");
-    // The knobs; the second of them one step up, on a view of its own.
-    session.keys("Kj+");
+    // The knobs; the third of them one step up, on a view of its own.
+    session.keys("Kjj+");
     session.wait_for("1 changed");
     session.keys("3");
     session.wait_for("3 Breakdown");

@@ -7,13 +7,9 @@ mod keys;
 use std::path::Path;
 use std::sync::Arc;
 
+use atlas_config::library::Library;
+use atlas_document::Sources;
 use atlas_fabric::demo::View;
-use atlas_fabric::engine::event::training::StreamKind;
-use atlas_fabric::estimate::Metric;
-use atlas_fabric::knob::{Knob, Setting};
-use atlas_fabric::library::Library;
-use atlas_fabric::search::Gauge;
-use atlas_fabric::spec::Sources;
 use atlas_fabric::tui::app::App;
 use atlas_fabric::tui::color::ColorDepth;
 use atlas_fabric::tui::message::{Effect, Message};
@@ -22,6 +18,10 @@ use atlas_fabric::tui::timeline::{Picture, picture};
 use atlas_fabric::tui::update::update;
 use atlas_fabric::tui::view::view;
 use atlas_fabric::tui::work::Order;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::search::Gauge;
+use atlas_sim::training::StreamKind;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -3,7 +3,8 @@
 
 use std::io::Read as _;
 
-use atlas_fabric::ingest::{self, Config, Context, Origin, Warmup, economics, founding};
+use atlas_ingest as ingest;
+use atlas_ingest::{Config, Context, Origin, Warmup, economics, founding};
 use serde_json::Value;
 
 fn cases(kind: &str) -> Vec<Value> {

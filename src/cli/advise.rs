@@ -5,10 +5,11 @@ use serde::Serialize;
 use super::args::{Globals, KnobArgs};
 use super::explain::Format;
 use super::{output, pick};
-use crate::advice::{self, Objective, fit};
-use crate::engine;
-use crate::report::{advice as told, serialised};
-use crate::scenario::Scenario;
+use atlas_plan::advice;
+use atlas_plan::advice::{Objective, fit};
+use atlas_plan::engine;
+use atlas_plan::scenario::Scenario;
+use atlas_report::{advice as told, serialised};
 
 /// Say what to turn.
 #[derive(Debug, clap::Args)]

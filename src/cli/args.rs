@@ -8,8 +8,9 @@ use clap::{Args, ValueEnum};
 
 use super::failure::Failure;
 use super::output::Charset;
-use crate::knob::{self, Kind, Knob, KnobError, Overrides};
-use crate::spec::Sources;
+use atlas_document::Sources;
+use atlas_plan::knob;
+use atlas_plan::knob::{Kind, Knob, KnobError, Overrides};
 
 /// Flags that every subcommand takes.
 #[derive(Debug, Clone, Default, Args)]
@@ -162,7 +163,7 @@ pub struct IngestArgs {
     pub workload: Option<String>,
     /// Warm-up taken off: the first step of a run that begins at its start, all until the time settles, or N steps
     #[arg(long, value_name = "first|change-point|N", default_value = "first", value_parser = super::ingest::warmup)]
-    pub warmup: crate::ingest::Warmup,
+    pub warmup: atlas_ingest::Warmup,
     /// Seed of the bootstrap intervals
     #[arg(long, value_name = "N", default_value_t = 1337)]
     pub seed: u64,
@@ -173,7 +174,7 @@ pub struct IngestArgs {
 
 /// The settings `atlas ingest --set` takes.
 fn ingest_settings_help() -> String {
-    let list: Vec<String> = crate::ingest::SETTINGS.iter().map(|(name, help)| format!("  {name:<28} {help}")).collect();
+    let list: Vec<String> = atlas_ingest::SETTINGS.iter().map(|(name, help)| format!("  {name:<28} {help}")).collect();
     format!("Say what the log does not; repeatable. The settings are:\n\n{}", list.join("\n"))
 }
 

@@ -10,17 +10,19 @@ use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::pick;
-use crate::calibrate::columns::COLUMNS;
-use crate::calibrate::scripts::{self, Site};
-use crate::calibrate::sources::{Named, label};
-use crate::calibrate::{self, Bench, Observation, Start, document, plan};
-use crate::ingest::Warmup;
-use crate::library::Library;
-use crate::record::{now, write_atomically, write_new};
-use crate::report::calibration as told;
-use crate::scenario::{Parts, Scenario};
-use crate::spec::profile::stem_for;
-use crate::spec::{Efficiency, Target, Workload};
+use atlas_config::library::Library;
+use atlas_config::profile::stem_for;
+use atlas_config::{Efficiency, Target, Workload};
+use atlas_evidence::calibrate;
+use atlas_evidence::calibrate::columns::COLUMNS;
+use atlas_evidence::calibrate::scripts;
+use atlas_evidence::calibrate::scripts::Site;
+use atlas_evidence::calibrate::sources::{Named, label};
+use atlas_evidence::calibrate::{Bench, Observation, Start, document, plan};
+use atlas_ingest::Warmup;
+use atlas_plan::record::{now, write_atomically, write_new};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_report::calibration as told;
 
 /// Fit a target's coefficients and efficiency factors to measurements.
 #[derive(Debug, clap::Args)]
@@ -164,7 +166,7 @@ pub fn subject<'a>(
     workload: Option<&str>,
     base: Option<&str>,
 ) -> Result<Subject<'a>, Failure> {
-    let mut problems = crate::spec::Diagnostics::new();
+    let mut problems = atlas_document::Diagnostics::new();
     let target = library.target(target).map_err(|problem| problems.push(problem)).ok();
     let workload = workload.map(|name| library.workload(name)).transpose().map_err(|problem| problems.push(problem));
     let base = base.map(|name| library.profile(name)).transpose().map_err(|problem| problems.push(problem));

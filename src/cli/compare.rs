@@ -9,17 +9,18 @@ use super::goal::Goal;
 use super::measured;
 use super::output::{self, complain};
 use super::{pick, watching};
-use crate::engine;
-use crate::estimate::Estimate;
-use crate::library::Library;
-use crate::report::comparison::{Column, Comparison};
-use crate::report::configurations::Configurations;
-use crate::report::optimum::looked;
-use crate::report::{Format, serialised};
-use crate::scenario::{Parts, Scenario};
-use crate::search::optimise::{Proof, freed};
-use crate::search::{Gauge, Methodology, optimise};
-use crate::spec::{Diagnostics, Target, Workload};
+use atlas_config::library::Library;
+use atlas_config::{Target, Workload};
+use atlas_document::Diagnostics;
+use atlas_plan::engine;
+use atlas_plan::estimate::Estimate;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::optimise::{Proof, freed};
+use atlas_plan::search::{Gauge, Methodology, optimise};
+use atlas_report::comparison::{Column, Comparison};
+use atlas_report::configurations::Configurations;
+use atlas_report::optimum::looked;
+use atlas_report::{Format, serialised};
 
 /// Show targets side by side.
 #[derive(Debug, Default, clap::Args)]

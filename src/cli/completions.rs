@@ -1,6 +1,5 @@
 //! `atlas completions`, and what completes names that only the files know.
 
-use crate::order::Order;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -9,11 +8,11 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, EnvCompleter, Shells};
 
 use super::output;
-use crate::calibrate::columns::COLUMNS;
-use crate::knob::{KNOBS, Kind, Knob};
-use crate::library::Library;
-use crate::search::figure;
-use crate::spec::Sources;
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_evidence::calibrate::columns::COLUMNS;
+use atlas_plan::knob::{KNOBS, Kind, Knob};
+use atlas_plan::search::figure;
 
 /// The variable by which a completion script asks this program for candidates.
 const ASK: &str = "ATLAS_COMPLETE";
@@ -88,7 +87,7 @@ fn settings(now: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn profiles() -> Vec<Named> {
-    let about = |profile: &crate::spec::Profile| profile.description.clone().unwrap_or_default();
+    let about = |profile: &atlas_config::Profile| profile.description.clone().unwrap_or_default();
     library().profiles().map(|profile| (profile.name.to_string(), about(profile))).collect()
 }
 
@@ -134,14 +133,14 @@ fn library() -> Library {
 }
 
 fn targets() -> Vec<Named> {
-    let about = |target: &crate::spec::Target| target.description.clone().unwrap_or_else(|| target.vendor.clone());
+    let about = |target: &atlas_config::Target| target.description.clone().unwrap_or_else(|| target.vendor.clone());
     let library = library();
     let dashboard = if of_scenarios() { library.dashboard().0 } else { &[] };
     library.targets().iter().chain(dashboard).map(|target| (target.name.to_string(), about(target))).collect()
 }
 
 fn workloads() -> Vec<Named> {
-    let about = |workload: &crate::spec::Workload| workload.description.clone().unwrap_or_default();
+    let about = |workload: &atlas_config::Workload| workload.description.clone().unwrap_or_default();
     let library = library();
     let dashboard = if of_scenarios() { library.dashboard().1 } else { &[] };
     library.workloads().iter().chain(dashboard).map(|workload| (workload.name.to_string(), about(workload))).collect()
@@ -184,14 +183,15 @@ fn assignments(now: &OsStr, over: bool) -> Vec<CompletionCandidate> {
             let library = library();
             let fabrics = library.profiles().flat_map(|profile| profile.fabrics.iter());
             let mut names: Vec<String> = fabrics.map(|(name, _)| name.to_string()).collect();
-            names.order();
+            names.sort();
             names.dedup();
             names
         }
+        Kind::Software => atlas_catalog::software::ids().map(str::to_owned).collect(),
         Kind::Number { .. } if over => ["1,2,4,8", "1..64", "divisors(accelerators)"].map(str::to_owned).into(),
         Kind::Number { .. } | Kind::Seed => Vec::new(),
     };
-    if over && !matches!(knob.spec().kind, Kind::Number { .. } | Kind::Seed) {
+    if over && !matches!(knob.spec().kind, Kind::Software | Kind::Number { .. } | Kind::Seed) {
         values.push("all".to_owned());
     }
     let all = values.into_iter().map(|value| format!("{name}={value}"));

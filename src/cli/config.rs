@@ -9,17 +9,18 @@ use serde_json::{Map, Value, json};
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, complain};
-use crate::catalog::Catalog;
-use crate::engine;
-use crate::estimate::Verdict;
-use crate::exchange::experiment::{self, Experiment, Resolved, Selection, quoted};
-use crate::library::Library;
-use crate::plan::Methodology;
-use crate::report::serialised;
-use crate::report::table::{Align, Table};
-use crate::scenario::{Parts, Scenario};
-use crate::spec::sources::read_text;
-use crate::spec::{Diagnostic, Diagnostics, Severity, Sources, parse};
+use atlas_catalog::Catalog;
+use atlas_config::library::Library;
+use atlas_core::plan::Methodology;
+use atlas_document::sources::read_text;
+use atlas_document::{Diagnostic, Diagnostics, Severity, Sources, parse};
+use atlas_legacy::exchange::experiment;
+use atlas_legacy::exchange::experiment::{Experiment, Resolved, Selection, quoted};
+use atlas_plan::engine;
+use atlas_plan::estimate::Verdict;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_report::serialised;
+use atlas_report::table::{Align, Table};
 
 /// Show or export an experiment's configuration.
 #[derive(Debug, clap::Args)]
@@ -139,7 +140,7 @@ fn memory(experiment: &Experiment, path: &Path, globals: &Globals) -> Diagnostic
         library.compare_by(methodology);
         for layout in experiment.layouts.iter().filter(|layout| layout.methodology == methodology) {
             let Ok(parts) = Parts::find(&library, &layout.platform, &layout.model) else { continue };
-            let Ok(scenario) = Scenario::resolve(&parts, &crate::knob::Overrides::new()) else { continue };
+            let Ok(scenario) = Scenario::resolve(&parts, &atlas_plan::knob::Overrides::new()) else { continue };
             let verdict = engine::estimate(&scenario).detail.map(|detail| detail.verdict);
             let Some(verdict @ Verdict::Memory { .. }) = verdict else { continue };
             problems.push(Diagnostic {

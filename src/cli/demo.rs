@@ -13,9 +13,9 @@ use super::failure::Failure;
 use super::output::{self, Charset, complain};
 use super::{pick, tui};
 use crate::demo::{Demo, Demos, HeadlessReport, StepReport, run_headless};
-use crate::report::table::{Align, Table};
-use crate::spec::decode::nearest;
 use crate::tui::session::Keep;
+use atlas_document::decode::nearest;
+use atlas_report::table::{Align, Table};
 
 /// Work that takes longer shows its progress.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -5,9 +5,9 @@ use color_eyre::eyre::eyre;
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::{output, pick};
-use crate::report::{explanation, serialised};
-use crate::scenario::Scenario;
-use crate::{engine, explain};
+use atlas_plan::scenario::Scenario;
+use atlas_plan::{engine, explain};
+use atlas_report::{explanation, serialised};
 
 /// Show how a figure comes about.
 #[derive(Debug, clap::Args)]
@@ -58,7 +58,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let scenario = Scenario::resolve(&parts, &overrides)?;
     let metric = explain::metric(&args.metric, &scenario).map_err(|error| Failure::usage([error.to_string()]))?;
     let answer = engine::estimate(&scenario);
-    crate::report::estimate::finite(&answer).map_err(|problem| eyre!(problem))?;
+    answer.finite().map_err(|problem| eyre!(problem))?;
     let tree = explain::explain(&scenario, &parts, &answer, metric);
     match args.format {
         Format::Table => {

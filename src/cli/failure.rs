@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use super::output::complain;
-use crate::spec::{Diagnostic, Diagnostics};
+use atlas_document::{Diagnostic, Diagnostics};
 
 /// A failure with an exit code of its own, or one that needs no further words.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,5 @@
 //! `atlas frontier`.
 
-use crate::order::Gather;
 use std::path::PathBuf;
 
 use color_eyre::eyre::eyre;
@@ -10,15 +9,16 @@ use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::output::{self, Charset, complain};
 use super::pick;
-use crate::knob::{Knob, Overrides};
-use crate::record::write_atomically;
-use crate::report::chart::{Axis, Plot, Series, drawing, svg, text};
-use crate::report::table::{Align, Table};
-use crate::report::{Format, csv, serialised};
-use crate::scenario::{Parts, Scenario};
-use crate::search::frontier::{Point, frontier};
-use crate::spec::{Diagnostics, Mode};
-use crate::units;
+use atlas_config::Mode;
+use atlas_core::units;
+use atlas_document::Diagnostics;
+use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::record::write_atomically;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::frontier::{Point, frontier};
+use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
+use atlas_report::table::{Align, Table};
+use atlas_report::{Format, csv, serialised};
 
 /// Throughput against interactivity, as more requests are served side by side.
 #[derive(Debug, clap::Args)]
@@ -99,7 +99,7 @@ fn curve(parts: &Parts, args: &Args) -> color_eyre::Result<Curve> {
     }
     let points = frontier(&start, parts, f64::from(args.most))?;
     if points.is_empty() {
-        let answer = crate::engine::estimate(&start);
+        let answer = atlas_plan::engine::estimate(&start);
         let why = answer.detail.map_or_else(
             || format!("the {} engine knows no load", start.engine.name()),
             |detail| detail.verdict.describe(),
@@ -136,7 +136,7 @@ fn told(curves: &[Curve], plot: &Plot, charset: Charset) -> String {
     for curve in curves {
         let [layout, format] = [
             format!("tp {}, dp {}", curve.start.get(Knob::Tp), curve.start.get(Knob::Dp)),
-            format!("{} on {}", curve.start.get(Knob::Precision), curve.start.get(Knob::Server)),
+            format!("{} on {}", curve.start.get(Knob::Precision), curve.start.get(Knob::Software)),
         ];
         out += &format!("{} ({layout}, {format})\n", curve.target);
         let head =
@@ -212,7 +212,7 @@ fn document(curves: &[Curve], workload: &str) -> serde_json::Value {
     let curve = |curve: &Curve| {
         let points = curve.points.iter().map(|point| {
             let mut entry: serde_json::Map<String, serde_json::Value> =
-                figures(curve, point).into_iter().map(|(name, value)| (name.to_owned(), json!(value))).gather();
+                figures(curve, point).into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
             entry.insert("efficient".to_owned(), json!(point.efficient));
             entry
         });

@@ -1,12 +1,12 @@
 //! What a search seeks, over which knobs, under which constraints: flags that `optimize` and `compare` share.
 
 use super::failure::Failure;
-use crate::estimate::Metric;
-use crate::knob::{Knob, Overrides};
-use crate::scenario::{Parts, Scenario};
-use crate::search::optimise::MOST;
-use crate::search::{Axis, Condition, Problem, Space, figure};
-use crate::spec::Mode;
+use atlas_config::Mode;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::optimise::MOST;
+use atlas_plan::search::{Axis, Condition, Problem, Space, figure};
 
 /// What is sought, over which knobs, under which constraints.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -1,6 +1,5 @@
 //! `atlas ingest`: logs turned into measurements.
 
-use crate::order::Gather;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -13,9 +12,10 @@ use super::args::{Globals, IngestArgs};
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::pick;
-use crate::ingest::{self, Config, Context, IngestError, Ingested, Origin, SETTINGS, founding, joint, measurement};
-use crate::report::measurements as told;
-use crate::spec::Workload;
+use atlas_config::Workload;
+use atlas_ingest as ingest;
+use atlas_ingest::{Config, Context, IngestError, Ingested, Origin, SETTINGS, founding, joint, measurement};
+use atlas_report::measurements as told;
 
 /// What is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -73,7 +73,7 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
     };
     match &args.out {
         Some(path) => {
-            crate::record::write_atomically(path, &text).wrap_err_with(|| format!("{}", path.display()))?;
+            atlas_plan::record::write_atomically(path, &text).wrap_err_with(|| format!("{}", path.display()))?;
             complain(&format!("wrote {}", path.display()));
         }
         None => output::print(&text)?,
@@ -181,7 +181,7 @@ fn fill(settings: &mut Config, workload: &Workload) {
 fn document(file: &Ingested, context: &Context) -> Value {
     let reading = |reading: &ingest::Reading| {
         let origins: serde_json::Map<String, Value> =
-            reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.told().into())).gather();
+            reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.told().into())).collect();
         let benchmarks = founding::benchmarks(&file.file, reading, context);
         json!({
             "tool": reading.tool, "format": reading.format, "kind": reading.kind,

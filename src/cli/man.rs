@@ -6,7 +6,7 @@ use clap_mangen::Man;
 
 use super::output::complain;
 use super::run::writing;
-use crate::record::write_atomically;
+use atlas_plan::record::write_atomically;
 
 /// Write man pages.
 #[derive(Debug, clap::Args)]

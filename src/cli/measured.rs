@@ -10,14 +10,17 @@ use super::failure::Failure;
 use super::output::{self, complain};
 use super::report::command;
 use super::run::writing;
-use crate::catalog::Catalog;
-use crate::ingest::{self, Context, founding};
-use crate::library::Library;
-use crate::record::write_atomically;
-use crate::report::Format;
-use crate::report::comparison::Comparison;
-use crate::report::measured::prediction::{self, Prediction};
-use crate::report::measured::{self, Assumptions, Measured, story};
+use atlas_catalog::Catalog;
+use atlas_config::library::Library;
+use atlas_ingest as ingest;
+use atlas_ingest::{Context, founding};
+use atlas_plan::record::write_atomically;
+use atlas_report::Format;
+use atlas_report::comparison::Comparison;
+use atlas_report::measured;
+use atlas_report::measured::prediction;
+use atlas_report::measured::prediction::Prediction;
+use atlas_report::measured::{Assumptions, Measured, story};
 
 /// Prints the comparison. `predicted` holds a prediction for every run, or one for all of them.
 pub fn run(

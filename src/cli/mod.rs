@@ -12,11 +12,14 @@ pub mod compare;
 pub mod completions;
 pub mod config;
 pub mod demo;
+pub mod detect;
 pub mod explain;
 pub mod failure;
 pub mod frontier;
 pub mod goal;
+pub mod import;
 pub mod ingest;
+pub mod list;
 pub mod man;
 pub mod measured;
 pub mod optimize;
@@ -130,6 +133,12 @@ pub enum Command {
     Calibrate(Box<calibrate::Args>),
     /// Hold the analytical engine against published measurements, or a target's numbers against its own
     Validate(validate::Args),
+    /// List accelerators, models, targets, workloads or software
+    List(list::Args),
+    /// Find the accelerators of this machine and its cluster and print them as targets
+    Detect(detect::Args),
+    /// Read launch scripts and configurations of training and serving tools as one job
+    Import(import::Args),
     /// Show or export the configuration of an experiment, resolved
     Config(config::Args),
     /// Carry scenarios of the founding dashboard over, and back
@@ -212,7 +221,16 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         }
         _ => {}
     }
-    let looks = matches!(command, Command::Tui(_) | Command::Check(_) | Command::Config(_) | Command::Schema(_));
+    let looks = matches!(
+        command,
+        Command::Tui(_)
+            | Command::Check(_)
+            | Command::Config(_)
+            | Command::Schema(_)
+            | Command::List(_)
+            | Command::Detect(_)
+            | Command::Import(_)
+    );
     if !looks {
         pick::sound(&globals)?;
     }
@@ -237,6 +255,9 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Ingest(args) => ingest::run(*args, &globals),
         Command::Tui(args) => tui::run(args.or(root), &globals),
         Command::Completions(args) => completions::run(args),
+        Command::List(args) => list::run(&args, &globals),
+        Command::Detect(args) => detect::run(&args, &globals),
+        Command::Import(args) => import::run(&args),
         Command::Man(args) => man::run(args),
         Command::Schema(args) => schema::run(args),
     }

@@ -11,16 +11,18 @@ use super::goal::Goal;
 use super::output::{self, complain};
 use super::pick;
 use super::run::writing;
-use crate::estimate::{Estimate, METRICS};
-use crate::knob::{Knob, Overrides};
-use crate::plan::Engine;
-use crate::record::Record;
-use crate::report::table::{Align, Table};
-use crate::report::{Format, rows};
-use crate::scenario::{Parts, Scenario};
-use crate::search::hill_climb::{Found, hill_climb};
-use crate::spec::{Diagnostics, Mode};
-use crate::{report, units};
+use atlas_config::Mode;
+use atlas_core::plan::Engine;
+use atlas_core::units;
+use atlas_document::Diagnostics;
+use atlas_plan::estimate::{Estimate, METRICS};
+use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::record::Record;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::hill_climb::{Found, hill_climb};
+use atlas_report as report;
+use atlas_report::table::{Align, Table};
+use atlas_report::{Format, rows};
 
 /// Look for better knobs.
 #[derive(Debug, clap::Args)]
@@ -95,7 +97,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     // The search ignores the schedule, so there is no queue to tell of.
     start.phases.clear();
     let found = hill_climb(&start, &picked, sla);
-    report::estimate::finite(&found.estimate).map_err(|problem| color_eyre::eyre::eyre!(problem))?;
+    found.estimate.finite().map_err(|problem| color_eyre::eyre::eyre!(problem))?;
     // What the search changed is laid over what the user had turned.
     for knob in Knob::all().filter(|knob| found.scenario.get(*knob) != start.get(*knob)) {
         overrides.insert(knob, found.scenario.get(knob));
@@ -120,10 +122,13 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 }
 
 /// Reads target, workload, knobs and track of a record; complains about everything that is wrong with it at once.
-fn from_record(library: &crate::library::Library, path: &Path) -> Result<(Parts, Overrides, Option<String>), Failure> {
+fn from_record(
+    library: &atlas_config::library::Library,
+    path: &Path,
+) -> Result<(Parts, Overrides, Option<String>), Failure> {
     let mut problems = Diagnostics::new();
     let start = report::read::start(path, library, &mut problems);
-    for problem in problems.iter().filter(|problem| problem.severity == crate::spec::Severity::Warning) {
+    for problem in problems.iter().filter(|problem| problem.severity == atlas_document::Severity::Warning) {
         complain(&problem.to_string());
     }
     let start = start.ok_or_else(|| Failure::Input(errors_of(problems)))?;
@@ -132,7 +137,7 @@ fn from_record(library: &crate::library::Library, path: &Path) -> Result<(Parts,
 
 fn errors_of(problems: Diagnostics) -> Diagnostics {
     let mut errors = Diagnostics::new();
-    for problem in problems.iter().filter(|problem| problem.severity == crate::spec::Severity::Error) {
+    for problem in problems.iter().filter(|problem| problem.severity == atlas_document::Severity::Error) {
         errors.push(problem.clone());
     }
     errors
@@ -144,8 +149,9 @@ fn tell(picked: &Parts, start: &Scenario, found: &Found, sla: f64) -> String {
     let inference = start.mode() == Mode::Inference;
     let sla_text = if inference { format!(", p99 within {}", units::duration_ms(sla)) } else { String::new() };
     let _ = writeln!(out, "{}, hill-climb{sla_text}; schedules are ignored\n", start.mode().name());
-    let figure =
-        |estimate: &Estimate, scenario: &Scenario, metric: &crate::estimate::Metric| (metric.get)(estimate, scenario);
+    let figure = |estimate: &Estimate, scenario: &Scenario, metric: &atlas_plan::estimate::Metric| {
+        (metric.get)(estimate, scenario)
+    };
     let mut table =
         Table::new([("", Align::Left), ("before", Align::Right), ("after", Align::Right), ("change", Align::Right)]);
     for metric in METRICS.iter().filter(|metric| metric.applies_to(start)) {

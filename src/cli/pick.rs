@@ -3,10 +3,11 @@
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::complain;
-use crate::knob::{Knob, Overrides};
-use crate::library::Library;
-use crate::scenario::{Parts, Scenario};
-use crate::spec::{Diagnostics, Severity, Workload};
+use atlas_config::Workload;
+use atlas_config::library::Library;
+use atlas_document::{Diagnostics, Severity};
+use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::scenario::{Parts, Scenario};
 
 /// Loads the files the flags name. Errors in them are told on stderr at once, since they explain why a name may be
 /// missing; warnings are counted.

@@ -10,18 +10,19 @@ use super::output::{self, complain};
 use super::pick;
 use super::run::writing;
 use super::watching;
-use crate::knob::Overrides;
-use crate::library::Library;
-use crate::record::{now, write_atomically};
-use crate::report::comparison::{Column, Comparison};
-use crate::report::document::Kind;
-use crate::report::study::{self, Block, Entry, Study, content, html, markdown, optimum};
-use crate::report::summary::Summary;
-use crate::report::{Format, read};
-use crate::scenario::{Parts, Scenario};
-use crate::search::optimise::freed;
-use crate::search::{Gauge, Methodology, optimise};
-use crate::spec::{Diagnostics, Severity};
+use atlas_config::library::Library;
+use atlas_document::{Diagnostics, Severity};
+use atlas_plan::knob::Overrides;
+use atlas_plan::record::{now, write_atomically};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::optimise::freed;
+use atlas_plan::search::{Gauge, Methodology, optimise};
+use atlas_report::comparison::{Column, Comparison};
+use atlas_report::document::Kind;
+use atlas_report::study;
+use atlas_report::study::{Block, Entry, Study, content, html, markdown, optimum};
+use atlas_report::summary::Summary;
+use atlas_report::{Format, read};
 
 /// Summarise records, or tell of targets and a workload in full.
 #[derive(Debug, clap::Args)]

@@ -8,11 +8,11 @@ use super::args::{Globals, KnobArgs, Method, milliseconds};
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{batch, pick};
-use crate::advice::{Objective, advise};
-use crate::engine;
-use crate::record::Record;
-use crate::report::{Format, estimate, rows};
-use crate::scenario::Scenario;
+use atlas_plan::advice::{Objective, advise};
+use atlas_plan::engine;
+use atlas_plan::record::Record;
+use atlas_plan::scenario::Scenario;
+use atlas_report::{Format, estimate, rows};
 
 /// Estimate one workload on one target.
 #[derive(Debug, clap::Args)]
@@ -75,7 +75,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let overrides = args.knobs.overrides(picked.fabrics())?;
     let scenario = Scenario::resolve(&picked, &overrides)?;
     let answer = engine::estimate(&scenario);
-    estimate::finite(&answer).map_err(|problem| eyre!(problem))?;
+    answer.finite().map_err(|problem| eyre!(problem))?;
     let track = pick::track(&picked.workload, args.track.as_deref());
     let record = Record::new(&picked.target.name, &picked.workload, track, "pre-opt", &scenario, &overrides, &answer);
     let path = record.write(&args.out, &record.file_name()).map_err(|error| writing(&args.out, &error))?;

@@ -10,16 +10,16 @@ use super::failure::Failure;
 use super::output::{self, Charset, complain};
 use super::simulate::{self, Preset, refused};
 use super::{pick, watching};
-use crate::engine::event::scaling::Work;
-use crate::library::Library;
-use crate::record::write_atomically;
-use crate::report::chart::{drawing, png, svg, text};
-use crate::report::simulation::plots::Chart;
-use crate::report::simulation::scale as told;
-use crate::report::{Format, serialised};
-use crate::simulation::config::{Config, Pair, Subject};
-use crate::simulation::scale::{Base, Curve, LIMIT, curve};
-use crate::simulation::{Gauge, Options};
+use atlas_config::library::Library;
+use atlas_plan::record::write_atomically;
+use atlas_plan::simulation::config::{Config, Pair, Subject};
+use atlas_plan::simulation::scale::{Base, Curve, LIMIT, curve};
+use atlas_plan::simulation::{Gauge, Options};
+use atlas_report::chart::{drawing, png, svg, text};
+use atlas_report::simulation::plots::Chart;
+use atlas_report::simulation::scale as told;
+use atlas_report::{Format, serialised};
+use atlas_sim::scaling::Work;
 
 /// Show what more nodes bring.
 #[derive(Debug, clap::Args)]

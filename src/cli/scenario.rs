@@ -11,21 +11,22 @@ use super::failure::Failure;
 use super::output::{self, complain};
 use super::pick;
 use super::run::writing;
-use crate::catalog::Catalog;
-use crate::engine::benchboard;
-use crate::engine::benchboard::contrast::contrast;
-use crate::exchange::dashboard;
-use crate::knob::{Knob, Overrides, Setting};
-use crate::library::Library;
-use crate::plan::Engine;
-use crate::record::write_atomically;
-use crate::report::dashboard::{Pair, answered, scenario as exported};
-use crate::report::table::{Align, Table};
-use crate::report::{Format, csv, serialised};
-use crate::scenario::{Parts, Scenario};
-use crate::spec::decode::nearest;
-use crate::spec::sources::read_text;
-use crate::spec::{Diagnostics, Node, Severity, Target, Workload, parse};
+use atlas_catalog::Catalog;
+use atlas_config::library::Library;
+use atlas_config::{Target, Workload};
+use atlas_core::plan::Engine;
+use atlas_document::decode::nearest;
+use atlas_document::sources::read_text;
+use atlas_document::{Diagnostics, Node, Severity, parse};
+use atlas_legacy::exchange::dashboard;
+use atlas_plan::engine::benchboard;
+use atlas_plan::engine::benchboard::contrast::contrast;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::record::write_atomically;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_report::dashboard::{Pair, answered, scenario as exported};
+use atlas_report::table::{Align, Table};
+use atlas_report::{Format, csv, serialised};
 
 /// Carry scenarios of the founding dashboard over, and back.
 #[derive(Debug, clap::Args)]
@@ -185,7 +186,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
             ));
         }
         let nothing = |_: &str| None;
-        if let Some(found) = crate::exchange::read(&file, &root, &catalog, &nothing, &mut problems) {
+        if let Some(found) = atlas_legacy::exchange::read(&file, &root, &catalog, &nothing, &mut problems) {
             targets.extend(found.targets);
             workloads.extend(found.workloads);
         }
@@ -235,7 +236,7 @@ fn twice(entries: &[Node], file: &Arc<str>, problems: &mut Diagnostics) {
     let name = |node: &Node| node.get("name").and_then(Node::text).unwrap_or_default().to_owned();
     for (index, entry) in entries.iter().enumerate() {
         if entries.iter().take(index).any(|earlier| name(earlier) == name(entry)) {
-            problems.push(crate::spec::Diagnostic {
+            problems.push(atlas_document::Diagnostic {
                 severity: Severity::Error,
                 file: Arc::clone(file),
                 at: entry.at,

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::output::{self, complain};
 use super::run::writing;
-use crate::record::write_atomically;
-use crate::report::serialised;
+use atlas_plan::record::write_atomically;
+use atlas_report::serialised;
 
 /// Print JSON Schema.
 #[derive(Debug, clap::Args)]

@@ -3,10 +3,10 @@
 use super::args::{Globals, KnobArgs};
 use super::goal::figure_of;
 use super::{failure::Failure, output, pick};
-use crate::report::Format;
-use crate::report::tornado;
-use crate::scenario::Scenario;
-use crate::search::sensitivity;
+use atlas_plan::scenario::Scenario;
+use atlas_plan::search::sensitivity;
+use atlas_report::Format;
+use atlas_report::tornado;
 
 /// Show what matters most.
 #[derive(Debug, clap::Args)]

@@ -14,18 +14,18 @@ use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{pick, watching};
-use crate::knob::Knob;
-use crate::library::Library;
-use crate::plan::Engine;
-use crate::report::simulation as told;
-use crate::report::{Format, serialised};
-use crate::scenario::{Parts, Scenario};
-use crate::simulation::config::{Config, Pair, Subject};
-use crate::simulation::founding::Founding;
-use crate::simulation::plan::Work;
-use crate::simulation::words::Window;
-use crate::simulation::{Gauge, Measured, Options, Outcome, Plan, Problems, goodput, run as simulated};
-use crate::spec::{Diagnostics, Severity};
+use atlas_config::library::Library;
+use atlas_core::plan::Engine;
+use atlas_document::{Diagnostics, Severity};
+use atlas_plan::knob::Knob;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::simulation::config::{Config, Pair, Subject};
+use atlas_plan::simulation::founding::Founding;
+use atlas_plan::simulation::plan::Work;
+use atlas_plan::simulation::words::Window;
+use atlas_plan::simulation::{Gauge, Measured, Options, Outcome, Plan, Problems, goodput, run as simulated};
+use atlas_report::simulation as told;
+use atlas_report::{Format, serialised};
 
 /// The founding simulator's presets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -182,7 +182,7 @@ pub(super) fn read(path: &std::path::Path, library: &Library) -> color_eyre::Res
 }
 
 /// A target and a workload, and the knobs turned.
-pub(super) fn parts(library: &Library, pair: &Pair) -> color_eyre::Result<(Parts, crate::knob::Overrides)> {
+pub(super) fn parts(library: &Library, pair: &Pair) -> color_eyre::Result<(Parts, atlas_plan::knob::Overrides)> {
     let knobs = KnobArgs { set: pair.set.clone(), ..KnobArgs::default() };
     knobs.check()?;
     let parts = pick::pick(library, &pair.target, &pair.workload)?;
@@ -313,7 +313,7 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
         if let Some(path) = args.trace.as_ref().filter(|_| number == 0) {
             let window = args.window.unwrap_or(Window::ALL);
             let text = told::trace::write(&answer.outcome.first, &window);
-            crate::record::write_atomically(path, &text).map_err(|error| super::run::writing(path, &error))?;
+            atlas_plan::record::write_atomically(path, &text).map_err(|error| super::run::writing(path, &error))?;
             complain(&format!("wrote {}", path.display()));
         }
     }

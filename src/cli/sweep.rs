@@ -16,12 +16,12 @@ use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::output::{complain, print};
 use super::{pick, watching};
-use crate::estimate::Metric;
-use crate::library::Library;
-use crate::scenario::{Parts, Scenario};
-use crate::search::sweep::{Block, Row, Sweep};
-use crate::search::{Axis, Condition, Gauge, Space, figure};
-use crate::spec::Diagnostics;
+use atlas_config::library::Library;
+use atlas_document::Diagnostics;
+use atlas_plan::estimate::Metric;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::sweep::{Block, Row, Sweep};
+use atlas_plan::search::{Axis, Condition, Gauge, Space, figure};
 
 /// Estimate every combination of knobs.
 #[derive(Debug, clap::Args)]

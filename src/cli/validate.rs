@@ -1,22 +1,24 @@
 //! `atlas validate`.
 
-use crate::order::Gather;
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::args::Globals;
 use super::output::{self, complain};
 use super::watching;
-use crate::plan::Engine;
-use crate::record::write_atomically;
-use crate::report::Format;
-use crate::report::table::{Align, Table};
-use crate::search::Gauge;
-use crate::units;
-use crate::validate::report::Stats;
-use crate::validate::verdict::{self, Verdict};
-use crate::validate::{self, Kind, report, scatter};
+use atlas_core::plan::Engine;
+use atlas_core::units;
+use atlas_evidence::validate;
+use atlas_evidence::validate::report::Stats;
+use atlas_evidence::validate::verdict;
+use atlas_evidence::validate::verdict::Verdict;
+use atlas_evidence::validate::{Kind, report, scatter};
+use atlas_plan::record::write_atomically;
+use atlas_plan::search::Gauge;
+use atlas_report::Format;
+use atlas_report::table::{Align, Table};
 
 /// Hold the analytical engine against published measurements, or a target's numbers against its own.
 #[derive(Debug, clap::Args)]
@@ -51,6 +53,9 @@ pub struct Args {
     /// Tell one row step by step, by its id
     #[arg(long, value_name = "ID", conflicts_with_all = ["fit", "format", "svg", "source"])]
     pub row: Option<String>,
+    /// Print the scenario of every row as a line for `atlas run --batch` instead of judging it
+    #[arg(long, conflicts_with_all = ["fit", "row", "svg", "source"])]
+    pub scenarios: bool,
     /// Also write the scatter of predicted against measured
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
@@ -72,6 +77,29 @@ fn engine(text: &str) -> Result<Engine, String> {
     found.ok_or_else(|| format!("expected one of {}", reasoning.map(Engine::name).join(", ")))
 }
 
+/// Prints the scenario of every row that has one.
+fn scenarios(args: &Args) -> color_eyre::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let tables = match &args.measurements {
+        Some(path) => {
+            let text = atlas_document::sources::read_text(path)
+                .map_err(|problem| color_eyre::eyre::eyre!("{}: {problem}", path.display()))?;
+            let kind = args.kind.map_or_else(|| Kind::of(&text), Ok)?;
+            vec![(kind, text)]
+        }
+        None => {
+            let kinds = Kind::ALL.into_iter().filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind));
+            kinds.map(|kind| Ok((kind, validate::shipped(kind)?))).collect::<color_eyre::Result<Vec<_>>>()?
+        }
+    };
+    for (kind, text) in tables {
+        for line in validate::scenarios(kind, &text)? {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
 /// Judges the measurements and prints the verdicts.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if args.own.given() {
@@ -88,13 +116,16 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if let Some(id) = &args.row {
         return row(id, &args, globals);
     }
+    if args.scenarios {
+        return scenarios(&args);
+    }
     let gauge = Gauge::default();
     let judge = |kind: Kind, text: &str| {
         watching(&gauge, Duration::from_millis(500), "rows", || validate::judge_by(kind, text, engine, &gauge))
     };
     let mut verdicts = match &args.measurements {
         Some(path) => {
-            let text = crate::spec::sources::read_text(path)
+            let text = atlas_document::sources::read_text(path)
                 .map_err(|problem| color_eyre::eyre::eyre!("{}: {problem}", path.display()))?;
             let kind = args
                 .kind
@@ -138,7 +169,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 
 /// Tells one row: what it states, how it was read, where the time goes, predicted and measured.
 fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
-    let own = args.measurements.as_ref().map(|path| crate::spec::sources::read_text(path).map(|text| (path, text)));
+    let own = args.measurements.as_ref().map(|path| atlas_document::sources::read_text(path).map(|text| (path, text)));
     let own = own.transpose().map_err(|problem| color_eyre::eyre::eyre!("{problem}"))?;
     let kinds = Kind::ALL.into_iter().filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind));
     let kinds: Vec<Kind> = match &own {
@@ -289,7 +320,7 @@ fn document(verdicts: &[(Kind, Vec<Verdict>)]) -> serde_json::Value {
             "kind": kind.name(),
             "rows": rows.len(),
             "errors": numbers(&verdict::overall(rows)),
-            "sources": sources.iter().map(|(name, stats)| ((*name).to_owned(), numbers(stats))).gather::<serde_json::Map<_, _>>(),
+            "sources": sources.iter().map(|(name, stats)| ((*name).to_owned(), numbers(stats))).collect::<serde_json::Map<_, _>>(),
             "interval_coverage": covered,
             "rows_with_interval": with_interval,
         })

@@ -7,17 +7,17 @@ use super::calibrate::{Reading, gather, subject};
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::pick;
-use crate::calibrate::check::{Age, CALENDAR, Checked, ages, checks};
-use crate::calibrate::judge::{criteria, judge_standing};
-use crate::calibrate::predict::telling;
-use crate::calibrate::{Bench, Observation};
-use crate::ingest::Warmup;
-use crate::library::Library;
-use crate::plan::Engine;
-use crate::record::now;
-use crate::report::table::{Align, Table};
-use crate::report::{Format, calibration as told, serialised};
-use crate::units;
+use atlas_config::library::Library;
+use atlas_core::plan::Engine;
+use atlas_core::units;
+use atlas_evidence::calibrate::check::{Age, CALENDAR, Checked, ages, checks};
+use atlas_evidence::calibrate::judge::{criteria, judge_standing};
+use atlas_evidence::calibrate::predict::telling;
+use atlas_evidence::calibrate::{Bench, Observation};
+use atlas_ingest::Warmup;
+use atlas_plan::record::now;
+use atlas_report::table::{Align, Table};
+use atlas_report::{Format, calibration as told, serialised};
 
 /// Measurements of a target's own.
 #[derive(Debug, clap::Args)]

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::search::Gauge;
-use crate::simulation;
+use atlas_plan::search::Gauge;
+use atlas_plan::simulation;
 
 /// What can be watched and ended.
 pub trait Watched: Sync {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::expect::Expect;
 use super::script::{Action, Demo, Pane, Reset, SLA_P99_MS, Step, View};
-use crate::knob::{Kind, Knob};
-use crate::spec::decode::{Bounds, Fields, nearest};
-use crate::spec::shipped::Text;
-use crate::spec::{Diagnostic, Diagnostics, Node, Origin, Position, Severity, Value};
+use atlas_catalog::shipped::Text;
+use atlas_document::decode::{Bounds, Fields, nearest};
+use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Position, Severity, Value};
+use atlas_plan::knob::{Kind, Knob};
 
 impl Demo {
     /// Reads a script. Complaints go to `diagnostics`; `None` means that one of them is an error.

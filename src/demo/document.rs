@@ -6,12 +6,12 @@ use jiff::Timestamp;
 
 use super::headless::{HeadlessReport, Run};
 use super::script::Demo;
-use crate::engine::notes::notes;
-use crate::record::at;
-use crate::report::comparison::{Column, Comparison};
-use crate::report::estimate::phases;
-use crate::spec::Mode;
-use crate::units;
+use atlas_config::Mode;
+use atlas_core::units;
+use atlas_plan::engine::notes::notes;
+use atlas_plan::record::at;
+use atlas_report::comparison::{Column, Comparison};
+use atlas_report::estimate::phases;
 
 /// What to know about every figure of the calibrated model, whatever the scenario.
 const CAVEATS: [&str; 5] = [

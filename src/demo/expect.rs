@@ -17,9 +17,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::estimate::Metric;
-use crate::knob::Knob;
-use crate::spec::Position;
+use atlas_document::Position;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::Knob;
 
 /// A condition.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::expect::{Comparison, Expect, Factor, Figure, Operator, Problem, Quantity, Source, Term, Test};
-use crate::estimate::{METRICS, Metric};
-use crate::knob::{KNOBS, Kind, Knob};
-use crate::spec::Position;
-use crate::spec::decode::nearest;
+use atlas_document::Position;
+use atlas_document::decode::nearest;
+use atlas_plan::estimate::{METRICS, Metric};
+use atlas_plan::knob::{KNOBS, Kind, Knob};
 
 #[derive(Debug, Clone, PartialEq)]
 enum Token {

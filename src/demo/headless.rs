@@ -10,15 +10,14 @@ use jiff::Timestamp;
 use super::document;
 use super::script::Demo;
 use super::state::{Outcome, Stage, check};
-use crate::engine;
-use crate::estimate::Estimate;
-use crate::knob::{Knob, Overrides};
-use crate::library::Library;
-use crate::order::Gather as _;
-use crate::record::{Record, at, write_atomically};
-use crate::scenario::{Parts, Scenario};
-use crate::search::hill_climb::{Found, hill_climb};
-use crate::spec::{Profile, Target, Workload};
+use atlas_config::library::Library;
+use atlas_config::{Profile, Target, Workload};
+use atlas_plan::engine;
+use atlas_plan::estimate::Estimate;
+use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::record::{Record, at, write_atomically};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::hill_climb::{Found, hill_climb};
 
 /// Directories of one second and name that are tried before giving up.
 const DIRECTORIES: u32 = 1000;
@@ -116,7 +115,7 @@ impl Run {
     #[must_use]
     pub fn changed(&self) -> Overrides {
         let differs = |knob: &Knob| self.found.scenario.get(*knob) != self.scenario.get(*knob);
-        Knob::all().filter(differs).map(|knob| (knob, self.found.scenario.get(knob))).gather()
+        Knob::all().filter(differs).map(|knob| (knob, self.found.scenario.get(knob))).collect()
     }
 
     /// Writes the records of before and after the search.

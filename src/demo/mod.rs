@@ -16,7 +16,6 @@ pub mod headless;
 pub mod script;
 pub mod state;
 
-use crate::order::Order;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -26,9 +25,10 @@ pub use headless::{HeadlessReport, StepReport, run_headless};
 pub use script::{Action, Demo, Pane, Reset, Step, View};
 pub use state::{DemoError, Outcome, Setup, Stage, check};
 
-use crate::spec::shipped::{self, Text};
-use crate::spec::sources::read_text;
-use crate::spec::{Diagnostic, Diagnostics, Origin, Position, Severity};
+use atlas_catalog::shipped;
+use atlas_catalog::shipped::Text;
+use atlas_document::sources::read_text;
+use atlas_document::{Diagnostic, Diagnostics, Origin, Position, Severity};
 
 /// The scripts in force.
 #[derive(Debug, Clone, Copy)]
@@ -121,6 +121,6 @@ fn scripts_in(dir: &Path) -> Vec<PathBuf> {
         !hidden && path.extension().is_some_and(|ext| ext == "yaml" || ext == "yml")
     };
     let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(yaml).collect();
-    paths.order();
+    paths.sort();
     paths
 }

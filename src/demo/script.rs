@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::expect::Expect;
-use crate::knob::Knob;
-use crate::spec::{Origin, Position};
+use atlas_document::{Origin, Position};
+use atlas_plan::knob::Knob;
 
 /// The latency bound of the optimiser where a script states none, ms: the founding system's default.
 pub const SLA_P99_MS: f64 = 100.0;

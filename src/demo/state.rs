@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::expect::{Comparison, Expect, Factor, Figure, Operator, Quantity, Source, Term, Test};
 use super::script::{Action, Demo, Pane, Reset, View};
-use crate::engine;
-use crate::estimate::{Estimate, Queue};
-use crate::knob::{KnobError, Overrides, Setting};
-use crate::library::Library;
-use crate::scenario::{Parts, Scenario, ScenarioError};
-use crate::spec::Workload;
-use crate::units;
+use atlas_config::Workload;
+use atlas_config::library::Library;
+use atlas_core::units;
+use atlas_plan::engine;
+use atlas_plan::estimate::{Estimate, Queue};
+use atlas_plan::knob::{KnobError, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario, ScenarioError};
 
 /// What makes a scenario: names and turned knobs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -89,7 +89,7 @@ struct Answer {
 
 impl Setup {
     fn look_up(&self, library: &Library) -> Result<Parts, DemoError> {
-        let missing = |problems: crate::spec::Diagnostics| DemoError::Missing(problems.messages());
+        let missing = |problems: atlas_document::Diagnostics| DemoError::Missing(problems.messages());
         Parts::find(library, &self.target, &self.workload).map_err(missing)
     }
 

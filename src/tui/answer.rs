@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::demo::Setup;
-use crate::engine;
-use crate::estimate::{Detail, Estimate, METRICS, Metric};
-use crate::library::Library;
-use crate::scenario::{Parts, Scenario};
-use crate::spec::{Profile, Target, Workload};
+use atlas_config::library::Library;
+use atlas_config::{Profile, Target, Workload};
+use atlas_plan::engine;
+use atlas_plan::estimate::{Detail, Estimate, METRICS, Metric};
+use atlas_plan::scenario::{Parts, Scenario};
 
 /// A setup worked out.
 #[derive(Debug, Clone)]

@@ -24,15 +24,15 @@ use super::theme::{Glyphs, Theme};
 use super::timeline::Timeline;
 use super::work::Desks;
 pub use super::write_back::WritePlan;
-use crate::advice::{Advice, Objective, advise};
 use crate::demo::{Demo, Tours};
 pub use crate::demo::{Pane, Setup, View};
-use crate::estimate::{Estimate, Metric};
-use crate::knob::{Knob, Overrides, Setting};
-use crate::library::Library;
-use crate::report::document::Kind;
-use crate::scenario::{Parts, Scenario};
-use crate::spec::Diagnostics;
+use atlas_config::library::Library;
+use atlas_document::Diagnostics;
+use atlas_plan::advice::{Advice, Objective, advise};
+use atlas_plan::estimate::{Estimate, Metric};
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_report::document::Kind;
 
 /// What undo brings back.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -6,10 +6,10 @@ use super::app::{App, Change};
 use super::message::Effect;
 use super::update::note;
 use crate::demo::Setup;
-use crate::engine::at_once;
-use crate::knob::Knob;
-use crate::library::Library;
-use crate::scenario::{Parts, Scenario};
+use atlas_config::library::Library;
+use atlas_plan::engine::at_once;
+use atlas_plan::knob::Knob;
+use atlas_plan::scenario::{Parts, Scenario};
 
 /// A setup on some target as a search can ask thousands of times: where its engine simulates, the same physics in closed
 /// form. `None` where the target and its workload make no scenario.

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use super::app::{Answer, App, Setup, View};
 use super::tables::{Sort, Table};
-use crate::estimate::{Better, Metric};
-use crate::order::Order;
-use crate::spec::Target;
+use atlas_config::Target;
+use atlas_plan::estimate::{Better, Metric};
 
 impl App {
     /// Works out the comparison, where it is on the screen.
@@ -28,14 +27,14 @@ impl App {
     /// Puts the comparison's columns in order: the best of the chosen metric first, those without a figure last.
     fn sort_columns(&mut self) {
         if self.tables.sort(Table::Compare) == Sort::Name {
-            self.columns.order_by_key(|(name, _)| name.to_lowercase());
+            self.columns.sort_by_key(|(name, _)| name.to_lowercase());
             return;
         }
         let Some(metric) = self.order.and_then(Metric::named) else { return };
         let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
         let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
         // Where it does not fit, the figure is one that nobody can have.
-        self.columns.order_by(|(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
+        self.columns.sort_by(|(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
     }
 
     /// The comparison's reference: the baseline's target where it is a column, else the selected one, else the first.

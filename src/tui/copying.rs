@@ -9,7 +9,7 @@ use super::layout;
 use super::message::Effect;
 use super::update::fail;
 use super::view;
-use crate::estimate::Metric;
+use atlas_plan::estimate::Metric;
 
 /// Puts what is under the cursor, or all of it, on the clipboard.
 pub(super) fn copy(app: &mut App, all: bool, effects: &mut Vec<Effect>) {

@@ -9,7 +9,7 @@ use super::app::{App, Overlay};
 use super::line::Line;
 use super::message::Effect;
 use super::update::fail;
-use crate::report::document::Kind;
+use atlas_report::document::Kind;
 
 pub use content::document;
 

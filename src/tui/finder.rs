@@ -1,6 +1,5 @@
 //! The finder: targets, workloads and knobs in one list, matched as one types.
 
-use crate::order::Order;
 use std::sync::Arc;
 
 use fuzzy_matcher::FuzzyMatcher as _;
@@ -9,7 +8,7 @@ use fuzzy_matcher::skim::SkimMatcherV2;
 use super::app::{App, Finder, Overlay, Pane, Place, View};
 use super::line::Line;
 use super::{sweeping, update};
-use crate::knob::KNOBS;
+use atlas_plan::knob::KNOBS;
 
 impl Place {
     /// Its name.
@@ -100,20 +99,20 @@ fn matches(app: &App, typed: &str) -> Vec<Place> {
             own.max(other).map(|score| ((named, score), place))
         })
         .collect();
-    scored.order_by(|(a, _), (b, _)| b.cmp(a));
+    scored.sort_by(|(a, _), (b, _)| b.cmp(a));
     scored.into_iter().map(|(_, place)| place).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::spec::Sources;
     use crate::tui::testing::Hands;
+    use atlas_document::Sources;
 
     /// The catalog that ships has targets whose names begin as knobs are called.
     #[test]
     fn what_is_named_just_so_is_found_first() {
         let mut h = Hands::of(&Sources::built_in());
-        for knob in crate::knob::KNOBS {
+        for knob in atlas_plan::knob::KNOBS {
             h.keys("/").keys(knob.name);
             let text = h.text();
             h.keys("<Enter>");

@@ -1,7 +1,6 @@
 //! The frontier: the best compromises between two figures that work against each other, over layouts and load, for the
 //! selected target and the marked ones. It follows every edit.
 
-use crate::order::Order;
 use std::sync::Arc;
 
 use super::app::{App, View};
@@ -10,11 +9,11 @@ use super::message::Effect;
 use super::update::note;
 use super::work::{Job, Product};
 use crate::demo::Setup;
-use crate::estimate::Metric;
-use crate::scenario::{Parts, Scenario};
-use crate::search::compromise::Pair;
-use crate::search::optimise::Candidate;
-use crate::search::{Gauge, optimise};
+use atlas_plan::estimate::Metric;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::compromise::Pair;
+use atlas_plan::search::optimise::Candidate;
+use atlas_plan::search::{Gauge, optimise};
 
 /// What the view shows, beside the scenario.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -85,7 +84,7 @@ impl Job for Work {
             let Some(problem) = self.pair.problem(&start, parts) else { continue };
             let value = |candidate: &Candidate| (across.get)(&candidate.estimate, &candidate.scenario);
             let mut front = optimise(&problem, gauge).front;
-            front.order_by(|a, b| value(a).total_cmp(&value(b)));
+            front.sort_by(|a, b| value(a).total_cmp(&value(b)));
             let point = |candidate: Candidate| {
                 let setup = applying::setup(&self.before, from, &candidate.scenario, parts);
                 // Told against the scenario, not against where the search began.

@@ -8,11 +8,11 @@ use super::color::ColorDepth;
 use super::measuring::Measuring;
 use super::message::Message;
 use super::theme::Themes;
-use crate::catalog::Catalog;
 use crate::demo::{Demos, Tours};
-use crate::library::Library;
-use crate::spec::{Diagnostics, Sources};
-use crate::watch::FileWatch;
+use atlas_catalog::Catalog;
+use atlas_config::library::Library;
+use atlas_config::watch::FileWatch;
+use atlas_document::{Diagnostics, Sources};
 
 /// Reads everything again.
 pub(super) fn reload(options: &Options, depth: ColorDepth, before: &Library) -> (Arc<Library>, Message) {

@@ -11,13 +11,14 @@ use super::message::Effect;
 use super::showing::explain;
 use super::update::{fail, note};
 use super::view::measurements::here;
-use crate::calibrate::judge::{Judged, judge_standing, standing};
-use crate::calibrate::predict::Figure;
-use crate::calibrate::{self, Bench, Observation, Outcome, Start};
-use crate::engine;
-use crate::estimate::Metric;
-use crate::spec::profile::stem_for;
-use crate::units;
+use atlas_config::profile::stem_for;
+use atlas_core::units;
+use atlas_evidence::calibrate;
+use atlas_evidence::calibrate::judge::{Judged, judge_standing, standing};
+use atlas_evidence::calibrate::predict::Figure;
+use atlas_evidence::calibrate::{Bench, Observation, Outcome, Start};
+use atlas_plan::engine;
+use atlas_plan::estimate::Metric;
 
 /// Rows of one configuration are judged at once; more than this many take too long between two keys.
 const MOST: usize = 2_000;

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use super::Options;
 use super::message::Message;
 use super::wait::Waker;
-use crate::calibrate::sources::Named;
-use crate::ingest::{Warmup, files_below};
+use atlas_evidence::calibrate::sources::Named;
+use atlas_ingest::{Warmup, files_below};
 
 /// The folder of the working directory in which measurements are found by themselves.
 const FOLDER: &str = "measurements";

@@ -10,10 +10,10 @@ use super::measured::Proposal;
 use super::theme::Theme;
 use super::work::{Order, Product, Progress};
 use super::write_back::WritePlan;
-use crate::calibrate::Observation;
 use crate::demo::Tours;
-use crate::library::Library;
-use crate::spec::Diagnostics;
+use atlas_config::library::Library;
+use atlas_document::Diagnostics;
+use atlas_evidence::calibrate::Observation;
 
 /// Something happened.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! The terminal interface, in the Elm manner: [`app`] is the state, [`message`] what happens, [`mod@update`] a pure step
 //! from one state to the next, [`view`] a pure picture of it. [`runtime`] and the floor it stands on touch the world:
-//! [`terminal`] takes and gives back the screen, [`wait`] sleeps until something happens, [`atlas_painter`] sends what changed.
+//! [`terminal`] takes and gives back the screen, [`wait`] sleeps until something happens, [`painter`] sends what changed.
 //! What takes long is [`work`], done on threads that the runtime keeps.
 
 pub mod answer;
@@ -10,7 +10,7 @@ mod applying;
 mod budgets;
 pub mod clipboard;
 mod comparing;
-pub use atlas_painter::color;
+pub use crate::tui::painter::color;
 mod copying;
 pub mod export;
 mod finder;
@@ -28,6 +28,7 @@ mod mouse;
 pub mod optimum;
 pub mod outlook;
 mod overlay;
+pub mod painter;
 pub mod palette;
 pub mod prompt;
 mod reload;
@@ -60,7 +61,7 @@ use std::time::Duration;
 
 pub use runtime::run;
 
-use crate::spec::Sources;
+use atlas_document::Sources;
 
 /// How the interface is started.
 #[derive(Debug, Clone, Default)]

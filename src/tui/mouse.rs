@@ -8,7 +8,7 @@ use super::app::{App, Overlay, Pane, View};
 use super::keymap::{Action, Mode};
 use super::message::Effect;
 use super::{layout, prompt, scenarios, update, view};
-use crate::knob::Kind;
+use atlas_plan::knob::Kind;
 
 /// Rows one notch of the wheel goes.
 const NOTCH: i32 = 3;

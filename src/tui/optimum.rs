@@ -11,12 +11,12 @@ use super::message::Effect;
 use super::update::{fail, note};
 use super::work::{Job, Product};
 use crate::demo::Setup;
-use crate::engine::at_once;
-use crate::estimate::Metric;
-use crate::scenario::{Parts, Scenario};
-use crate::search::optimise::{Candidate, Optimum, Problem, freed};
-use crate::search::{Condition, Gauge, figure, optimise};
-use crate::spec::Mode;
+use atlas_config::Mode;
+use atlas_plan::engine::at_once;
+use atlas_plan::estimate::Metric;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::optimise::{Candidate, Optimum, Problem, freed};
+use atlas_plan::search::{Condition, Gauge, figure, optimise};
 
 /// What can be sought: in words, and the metric; the first that says something here is the usual one.
 const OBJECTIVES: [(&str, &str); 7] = [

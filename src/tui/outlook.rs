@@ -9,8 +9,8 @@ use super::layout;
 use super::message::{Effect, Timer};
 use super::stale::Stale;
 use super::sweeping::{self, Question};
-use crate::estimate::Metric;
-use crate::knob::Knob;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::Knob;
 
 /// How long the scenario has to stand still.
 const PAUSE_MS: u64 = 100;

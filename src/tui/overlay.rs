@@ -6,7 +6,7 @@ use super::export::Export;
 use super::line::Line;
 use super::palette::Command;
 use super::write_back::WritePlan;
-use crate::knob::Knob;
+use atlas_plan::knob::Knob;
 
 /// What lies over the screen.
 #[derive(Debug, Clone, PartialEq)]

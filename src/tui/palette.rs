@@ -1,6 +1,5 @@
 //! The palette: every command that can be given where one is, with its keys, matched as one types.
 
-use crate::order::Order;
 use std::collections::HashSet;
 
 use fuzzy_matcher::FuzzyMatcher as _;
@@ -11,7 +10,7 @@ use super::keymap::{self, Action};
 use super::line::Line;
 use super::message::Effect;
 use super::{sweeping, tour, update};
-use crate::knob::Knob;
+use atlas_plan::knob::Knob;
 
 /// What a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +129,6 @@ fn matches(app: &App, typed: &str) -> Vec<Command> {
     let matcher = SkimMatcherV2::default();
     let mut scored: Vec<(i64, Command)> =
         all.into_iter().filter_map(|command| Some((matcher.fuzzy_match(&command.text, typed)?, command))).collect();
-    scored.order_by(|(a, _), (b, _)| b.cmp(a));
+    scored.sort_by(|(a, _), (b, _)| b.cmp(a));
     scored.into_iter().map(|(_, command)| command).collect()
 }

@@ -8,11 +8,10 @@ use super::theme::Theme;
 use super::tour;
 use super::update::{fail, note};
 use crate::demo::Tours;
-use crate::estimate::METRICS;
-use crate::knob::Knob;
-use crate::library::Library;
-use crate::order::Gather as _;
-use crate::spec::Diagnostics;
+use atlas_config::library::Library;
+use atlas_document::Diagnostics;
+use atlas_plan::estimate::METRICS;
+use atlas_plan::knob::Knob;
 
 /// How long changed entries stand out.
 const FLASH_MS: u64 = 1_500;
@@ -86,9 +85,9 @@ pub(super) fn reloaded(
 fn flash(app: &App, shown: &Answer, changed: &[Arc<str>]) -> Flash {
     let setting = |answer: &Answer, knob: Knob| answer.scenario.as_ref().map(|scenario| scenario.get(knob));
     Flash {
-        entries: changed.iter().cloned().gather(),
-        knobs: Knob::all().filter(|knob| setting(shown, *knob) != setting(&app.answer, *knob)).gather(),
-        metrics: METRICS.iter().filter(|m| shown.value(m) != app.answer.value(m)).map(|m| m.name).gather(),
+        entries: changed.iter().cloned().collect(),
+        knobs: Knob::all().filter(|knob| setting(shown, *knob) != setting(&app.answer, *knob)).collect(),
+        metrics: METRICS.iter().filter(|m| shown.value(m) != app.answer.value(m)).map(|m| m.name).collect(),
     }
 }
 

@@ -28,13 +28,13 @@ use super::wait::{Waiter, Wakes};
 use super::workers::Workers;
 use super::write_back::WritePlan;
 use super::{Options, session, tour, update as updates, view};
-use crate::calibrate::document;
 use crate::demo::Tours;
-use crate::library::Library;
-use crate::record::{now, write_atomically, write_new};
-use crate::spec::shipped;
-use crate::spec::sources::read_text;
-use crate::watch::{FileWatch, WatchMode};
+use atlas_catalog::shipped;
+use atlas_config::library::Library;
+use atlas_config::watch::{FileWatch, WatchMode};
+use atlas_document::sources::read_text;
+use atlas_evidence::calibrate::document;
+use atlas_plan::record::{now, write_atomically, write_new};
 
 /// How long after the last key the session is written down, and how long it may wait while keys keep coming.
 const KEEP_AFTER: Duration = Duration::from_secs(2);

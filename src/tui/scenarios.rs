@@ -11,7 +11,7 @@ use super::message::Effect;
 use super::prompt::{Prompt, Purpose};
 use super::sweeping::Sweeping;
 use super::update::note;
-use crate::knob::{Knob, Overrides};
+use atlas_plan::knob::{Knob, Overrides};
 
 /// Most tabs there can be: what a strip and a session file can bear.
 pub const MOST: usize = 32;

@@ -3,7 +3,6 @@
 
 pub mod store;
 
-use crate::order::Gather;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -14,8 +13,8 @@ use super::frontier::Trading;
 use super::scenarios::{self, Place};
 use super::sweeping::Sweeping;
 use super::tables::{Sort, Table};
-use crate::estimate::Metric;
-use crate::knob::{Kind, Knob, Overrides, Setting};
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Kind, Knob, Overrides, Setting};
 
 pub use store::{Keep, Store};
 
@@ -89,7 +88,7 @@ struct SetupDocument {
 impl SetupDocument {
     fn of(setup: &Setup) -> SetupDocument {
         let knobs = setup.overrides.iter().map(|(knob, setting)| (knob.name().to_owned(), setting.to_string()));
-        SetupDocument { target: setup.target.to_string(), workload: setup.workload.to_string(), knobs: knobs.gather() }
+        SetupDocument { target: setup.target.to_string(), workload: setup.workload.to_string(), knobs: knobs.collect() }
     }
 
     fn read(&self, problems: &mut Vec<String>) -> Setup {
@@ -188,7 +187,7 @@ pub fn capture(app: &App, suited: &str) -> Document {
         current: app.tabs.current(),
         pinned: app.tabs.pinned(),
         order: app.order.map(str::to_owned),
-        sorted: sorted.gather(),
+        sorted: sorted.collect(),
         tabs: tabs.collect(),
     }
 }
@@ -224,7 +223,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
                 name.clone_from(other);
             }
         }
-        let marks: BTreeSet<Arc<str>> = tab.marks.iter().map(|name| name.as_str().into()).gather();
+        let marks: BTreeSet<Arc<str>> = tab.marks.iter().map(|name| name.as_str().into()).collect();
         let baseline = tab.baseline.as_ref().map(|baseline| baseline.read(&mut problems));
         let usual = Place::default();
         let place = Place {

@@ -5,7 +5,7 @@ use super::keymap::Mode;
 use super::message::Effect;
 use super::update::note;
 use super::{frontier, optimum, sweeping, view};
-use crate::estimate::Metric;
+use atlas_plan::estimate::Metric;
 
 /// The figure of the point under the cursor of a chart or a search, where the scenario stands on it.
 pub(super) fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {

@@ -9,14 +9,15 @@ use super::message::Effect;
 use super::timeline::{self, Picture};
 use super::work::{Job, Product};
 use crate::demo::Setup;
-use crate::engine::answer::event::{self, Run};
-use crate::engine::{at_once, estimate};
-use crate::estimate::Metric;
-use crate::knob::{Knob, Setting};
-use crate::plan::Engine;
-use crate::scenario::{Parts, Scenario};
-use crate::search::Gauge;
-use crate::spec::Mode;
+use atlas_config::Mode;
+use atlas_core::plan::Engine;
+use atlas_plan::engine::answer::event;
+use atlas_plan::engine::answer::event::Run;
+use atlas_plan::engine::{at_once, estimate};
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::Gauge;
 
 /// Simulations that are remembered.
 const REMEMBERED: usize = 24;

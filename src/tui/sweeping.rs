@@ -9,13 +9,13 @@ use super::message::Effect;
 use super::update::fail;
 use super::work::{Job, Product};
 use crate::demo::Setup;
-use crate::engine;
-use crate::estimate::Metric;
-use crate::knob::{KNOBS, Knob};
-use crate::scenario::{Parts, Scenario};
-use crate::search::optimise::{Candidate, freed};
-use crate::search::sweep::{Grid, Sweep};
-use crate::search::{Axis, Gauge, Space, around};
+use atlas_plan::engine;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{KNOBS, Knob};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::optimise::{Candidate, freed};
+use atlas_plan::search::sweep::{Grid, Sweep};
+use atlas_plan::search::{Axis, Gauge, Space, around};
 
 /// Steps of a real number along a curve, and along each side of a heat map.
 const STEPS: u32 = 32;

@@ -4,7 +4,6 @@
 mod filter;
 mod shown;
 
-use crate::order::Order;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -15,9 +14,9 @@ use super::line::Line;
 use super::message::Effect;
 use super::prompt::{Prompt, Purpose};
 use super::update::note;
-use crate::estimate::{Better, Metric};
-use crate::knob::{KNOBS, Knob, Setting, Spec};
-use crate::spec::{Target, Workload};
+use atlas_config::{Target, Workload};
+use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::knob::{KNOBS, Knob, Setting, Spec};
 
 /// A table whose rows can be chosen among.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -244,15 +243,15 @@ fn knobs(app: &App) -> Option<Vec<Knob>> {
     let mut all: Vec<&Spec> = KNOBS.iter().collect();
     let turned = |spec: &Spec| app.now.setup.overrides.contains_key(&spec.knob);
     match sort {
-        Sort::Name => all.order_by_key(|spec| spec.name),
-        Sort::Change => all.order_by_key(|spec| !turned(spec)),
+        Sort::Name => all.sort_by_key(|spec| spec.name),
+        Sort::Change => all.sort_by_key(|spec| !turned(spec)),
         Sort::Value => {
             let scenario = app.answer.scenario.as_ref()?;
             let value = |spec: &Spec| match scenario.get(spec.knob) {
                 Setting::Number(value) => (-value, String::new()),
                 other => (f64::INFINITY, other.to_string()),
             };
-            all.order_by(|a, b| {
+            all.sort_by(|a, b| {
                 let (a, b) = (value(a), value(b));
                 a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
             });
@@ -286,12 +285,12 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
     let mut figures = Vec::new();
     match sort {
         Sort::Natural | Sort::Value | Sort::Change | Sort::Least(_) => {}
-        Sort::Name => rows.order_by_key(|i| all.get(*i).map(|target| target.name.to_lowercase())),
-        Sort::Kind => rows.order_by(|a, b| devices(b).total_cmp(&devices(a))),
+        Sort::Name => rows.sort_by_key(|i| all.get(*i).map(|target| target.name.to_lowercase())),
+        Sort::Kind => rows.sort_by(|a, b| devices(b).total_cmp(&devices(a))),
         Sort::Figure(name) => {
             if let Some(metric) = Metric::named(name) {
                 let key = |i: &usize| answers.get(*i).map_or((true, f64::INFINITY), |answer| rank(metric, answer));
-                rows.order_by(|a, b| {
+                rows.sort_by(|a, b| {
                     let (a, b) = (key(a), key(b));
                     a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
                 });
@@ -330,8 +329,8 @@ fn workloads(app: &App) -> Option<Vec<usize>> {
     };
     let mut rows: Vec<usize> = (0..all.len()).filter(|i| all.get(*i).is_some_and(|w| passes(w))).collect();
     match sort {
-        Sort::Name => rows.order_by_key(|i| all.get(*i).map(|workload| workload.name.to_lowercase())),
-        Sort::Kind => rows.order_by_key(|i| all.get(*i).map(|workload| workload.shape.mode.name())),
+        Sort::Name => rows.sort_by_key(|i| all.get(*i).map(|workload| workload.name.to_lowercase())),
+        Sort::Kind => rows.sort_by_key(|i| all.get(*i).map(|workload| workload.shape.mode.name())),
         _ => {}
     }
     Some(rows)

@@ -19,7 +19,7 @@ use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetatt
 
 use super::color::ColorDepth;
 use super::wait::Signals;
-use atlas_painter::Painter;
+use crate::tui::painter::Painter;
 
 /// The alternate screen; the cursor is hidden by the first frame.
 const ENTER: &[u8] = b"\x1b[?1049h";

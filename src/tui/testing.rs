@@ -16,9 +16,9 @@ use super::message::{Effect, Message, Timer};
 use super::theme::{Glyphs, Themes};
 use super::update::update;
 use super::view::view;
-use crate::library::Library;
-use crate::search::Gauge;
-use crate::spec::Sources;
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::search::Gauge;
 
 /// An application on two nodes of catalogued accelerators and three workloads.
 pub(super) struct Hands {

@@ -7,7 +7,6 @@
 mod file;
 mod glyphs;
 
-use crate::order::Order;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -16,9 +15,10 @@ use ratatui::style::{Modifier, Style};
 pub use super::color::ColorDepth;
 pub use glyphs::Glyphs;
 
-use crate::spec::shipped::{self, Document, Text};
-use crate::spec::sources::read_text;
-use crate::spec::{Diagnostic, Diagnostics, Node, Origin, Position, Severity};
+use atlas_catalog::shipped;
+use atlas_catalog::shipped::{Document, Text};
+use atlas_document::sources::read_text;
+use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Position, Severity};
 
 /// Declares the roles once: documentation, variant, name in a theme, and the role whose style stands in where a theme
 /// says nothing.
@@ -136,7 +136,7 @@ impl Themes {
         for document in shipped::documents("themes") {
             themes.extend(Theme::shipped(document, depth).map(Arc::new));
         }
-        themes.order_by_key(|theme| theme.order);
+        themes.sort_by_key(|theme| theme.order);
         for path in Themes::watched(config_dir).iter().flat_map(|dir| files_in(dir)) {
             let file: Arc<str> = path.display().to_string().into();
             match read_text(&path) {
@@ -287,7 +287,7 @@ fn files_in(dir: &Path) -> Vec<PathBuf> {
     };
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_theme).collect();
-    files.order();
+    files.sort();
     files
 }
 

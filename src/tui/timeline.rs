@@ -1,12 +1,11 @@
 //! The timeline: what every stream of every stage did in a simulated step, task by task; which task waited for which.
 
-use crate::order::Order;
 use std::sync::Arc;
 
 use super::app::App;
-use crate::engine::answer::event::Run;
-use crate::engine::event::training::{Output, StreamKind, Task};
-use crate::spec::Mode;
+use atlas_config::Mode;
+use atlas_plan::engine::answer::event::Run;
+use atlas_sim::training::{Output, StreamKind, Task};
 
 /// What the view shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -112,9 +111,9 @@ impl Timeline {
         }
         let begin = |number: &u32| tasks.get(*number as usize).map_or(0.0, |task| task.begin);
         for lane in &mut lanes {
-            lane.tasks.order_by(|a, b| begin(a).total_cmp(&begin(b)));
+            lane.tasks.sort_by(|a, b| begin(a).total_cmp(&begin(b)));
         }
-        lanes.order_by_key(|lane| (lane.replica, lane.stage, lane.stream as u8));
+        lanes.sort_by_key(|lane| (lane.replica, lane.stage, lane.stream as u8));
         let first = tasks.iter().map(|task| task.begin).fold(f64::INFINITY, f64::min);
         let last = tasks.iter().map(|task| task.end).fold(0.0, f64::max);
         self.span = (if first.is_finite() { first } else { 0.0 }, last);

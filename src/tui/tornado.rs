@@ -9,11 +9,11 @@ use super::showing::{explain_metric, open_from_here};
 use super::sweeping;
 use super::view::explain::reveal;
 use super::work::{Job, Product};
-use crate::engine::at_once;
-use crate::estimate::Metric;
-use crate::scenario::{Parts, Scenario};
-use crate::search::sensitivity::{Hardware, Lever, Tornado};
-use crate::search::{Gauge, sensitivity};
+use atlas_plan::engine::at_once;
+use atlas_plan::estimate::Metric;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::sensitivity::{Hardware, Lever, Tornado};
+use atlas_plan::search::{Gauge, sensitivity};
 
 /// What the view asks.
 #[derive(Debug, Clone, PartialEq)]

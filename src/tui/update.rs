@@ -18,7 +18,7 @@ use super::{
     copying, export, finder, frontier, layout, measured, mouse, optimum, outlook, palette, prompt, reload, scenarios,
     sweeping, tables, timeline, tornado, tour, turning, view, work, write_back,
 };
-use crate::record::Record;
+use atlas_plan::record::Record;
 
 /// How long a note stands in the line of status.
 const STATUS_MS: u64 = 4_000;
@@ -415,8 +415,8 @@ fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
     };
     match origin {
         None => fail(app, "nothing to open"),
-        Some((file, line)) if file.starts_with(crate::spec::Origin::BUILT_IN) => {
-            let path = PathBuf::from(file.trim_start_matches(crate::spec::Origin::BUILT_IN));
+        Some((file, line)) if file.starts_with(atlas_document::Origin::BUILT_IN) => {
+            let path = PathBuf::from(file.trim_start_matches(atlas_document::Origin::BUILT_IN));
             if app.offer.take().as_ref() == Some(&path) {
                 effects.push(Effect::Adopt { path, line: line.max(1) });
             } else {

@@ -25,10 +25,10 @@ use std::sync::Arc;
 use super::app::{App, View};
 use super::message::Effect;
 use super::{frontier, optimum, outlook, simulating, sweeping, tornado};
-use crate::engine::answer::event::Run;
-use crate::search::Gauge;
-use crate::search::sensitivity::Tornado;
-use crate::units;
+use atlas_core::units;
+use atlas_plan::engine::answer::event::Run;
+use atlas_plan::search::Gauge;
+use atlas_plan::search::sensitivity::Tornado;
 
 /// Work for another thread, from plain data to plain data.
 pub trait Job: fmt::Debug + Send + Sync {

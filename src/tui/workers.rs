@@ -10,7 +10,7 @@ use super::message::Message;
 use super::terminal;
 use super::wait::Waker;
 use super::work::{Order, Product, Progress};
-use crate::search::Gauge;
+use atlas_plan::search::Gauge;
 
 /// How long a frame waits for work that was ordered just before it: half of what a key may take.
 const GRACE: Duration = Duration::from_millis(8);

@@ -8,9 +8,9 @@ use super::app::{App, Overlay};
 use super::message::Effect;
 use super::theme::Role;
 use super::update::{fail, note};
-use crate::knob::{Home, Knob, Setting};
-use crate::spec::parse::parse;
-use crate::spec::{Diagnostics, Node, Origin, Value};
+use atlas_document::parse::parse;
+use atlas_document::{Diagnostics, Node, Origin, Value};
+use atlas_plan::knob::{Home, Knob, Setting};
 
 /// What would be written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,7 +1,7 @@
 //! Models from the configs of Hugging Face.
 
-use atlas_fabric::catalog::{Catalog, Model, hugging_face};
-use atlas_fabric::spec::Diagnostics;
+use atlas_catalog::{Catalog, Model, hugging_face};
+use atlas_document::Diagnostics;
 
 fn read(text: &str) -> (Option<Model>, Diagnostics) {
     let mut problems = Diagnostics::new();

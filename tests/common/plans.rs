@@ -1,10 +1,10 @@
 //! Targets and workloads of every kind, as tests of whole scenarios need them.
 #![allow(clippy::unwrap_used, clippy::expect_used, dead_code, unreachable_pub)]
 
-use atlas_fabric::knob::{Knob, Overrides};
-use atlas_fabric::library::Library;
-use atlas_fabric::scenario::{Parts, Scenario};
-use atlas_fabric::spec::Sources;
+use atlas_config::library::Library;
+use atlas_document::Sources;
+use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::scenario::{Parts, Scenario};
 
 const TARGETS: &str = "
 - {name: h100x1, vendor: NVIDIA, accelerator: nvidia-h100-sxm-80gb, accelerators_per_node: 1, num_nodes: 1, memory_gb_per_accel: 80, cost: {hourly_usd: 3.0, energy_watts_node: 1300, pue: 1.2}}

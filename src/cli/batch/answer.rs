@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::line::{KEYS, Line};
 use super::memo::{Draws, Found, Memo};
 use super::parts::{Context, decode, explain, read_knobs};
-use crate::engine::estimate_into;
-use crate::estimate::Estimate;
-use crate::knob::{Knob, Overrides, Setting};
-use crate::record::{Body, Knobs};
-use crate::report::estimate as told;
-use crate::scenario::{Parts, Scenario};
-use crate::search::hill_climb::hill_climb;
-use crate::spec::decode::nearest;
-use crate::spec::{Diagnostics, Node, Profile, Target, Workload};
+use atlas_config::{Profile, Target, Workload};
+use atlas_document::decode::nearest;
+use atlas_document::{Diagnostics, Node};
+use atlas_plan::engine::estimate_into;
+use atlas_plan::estimate::Estimate;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::record::{Body, Knobs};
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::hill_climb::hill_climb;
 
 /// Answers lines, remembering what it decoded.
 pub(super) struct Worker {
@@ -108,14 +108,14 @@ impl Worker {
         let written = match self.context.sla_p99_ms {
             None => {
                 estimate_into(&scenario, &mut self.estimate);
-                told::finite(&self.estimate)?;
+                self.estimate.finite()?;
                 write_answer(out, &self.estimate, &parts.workload)
             }
             Some(sla) => {
                 // The search ignores the schedule, and is quicker without it.
                 scenario.phases.clear();
                 let found = hill_climb(&scenario, parts, sla);
-                told::finite(&found.estimate)?;
+                found.estimate.finite()?;
                 out.extend_from_slice(b",\"knobs\":");
                 serde_json::to_writer(&mut *out, &Knobs::of(&found.scenario))
                     .and_then(|()| write_answer(out, &found.estimate, &parts.workload))

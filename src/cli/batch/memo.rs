@@ -57,11 +57,11 @@ impl Draws {
     /// The first draw of `seed`.
     pub(super) fn first(&mut self, seed: i128) -> f64 {
         let at = seed.rem_euclid(Draws::SLOTS as i128) as usize;
-        let Some(slot) = self.slots.get_mut(at) else { return crate::scenario::first_draw(seed) };
+        let Some(slot) = self.slots.get_mut(at) else { return atlas_plan::scenario::first_draw(seed) };
         match slot {
             Some((known, draw)) if *known == seed => *draw,
             _ => {
-                let draw = crate::scenario::first_draw(seed);
+                let draw = atlas_plan::scenario::first_draw(seed);
                 *slot = Some((seed, draw));
                 draw
             }
@@ -98,7 +98,7 @@ mod tests {
     fn draws_do_not_mix_seeds_that_share_a_slot() {
         let mut draws = Draws::new();
         for seed in [1, 1 + Draws::SLOTS as i128, 1, -1, i128::MIN, i128::MAX] {
-            assert_eq!(draws.first(seed).to_bits(), crate::scenario::first_draw(seed).to_bits());
+            assert_eq!(draws.first(seed).to_bits(), atlas_plan::scenario::first_draw(seed).to_bits());
         }
     }
 }

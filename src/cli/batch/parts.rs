@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use super::super::args::KnobArgs;
 use super::super::output::complain;
 use super::line::Line;
-use crate::knob::{Knob, Overrides};
-use crate::library::Library;
-use crate::spec::{Diagnostic, Diagnostics, Node, Severity};
+use atlas_config::library::Library;
+use atlas_document::{Diagnostic, Diagnostics, Node, Severity};
+use atlas_plan::knob::{Knob, Overrides};
 
 /// What all workers share.
 pub(super) struct Context {

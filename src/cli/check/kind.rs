@@ -1,11 +1,10 @@
 //! Telling what a file is.
 
-use crate::order::Order;
 use std::path::Path;
 
-use crate::catalog::Part;
-use crate::exchange::{dashboard, experiment};
-use crate::spec::Node;
+use atlas_catalog::Part;
+use atlas_document::Node;
+use atlas_legacy::exchange::{dashboard, experiment};
 
 /// What a file may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,10 +19,11 @@ pub(super) enum Kind {
     Catalog(Part),
     Experiment,
     Scenarios,
+    Software,
 }
 
 /// Keys that speak for a kind.
-const TELLING: [(Kind, &[&str]); 7] = [
+const TELLING: [(Kind, &[&str]); 8] = [
     (
         Kind::Targets,
         &[
@@ -44,6 +44,7 @@ const TELLING: [(Kind, &[&str]); 7] = [
         Kind::Profile,
         &["compute", "utilization", "communication", "throughput", "latency", "power", "hbm", "noise", "retries"],
     ),
+    (Kind::Software, &["releases", "sources", "aliases", "kind", "base", "plugins", "serving", "training"]),
     (Kind::Theme, &["palette", "roles", "order", "extends"]),
     (Kind::Demo, &["steps", "title", "targets", "workload"]),
     (
@@ -66,6 +67,7 @@ impl Kind {
             Kind::Catalog(part) => part.name(),
             Kind::Experiment => "experiment",
             Kind::Scenarios => "scenarios of the dashboard",
+            Kind::Software => "software",
         }
     }
 
@@ -94,7 +96,7 @@ impl Kind {
             entries.iter().map(|entry| keys.iter().filter(|key| entry.get(key).is_some()).count()).sum::<usize>()
         };
         let mut scores: Vec<(usize, Kind)> = TELLING.iter().map(|(kind, keys)| (score(keys), *kind)).collect();
-        scores.order_by_key(|(score, _)| std::cmp::Reverse(*score));
+        scores.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         match scores.as_slice() {
             [(0, _), ..] => None,
             [(first, _), (second, _), ..] if first == second => None,
@@ -109,6 +111,7 @@ impl Kind {
         match folder.as_deref() {
             Some("themes") => return Some(Kind::Theme),
             Some("demo" | "demos") => return Some(Kind::Demo),
+            Some("software") => return Some(Kind::Software),
             Some("profiles" | "accelerators") => return Some(Kind::Profile),
             _ => {}
         }
@@ -120,7 +123,8 @@ impl Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Diagnostics, parse::parse};
+    use atlas_document::Diagnostics;
+    use atlas_document::parse::parse;
 
     #[test]
     fn content_tells_before_the_name_does() {
@@ -137,11 +141,12 @@ mod tests {
         assert_eq!(guess("a.yaml", "hardware: { platforms: {} }\nmodels: {}\n"), Some(Kind::Experiment));
         assert_eq!(guess("a.json", "{\"model\": {}, \"parallelism\": {}, \"workload\": {}}"), Some(Kind::Scenarios));
         assert_eq!(guess("a.json", "{\"target\": \"t\", \"record\": {}, \"knobs\": {}}"), Some(Kind::Record));
-        for document in crate::spec::shipped::documents("workload") {
+        for document in atlas_catalog::shipped::documents("workload") {
             let (path, text) = (document.path, document.text());
             let wanted = match path {
                 "workload/targets.yaml" | "workload/benchboard/targets.yaml" => Kind::Targets,
                 "workload/workloads.yaml" | "workload/benchboard/workloads.yaml" => Kind::Workloads,
+                path if path.starts_with("workload/software/") => Kind::Software,
                 _ => Kind::Profile,
             };
             assert_eq!(guess("a.yaml", text), Some(wanted), "{path}");

@@ -3,7 +3,6 @@
 mod kind;
 mod snippet;
 
-use crate::order::Order;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,17 +11,18 @@ use super::args::Globals;
 use super::config;
 use super::failure::Failure;
 use super::output::{self, complain};
-use crate::catalog::Catalog;
 use crate::demo::{Demo, Demos};
-use crate::library::Library;
-use crate::report::read;
-use crate::scenario::Parts;
-use crate::simulation::config::Config;
-use crate::spec::profile::{ProfileKey, choose};
-use crate::spec::sources::{config_dir, read_text};
-use crate::spec::{Diagnostic, Diagnostics, Position, Severity, Sources, Target, Workload, parse};
 use crate::tui::color::ColorDepth;
 use crate::tui::theme::{Theme, Themes};
+use atlas_catalog::Catalog;
+use atlas_config::library::Library;
+use atlas_config::profile::{ProfileKey, choose};
+use atlas_config::{Target, Workload};
+use atlas_document::sources::{config_dir, read_text};
+use atlas_document::{Diagnostic, Diagnostics, Position, Severity, Sources, parse};
+use atlas_plan::scenario::Parts;
+use atlas_plan::simulation::config::Config;
+use atlas_report::read;
 
 /// Validate files.
 #[derive(Debug, clap::Args)]
@@ -109,7 +109,7 @@ fn across(library: &Library, targets: &[Arc<Target>], workloads: &[Arc<Workload>
         }
     }
     for workload in workloads {
-        let fabric = workload.tuning.fabric.as_deref().unwrap_or(crate::scenario::FABRIC);
+        let fabric = workload.tuning.fabric.as_deref().unwrap_or(atlas_plan::scenario::FABRIC);
         let unfit =
             library.targets().iter().filter(|target| target.accelerator.is_none()).filter(|target| {
                 library.profile_for(target).is_ok_and(|profile| profile.fabric_factor(fabric).is_none())
@@ -164,7 +164,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
         return;
     };
     let mut inside: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
-    inside.order();
+    inside.sort();
     for path in inside {
         let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         // Links to directories may lead in a circle.
@@ -232,6 +232,12 @@ fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> D
                 Kind::Targets => problems.extend(across(&library, library.targets(), &[], profiles)),
                 Kind::Workloads => problems.extend(across(&library, &[], library.workloads(), profiles)),
                 _ => {}
+            }
+        }
+        Kind::Software => {
+            let (file, text) = (label.as_str().into(), read_text(path).unwrap_or_default());
+            if let Some(root) = parse::parse(&file, &text, &mut problems) {
+                drop(atlas_catalog::software::Family::decode(&file, &root, &mut problems));
             }
         }
         Kind::Experiment => match config::read(path, globals) {

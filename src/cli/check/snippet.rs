@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::spec::shipped;
-use crate::spec::sources::read_text;
-use crate::spec::{Diagnostic, Origin};
+use atlas_catalog::shipped;
+use atlas_document::sources::read_text;
+use atlas_document::{Diagnostic, Origin};
 
 /// Texts of the files complained about, each read once.
 #[derive(Debug, Default)]

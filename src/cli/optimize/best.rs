@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use crate::cli::args::Globals;
 use crate::cli::failure::Failure;
-use crate::cli::output::{self, complain};
+use crate::cli::output;
+use crate::cli::output::complain;
 use crate::cli::run::writing;
 use crate::cli::watching;
-use crate::knob::{Knob, Overrides};
-use crate::record::Record;
-use crate::report::{Format, optimum as told};
-use crate::scenario::{Parts, Scenario};
-use crate::search::optimise::freed;
-use crate::search::{Gauge, optimise};
+use atlas_plan::knob::{Knob, Overrides};
+use atlas_plan::record::Record;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::search::optimise::freed;
+use atlas_plan::search::{Gauge, optimise};
+use atlas_report::{Format, optimum as told};
 
 /// Searches, writes the record of the best, tells all of the answer.
 pub(super) fn run(

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::shape::{count, help, list, map, number, positive, text, texts, toggle, word};
-use crate::spec::decode::Bounds;
+use atlas_document::decode::Bounds;
 
 /// An entry of accelerators/*.yaml.
 pub(super) fn accelerator() -> Value {
@@ -135,6 +135,7 @@ pub(super) fn model() -> Value {
                     ],
                 ),
             ),
+            ("native_format", text("format of the published weights, where it is not bf16")),
             (
                 "published_tokens",
                 map(

@@ -1,15 +1,14 @@
 //! Documents of the founding tools.
 
-use crate::order::Gather;
 use serde_json::{Value, json};
 
 use super::shape::{anything, help, list, map_of, text, word};
-use crate::plan::{Format, Methodology};
+use atlas_core::plan::{Format, Methodology};
 
 /// A mapping of these fields; others may stand beside them.
 fn open(required: &[&str], fields: &[(&str, Value)]) -> Value {
     let properties: serde_json::Map<String, Value> =
-        fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).gather();
+        fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
     json!({"type": "object", "properties": properties, "required": required})
 }
 

@@ -1,10 +1,9 @@
 //! Pieces that schemas are made of.
 
-use crate::order::Gather;
 use serde_json::{Map, Value, json};
 
-use crate::knob::{Kind, Knob};
-use crate::spec::decode::Bounds;
+use atlas_document::decode::Bounds;
+use atlas_plan::knob::{Kind, Knob};
 
 /// A field: its name and its schema.
 pub(super) type Field = (&'static str, Value);
@@ -29,7 +28,7 @@ pub(super) fn map(required: &[&str], fields: impl IntoIterator<Item = Field>) ->
         let schema = if required.contains(&name) { schema } else { or_null(schema) };
         (name.to_owned(), schema)
     });
-    let properties: Map<String, Value> = fields.gather();
+    let properties: Map<String, Value> = fields.collect();
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
@@ -116,7 +115,7 @@ pub(super) fn knob(knob: Knob) -> Value {
     let told = format!("{}{unit}", spec.help);
     match spec.kind {
         Kind::Toggle => toggle(&told),
-        Kind::Choice(_) | Kind::Fabric | Kind::Seed => text(&told),
+        Kind::Choice(_) | Kind::Fabric | Kind::Software | Kind::Seed => text(&told),
         // Files may go a little further than a pane's steps; the program says where they may not.
         Kind::Number { bounds, .. } => number(Bounds { max: 1e30, ..bounds }, &told),
     }

@@ -1,13 +1,12 @@
 //! Demos and themes.
 
-use crate::order::Gather;
 use serde_json::{Map, Value, json};
 
 use super::shape::{help, list, map, map_of, number, positive, text, texts, word};
 use crate::demo::{Pane, View};
-use crate::knob::KNOBS;
-use crate::spec::decode::Bounds;
 use crate::tui::theme::Role;
+use atlas_document::decode::Bounds;
+use atlas_plan::knob::KNOBS;
 
 /// A file of demo/.
 pub(super) fn demo() -> Value {
@@ -19,7 +18,7 @@ pub(super) fn demo() -> Value {
         .iter()
         .flat_map(|spec| std::iter::once(spec.name).chain(spec.aliases.iter().copied()).map(|name| (name, spec.help)))
         .map(|(name, told)| (name.to_owned(), json!({"description": told})))
-        .gather();
+        .collect();
     let action = map(
         &[],
         [

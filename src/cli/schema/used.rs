@@ -5,9 +5,10 @@ use serde_json::Value;
 use super::shape::{
     Field, anything, choice, count, help, knob, list, map, map_of, number, positive, text, texts, word,
 };
-use crate::knob::Knob;
-use crate::spec::Factors;
-use crate::spec::decode::Bounds;
+use atlas_config::Factors;
+use atlas_document::decode::Bounds;
+use atlas_plan::knob::Knob;
+use serde_json::json;
 
 /// An entry of targets.yaml.
 pub(super) fn target() -> Value {
@@ -74,7 +75,7 @@ pub(super) fn target() -> Value {
 fn efficiency() -> Value {
     let factors = |told: &str| {
         let names = Factors::NAMES
-            .map(|name| (name, number(crate::spec::efficiency::BOUNDS, "factor on the constants; 1: as shipped")));
+            .map(|name| (name, number(atlas_config::efficiency::BOUNDS, "factor on the constants; 1: as shipped")));
         help(map(&[], names), told)
     };
     let both = [("training", factors("in training")), ("serving", factors("in serving"))];
@@ -89,6 +90,8 @@ fn shared() -> Vec<Field> {
             ("hidden_size", number(Bounds::NATURAL, "width of the residual stream")),
             ("n_layers", number(Bounds::NATURAL, "layers")),
             ("n_heads", number(Bounds::NATURAL, "attention heads")),
+            ("n_kv_heads", number(Bounds::NATURAL, "key and value heads")),
+            ("ffn_hidden_size", number(Bounds::NATURAL, "width of the MLP")),
             ("vocab_size", number(Bounds::NATURAL, "tokens of the vocabulary")),
         ],
     );
@@ -102,6 +105,8 @@ fn shared() -> Vec<Field> {
             ("ep", knob(Knob::Ep)),
             ("vpp", knob(Knob::Vpp)),
             ("sp", knob(Knob::Sp)),
+            ("etp", knob(Knob::Etp)),
+            ("attention_dp", knob(Knob::AttentionDp)),
         ],
     );
     let speculative = map(&[], [("tokens", knob(Knob::DraftTokens)), ("acceptance", knob(Knob::DraftAcceptance))]);
@@ -122,10 +127,34 @@ fn shared() -> Vec<Field> {
             ("restart_s", knob(Knob::Restart)),
         ],
     );
+    let pool = || {
+        let ranks = |told: &str| number(Bounds::COUNT, told);
+        map(
+            &[],
+            [
+                ("workers", ranks("replicas")),
+                ("tp", ranks("tensor-parallel ranks")),
+                ("pp", ranks("pipeline stages")),
+                ("ep", ranks("expert-parallel ranks")),
+                ("attention_dp", ranks("data-parallel attention groups")),
+            ],
+        )
+    };
+    let pools = map(&["prefill", "decode"], [("prefill", pool()), ("decode", pool())]);
     let serving = map(
         &[],
         [
-            ("engine", choice(Knob::Server)),
+            ("engine", text("the software that serves, as `software` of the workload")),
+            ("load", choice(Knob::Load)),
+            ("run_requests", knob(Knob::RunRequests)),
+            ("beams", knob(Knob::Beams)),
+            ("context_ranks", knob(Knob::ContextRanks)),
+            ("recv_interval", knob(Knob::RecvInterval)),
+            ("overlap_scheduling", knob(Knob::OverlapScheduling)),
+            ("reserve_output", knob(Knob::ReserveOutput)),
+            ("python_executor", knob(Knob::PythonExecutor)),
+            ("compiled_batch", knob(Knob::CompiledBatch)),
+            ("pools", help(pools, "prefill and decode on separate accelerators")),
             ("arrivals", choice(Knob::Arrivals)),
             ("arrival_cv", knob(Knob::ArrivalCv)),
             ("slo", help(slo, "what makes a request a good one")),
@@ -145,6 +174,9 @@ fn shared() -> Vec<Field> {
         [
             ("weights", choice(Knob::Precision)),
             ("activations", text("format of the activations")),
+            ("compute", choice(Knob::Compute)),
+            ("weight_bits", knob(Knob::WeightBits)),
+            ("gradients", choice(Knob::GradientFormat)),
             ("kv", choice(Knob::KvPrecision)),
             ("optimizer", text("format of the optimizer's states")),
         ],
@@ -157,6 +189,14 @@ fn shared() -> Vec<Field> {
             ("gpudirect_rdma", knob(Knob::GpudirectRdma)),
             ("virt", word(&["bare", "sriov"], Knob::Virt.spec().help)),
             ("fabric", knob(Knob::Fabric)),
+            ("attention_kernel", choice(Knob::AttentionKernel)),
+            ("graph_capture", choice(Knob::GraphCapture)),
+            ("compiled", knob(Knob::Compiled)),
+            ("moe_dispatcher", choice(Knob::MoeDispatcher)),
+            ("moe_capacity", choice(Knob::MoeCapacity)),
+            ("overlap_tensor", knob(Knob::OverlapTensor)),
+            ("overlap_pipeline", knob(Knob::OverlapPipeline)),
+            ("overlap_data", knob(Knob::OverlapData)),
         ],
     );
     let batch = map(&[], [("micro", knob(Knob::Microbatch)), ("global", knob(Knob::Global))]);
@@ -167,8 +207,14 @@ fn shared() -> Vec<Field> {
             ("generate", knob(Knob::Generate)),
             ("prompt_cv", knob(Knob::PromptCv)),
             ("generate_cv", knob(Knob::GenerateCv)),
+            ("generate_max", knob(Knob::GenerateMax)),
+            ("generate_spread", knob(Knob::GenerateSpread)),
         ],
     );
+    let layers = map(&[], [("mode", choice(Knob::Recompute)), ("layers", knob(Knob::RecomputeLayers))]);
+    let recompute = help(json!({"anyOf": [choice(Knob::Recompute), layers]}), Knob::Recompute.spec().help);
+    let named = anything("as in files of the original format: a mapping that names it");
+    let optimizer = help(json!({"anyOf": [choice(Knob::Optimizer), named]}), Knob::Optimizer.spec().help);
     vec![
         ("mode", word(&["training", "inference"], "else `inference` in the name decides")),
         ("model", text("key into the model catalog")),
@@ -179,7 +225,14 @@ fn shared() -> Vec<Field> {
         ("precision", help(precision, "numeric formats")),
         ("sharding", choice(Knob::Sharding)),
         ("shard", knob(Knob::Shard)),
-        ("recompute", choice(Knob::Recompute)),
+        ("recompute", recompute),
+        ("software", knob(Knob::Software)),
+        ("framework", text("the software, as `software`")),
+        ("architecture", anything("the model written out, in the form of an entry of models.yaml")),
+        ("optimizer", optimizer),
+        ("trained", choice(Knob::Trained)),
+        ("lora_targets", choice(Knob::LoraTargets)),
+        ("cpu_offload", choice(Knob::CpuOffload)),
         ("pipeline_schedule", choice(Knob::PipelineSchedule)),
         ("overlap", knob(Knob::Overlap)),
         ("expert_imbalance", knob(Knob::ExpertImbalance)),
@@ -330,7 +383,7 @@ fn communication() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::knob::{Home, KNOBS};
+    use atlas_plan::knob::{Home, KNOBS};
 
     /// A knob that files may set must be offered where it stands, or editors would mark it.
     #[test]
@@ -341,7 +394,12 @@ mod tests {
                 Home::Target(path) => (target(), path),
                 Home::Nowhere => continue,
             };
-            let found = path.iter().try_fold(&schema, |at, key| at.get("properties")?.get(*key));
+            // A field that is a word or a mapping offers both.
+            let inside = |at: &Value, key: &str| -> Option<Value> {
+                let direct = |at: &Value| at.get("properties")?.get(key).cloned();
+                direct(at).or_else(|| at.get("anyOf")?.as_array()?.iter().find_map(direct))
+            };
+            let found = path.iter().try_fold(schema, |at, key| inside(&at, key));
             assert!(found.is_some(), "{} at {path:?}", spec.name);
         }
     }

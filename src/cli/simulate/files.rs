@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::cli::output::complain;
 use crate::cli::run::writing;
-use crate::record::write_atomically;
-use crate::report::chart::{png, svg};
-use crate::report::serialised;
-use crate::report::simulation::plots::Chart;
+use atlas_plan::record::write_atomically;
+use atlas_report::chart::{png, svg};
+use atlas_report::serialised;
+use atlas_report::simulation::plots::Chart;
 
 /// A directory that is written to.
 pub(in crate::cli) struct Folder {

@@ -8,13 +8,15 @@ use crate::cli::args::Globals;
 use crate::cli::failure::Failure;
 use crate::cli::output;
 use crate::cli::watching;
-use crate::engine::event::cluster::{self, Fabric, Traffic};
-use crate::library::Library;
-use crate::report::simulation::jobs as report;
-use crate::report::{Format, serialised};
-use crate::simulation::config::{Config, Pair, Subject};
-use crate::simulation::jobs::{self, Job};
-use crate::simulation::{Gauge, Measured, Options, Plan, Problems, run as simulated};
+use atlas_config::library::Library;
+use atlas_plan::simulation::config::{Config, Pair, Subject};
+use atlas_plan::simulation::jobs;
+use atlas_plan::simulation::jobs::Job;
+use atlas_plan::simulation::{Gauge, Measured, Options, Plan, Problems, run as simulated};
+use atlas_report::simulation::jobs as report;
+use atlas_report::{Format, serialised};
+use atlas_sim::cluster;
+use atlas_sim::cluster::{Fabric, Traffic};
 
 /// Runs the jobs of a configuration.
 pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &Globals) -> color_eyre::Result<()> {

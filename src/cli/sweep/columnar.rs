@@ -4,10 +4,10 @@ use std::io;
 
 use super::file::Output;
 use super::rows::{VERDICTS, verdict};
-use crate::estimate::Metric;
-use crate::knob::Setting;
-use crate::report::parquet::{Column, Group, Kind, MAGIC, Values, footer, group};
-use crate::search::sweep::{Row, Sweep};
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::Setting;
+use atlas_plan::search::sweep::{Row, Sweep};
+use atlas_report::parquet::{Column, Group, Kind, MAGIC, Values, footer, group};
 
 /// Rows of a group: some megabytes, and what a kill costs at most in work done again.
 const GROUP: usize = 1 << 16;
@@ -33,7 +33,7 @@ pub(super) struct Columnar<'s> {
 
 impl<'s> Columnar<'s> {
     pub(super) fn new(sweep: &Sweep, metrics: &'s [&'static Metric]) -> Columnar<'s> {
-        let names = |name: &dyn Fn(&crate::scenario::Parts) -> String| {
+        let names = |name: &dyn Fn(&atlas_plan::scenario::Parts) -> String| {
             Kind::Words(sweep.contenders.iter().map(|(parts, _)| name(parts)).collect())
         };
         let column = |name: &str, kind| Column { name: name.to_owned(), kind };

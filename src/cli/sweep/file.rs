@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use color_eyre::eyre::eyre;
 use serde::{Deserialize, Serialize};
 
-use crate::knob::Setting;
-use crate::report::parquet::Group;
-use crate::search::sweep::Sweep;
+use atlas_plan::knob::Setting;
+use atlas_plan::search::sweep::Sweep;
+use atlas_report::parquet::Group;
 
 /// Time between two notes: what a kill costs at most, in work done again.
 const NOTE_EVERY: Duration = Duration::from_secs(1);

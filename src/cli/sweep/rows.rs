@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::estimate::{Estimate, Metric, Verdict};
-use crate::knob::Setting;
-use crate::report::{csv, optimum};
-use crate::search::sweep::{Row, Sweep};
+use atlas_plan::estimate::{Estimate, Metric, Verdict};
+use atlas_plan::knob::Setting;
+use atlas_plan::search::sweep::{Row, Sweep};
+use atlas_report::{csv, optimum};
 
 /// How points are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,6 +183,7 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
         Some(Verdict::Memory { .. }) => "memory",
         Some(Verdict::Accelerators { .. }) => "accelerators",
         Some(Verdict::Indivisible { .. }) => "indivisible",
+        Some(Verdict::Format { .. }) => "format",
         Some(Verdict::Overload { .. }) => "overload",
     }
 }

@@ -4,14 +4,15 @@ mod measurements;
 mod search;
 mod timeline;
 
-use crate::explain::{Term, explain};
-use crate::knob::Overrides;
-use crate::report::document::Document;
-use crate::report::study::{self, Block, Cell, Entry, Grid, Study};
-use crate::report::table::Align;
-use crate::report::{explanation, tornado};
 use crate::tui::app::{Answer, App, Setup, View};
 use crate::tui::view;
+use atlas_plan::explain::{Term, explain};
+use atlas_plan::knob::Overrides;
+use atlas_report::document::Document;
+use atlas_report::study;
+use atlas_report::study::{Block, Cell, Entry, Grid, Study};
+use atlas_report::table::Align;
+use atlas_report::{explanation, tornado};
 
 /// Depth to which a derivation is told, and the width of its lines.
 const DERIVATION: (usize, usize) = (12, 110);
@@ -43,7 +44,7 @@ pub fn document(app: &App, made: &str) -> Option<Document> {
         }
         View::Advice => {
             let shown = app.advice_shown();
-            let named: Vec<(&str, &crate::advice::Advice)> = shown.iter().map(|advice| ("", *advice)).collect();
+            let named: Vec<(&str, &atlas_plan::advice::Advice)> = shown.iter().map(|advice| ("", *advice)).collect();
             let table = study::advice::table(&named, false);
             let blocks = vec![Block::Table(table.clone())];
             Some(titled(format!("What would make it better: {about}"), blocks, table))
@@ -140,7 +141,7 @@ fn of_study(study: &Study) -> Document {
     let head = names.into_iter().map(|name| (name.to_owned(), Align::Left)).collect();
     let mut rows = Vec::new();
     for entry in &study.entries {
-        for metric in crate::estimate::METRICS.iter() {
+        for metric in atlas_plan::estimate::METRICS.iter() {
             let Some(value) = entry.value(metric) else { continue };
             let end = |end: Option<f64>| end.map_or_else(Cell::default, |end| Cell::figure(metric.show(end), end));
             let interval = metric.interval(&entry.estimate, &entry.scenario);

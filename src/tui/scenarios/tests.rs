@@ -1,10 +1,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 use proptest::prelude::*;
 
-use crate::estimate::Metric;
-use crate::knob::{Knob, Setting};
 use crate::tui::app::{App, View};
 use crate::tui::testing::Hands;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{Knob, Setting};
 
 fn rate(app: &App) -> f64 {
     app.answer.value(Metric::named("tokens_per_sec").unwrap()).unwrap()

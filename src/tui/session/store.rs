@@ -1,16 +1,15 @@
 //! Where sessions are kept: one for each working directory in the user's state directory, and those that were given a
 //! name.
 
-use crate::order::Order;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use super::Document;
-use crate::record::write_atomically;
-use crate::spec::Sources;
-use crate::spec::fingerprint::fingerprint;
-use crate::spec::sources::read_text;
+use atlas_document::Sources;
+use atlas_document::fingerprint::fingerprint;
+use atlas_document::sources::read_text;
+use atlas_plan::record::write_atomically;
 
 /// Sessions of directories that are kept; the oldest go first.
 const MOST: usize = 64;
@@ -171,7 +170,7 @@ fn prune(dir: &Path) {
         .filter(|entry| entry.file_name().to_string_lossy().contains(".json"))
         .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
         .collect();
-    files.order();
+    files.sort();
     let excess = files.len().saturating_sub(MOST);
     for (_, path) in files.into_iter().take(excess) {
         // One that cannot be removed does no harm.

@@ -3,8 +3,8 @@
 use fuzzy_matcher::FuzzyMatcher as _;
 use fuzzy_matcher::skim::SkimMatcherV2;
 
-use crate::search::Condition;
 use crate::tui::app::Answer;
+use atlas_plan::search::Condition;
 
 /// What a filter asks of a row: every word must be found, every condition hold.
 #[derive(Debug, Clone, PartialEq, Default)]

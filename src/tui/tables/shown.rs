@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{Sort, Table, target_text};
-use crate::advice::Advice;
-use crate::estimate::Metric;
-use crate::knob::{KNOBS, Knob, Spec};
-use crate::library::Entry;
-use crate::order::Order;
-use crate::spec::{Diagnostic, Severity, Target, Workload};
 use crate::tui::app::{Answer, App};
+use atlas_config::library::Entry;
+use atlas_config::{Target, Workload};
+use atlas_document::{Diagnostic, Severity};
+use atlas_plan::advice::Advice;
+use atlas_plan::estimate::Metric;
+use atlas_plan::knob::{KNOBS, Knob, Spec};
 
 impl App {
     /// The targets as the list shows them, each with its place in the files.
@@ -83,9 +83,9 @@ impl App {
             _ => last,
         };
         match self.tables.sort(Table::Results) {
-            Sort::Name => all.order_by_key(|metric| metric.label.to_lowercase()),
-            Sort::Value => all.order_by(|a, b| value(b).total_cmp(&value(a))),
-            Sort::Change => all.order_by(|a, b| change(b).total_cmp(&change(a))),
+            Sort::Name => all.sort_by_key(|metric| metric.label.to_lowercase()),
+            Sort::Value => all.sort_by(|a, b| value(b).total_cmp(&value(a))),
+            Sort::Change => all.sort_by(|a, b| change(b).total_cmp(&change(a))),
             _ => {}
         }
         all
@@ -96,9 +96,9 @@ impl App {
     pub fn problems_shown(&self) -> Vec<&Diagnostic> {
         let mut all: Vec<&Diagnostic> = self.problems.iter().filter(|problem| self.asks_for_problem(problem)).collect();
         match self.tables.sort(Table::Problems) {
-            Sort::Kind => all.order_by_key(|problem| problem.severity != Severity::Error),
-            Sort::Name => all.order_by_key(|problem| (problem.file.to_string(), problem.at.line)),
-            Sort::Value => all.order_by_key(|problem| problem.message.to_lowercase()),
+            Sort::Kind => all.sort_by_key(|problem| problem.severity != Severity::Error),
+            Sort::Name => all.sort_by_key(|problem| (problem.file.to_string(), problem.at.line)),
+            Sort::Value => all.sort_by_key(|problem| problem.message.to_lowercase()),
             _ => {}
         }
         all
@@ -162,8 +162,8 @@ impl App {
             all.retain(|advice| filter.finds(&format!("{} {} {}", advice.rule.name, advice.text, advice.metric.label)));
         }
         match self.tables.sort(Table::Advice) {
-            Sort::Name => all.order_by_key(|advice| advice.rule.name),
-            Sort::Kind => all.order_by_key(|advice| advice.metric.label),
+            Sort::Name => all.sort_by_key(|advice| advice.rule.name),
+            Sort::Kind => all.sort_by_key(|advice| advice.metric.label),
             _ => {}
         }
         all

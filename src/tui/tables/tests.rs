@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 use super::*;
-use crate::spec::Sources;
 use crate::tui::testing::Hands;
+use atlas_document::Sources;
 
 fn names(h: &Hands) -> Vec<String> {
     h.app.targets().map(|(_, target)| target.name.to_string()).collect()
@@ -138,7 +138,7 @@ fn knobs_and_figures_are_sorted_by_every_column_and_back() {
         .app
         .knobs()
         .filter_map(|spec| match h.app.answer.scenario.as_ref().unwrap().get(spec.knob) {
-            crate::knob::Setting::Number(value) => Some(value),
+            atlas_plan::knob::Setting::Number(value) => Some(value),
             _ => None,
         })
         .collect();

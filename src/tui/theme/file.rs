@@ -15,11 +15,12 @@ use std::sync::Arc;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::{Role, Theme, plain};
-use crate::spec::decode::{Bounds, Fields, nearest};
-use crate::spec::node::{Node, Position};
-use crate::spec::shipped::Text;
-use crate::spec::{Diagnostic, Diagnostics, Severity};
-use crate::tui::color::{self, ColorDepth};
+use crate::tui::color;
+use crate::tui::color::ColorDepth;
+use atlas_catalog::shipped::Text;
+use atlas_document::decode::{Bounds, Fields, nearest};
+use atlas_document::node::{Node, Position};
+use atlas_document::{Diagnostic, Diagnostics, Severity};
 
 const ATTRIBUTES: [(&str, Modifier); 5] = [
     ("bold", Modifier::BOLD),

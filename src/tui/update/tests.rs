@@ -269,11 +269,12 @@ fn a_difference_that_is_none_says_so() {
     // A knob that the closed form does not heed in any figure.
     h.keys("/train_tokens<Enter>").work();
     let mut quiet = None;
-    for knob in crate::knob::Knob::all() {
+    for knob in atlas_plan::knob::Knob::all() {
         let mut h = Hands::new();
         h.keys("T/").keys(knob.name()).keys("<Enter><Right>").work();
-        let same =
-            crate::estimate::METRICS.iter().all(|metric| h.app.answer.value(metric) == h.app.baseline.value(metric));
+        let same = atlas_plan::estimate::METRICS
+            .iter()
+            .all(|metric| h.app.answer.value(metric) == h.app.baseline.value(metric));
         if !h.app.now.setup.overrides.is_empty() && same && h.app.answer.outcome.is_ok() {
             quiet = Some((knob, h));
             break;

@@ -3,15 +3,16 @@
 use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
-use crate::advice::Advice;
 use crate::tui::app::{App, Change, View};
-use crate::tui::keymap::{self, Action};
+use crate::tui::keymap;
+use crate::tui::keymap::Action;
 use crate::tui::layout;
 use crate::tui::message::Effect;
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
 use crate::tui::update::note;
-use crate::units;
+use atlas_core::units;
+use atlas_plan::advice::Advice;
 
 /// What an advice gains, in few words: `+8.2 %`, `makes it fit`.
 fn gain(advice: &Advice) -> String {

@@ -3,11 +3,11 @@
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
-use crate::estimate::{Better, Breakdown, Detail, MemoryUse, Metric};
 use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::theme::Role;
-use crate::units;
+use atlas_core::units;
+use atlas_plan::estimate::{Better, Breakdown, Detail, MemoryUse, Metric};
 
 /// What a block is of, by which its parts are explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use atlas_painter::cells::TextWidth as _;
+use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::draw::{Canvas, wrap};
 use super::results::split;
-use crate::estimate::{Better, Format, METRICS, Metric};
 use crate::tui::app::{Answer, App, View};
 use crate::tui::layout;
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
-use crate::units;
+use atlas_core::units;
+use atlas_plan::estimate::{Better, Format, METRICS, Metric};
 
 const LABEL: u16 = 17;
 const MIN_COLUMN: u16 = 20;

@@ -4,13 +4,13 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::draw::{Canvas, wrap};
-use crate::estimate::{Format, METRICS, Metric};
-use crate::knob::Knob;
 use crate::tui::app::{Answer, App, View};
 use crate::tui::layout;
 use crate::tui::scenarios::other_side;
 use crate::tui::theme::Role;
-use crate::units;
+use atlas_core::units;
+use atlas_plan::estimate::{Format, METRICS, Metric};
+use atlas_plan::knob::Knob;
 
 /// A row of the view.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,13 +1,14 @@
 //! Putting text and frames into the buffer, clipped to where they belong.
 
-use atlas_painter::cells::{self, TextWidth as _};
+use crate::tui::painter::cells::{self, TextWidth as _};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::tui::app::{App, PANES, Pane, View, title};
-use crate::tui::keymap::{self, Action};
+use crate::tui::keymap;
+use crate::tui::keymap::Action;
 use crate::tui::theme::{Glyphs, Role, Theme};
 
 /// Where one draws: a buffer, with the theme and the characters to draw with.

@@ -1,17 +1,17 @@
 //! Where a figure comes from: the tree from the figure under the cursor of the results down to its inputs, a node a
 //! row, with its equation in symbols and in numbers below it while it is unfolded.
 
-use atlas_painter::cells::TextWidth as _;
+use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
 use super::results;
-use crate::estimate::{METRICS, Metric};
-use crate::explain::{Term, explain as derive};
 use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::theme::Role;
 use crate::tui::walking::{Walk, walk_results};
+use atlas_plan::estimate::{METRICS, Metric};
+use atlas_plan::explain::{Term, explain as derive};
 
 /// Depth from which nodes are folded until someone asks.
 const FOLDED_FROM: usize = 2;

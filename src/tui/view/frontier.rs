@@ -6,13 +6,14 @@ use ratatui::layout::Rect;
 use super::draw::{Canvas, wrap};
 use super::plot::{Plot, Series, Shape};
 use super::sweep::{figures, legend, range, remark, scaled, silence, split};
-use crate::estimate::Better;
-use crate::report::chart::{Axis, axis::Range};
-use crate::report::optimum::changes;
 use crate::tui::app::{App, View};
 use crate::tui::frontier::{Front, cursor};
 use crate::tui::layout;
 use crate::tui::theme::Role;
+use atlas_plan::estimate::Better;
+use atlas_report::chart::Axis;
+use atlas_report::chart::axis::Range;
+use atlas_report::optimum::changes;
 
 /// Draws the view.
 pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {

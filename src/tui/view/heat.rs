@@ -1,16 +1,16 @@
 //! A heat map: a figure over two knobs, told by density and by number, the best marked, what cannot run crossed out.
 
-use atlas_painter::cells::TextWidth as _;
+use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
 use super::sweep::shown;
-use crate::estimate::metric::Format;
-use crate::estimate::{Better, Metric};
-use crate::search::Axis;
-use crate::search::sweep::Cell;
 use crate::tui::theme::Role;
-use crate::units;
+use atlas_core::units;
+use atlas_plan::estimate::metric::Format;
+use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::search::Axis;
+use atlas_plan::search::sweep::Cell;
 
 /// Most columns and rows of a cell.
 const WIDEST: u16 = 20;

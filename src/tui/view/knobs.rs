@@ -1,14 +1,14 @@
 //! The knobs, by group, with where each value comes from: turned here, written in a file, or following from the rest.
 
-use atlas_painter::cells::TextWidth as _;
+use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
-use crate::knob::{Home, Knob, Setting, Spec};
 use crate::tui::app::{App, Pane, View};
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
-use crate::units;
+use atlas_core::units;
+use atlas_plan::knob::{Home, Knob, Setting, Spec};
 
 /// A row of the pane: a heading, or a knob.
 #[derive(Debug, Clone, Copy)]

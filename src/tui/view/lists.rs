@@ -3,17 +3,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use atlas_painter::cells::TextWidth as _;
+use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
-use crate::estimate::Metric;
-use crate::library::Entry;
-use crate::spec::Workload;
 use crate::tui::app::{App, PANES, Pane, View};
 use crate::tui::tables::{Sort, Table};
 use crate::tui::theme::Role;
-use crate::units;
+use atlas_config::Workload;
+use atlas_config::library::Entry;
+use atlas_core::units;
+use atlas_plan::estimate::Metric;
 
 /// A row of a list.
 struct Row<'a> {

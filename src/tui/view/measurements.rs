@@ -3,16 +3,16 @@
 use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
-use crate::calibrate::Parameter;
-use crate::calibrate::judge::Judged;
-use crate::calibrate::predict::Figure;
-use crate::plan::Engine;
-use crate::report::calibration::changes;
 use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::measured::{Proposal, judged, unanswered};
 use crate::tui::theme::Role;
-use crate::units;
+use atlas_core::plan::Engine;
+use atlas_core::units;
+use atlas_evidence::calibrate::Parameter;
+use atlas_evidence::calibrate::judge::Judged;
+use atlas_evidence::calibrate::predict::Figure;
+use atlas_report::calibration::changes;
 
 /// A line of the view.
 enum Line<'a> {

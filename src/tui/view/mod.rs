@@ -28,7 +28,7 @@ mod touring;
 
 use std::borrow::Cow;
 
-use atlas_painter::cells::{self, TextWidth as _};
+use crate::tui::painter::cells::{self, TextWidth as _};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -37,7 +37,8 @@ use super::app::{App, Edit, Overlay, PANES, Pane, View};
 use super::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
 use super::stale::Stale;
 use super::theme::Role;
-use crate::tui::keymap::{self, Mode};
+use crate::tui::keymap;
+use crate::tui::keymap::Mode;
 use draw::Canvas;
 pub use popup::popup_row;
 
@@ -331,7 +332,7 @@ fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 fn about(app: &App, mode: Mode) -> String {
-    let origin = |name: &str, file: &crate::spec::Origin| format!("{name}  [{file}]");
+    let origin = |name: &str, file: &atlas_document::Origin| format!("{name}  [{file}]");
     match mode {
         Mode::Targets => app.answer.target.as_ref().map_or_else(String::new, |target| {
             let text = target.description.as_deref().or(target.notes.as_deref()).unwrap_or(&target.vendor);

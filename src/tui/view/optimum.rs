@@ -5,13 +5,13 @@ use ratatui::layout::Rect;
 use super::draw::{Canvas, wrap};
 use super::results::change_style;
 use super::sweep::figures;
-use crate::report::optimum::{against, changes, looked};
-use crate::search::optimise::Candidate;
 use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::optimum::{Found, Row, here, is_stale, objective, rows, shown, size, unbounded};
 use crate::tui::theme::Role;
-use crate::units;
+use atlas_core::units;
+use atlas_plan::search::optimise::Candidate;
+use atlas_report::optimum::{against, changes, looked};
 
 /// Columns of the form beside the answer, and fewest columns of a body that has it there.
 const BESIDE: u16 = 42;

@@ -1,14 +1,14 @@
 //! The outlook: a small chart of the figure over the knob that was turned last, and where it is best.
 
-use atlas_painter::cells::TextWidth as _;
+use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
 use super::sweep::{legend, plot, shown, silence};
-use crate::engine::at_once;
-use crate::estimate::Better;
 use crate::tui::app::App;
 use crate::tui::sweeping::Curves;
+use atlas_plan::engine::at_once;
+use atlas_plan::estimate::Better;
 
 /// Draws the pane.
 pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {

@@ -1,12 +1,12 @@
 //! Curves over two axes, in braille: lines, labelled ticks, what cannot run shaded, where the scenario stands, a cursor.
 //! Series are told apart by colour and by a letter.
 
-use atlas_painter::cells::TextWidth as _;
+use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
 use super::draw::Canvas;
-use crate::report::chart::text::{Raster, place};
 use crate::tui::theme::Role;
+use atlas_report::chart::text::{Raster, place};
 
 /// Colours of series, in turn.
 const COLOURS: [Role; 6] = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role::Bar5, Role::Bar6];

@@ -3,11 +3,11 @@
 use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
-use crate::spec::{Diagnostic, Severity};
 use crate::tui::app::{App, View};
 use crate::tui::layout;
 use crate::tui::tables::Table;
 use crate::tui::theme::Role;
+use atlas_document::{Diagnostic, Severity};
 
 fn lines(problem: &Diagnostic, width: u16) -> Vec<(Role, String)> {
     let width = usize::from(width.saturating_sub(4));

@@ -1,16 +1,16 @@
 //! The results: whether it can run, what bounds it, and every figure with its interval and its change against the
 //! baseline.
 
-use atlas_painter::cells::TextWidth as _;
+use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::draw::{Canvas, wrap};
-use crate::engine::notes::notes;
-use crate::estimate::{Better, Detail, Format, Metric, Verdict};
 use crate::tui::app::{App, Headline, Pane, View};
 use crate::tui::theme::Role;
-use crate::units;
+use atlas_core::units;
+use atlas_plan::engine::notes::notes;
+use atlas_plan::estimate::{Better, Detail, Format, Metric, Verdict};
 
 /// A row of the pane.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +70,7 @@ pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'stati
             let metric = match detail.verdict {
                 Verdict::Fits | Verdict::Memory { .. } => Some("memory_fill"),
                 Verdict::Overload { .. } => Some("queue_utilization"),
-                Verdict::Accelerators { .. } | Verdict::Indivisible { .. } => None,
+                Verdict::Accelerators { .. } | Verdict::Indivisible { .. } | Verdict::Format { .. } => None,
             };
             (verdict(app, detail).1, metric)
         }
@@ -184,7 +184,7 @@ pub fn refusal(verdict: &Verdict) -> &'static str {
         Verdict::Fits => "fits",
         Verdict::Memory { .. } => "does not fit",
         Verdict::Overload { .. } => "overloaded",
-        Verdict::Accelerators { .. } | Verdict::Indivisible { .. } => "cannot run",
+        Verdict::Accelerators { .. } | Verdict::Indivisible { .. } | Verdict::Format { .. } => "cannot run",
     }
 }
 

@@ -1,6 +1,6 @@
 //! The strip of scenarios, where there are several: number and name of each, the pinned one marked.
 
-use atlas_painter::cells::TextWidth as _;
+use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 
 use super::draw::{Canvas, fit};

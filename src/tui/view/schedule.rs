@@ -3,13 +3,12 @@
 use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
-use crate::estimate::{Figures, Metric, Queue};
-use crate::order::Order;
-use crate::spec::{Mode, Workload};
 use crate::tui::app::{App, View};
 use crate::tui::tables::{Sort, Table};
 use crate::tui::theme::Role;
-use crate::units;
+use atlas_config::{Mode, Workload};
+use atlas_core::units;
+use atlas_plan::estimate::{Figures, Metric, Queue};
 
 /// A column of the table.
 struct Column {
@@ -91,9 +90,9 @@ fn shown(app: &App) -> Vec<usize> {
             let figure = estimate.phases.get(*phase).and_then(column.get);
             figure.map_or(f64::INFINITY, |figure| sign * figure)
         };
-        all.order_by(|a, b| key(a).total_cmp(&key(b)));
+        all.sort_by(|a, b| key(a).total_cmp(&key(b)));
     } else if sort == Sort::Name {
-        all.order_by_key(|phase| name(phase).to_lowercase());
+        all.sort_by_key(|phase| name(phase).to_lowercase());
     }
     all
 }

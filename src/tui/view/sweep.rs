@@ -7,16 +7,18 @@ use super::draw::{Canvas, wrap};
 use super::heat::Heat;
 use super::plot::{Plot, Series, Shape, colour, letter};
 use super::results::{change, split as split_number};
-use crate::estimate::{METRICS, Metric};
-use crate::knob::Setting;
-use crate::report::chart::{Axis, axis::Range};
-use crate::search::optimise::Candidate;
 use crate::tui::app::{App, View};
 use crate::tui::layout;
-use crate::tui::sweeping::{self, Curves};
+use crate::tui::sweeping;
+use crate::tui::sweeping::Curves;
 use crate::tui::theme::Role;
 use crate::tui::work::Desk;
-use crate::units;
+use atlas_core::units;
+use atlas_plan::estimate::{METRICS, Metric};
+use atlas_plan::knob::Setting;
+use atlas_plan::search::optimise::Candidate;
+use atlas_report::chart::Axis;
+use atlas_report::chart::axis::Range;
 
 /// Columns of the reading beside the picture, and fewest columns of a body that has it there.
 const BESIDE: u16 = 47;

@@ -4,7 +4,8 @@ use ratatui::layout::Rect;
 
 use super::draw::Canvas;
 use crate::tui::app::{App, View};
-use crate::tui::keymap::{self, Action};
+use crate::tui::keymap;
+use crate::tui::keymap::Action;
 use crate::tui::theme::Role;
 
 /// The views that have a number, in its order, then the others.

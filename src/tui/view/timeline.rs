@@ -4,20 +4,20 @@
 mod curves;
 mod operators;
 
-use atlas_painter::cells::TextWidth as _;
+use crate::tui::painter::cells::TextWidth as _;
 use curves::{latencies, levels, scale};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use super::draw::Canvas;
 use super::sweep::{remark, silence};
-use crate::engine::event::training::program::Action;
-use crate::engine::event::training::schedule::Kind;
-use crate::engine::event::training::{StreamKind, Task, TaskKind};
 use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
 use crate::tui::timeline::{Lane, Picture, Timeline, picture};
-use crate::units::duration_ms;
+use atlas_core::units::duration_ms;
+use atlas_sim::training::program::Action;
+use atlas_sim::training::schedule::Kind;
+use atlas_sim::training::{StreamKind, Task, TaskKind};
 
 /// Columns of the lanes' names.
 const NAMES: u16 = 23;

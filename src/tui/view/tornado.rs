@@ -5,12 +5,12 @@ use ratatui::layout::Rect;
 use super::draw::{Canvas, wrap};
 use super::results::change_style;
 use super::sweep::{remark, silence};
-use crate::estimate::Better;
-use crate::search::sensitivity::{Lever, Outcome, Swing, Tornado};
 use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
 use crate::tui::tornado::shown;
-use crate::units;
+use atlas_core::units;
+use atlas_plan::estimate::Better;
+use atlas_plan::search::sensitivity::{Lever, Outcome, Swing, Tornado};
 
 /// Rows above the first lever, which do not scroll.
 pub const HEADING: usize = 2;

@@ -3,7 +3,6 @@
 use ratatui::layout::Rect;
 
 use super::draw::{Canvas, wrap};
-use crate::order::Order;
 use crate::tui::app::App;
 use crate::tui::theme::Role;
 
@@ -36,7 +35,7 @@ pub(super) fn caption(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
     // Claims stand in the lines the narration leaves; those that do not hold first.
     let mut outcomes: Vec<&(bool, String)> = tour.outcomes.iter().collect();
-    outcomes.order_by_key(|(held, _)| *held);
+    outcomes.sort_by_key(|(held, _)| *held);
     for (held, claim) in outcomes {
         if y + 1 >= inner.bottom() {
             break;

@@ -3,17 +3,17 @@
 
 use super::search::charted;
 use super::{left, right, titled};
-use crate::calibrate::judge::Judged;
-use crate::calibrate::predict::Figure;
-use crate::estimate::Metric;
-use crate::plan::Engine;
-use crate::report::calibration::changes;
-use crate::report::chart::{Axis, Plot, Series};
-use crate::report::document::Document;
-use crate::report::study::{Block, Cell, Grid};
 use crate::tui::app::App;
 use crate::tui::measured::{judged, unanswered};
-use crate::units;
+use atlas_core::plan::Engine;
+use atlas_core::units;
+use atlas_evidence::calibrate::judge::Judged;
+use atlas_evidence::calibrate::predict::Figure;
+use atlas_plan::estimate::Metric;
+use atlas_report::calibration::changes;
+use atlas_report::chart::{Axis, Plot, Series};
+use atlas_report::document::Document;
+use atlas_report::study::{Block, Cell, Grid};
 
 pub(super) fn document(app: &App) -> Document {
     let title = format!("Measured runs beside predictions for {}", app.now.setup.target);

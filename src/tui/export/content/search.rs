@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use super::{left, right, titled};
-use crate::estimate::{Better, Metric};
-use crate::knob::Setting;
-use crate::order::Order;
-use crate::report::chart::pictures::{self, Heat};
-use crate::report::chart::{Axis, Bar, Bars, Plot, Series, drawing};
-use crate::report::document::Document;
-use crate::report::optimum::changes;
-use crate::report::study::{self, Block, Cell, Grid};
-use crate::scenario::Parts;
-use crate::search::optimise::{Candidate, Optimum};
 use crate::tui::app::App;
 use crate::tui::frontier::Front;
 use crate::tui::optimum;
 use crate::tui::sweeping::Curves;
+use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::knob::Setting;
+use atlas_plan::scenario::Parts;
+use atlas_plan::search::optimise::{Candidate, Optimum};
+use atlas_report::chart::pictures;
+use atlas_report::chart::pictures::Heat;
+use atlas_report::chart::{Axis, Bar, Bars, Plot, Series, drawing};
+use atlas_report::document::Document;
+use atlas_report::optimum::changes;
+use atlas_report::study;
+use atlas_report::study::{Block, Cell, Grid};
 
 /// Width of a laid-out picture, in its own units.
 pub(super) const WIDTH: f64 = 760.0;
@@ -89,7 +90,7 @@ pub(super) fn sweep(app: &App, about: &str) -> Option<Document> {
 }
 
 /// The best point that can run; none of a figure that is neither better high nor low.
-fn best(metric: &Metric, cells: &[crate::search::sweep::Cell]) -> Option<usize> {
+fn best(metric: &Metric, cells: &[atlas_plan::search::sweep::Cell]) -> Option<usize> {
     let sign = match metric.better {
         Better::Higher => 1.0,
         Better::Lower => -1.0,
@@ -153,7 +154,7 @@ fn line(curves: &Curves) -> Option<Block> {
 fn heat(curves: &Curves) -> Heat {
     let metric = curves.metric;
     let against = curves.against.as_ref().unwrap_or(&curves.across);
-    let words = |axis: &crate::search::Axis| axis.values.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let words = |axis: &atlas_plan::search::Axis| axis.values.iter().map(ToString::to_string).collect::<Vec<_>>();
     let first = curves.curves.first();
     let cells = first.map_or(&[][..], |(_, grid)| grid.cells.as_slice());
     let runs = || cells.iter().filter(|cell| cell.feasible && cell.value.is_finite()).map(|cell| cell.value);
@@ -217,7 +218,7 @@ fn compromises<'c>(
                 Cell::text(changes(candidate)),
             ]);
         }
-        places.order_by(|a, b| a.0.total_cmp(&b.0));
+        places.sort_by(|a, b| a.0.total_cmp(&b.0));
         series.push(Series { name: target.to_owned(), points: places, joined: true });
     }
     let all = || series.iter().flat_map(|series: &Series| series.points.iter().copied()).chain(here);

@@ -3,18 +3,17 @@
 
 use super::search::{WIDTH, charted};
 use super::{left, right, titled};
-use crate::engine::event::serving::output::Levels;
-use crate::engine::event::serving::{Output as Served, RequestRecord};
-use crate::order::Order;
-use crate::report::chart::pictures;
-use crate::report::chart::{Axis, Plot, Series};
-use crate::report::document::Document;
-use crate::report::study::{Block, Cell, Grid};
 use crate::tui::app::App;
 use crate::tui::simulating::Scaling;
 use crate::tui::timeline::{Picture, Timeline, picture};
 use crate::tui::view::timeline::{KINDS, busy_of_step, lane_name, named, plain, told};
-use crate::units;
+use atlas_core::units;
+use atlas_report::chart::pictures;
+use atlas_report::chart::{Axis, Plot, Series};
+use atlas_report::document::Document;
+use atlas_report::study::{Block, Cell, Grid};
+use atlas_sim::serving::output::Levels;
+use atlas_sim::serving::{Output as Served, RequestRecord};
 
 /// Points of a distribution's curve.
 const POINTS: usize = 200;
@@ -202,7 +201,7 @@ fn latencies(app: &App, served: &Served, about: &str) -> Option<Document> {
     let (mut series, mut rows) = (Vec::new(), Vec::new());
     for (name, get, limit) in all {
         let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();
-        sample.order_by(f64::total_cmp);
+        sample.sort_by(f64::total_cmp);
         let last = sample.len().checked_sub(1)? as f64;
         let value = |share: f64| sample.get((share * last).round() as usize).copied();
         let shares = (0..=POINTS).map(|point| point as f64 / POINTS as f64);

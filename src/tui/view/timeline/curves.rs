@@ -2,15 +2,17 @@
 
 use ratatui::layout::Rect;
 
-use crate::engine::event::serving::{Output as Served, RequestRecord};
-use crate::report::chart::{Axis, axis::Range};
 use crate::tui::app::App;
 use crate::tui::simulating::Scaling;
 use crate::tui::theme::Role;
 use crate::tui::view::draw::Canvas;
 use crate::tui::view::plot::{Plot, Series, Shape, colour, letter};
 use crate::tui::view::sweep::range;
-use crate::units::{self, duration_ms};
+use atlas_core::units;
+use atlas_core::units::duration_ms;
+use atlas_report::chart::Axis;
+use atlas_report::chart::axis::Range;
+use atlas_sim::serving::{Output as Served, RequestRecord};
 
 /// Points of a distribution's curve.
 const POINTS: usize = 200;
@@ -82,7 +84,7 @@ pub(super) fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bo
     let counts = served.timeline.iter().flat_map(|levels| [levels.running, levels.waiting]);
     let Some((_, up)) = range("requests", counts) else { return false };
     let at = |cell: usize| time.share((cell as f64 + 0.5) * served.cell);
-    let curve = |get: fn(&crate::engine::event::serving::output::Levels) -> f64, up: &Range| Series {
+    let curve = |get: fn(&atlas_sim::serving::output::Levels) -> f64, up: &Range| Series {
         points: served
             .timeline
             .iter()

@@ -3,18 +3,18 @@
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
-use crate::engine::event::training::input::Inner;
-use crate::engine::event::training::program::Action;
 use crate::tui::theme::Role;
 use crate::tui::timeline::Timeline;
 use crate::tui::view::draw::Canvas;
+use atlas_sim::training::input::Inner;
+use atlas_sim::training::program::Action;
 
 /// Cells that the widest operator must have for a pass to be drawn as operators.
 const LEAST: f64 = 4.0;
 
 /// An operator's colour: matrix multiplications, attention, the rest, each twice where it runs again.
 fn role(action: Action) -> Role {
-    use crate::engine::analytical::ops::{OpName, OpName as Name};
+    use atlas_perf::ops::{OpName, OpName as Name};
     let of = |name: OpName| match name {
         Name::Attention | Name::Recurrence | Name::Indexer => Role::Bar5,
         Name::Norm | Name::Rotary | Name::Residual | Name::Activation | Name::Dispatch | Name::Loss => Role::Bar6,

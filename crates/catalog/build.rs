@@ -1,0 +1,139 @@
+//! Embeds what ships under `workload/`, `themes/` and `demo/`, so that the binary runs from any directory: documents and
+//! the catalog as trees that are read without parsing, the documents' texts and the measurements compressed.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+#[path = "build/digest.rs"]
+mod digest;
+
+fn main() -> io::Result<()> {
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    for path in ["build.rs", "build"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    let mut shipped = Vec::new();
+    for folder in ["workload", "themes", "demo"] {
+        println!("cargo::rerun-if-changed={}", root.join(folder).display());
+        let mut files = Vec::new();
+        collect(&root.join(folder), &mut files)?;
+        files.sort();
+        for path in files {
+            let name = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+            println!("cargo::rerun-if-changed={}", path.display());
+            shipped.push((name, path));
+        }
+    }
+    let (catalog, documents): (Vec<_>, Vec<_>) = shipped.into_iter().partition(|(name, _)| kind(name).is_some());
+    let mut arena = digest::Arena::default();
+    digest_catalog(&catalog, &mut arena, &out)?;
+    embed_documents(&documents, &mut arena, &out)?;
+    fs::write(out.join("arena.txt"), arena.text)?;
+    compress_measurements(&root, &out)
+}
+
+/// Documents in the order of their paths: the table, all trees, and all texts one behind the other, compressed.
+fn embed_documents(files: &[(String, PathBuf)], arena: &mut digest::Arena, out: &Path) -> io::Result<()> {
+    let mut trees = digest::Digest::default();
+    let mut texts = String::new();
+    let mut code = String::from("/// Every document that ships.\nstatic DOCUMENTS: &[Document] = &[\n");
+    for (name, path) in files {
+        let text = fs::read_to_string(path)?;
+        let items = trees.add_document(arena, name, &text).map_err(io::Error::other)?;
+        let tree = trees.entries.last().copied().unwrap_or_default();
+        let (begin, fingerprint) = (texts.len(), atlas_document::fingerprint::fingerprint(text.as_bytes()));
+        texts.push_str(&text);
+        let end = texts.len();
+        let _ = writeln!(
+            code,
+            "    Document {{ path: {name:?}, tree: {tree}, items: &{items:?}, text: ({begin}, {end}), fingerprint: {fingerprint:#x} }},"
+        );
+    }
+    code.push_str("];\n");
+    fs::write(out.join("documents.rs"), code)?;
+    fs::write(out.join("documents.bin"), trees.bytes)?;
+    deflate(&out.join("documents.txt.deflate"), texts.as_bytes())
+}
+
+/// Which part of the catalog a file belongs to, if to any.
+fn kind(name: &str) -> Option<&'static str> {
+    match name {
+        "workload/models.yaml" => Some("models"),
+        "workload/prices.yaml" => Some("prices"),
+        _ => name.starts_with("workload/accelerators/").then_some("accelerators"),
+    }
+}
+
+fn digest_catalog(files: &[(String, PathBuf)], arena: &mut digest::Arena, out: &Path) -> io::Result<()> {
+    let mut code = String::new();
+    for wanted in ["accelerators", "models", "prices"] {
+        let mut digest = digest::Digest::default();
+        for (name, path) in files.iter().filter(|(name, _)| kind(name) == Some(wanted)) {
+            digest.add_entries(arena, name, &fs::read_to_string(path)?).map_err(io::Error::other)?;
+        }
+        fs::write(out.join(format!("{wanted}.bin")), &digest.bytes)?;
+        let _ = writeln!(
+            code,
+            "/// Shipped {wanted}.\npub static {}: Digest =\n    Digest {{ bytes: include_bytes!(\"{wanted}.bin\"), entries: &{:?} }};",
+            wanted.to_uppercase(),
+            digest.entries
+        );
+    }
+    // A user's copy of a shipped file is known by this, and not read again.
+    code.push_str("/// Fingerprints of the shipped texts.\nstatic FINGERPRINTS: &[(&str, u64)] = &[\n");
+    for (name, path) in files {
+        let _ = writeln!(code, "    ({name:?}, {:#x}),", atlas_document::fingerprint::fingerprint(&fs::read(path)?));
+    }
+    code.push_str("];\n");
+    fs::write(out.join("catalog.rs"), code)
+}
+
+fn compress_measurements(root: &Path, out: &Path) -> io::Result<()> {
+    for name in ["training", "inference", "serving_latency"] {
+        let path = format!("workload/measurements/{name}.csv");
+        println!("cargo::rerun-if-changed={}", root.join(&path).display());
+        deflate(&out.join(format!("{name}.csv.deflate")), columns(&root.join(path))?.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn deflate(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut encoder = flate2::write::DeflateEncoder::new(fs::File::create(path)?, flate2::Compression::best());
+    encoder.write_all(bytes)?;
+    encoder.finish().map(drop)
+}
+
+/// A table column by column, which compresses a sixth better: cells end with the unit separator, columns with the record
+/// separator, neither of which stands in a cell.
+fn columns(path: &Path) -> io::Result<String> {
+    let mut columns: Vec<String> = Vec::new();
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(path).map_err(io::Error::other)?;
+    for record in reader.records() {
+        let record = record.map_err(io::Error::other)?;
+        columns.resize(record.len(), String::new());
+        for (column, cell) in columns.iter_mut().zip(&record) {
+            if cell.contains(['\u{1e}', '\u{1f}']) {
+                return Err(io::Error::other(format!("a separator inside a cell of {}", path.display())));
+            }
+            column.push_str(cell);
+            column.push('\u{1f}');
+        }
+    }
+    Ok(columns.into_iter().flat_map(|column| [column, "\u{1e}".to_owned()]).collect())
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|ext| ext == "yaml") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! YAML as bytes that are read without parsing: what `src/spec/shipped.rs` decodes.
+//!
+//! Texts stand once each in one arena, and are named by offset and length; whole numbers are LEB128. A document is its
+//! tree, with the positions of its keys. An entry of the catalog is the number of its names (`id` and `aliases`; of a
+//! price, `accelerator`), the names, its file, and its tree without them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use atlas_document::diagnostic::Diagnostics;
+use atlas_document::node::{Node, Value};
+use atlas_document::parse::parse;
+
+/// Texts, each once.
+#[derive(Default)]
+pub(crate) struct Arena {
+    pub text: String,
+    known: HashMap<String, (usize, usize)>,
+}
+
+impl Arena {
+    fn place(&mut self, text: &str) -> (usize, usize) {
+        if let Some(place) = self.known.get(text) {
+            return *place;
+        }
+        let place = (self.text.len(), text.len());
+        self.text.push_str(text);
+        self.known.insert(text.to_owned(), place);
+        place
+    }
+}
+
+/// Entries of one kind of the catalog, or documents.
+#[derive(Default)]
+pub(crate) struct Digest {
+    pub bytes: Vec<u8>,
+    /// Where each begins.
+    pub entries: Vec<usize>,
+    /// Whether keys' own positions are kept: they serve complaints about keys, and changes to the text.
+    keys: bool,
+}
+
+impl Digest {
+    /// Adds a whole document; returns where its items begin, if it is a list.
+    pub(crate) fn add_document(&mut self, arena: &mut Arena, file: &str, text: &str) -> Result<Vec<usize>, String> {
+        let root = tree(file, text)?;
+        self.keys = true;
+        self.entries.push(self.bytes.len());
+        Ok(self.node(arena, &root))
+    }
+
+    /// Adds every entry of one file.
+    pub(crate) fn add_entries(&mut self, arena: &mut Arena, file: &str, text: &str) -> Result<(), String> {
+        let root = tree(file, text)?;
+        let Some(items) = root.items() else { return Err(format!("{file}: not a list")) };
+        for item in items {
+            self.entries.push(self.bytes.len());
+            let single = [item.get("id").or_else(|| item.get("accelerator"))];
+            let aliases = item.get("aliases").and_then(Node::items).unwrap_or_default();
+            let names: Vec<&str> =
+                single.into_iter().flatten().chain(aliases.iter()).filter_map(|node| node.text()).collect();
+            self.whole(names.len() as u128);
+            for name in names {
+                self.text(arena, name);
+            }
+            self.text(arena, file);
+            self.node(arena, item);
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, mut value: u128) {
+        while value >= 0x80 {
+            self.bytes.push((value & 0x7f) as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+
+    fn text(&mut self, arena: &mut Arena, text: &str) {
+        let (offset, length) = arena.place(text);
+        self.whole(offset as u128);
+        self.whole(length as u128);
+    }
+
+    /// Adds a node; returns where its items begin, if it is a list.
+    fn node(&mut self, arena: &mut Arena, node: &Node) -> Vec<usize> {
+        let mut begins = Vec::new();
+        self.whole(node.at.line.into());
+        self.whole(node.at.column.into());
+        match &node.value {
+            Value::Null => self.bytes.push(0),
+            Value::Bool(false) => self.bytes.push(1),
+            Value::Bool(true) => self.bytes.push(2),
+            Value::Int(value) if *value >= 0 => {
+                self.bytes.push(3);
+                self.whole(value.unsigned_abs());
+            }
+            Value::Int(value) => {
+                self.bytes.push(8);
+                self.whole(value.unsigned_abs());
+            }
+            Value::Float(value) => {
+                self.bytes.push(4);
+                self.bytes.extend(value.to_le_bytes());
+            }
+            Value::Text(text) => {
+                self.bytes.push(5);
+                self.text(arena, text);
+            }
+            Value::List(items) => {
+                self.bytes.push(6);
+                self.whole(items.len() as u128);
+                for item in items {
+                    begins.push(self.bytes.len());
+                    self.node(arena, item);
+                }
+            }
+            Value::Map(entries) => {
+                self.bytes.push(if self.keys { 9 } else { 7 });
+                self.whole(entries.len() as u128);
+                for entry in entries {
+                    self.text(arena, &entry.key);
+                    if self.keys {
+                        self.whole(entry.key_at.line.into());
+                        self.whole(entry.key_at.column.into());
+                    }
+                    self.node(arena, &entry.value);
+                }
+            }
+        }
+        begins
+    }
+}
+
+fn tree(file: &str, text: &str) -> Result<Node, String> {
+    let label: Arc<str> = file.into();
+    let mut problems = Diagnostics::new();
+    let root = parse(&label, text, &mut problems);
+    match root {
+        Some(root) if !problems.has_errors() => Ok(root),
+        _ => Err(problems.to_string()),
+    }
+}

@@ -1,0 +1,211 @@
+//! Accelerators as their datasheets describe them.
+
+use std::sync::Arc;
+
+use atlas_document::decode::{Bounds, Fields};
+use atlas_document::{Diagnostics, Node, Origin};
+
+/// One device. Rates are dense (no sparsity); bandwidths of links count one direction. What is absent was not
+/// published or not found: nothing is filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accelerator {
+    /// Unique id, as measurements spell it: `nvidia-h100-sxm-80gb`.
+    pub id: String,
+    /// Other spellings of the id.
+    pub aliases: Vec<String>,
+    /// What its vendor calls it.
+    pub name: String,
+    /// Who makes it.
+    pub vendor: String,
+    /// Architecture or family: Hopper, CDNA3, TPU …
+    pub generation: String,
+    /// Year of release.
+    pub year: Option<f64>,
+    /// SXM5, OAM, PCIe, superchip …
+    pub form_factor: Option<String>,
+    /// Dense peak rates.
+    pub peaks: Peaks,
+    /// What large matrix multiplications were measured to reach, where someone published it.
+    pub measured: Option<MeasuredMatmul>,
+    /// Device memory.
+    pub memory: Memory,
+    /// Independent compute units that a wave of tiles fills: SMs, CUs, matrix engines.
+    pub cores: Option<f64>,
+    /// Boost clock, MHz.
+    pub boost_clock_mhz: Option<f64>,
+    /// Last-level cache, or the distributed SRAM of dataflow parts, MB.
+    pub cache_mb: Option<f64>,
+    /// Thermal design power, W.
+    pub tdp_w: Option<f64>,
+    /// The fabric that joins accelerators closely: NVLink, Infinity Fabric, ICI …
+    pub scale_up: Option<ScaleUp>,
+    /// Usual NIC rate of one accelerator in reference nodes and cloud instances, Gbit/s.
+    pub scale_out_gbits_per_sec: Option<f64>,
+    /// Link to the host.
+    pub host_link: Option<String>,
+    /// Where the figures were published.
+    pub source: Option<String>,
+    /// Which public tables the figures were compared with.
+    pub checked: Option<String>,
+    /// Caveats.
+    pub note: Option<String>,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// Dense peak rates in TFLOP/s (TOPS for `int8`); `None` where the device lacks the format or nobody published it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Peaks {
+    /// FP64 on vector units.
+    pub fp64: Option<f64>,
+    /// FP32 on vector units.
+    pub fp32: Option<f64>,
+    /// TF32, or what stands for it, on matrix units.
+    pub tf32: Option<f64>,
+    /// BF16 on matrix units.
+    pub bf16: Option<f64>,
+    /// FP16 on matrix units, with FP32 accumulation.
+    pub fp16: Option<f64>,
+    /// FP8 on matrix units.
+    pub fp8: Option<f64>,
+    /// INT8 on matrix units, TOPS.
+    pub int8: Option<f64>,
+    /// FP4 on matrix units.
+    pub fp4: Option<f64>,
+}
+
+impl Peaks {
+    /// Name and rate of every format, widest first.
+    #[must_use]
+    pub fn all(&self) -> [(&'static str, Option<f64>); 8] {
+        [
+            ("fp64", self.fp64),
+            ("fp32", self.fp32),
+            ("tf32", self.tf32),
+            ("bf16", self.bf16),
+            ("fp16", self.fp16),
+            ("fp8", self.fp8),
+            ("int8", self.int8),
+            ("fp4", self.fp4),
+        ]
+    }
+
+    fn decode(fields: &mut Fields<'_>) -> Peaks {
+        let mut peak = |key| fields.number(key, Bounds { max: 1e9, ..Bounds::POSITIVE });
+        Peaks {
+            fp64: peak("fp64"),
+            fp32: peak("fp32"),
+            tf32: peak("tf32"),
+            bf16: peak("bf16"),
+            fp16: peak("fp16"),
+            fp8: peak("fp8"),
+            int8: peak("int8"),
+            fp4: peak("fp4"),
+        }
+    }
+}
+
+/// What the best large matrix multiplication reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredMatmul {
+    /// In BF16, TFLOP/s.
+    pub tflops_bf16: f64,
+    /// Who measured it.
+    pub source: Option<String>,
+}
+
+/// Device memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Memory {
+    /// HBM3, GDDR6, SRAM …
+    pub kind: Option<String>,
+    /// Usable capacity, GB (10^9 bytes).
+    pub gb: f64,
+    /// Bandwidth, GB/s.
+    pub bw_gbytes_per_sec: Option<f64>,
+}
+
+/// The close fabric, as one accelerator sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScaleUp {
+    /// NVLink 4, Infinity Fabric 4, ICI …
+    pub kind: Option<String>,
+    /// Bandwidth of one accelerator, one way, GB/s.
+    pub bw_gbytes_per_sec: Option<f64>,
+    /// Accelerators that the fabric joins in the usual box or rack.
+    pub domain_size: Option<f64>,
+    /// Whether any pair has the full bandwidth, through switches, rather than a mesh's or torus' share.
+    pub switched: Option<bool>,
+}
+
+impl Accelerator {
+    /// Decodes one entry. Complaints go to `diagnostics`; `None` means that one of them is an error.
+    pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Accelerator> {
+        let before = diagnostics.errors();
+        let label = node.get("id").and_then(Node::text).unwrap_or("accelerator");
+        let mut fields = Fields::open(file, label, node, diagnostics)?;
+        let at = fields.at();
+        let id = fields.required_text("id");
+        let aliases = fields.texts("aliases");
+        let name = fields.text("name");
+        let vendor = fields.required_text("vendor");
+        let generation = fields.text("generation");
+        let year = fields.number("year", Bounds { min: 1990.0, max: 2100.0, whole: true });
+        let form_factor = fields.text("form_factor");
+        let peaks = fields.map("dense_tflops", Peaks::decode);
+        let measured = fields.map("measured", |measured| {
+            let tflops_bf16 = measured.required_number("matmul_tflops_bf16", Bounds::POSITIVE);
+            let source = measured.text("source");
+            tflops_bf16.map(|tflops_bf16| MeasuredMatmul { tflops_bf16, source })
+        });
+        let memory = fields.required_map("memory", &["gb", "bw_GBps"], |memory| {
+            let kind = memory.text("type");
+            let gb = memory.required_number("gb", Bounds { max: 1e6, ..Bounds::POSITIVE });
+            let bw_gbytes_per_sec = memory.number("bw_GBps", Bounds { max: 1e9, ..Bounds::POSITIVE });
+            gb.map(|gb| Memory { kind, gb, bw_gbytes_per_sec })
+        });
+        let cores = fields.number("cores", Bounds::COUNT);
+        let boost_clock_mhz = fields.number("boost_clock_mhz", Bounds::POSITIVE);
+        let cache_mb = fields.number("cache_mb", Bounds::POSITIVE);
+        let tdp_w = fields.number("tdp_w", Bounds { max: 1e6, ..Bounds::POSITIVE });
+        let scale_up = fields.map("scale_up", |link| ScaleUp {
+            kind: link.text("type"),
+            bw_gbytes_per_sec: link.number("bw_GBps", Bounds::POSITIVE),
+            domain_size: link.number("domain_size", Bounds::COUNT),
+            switched: link.boolean("switched"),
+        });
+        let scale_out = fields.map("scale_out", |link| link.number("Gbps_per_accel", Bounds::POSITIVE));
+        let host_link = fields.text("host_link");
+        let source = fields.text("source");
+        let checked = fields.text("checked");
+        let note = fields.text("note");
+        fields.finish();
+        if diagnostics.errors() > before {
+            return None;
+        }
+        let id = id?;
+        Some(Accelerator {
+            name: name.unwrap_or_else(|| id.clone()),
+            id,
+            aliases,
+            vendor: vendor?,
+            generation: generation.unwrap_or_default(),
+            year,
+            form_factor,
+            peaks: peaks.unwrap_or_default(),
+            measured: measured.flatten(),
+            memory: memory.flatten()?,
+            cores,
+            boost_clock_mhz,
+            cache_mb,
+            tdp_w,
+            scale_up,
+            scale_out_gbits_per_sec: scale_out.flatten(),
+            host_link,
+            source,
+            checked,
+            note,
+            origin: Origin { file: Arc::clone(file), at },
+        })
+    }
+}

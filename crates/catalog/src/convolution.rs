@@ -1,0 +1,152 @@
+//! Residual convolutional networks: ResNet-50 and its siblings with bottleneck blocks.
+
+use atlas_document::Node;
+use atlas_document::decode::{Bounds, Fields};
+pub use atlas_perf::convolution::Convolution;
+
+/// A ResNet of bottleneck blocks (He et al., arXiv 1512.03385), strided in its 3×3 convolutions as torchvision and
+/// MLPerf have it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Convolutional {
+    /// Channels after the 7×7 stem.
+    pub stem_width: f64,
+    /// Blocks of each stage.
+    pub blocks: Vec<f64>,
+    /// Inner channels of each stage's blocks.
+    pub widths: Vec<f64>,
+    /// Outer channels of a block over its inner ones.
+    pub expansion: f64,
+    /// Side of the square input, pixels.
+    pub image_size: f64,
+    /// Classes told apart.
+    pub classes: f64,
+}
+
+impl Convolutional {
+    /// Every convolution in order of execution.
+    #[must_use]
+    pub fn convolutions(&self) -> Vec<Convolution> {
+        let mut side = (self.image_size / 2.0).ceil();
+        let mut all = vec![Convolution { channels_in: 3.0, channels_out: self.stem_width, kernel: 7.0, side }];
+        // The max pooling after the stem halves the side once more.
+        side = (side / 2.0).ceil();
+        let mut channels = self.stem_width;
+        for (stage, (&blocks, &width)) in self.blocks.iter().zip(&self.widths).enumerate() {
+            let outer = width * self.expansion;
+            let mut block = 0.0;
+            while block < blocks {
+                let before = side;
+                if block == 0.0 && stage > 0 {
+                    side = (side / 2.0).ceil();
+                }
+                let mut add = |channels_in, channels_out, kernel, side| {
+                    all.push(Convolution { channels_in, channels_out, kernel, side });
+                };
+                add(channels, width, 1.0, before);
+                add(width, width, 3.0, side);
+                add(width, outer, 1.0, side);
+                if block == 0.0 {
+                    add(channels, outer, 1.0, side);
+                }
+                channels = outer;
+                block += 1.0;
+            }
+        }
+        all
+    }
+
+    /// Channels that reach the classifier.
+    #[must_use]
+    pub fn features(&self) -> f64 {
+        self.widths.last().map_or(self.stem_width, |width| width * self.expansion)
+    }
+
+    /// All parameters.
+    #[must_use]
+    pub fn parameters(&self) -> f64 {
+        let convolutions: f64 = self.convolutions().iter().map(Convolution::parameters).sum();
+        convolutions + (self.features() + 1.0) * self.classes
+    }
+
+    /// Multiply-adds for one image, forward; twice as many FLOPs.
+    #[must_use]
+    pub fn multiply_adds(&self) -> f64 {
+        let convolutions: f64 = self.convolutions().iter().map(Convolution::multiply_adds).sum();
+        convolutions + self.features() * self.classes
+    }
+
+    pub(super) fn decode(fields: &mut Fields<'_>) -> Option<Convolutional> {
+        let needed = ["stem_width", "blocks", "widths", "expansion", "image_size", "classes"];
+        let read = |network: &mut Fields<'_>| {
+            let width = Bounds { max: 1e6, ..Bounds::COUNT };
+            let stem_width = network.required_number("stem_width", width);
+            let blocks = counts(network, "blocks", 1000.0);
+            let widths = counts(network, "widths", 1e6);
+            let expansion = network.required_number("expansion", width);
+            let image_size = network.required_number("image_size", width);
+            let classes = network.required_number("classes", Bounds::COUNT);
+            if let (Some(blocks), Some(widths)) = (&blocks, &widths)
+                && blocks.len() != widths.len()
+            {
+                let message = format!("found {} widths for {} stages of blocks", widths.len(), blocks.len());
+                network.error("widths", message, Some("write one width a stage".to_owned()));
+            }
+            Some(Convolutional {
+                stem_width: stem_width?,
+                blocks: blocks?,
+                widths: widths?,
+                expansion: expansion?,
+                image_size: image_size?,
+                classes: classes?,
+            })
+        };
+        fields.required_map("convolutions", &needed, read).flatten()
+    }
+}
+
+/// A list of up to 16 counts from 1 to `max`.
+fn counts(fields: &mut Fields<'_>, key: &'static str, max: f64) -> Option<Vec<f64>> {
+    let bounds = Bounds { max, ..Bounds::COUNT };
+    let Some(node) = fields.node(key) else {
+        fields.missing(key);
+        return None;
+    };
+    let found: Option<Vec<f64>> = node
+        .items()
+        .and_then(|items| items.iter().map(Node::number).collect())
+        .filter(|counts: &Vec<f64>| counts.len() <= 16 && counts.iter().all(|&count| bounds.allow(count)));
+    if found.is_none() {
+        let message =
+            format!("found {}, expected a list of up to 16 numbers, each {}", node.describe(), bounds.describe());
+        fields.error(key, message, None);
+    }
+    found
+}
+
+impl Convolutional {
+    /// ResNet-50 on ImageNet (arXiv 1512.03385, table 1).
+    #[must_use]
+    pub fn resnet_50() -> Convolutional {
+        Convolutional {
+            stem_width: 64.0,
+            blocks: vec![3.0, 4.0, 6.0, 3.0],
+            widths: vec![64.0, 128.0, 256.0, 512.0],
+            expansion: 4.0,
+            image_size: 224.0,
+            classes: 1000.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resnet_50_has_its_published_size() {
+        let network = Convolutional::resnet_50();
+        assert_eq!(network.convolutions().len(), 53);
+        assert_eq!(network.parameters(), 25_557_032.0);
+        assert!((network.multiply_adds() / 4.09e9 - 1.0).abs() < 0.005, "{}", network.multiply_adds());
+    }
+}

@@ -1,0 +1,63 @@
+//! The shipped catalog as the build wrote it: trees that are read entry by entry, with no YAML to parse.
+//!
+//! A digest that does not hold what it should reads as absent, never as a panic; a test compares every entry with its
+//! YAML.
+
+use std::sync::Arc;
+
+use crate::shipped::Cursor;
+use atlas_document::Origin;
+use atlas_document::fingerprint::fingerprint;
+use atlas_document::node::Node;
+
+include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
+
+/// Whether a text is, letter by letter, what ships under that path.
+pub(super) fn ships(path: &str, text: &str) -> bool {
+    let known = FINGERPRINTS.iter().find(|(name, _)| *name == path);
+    known.is_some_and(|(_, shipped)| *shipped == fingerprint(text.as_bytes()))
+}
+
+/// Shipped entries of one kind.
+#[derive(Debug)]
+pub struct Digest {
+    bytes: &'static [u8],
+    /// Where each entry begins.
+    entries: &'static [usize],
+}
+
+impl Digest {
+    /// How many entries there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The names under which an entry is found, its id first.
+    pub fn names(&self, index: usize) -> impl Iterator<Item = &'static str> + use<> {
+        let mut cursor = self.cursor(index);
+        let count = cursor.whole().unwrap_or(0);
+        (0..count).map_while(move |_| cursor.text())
+    }
+
+    /// An entry's file, marked as built in, and its tree.
+    #[must_use]
+    pub fn entry(&self, index: usize) -> Option<(Arc<str>, Node)> {
+        let mut cursor = self.cursor(index);
+        for _ in 0..cursor.whole()? {
+            cursor.text()?;
+        }
+        let file = format!("{}{}", Origin::BUILT_IN, cursor.text()?).into();
+        Some((file, cursor.node()?))
+    }
+
+    fn cursor(&self, index: usize) -> Cursor {
+        Cursor::at(self.bytes, self.entries.get(index).copied().unwrap_or(usize::MAX))
+    }
+}

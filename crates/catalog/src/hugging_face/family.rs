@@ -1,0 +1,155 @@
+//! What a model's type settles without its config saying so: the code that Hugging Face runs for it.
+
+use crate::transformer::{Bias, Kind, NormKind, QkNorm};
+
+/// Defaults of one `model_type`, as the classes of the `transformers` library have them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Family {
+    /// What models of this kind are called.
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) gated_mlp: bool,
+    pub(super) attention_bias: Bias,
+    /// Which projections `attention_bias: true` means.
+    pub(super) bias_if_stated: Bias,
+    pub(super) mlp_bias: bool,
+    pub(super) norm: NormKind,
+    pub(super) norms_per_layer: f64,
+    pub(super) qk_norm: QkNorm,
+    pub(super) learned_positions: bool,
+    /// Where the config leaves `tie_word_embeddings` out.
+    pub(super) tied_embeddings: bool,
+    /// Width of a head where the config leaves it out; 0: hidden size over heads.
+    pub(super) head_dim: f64,
+    /// Share of the layers with the window that the config states, unless it lists its layers' types.
+    pub(super) window_share: f64,
+    pub(super) experts: ExpertKeys,
+}
+
+/// Under which names a config describes its experts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExpertKeys {
+    /// It has none.
+    None,
+    /// `num_local_experts`, each as wide as `intermediate_size`.
+    Local,
+    /// As [`ExpertKeys::Local`], with `intermediate_size_mlp` in dense layers and one shared expert.
+    Llama4,
+    /// `num_experts`, `moe_intermediate_size`, `shared_expert_intermediate_size`.
+    Qwen,
+    /// `n_routed_experts`, `n_shared_experts`, `first_k_dense_replace`.
+    DeepSeek,
+}
+
+/// Llama's own: every other family is told by how it differs.
+const LLAMA: Family = Family {
+    name: "Llama",
+    kind: Kind::Decoder,
+    gated_mlp: true,
+    attention_bias: Bias::None,
+    bias_if_stated: Bias::All,
+    mlp_bias: false,
+    norm: NormKind::RmsNorm,
+    norms_per_layer: 2.0,
+    qk_norm: QkNorm::None,
+    learned_positions: false,
+    tied_embeddings: false,
+    head_dim: 0.0,
+    window_share: 1.0,
+    experts: ExpertKeys::None,
+};
+
+const GPT2: Family = Family {
+    name: "GPT-2",
+    gated_mlp: false,
+    attention_bias: Bias::All,
+    mlp_bias: true,
+    norm: NormKind::LayerNorm,
+    learned_positions: true,
+    tied_embeddings: true,
+    ..LLAMA
+};
+
+const GEMMA: Family = Family { name: "Gemma", tied_embeddings: true, head_dim: 256.0, ..LLAMA };
+
+/// The family of a `model_type`; `None` where it is none of the known ones.
+pub(super) fn family(model_type: &str) -> Option<Family> {
+    Some(match model_type {
+        "llama" => LLAMA,
+        "llama4" | "llama4_text" => {
+            Family { name: "Llama 4", window_share: 0.75, head_dim: 128.0, experts: ExpertKeys::Llama4, ..LLAMA }
+        }
+        "mistral" | "ministral" | "mistral3" => Family { name: "Mistral", ..LLAMA },
+        "mixtral" => Family { name: "Mixtral", experts: ExpertKeys::Local, ..LLAMA },
+        "qwen2" => Family { name: "Qwen2", attention_bias: Bias::Qkv, bias_if_stated: Bias::Qkv, ..LLAMA },
+        "qwen2_moe" => Family {
+            name: "Qwen2 MoE",
+            attention_bias: Bias::Qkv,
+            bias_if_stated: Bias::Qkv,
+            experts: ExpertKeys::Qwen,
+            ..LLAMA
+        },
+        "qwen3" => Family { name: "Qwen3", qk_norm: QkNorm::Head, head_dim: 128.0, ..LLAMA },
+        "qwen3_moe" => Family { name: "Qwen3 MoE", qk_norm: QkNorm::Head, experts: ExpertKeys::Qwen, ..LLAMA },
+        "deepseek" | "deepseek_v2" | "deepseek_v3" | "deepseek_v32" | "kimi_k2" | "kimi_k25" | "glm_moe_dsa" => {
+            Family { name: "DeepSeek", experts: ExpertKeys::DeepSeek, ..LLAMA }
+        }
+        "glm4_moe" => Family { name: "GLM", bias_if_stated: Bias::Qkv, experts: ExpertKeys::DeepSeek, ..LLAMA },
+        "gpt2" => GPT2,
+        "gpt_oss" => Family {
+            name: "gpt-oss",
+            attention_bias: Bias::All,
+            mlp_bias: true,
+            window_share: 0.5,
+            head_dim: 64.0,
+            experts: ExpertKeys::Local,
+            ..LLAMA
+        },
+        "gemma" => GEMMA,
+        "gemma2" => Family { name: "Gemma 2", norms_per_layer: 4.0, window_share: 0.5, ..GEMMA },
+        "gemma3" | "gemma3_text" => {
+            Family { name: "Gemma 3", norms_per_layer: 4.0, qk_norm: QkNorm::Head, window_share: 5.0 / 6.0, ..GEMMA }
+        }
+        "phi" => Family {
+            name: "Phi",
+            gated_mlp: false,
+            attention_bias: Bias::All,
+            mlp_bias: true,
+            norm: NormKind::LayerNorm,
+            norms_per_layer: 1.0,
+            ..LLAMA
+        },
+        "phi3" => Family { name: "Phi-3", ..LLAMA },
+        "bert" => Family { name: "BERT", kind: Kind::Encoder, ..GPT2 },
+        _ => return None,
+    })
+}
+
+/// Every `model_type` that is known, for complaints.
+pub(super) const KNOWN: &[&str] = &[
+    "llama",
+    "llama4",
+    "mistral",
+    "mixtral",
+    "qwen2",
+    "qwen2_moe",
+    "qwen3",
+    "qwen3_moe",
+    "deepseek_v2",
+    "deepseek_v3",
+    "deepseek_v32",
+    "kimi_k2",
+    "glm4_moe",
+    "glm_moe_dsa",
+    "gpt2",
+    "gpt_oss",
+    "gemma",
+    "gemma2",
+    "gemma3",
+    "phi",
+    "phi3",
+    "bert",
+];
+
+/// What an unknown type is read as.
+pub(super) const FALLBACK: Family = LLAMA;

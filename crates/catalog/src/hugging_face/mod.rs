@@ -1,0 +1,290 @@
+//! Models from a Hugging Face `config.json`: `model:` of a workload may be the path of one.
+//!
+//! The config names widths and counts; what it leaves to the model's code, `family` knows by `model_type`. A type
+//! that is not known is read as a Llama-like decoder, with a warning.
+
+mod family;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use self::family::{ExpertKeys, FALLBACK, Family, KNOWN};
+use super::model::{Architecture, Model};
+use super::transformer::{Bias, Experts, Indexer, Kind, Latent, Transformer, Window};
+use atlas_document::decode::{Bounds, Fields, nearest};
+use atlas_document::node::Position;
+use atlas_document::parse::parse;
+use atlas_document::sources::read_text;
+use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Severity};
+
+const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };
+const NATURAL: Bounds = Bounds { max: 1e10, ..Bounds::NATURAL };
+
+/// Reads a config from disk.
+///
+/// # Errors
+/// Every field that is missing or makes no sense, or why the file cannot be read.
+pub fn read(path: &Path) -> Result<Model, Diagnostics> {
+    let file: Arc<str> = path.display().to_string().into();
+    let mut problems = Diagnostics::new();
+    let folder = path.parent().and_then(Path::file_name);
+    let stem = path.file_stem().filter(|stem| *stem != "config");
+    let id = stem.or(folder).map_or_else(|| "config".to_owned(), |name| name.to_string_lossy().into_owned());
+    match read_text(path) {
+        Ok(text) => decode(&file, &id, &text, &mut problems).ok_or(problems),
+        Err(message) => {
+            problems.push(whole_file(&file, message));
+            Err(problems)
+        }
+    }
+}
+
+/// Reads a config from its text. Complaints go to `diagnostics`; `None` means that one of them is an error.
+pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnostics) -> Option<Model> {
+    // JSON is YAML but for tabs between its tokens, and the YAML parser tells positions.
+    let mut as_yaml = Diagnostics::new();
+    let root = match parse(file, text, &mut as_yaml).filter(|_| !as_yaml.has_errors()) {
+        Some(root) => root,
+        None => match serde_json::from_str::<Node>(text) {
+            Ok(root) => root,
+            Err(error) => {
+                diagnostics.push(whole_file(file, format!("not JSON: {error}")));
+                return None;
+            }
+        },
+    };
+    let before = diagnostics.errors();
+    let outer_type = root.get("model_type").and_then(Node::text).map(str::to_owned);
+    // Models that also see or hear keep their language part apart.
+    let part = root.get("text_config").or_else(|| root.get("language_config")).filter(|node| node.entries().is_some());
+    let node = part.unwrap_or(&root);
+    let model_type = node.get("model_type").and_then(Node::text).map(str::to_owned).or(outer_type);
+    let mut fields = Fields::open(file, id, node, diagnostics)?;
+    // Configs hold many keys that say nothing of the architecture.
+    fields.all();
+    let family = choose(&mut fields, model_type.as_deref());
+    let tied = root.get("tie_word_embeddings").map(|node| node.value == atlas_document::Value::Bool(true));
+    let transformer = transformer(&mut fields, &family, tied);
+    fields.finish();
+    if diagnostics.errors() > before {
+        return None;
+    }
+    Some(Model {
+        id: id.to_owned(),
+        aliases: Vec::new(),
+        name: id.to_owned(),
+        family: Some(family.name.to_owned()),
+        published_total_b: None,
+        published_active_b: None,
+        published_tokens: None,
+        native_format: None,
+        architecture: Architecture::Transformer(Box::new(transformer?)),
+        source: Some(file.to_string()),
+        note: part.map(|_| "language part of a model with several".to_owned()),
+        origin: Origin { file: Arc::clone(file), at: root.at },
+    })
+}
+
+fn whole_file(file: &Arc<str>, message: String) -> Diagnostic {
+    let (file, at) = (Arc::clone(file), Position::default());
+    Diagnostic { severity: Severity::Error, file, at, path: String::new(), message, help: None }
+}
+
+fn choose(fields: &mut Fields<'_>, model_type: Option<&str>) -> Family {
+    match model_type {
+        None => fields.missing("model_type"),
+        Some(name) => match family::family(name) {
+            Some(family) => return family,
+            None => {
+                let help = nearest(name, KNOWN.iter().copied()).map(|near| format!("is it like `{near}`?"));
+                let message = format!("the type `{name}` is not known; it is read as a decoder like Llama");
+                fields.warn("model_type", message, help);
+            }
+        },
+    }
+    FALLBACK
+}
+
+/// The first of two names under which a number stands.
+fn either(fields: &mut Fields<'_>, key: &'static str, other: &'static str, bounds: Bounds) -> Option<f64> {
+    if fields.node(key).is_some() { fields.number(key, bounds) } else { fields.number(other, bounds) }
+}
+
+/// As [`either`], and missing where neither stands.
+fn needed(fields: &mut Fields<'_>, key: &'static str, other: &'static str) -> Option<f64> {
+    if fields.node(key).is_none() && fields.node(other).is_none() {
+        fields.missing(key);
+        return None;
+    }
+    either(fields, key, other, WIDTH)
+}
+
+fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> Option<Transformer> {
+    let hidden_size = needed(fields, "hidden_size", "n_embd");
+    let n_layers = needed(fields, "num_hidden_layers", "n_layer");
+    let n_heads = needed(fields, "num_attention_heads", "n_head");
+    let vocab_size = fields.required_number("vocab_size", WIDTH);
+    let max_context = needed(fields, "max_position_embeddings", "n_positions");
+    let n_kv_heads = fields.number("num_key_value_heads", WIDTH);
+    let head_dim = fields.number("head_dim", WIDTH);
+    let latent = latent(fields);
+    let indexer = indexer(fields);
+    let gpt2 = family.learned_positions && family.kind == Kind::Decoder;
+    let ffn = match family.experts {
+        ExpertKeys::Llama4 => either(fields, "intermediate_size_mlp", "intermediate_size", WIDTH),
+        // GPT-2's inner width is four times the outer one unless stated.
+        _ if gpt2 => fields.number("n_inner", WIDTH).or(hidden_size.map(|hidden| 4.0 * hidden)),
+        _ => fields.required_number("intermediate_size", WIDTH),
+    };
+    let experts = experts(fields, family, n_layers);
+    let window = window(fields, family);
+    let attention_bias = match fields.boolean("attention_bias").or_else(|| fields.boolean("qkv_bias")) {
+        Some(true) => family.bias_if_stated,
+        // Some exports of Qwen2 carry the key without meaning it.
+        Some(false) if family.attention_bias != Bias::Qkv => Bias::None,
+        _ => family.attention_bias,
+    };
+    let mlp_bias = fields.boolean("mlp_bias").unwrap_or(family.mlp_bias);
+    let tied_embeddings = fields.boolean("tie_word_embeddings").or(tied).unwrap_or(family.tied_embeddings);
+    let qk_norm = match fields.boolean("use_qk_norm") {
+        Some(true) => super::transformer::QkNorm::Head,
+        _ => family.qk_norm,
+    };
+    let (hidden_size, n_heads) = (hidden_size?, n_heads?);
+    let usual_head = if family.head_dim > 0.0 { family.head_dim } else { hidden_size / n_heads };
+    let head_dim = match (&latent, head_dim) {
+        (Some(latent), _) => latent.qk_nope_dim + latent.qk_rope_dim,
+        (None, stated) => stated.unwrap_or(usual_head),
+    };
+    let n_layers = n_layers?;
+    Some(Transformer {
+        kind: family.kind,
+        hidden_size,
+        n_layers,
+        n_heads,
+        n_kv_heads: n_kv_heads.unwrap_or(n_heads),
+        head_dim,
+        latent,
+        indexer,
+        window,
+        attention_layers: n_layers,
+        mlp_layers: n_layers,
+        linear: None,
+        attention_gate: false,
+        attention_bias,
+        ffn_hidden_size: ffn?,
+        gated_mlp: family.gated_mlp,
+        mlp_bias,
+        experts,
+        vocab_size: vocab_size?,
+        max_context: max_context?,
+        tied_embeddings,
+        learned_positions: family.learned_positions,
+        norm: family.norm,
+        norms_per_layer: family.norms_per_layer,
+        qk_norm,
+        patches: None,
+    })
+}
+
+fn latent(fields: &mut Fields<'_>) -> Option<Latent> {
+    let kv_lora_rank = fields.number("kv_lora_rank", WIDTH)?;
+    let q_lora_rank = fields.number("q_lora_rank", NATURAL).unwrap_or(0.0);
+    let qk_nope_dim = fields.required_number("qk_nope_head_dim", WIDTH);
+    let qk_rope_dim = fields.required_number("qk_rope_head_dim", WIDTH);
+    let v_head_dim = fields.required_number("v_head_dim", WIDTH);
+    Some(Latent {
+        q_lora_rank,
+        kv_lora_rank,
+        qk_nope_dim: qk_nope_dim?,
+        qk_rope_dim: qk_rope_dim?,
+        v_head_dim: v_head_dim?,
+    })
+}
+
+fn indexer(fields: &mut Fields<'_>) -> Option<Indexer> {
+    let heads = fields.number("index_n_heads", WIDTH);
+    let dim = fields.number("index_head_dim", WIDTH);
+    let top_k = fields.number("index_topk", WIDTH).unwrap_or(2048.0);
+    Some(Indexer { heads: heads?, dim: dim?, top_k })
+}
+
+fn experts(fields: &mut Fields<'_>, family: &Family, n_layers: Option<f64>) -> Option<Experts> {
+    let (count, width) = match family.experts {
+        ExpertKeys::None => return None,
+        ExpertKeys::Local | ExpertKeys::Llama4 => {
+            (fields.required_number("num_local_experts", WIDTH), fields.required_number("intermediate_size", WIDTH))
+        }
+        ExpertKeys::Qwen => {
+            (fields.required_number("num_experts", WIDTH), fields.required_number("moe_intermediate_size", WIDTH))
+        }
+        ExpertKeys::DeepSeek => {
+            (fields.required_number("n_routed_experts", WIDTH), fields.required_number("moe_intermediate_size", WIDTH))
+        }
+    };
+    let per_token = needed(fields, "num_experts_per_tok", "experts_per_token");
+    let (mut first_dense_layers, mut layer_step) = (0.0, 1.0);
+    let (mut shared_ffn_hidden_size, mut shared_gate) = (0.0, false);
+    match family.experts {
+        ExpertKeys::Llama4 => {
+            layer_step = fields.number("interleave_moe_layer_step", WIDTH).unwrap_or(1.0);
+            shared_ffn_hidden_size = width.unwrap_or(0.0);
+        }
+        ExpertKeys::Qwen => {
+            layer_step = fields.number("decoder_sparse_step", WIDTH).unwrap_or(1.0);
+            first_dense_layers = fields.node("mlp_only_layers").and_then(Node::items).map_or(0.0, count_of);
+            if let Some(shared) = fields.number("shared_expert_intermediate_size", NATURAL) {
+                (shared_ffn_hidden_size, shared_gate) = (shared, shared > 0.0);
+            }
+        }
+        ExpertKeys::DeepSeek => {
+            first_dense_layers = fields.number("first_k_dense_replace", NATURAL).unwrap_or(0.0);
+            layer_step = fields.number("moe_layer_freq", WIDTH).unwrap_or(1.0);
+            let shared = fields.number("n_shared_experts", NATURAL).unwrap_or(0.0);
+            shared_ffn_hidden_size = shared * width.unwrap_or(0.0);
+        }
+        ExpertKeys::None | ExpertKeys::Local => {}
+    }
+    if let (Some(count), Some(per_token)) = (count, per_token)
+        && per_token > count
+    {
+        let message = format!("found {per_token}, more than the {count} experts there are");
+        fields.error("num_experts_per_tok", message, None);
+    }
+    if n_layers.is_some_and(|layers| first_dense_layers > layers) {
+        fields.error("first_k_dense_replace", "more dense layers than there are layers", None);
+    }
+    Some(Experts {
+        count: count?,
+        per_token: per_token?,
+        ffn_hidden_size: width?,
+        shared_ffn_hidden_size,
+        shared_gate,
+        first_dense_layers,
+        layer_step,
+        hidden_size: 0.0,
+    })
+}
+
+fn window(fields: &mut Fields<'_>, family: &Family) -> Option<Window> {
+    if fields.node("use_sliding_window").is_some() && fields.boolean("use_sliding_window") == Some(false) {
+        return None;
+    }
+    let size = either(fields, "sliding_window", "attention_chunk_size", NATURAL).filter(|&size| size > 0.0)?;
+    let types = fields.node("layer_types").and_then(Node::items).filter(|types| !types.is_empty());
+    let pattern = either(fields, "sliding_window_pattern", "_sliding_window_pattern", WIDTH);
+    let share = match (types, pattern) {
+        (Some(types), _) => {
+            let full = types.iter().filter(|kind| kind.text() == Some("full_attention")).count();
+            1.0 - full as f64 / count_of(types)
+        }
+        // Every n-th layer sees everything.
+        (None, Some(pattern)) => 1.0 - 1.0 / pattern,
+        (None, None) => family.window_share,
+    };
+    (share > 0.0).then_some(Window { size, share })
+}
+
+fn count_of(items: &[Node]) -> f64 {
+    items.len() as f64
+}

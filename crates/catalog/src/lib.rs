@@ -1,0 +1,29 @@
+//! What ships: accelerators, models, prices and published measurements.
+//!
+//! The files under `workload/` are digested when the binary is built, so that a shipped entry is found without parsing
+//! YAML and nothing happens at start. The user's own `accelerators/*.yaml`, `models.yaml` and `prices.yaml` are laid
+//! over them, entry by entry, when a [`Catalog`] is loaded. A model may also come from a [`hugging_face`] config.
+
+#![forbid(unsafe_code)]
+
+pub mod accelerator;
+pub mod convolution;
+pub mod digest;
+pub mod hugging_face;
+pub mod load;
+pub mod measurements;
+pub mod model;
+mod parameters;
+pub mod part;
+pub mod price;
+mod shelf;
+pub mod shipped;
+pub mod software;
+pub mod transformer;
+
+pub use accelerator::Accelerator;
+pub use load::Catalog;
+pub use model::{Architecture, Model};
+pub use part::Part;
+pub use price::Price;
+pub use transformer::Transformer;

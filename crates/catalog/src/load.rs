@@ -1,0 +1,306 @@
+//! The catalog in force: what ships, with the user's files laid over it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::hugging_face;
+use super::part::{self, Entries, Part, complaint};
+use super::shelf::{Item, Shelf};
+use super::{Accelerator, Model, Price, digest};
+use atlas_document::decode::nearest;
+use atlas_document::node::Position;
+use atlas_document::parse::parse;
+use atlas_document::sources::read_text;
+use atlas_document::{Diagnostic, Diagnostics, Node, Sources};
+
+impl Default for Catalog {
+    fn default() -> Catalog {
+        Catalog::built_in()
+    }
+}
+
+/// Accelerators, models and prices in force. Loading touches only the user's files; shipped entries are decoded when
+/// they are first asked for.
+#[derive(Debug, Clone)]
+pub struct Catalog {
+    accelerators: Shelf<Accelerator>,
+    models: Shelf<Model>,
+    prices: Shelf<Price>,
+    files: Vec<Arc<File>>,
+    problems: Diagnostics,
+}
+
+/// A user's file, decoded.
+#[derive(Debug, Clone)]
+struct File {
+    path: PathBuf,
+    entries: Entries,
+}
+
+impl Catalog {
+    /// Only what ships in the binary.
+    #[must_use]
+    pub fn built_in() -> Catalog {
+        Catalog {
+            accelerators: Shelf::new(&digest::ACCELERATORS),
+            models: Shelf::new(&digest::MODELS),
+            prices: Shelf::new(&digest::PRICES),
+            files: Vec::new(),
+            problems: Diagnostics::new(),
+        }
+    }
+
+    /// What ships, then each layer's `accelerators/*.yaml`, `models.yaml` and `prices.yaml` laid over it: an
+    /// accelerator or model replaces the one of its id, a price is added. `before`: files that break keep the entries
+    /// they had there. Profiles, which the founding system kept in `accelerators/`, are passed over.
+    #[must_use]
+    pub fn load(sources: &Sources, before: Option<&Catalog>) -> Catalog {
+        let mut catalog = Catalog::built_in();
+        for layer in layers(sources) {
+            for path in yaml_files(&layer.join("accelerators")) {
+                catalog.take(path, Part::Accelerators, before);
+            }
+            catalog.take(layer.join("models.yaml"), Part::Models, before);
+            catalog.take(layer.join("prices.yaml"), Part::Prices, before);
+        }
+        catalog
+    }
+
+    /// Files and directories to watch for changes, whether they exist yet or not.
+    #[must_use]
+    pub fn watched(sources: &Sources) -> Vec<PathBuf> {
+        let below = |layer: &PathBuf| ["accelerators", "models.yaml", "prices.yaml"].map(|name| layer.join(name));
+        layers(sources).iter().flat_map(below).collect()
+    }
+
+    /// Complaints about the user's files.
+    #[must_use]
+    pub fn problems(&self) -> &Diagnostics {
+        &self.problems
+    }
+
+    /// Every accelerator in force, the shipped ones first.
+    #[must_use]
+    pub fn accelerators(&self) -> Vec<Arc<Accelerator>> {
+        self.accelerators.all()
+    }
+
+    /// Every model in force, the shipped ones first.
+    #[must_use]
+    pub fn models(&self) -> Vec<Arc<Model>> {
+        self.models.all()
+    }
+
+    /// Every price, the shipped ones first.
+    #[must_use]
+    pub fn prices(&self) -> Vec<Arc<Price>> {
+        self.prices.both()
+    }
+
+    /// Prices of an accelerator, under any of its names, the shipped ones first.
+    #[must_use]
+    pub fn prices_of(&self, accelerator: &str) -> Vec<Arc<Price>> {
+        let Some(found) = self.accelerators.find(accelerator) else { return self.prices.named(accelerator) };
+        found.names().flat_map(|name| self.prices.named(name)).collect()
+    }
+
+    /// The accelerator of that id or alias, or the complaint that there is none.
+    ///
+    /// # Errors
+    /// Names the nearest id; file and position are the caller's to fill in.
+    pub fn accelerator(&self, name: &str) -> Result<Arc<Accelerator>, Diagnostic> {
+        self.accelerators.find(name).ok_or_else(|| unknown("accelerator", name, &self.accelerators))
+    }
+
+    /// The accelerator that a driver or a vendor means by a name: `NVIDIA H100 80GB HBM3`, `Tesla V100-SXM2-32GB`,
+    /// `MI300X`. Every word that tells parts apart must be one of the entry's; the memory tells variants apart, then the
+    /// form that training nodes have comes first.
+    #[must_use]
+    pub fn accelerator_meant(&self, name: &str, memory_gb: Option<f64>) -> Option<Arc<Accelerator>> {
+        if let Ok(found) = self.accelerator(&name.trim().to_lowercase()) {
+            return Some(found);
+        }
+        const NOISE: [&str; 14] = [
+            "nvidia",
+            "amd",
+            "google",
+            "aws",
+            "intel",
+            "tesla",
+            "instinct",
+            "tensor",
+            "core",
+            "gpu",
+            "accelerator",
+            "hbm",
+            "graphics",
+            "oam",
+        ];
+        let words = |text: &str| -> Vec<String> {
+            let text = text.to_lowercase();
+            let split = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+            // SXM4 and SXM5 are the SXM of their generation.
+            split.map(|word| if word.starts_with("sxm") { "sxm".to_owned() } else { word.to_owned() }).collect()
+        };
+        let wanted: Vec<String> = words(name)
+            .into_iter()
+            .filter(|word| !NOISE.contains(&word.as_str()) && !word.starts_with("hbm"))
+            .collect();
+        let distance = |sheet: &Accelerator| memory_gb.map_or(0.0, |gb| (gb - sheet.memory.gb).abs());
+        let loose = |sheet: &Accelerator| {
+            !sheet.form_factor.as_deref().is_some_and(|form| form.starts_with("SXM") || form.starts_with("OAM"))
+        };
+        let mut found: Vec<Arc<Accelerator>> = self
+            .accelerators()
+            .into_iter()
+            .filter(|sheet| {
+                let names = [&sheet.id, &sheet.name].into_iter().chain(&sheet.aliases).chain(&sheet.form_factor);
+                let own: Vec<String> = names.flat_map(|name| words(name)).collect();
+                !wanted.is_empty() && wanted.iter().all(|word| own.contains(word))
+            })
+            .collect();
+        found.sort_by(|a, b| distance(a).total_cmp(&distance(b)).then(loose(a).cmp(&loose(b))));
+        found.into_iter().next()
+    }
+
+    /// The model of that id or alias, without its organisation if need be (`meta-llama/Llama-3.1-70B`), or the one that
+    /// a `config.json` describes.
+    ///
+    /// # Errors
+    /// Names the nearest id, or what is wrong with the config.
+    pub fn model(&self, name: &str) -> Result<Arc<Model>, Diagnostics> {
+        self.model_in(name, Path::new(""))
+    }
+
+    /// As [`Catalog::model`], where the path of a config is relative to `folder`: that of the file which names it.
+    ///
+    /// # Errors
+    /// As [`Catalog::model`].
+    pub fn model_in(&self, name: &str, folder: &Path) -> Result<Arc<Model>, Diagnostics> {
+        if let Some(found) = self.models.find(name) {
+            return Ok(found);
+        }
+        let path = folder.join(name);
+        if path.extension().is_some_and(|extension| extension == "json") {
+            return hugging_face::read(&path).map(Arc::new);
+        }
+        if path.join("config.json").is_file() {
+            return hugging_face::read(&path.join("config.json")).map(Arc::new);
+        }
+        let bare = name.rsplit('/').next().unwrap_or(name);
+        self.models.find(bare).ok_or_else(|| {
+            let mut problems = Diagnostics::new();
+            problems.push(unknown("model", bare, &self.models));
+            problems
+        })
+    }
+
+    fn has_own(&self, part: Part) -> bool {
+        match part {
+            Part::Accelerators => self.accelerators.has_own(),
+            Part::Models => self.models.has_own(),
+            Part::Prices => self.prices.has_own(),
+        }
+    }
+
+    /// Reads one user's file, if it is there, and lays its entries over the rest.
+    fn take(&mut self, path: PathBuf, part: Part, before: Option<&Catalog>) {
+        if !path.exists() {
+            return;
+        }
+        let label: Arc<str> = path.display().to_string().into();
+        let mut problems = Diagnostics::new();
+        let root = match read_text(&path) {
+            // A copy of what ships changes nothing, unless it lies over something that does.
+            Ok(text) if !self.has_own(part) && digest::ships(&shipped_name(&path, part), &text) => return,
+            Ok(text) => parse(&label, &text, &mut problems),
+            Err(message) => {
+                problems.push(complaint(&label, Position::default(), message));
+                None
+            }
+        };
+        // An empty file is an empty list.
+        let nothing = Node::synthetic(atlas_document::Value::List(Vec::new()));
+        let root = root.filter(|root| !root.is_null()).unwrap_or(nothing);
+        if part == Part::Accelerators && part::is_profile(&root) {
+            return;
+        }
+        let mut decoded = part.decode(&label, &root, &mut problems);
+        let old = before.and_then(|before| before.files.iter().find(|file| file.path == path));
+        if let Some(old) = old.filter(|_| problems.has_errors()) {
+            decoded = old.entries.clone();
+        }
+        match &decoded {
+            Entries::Accelerators(all) => all.iter().for_each(|entry| self.accelerators.lay_over(Arc::clone(entry))),
+            Entries::Models(all) => all.iter().for_each(|entry| self.models.lay_over(Arc::clone(entry))),
+            Entries::Prices(all) => all.iter().for_each(|entry| self.prices.add(Arc::clone(entry))),
+        }
+        self.problems.extend(problems);
+        self.files.push(Arc::new(File { path, entries: decoded }));
+    }
+}
+
+/// The path under which the file of that name ships.
+fn shipped_name(path: &Path, part: Part) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match part {
+        Part::Accelerators => format!("workload/accelerators/{name}"),
+        Part::Models | Part::Prices => format!("workload/{name}"),
+    }
+}
+
+/// Layer directories, lowest first: those of [`Sources`], above what ships.
+fn layers(sources: &Sources) -> Vec<PathBuf> {
+    if let Some(dir) = &sources.workload_dir {
+        return vec![dir.clone()];
+    }
+    let config = sources.config_dir.as_ref().map(|dir| dir.join("workload"));
+    config.into_iter().chain(sources.working_dir.then(|| PathBuf::from("workload"))).collect()
+}
+
+/// YAML files of a directory, sorted, so that what lies over what does not depend on the file system.
+fn yaml_files(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml"))
+        .filter(|path| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn unknown<T: Item>(kind: &str, name: &str, shelf: &Shelf<T>) -> Diagnostic {
+    let names: Vec<String> = shelf.names().collect();
+    let near = nearest(name, names.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+    let message = format!("no {kind} `{name}` in the catalog");
+    Diagnostic { help: near, ..complaint(&"command line".into(), Position::default(), message) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_drivers_call_a_device_is_found() {
+        let catalog = Catalog::built_in();
+        for (name, gb, id) in [
+            ("NVIDIA H100 80GB HBM3", None, "nvidia-h100-sxm-80gb"),
+            ("H100", Some(80.0), "nvidia-h100-sxm-80gb"),
+            ("NVIDIA H100 PCIe", Some(80.0), "nvidia-h100-pcie-80gb"),
+            ("NVIDIA A100-SXM4-80GB", None, "nvidia-a100-sxm-80gb"),
+            ("NVIDIA A100-SXM4-40GB", None, "nvidia-a100-sxm-40gb"),
+            ("Tesla V100-SXM2-32GB", None, "nvidia-v100-sxm-32gb"),
+            ("AMD Instinct MI300X OAM", Some(206.0), "amd-mi300x"),
+            ("MI300X", Some(192.0), "amd-mi300x"),
+            ("NVIDIA H200", None, "nvidia-h200-sxm"),
+        ] {
+            let found = catalog.accelerator_meant(name, gb).map(|sheet| sheet.id.clone());
+            assert_eq!(found.as_deref(), Some(id), "{name}");
+        }
+        assert!(catalog.accelerator_meant("NVIDIA", None).is_none());
+        assert!(catalog.accelerator_meant("Radeon Nonsense 9", None).is_none());
+    }
+}

@@ -1,0 +1,72 @@
+//! Published measurements of training and serving, as CSV: compressed in the binary, and untouched until asked for.
+//!
+//! Every row names its source. The files stand under `workload/measurements/`; their columns are those of the
+//! collections they were copied from.
+
+use std::io::{Error, Read as _};
+
+use flate2::read::DeflateDecoder;
+
+static TRAINING: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/training.csv.deflate"));
+static INFERENCE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inference.csv.deflate"));
+static SERVING_LATENCY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/serving_latency.csv.deflate"));
+
+/// Throughput of training runs: tokens per second and accelerator, step time or model FLOP/s.
+///
+/// # Errors
+/// Where the embedded bytes do not decompress, which a test rules out.
+pub fn training() -> Result<String, Error> {
+    inflate(TRAINING)
+}
+
+/// Throughput of serving, and latencies where the source has them.
+///
+/// # Errors
+/// As for [`training`].
+pub fn inference() -> Result<String, Error> {
+    inflate(INFERENCE)
+}
+
+/// Measured TTFT and TPOT in milliseconds, per configuration of an engine.
+///
+/// # Errors
+/// As for [`training`].
+pub fn serving_latency() -> Result<String, Error> {
+    inflate(SERVING_LATENCY)
+}
+
+/// The table again, row by row: the build keeps it column by column, since that compresses better.
+fn inflate(bytes: &[u8]) -> Result<String, Error> {
+    let mut text = String::new();
+    DeflateDecoder::new(bytes).read_to_string(&mut text)?;
+    let mut columns: Vec<_> = text.split_terminator('\u{1e}').map(|column| column.split_terminator('\u{1f}')).collect();
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    loop {
+        let row: Vec<&str> = columns.iter_mut().filter_map(Iterator::next).collect();
+        if row.is_empty() {
+            break;
+        }
+        rows.write_record(row)?;
+    }
+    String::from_utf8(rows.into_inner().map_err(Error::other)?).map_err(Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_ships_is_what_the_files_say() {
+        let cells = |text: &str| {
+            let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+            reader.records().map(|record| record.unwrap()).collect::<Vec<csv::StringRecord>>()
+        };
+        for (ships, name) in
+            [(training(), "training"), (inference(), "inference"), (serving_latency(), "serving_latency")]
+        {
+            let path = format!("{}/../../workload/measurements/{name}.csv", env!("CARGO_MANIFEST_DIR"));
+            assert_eq!(cells(&ships.unwrap()), cells(&std::fs::read_to_string(path).unwrap()), "{name}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Models: what a neural network is made of.
+
+use std::sync::Arc;
+
+use super::convolution::Convolutional;
+use super::transformer::Transformer;
+use atlas_core::plan::Format;
+use atlas_document::decode::{Bounds, Fields};
+use atlas_document::{Diagnostics, Node, Origin};
+
+/// One model and where its figures come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// Unique id: `llama-3-70b`.
+    pub id: String,
+    /// Other spellings, and models of the same architecture.
+    pub aliases: Vec<String>,
+    /// What its makers call it.
+    pub name: String,
+    /// The series it belongs to.
+    pub family: Option<String>,
+    /// Parameters as published, in billions; compare with [`Model::parameters`].
+    pub published_total_b: Option<f64>,
+    /// Parameters that one token passes, as published, in billions; vendors differ in whether embeddings count.
+    pub published_active_b: Option<f64>,
+    /// Tokens that it was trained on, as published.
+    pub published_tokens: Option<f64>,
+    /// Format of the published weights; bf16 where the entry is silent.
+    pub native_format: Option<Format>,
+    /// What it is made of.
+    pub architecture: Architecture,
+    /// Where the figures were read.
+    pub source: Option<String>,
+    /// Caveats.
+    pub note: Option<String>,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// The two kinds of networks that the catalog describes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Architecture {
+    /// Layers of attention and MLP.
+    Transformer(Box<Transformer>),
+    /// A residual network of convolutions.
+    Convolutional(Convolutional),
+}
+
+impl Model {
+    /// All parameters, added up from the architecture.
+    #[must_use]
+    pub fn parameters(&self) -> f64 {
+        match &self.architecture {
+            Architecture::Transformer(transformer) => transformer.parameters(),
+            Architecture::Convolutional(network) => network.parameters(),
+        }
+    }
+
+    /// Parameters that one token passes: embeddings and output layer included, experts it is not routed to left out.
+    #[must_use]
+    pub fn active_parameters(&self) -> f64 {
+        match &self.architecture {
+            Architecture::Transformer(transformer) => transformer.active_parameters(),
+            Architecture::Convolutional(network) => network.parameters(),
+        }
+    }
+
+    /// The transformer, if it is one.
+    #[must_use]
+    pub fn transformer(&self) -> Option<&Transformer> {
+        match &self.architecture {
+            Architecture::Transformer(transformer) => Some(transformer),
+            Architecture::Convolutional(_) => None,
+        }
+    }
+
+    /// Decodes one entry of `models.yaml`. Complaints go to `diagnostics`; `None` means that one of them is an error.
+    pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Model> {
+        let before = diagnostics.errors();
+        let label = node.get("id").and_then(Node::text).unwrap_or("model");
+        let mut fields = Fields::open(file, label, node, diagnostics)?;
+        let at = fields.at();
+        let id = fields.required_text("id");
+        let aliases = fields.texts("aliases");
+        let name = fields.text("name");
+        let family = fields.text("family");
+        let published = fields.map("published_params", |published| {
+            (published.number("total_b", Bounds::POSITIVE), published.number("active_b", Bounds::POSITIVE))
+        });
+        let budget = fields.map("published_tokens", |budget| {
+            budget.text("source");
+            budget.required_number("tokens", Bounds { min: 1.0, max: 1e18, whole: false })
+        });
+        let native_format = fields.text("native_format").and_then(|written| {
+            let known = Format::named(&written);
+            if known.is_none() {
+                let expected = format!("found \"{written}\", expected one of {}", Format::NAMES.join(", "));
+                fields.error("native_format", expected, None);
+            }
+            known
+        });
+        let convolutional = node.get("kind").and_then(Node::text) == Some("convolutional");
+        let architecture = if convolutional {
+            fields.text("kind");
+            Convolutional::decode(&mut fields).map(Architecture::Convolutional)
+        } else {
+            Transformer::decode(&mut fields).map(|transformer| Architecture::Transformer(Box::new(transformer)))
+        };
+        let source = fields.text("source");
+        let note = fields.text("note");
+        fields.finish();
+        if diagnostics.errors() > before {
+            return None;
+        }
+        let id = id?;
+        let (published_total_b, published_active_b) = published.unwrap_or_default();
+        Some(Model {
+            name: name.unwrap_or_else(|| id.clone()),
+            id,
+            aliases,
+            family,
+            published_total_b,
+            published_active_b,
+            published_tokens: budget.flatten(),
+            native_format,
+            architecture: architecture?,
+            source,
+            note,
+            origin: Origin { file: Arc::clone(file), at },
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! Entries of one kind: the shipped ones, decoded when first asked for, and the user's laid over them.
+
+use std::sync::{Arc, OnceLock};
+
+use super::digest::Digest;
+use super::{Accelerator, Model, Price};
+use atlas_document::{Diagnostics, Node};
+
+/// Something the catalog holds.
+pub(super) trait Item: Sized {
+    /// Whether there is one of each id.
+    const UNIQUE: bool = true;
+
+    /// Reads it from its tree.
+    fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Self>;
+    /// Its id, then its aliases.
+    fn names(&self) -> impl Iterator<Item = &str>;
+}
+
+impl Item for Accelerator {
+    fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Self> {
+        Accelerator::decode(file, node, diagnostics)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.id).chain(&self.aliases).map(String::as_str)
+    }
+}
+
+impl Item for Model {
+    fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Self> {
+        Model::decode(file, node, diagnostics)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.id).chain(&self.aliases).map(String::as_str)
+    }
+}
+
+impl Item for Price {
+    const UNIQUE: bool = false;
+
+    fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Self> {
+        Price::decode(file, node, diagnostics)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.accelerator.as_str())
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Shelf<T> {
+    digest: &'static Digest,
+    shipped: Vec<OnceLock<Option<Arc<T>>>>,
+    own: Vec<Arc<T>>,
+}
+
+impl<T: Item> Shelf<T> {
+    pub(super) fn new(digest: &'static Digest) -> Shelf<T> {
+        Shelf { digest, shipped: (0..digest.len()).map(|_| OnceLock::new()).collect(), own: Vec::new() }
+    }
+
+    /// Whether the user has entries of their own.
+    pub(super) fn has_own(&self) -> bool {
+        !self.own.is_empty()
+    }
+
+    /// Lays an entry over those that bear its id.
+    pub(super) fn lay_over(&mut self, entry: Arc<T>) {
+        let id = entry.names().next().unwrap_or_default().to_owned();
+        match self.own.iter_mut().find(|known| known.names().next() == Some(id.as_str())) {
+            Some(known) => *known = entry,
+            None => self.own.push(entry),
+        }
+    }
+
+    /// Adds an entry that replaces none.
+    pub(super) fn add(&mut self, entry: Arc<T>) {
+        self.own.push(entry);
+    }
+
+    /// The entry of that name: the user's before the shipped one, an id before an alias. An alias of a shipped entry
+    /// also finds the user's entry that lies over it.
+    pub(super) fn find(&self, name: &str) -> Option<Arc<T>> {
+        if let Some(found) = self.own(name, 1).or_else(|| self.own(name, usize::MAX)) {
+            return Some(found);
+        }
+        let index = self.shipped_index(name, 1).or_else(|| self.shipped_index(name, usize::MAX))?;
+        let id = self.digest.names(index).next()?;
+        self.own(id, 1).or_else(|| self.shipped(index))
+    }
+
+    /// The user's entry that has the name among its first few.
+    fn own(&self, name: &str, first: usize) -> Option<Arc<T>> {
+        self.own.iter().find(|entry| entry.names().take(first).any(|known| same(known, name))).cloned()
+    }
+
+    /// Every entry in force, the shipped ones first.
+    pub(super) fn all(&self) -> Vec<Arc<T>> {
+        let hidden = |index: usize| {
+            let id = self.digest.names(index).next().unwrap_or_default();
+            self.own.iter().any(|own| own.names().next().is_some_and(|name| same(name, id)))
+        };
+        let shipped = (0..self.digest.len()).filter(|&index| !hidden(index)).filter_map(|index| self.shipped(index));
+        shipped.chain(self.own.iter().cloned()).collect()
+    }
+
+    /// Shipped entries that bear a name, and then the user's.
+    pub(super) fn named(&self, name: &str) -> Vec<Arc<T>> {
+        let of = |index: &usize| self.digest.names(*index).any(|known| same(known, name));
+        let shipped = (0..self.digest.len()).filter(of).filter_map(|index| self.shipped(index));
+        let own = self.own.iter().filter(|entry| entry.names().any(|known| same(known, name))).cloned();
+        shipped.chain(own).collect()
+    }
+
+    /// Shipped and own entries, whether or not one hides another.
+    pub(super) fn both(&self) -> Vec<Arc<T>> {
+        let shipped = (0..self.digest.len()).filter_map(|index| self.shipped(index));
+        shipped.chain(self.own.iter().cloned()).collect()
+    }
+
+    /// Every name by which something can be found.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> + '_ {
+        let shipped = (0..self.digest.len()).flat_map(|index| self.digest.names(index)).map(str::to_owned);
+        shipped.chain(self.own.iter().flat_map(|entry| entry.names()).map(str::to_owned))
+    }
+
+    fn shipped_index(&self, name: &str, names: usize) -> Option<usize> {
+        (0..self.digest.len()).find(|&index| self.digest.names(index).take(names).any(|known| same(known, name)))
+    }
+
+    fn shipped(&self, index: usize) -> Option<Arc<T>> {
+        let read = || {
+            let (file, node) = self.digest.entry(index)?;
+            T::decode(&file, &node, &mut Diagnostics::new()).map(Arc::new)
+        };
+        self.shipped.get(index)?.get_or_init(read).clone()
+    }
+}
+
+/// Names are told apart neither by case nor by how their words are joined: `h100_sxm` is `H100-SXM`.
+fn same(a: &str, b: &str) -> bool {
+    let fold = |byte: u8| match byte {
+        b'_' | b' ' => b'-',
+        byte => byte.to_ascii_lowercase(),
+    };
+    a.len() == b.len() && a.bytes().map(fold).eq(b.bytes().map(fold))
+}

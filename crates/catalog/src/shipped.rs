@@ -1,0 +1,344 @@
+//! The documents that ship: trees that the build parsed, so that a start parses no YAML, and texts, which few ask for.
+//!
+//! `build/digest.rs` describes the bytes. What does not hold what it should reads as absent, never as a panic; a test
+//! compares every tree with its YAML.
+
+use std::io::Read as _;
+use std::sync::{Arc, OnceLock};
+
+use atlas_document::diagnostic::Diagnostics;
+use atlas_document::fingerprint::fingerprint;
+use atlas_document::node::{Entry, Node, Position, Value};
+use atlas_document::parse::parse;
+
+include!(concat!(env!("OUT_DIR"), "/documents.rs"));
+
+/// The trees of all documents.
+static TREES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.bin"));
+/// The texts of all documents, one behind the other, deflated.
+static TEXTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.txt.deflate"));
+/// Every text of the trees and of the catalog, once each.
+static ARENA: &str = include_str!(concat!(env!("OUT_DIR"), "/arena.txt"));
+
+/// Deeper trees than any that ships.
+const MAX_DEPTH: usize = 32;
+
+/// A document that ships.
+#[derive(Debug)]
+pub struct Document {
+    /// Its path under the project's root.
+    pub path: &'static str,
+    /// Where its tree begins.
+    tree: usize,
+    /// Where the items of its tree begin, if it is a list.
+    items: &'static [usize],
+    /// Where its text begins and ends.
+    text: (usize, usize),
+    fingerprint: u64,
+}
+
+impl Document {
+    /// What was written.
+    #[must_use]
+    pub fn text(&self) -> &'static str {
+        static ALL: OnceLock<String> = OnceLock::new();
+        let all = ALL.get_or_init(|| {
+            let mut text = String::new();
+            // A truncated stream, which a test would find, leaves the texts short, and `get` below finds nothing.
+            let _ = flate2::read::DeflateDecoder::new(TEXTS).read_to_string(&mut text);
+            text
+        });
+        all.get(self.text.0..self.text.1).unwrap_or_default()
+    }
+
+    /// What it says, with the positions of the text.
+    #[must_use]
+    pub fn tree(&self) -> Option<Node> {
+        self.part().tree()
+    }
+
+    /// All of it, to be read in part.
+    #[must_use]
+    pub fn part(&self) -> Part {
+        Part(self.tree)
+    }
+
+    /// Its items, if it is a list, each to be read when it is asked for.
+    pub fn items(&self) -> impl ExactSizeIterator<Item = Part> + use<> {
+        self.items.iter().map(|begin| Part(*begin))
+    }
+}
+
+/// A part of a document that ships, of which nothing is read yet: where it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part(usize);
+
+impl Part {
+    /// What it says, with the positions of the text.
+    #[must_use]
+    pub fn tree(self) -> Option<Node> {
+        Cursor::at(TREES, self.0).node()
+    }
+
+    /// What a mapping says under these keys, with nothing else read; `None` under those that it lacks.
+    #[must_use]
+    pub fn values<const N: usize>(self, keys: [&str; N]) -> [Option<Node>; N] {
+        let mut found = [const { None }; N];
+        // Where the bytes end too early nothing more is found.
+        let _ = Cursor::at(TREES, self.0).values(keys, &mut found);
+        found
+    }
+}
+
+/// The documents below `folder/`, in the order of their paths.
+pub fn documents(folder: &str) -> impl Iterator<Item = &'static Document> {
+    DOCUMENTS.iter().filter(move |document| document.path.split('/').next() == Some(folder))
+}
+
+/// The document of that path.
+#[must_use]
+pub fn document(path: &str) -> Option<&'static Document> {
+    DOCUMENTS.iter().find(|document| document.path == path)
+}
+
+/// What a file says: one that ships, or any other.
+#[derive(Debug, Clone)]
+pub enum Text {
+    /// A document that ships, or a copy of one.
+    Shipped(&'static Document),
+    /// The text of any other.
+    Own(String),
+}
+
+impl Text {
+    /// The text; the file's name for complaints stays the caller's.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Text::Shipped(document) => document.text(),
+            Text::Own(text) => text,
+        }
+    }
+
+    /// What it says. Complaints go to `diagnostics`; `None` where it is no YAML.
+    #[must_use]
+    pub fn tree(&self, file: &Arc<str>, diagnostics: &mut Diagnostics) -> Option<Node> {
+        match self {
+            Text::Shipped(document) => document.tree(),
+            Text::Own(text) => parse(file, text, diagnostics),
+        }
+    }
+}
+
+impl From<String> for Text {
+    /// A user's copy of what ships is known as such, and not parsed.
+    fn from(text: String) -> Text {
+        let own = fingerprint(text.as_bytes());
+        let same = |known: &&Document| known.fingerprint == own && known.text.1 - known.text.0 == text.len();
+        DOCUMENTS.iter().find(same).map_or(Text::Own(text), Text::Shipped)
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Text) -> bool {
+        match (self, other) {
+            (Text::Shipped(a), Text::Shipped(b)) => a.path == b.path,
+            _ => self.as_str() == other.as_str(),
+        }
+    }
+}
+
+/// Reads a digest forward; `None` once the bytes end or make no sense.
+pub struct Cursor {
+    rest: &'static [u8],
+}
+
+impl Cursor {
+    /// Begins somewhere in a digest; beyond its end there is nothing to read.
+    pub fn at(bytes: &'static [u8], offset: usize) -> Cursor {
+        Cursor { rest: bytes.get(offset..).unwrap_or_default() }
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.rest.split_first_chunk::<N>()?;
+        self.rest = rest;
+        Some(*head)
+    }
+
+    /// A whole number.
+    pub fn whole(&mut self) -> Option<usize> {
+        let mut value: usize = 0;
+        for shift in (0..usize::BITS).step_by(7) {
+            let [byte] = self.take::<1>()?;
+            value |= usize::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// A text.
+    pub fn text(&mut self) -> Option<&'static str> {
+        let offset = self.whole()?;
+        let length = self.whole()?;
+        ARENA.get(offset..offset.checked_add(length)?)
+    }
+
+    /// A tree.
+    pub fn node(&mut self) -> Option<Node> {
+        self.node_below(0)
+    }
+
+    fn node_below(&mut self, depth: usize) -> Option<Node> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let at = self.position()?;
+        let [tag] = self.take::<1>()?;
+        let value = match tag {
+            0 => Value::Null,
+            1 => Value::Bool(false),
+            2 => Value::Bool(true),
+            3 => Value::Int(i128::try_from(self.whole()?).ok()?),
+            4 => Value::Float(f64::from_le_bytes(self.take::<8>()?)),
+            5 => Value::Text(self.text()?.into()),
+            6 => {
+                let count = self.whole()?;
+                let mut items = self.room(count);
+                for _ in 0..count {
+                    items.push(self.node_below(depth + 1)?);
+                }
+                Value::List(items)
+            }
+            8 => Value::Int(-i128::try_from(self.whole()?).ok()?),
+            7 | 9 => {
+                let count = self.whole()?;
+                let mut entries = self.room(count);
+                for _ in 0..count {
+                    entries.push(self.entry(depth, tag == 9)?);
+                }
+                Value::Map(entries)
+            }
+            _ => return None,
+        };
+        Some(Node { value, at })
+    }
+
+    /// What the mapping that begins here says under these keys.
+    fn values<const N: usize>(&mut self, keys: [&str; N], found: &mut [Option<Node>; N]) -> Option<()> {
+        self.position()?;
+        let [tag] = self.take::<1>()?;
+        let count = if matches!(tag, 7 | 9) { self.whole()? } else { 0 };
+        let mut left = N;
+        for _ in 0..count {
+            let key = self.text()?;
+            if tag == 9 {
+                self.position()?;
+            }
+            match keys.iter().zip(found.iter_mut()).find(|(wanted, _)| **wanted == key) {
+                None => self.pass_over(0)?,
+                Some((_, place)) => {
+                    *place = Some(self.node()?);
+                    left -= 1;
+                }
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        Some(())
+    }
+
+    /// Goes behind the node that begins here.
+    fn pass_over(&mut self, depth: usize) -> Option<()> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        self.position()?;
+        let [tag] = self.take::<1>()?;
+        match tag {
+            0..=2 => {}
+            3 | 8 => drop(self.whole()?),
+            4 => drop(self.take::<8>()?),
+            5 => drop(self.text()?),
+            6 => (0..self.whole()?).try_for_each(|_| self.pass_over(depth + 1))?,
+            7 | 9 => {
+                for _ in 0..self.whole()? {
+                    self.text()?;
+                    if tag == 9 {
+                        self.position()?;
+                    }
+                    self.pass_over(depth + 1)?;
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Room for so many nodes, each of which is a byte at least.
+    fn room<T>(&self, count: usize) -> Vec<T> {
+        Vec::with_capacity(count.min(self.rest.len()))
+    }
+
+    fn entry(&mut self, depth: usize, placed: bool) -> Option<Entry> {
+        let key = self.text()?.into();
+        let key_at = if placed { Some(self.position()?) } else { None };
+        let value = self.node_below(depth + 1)?;
+        // Keys' own positions serve complaints about keys, which the catalog's entries have none of.
+        Some(Entry { key, key_at: key_at.unwrap_or(value.at), value })
+    }
+
+    fn position(&mut self) -> Option<Position> {
+        let line = u32::try_from(self.whole()?).ok()?;
+        let column = u32::try_from(self.whole()?).ok()?;
+        Some(Position { line, column })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_tree_is_what_its_text_says() {
+        assert!(DOCUMENTS.len() >= 20, "{}", DOCUMENTS.len());
+        for document in DOCUMENTS {
+            let mut problems = Diagnostics::new();
+            let parsed = parse(&document.path.into(), document.text(), &mut problems);
+            assert!(problems.is_empty(), "{problems}");
+            assert!(parsed.is_some() && document.tree() == parsed, "{}", document.path);
+        }
+    }
+
+    #[test]
+    fn parts_say_what_the_tree_says() {
+        for document in DOCUMENTS {
+            let tree = document.tree().unwrap();
+            let items: Vec<Option<Node>> = document.items().map(Part::tree).collect();
+            let listed: Vec<Option<Node>> = tree.items().unwrap_or_default().iter().cloned().map(Some).collect();
+            assert_eq!(items, listed, "{}", document.path);
+            let mappings =
+                document.items().chain([document.part()]).zip(tree.items().unwrap_or_default().iter().chain([&tree]));
+            for (part, node) in mappings {
+                for entry in node.entries().unwrap_or_default() {
+                    let [value, absent] = part.values([&*entry.key, "no such key"]);
+                    assert_eq!((value.as_ref(), absent), (Some(&entry.value), None), "{}", document.path);
+                }
+            }
+        }
+        assert_eq!(Part(usize::MAX).values(["name"]), [None]);
+    }
+
+    #[test]
+    fn a_copy_of_what_ships_is_known_and_a_changed_one_is_not() {
+        let shipped = document("themes/dark.yaml").unwrap();
+        let copy = Text::from(shipped.text().to_owned());
+        assert!(matches!(copy, Text::Shipped(found) if found.path == shipped.path));
+        let changed = Text::from(format!("{} ", shipped.text()));
+        assert!(matches!(changed, Text::Own(_)) && changed != copy);
+        assert_eq!(copy.as_str(), shipped.text());
+    }
+}

@@ -1,0 +1,468 @@
+//! A family of software as its document describes it.
+
+use std::sync::Arc;
+
+use atlas_document::decode::{Fields, nearest};
+use atlas_document::node::Entry;
+use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Severity};
+
+use super::fields::{SERVING_FIELDS, ServingChange, TRAINING_FIELDS, TrainingChange, TraitField};
+use super::release::{Day, Version};
+
+/// What software is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Training.
+    Training,
+    /// Serving.
+    Serving,
+    /// Both.
+    Both,
+}
+
+impl Kind {
+    const WORDS: [(&'static str, Kind); 3] =
+        [("training", Kind::Training), ("serving", Kind::Serving), ("both", Kind::Both)];
+
+    /// The kind of that name.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Kind> {
+        Kind::WORDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
+    }
+
+    /// Whether software of this kind does all that `wanted` asks.
+    #[must_use]
+    pub const fn does(self, wanted: Kind) -> bool {
+        (self.trains() || !wanted.trains()) && (self.serves() || !wanted.serves())
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Training => "training",
+            Kind::Serving => "serving",
+            Kind::Both => "both",
+        }
+    }
+
+    /// Whether it trains.
+    #[must_use]
+    pub const fn trains(self) -> bool {
+        matches!(self, Kind::Training | Kind::Both)
+    }
+
+    /// Whether it serves.
+    #[must_use]
+    pub const fn serves(self) -> bool {
+        matches!(self, Kind::Serving | Kind::Both)
+    }
+}
+
+/// How well a source was checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Confidence {
+    /// Read in the code or package.
+    Source,
+    /// Release notes, documentation, or a paper by the authors.
+    Docs,
+    /// From memory, not looked up.
+    Memory,
+    /// An assumption that stands in where nothing is documented.
+    Assumed,
+}
+
+impl Confidence {
+    const WORDS: [(&'static str, Confidence); 4] = [
+        ("source", Confidence::Source),
+        ("docs", Confidence::Docs),
+        ("memory", Confidence::Memory),
+        ("assumed", Confidence::Assumed),
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Confidence::Source => "source",
+            Confidence::Docs => "docs",
+            Confidence::Memory => "memory",
+            Confidence::Assumed => "assumed",
+        }
+    }
+}
+
+/// Where a trait was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The short name under which the document's traits cite it.
+    pub key: String,
+    /// File, page or paper.
+    pub text: String,
+    /// How well it was checked.
+    pub confidence: Confidence,
+}
+
+/// A change to one trait.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Change {
+    Training(TrainingChange),
+    Serving(ServingChange),
+}
+
+impl Change {
+    pub(super) fn key(&self) -> &'static str {
+        match self {
+            Change::Training(change) => change.key(),
+            Change::Serving(change) => change.key(),
+        }
+    }
+
+    pub(super) fn show(&self) -> String {
+        match self {
+            Change::Training(change) => change.show(),
+            Change::Serving(change) => change.show(),
+        }
+    }
+
+    pub(super) fn trains(&self) -> bool {
+        matches!(self, Change::Training(_))
+    }
+}
+
+/// What a document says of one trait.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Stated {
+    /// What the software does if nothing is said.
+    pub default: Change,
+    /// What its own recipes or performance guide turn on, where that differs.
+    pub tuned: Option<Change>,
+    /// Index into the family's sources.
+    pub source: usize,
+}
+
+/// A release.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Release {
+    /// Its number as the project writes it, without a leading `v`.
+    pub id: String,
+    /// Other numbers of it: those of the container that ships it, say.
+    pub aliases: Vec<String>,
+    /// When it came out.
+    pub date: Option<Day>,
+    /// The release of the base family that it is built on.
+    pub base_release: Option<String>,
+    pub(super) versions: Vec<Version>,
+    pub(super) base_version: Option<Version>,
+    pub(super) stated: Vec<Stated>,
+}
+
+impl Release {
+    /// Whether one of its numbers is a year and a month.
+    pub(super) fn is_calendar(&self) -> bool {
+        self.versions.iter().any(|version| version.is_calendar())
+    }
+
+    /// The version numbered in the same way as `asked`.
+    pub(super) fn version_like(&self, asked: Version) -> Option<Version> {
+        self.versions.iter().copied().find(|version| version.against(asked).is_some())
+    }
+}
+
+/// Traits that hold on some devices only.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct DeviceRule {
+    pub vendors: Vec<String>,
+    pub generations: Vec<String>,
+    pub not_generations: Vec<String>,
+    pub memory_gb_at_least: Option<f64>,
+    pub memory_gb_below: Option<f64>,
+    pub lacks: Vec<String>,
+    /// Index of the first release to which it applies.
+    pub from: Option<usize>,
+    /// Index of the first release to which it no longer applies.
+    pub until: Option<usize>,
+    pub stated: Vec<Stated>,
+}
+
+/// A family of software: what it is called, its releases, and what each does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Family {
+    /// Unique id: `vllm`.
+    pub id: String,
+    /// What its makers call it.
+    pub name: String,
+    /// What it is for.
+    pub kind: Kind,
+    /// Other names, as tables and users write them.
+    pub aliases: Vec<String>,
+    /// Words that may stand between the name and the release: `mcore`, `sdk`.
+    pub release_words: Vec<String>,
+    /// The family whose traits hold where this one says nothing.
+    pub base: Option<String>,
+    /// The family that it was before its first release.
+    pub predecessor: Option<String>,
+    /// Families that run in its place on devices of a vendor or generation.
+    pub plugins: Vec<(String, String)>,
+    /// Releases, oldest first.
+    pub releases: Vec<Release>,
+    /// What its traits cite.
+    pub sources: Vec<Source>,
+    /// Caveats.
+    pub note: Option<String>,
+    /// Where it was written.
+    pub origin: Origin,
+    pub(super) stated: Vec<Stated>,
+    pub(super) devices: Vec<DeviceRule>,
+}
+
+impl Family {
+    /// Decodes a document. Complaints go to `diagnostics`; `None` means that one of them is an error.
+    pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Family> {
+        let before = diagnostics.errors();
+        let label = node.get("id").and_then(Node::text).unwrap_or("software");
+        let mut fields = Fields::open(file, label, node, diagnostics)?;
+        let at = fields.at();
+        let id = fields.required_text("id");
+        let name = fields.text("name");
+        let kind = fields.choice("kind", &Kind::WORDS);
+        if kind.is_none() && !fields.has("kind") {
+            fields.missing("kind");
+        }
+        let aliases = fields.texts("aliases");
+        let release_words = fields.texts("release_words");
+        let base = fields.text("base");
+        let predecessor = fields.text("predecessor");
+        let plugins = fields.map("plugins", plugins).unwrap_or_default();
+        let note = fields.text("note");
+        let sources = sources(&mut fields);
+        let stated = traits(&mut fields, &sources);
+        let releases = releases(&mut fields, &sources);
+        let devices = devices(&mut fields, &sources, &releases);
+        fields.finish();
+        if diagnostics.errors() > before {
+            return None;
+        }
+        let id = id?;
+        Some(Family {
+            name: name.unwrap_or_else(|| id.clone()),
+            id,
+            kind: kind?,
+            aliases,
+            release_words,
+            base,
+            predecessor,
+            plugins,
+            releases,
+            sources,
+            note,
+            origin: Origin { file: Arc::clone(file), at },
+            stated,
+            devices,
+        })
+    }
+
+    /// Every source, by the index that traits cite.
+    pub(super) fn source(&self, index: usize) -> Option<&Source> {
+        self.sources.get(index)
+    }
+}
+
+/// A complaint about a key that was read by hand.
+fn complain(fields: &mut Fields<'_>, entry: &Entry, message: String, help: Option<String>) {
+    let file = Arc::clone(fields.file());
+    fields.diagnostics().push(Diagnostic {
+        severity: Severity::Error,
+        file,
+        at: entry.value.at,
+        path: entry.key.to_string(),
+        message,
+        help,
+    });
+}
+
+/// Family by vendor or generation.
+fn plugins(fields: &mut Fields<'_>) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for entry in fields.all() {
+        match entry.value.text() {
+            Some(id) => all.push((entry.key.to_string(), id.to_owned())),
+            None => complain(fields, entry, format!("found {}, expected a family", entry.value.describe()), None),
+        }
+    }
+    all
+}
+
+fn sources(fields: &mut Fields<'_>) -> Vec<Source> {
+    let read = |below: &mut Fields<'_>| {
+        let mut all = Vec::new();
+        for entry in below.all() {
+            let split = entry.value.text().and_then(|text| text.split_once(": "));
+            let found = split.and_then(|(word, text)| {
+                let (_, confidence) = Confidence::WORDS.iter().find(|(name, _)| *name == word)?;
+                Some(Source { key: entry.key.to_string(), text: text.trim().to_owned(), confidence: *confidence })
+            });
+            match found {
+                Some(source) => all.push(source),
+                None => complain(
+                    below,
+                    entry,
+                    format!("found {}, expected how it was checked, a colon and the source", entry.value.describe()),
+                    Some("write `source: FILE@RELEASE`, `docs: PAGE`, `memory: …` or `assumed: …`".to_owned()),
+                ),
+            }
+        }
+        all
+    };
+    fields.map("sources", read).unwrap_or_default()
+}
+
+/// The traits under `training` and `serving`.
+fn traits(fields: &mut Fields<'_>, sources: &[Source]) -> Vec<Stated> {
+    let training = |key: &str, node: &Node| TrainingChange::read(key, node).map(|read| read.map(Change::Training));
+    let serving = |key: &str, node: &Node| ServingChange::read(key, node).map(|read| read.map(Change::Serving));
+    let mut all =
+        fields.map("training", |below| section(below, sources, TRAINING_FIELDS, training)).unwrap_or_default();
+    all.extend(fields.map("serving", |below| section(below, sources, SERVING_FIELDS, serving)).unwrap_or_default());
+    all
+}
+
+fn section(
+    fields: &mut Fields<'_>,
+    sources: &[Source],
+    known: &[TraitField],
+    read: impl Fn(&str, &Node) -> Option<Result<Change, String>>,
+) -> Vec<Stated> {
+    let mut all = Vec::new();
+    for entry in fields.all() {
+        let value = |key: &str| entry.value.get(key).map(|node| (node, read(&entry.key, node)));
+        let source = entry.value.get("source").and_then(Node::text);
+        let cited = source.and_then(|key| sources.iter().position(|source| source.key == key));
+        let odd = entry.value.entries().and_then(|entries| {
+            entries.iter().find(|entry| !matches!(&*entry.key, "value" | "tuned" | "source")).map(|entry| &entry.key)
+        });
+        let complaint = match (value("value"), value("tuned")) {
+            (None, _) => Some(("found no value".to_owned(), Some("write `{ value: …, source: KEY }`".to_owned()))),
+            (Some((_, None)), _) => {
+                let near = nearest(&entry.key, known.iter().map(|field| field.key));
+                Some(("no such trait".to_owned(), near.map(|near| format!("did you mean `{near}`?"))))
+            }
+            (Some((node, Some(Err(expected)))), _) | (_, Some((node, Some(Err(expected))))) => {
+                Some((format!("found {}, expected {expected}", node.describe()), None))
+            }
+            _ if odd.is_some() => Some((format!("unknown key `{}`", odd.map_or("", |key| key)), None)),
+            (Some((_, Some(Ok(default)))), tuned) => match cited {
+                Some(source) => {
+                    let tuned = tuned.and_then(|(_, read)| read?.ok());
+                    all.push(Stated { default, tuned, source });
+                    None
+                }
+                None => {
+                    let found = source.map_or("no source".to_owned(), |key| format!("the source `{key}`"));
+                    let help = "cite a key of `sources`; every trait needs one".to_owned();
+                    Some((format!("found {found}, which is not listed"), Some(help)))
+                }
+            },
+        };
+        if let Some((message, help)) = complaint {
+            complain(fields, entry, message, help);
+        }
+    }
+    all
+}
+
+fn day(fields: &mut Fields<'_>, key: &'static str) -> Option<Day> {
+    let text = fields.text(key)?;
+    let found = Day::parse(&text);
+    if found.is_none() {
+        fields.error(key, format!("found `{text}`, expected a date: 2026-03-12, 2026-03 or 2026"), None);
+    }
+    found
+}
+
+/// A release's number, which must be text: YAML reads an unquoted 26.10 as 26.1.
+fn release_id(fields: &mut Fields<'_>, key: &'static str) -> Option<String> {
+    let unquoted = fields.node(key).is_some_and(|node| node.number().is_some() && node.text().is_none());
+    if unquoted {
+        fields.error(key, "found a number, expected text", Some("quote it: YAML reads 26.10 as 26.1".to_owned()));
+        return None;
+    }
+    fields.text(key)
+}
+
+fn releases(fields: &mut Fields<'_>, sources: &[Source]) -> Vec<Release> {
+    let Some(node) = fields.node("releases") else { return Vec::new() };
+    let file = Arc::clone(fields.file());
+    let mut all: Vec<Release> = Vec::new();
+    for item in node.items().unwrap_or_default() {
+        let Some(mut below) = Fields::open(&file, "releases", item, fields.diagnostics()) else { continue };
+        let id = release_id(&mut below, "release");
+        if id.is_none() && !below.has("release") {
+            below.missing("release");
+        }
+        let aliases = below.texts("aka");
+        let date = day(&mut below, "date");
+        let base_release = release_id(&mut below, "on");
+        let stated = traits(&mut below, sources);
+        let versions = id.iter().chain(&aliases).filter_map(|id| Version::parse(id)).collect();
+        let base_version = base_release.as_deref().and_then(Version::parse);
+        let late = all.last().is_some_and(|last| match (last.date, date) {
+            (Some(last), Some(date)) => !last.not_after(date),
+            _ => false,
+        });
+        if late {
+            below.error("date", "older than the release before it", Some("list the oldest release first".to_owned()));
+        }
+        below.finish();
+        if let Some(id) = id {
+            all.push(Release { id, aliases, date, base_release, versions, base_version, stated });
+        }
+    }
+    all
+}
+
+/// Formats that the device must lack.
+fn formats(fields: &mut Fields<'_>) -> Vec<String> {
+    let found = fields.texts("lacks");
+    let known = crate::accelerator::Peaks::default().all().map(|(name, _)| name);
+    if let Some(odd) = found.iter().find(|name| !known.contains(&name.as_str())) {
+        fields.error("lacks", format!("found `{odd}`, expected some of {}", known.join(", ")), None);
+    }
+    found
+}
+
+fn devices(fields: &mut Fields<'_>, sources: &[Source], releases: &[Release]) -> Vec<DeviceRule> {
+    let Some(node) = fields.node("devices") else { return Vec::new() };
+    let file = Arc::clone(fields.file());
+    let mut all = Vec::new();
+    for item in node.items().unwrap_or_default() {
+        let Some(mut below) = Fields::open(&file, "devices", item, fields.diagnostics()) else { continue };
+        let mut index = |key: &'static str| {
+            let id = release_id(&mut below, key)?;
+            let found = releases.iter().position(|release| release.id == id);
+            if found.is_none() {
+                below.error(key, format!("`{id}` is not a release of this family"), None);
+            }
+            found
+        };
+        let (from, until) = (index("from"), index("until"));
+        let rule = below.map("when", |when| DeviceRule {
+            vendors: when.texts("vendor"),
+            generations: when.texts("generation"),
+            not_generations: when.texts("not_generation"),
+            memory_gb_at_least: when.number("memory_gb_at_least", atlas_document::decode::Bounds::POSITIVE),
+            memory_gb_below: when.number("memory_gb_below", atlas_document::decode::Bounds::POSITIVE),
+            lacks: formats(when),
+            from,
+            until,
+            stated: Vec::new(),
+        });
+        if rule.is_none() {
+            below.missing("when");
+        }
+        let stated = traits(&mut below, sources);
+        below.finish();
+        all.extend(rule.map(|rule| DeviceRule { stated, ..rule }));
+    }
+    all
+}

@@ -1,0 +1,301 @@
+//! The traits by name: how documents write them, how they are shown, what they mean.
+
+use atlas_core::plan::{Recompute, Sharding};
+use atlas_document::Node;
+use atlas_perf::serving::{Admission, Stack};
+use atlas_perf::traits::*;
+
+/// A value of a trait as documents write it.
+pub(super) trait Value: Sized + Copy {
+    /// Reads it; the error says what was expected.
+    fn read(node: &Node) -> Result<Self, String>;
+    /// Writes it as documents do.
+    fn show(&self) -> String;
+}
+
+fn listed<T>(words: &[(&str, T)]) -> String {
+    let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
+    format!("one of {}", names.join(", "))
+}
+
+/// Values that are one of a few words.
+macro_rules! word_values {
+    ($($name:ty: $words:expr;)+) => { $(
+        impl Value for $name {
+            fn read(node: &Node) -> Result<Self, String> {
+                let found = node.text().and_then(|text| $words.iter().find(|(name, _)| *name == text));
+                found.map(|(_, value)| *value).ok_or_else(|| listed($words))
+            }
+
+            fn show(&self) -> String {
+                let found = $words.iter().find(|(_, value)| value == self);
+                found.map_or_else(|| format!("{self:?}"), |(name, _)| (*name).to_owned())
+            }
+        }
+    )+ };
+}
+
+const STACKS: &[(&str, Stack)] =
+    &[("compiled", Stack::Compiled), ("graphed", Stack::Graphed), ("eager", Stack::Eager), ("local", Stack::Local)];
+const ADMISSIONS: &[(&str, Admission)] =
+    &[("every-step", Admission::EveryStep), ("batched", Admission::Batched), ("polled", Admission::Polled)];
+
+word_values! {
+    Stack: STACKS;
+    Admission: ADMISSIONS;
+    Sharding: Sharding::WORDS;
+    Recompute: Recompute::WORDS;
+    AttentionKernel: AttentionKernel::WORDS;
+    StepLaunch: StepLaunch::WORDS;
+    ExpertProducts: ExpertProducts::WORDS;
+    Routing: Routing::WORDS;
+    ExpertExchange: ExpertExchange::WORDS;
+    PipelineOverlap: PipelineOverlap::WORDS;
+    DataOverlap: DataOverlap::WORDS;
+    GradientSums: GradientSums::WORDS;
+    SelectiveRecompute: SelectiveRecompute::WORDS;
+    GradientFormat: GradientFormat::WORDS;
+    WeightCopies: WeightCopies::WORDS;
+    Regather: Regather::WORDS;
+    Accumulation: Accumulation::WORDS;
+    Batching: Batching::WORDS;
+    DecodeAttention: DecodeAttention::WORDS;
+    GraphCapture: GraphCapture::WORDS;
+    PromptLaunch: PromptLaunch::WORDS;
+    HostOverlap: HostOverlap::WORDS;
+    Executor: Executor::WORDS;
+    SmallProducts: SmallProducts::WORDS;
+    DraftVerification: DraftVerification::WORDS;
+    Shapes: Shapes::WORDS;
+    QuantizedProduct: QuantizedProduct::WORDS;
+    QuantizedKv: QuantizedKv::WORDS;
+}
+
+impl Value for bool {
+    fn read(node: &Node) -> Result<bool, String> {
+        match node.value {
+            atlas_document::Value::Bool(value) => Ok(value),
+            _ => Err("true or false".to_owned()),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// A finite number from zero.
+fn amount(node: &Node) -> Option<f64> {
+    node.number().filter(|value| value.is_finite() && *value >= 0.0)
+}
+
+impl Value for f64 {
+    fn read(node: &Node) -> Result<f64, String> {
+        amount(node).ok_or_else(|| "a number from 0".to_owned())
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for Option<f64> {
+    fn read(node: &Node) -> Result<Option<f64>, String> {
+        if node.text() == Some("any") {
+            return Ok(None);
+        }
+        amount(node).filter(|value| *value >= 1.0).map(Some).ok_or_else(|| "a number from 1, or any".to_owned())
+    }
+
+    fn show(&self) -> String {
+        self.map_or_else(|| "any".to_owned(), |value| value.to_string())
+    }
+}
+
+/// The number under a key of a mapping.
+fn under(node: &Node, key: &str) -> Option<f64> {
+    node.get(key).and_then(amount)
+}
+
+impl Value for PrefillPolicy {
+    fn read(node: &Node) -> Result<PrefillPolicy, String> {
+        match node.text() {
+            Some("whole") => return Ok(PrefillPolicy::Whole),
+            Some("packed") => return Ok(PrefillPolicy::Packed),
+            Some("chunked") => return Ok(PrefillPolicy::Chunked),
+            Some("mixed") => return Ok(PrefillPolicy::Mixed),
+            _ => {}
+        }
+        let above = under(node, "mixed_above").map(PrefillPolicy::MixedAbove);
+        above.ok_or_else(|| "whole, packed, chunked, mixed, or { mixed_above: tokens }".to_owned())
+    }
+
+    fn show(&self) -> String {
+        match self {
+            PrefillPolicy::Whole => "whole".to_owned(),
+            PrefillPolicy::Packed => "packed".to_owned(),
+            PrefillPolicy::Chunked => "chunked".to_owned(),
+            PrefillPolicy::Mixed => "mixed".to_owned(),
+            PrefillPolicy::MixedAbove(tokens) => format!("mixed above {tokens} tokens"),
+        }
+    }
+}
+
+impl Value for TokenBudget {
+    fn read(node: &Node) -> Result<TokenBudget, String> {
+        let plain = amount(node).filter(|tokens| *tokens >= 1.0).map(TokenBudget::Tokens);
+        let context = || under(node, "context_or").map(TokenBudget::ContextOr);
+        plain.or_else(context).ok_or_else(|| "a number from 1, or { context_or: tokens }".to_owned())
+    }
+
+    fn show(&self) -> String {
+        match self {
+            TokenBudget::Tokens(tokens) => tokens.to_string(),
+            TokenBudget::ContextOr(least) => format!("longest context, at least {least}"),
+        }
+    }
+}
+
+impl Value for MemoryRule {
+    fn read(node: &Node) -> Result<MemoryRule, String> {
+        let share = |key| under(node, key).filter(|share| *share <= 1.0);
+        if let Some(share) = share("of_total") {
+            return Ok(MemoryRule::OfTotal(share));
+        }
+        if let Some(share) = share("of_free") {
+            return Ok(MemoryRule::OfFree(share));
+        }
+        let per_rank_gib = under(node, "per_rank_gib").unwrap_or(0.0);
+        let reserve = under(node, "reserve_gib").map(|gib| MemoryRule::AllBut { gib, per_rank_gib });
+        reserve.ok_or_else(|| "{ of_total: 0..1 }, { of_free: 0..1 } or { reserve_gib, per_rank_gib }".to_owned())
+    }
+
+    fn show(&self) -> String {
+        match self {
+            MemoryRule::OfTotal(share) => format!("{share} of all memory"),
+            MemoryRule::OfFree(share) => format!("{share} of what weights leave"),
+            MemoryRule::AllBut { gib, per_rank_gib: 0.0 } => format!("all but {gib} GiB"),
+            MemoryRule::AllBut { gib, per_rank_gib } => {
+                format!("all but {gib} GiB and {per_rank_gib} GiB per accelerator of a replica")
+            }
+        }
+    }
+}
+
+/// One trait: its key in documents, and what it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraitField {
+    /// Its key in documents.
+    pub key: &'static str,
+    /// What it means, in a few words.
+    pub help: &'static str,
+}
+
+/// Declares the traits of one kind of software: a change to one of them, and their names.
+macro_rules! section {
+    ($(#[$meta:meta])* $change:ident of $traits:ident as $fields:ident { $($key:ident: $kind:ty, $help:literal;)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        #[allow(non_camel_case_types)]
+        pub(super) enum $change { $($key($kind),)+ }
+
+        /// The traits, in the order in which they are shown.
+        pub const $fields: &[TraitField] = &[$(TraitField { key: stringify!($key), help: $help },)+];
+
+        impl $change {
+            /// Reads the value of the trait of that key: `None` where there is no such trait, else the value or what was
+            /// expected.
+            pub(super) fn read(key: &str, node: &Node) -> Option<Result<$change, String>> {
+                match key {
+                    $(stringify!($key) => Some(<$kind as Value>::read(node).map($change::$key)),)+
+                    _ => None,
+                }
+            }
+
+            /// The key of its trait.
+            pub(super) fn key(&self) -> &'static str {
+                match self { $($change::$key(_) => stringify!($key),)+ }
+            }
+
+            /// Its value as documents write it.
+            pub(super) fn show(&self) -> String {
+                match self { $($change::$key(value) => Value::show(value),)+ }
+            }
+
+            /// Sets the trait.
+            pub(super) fn apply(&self, traits: &mut $traits) {
+                match self { $($change::$key(value) => traits.$key = *value,)+ }
+            }
+
+            /// Every trait of `traits`, in the order of the fields. Fails to compile where a trait has no field here.
+            pub(super) fn all(traits: &$traits) -> Vec<$change> {
+                let $traits { $($key,)+ } = *traits;
+                vec![$($change::$key($key),)+]
+            }
+        }
+    };
+}
+
+section! {
+    /// A change to one training trait.
+    TrainingChange of TrainingTraits as TRAINING_FIELDS {
+        attention: AttentionKernel, "kernel of attention over whole sequences";
+        fused_elementwise: bool, "element-wise chains run as few kernels";
+        launch: StepLaunch, "how kernels reach the device";
+        experts: ExpertProducts, "how experts are multiplied";
+        fused_permutation: bool, "routing and permutation are fused kernels";
+        routing: Routing, "who learns how many tokens each expert got";
+        exchange: ExpertExchange, "how tokens reach experts of other ranks";
+        overlap_tensor: bool, "tensor-parallel collectives beside their products";
+        overlap_pipeline: PipelineOverlap, "pipeline transfers beside compute";
+        overlap_gradients: DataOverlap, "gradient reduction beside the backward pass";
+        overlap_parameters: DataOverlap, "weight gathering beside compute";
+        gradient_sums: GradientSums, "how gradients of micro-batches are summed";
+        dropout: bool, "dropout masks are kept";
+        selective_recompute: SelectiveRecompute, "what selective recomputation runs again";
+        recompute: Recompute, "recomputation if nothing is said";
+        weights: WeightCopies, "copies of the weights";
+        gradient_format: GradientFormat, "format in which gradients are kept";
+        reduce_format: GradientFormat, "format in which gradients are reduced";
+        bucket_bytes: f64, "memory for communication buckets, bytes";
+        sharding: Sharding, "sharding if nothing is said";
+        most_sharding: Sharding, "the most sharding supported";
+        most_sharding_with_pipeline: Sharding, "the most sharding supported with pipeline stages";
+        regather: Regather, "when fully sharded weights are gathered again";
+        sequence_parallel: bool, "sequence parallelism under tensor parallelism if nothing is said";
+        accumulation: Accumulation, "how a batch larger than what runs at once is handled";
+    }
+}
+
+section! {
+    /// A change to one serving trait.
+    ServingChange of ServingTraits as SERVING_FIELDS {
+        runtime: Stack, "kind of runtime";
+        batching: Batching, "how requests share the device";
+        admission: Admission, "when the queue is looked at";
+        attention: AttentionKernel, "kernel of attention over prompts";
+        decode_attention: DecodeAttention, "how keys and values are read in decoding";
+        decode_graphs: GraphCapture, "what decode steps replay";
+        graph_batch: Option<f64>, "largest batch that is captured, sequences";
+        graph_context: Option<f64>, "longest context that is captured, tokens";
+        prompts: PromptLaunch, "how prompts are launched";
+        host: HostOverlap, "what the host does beside the device";
+        host_with_drafts: HostOverlap, "the same while tokens are drafted";
+        executor: Executor, "language of the scheduling loop";
+        reserve_output: bool, "a sequence is admitted only when its whole output fits";
+        small_products: SmallProducts, "kernels for products of a few rows";
+        drafts: DraftVerification, "how drafted tokens are verified";
+        shapes: Shapes, "shapes that run";
+        experts: ExpertProducts, "how experts are multiplied";
+        exchange: ExpertExchange, "how tokens reach experts of other ranks";
+        fp8: QuantizedProduct, "products of fp8 weights";
+        fp4: QuantizedProduct, "products of fp4 weights";
+        int8: QuantizedProduct, "products of int8 weights";
+        int4: QuantizedProduct, "products of int4 weights";
+        quantized_kv: QuantizedKv, "KV format of quantized checkpoints";
+        max_num_seqs: Option<f64>, "most sequences in a step";
+        max_num_batched_tokens: TokenBudget, "most tokens in a step";
+        prefill: PrefillPolicy, "how prompts and decoding share steps";
+        memory: MemoryRule, "memory for weights and KV cache";
+    }
+}

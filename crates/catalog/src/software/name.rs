@@ -1,0 +1,265 @@
+//! Finding the family and the release that a text means: `vllm@0.11`, `NVIDIA NeMo Framework (NGC 25.02)`.
+
+use std::sync::Arc;
+
+use atlas_document::decode::nearest;
+use thiserror::Error;
+
+use super::family::{Family, Kind, Release};
+use super::release::{Day, Version};
+use super::resolve::newest_at;
+use super::{Caveat, Software, registry};
+
+/// Words that may stand between any name and its release.
+const BEFORE_RELEASE: [&str; 8] = ["release", "version", "build", "v", "framework", "ngc", "container", "image"];
+/// Words that ask for the newest release.
+const NEWEST: [&str; 7] = ["latest", "newest", "main", "nightly", "master", "dev", "branch"];
+
+/// Why a text means no software that is known.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SoftwareError {
+    /// No family of that name.
+    #[error("no software `{name}`{}", near.as_deref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    Family {
+        /// What was asked for.
+        name: String,
+        /// A similar id.
+        near: Option<String>,
+    },
+    /// The family does something else.
+    #[error("{family} has no part in {wanted}")]
+    Kind {
+        /// The family's id.
+        family: String,
+        /// What was asked of it.
+        wanted: &'static str,
+    },
+    /// The family has no such release.
+    #[error("no release `{release}` of {family}; known are {known}")]
+    Release {
+        /// The family's id.
+        family: String,
+        /// What was asked for.
+        release: String,
+        /// All releases.
+        known: String,
+    },
+}
+
+/// A text as lower-case words; signs separate, but for the dots inside numbers.
+pub(super) fn normal(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let lower = text.to_lowercase();
+    for chunk in lower.split(|c: char| !(c.is_alphanumeric() || c == '.')) {
+        let number = chunk.starts_with(|c: char| c.is_ascii_digit()) || is_version(chunk);
+        if number {
+            words.push(chunk.trim_end_matches('.').to_owned());
+        } else {
+            words.extend(chunk.split('.').filter(|word| !word.is_empty()).map(str::to_owned));
+        }
+    }
+    words
+}
+
+/// Whether a word looks like a release: `0.11.0`, `v0.6.3`, `b6918`, `24.07`, `6918`; not `3`, nor a hash.
+fn is_version(word: &str) -> bool {
+    let lead = word.strip_prefix(['v', 'b']);
+    let rest = lead.unwrap_or(word);
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    match rest.as_bytes().get(digits) {
+        _ if digits == 0 || digits > 8 => false,
+        None => digits > 1 || lead.is_some(),
+        Some(b'.') => true,
+        Some(_) => false,
+    }
+}
+
+impl Software {
+    /// The software that a text means, or `None`: see [`Software::parse`].
+    #[must_use]
+    pub fn find(name: &str) -> Option<Software> {
+        Software::parse(name).ok()
+    }
+
+    /// The software that a text means: `id`, `id@release`, an alias, or free text that holds an alias and perhaps a
+    /// release. Without a release, the newest is meant. A release between two that are known counts as the earlier one;
+    /// one after the newest, within its major version, counts as the newest; the caveat says so. Where a name means one
+    /// family in training and another in serving, [`Software::parse_for`] tells them apart.
+    ///
+    /// # Errors
+    /// Names a similar family, or lists the releases.
+    pub fn parse(text: &str) -> Result<Software, SoftwareError> {
+        read(text, None)
+    }
+
+    /// As [`Software::parse`], among the families that train, or serve.
+    ///
+    /// # Errors
+    /// As [`Software::parse`], and where the family does not do what is asked.
+    pub fn parse_for(text: &str, kind: Kind) -> Result<Software, SoftwareError> {
+        match read(text, Some(kind)) {
+            Err(SoftwareError::Family { .. }) => {}
+            found => return found,
+        }
+        match read(text, None) {
+            Ok(other) => Err(SoftwareError::Kind { family: other.family.id.clone(), wanted: kind.name() }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The newest release of a family, or of its predecessor, that was out at a date; the oldest where none was. `None`
+    /// where there is no such family.
+    #[must_use]
+    pub fn at(family: &str, date: Day) -> Option<Software> {
+        named(family, None).map(|found| at(found.family, date))
+    }
+}
+
+fn read(text: &str, kind: Option<Kind>) -> Result<Software, SoftwareError> {
+    let text = text.trim();
+    let fits = |family: &Arc<Family>| kind.is_none_or(|kind| family.kind.does(kind));
+    if let Some((name, release)) = text.split_once('@') {
+        let family = match registry::by_id(name).filter(fits) {
+            Some(family) => Some(family),
+            None if name.trim().contains(char::is_whitespace) => named(name, kind).map(|found| found.family),
+            None => whole(name, kind).map(|found| found.family),
+        };
+        return of_release(family.ok_or_else(|| unknown(name))?, release.trim());
+    }
+    if let Some(family) = registry::by_id(text).filter(fits) {
+        return Ok(newest(family));
+    }
+    let found = named(text, kind).ok_or_else(|| unknown(text))?;
+    let Some(release) = stated_release(&found) else { return Ok(newest(found.family)) };
+    // Images numbered by month hold the release of that month.
+    match Version::parse(&release).and_then(Version::month) {
+        Some(month) if !found.family.releases.iter().any(Release::is_calendar) => Ok(at(found.family, month)),
+        _ => of_release(found.family, &release),
+    }
+}
+
+fn at(family: Arc<Family>, date: Day) -> Software {
+    let (family, release) = newest_at(family, date);
+    let release = release.or((!family.releases.is_empty()).then_some(0));
+    let caveat = release.is_some().then_some(Caveat::OfDate(date));
+    Software { family, release, caveat }
+}
+
+struct Found {
+    family: Arc<Family>,
+    /// The words of the text.
+    words: Vec<String>,
+    /// Where the family's name ends among them.
+    end: usize,
+}
+
+/// The names of families of a kind, or of all.
+fn names(kind: Option<Kind>) -> impl Iterator<Item = &'static registry::Name> {
+    registry::names().iter().filter(move |name| kind.is_none_or(|kind| name.kind.does(kind)))
+}
+
+/// The family that the whole text names.
+fn whole(text: &str, kind: Option<Kind>) -> Option<Found> {
+    let words = normal(text);
+    let name = names(kind).find(|name| name.words == words)?;
+    Some(Found { family: registry::by_id(name.id)?, end: words.len(), words })
+}
+
+/// The family that a text names: by the whole text, else by the longest name in it, the first of several.
+fn named(text: &str, kind: Option<Kind>) -> Option<Found> {
+    if let Some(found) = whole(text, kind) {
+        return Some(found);
+    }
+    let words = normal(text);
+    let mut best: Option<(&registry::Name, usize)> = None;
+    for name in names(kind) {
+        let at = words.windows(name.words.len()).position(|window| window == name.words.as_slice());
+        let Some(at) = at else { continue };
+        let better = best.is_none_or(|(known, begin)| {
+            (name.words.len(), std::cmp::Reverse(at)) > (known.words.len(), std::cmp::Reverse(begin))
+        });
+        if better {
+            best = Some((name, at));
+        }
+    }
+    let (name, begin) = best?;
+    Some(Found { family: registry::by_id(name.id)?, end: begin + name.words.len(), words })
+}
+
+/// The release that a text states: a number after the family's name, or after a word that the family has for it.
+fn stated_release(found: &Found) -> Option<String> {
+    let own = |word: &str| {
+        BEFORE_RELEASE.contains(&word) || found.family.release_words.iter().any(|own| own.eq_ignore_ascii_case(word))
+    };
+    let numbers = found.words.iter().enumerate().filter(|(index, word)| {
+        let before = index.checked_sub(1).and_then(|before| found.words.get(before));
+        let follows = *index == found.end || before.is_some_and(|before| own(before));
+        follows && is_version(word)
+    });
+    numbers.map(|(_, word)| word.clone()).next()
+}
+
+fn newest(family: Arc<Family>) -> Software {
+    let release = family.releases.len().checked_sub(1);
+    Software { caveat: release.map(|_| Caveat::Newest), family, release }
+}
+
+fn of_release(family: Arc<Family>, asked: &str) -> Result<Software, SoftwareError> {
+    let exact = family.releases.iter().position(|release| {
+        release.id.eq_ignore_ascii_case(asked) || release.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(asked))
+    });
+    if let Some(index) = exact {
+        return Ok(Software { family, release: Some(index), caveat: None });
+    }
+    let words = normal(asked);
+    let stated = words.iter().any(|word| is_version(word));
+    if words.iter().any(|word| NEWEST.contains(&word.as_str())) && (!stated || Version::parse(asked).is_none()) {
+        return Ok(newest(family));
+    }
+    let missing = |family: &Family| {
+        let known: Vec<&str> = family.releases.iter().map(|release| release.id.as_str()).collect();
+        let known = if known.is_empty() { "none, so leave it out".to_owned() } else { known.join(", ") };
+        SoftwareError::Release { family: family.id.clone(), release: asked.to_owned(), known }
+    };
+    // "Neuron SDK 2.18.0": the number in the text.
+    let inner = || words.iter().find(|word| is_version(word)).and_then(|word| Version::parse(word));
+    let Some(version) = Version::parse(asked).or_else(inner) else { return Err(missing(&family)) };
+    // Dates instead of order where the numbering changed: only releases numbered alike are compared.
+    let alike: Vec<(usize, Version)> = family
+        .releases
+        .iter()
+        .enumerate()
+        .filter_map(|(index, release)| Some((index, release.version_like(version)?)))
+        .collect();
+    let newest =
+        alike.iter().map(|(_, known)| *known).max_by(|a, b| a.against(*b).unwrap_or(std::cmp::Ordering::Equal));
+    let best = alike
+        .iter()
+        .filter(|(_, known)| known.against(version).is_some_and(std::cmp::Ordering::is_le))
+        .max_by(|a, b| a.1.against(b.1).unwrap_or(std::cmp::Ordering::Equal));
+    let Some((index, known)) = best.copied() else { return Err(missing(&family)) };
+    if known == version {
+        return Ok(Software { family, release: Some(index), caveat: None });
+    }
+    let beyond = newest == Some(known);
+    // A typing error rather than a newer release: another major version, a year ahead, twice the build number.
+    let most = match known.major() {
+        build if build >= 1000 => 2 * build,
+        year if version.is_calendar() => year + 1,
+        major => major,
+    };
+    if beyond && version.major() > most {
+        return Err(missing(&family));
+    }
+    let caveat = Some(Caveat::Earlier { asked: asked.to_owned(), beyond });
+    Ok(Software { family, release: Some(index), caveat })
+}
+
+fn unknown(name: &str) -> SoftwareError {
+    let name = name.trim();
+    let words = normal(name).join(" ");
+    let joined: Vec<(String, &str)> = registry::names().iter().map(|name| (name.words.join(" "), name.id)).collect();
+    let near = nearest(&words, joined.iter().map(|(words, _)| words.as_str()));
+    let near = near.and_then(|near| joined.iter().find(|(words, _)| words == near)).map(|(_, id)| (*id).to_owned());
+    SoftwareError::Family { name: name.chars().take(80).collect(), near }
+}

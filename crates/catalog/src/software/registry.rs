@@ -1,0 +1,86 @@
+//! The families that ship, each decoded when it is first asked for.
+
+use std::sync::{Arc, OnceLock};
+
+use atlas_document::{Diagnostics, Origin};
+
+use super::family::{Family, Kind};
+use super::name::normal;
+use crate::shipped::{Document, documents};
+
+const FOLDER: &str = "workload/software/";
+
+struct Slot {
+    id: &'static str,
+    document: &'static Document,
+    family: OnceLock<Option<Arc<Family>>>,
+}
+
+impl Slot {
+    fn family(&self) -> Option<Arc<Family>> {
+        self.family.get_or_init(|| self.decode(&mut Diagnostics::new()).map(Arc::new)).clone()
+    }
+
+    fn decode(&self, diagnostics: &mut Diagnostics) -> Option<Family> {
+        let file: Arc<str> = format!("{}{}", Origin::BUILT_IN, self.document.path).into();
+        Family::decode(&file, &self.document.tree()?, diagnostics)
+    }
+}
+
+/// One slot for each document; its file's name is the family's id.
+fn slots() -> &'static [Slot] {
+    static SLOTS: OnceLock<Vec<Slot>> = OnceLock::new();
+    SLOTS.get_or_init(|| {
+        let named = documents("workload").filter_map(|document| {
+            let id = document.path.strip_prefix(FOLDER)?.strip_suffix(".yaml")?;
+            Some(Slot { id, document, family: OnceLock::new() })
+        });
+        named.collect()
+    })
+}
+
+/// Ids of all families, in alphabetical order.
+pub(super) fn ids() -> impl Iterator<Item = &'static str> {
+    slots().iter().map(|slot| slot.id)
+}
+
+/// The family of that id.
+pub(super) fn by_id(id: &str) -> Option<Arc<Family>> {
+    slots().iter().find(|slot| slot.id == id).and_then(Slot::family)
+}
+
+/// A name in its normal spelling, and the family that it means.
+pub(super) struct Name {
+    pub words: Vec<String>,
+    pub id: &'static str,
+    /// What the family is for.
+    pub kind: Kind,
+}
+
+/// Every id, then every name and alias: where several mean the same words, the first counts.
+pub(super) fn names() -> &'static [Name] {
+    static NAMES: OnceLock<Vec<Name>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let (mut ids, mut others) = (Vec::new(), Vec::new());
+        for slot in slots() {
+            let [kind, name, aliases] = slot.document.part().values(["kind", "name", "aliases"]);
+            let kind = kind.as_ref().and_then(|kind| Kind::named(kind.text()?)).unwrap_or(Kind::Both);
+            let named = |text: &str| Name { words: normal(text), id: slot.id, kind };
+            ids.push(named(slot.id));
+            let aliases = aliases.iter().filter_map(|aliases| aliases.items()).flatten();
+            others.extend(name.iter().chain(aliases).filter_map(|text| text.text()).map(named));
+        }
+        ids.into_iter().chain(others).filter(|name| !name.words.is_empty()).collect()
+    })
+}
+
+/// Complaints about every document that ships.
+#[cfg(test)]
+pub(super) fn problems() -> Diagnostics {
+    let mut problems = Diagnostics::new();
+    for slot in slots() {
+        let decoded = slot.decode(&mut problems);
+        assert!(decoded.is_none_or(|family| family.id == slot.id), "{} has another id", slot.document.path);
+    }
+    problems
+}

@@ -1,0 +1,182 @@
+//! Releases and dates, as far as they can be ordered.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// A calendar day; what is not stated of it is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Day {
+    /// Year, four digits.
+    pub year: u16,
+    /// Month, 1 to 12; 0 where only the year is known.
+    pub month: u8,
+    /// Day, 1 to 31; 0 where only the month is known.
+    pub day: u8,
+}
+
+impl Day {
+    /// Reads `2026-03-12`, `2026-03` or `2026`; a time behind it is passed over. `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Day> {
+        let date = text.trim().split(['T', ' ']).next()?;
+        let mut parts = date.split('-');
+        let part = |text: Option<&str>, digits: usize| match text {
+            None => Some(0),
+            Some(text) => {
+                let plain = text.len() == digits && text.bytes().all(|b| b.is_ascii_digit());
+                plain.then(|| text.parse::<u16>().ok()).flatten()
+            }
+        };
+        let year = part(Some(parts.next()?), 4)?;
+        let month = part(parts.next(), 2)?;
+        let day = part(parts.next(), 2)?;
+        let known = parts.next().is_none() && (1990..2200).contains(&year) && month <= 12 && day <= 31;
+        known.then(|| Some(Day { year, month: u8::try_from(month).ok()?, day: u8::try_from(day).ok()? }))?
+    }
+
+    /// Its first day.
+    fn begin(self) -> (u16, u8, u8) {
+        (self.year, self.month.max(1), self.day.max(1))
+    }
+
+    /// Its last day.
+    fn end(self) -> (u16, u8, u8) {
+        let or = |value: u8, last: u8| if value == 0 { last } else { value };
+        (self.year, or(self.month, 12), or(self.day, 31))
+    }
+
+    /// Whether it had begun when `other` ended.
+    #[must_use]
+    pub fn not_after(self, other: Day) -> bool {
+        self.begin() <= other.end()
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.month, self.day) {
+            (0, _) => write!(f, "{:04}", self.year),
+            (month, 0) => write!(f, "{:04}-{month:02}", self.year),
+            (month, day) => write!(f, "{:04}-{month:02}-{day:02}", self.year),
+        }
+    }
+}
+
+/// The numbers of a release. Suffixes (`rc1`, `.post2`, `.dev339`, `+cu130`) are left out: such builds count as the
+/// release that they lead to or follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Version {
+    parts: [u32; 4],
+}
+
+impl Version {
+    /// Reads `0.11.0`, `v0.6.3.post1`, `core_v0.12.0`, `b6918`, `24.07`. `None` where it holds no number.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Version> {
+        let text = text.trim();
+        let begin = text.find(|c: char| c.is_ascii_digit())?;
+        let lead = text.get(..begin)?.trim_end_matches(['_', '-', ' ']).to_ascii_lowercase();
+        let known = matches!(lead.as_str(), "" | "v" | "b" | "r" | "core_v" | "core_r" | "build" | "release" | "jax");
+        if !known {
+            return None;
+        }
+        let mut parts = [0; 4];
+        let mut rest = text.get(begin..)?;
+        for part in &mut parts {
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            if digits == 0 {
+                break;
+            }
+            *part = rest.get(..digits)?.parse().ok()?;
+            rest = rest.get(digits..)?;
+            match rest.strip_prefix('.') {
+                Some(next) => rest = next,
+                None => break,
+            }
+        }
+        Some(Version { parts })
+    }
+
+    /// The first number.
+    #[must_use]
+    pub fn major(self) -> u32 {
+        let [major, ..] = self.parts;
+        major
+    }
+
+    /// Numbered by year and month (`24.07`), not by compatibility.
+    #[must_use]
+    pub fn is_calendar(self) -> bool {
+        let [year, month, ..] = self.parts;
+        (15..60).contains(&year) && (1..=12).contains(&month)
+    }
+
+    /// The month that a calendar release is named after.
+    #[must_use]
+    pub fn month(self) -> Option<Day> {
+        let [year, month, ..] = self.parts;
+        let (year, month) = (u16::try_from(2000 + year).ok()?, u8::try_from(month).ok()?);
+        self.is_calendar().then_some(Day { year, month, day: 0 })
+    }
+
+    /// The order of two releases numbered in the same way; `None` where one is a calendar release and the other not.
+    #[must_use]
+    pub fn against(self, other: Version) -> Option<Ordering> {
+        (self.is_calendar() == other.is_calendar()).then(|| self.parts.cmp(&other.parts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn version(text: &str) -> Version {
+        Version::parse(text).unwrap()
+    }
+
+    #[test]
+    fn suffixes_and_leads_do_not_change_a_release() {
+        for (text, plain) in [
+            ("v0.6.3.post1", "0.6.3"),
+            ("0.19.1rc1.dev339+gedc364896", "0.19.1"),
+            ("core_v0.12.0", "0.12"),
+            ("0.9.0.2.", "0.9.0.2"),
+            ("0.7a", "0.7"),
+            ("b6918", "6918"),
+            ("build 6918 (2f68ce7cf)", "6918"),
+            ("25.04.rc2", "25.04"),
+        ] {
+            assert_eq!(version(text), version(plain), "{text}");
+        }
+        assert_eq!(Version::parse("nightly"), None);
+        assert_eq!(Version::parse("main 43124cdd"), None);
+        assert_eq!(Version::parse("glm5-hopper"), None);
+    }
+
+    #[test]
+    fn calendar_and_numbered_releases_are_not_compared() {
+        assert_eq!(version("24.07").against(version("2.3.0")), None);
+        assert_eq!(version("24.07").against(version("24.09")), Some(Ordering::Less));
+        assert_eq!(version("0.10.0").against(version("0.9.2")), Some(Ordering::Greater));
+    }
+
+    #[test]
+    fn a_month_includes_its_days() {
+        let day = |text| Day::parse(text).unwrap();
+        assert!(day("2024-07-24").not_after(day("2024-07")));
+        assert!(day("2024-07").not_after(day("2024-07-01")));
+        assert!(!day("2024-08-01").not_after(day("2024-07")));
+        assert_eq!(day("2026").to_string(), "2026");
+        assert_eq!(Day::parse("2024-13"), None);
+        assert_eq!(Day::parse("24-07-01"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,40}") {
+            let _ = (Version::parse(&text), Day::parse(&text));
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! Commands of a script or a container, sorted into training, serving and benchmark clients.
+
+use super::argv::{self, Args, Launcher};
+use super::documents;
+use super::fields::{Fields, Out};
+use super::program::{self, Kind, Program};
+use super::shell::{Command, Text};
+use super::tools::serving::Engine;
+use super::tools::{accelerate, bench, bridge, hf, litgpt, maxtext, megatron, nemo, neuron, torchtitan};
+use super::value::Node;
+use super::{names, slurm};
+
+/// What the commands do.
+#[derive(Default)]
+pub(crate) struct Collector {
+    /// The script sets variables of the Neuron compiler and runtime.
+    pub(crate) neuron: bool,
+    /// `ollama serve`, which is set by variables.
+    pub(crate) ollama: Option<Out>,
+    pub(crate) trainings: Vec<Out>,
+    pub(crate) servers: Vec<(Engine, Out)>,
+    pub(crate) clients: Vec<(&'static str, Out)>,
+}
+
+/// Finds a file by the path a command gives.
+pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<Node>;
+
+impl Collector {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.trainings.is_empty() && self.servers.is_empty() && self.clients.is_empty() && self.ollama.is_none()
+    }
+
+    /// Reads one command.
+    pub(crate) fn command(&mut self, cmd: &Command, files: Lookup<'_>) {
+        let Some(p) = program::find(&cmd.words) else { return };
+        let before = cmd.words.get(..p.at).unwrap_or(&[]);
+        let args = argv::parse(cmd.words.get(p.args..).unwrap_or(&[]));
+        let launcher = argv::launcher(before);
+        let mut out = Out::default();
+        match p.kind {
+            Kind::Serve(engine) => {
+                engine.command(&args, &mut out);
+                for k in ["kind", "framework"] {
+                    if let Some(mut e) = out.fields.remove(k) {
+                        e.at = cmd.line;
+                        out.fields.put(e);
+                    }
+                }
+                referenced(&mut out, files, |n, o| engine.keys(n, o));
+                config_file(engine, &args, files, &mut out);
+                serving_launcher(&p, &launcher, engine, cmd.line, &mut out);
+                visible_devices(cmd, &mut out);
+                engine.finish(&mut out);
+                slurm::srun(before, &mut out);
+                self.servers.push((engine, out));
+            }
+            Kind::Client(name) => self.clients.push((name, bench::command(&args))),
+            Kind::Ollama => {
+                out.fields.set("kind", "serving", cmd.line);
+                out.fields.set("framework", "ollama", cmd.line);
+                for (k, v) in &cmd.env {
+                    super::tools::ollama::environment(k, &Node::str(v.as_str(), v.line()), &mut out);
+                }
+                self.ollama = Some(out);
+            }
+            Kind::TrtllmBench => self.trtllm_bench(&args, cmd.line, files),
+            Kind::Dataset => {
+                let mut c = Out::default();
+                for f in &args.flags {
+                    match names::snake(&f.name).as_str() {
+                        "input_mean" => c.int("isl", &f.node),
+                        "output_mean" => c.int("osl", &f.node),
+                        "num_requests" => c.int("num_prompts", &f.node),
+                        _ => true,
+                    };
+                }
+                if !c.fields.is_empty() {
+                    self.clients.push(("prepare_dataset", c));
+                }
+            }
+            _ => {
+                if self.training(&p, &args, &launcher, cmd, files, &mut out) {
+                    slurm::srun(before, &mut out);
+                    self.trainings.push(out);
+                }
+            }
+        }
+    }
+
+    /// `trtllm-bench` is a server and a client in one.
+    fn trtllm_bench(&mut self, args: &Args, line: u32, files: Lookup<'_>) {
+        let mut out = Out::default();
+        let plain = Args { positional: Vec::new(), ..args.clone() };
+        Engine::Trtllm.command(&plain, &mut out);
+        referenced(&mut out, files, |n, o| Engine::Trtllm.keys(n, o));
+        out.fields.set("kind", "benchmark", line);
+        out.fields.set("launcher", "trtllm-bench", line);
+        if let Some(n) = args.flag(&["backend"]) {
+            out.text("backend", n);
+        }
+        let mut c = Out::default();
+        for f in &args.flags {
+            match names::snake(&f.name).as_str() {
+                "num_requests" => c.int("num_prompts", &f.node),
+                "concurrency" => c.int("concurrency", &f.node),
+                _ => true,
+            };
+        }
+        out.strange.retain(|(n, _)| {
+            !matches!(n.as_str(), "--workspace" | "--dataset" | "--num_requests" | "--concurrency" | "--engine_dir")
+        });
+        match self.servers.first_mut() {
+            // Building the engine and running it are one benchmark.
+            Some((Engine::Trtllm, first)) => first.fields.fill(&out.fields),
+            _ => self.servers.push((Engine::Trtllm, out)),
+        }
+        if !c.fields.is_empty() && self.clients.is_empty() {
+            self.clients.push(("trtllm-bench", c));
+        }
+    }
+
+    fn training(
+        &self,
+        p: &Program,
+        args: &Args,
+        l: &Launcher,
+        cmd: &Command,
+        files: Lookup<'_>,
+        out: &mut Out,
+    ) -> bool {
+        match p.kind {
+            Kind::Megatron => {
+                out.fields.set("kind", "training", cmd.line);
+                let ds = args.has(&["deepspeed", "deepspeed_config"]);
+                out.fields.set("framework", if ds { "megatron-deepspeed" } else { "megatron-lm" }, cmd.line);
+                megatron_flags(args, out);
+            }
+            Kind::Bridge => bridge::command(&p.name, args, out),
+            Kind::NemoLauncher => nemo::command(args, out),
+            Kind::Torchtitan => torchtitan::command(args, out),
+            Kind::Maxtext => maxtext::command(args, out),
+            Kind::MaxtextBase => {
+                if !maxtext::base_script(&cmd.words, out) {
+                    return false;
+                }
+            }
+            Kind::Litgpt => litgpt::command(args, out),
+            Kind::Neuron => neuron::command(args, out),
+            Kind::Configured(framework) => configured(framework, args, out),
+            Kind::Trainer if self.neuron && l.name.is_some() && !args.flags.is_empty() => neuron::command(args, out),
+            Kind::Trainer => {
+                if !trainer(p, args, l, out) {
+                    return false;
+                }
+            }
+            Kind::Serve(_) | Kind::Client(_) | Kind::TrtllmBench | Kind::Dataset | Kind::Ollama => return false,
+        }
+        launch(l, cmd, out);
+        referenced(out, files, |n, o| {
+            let read = documents::document(n, "");
+            let framework = o.fields.entry("framework").cloned();
+            if let Some(r) = read {
+                o.fields.fill(&r.fields);
+            }
+            if let Some(f) = framework {
+                o.fields.put(f);
+            }
+        });
+        true
+    }
+}
+
+fn megatron_flags(args: &Args, out: &mut Out) {
+    for f in &args.flags {
+        // `-p` and the like are not Megatron's.
+        if f.name.starts_with("--") && !megatron::flag(&names::snake(&f.name), &f.node, out) {
+            out.strange.push((f.name.clone(), f.node.line));
+        }
+    }
+    if args.has(&["deepspeed_activation_checkpointing"]) {
+        let at = args.flag(&["deepspeed_activation_checkpointing"]).map_or(0, |n| n.line);
+        out.fields.imply("recompute", "full", at);
+    }
+}
+
+/// A tool that reads a file, and perhaps overrides.
+fn configured(framework: &str, args: &Args, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", framework, 0);
+    for w in &args.positional {
+        let s = super::unknown::shown(w.as_str());
+        if s.ends_with(".yaml") || s.ends_with(".yml") || s.ends_with(".json") {
+            out.fields.imply("config_file", s.as_str(), w.line());
+            out.references.push((s, w.line()));
+        }
+    }
+    for f in &args.flags {
+        let key = names::snake(&f.name);
+        if matches!(key.as_str(), "config_file" | "config" | "conf_file" | "factory") {
+            if let Some(t) = f.node.shown() {
+                if key == "factory" {
+                    super::tools::model(out, &f.node);
+                } else {
+                    out.fields.imply("config_file", t.as_str(), f.node.line);
+                    out.references.push((t, f.node.line));
+                }
+            }
+        } else if framework != "nanotron" {
+            hf::flag(&key, &f.node, out);
+        }
+    }
+    for (path, node) in &args.overrides {
+        let leaf = path.trim_start_matches(['+', '~']).rsplit('.').next().unwrap_or(path);
+        match (framework, leaf) {
+            ("nemo", "num_nodes") => out.int("nodes", node),
+            ("nemo", "devices") => out.int("accelerators_per_node", node),
+            _ => megatron::flag(&names::snake(leaf), node, out) || hf::flag(&names::snake(leaf), node, out),
+        };
+    }
+}
+
+/// A training script that only its flags and its launcher explain; false if it seems to train nothing.
+fn trainer(p: &Program, args: &Args, l: &Launcher, out: &mut Out) -> bool {
+    if args.has(&["job.config_file"]) {
+        torchtitan::command(args, out);
+        return true;
+    }
+    if args.has(&["tensor_model_parallel_size", "pipeline_model_parallel_size"]) && args.has(&["micro_batch_size"]) {
+        out.fields.set("kind", "training", 0);
+        let ds = args.has(&["deepspeed", "deepspeed_config"]);
+        out.fields.set("framework", if ds { "megatron-deepspeed" } else { "megatron-lm" }, 0);
+        megatron_flags(args, out);
+        return true;
+    }
+    if args
+        .overrides
+        .iter()
+        .any(|(k, _)| matches!(k.as_str(), "per_device_batch_size" | "ici_fsdp_parallelism" | "dcn_data_parallelism"))
+    {
+        maxtext::command(args, out);
+        return true;
+    }
+    if l.name == Some("composer") {
+        configured("llm-foundry", args, out);
+        out.fields.set("launcher", "composer", 0);
+        return true;
+    }
+    let launched = matches!(l.name, Some("torchrun" | "deepspeed" | "accelerate" | "gaudi_spawn"));
+    let name = p.name.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|w| name.contains(w));
+    let trains = has(&["train", "sft", "finetun", "run_clm", "dpo"]);
+    if has(&["eval", "infer", "generate", "serve", "convert", "download", "bench", "preprocess"]) && !trains {
+        return false;
+    }
+    if !(launched || trains && hf::looks_like(args)) {
+        return false;
+    }
+    hf::command(args, out);
+    let sharded = args.has(&["sharding_strategy"]);
+    let framework = match l.name {
+        Some("gaudi_spawn") => "optimum-habana",
+        Some("accelerate") => "accelerate",
+        Some("deepspeed") => "deepspeed",
+        _ if sharded => "pytorch-fsdp",
+        _ if args.has(&["use_habana", "gaudi_config_name"]) => "optimum-habana",
+        _ if args.has(&["deepspeed", "deepspeed_config", "zero_stage"]) => "deepspeed",
+        _ if args.has(&["per_device_train_batch_size"]) => "transformers",
+        _ => "pytorch",
+    };
+    out.fields.set("framework", framework, 0);
+    if framework == "optimum-habana" {
+        out.fields.imply("accelerator", "Gaudi", 0);
+    }
+    for f in &args.flags {
+        let named = f.node.shown().filter(|t| [".yaml", ".yml", ".json", ".toml"].iter().any(|e| t.ends_with(e)));
+        if let Some(t) = named.filter(|_| names::snake(&f.name).contains("config")) {
+            out.fields.imply("config_file", t.as_str(), f.node.line);
+            out.references.push((t, f.node.line));
+        }
+    }
+    // A file after the script is its configuration.
+    for w in args.positional.iter().filter(|w| w.as_str().ends_with(".yaml") || w.as_str().ends_with(".json")) {
+        out.references.push((w.as_str().to_owned(), w.line()));
+    }
+    true
+}
+
+/// Counts and settings of the launcher.
+fn launch(l: &Launcher, cmd: &Command, out: &mut Out) {
+    if let Some(name) = l.name.filter(|n| !matches!(*n, "mpirun" | "accelerate")) {
+        out.fields.imply("launcher", name, cmd.line);
+    }
+    // torchrun accepts a range of nodes.
+    let single =
+        |n: &Node| n.text().and_then(|t| t.split(':').next_back().map(str::to_owned)).map(|t| Node::str(t, n.line));
+    if let Some(n) = l.nodes.as_ref() {
+        match single(n) {
+            Some(n) if n.int().is_some() => {
+                out.int("nodes", &n);
+            }
+            _ => {
+                out.unset(n);
+            }
+        }
+    }
+    if let Some(n) = l.per_node.as_ref().filter(|n| n.int().is_some_and(|n| n > 0)) {
+        out.int("accelerators_per_node", n);
+    }
+    if let Some(n) = l.processes.as_ref()
+        && (n.int().is_some() || l.name == Some("accelerate"))
+    {
+        out.int("num_accelerators", n);
+    }
+    if l.name == Some("accelerate") {
+        accelerate::launch(l, out);
+    }
+    let standalone = l.name == Some("deepspeed") || l.flags.iter().any(|f| f.name == "--standalone");
+    if standalone
+        && l.nodes.is_none()
+        && !out.fields.has("num_accelerators")
+        && let Some(n) = out.fields.int("accelerators_per_node")
+    {
+        let at = out.fields.at("accelerators_per_node");
+        out.fields.imply("num_accelerators", n, at);
+    }
+}
+
+/// Reads the files that the settings name, where they are known.
+fn referenced(out: &mut Out, files: Lookup<'_>, mut read: impl FnMut(&Node, &mut Out)) {
+    for (path, line) in std::mem::take(&mut out.references) {
+        if let Some(node) = files(&path) {
+            read(&node, out);
+        } else {
+            out.references.push((path, line));
+        }
+    }
+}
+
+/// `--config file` of vLLM and SGLang: flags on the command line win.
+fn config_file(engine: Engine, args: &Args, files: Lookup<'_>, out: &mut Out) {
+    if engine == Engine::Trtllm {
+        return;
+    }
+    let Some(node) = args.flag(&["config"]).and_then(Node::shown).and_then(|p| files(&p)) else { return };
+    let mut inner = Out::default();
+    engine.keys(&node, &mut inner);
+    out.fields.fill(&inner.fields);
+    out.strange.append(&mut inner.strange);
+}
+
+fn serving_launcher(p: &Program, l: &Launcher, engine: Engine, line: u32, out: &mut Out) {
+    let word = match (engine, p.name.as_str()) {
+        (Engine::Sglang, _) => "sglang.launch_server".to_owned(),
+        (Engine::Trtllm, name) => match l.name {
+            Some("mpirun") => format!("mpirun {name}"),
+            _ => name.to_owned(),
+        },
+        (Engine::Vllm, "vllm") => "vllm serve".to_owned(),
+        (_, name) if name.contains(['/', ':']) => "docker".to_owned(),
+        (Engine::Vllm, name) if name.starts_with("vllm.") => name.to_owned(),
+        (Engine::Vllm, name) => name.split(".entrypoints").next().unwrap_or(name).to_owned(),
+        (Engine::LlamaCpp, _) => "llama-server".to_owned(),
+        (Engine::Tgi, _) => "text-generation-launcher".to_owned(),
+    };
+    out.fields.imply("launcher", word, line);
+}
+
+/// Devices that a variable in front of the command or in its container selects.
+fn visible_devices(cmd: &Command, out: &mut Out) {
+    for (k, v) in &cmd.env {
+        count_visible(k, v, out);
+    }
+    // `docker run -e VAR=…` and `env VAR=… cmd`.
+    for w in &cmd.words {
+        if let Some((k, v)) = w.as_str().split_once('=') {
+            count_visible(k, &Text::new(v, w.line()), out);
+        }
+    }
+}
+
+/// Counts a list of visible devices.
+pub(crate) fn count_visible(name: &str, value: &Text, out: &mut Out) {
+    if !matches!(name, "CUDA_VISIBLE_DEVICES" | "HIP_VISIBLE_DEVICES" | "ROCR_VISIBLE_DEVICES" | "ZE_AFFINITY_MASK") {
+        return;
+    }
+    let ids: Vec<&str> = value.as_str().split(',').map(str::trim).filter(|s| !s.is_empty()).collect();
+    if !ids.is_empty() && ids.iter().all(|i| i.parse::<u32>().is_ok()) {
+        out.fields.set("num_accelerators", ids.len() as i64, value.line());
+    }
+}
+
+/// Parallel sizes: when one of them differs between runs, each run states all.
+const SHAPE: &[&str] = &["tp", "pp", "ep", "cp", "vpp", "dp", "etp", "sequence_parallel"];
+
+/// Several runs of one script: what they share, and what differs.
+pub(crate) fn merge_runs(runs: Vec<Out>) -> Option<Out> {
+    let mut distinct: Vec<Out> = Vec::new();
+    for r in runs {
+        let same = |a: &Fields, b: &Fields| {
+            let flat = |f: &Fields| {
+                f.iter().filter(|e| e.key != "launcher").map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>()
+            };
+            flat(a) == flat(b)
+        };
+        if !distinct.iter().any(|d| same(&d.fields, &r.fields)) {
+            distinct.push(r);
+        }
+    }
+    let mut all = distinct.into_iter();
+    let mut first = all.next()?;
+    let rest: Vec<Out> = all.collect();
+    if rest.is_empty() {
+        return Some(first);
+    }
+    for r in &rest {
+        first.strange.extend(r.strange.iter().filter(|s| !first.strange.contains(s)).cloned().collect::<Vec<_>>());
+        first.missing.extend(r.missing.iter().filter(|s| !first.missing.contains(s)).cloned().collect::<Vec<_>>());
+    }
+    let mut variants: Vec<Fields> = std::iter::once(&first).chain(&rest).map(|o| o.fields.clone()).collect();
+    let keys: Vec<String> = first.fields.iter().map(|e| e.key.clone()).collect();
+    let whole = first.fields.clone();
+    let common = |k: &str| {
+        let v = whole.entry(k).map(|e| &e.value);
+        rest.iter().all(|r| r.fields.entry(k).map(|e| &e.value) == v)
+    };
+    let shape_differs = SHAPE.iter().any(|k| !common(k));
+    for k in &keys {
+        if common(k) && !(shape_differs && SHAPE.contains(&k.as_str())) {
+            variants.iter_mut().for_each(|v| {
+                v.remove(k);
+            });
+        } else {
+            first.fields.remove(k);
+        }
+    }
+    first.variants = variants;
+    Some(first)
+}

@@ -1,0 +1,302 @@
+//! Which tool a YAML, JSON or TOML document belongs to.
+
+use super::fields::Out;
+use super::names::snake;
+use super::tools::serving::{self, Engine};
+use super::tools::{
+    accelerate, bench, compose, deepspeed, finetune, litgpt, llm_foundry, maxtext, mlperf, nanotron, nemo, neuron,
+    primus, sglang, srtslurm, torchtitan, trtllm, vllm,
+};
+use super::value::{Node, Value};
+
+/// Reads one document that is no Kubernetes manifest; `None` if no tool is recognized.
+pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
+    let mut out = Out::default();
+    if !doc.list().is_empty() {
+        return list(doc, out);
+    }
+    let has = |k: &str| doc.has(k);
+    let keys: Vec<String> = doc.map().iter().map(|(k, _)| snake(k)).collect();
+    if primus::module(doc).is_some() {
+        primus::document(doc, &mut out);
+    } else if has("services") && doc.get("services").is_some_and(Node::is_map) {
+        compose::document(doc, &mut out);
+    } else if srtslurm::looks_like(doc) {
+        srtslurm::document(doc, &mut out);
+    } else if has("context_servers") || has("generation_servers") {
+        trtllm::disaggregated(doc, &mut out);
+    } else if let Some(args) = doc.get("MODEL_ARGS").filter(|n| n.is_map()) {
+        out.fields.set("kind", "training", args.line);
+        out.fields.set("framework", "megatron-lm", args.line);
+        for (k, v) in args.map() {
+            super::tools::megatron::flag(&snake(k), v, &mut out);
+        }
+    } else if has("vllm_engine_config") {
+        mlperf::harness(doc, &mut out);
+    } else if has("tests") && has("defaults") {
+        perf_tests(doc, &mut out);
+    } else if has("models") && doc.at("models").is_some_and(|m| m.map().iter().any(|(_, v)| v.has("cmd"))) {
+        swap(doc, &mut out);
+    } else if has("distributed_strategy") {
+        neuron::document(doc, &mut out);
+    } else if has("parallelism") && (has("tokens") || has("data_stages")) {
+        nanotron::document(doc, &mut out);
+    } else if accelerate::looks_like(doc) {
+        accelerate::document(doc, &mut out);
+    } else if deepspeed::is_neox(doc) {
+        deepspeed::neox(doc, &mut out);
+    } else if deepspeed::looks_like(doc) {
+        deepspeed::document(doc, &mut out);
+    } else if has("deepspeed") && doc.at("model.name_or_path").is_some() {
+        finetune::arctic(doc, &mut out);
+    } else if llm_foundry::section(doc).is_some() {
+        llm_foundry::document(doc, &mut out);
+    } else if has("base_model") {
+        finetune::axolotl(doc, &mut out);
+    } else if has("model_name_or_path") {
+        finetune::trainer(doc, &mut out);
+    } else if litgpt::looks_like(doc) {
+        litgpt::document(doc, &mut out);
+    } else if (has("trainer") && has("model")) || doc.at("model.tensor_model_parallel_size").is_some() {
+        nemo::document(doc, &mut out);
+        if !has("trainer") && (has("train") || has("dataset") || has("ddp")) {
+            bridge_sections(doc, &mut out);
+        }
+    } else if doc.at("train.global_batch_size").is_some() || doc.at("train.micro_batch_size").is_some() {
+        bridge_sections(doc, &mut out);
+    } else if torchtitan::looks_like(doc) {
+        torchtitan::document(doc, &mut out);
+    } else if maxtext::looks_like(doc) {
+        maxtext::document(doc, &mut out);
+    } else if has("serve") && doc.get("serve").is_some_and(|n| !n.list().is_empty()) {
+        return doc.get("serve").and_then(|n| list(n, out));
+    } else if has("engine_args") {
+        return list(&Node::new(Value::List(vec![doc.clone()]), doc.line), out);
+    } else if doc.at("system.tensor_model_parallel_size").is_some() || (has("system") && has("model") && has("data")) {
+        flagscale_train(doc, &mut out);
+    } else if trtllm::looks_like(&keys) {
+        engine_file(Engine::Trtllm, doc, &mut out);
+    } else if sglang::looks_like(&keys) {
+        engine_file(Engine::Sglang, doc, &mut out);
+    } else if vllm::looks_like(&keys) {
+        engine_file(Engine::Vllm, doc, &mut out);
+    } else if keys.iter().any(|k| k == "tp_size" || k == "tensor_parallel_size" || k == "tp") {
+        let by_name = Engine::named(name).unwrap_or(Engine::Vllm);
+        engine_file(by_name, doc, &mut out);
+    } else if keys.iter().any(|k| k == "tensor_model_parallel_size" || k == "micro_batch_size") {
+        out.fields.set("kind", "training", 0);
+        out.fields.set("framework", "megatron-lm", 0);
+        for (k, v) in doc.map() {
+            super::tools::megatron::flag(&snake(k), v, &mut out);
+        }
+    } else {
+        return None;
+    }
+    (!out.fields.is_empty()).then_some(out)
+}
+
+/// Overrides of Megatron-Bridge as YAML.
+fn bridge_sections(doc: &Node, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "megatron-bridge", 0);
+    doc.leaves(&mut |path, leaf| {
+        let key = path.rsplit('.').next().unwrap_or(path);
+        if leaf.value != Value::Null && !path.starts_with("checkpoint") && !path.starts_with("logger") {
+            super::tools::megatron::flag(&snake(key), leaf, out);
+        }
+    });
+}
+
+/// FlagScale's training files: Megatron keys in sections.
+fn flagscale_train(doc: &Node, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "flagscale", 0);
+    doc.leaves(&mut |path, leaf| {
+        let key = path.rsplit('.').next().unwrap_or(path);
+        if leaf.value != Value::Null && !path.starts_with("experiment") {
+            super::tools::megatron::flag(&snake(key), leaf, out);
+        }
+    });
+}
+
+/// A file of one engine's flags.
+fn engine_file(engine: Engine, doc: &Node, out: &mut Out) {
+    out.fields.set("kind", "serving", 0);
+    out.fields.set("framework", engine.framework(), 0);
+    engine.keys(doc, out);
+    let manifest = match engine {
+        Engine::Vllm => Some("vllm --config"),
+        Engine::Sglang if !out.fields.has("role") => Some("serving-args"),
+        Engine::Trtllm if doc.has("llm_api_args") => Some("llm_api_args"),
+        _ => None,
+    };
+    if let Some(m) = manifest {
+        out.fields.set("manifest", m, 0);
+    }
+    if out.fields.has("role") {
+        out.fields.set("orchestrator", "dynamo", 0);
+    }
+    engine.finish(out);
+    engine.count(out);
+}
+
+/// FlagScale's list of servers, and lists of benchmark tests.
+fn list(doc: &Node, mut out: Out) -> Option<Out> {
+    let first = doc.list().first()?;
+    if first.has("server_parameters") || first.has("test_name") || first.has("parameters") {
+        let wrapped = Node::new(Value::Map(vec![("tests".to_owned(), doc.clone())]), doc.line);
+        perf_tests(&wrapped, &mut out);
+        return Some(out);
+    }
+    let entries: Vec<&Node> = doc.list().iter().filter(|n| n.has("engine_args") || n.has("engine")).collect();
+    let s = entries.first()?;
+    let word = s.get("engine").and_then(Node::text).unwrap_or_else(|| "vllm".to_owned());
+    let engine = Engine::named(&word)?;
+    out.fields.set("kind", "serving", s.line);
+    out.fields.set("framework", engine.framework(), s.get("engine").map_or(s.line, |n| n.line));
+    for path in ["engine_args".to_owned(), format!("engine_args_specific.{word}")] {
+        if let Some(m) = s.at(&path) {
+            engine.keys(m, &mut out);
+        }
+    }
+    for (path, key) in
+        [("profile.input_len", "isl"), ("profile.output_len", "osl"), ("profile.num_prompts", "num_prompts")]
+    {
+        if let Some(n) = s.at(path) {
+            out.int(&format!("benchmark.{key}"), n);
+        }
+    }
+    engine.finish(&mut out);
+    engine.count(&mut out);
+    Some(out)
+}
+
+/// llama-swap: one command for each model.
+fn swap(doc: &Node, out: &mut Out) {
+    let mut engines = Vec::new();
+    for (name, m) in doc.get("models").map(Node::map).unwrap_or(&[]) {
+        let Some(cmd) = m.get("cmd") else { continue };
+        let words = super::split_command(&super::shell::Text::new(cmd.raw().unwrap_or(""), cmd.line));
+        let Some(p) = super::program::find(&words) else { continue };
+        let Some(engine) = p.engine() else { continue };
+        let mut o = Out::default();
+        engine.command(&super::argv::parse(words.get(p.args..).unwrap_or(&[])), &mut o);
+        for e in m.get("env").map(Node::list).unwrap_or(&[]) {
+            if let Some((k, v)) = e.raw().and_then(|t| t.split_once('=')) {
+                super::collect::count_visible(k, &super::shell::Text::new(v, e.line), &mut o);
+            }
+        }
+        engine.finish(&mut o);
+        o.fields.remove("kind");
+        o.fields.remove("framework");
+        let mut v = super::fields::Fields::default();
+        v.set("name", name.as_str(), m.line);
+        v.fill(&o.fields);
+        out.variants.push(v);
+        out.strange.append(&mut o.strange);
+        engines.push(engine);
+    }
+    if let Some(e) = engines.first() {
+        out.fields.set("kind", "serving", doc.line);
+        out.fields.set("framework", e.framework(), doc.line);
+        if *e == Engine::LlamaCpp {
+            out.fields.set("launcher", "llama-server", doc.line);
+        }
+    }
+}
+
+/// vLLM's benchmark tests: defaults and a list.
+fn perf_tests(doc: &Node, out: &mut Out) {
+    out.fields.set("kind", "benchmark", doc.line);
+    out.fields.set("framework", "vllm", doc.line);
+    let read = |n: &Node| {
+        let mut server = Out::default();
+        for (k, v) in n.first(&["server_parameters", "parameters"]).map(Node::map).unwrap_or(&[]) {
+            if matches!(
+                snake(k).as_str(),
+                "num_prompts" | "input_len" | "output_len" | "num_iters" | "num_iters_warmup" | "backend"
+            ) {
+                continue;
+            }
+            Engine::Vllm.flag(k, &empty_is_flag(v), &mut server);
+        }
+        Engine::Vllm.finish(&mut server);
+        let mut client = Out::default();
+        for (k, v) in n.first(&["client_parameters", "parameters"]).map(Node::map).unwrap_or(&[]) {
+            bench::flag(&snake(k), v, &mut client);
+        }
+        client.fields.remove("model");
+        client.fields.remove("model_path");
+        (server, client)
+    };
+    let mut base_model = None;
+    if let Some(d) = doc.get("defaults") {
+        let (server, client) = read(d);
+        base_model = server.fields.str("model").map(str::to_owned);
+        out.fields.fill(&server.fields);
+        for e in client.fields.iter() {
+            out.fields.set(&format!("benchmark.{}", e.key), e.value.clone(), e.at);
+        }
+        sweep(d, "benchmark.", &mut out.fields);
+    }
+    for t in doc.get("tests").map(Node::list).unwrap_or(&[]) {
+        let (server, client) = read(t);
+        let mut v = super::fields::Fields::default();
+        if let Some(n) = t.get("test_name").or(t.get("name")) {
+            v.set("name", n.text().unwrap_or_default(), n.line);
+        }
+        v.fill(&server.fields);
+        if v.str("model").map(str::to_owned) == base_model {
+            v.remove("model");
+        }
+        if let Some(e) = out.fields.entry("tp") {
+            v.imply("tp", e.value.clone(), e.at);
+        }
+        v.fill(&client.fields);
+        if doc.get("defaults").is_none() {
+            sweep(t, "", &mut v);
+        }
+        out.strange.extend(server.strange);
+        out.variants.push(v);
+    }
+}
+
+fn sweep(n: &Node, prefix: &str, f: &mut super::fields::Fields) {
+    if let Some(q) = n.get("qps_list") {
+        let list: Vec<serde_json::Value> = q.list().iter().map(Node::json).collect();
+        match list.as_slice() {
+            [one] => f.set(&format!("{prefix}request_rate"), one.clone(), q.line),
+            [] => {}
+            _ => f.set(&format!("{prefix}request_rate"), list, q.line),
+        }
+    }
+    if let Some(c) = n.get("max_concurrency_list") {
+        let list: Vec<serde_json::Value> = c.list().iter().map(Node::json).collect();
+        f.set(&format!("{prefix}concurrency"), list, c.line);
+    }
+}
+
+fn empty_is_flag(n: &Node) -> Node {
+    match &n.value {
+        Value::Str(s) if s.is_empty() => Node::new(Value::Flag, n.line),
+        _ => n.clone(),
+    }
+}
+
+/// A role that the file's name tells.
+pub(crate) fn role_in_name(name: &str, out: &mut Out) {
+    if out.fields.has("role") || !out.roles.is_empty() || out.fields.str("kind") != Some("serving") {
+        return;
+    }
+    let base = name.rsplit('/').next().unwrap_or(name);
+    let words: Vec<&str> = base.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let trt = out.fields.str("framework") == Some("tensorrt-llm");
+    let word = words.iter().find_map(|w| match *w {
+        "ctx" | "context" if trt => Some("prefill"),
+        "gen" | "generation" if trt => Some("decode"),
+        w => serving::role(w).filter(|_| matches!(w, "prefill" | "decode")),
+    });
+    if let Some(r) = word {
+        out.fields.imply("role", r, 0);
+    }
+}

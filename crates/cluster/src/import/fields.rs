@@ -1,0 +1,264 @@
+//! What is read: named values with the place where each is written.
+
+use serde_json::{Map, Value as Json};
+
+use super::unknown;
+use super::value::Node;
+
+/// Bits of a line number; the bits above hold the number of the file.
+const LINE_BITS: u32 = 24;
+
+/// A place in one of the files: the number of the file and the line in one number.
+pub(crate) fn place(file: usize, line: u32) -> u32 {
+    (u32::try_from(file.min(255)).unwrap_or(255) << LINE_BITS) | (line & ((1 << LINE_BITS) - 1))
+}
+
+/// The number of the file and the line.
+pub(crate) fn file_and_line(at: u32) -> (usize, u32) {
+    ((at >> LINE_BITS) as usize, at & ((1 << LINE_BITS) - 1))
+}
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) value: Json,
+    pub(crate) at: u32,
+    /// Computed from other values or read from a name or a comment.
+    pub(crate) implied: bool,
+}
+
+/// Values by dotted name, in the order in which they were read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Fields {
+    entries: Vec<Entry>,
+    /// Names that are stated, but with a value that is left to the caller.
+    open: Vec<String>,
+}
+
+impl Fields {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|e| e.key == key)
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.entry(key).is_some()
+    }
+
+    pub(crate) fn int(&self, key: &str) -> Option<i64> {
+        self.entry(key)?.value.as_i64()
+    }
+
+    pub(crate) fn str(&self, key: &str) -> Option<&str> {
+        self.entry(key)?.value.as_str()
+    }
+
+    pub(crate) fn bool(&self, key: &str) -> Option<bool> {
+        self.entry(key)?.value.as_bool()
+    }
+
+    pub(crate) fn at(&self, key: &str) -> u32 {
+        self.entry(key).map_or(0, |e| e.at)
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) -> Option<Entry> {
+        let i = self.entries.iter().position(|e| e.key == key)?;
+        Some(self.entries.remove(i))
+    }
+
+    /// Notes that a value is stated and not known.
+    pub(crate) fn leave_open(&mut self, key: &str) {
+        self.remove(key);
+        if !self.is_open(key) {
+            self.open.push(key.to_owned());
+        }
+    }
+
+    pub(crate) fn is_open(&self, key: &str) -> bool {
+        self.open.iter().any(|k| k == key)
+    }
+
+    /// Sets or replaces a value.
+    pub(crate) fn set(&mut self, key: &str, value: impl Into<Json>, at: u32) {
+        self.put(Entry { key: key.to_owned(), value: value.into(), at, implied: false });
+    }
+
+    /// Sets a value that is not there yet.
+    pub(crate) fn imply(&mut self, key: &str, value: impl Into<Json>, at: u32) {
+        if !self.has(key) {
+            self.put(Entry { key: key.to_owned(), value: value.into(), at, implied: true });
+        }
+    }
+
+    pub(crate) fn put(&mut self, entry: Entry) {
+        self.open.retain(|k| *k != entry.key);
+        match self.entries.iter_mut().find(|e| e.key == entry.key) {
+            Some(e) => *e = entry,
+            None => self.entries.push(entry),
+        }
+    }
+
+    /// Gives values without a place the file that they were read from.
+    pub(crate) fn relocate(&mut self, at: u32) {
+        self.entries.iter_mut().filter(|e| e.at == 0).for_each(|e| e.at = at);
+    }
+
+    /// Adds what is not there yet.
+    pub(crate) fn fill(&mut self, other: &Fields) {
+        for e in &other.entries {
+            if !self.has(&e.key) {
+                self.entries.push(e.clone());
+            }
+        }
+        for k in &other.open {
+            if !self.has(k) && !self.is_open(k) {
+                self.open.push(k.clone());
+            }
+        }
+    }
+
+    /// As a JSON object, dotted names nested.
+    pub(crate) fn json(&self) -> Map<String, Json> {
+        let mut out = Map::new();
+        for e in &self.entries {
+            match e.key.split_once('.') {
+                Some((head, tail)) => {
+                    let slot = out.entry(head.to_owned()).or_insert_with(|| Json::Object(Map::new()));
+                    if let Json::Object(m) = slot {
+                        m.insert(tail.to_owned(), e.value.clone());
+                    }
+                }
+                None => {
+                    out.insert(e.key.clone(), e.value.clone());
+                }
+            }
+        }
+        out
+    }
+}
+
+/// What one file, command or role says, while it is read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Out {
+    pub(crate) fields: Fields,
+    /// Unset variables that a value needs, with the place of the use.
+    pub(crate) missing: Vec<(String, u32)>,
+    /// Settings that no rule knows.
+    pub(crate) strange: Vec<(String, u32)>,
+    /// Why this cannot run as written.
+    pub(crate) conflicts: Vec<(String, u32)>,
+    pub(crate) roles: Vec<(String, Fields)>,
+    pub(crate) variants: Vec<Fields>,
+    /// The name under which a server offers its model.
+    pub(crate) served: Option<(String, u32)>,
+    /// Files that a setting names, with the place.
+    pub(crate) references: Vec<(String, u32)>,
+}
+
+impl Out {
+    /// Notes unset variables of a value; true if there are any.
+    pub(crate) fn unset(&mut self, node: &Node) -> bool {
+        let Some(raw) = node.raw() else { return false };
+        if !unknown::is_in(raw) {
+            return false;
+        }
+        for n in unknown::names(raw) {
+            if !self.missing.iter().any(|(m, _)| *m == n) {
+                self.missing.push((n, node.line));
+            }
+        }
+        true
+    }
+
+    /// A whole number, or a small expression of unset variables.
+    pub(crate) fn int(&mut self, key: &str, node: &Node) -> bool {
+        if let Some(n) = node.int() {
+            self.fields.set(key, n, node.line);
+        } else if self.unset(node) {
+            // A length or a number of requests may be a sum of what the caller sets; a parallel size is a number.
+            let sum = !matches!(key, "tp" | "pp" | "dp" | "ep" | "cp" | "vpp" | "nodes")
+                && !key.contains("accelerators")
+                && !key.contains('.');
+            let expr = node
+                .raw()
+                .and_then(unknown::whole)
+                .filter(|e| sum && !e.starts_with('?') && e.contains(['+', '-', '*']) && !e.contains("SLURM_"));
+            match expr.map(str::to_owned) {
+                Some(e) => self.fields.set(key, e, node.line),
+                // A later unset value wins over an earlier one.
+                None => self.fields.leave_open(key),
+            }
+        }
+        true
+    }
+
+    pub(crate) fn float(&mut self, key: &str, node: &Node) -> bool {
+        if let Some(x) = node.float() {
+            let value = if x.fract() == 0.0 && x.abs() < 9e15 && node.int().is_some() {
+                Json::from(x as i64)
+            } else {
+                Json::from(x)
+            };
+            self.fields.set(key, value, node.line);
+        } else {
+            self.unset(node);
+        }
+        true
+    }
+
+    pub(crate) fn text(&mut self, key: &str, node: &Node) -> bool {
+        if let Some(s) = node.text() {
+            self.fields.set(key, s, node.line);
+        } else {
+            self.unset(node);
+        }
+        true
+    }
+
+    pub(crate) fn flag(&mut self, key: &str, node: &Node) -> bool {
+        if let Some(b) = node.on() {
+            self.fields.set(key, b, node.line);
+        } else {
+            self.unset(node);
+        }
+        true
+    }
+
+    /// Gives everything without a place the file that it was read from.
+    pub(crate) fn relocate(&mut self, at: u32) {
+        self.fields.relocate(at);
+        self.roles.iter_mut().for_each(|(_, f)| f.relocate(at));
+        self.variants.iter_mut().for_each(|f| f.relocate(at));
+        for list in [&mut self.missing, &mut self.strange, &mut self.conflicts] {
+            list.iter_mut().filter(|(_, p)| *p == 0).for_each(|(_, p)| *p = at);
+        }
+    }
+
+    /// The opposite of a switch.
+    pub(crate) fn not(&mut self, key: &str, node: &Node) -> bool {
+        if let Some(b) = node.on() {
+            self.fields.set(key, !b, node.line);
+        }
+        true
+    }
+
+    pub(crate) fn set(&mut self, key: &str, value: impl Into<Json>, at: u32) -> bool {
+        self.fields.set(key, value, at);
+        true
+    }
+
+    pub(crate) fn conflict(&mut self, text: impl Into<String>, at: u32) {
+        let text = text.into();
+        if !self.conflicts.iter().any(|(t, _)| *t == text) {
+            self.conflicts.push((text, at));
+        }
+    }
+}

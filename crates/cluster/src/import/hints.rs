@@ -1,0 +1,225 @@
+//! What comments and names tell where the settings themselves do not: the hardware, the model, the precision.
+
+use super::fields::Out;
+use super::names;
+
+/// Comment lines with their numbers, without the sign.
+pub(crate) fn comments(text: &str) -> Vec<(u32, &str)> {
+    text.lines()
+        .zip(1..)
+        .filter_map(|(l, n)| {
+            let t = l.trim();
+            if let Some(c) = t.strip_prefix('#').filter(|c| !c.starts_with('!')) {
+                // A directive's own text is no comment, but one may follow it.
+                let c = if c.starts_with("SBATCH") { c.split_once(" #").map_or("", |p| p.1) } else { c };
+                return Some((n, c.trim_start_matches('#').trim()));
+            }
+            l.split_once(" #").or(l.split_once("\t#")).map(|(_, c)| (n, c.trim()))
+        })
+        .collect()
+}
+
+/// A number of devices in front of a device's name: `128 H100`, `8 X H200`, `96x 40GB A100`.
+struct Machine {
+    count: i64,
+    name: String,
+    /// The number counts machines with such devices.
+    nodes: bool,
+    line: u32,
+}
+
+fn machine(comment: &str, line: u32) -> Option<Machine> {
+    // `8xH100` is written in one word as often as in three.
+    let mut words: Vec<&str> = Vec::new();
+    for w in comment.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')')).filter(|w| !w.is_empty())
+    {
+        match w.split_once(['x', 'X', '×']) {
+            Some((n, rest)) if !rest.is_empty() && !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()) => {
+                words.extend([n, rest])
+            }
+            _ => words.push(w),
+        }
+    }
+    let says_nodes = words.iter().any(|w| w.to_ascii_lowercase().starts_with("node"));
+    for (i, w) in words.iter().enumerate() {
+        let digits = w.trim_end_matches(['x', 'X', '×']);
+        let Ok(count) = digits.parse::<i64>() else { continue };
+        let mut rest = words.get(i + 1..)?.iter().copied().peekable();
+        if rest.peek().is_some_and(|w| matches!(*w, "x" | "X" | "×")) {
+            rest.next();
+        }
+        let gigabytes = |w: &str| w.to_ascii_lowercase().strip_suffix("gb").and_then(|n| n.parse::<u32>().ok());
+        let mut memory = rest.peek().and_then(|w| gigabytes(w));
+        if memory.is_some() {
+            rest.next();
+        }
+        if rest.peek().is_some_and(|w| matches!(w.to_ascii_uppercase().as_str(), "NVIDIA" | "AMD" | "INTEL")) {
+            rest.next();
+        }
+        let Some(word) = rest.next() else { continue };
+        let bare = word.trim_end_matches(['s', '.', ':']);
+        let (bare, tail) = bare.split_once('-').unwrap_or((bare, ""));
+        let Some(name) = names::accelerator_word(bare) else { continue };
+        memory = memory.or_else(|| gigabytes(tail)).or_else(|| rest.peek().and_then(|w| gigabytes(w)));
+        let after = rest.next().unwrap_or("").to_ascii_lowercase();
+        let machines = ["node", "server", "machine", "host"].iter().any(|w| after.starts_with(w));
+        return Some(Machine {
+            count,
+            name: memory.map_or_else(|| name.to_owned(), |gb| format!("{name} {gb}GB")),
+            // With nodes elsewhere in the sentence the number may be that of one of them.
+            nodes: machines || says_nodes,
+            line,
+        });
+    }
+    None
+}
+
+/// A comment that only counts the machines: `8 nodes`.
+fn node_count(text: &str) -> Option<(i64, u32)> {
+    comments(text).into_iter().find_map(|(line, c)| {
+        let (n, word) = c.split_once(' ')?;
+        matches!(word.trim_end_matches(['.', ':']), "node" | "nodes" | "VM" | "VMs" | "hosts").then_some(())?;
+        Some((n.parse().ok().filter(|n| *n > 0)?, line))
+    })
+}
+
+/// Whether the comment offers another choice instead of describing the file.
+fn is_alternative(c: &str) -> bool {
+    let low = c.to_ascii_lowercase();
+    ["change to", "e.g.", "we use", "uncomment", "instead", "for example", "at least", "minimum", " or "]
+        .iter()
+        .any(|w| low.contains(w))
+}
+
+/// Fills the accelerator and counts from comments, then from the path.
+pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> u32, whole: bool, out: &mut Out) {
+    let found: Vec<(Machine, &str)> = comments(text)
+        .into_iter()
+        .filter(|(_, c)| !is_alternative(c))
+        .filter_map(|(n, c)| machine(c, n).map(|m| (m, c)))
+        .collect();
+    let in_name = path_accelerator(path);
+    if out.fields.str("kind") == Some("training")
+        && let Some((n, line)) = node_count(text)
+    {
+        out.fields.imply("nodes", n, place(line));
+    }
+    if let Some((m, comment)) = found.first() {
+        let at = place(m.line);
+        out.fields.imply("accelerator", m.name.as_str(), at);
+        if !m.nodes && whole && !out.fields.has("num_accelerators") && m.count > 0 {
+            let nodes_known = out.fields.has("nodes") && out.fields.has("accelerators_per_node");
+            if !nodes_known && out.fields.str("accelerator") == Some(m.name.as_str()) {
+                out.fields.imply("num_accelerators", m.count, at);
+            }
+        }
+        if out.fields.str("kind") == Some("benchmark") {
+            for word in comment.split(|c: char| !c.is_ascii_alphanumeric()) {
+                if matches!(word.to_ascii_lowercase().as_str(), "bf16" | "fp8" | "fp16") {
+                    out.fields.imply("precision", word.to_ascii_lowercase(), at);
+                }
+            }
+        }
+    }
+    if let Some(a) = in_name {
+        out.fields.imply("accelerator", a, 0);
+    }
+}
+
+/// The accelerator in the file's name, else in a folder's.
+fn path_accelerator(path: &str) -> Option<&'static str> {
+    path.rsplit('/').take(3).find_map(names::accelerator_in)
+}
+
+/// The precision in the file's name.
+pub(crate) fn name_precision(path: &str, serving: bool, out: &mut Out) {
+    let base = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    let mut words = base.split(|c: char| !c.is_ascii_alphanumeric());
+    if serving {
+        if let Some(w) = words.find_map(|w| match w {
+            "fp8" | "int4" | "int8" | "fp4" => Some(w),
+            "nvfp4" | "mxfp4" => Some("fp4"),
+            _ => None,
+        }) {
+            out.fields.imply("weights_precision", w, 0);
+        }
+    } else if let Some(w) = words.find_map(|w| match w {
+        "bf16" | "fp16" | "fp8" | "mxfp8" | "fp4" => Some(w),
+        "nvfp4" => Some("fp4"),
+        _ => None,
+    }) {
+        out.fields.imply("precision", w, 0);
+    }
+}
+
+/// A model that a comment names: `Runs Mixtral 8x7B model`, `GPT-3 175B Model.`, `for the GPT-NeoX-20B model`.
+pub(crate) fn comment_model(text: &str) -> Option<(String, u32)> {
+    for (line, c) in comments(text) {
+        let t = c.trim_end_matches('.');
+        let low = t.to_ascii_lowercase();
+        if let Some(head) = low.strip_suffix("model").map(|h| h.trim_end().len()) {
+            let mut body = t.get(..head)?.trim_end_matches(" parameter").trim();
+            for verb in ["runs ", "train ", "trains ", "training ", "pretrain ", "pretraining ", "launch ", "launches "]
+            {
+                if body.get(..verb.len()).is_some_and(|p| p.eq_ignore_ascii_case(verb)) {
+                    body = body.get(verb.len()..)?.trim();
+                }
+            }
+            let body = body.strip_prefix("the ").unwrap_or(body).trim_matches('"');
+            let sized = body.split([' ', '-', '_']).any(names::is_size);
+            if sized && body.len() < 40 && body.split(' ').count() <= 4 {
+                return Some((body.to_owned(), line));
+            }
+        }
+        if let Some(i) = low.find("for the ") {
+            let rest = t.get(i + 8..)?;
+            let mut words = rest.split(' ');
+            if let (Some(name), Some("model")) = (words.next(), words.next())
+                && name.split(['-', '_']).any(names::is_size)
+                && name.starts_with(|c: char| c.is_ascii_alphabetic())
+            {
+                return Some((name.to_owned(), line));
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_in_front_of_a_name_are_machines() {
+        for (text, count, name, nodes) in [
+            ("preset for 128 H100 GPUs", 128, "H100", false),
+            ("8 X H200 (bf16)", 8, "H200", false),
+            ("trained on 96x 40GB A100", 96, "A100 40GB", false),
+            ("8xA100-80GB", 8, "A100 80GB", false),
+            ("4 NVIDIA H100s", 4, "H100", false),
+            ("2x H200 nodes", 2, "H200", true),
+            ("2 nodes of 8 H100", 8, "H100", true),
+        ] {
+            let m = machine(text, 1).expect(text);
+            assert_eq!((m.count, m.name.as_str(), m.nodes), (count, name, nodes), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_numbers_and_names_are_not() {
+        for text in ["4 for GB200", "Enable for A100", "H100 supports only FP8", "16x80GB GPUs", "8 GPUs", "version 2"]
+        {
+            assert!(machine(text, 1).is_none(), "{text}");
+        }
+        assert!(is_alternative("Change to 4 GB200 GPUs"));
+    }
+
+    #[test]
+    fn models_are_read_from_sentences() {
+        let m = |t: &str| comment_model(t).map(|m| m.0);
+        assert_eq!(m("# Runs Mini 8x7B model\n"), Some("Mini 8x7B".to_owned()));
+        assert_eq!(m("# Trains the \"30B\" parameter model\n"), Some("30B".to_owned()));
+        assert_eq!(m("# settings for the Nova-20B model as trained\n"), Some("Nova-20B".to_owned()));
+        assert_eq!(m("# This is a model\n"), None);
+    }
+}

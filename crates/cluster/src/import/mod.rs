@@ -1,0 +1,415 @@
+//! Launch scripts and configurations of training and serving tools, read into a job description.
+//!
+//! Nothing is executed. Shell scripts go through a bounded reader that expands variables with the defaults that the
+//! script itself gives; YAML, JSON and TOML are read with their lines. Every value knows where it is written.
+
+mod argv;
+mod collect;
+mod derive;
+mod documents;
+mod fields;
+mod hints;
+mod job;
+mod json;
+mod names;
+mod program;
+mod report;
+mod script;
+mod secrets;
+mod shell;
+mod slurm;
+mod toml_doc;
+mod tools;
+mod unknown;
+mod value;
+mod yaml;
+
+use std::collections::BTreeMap;
+
+pub use job::{Job, Kind, Precision, Recompute, Sharding, Stated};
+pub use report::{Import, Missing, Note, Origin};
+
+use fields::{Out, place};
+use shell::Text;
+use value::{Node, Value};
+
+/// Bytes of one file that are read.
+const MAX_FILE: usize = 4 << 20;
+/// Files of one call that are read.
+const MAX_FILES: usize = 200;
+
+/// One file: its name or path, and what it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// The path as the user gave it; names in it count as hints.
+    pub name: String,
+    /// The contents.
+    pub text: String,
+}
+
+/// A file after a first look.
+enum Content {
+    Script(String),
+    Documents(Vec<Node>),
+    Modelfile(String),
+    Empty,
+}
+
+struct Source {
+    name: String,
+    index: usize,
+    text: String,
+    content: Content,
+    skipped: Vec<u32>,
+}
+
+/// Reads files that belong to one job, such as a batch script and the configuration it names.
+///
+/// `environment` gives values for variables that the scripts leave to the caller.
+#[must_use]
+pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> Import {
+    let sources: Vec<Source> =
+        files.iter().take(MAX_FILES).enumerate().map(|(index, f)| open(index, f, environment)).collect();
+    let mut total = Out::default();
+    let scripts: Vec<(String, Text)> = sources
+        .iter()
+        .filter_map(|s| match &s.content {
+            Content::Script(t) => Some((s.name.clone(), placed_text(t, s.index))),
+            _ => None,
+        })
+        .collect();
+    let lookup = |path: &str| {
+        let base = path.rsplit('/').next().unwrap_or(path);
+        sources.iter().find(|s| s.name.rsplit('/').next() == Some(base)).and_then(|s| match &s.content {
+            Content::Documents(d) => d.first().cloned(),
+            _ => None,
+        })
+    };
+    let mut used = Vec::new();
+    // Scripts first: their flags win over the files they name.
+    for s in &sources {
+        if let Content::Script(t) = &s.content {
+            if script::is_called(&s.name, &scripts) {
+                continue;
+            }
+            let text = placed_text(t, s.index);
+            let mut out = script::read(&s.name, t, &text, s.index, &scripts, environment, &lookup);
+            out.relocate(place(s.index, 0));
+            used.push(s.index);
+            merge(&mut total, out);
+        }
+    }
+    for s in &sources {
+        let mut out = match &s.content {
+            Content::Documents(docs) => tools::k8s::documents(docs, environment)
+                .or_else(|| docs.iter().find_map(|d| documents::document(d, &s.name)))
+                .or_else(|| docs.iter().find_map(|d| tools::jobfile::document(d, &s.name, environment)))
+                .unwrap_or_default(),
+            Content::Modelfile(t) => {
+                let mut out = Out::default();
+                tools::ollama::read(t, |l| place(s.index, l), &mut out);
+                out
+            }
+            Content::Script(_) | Content::Empty => continue,
+        };
+        if !out.fields.is_empty() || !out.variants.is_empty() {
+            used.push(s.index);
+            documents::role_in_name(&s.name, &mut out);
+        }
+        out.relocate(place(s.index, 0));
+        for l in &s.skipped {
+            out.strange.push(("line is no valid syntax and was left out".to_owned(), place(s.index, *l)));
+        }
+        merge(&mut total, out);
+    }
+    let whole = used.len() == 1;
+    for s in sources.iter().filter(|s| used.contains(&s.index)) {
+        finish(s, whole, &mut total);
+        total.relocate(place(s.index, 0));
+    }
+    complete(&mut total);
+    report::build(total, &sources.iter().map(|s| s.name.clone()).collect::<Vec<_>>())
+}
+
+/// Decides what a file is, and parses it.
+fn open(index: usize, f: &SourceFile, environment: &BTreeMap<String, String>) -> Source {
+    let cut = f.text.get(..f.text.len().min(MAX_FILE)).unwrap_or("");
+    let text = unknown::sanitize(cut);
+    let name = f.name.clone();
+    let base = name.rsplit('/').next().unwrap_or(&name).to_ascii_lowercase();
+    let ends = |list: &[&str]| list.iter().any(|e| base.ends_with(e));
+    let trimmed = text.trim_start();
+    let mut skipped = Vec::new();
+    let shell_like = trimmed.starts_with("#!") || text.lines().take(200).any(|l| l.starts_with("#SBATCH"));
+    let content = if trimmed.is_empty() {
+        Content::Empty
+    } else if ollama_file(&name, &text) {
+        Content::Modelfile(text.clone())
+    } else if ends(&[".toml"]) {
+        let (doc, bad) = toml_doc::parse(&text);
+        skipped = bad;
+        doc.map_or(Content::Empty, |d| Content::Documents(vec![d]))
+    } else if ends(&[".sh", ".slurm", ".sbatch", ".bash", ".sub", ".job", ".pbs"]) || shell_like {
+        Content::Script(text.clone())
+    } else if let Some(doc) = yaml_or_json(&text, ends(&[".yaml", ".yml"]), &mut skipped) {
+        Content::Documents(doc)
+    } else if looks_like_toml(&text) {
+        let (doc, bad) = toml_doc::parse(&text);
+        skipped = bad;
+        doc.map_or(Content::Empty, |d| Content::Documents(vec![d]))
+    } else {
+        skipped.clear();
+        Content::Script(text.clone())
+    };
+    let content = match content {
+        Content::Documents(docs) => {
+            let manifest = docs.iter().any(|d| d.has("apiVersion") && d.has("kind"));
+            let docs = docs
+                .into_iter()
+                .map(|d| {
+                    let root = d.clone();
+                    let d = if manifest { d } else { interpolate(&d, &root, environment, 0) };
+                    moved(d, index)
+                })
+                .collect();
+            Content::Documents(docs)
+        }
+        c => c,
+    };
+    Source { name, index, text, content, skipped }
+}
+
+fn ollama_file(name: &str, text: &str) -> bool {
+    tools::ollama::looks_like(name, text)
+}
+
+fn looks_like_toml(text: &str) -> bool {
+    text.lines().any(|l| {
+        let t = l.trim();
+        t.starts_with('[') && t.ends_with(']') && !t.contains(' ') && !t.contains('$')
+    }) && text.lines().any(|l| l.contains(" = "))
+}
+
+/// Documents if the text holds mappings or lists of mappings.
+fn yaml_or_json(text: &str, sure: bool, skipped: &mut Vec<u32>) -> Option<Vec<Node>> {
+    let body = text.lines().map(str::trim_start).find(|l| !l.is_empty() && !l.starts_with('#') && !l.starts_with("//"));
+    if body.is_some_and(|l| l.starts_with('{') || (l.starts_with('[') && !sure))
+        && let Some(d) = json::parse(text)
+    {
+        return Some(vec![d]);
+    }
+    let read = yaml::parse(text);
+    let useful = |d: &Node| d.is_map() || d.list().iter().any(Node::is_map);
+    let fine = read.docs.iter().any(useful) && (sure || read.skipped.len() < 3);
+    if !fine {
+        return None;
+    }
+    // A script read as YAML gives few keys for many lines.
+    if !sure {
+        let keys = read.docs.iter().map(|d| d.map().len() + d.list().len()).sum::<usize>();
+        if keys == 0 || text.contains("\nexport ") {
+            return None;
+        }
+    }
+    *skipped = read.skipped;
+    Some(read.docs.into_iter().filter(useful).collect())
+}
+
+/// The text with places instead of plain lines.
+fn placed_text(text: &str, index: usize) -> Text {
+    let mut out = Text::default();
+    for (l, n) in text.split_inclusive('\n').zip(1..) {
+        out.push(&l.replace('\r', ""), place(index, n));
+    }
+    out
+}
+
+/// The node with places instead of plain lines.
+fn moved(mut n: Node, index: usize) -> Node {
+    n.line = place(index, n.line);
+    n.value = match n.value {
+        Value::List(l) => Value::List(l.into_iter().map(|v| moved(v, index)).collect()),
+        Value::Map(m) => Value::Map(m.into_iter().map(|(k, v)| (k, moved(v, index))).collect()),
+        v => v,
+    };
+    n
+}
+
+/// Replaces `${NAME:default}`, `${NAME:-default}`, `${oc.env:NAME,default}` and `${a.b}` in scalars.
+fn interpolate(n: &Node, root: &Node, env: &BTreeMap<String, String>, depth: u32) -> Node {
+    let value = match &n.value {
+        Value::Str(s) if s.contains("${") && s.len() < 4096 && depth < 8 => {
+            let trimmed = s.trim();
+            // A whole reference keeps the type of what it names.
+            if let Some(inner) =
+                trimmed.strip_prefix("${").and_then(|r| r.strip_suffix('}')).filter(|i| !i.contains('{'))
+                && let Some(target) = referenced(root, inner).filter(|t| !t.is_map())
+            {
+                return Node::new(interpolate(target, root, env, depth + 1).value, n.line);
+            }
+            let t = substitute(s, root, env);
+            if unknown::is_in(&t) || t == *s { Value::Str(t) } else { value::plain_scalar(&t) }
+        }
+        Value::List(l) => Value::List(l.iter().map(|v| interpolate(v, root, env, depth)).collect()),
+        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), interpolate(v, root, env, depth))).collect()),
+        v => v.clone(),
+    };
+    Node::new(value, n.line)
+}
+
+/// What `${a.b}` names: from the top, inside `parameters`, or without the launcher's own prefix.
+fn referenced<'a>(root: &'a Node, path: &str) -> Option<&'a Node> {
+    root.at(path)
+        .or_else(|| root.get("parameters")?.at(path))
+        .or_else(|| root.at(path.strip_prefix("training.")?))
+        .filter(|n| n.raw() != Some(&format!("${{{path}}}")))
+}
+
+fn substitute(s: &str, root: &Node, env: &BTreeMap<String, String>) -> String {
+    let mut out = String::with_capacity(s.len());
+    let mut rest = s;
+    while let Some(i) = rest.find("${") {
+        out.push_str(rest.get(..i).unwrap_or(""));
+        let tail = rest.get(i + 2..).unwrap_or("");
+        let mut depth = 0;
+        let end = tail.char_indices().find_map(|(j, c)| {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => return Some(j),
+                '}' => depth -= 1,
+                _ => {}
+            }
+            None
+        });
+        let Some(end) = end else {
+            out.push_str("${");
+            rest = tail;
+            continue;
+        };
+        let inner = tail.get(..end).unwrap_or("");
+        rest = tail.get(end + 1..).unwrap_or("");
+        let (name, default) = match inner.strip_prefix("oc.env:") {
+            Some(body) => body.split_once(',').map_or((body, None), |(n, d)| (n, Some(d))),
+            None => match inner.find([':', '-']) {
+                Some(j) if inner.get(..j).is_some_and(is_env_name) => (
+                    inner.get(..j).unwrap_or(inner),
+                    inner.get(j..).map(|d| d.trim_start_matches(':').trim_start_matches(['-', '='])),
+                ),
+                _ => (inner, None),
+            },
+        };
+        let value =
+            env.get(name.trim()).cloned().or_else(|| default.map(|d| d.trim().trim_matches(['"', '\'']).to_owned()));
+        match value {
+            Some(v) => out.push_str(&v),
+            None => match referenced(root, inner).and_then(Node::text) {
+                Some(v) => out.push_str(&v),
+                None if is_env_name(name) => out.push_str(&unknown::of(name)),
+                None => out.push_str(&unknown::opaque("reference")),
+            },
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+fn is_env_name(s: &str) -> bool {
+    !s.is_empty()
+        && s.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
+        && s.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// The words of the command in a text; of several, the one that starts a program we know.
+fn split_command(text: &Text) -> Vec<Text> {
+    let none = BTreeMap::new();
+    let setup = shell::Setup { scripts: &[], env: &none, batch: &[], weak: &[], every_branch: false };
+    let read = shell::read("", text, &setup);
+    let known = read.commands.iter().find(|c| program::find(&c.words).is_some());
+    known.or(read.commands.first()).map(|c| c.words.clone()).unwrap_or_default()
+}
+
+/// Adds what a second file says; the first one wins.
+fn merge(total: &mut Out, other: Out) {
+    let framework = total.fields.str("framework").map(str::to_owned);
+    // A launcher's own name gives way to the tool that its configuration belongs to.
+    if framework.as_deref().is_some_and(|f| matches!(f, "pytorch" | "transformers"))
+        && let Some(e) = other.fields.entry("framework")
+    {
+        total.fields.put(e.clone());
+    }
+    total.fields.fill(&other.fields);
+    total.missing.extend(other.missing);
+    total.strange.extend(other.strange);
+    total.conflicts.extend(other.conflicts);
+    if total.roles.is_empty() {
+        total.roles = other.roles;
+    }
+    if total.variants.is_empty() {
+        total.variants = other.variants;
+    }
+    total.references.extend(other.references);
+}
+
+/// Adds what comments and the name of one file tell.
+fn finish(s: &Source, whole: bool, out: &mut Out) {
+    let kind = out.fields.str("kind").unwrap_or("").to_owned();
+    if kind.is_empty() {
+        return;
+    }
+    let serving = kind.contains("serving");
+    let hashed = !matches!(&s.content, Content::Modelfile(_));
+    if hashed {
+        hints::hardware(&s.name, &s.text, |l| place(s.index, l), whole && out.roles.is_empty(), out);
+    }
+    if !out.fields.has("model") && kind == "training" && out.variants.iter().all(|v| !v.has("model")) {
+        let launcher = out
+            .fields
+            .str("framework")
+            .is_some_and(|f| matches!(f, "accelerate" | "torchtitan" | "deepspeed" | "nanotron"));
+        if let Some((m, l)) = hints::comment_model(&s.text) {
+            out.fields.imply("model", m, place(s.index, l));
+        } else if let (Some(m), false) = (names::model_in(&s.name), launcher)
+            && matches!(s.content, Content::Script(_))
+        {
+            out.fields.imply("model", m, 0);
+        }
+    }
+    if serving || kind == "training" {
+        let named = !out.fields.has("precision") && !out.fields.has("weights_precision");
+        if named || serving {
+            hints::name_precision(&s.name, serving, out);
+        }
+    }
+}
+
+/// Computes what follows and checks the whole.
+fn complete(out: &mut Out) {
+    let kind = out.fields.str("kind").unwrap_or("").to_owned();
+    if kind == "training" {
+        derive::training(out);
+        let base = out.fields.clone();
+        let conflicts = out.conflicts.clone();
+        let mut variants = std::mem::take(&mut out.variants);
+        for v in &mut variants {
+            // Each run is completed on top of what all share.
+            let mut o = Out { fields: v.clone(), ..Out::default() };
+            o.fields.fill(&base);
+            o.fields.remove("dp");
+            derive::training(&mut o);
+            if let Some(dp) = o.fields.entry("dp") {
+                v.imply("dp", dp.value.clone(), dp.at);
+            }
+        }
+        if !variants.is_empty() {
+            out.conflicts = conflicts;
+        }
+        out.variants = variants;
+        out.fields.remove("layers_per_virtual_stage");
+        out.fields.remove("model_path");
+    } else if !kind.is_empty() {
+        derive::serving(out);
+        if !out.fields.has("manifest") || out.fields.str("model_path") == out.fields.str("model") {
+            out.fields.remove("model_path");
+        }
+    }
+}

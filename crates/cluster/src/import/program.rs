@@ -1,0 +1,237 @@
+//! Which program a command starts.
+
+use super::argv::base;
+use super::shell::Text;
+use super::tools::serving::Engine;
+
+/// What a command runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    Serve(Engine),
+    /// A benchmark client, by its usual name.
+    Client(&'static str),
+    TrtllmBench,
+    /// A script that writes a synthetic data set.
+    Dataset,
+    Megatron,
+    Bridge,
+    NemoLauncher,
+    Torchtitan,
+    Maxtext,
+    MaxtextBase,
+    Litgpt,
+    Ollama,
+    Neuron,
+    /// A tool that reads everything from a file it is given: its framework.
+    Configured(&'static str),
+    /// A training script that only its flags can explain.
+    Trainer,
+}
+
+/// A program in a command.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    pub(crate) kind: Kind,
+    /// The words before it belong to launchers.
+    pub(crate) at: usize,
+    /// The first word of its arguments.
+    pub(crate) args: usize,
+    /// The script, module or command.
+    pub(crate) name: String,
+}
+
+impl Program {
+    /// The engine if it serves.
+    pub(crate) fn engine(&self) -> Option<Engine> {
+        match self.kind {
+            Kind::Serve(e) => Some(e),
+            _ => None,
+        }
+    }
+}
+
+/// Commands whose words are never a launch.
+const OTHERS: &[&str] = &[
+    "pip",
+    "pip3",
+    "apt",
+    "apt-get",
+    "conda",
+    "git",
+    "pkill",
+    "killall",
+    "grep",
+    "which",
+    "curl",
+    "wget",
+    "cp",
+    "mv",
+    "ls",
+    "hf",
+    "huggingface-cli",
+    "echo",
+    "find",
+    "rsync",
+    "aws",
+    "gsutil",
+    "gcloud",
+    "kubectl",
+    "helm",
+    "docker-compose",
+    "module",
+    "ray",
+    "scontrol",
+    "sacct",
+    "squeue",
+    "nvidia-smi",
+    "rocm-smi",
+    "kill",
+    "pgrep",
+    "ps",
+    "tail",
+    "tar",
+    "sed",
+    "awk",
+];
+
+/// Finds the program in the words of a command.
+pub(crate) fn find(words: &[Text]) -> Option<Program> {
+    let first = words.first().map_or("", |w| base(w.as_str()));
+    if OTHERS.contains(&first) {
+        return None;
+    }
+    let mut fallback = None;
+    for (i, w) in words.iter().enumerate() {
+        let s = w.as_str();
+        let next = words.get(i + 1).map_or("", Text::as_str);
+        if s == "-m" || s == "--module" {
+            if let Some(kind) = module(next) {
+                return Some(Program { kind, at: i, args: i + 2, name: next.to_owned() });
+            }
+            continue;
+        }
+        if i > 0 && first == "docker" && s == "--entrypoint" {
+            continue;
+        }
+        if let Some((kind, n)) = binary(base(s), s, next, words.get(i + 2).map_or("", Text::as_str)) {
+            return Some(Program { kind, at: i, args: i + n, name: base(s).to_owned() });
+        }
+        if s.ends_with(".py") && !s.starts_with('-') {
+            // The launcher's script may be started from its own folder.
+            let stages =
+                |w: &Text| ["training=", "peft=", "stages=", "training."].iter().any(|p| w.as_str().starts_with(p));
+            let own = if base(s) == "main.py" && words.iter().any(stages) { Some(Kind::NemoLauncher) } else { None };
+            match own.or_else(|| script(base(s), s)) {
+                Some(kind) => return Some(Program { kind, at: i, args: i + 1, name: base(s).to_owned() }),
+                None if fallback.is_none() && base(s) != "gaudi_spawn.py" => {
+                    fallback = Some(Program { kind: Kind::Trainer, at: i, args: i + 1, name: base(s).to_owned() });
+                }
+                None => {}
+            }
+        }
+        if base(s).ends_with("_base.sh") && fallback.is_none() {
+            fallback = Some(Program { kind: Kind::MaxtextBase, at: i, args: i + 1, name: base(s).to_owned() });
+        }
+    }
+    // The arguments behind an image go to its entry point.
+    if matches!(first, "docker" | "podman" | "nerdctl" | "sudo" | "srun" | "singularity" | "apptainer") {
+        let run = words.iter().position(|w| matches!(w.as_str(), "run" | "exec")).unwrap_or(words.len());
+        for (i, w) in words.iter().enumerate().skip(run + 1) {
+            let s = w.as_str();
+            let image = s.contains('/') && !s.starts_with(['-', '/', '.', '~', '$']) && !s.contains('=');
+            if let Some(engine) = Some(s).filter(|_| image).and_then(Engine::named) {
+                return Some(Program { kind: Kind::Serve(engine), at: i, args: i + 1, name: s.to_owned() });
+            }
+        }
+    }
+    fallback
+}
+
+fn module(m: &str) -> Option<Kind> {
+    let clean = m.replace(['"', '\''], "");
+    let m = clean.as_str();
+    let starts = |p: &str| m.starts_with(p);
+    Some(if m.contains("vllm") && (m.contains("entrypoints") || m.contains("api_server")) || starts("dynamo.vllm") {
+        Kind::Serve(Engine::Vllm)
+    } else if starts("sglang.launch_server") || starts("dynamo.sglang") {
+        Kind::Serve(Engine::Sglang)
+    } else if starts("dynamo.trtllm") || starts("tensorrt_llm.commands.serve") {
+        Kind::Serve(Engine::Trtllm)
+    } else if starts("sglang.bench_serving") {
+        Kind::Client("sglang.bench_serving")
+    } else if starts("sglang.bench") {
+        Kind::Client("sglang.bench")
+    } else if m.contains("benchmark_serving") || m.contains("bench_serving") {
+        Kind::Client("benchmark_serving")
+    } else if starts("torchtitan") {
+        Kind::Torchtitan
+    } else if starts("maxtext") || starts("MaxText") {
+        Kind::Maxtext
+    } else if starts("axolotl") {
+        Kind::Configured("axolotl")
+    } else if starts("llamafactory") {
+        Kind::Configured("llama-factory")
+    } else if starts("litgpt") {
+        Kind::Litgpt
+    } else if starts("trl.") {
+        Kind::Trainer
+    } else if starts("megatron") || m.contains("pretrain_gpt") {
+        Kind::Megatron
+    } else {
+        return None;
+    })
+}
+
+fn binary(base: &str, whole: &str, next: &str, after: &str) -> Option<(Kind, usize)> {
+    Some(match (base, next) {
+        ("vllm", "serve") => (Kind::Serve(Engine::Vllm), 2),
+        ("vllm", "bench") if matches!(after, "serve") => (Kind::Client("vllm bench serve"), 3),
+        ("vllm", "bench") if after == "throughput" => (Kind::Client("vllm bench throughput"), 3),
+        ("vllm", "bench") if after == "latency" => (Kind::Client("vllm bench latency"), 3),
+        ("sglang", "serve") => (Kind::Serve(Engine::Sglang), 2),
+        ("trtllm-serve", "serve") => (Kind::Serve(Engine::Trtllm), 2),
+        ("trtllm-serve", "disaggregated" | "disaggregated_mpi_worker") => return None,
+        ("trtllm-serve", _) => (Kind::Serve(Engine::Trtllm), 1),
+        ("trtllm-bench", _) => (Kind::TrtllmBench, 1),
+        ("llama-server" | "llama-cli" | "llamacpp-leader" | "llama_cpp.server", _) => {
+            (Kind::Serve(Engine::LlamaCpp), 1)
+        }
+        ("server", _) if whole == "./server" || whole.contains("llama.cpp") => (Kind::Serve(Engine::LlamaCpp), 1),
+        ("text-generation-launcher", _) => (Kind::Serve(Engine::Tgi), 1),
+        ("run_benchmark_serving" | "benchmark_serving", _) => (Kind::Client("benchmark_serving"), 1),
+        ("genai-perf" | "aiperf", "profile") => (Kind::Client("aiperf"), 2),
+        ("guidellm", "benchmark") => (Kind::Client("guidellm"), 2),
+        ("ollama", "serve") => (Kind::Ollama, 2),
+        ("litgpt", _) => (Kind::Litgpt, 1),
+        ("axolotl", "train") => (Kind::Configured("axolotl"), 2),
+        ("llamafactory-cli", "train") => (Kind::Configured("llama-factory"), 2),
+        ("trl", "sft" | "dpo" | "grpo") => (Kind::Trainer, 2),
+        ("swift", "sft" | "pt" | "rlhf") => (Kind::Configured("ms-swift"), 2),
+        ("nemo", "llm") => (Kind::Configured("nemo"), 2),
+        _ => return None,
+    })
+}
+
+fn script(base: &str, whole: &str) -> Option<Kind> {
+    let whole = whole.to_ascii_lowercase();
+    Some(match base {
+        "run_recipe.py" | "setup_experiment.py" => Kind::Bridge,
+        "run_script.py" => Kind::Bridge,
+        "main.py" if whole.contains("launcher_scripts") => Kind::NemoLauncher,
+        _ if base.starts_with("megatron_")
+            && (whole.contains("nemo") || base.contains("gpt") || base.contains("llama")) =>
+        {
+            Kind::NemoLauncher
+        }
+        "benchmark_serving.py" | "bench_serving.py" => Kind::Client("benchmark_serving"),
+        "prepare_dataset.py" => Kind::Dataset,
+        "run_train.py" if whole.contains("nanotron") || base == "run_train.py" => Kind::Configured("nanotron"),
+        "deepy.py" => Kind::Configured("gpt-neox"),
+        "train.py" if whole.contains("maxtext") => Kind::Maxtext,
+        "train.py" if whole.contains("torchtitan") => Kind::Torchtitan,
+        "train.py" if whole.contains("llm-foundry") => Kind::Configured("llm-foundry"),
+        _ if base.starts_with("pretrain_") => Kind::Megatron,
+        _ if base.ends_with("_nxd.py") || base.contains("_nxd_") => Kind::Neuron,
+        _ => return None,
+    })
+}

@@ -1,0 +1,174 @@
+//! The result of an import, and its JSON.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::fields::{Fields, Out, file_and_line};
+use super::job::Job;
+use super::secrets::mask;
+
+/// Where a value is written.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
+    /// The file as it was given.
+    pub file: String,
+    /// The line, from 1; `None` if the value follows from the file's name or from the kind of the file.
+    pub line: Option<u32>,
+}
+
+/// A variable of the environment without a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// Its name.
+    pub name: String,
+    /// The first use.
+    pub at: Origin,
+}
+
+/// A remark with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The flag or the finding.
+    pub text: String,
+    /// Where it stands.
+    pub at: Origin,
+}
+
+/// What was read from the files of one job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Import {
+    /// Values by name, nested where names have parts; the typed view is `job`.
+    pub fields: Map<String, Json>,
+    /// Where each value is written, by dotted name.
+    pub origin: BTreeMap<String, Origin>,
+    /// Variables that the caller must set.
+    pub missing: Vec<Missing>,
+    /// Settings that no rule knows.
+    pub not_understood: Vec<Note>,
+    /// Why the job cannot run as written.
+    pub conflicts: Vec<Note>,
+    /// Several configurations in one file: what differs in each.
+    pub variants: Vec<Map<String, Json>>,
+    /// Prefill and decode of a disaggregated server.
+    pub roles: Map<String, Json>,
+    /// The same values, typed.
+    pub job: Job,
+}
+
+impl Import {
+    /// Whether no tool was recognized.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty() && self.variants.is_empty() && self.roles.is_empty()
+    }
+
+    /// The JSON that `atlas import --format json` prints.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        let note = |n: &Note| json!({ "text": n.text, "file": n.at.file, "line": n.at.line });
+        json!({
+            "fields": self.fields,
+            "origin": self.origin.iter().map(|(k, o)| (k.clone(), json!({ "file": o.file, "line": o.line }))).collect::<Map<_, _>>(),
+            "missing": self.missing.iter().map(|m| json!({ "name": m.name, "file": m.at.file, "line": m.at.line })).collect::<Vec<_>>(),
+            "not_understood": self.not_understood.iter().map(note).collect::<Vec<_>>(),
+            "conflicts": self.conflicts.iter().map(note).collect::<Vec<_>>(),
+            "variants": self.variants,
+            "roles": self.roles,
+        })
+    }
+}
+
+/// Variables that the system sets.
+const AMBIENT: &[&str] = &[
+    "HOME",
+    "USER",
+    "PWD",
+    "PATH",
+    "HOSTNAME",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "OLDPWD",
+    "SHELL",
+    "LANG",
+    "UID",
+];
+
+pub(crate) fn build(out: Out, files: &[String]) -> Import {
+    let origin = |at: u32| {
+        let (file, line) = file_and_line(at);
+        Origin { file: files.get(file).cloned().unwrap_or_default(), line: (line > 0).then_some(line) }
+    };
+    let mut fields = Fields::default();
+    for e in out.fields.iter() {
+        let mut e = e.clone();
+        masked(&mut e.value);
+        fields.put(e);
+    }
+    let mut origins = BTreeMap::new();
+    let mut collect = |prefix: &str, f: &Fields| {
+        for e in f.iter() {
+            origins.insert(format!("{prefix}{}", e.key), origin(e.at));
+        }
+    };
+    collect("", &fields);
+    for (r, f) in &out.roles {
+        collect(&format!("roles.{r}."), f);
+    }
+    for (i, f) in out.variants.iter().enumerate() {
+        collect(&format!("variants.{i}."), f);
+    }
+    let job = Job::from_fields(&fields, &origin);
+    let as_json = |f: &Fields| {
+        let mut v = Json::Object(f.json());
+        masked(&mut v);
+        match v {
+            Json::Object(m) => m,
+            _ => Map::new(),
+        }
+    };
+    let roles: Map<String, Json> = out.roles.iter().map(|(r, f)| (r.clone(), Json::Object(as_json(f)))).collect();
+    let variants: Vec<Map<String, Json>> = out.variants.iter().map(as_json).collect();
+    let mut map = fields.json();
+    if !roles.is_empty() {
+        map.insert("roles".to_owned(), Json::Object(roles.clone()));
+    }
+    if !variants.is_empty() {
+        map.insert("variants".to_owned(), Json::Array(variants.iter().cloned().map(Json::Object).collect()));
+    }
+    let mut conflicts: Vec<Note> = Vec::new();
+    for (text, at) in out.conflicts {
+        conflicts.push(Note { text: mask(&text), at: origin(at) });
+    }
+    if !conflicts.is_empty() {
+        let all: Vec<&str> = conflicts.iter().map(|c| c.text.as_str()).collect();
+        map.insert("conflict".to_owned(), Json::String(all.join("; ")));
+    }
+    let mut missing: Vec<Missing> = Vec::new();
+    for (name, at) in out.missing {
+        let ambient = AMBIENT.contains(&name.as_str()) || name.starts_with("SLURM_") || name.starts_with("LWS_");
+        if !ambient && !missing.iter().any(|m| m.name == name) {
+            missing.push(Missing { name, at: origin(at) });
+        }
+    }
+    let mut not_understood: Vec<Note> = Vec::new();
+    // Files that were named but not given may hold what is missing here.
+    let absent = out.references.into_iter().map(|(path, at)| (format!("file {path} is not given"), at));
+    for (text, at) in out.strange.into_iter().chain(absent) {
+        let n = Note { text: mask(&text), at: origin(at) };
+        if !not_understood.contains(&n) && not_understood.len() < 1000 {
+            not_understood.push(n);
+        }
+    }
+    Import { fields: map, origin: origins, missing, not_understood, conflicts, variants, roles, job }
+}
+
+fn masked(v: &mut Json) {
+    match v {
+        Json::String(s) => *s = mask(s),
+        Json::Array(a) => a.iter_mut().for_each(masked),
+        Json::Object(o) => o.values_mut().for_each(masked),
+        _ => {}
+    }
+}

@@ -1,0 +1,211 @@
+//! A bounded reader of shell scripts: it expands and decides, and never runs anything.
+//!
+//! Unset variables stay in the text as unknown parts. A condition that depends on one is taken as false unless it asks
+//! whether the variable is set. Commands that are no part of the shell are recorded with their arguments.
+
+mod arith;
+mod ast;
+mod builtin;
+mod compound;
+mod exec;
+mod expand;
+mod glob;
+mod parse;
+mod run;
+mod simple;
+mod test;
+mod text;
+mod word;
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+pub(crate) use text::Text;
+
+use super::unknown;
+
+/// Commands that are looked at in one script.
+const MAX_STEPS: u32 = 60_000;
+/// Commands that are kept.
+const MAX_COMMANDS: usize = 2_000;
+/// Text made by expansion, all together.
+const MAX_TEXT: usize = 32 << 20;
+/// Text in one variable or file.
+const MAX_VALUE: usize = 1 << 20;
+/// Nested scripts, functions and substitutions.
+const MAX_DEPTH: u32 = 24;
+
+/// A command that the script would run.
+#[derive(Debug, Clone)]
+pub(crate) struct Command {
+    /// The words, with those of commands around it (`srun … bash -c "…"`) before them.
+    pub(crate) words: Vec<Text>,
+    /// Assignments in front of the command.
+    pub(crate) env: Vec<(String, Text)>,
+    pub(crate) line: u32,
+}
+
+/// What a script says.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    pub(crate) commands: Vec<Command>,
+    /// Files written by here-documents and `echo`.
+    pub(crate) files: BTreeMap<String, Text>,
+    /// Variables at the end, arrays joined.
+    pub(crate) vars: BTreeMap<String, Text>,
+    /// Variables that the script asks for itself, in the order of the check.
+    pub(crate) required: Vec<(String, u32)>,
+    /// Arguments the script asks for.
+    pub(crate) wants_args: bool,
+    /// Other scripts that are sourced and were not given.
+    pub(crate) sourced: Vec<(String, u32)>,
+    /// Divisions by zero: the expression and its line.
+    pub(crate) zero_divisions: Vec<(String, u32)>,
+    /// Whether the bounds cut the reading short.
+    pub(crate) cut: bool,
+}
+
+/// A shell variable.
+#[derive(Debug, Clone)]
+enum Var {
+    Scalar(Text),
+    Array(Vec<Text>),
+    Assoc(Vec<(String, Text)>),
+}
+
+/// How a list of commands ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Flow {
+    Next,
+    Break,
+    Continue,
+    Return,
+    Exit,
+}
+
+/// Inputs of a script.
+pub(crate) struct Setup<'a> {
+    /// Scripts that may be sourced or called, by name.
+    pub(crate) scripts: &'a [(String, Text)],
+    /// Values of the environment.
+    pub(crate) env: &'a BTreeMap<String, String>,
+    /// Variables that the batch system sets.
+    pub(crate) batch: &'a [(String, String, u32)],
+    /// Values for names such as NODES that are left to the caller; used only where nothing else is known.
+    pub(crate) weak: &'a [(String, String, u32)],
+    /// Take every branch and every function instead of deciding.
+    pub(crate) every_branch: bool,
+}
+
+pub(super) struct Shell<'a> {
+    setup: &'a Setup<'a>,
+    vars: HashMap<String, Var>,
+    funcs: HashMap<String, Rc<Vec<ast::Cmd>>>,
+    called: Vec<String>,
+    args: Vec<Text>,
+    captures: Vec<Text>,
+    stdin: Option<Text>,
+    prefix: Vec<Text>,
+    out: Script,
+    steps: u32,
+    budget: usize,
+    depth: u32,
+    branches: u32,
+    status: Option<bool>,
+    name: String,
+    line: u32,
+}
+
+/// Reads a script.
+pub(crate) fn read(name: &str, text: &Text, setup: &Setup<'_>) -> Script {
+    let mut sh = Shell {
+        setup,
+        vars: HashMap::new(),
+        funcs: HashMap::new(),
+        called: Vec::new(),
+        args: Vec::new(),
+        captures: Vec::new(),
+        stdin: None,
+        prefix: Vec::new(),
+        out: Script::default(),
+        steps: 0,
+        budget: MAX_TEXT,
+        depth: 0,
+        branches: 0,
+        status: Some(true),
+        name: name.to_owned(),
+        line: text.line(),
+    };
+    for (k, v, line) in setup.batch {
+        sh.vars.insert(k.clone(), Var::Scalar(Text::new(v, *line)));
+    }
+    for (k, v) in setup.env {
+        sh.vars.insert(k.clone(), Var::Scalar(Text::new(v, 0)));
+    }
+    let cmds = parse::parse(text);
+    sh.run(&cmds);
+    if setup.every_branch {
+        let mut names: Vec<String> = sh.funcs.keys().filter(|n| !sh.called.contains(n)).cloned().collect();
+        names.sort();
+        for n in names {
+            sh.call(&n, Vec::new());
+        }
+    }
+    sh.out.cut |= sh.steps >= MAX_STEPS || sh.budget == 0;
+    let vars = std::mem::take(&mut sh.vars);
+    sh.out.vars = vars.into_iter().map(|(k, v)| (k, join(&v))).collect();
+    sh.out
+}
+
+fn join(var: &Var) -> Text {
+    let items: Vec<&Text> = match var {
+        Var::Scalar(t) => return t.clone(),
+        Var::Array(a) => a.iter().collect(),
+        Var::Assoc(a) => a.iter().map(|(_, t)| t).collect(),
+    };
+    let mut out = Text::default();
+    for (i, t) in items.into_iter().enumerate() {
+        if i > 0 {
+            out.push(" ", t.line());
+        }
+        out.append(t);
+    }
+    out
+}
+
+impl Shell<'_> {
+    /// Takes a length from what may still be made.
+    fn spend(&mut self, n: usize) -> bool {
+        self.budget = self.budget.saturating_sub(n);
+        self.budget > 0
+    }
+
+    fn set(&mut self, name: &str, mut value: Text) {
+        if value.len() > MAX_VALUE || !self.spend(value.len()) {
+            value.truncate(MAX_VALUE.min(self.budget));
+            self.out.cut = true;
+        }
+        if self.vars.len() < 20_000 {
+            self.vars.insert(name.to_owned(), Var::Scalar(value));
+        }
+    }
+
+    fn is_required(&self, name: &str) -> bool {
+        self.out.required.iter().any(|(n, _)| n == name)
+    }
+
+    fn require(&mut self, name: &str, line: u32) {
+        if !self.is_required(name) && self.out.required.len() < 200 {
+            self.out.required.push((name.to_owned(), line));
+        }
+    }
+
+    /// The text as the shell sees it if no unknown part matters: unset variables are empty, required ones are not.
+    fn decided(&self, s: &str) -> Option<String> {
+        if !unknown::is_in(s) {
+            return Some(s.to_owned());
+        }
+        let open = unknown::only_names(s) && unknown::names(s).iter().all(|n| !self.is_required(n));
+        open.then(|| unknown::as_unset(s))
+    }
+}

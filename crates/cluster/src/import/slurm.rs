@@ -1,0 +1,220 @@
+//! `#SBATCH` directives, and options of `srun`.
+
+use super::fields::Out;
+use super::names;
+use super::value::parse_int;
+
+/// Directives with the line of each.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Directives {
+    pub(crate) list: Vec<(String, Option<String>, u32)>,
+}
+
+const SHORT: &[(&str, &str)] = &[
+    ("N", "nodes"),
+    ("n", "ntasks"),
+    ("c", "cpus-per-task"),
+    ("t", "time"),
+    ("p", "partition"),
+    ("A", "account"),
+    ("J", "job-name"),
+    ("C", "constraint"),
+    ("q", "qos"),
+    ("G", "gpus"),
+    ("w", "nodelist"),
+    ("o", "output"),
+    ("e", "error"),
+    ("D", "chdir"),
+    ("a", "array"),
+];
+
+/// Reads the directives; Slurm stops at the first command.
+pub(crate) fn directives(text: &str, place: impl Fn(u32) -> u32) -> Directives {
+    let mut out = Directives::default();
+    for (line, n) in text.lines().zip(1..) {
+        let t = line.trim_end_matches('\r');
+        let Some(rest) = t.strip_prefix("#SBATCH") else {
+            let t = t.trim();
+            if t.is_empty() || t.starts_with('#') {
+                continue;
+            }
+            break;
+        };
+        let body = rest.split(" #").next().unwrap_or(rest).split("\t#").next().unwrap_or(rest).trim();
+        let mut words = body.split_whitespace().peekable();
+        while let Some(w) = words.next() {
+            let (name, mut value) = if let Some(long) = w.strip_prefix("--") {
+                match long.split_once('=') {
+                    Some((n, v)) => (n.to_owned(), Some(v.to_owned())),
+                    None => (long.to_owned(), None),
+                }
+            } else if let Some(short) = w.strip_prefix('-') {
+                let key: String = short.chars().take(1).collect();
+                let Some((_, long)) = SHORT.iter().find(|(s, _)| *s == key) else { continue };
+                let tail = short.get(key.len()..).unwrap_or("").trim_start_matches('=');
+                ((*long).to_owned(), (!tail.is_empty()).then(|| tail.to_owned()))
+            } else {
+                continue;
+            };
+            if value.is_none()
+                && let Some(v) = words.peek().filter(|v| !v.starts_with('-'))
+            {
+                value = Some((*v).to_owned());
+                words.next();
+            }
+            let value = value.map(|v| v.trim_matches(['"', '\'']).to_owned());
+            out.list.push((name, value, place(n)));
+        }
+    }
+    out
+}
+
+impl Directives {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<(&str, u32)> {
+        self.list.iter().rev().find(|(n, ..)| n == name).and_then(|(_, v, l)| Some((v.as_deref()?, *l)))
+    }
+
+    fn int(&self, name: &str) -> Option<(i64, u32)> {
+        let (v, l) = self.get(name)?;
+        let first: String = v.chars().take_while(char::is_ascii_digit).collect();
+        Some((parse_int(&first)?, l))
+    }
+
+    pub(crate) fn nodes(&self) -> Option<(i64, u32)> {
+        self.int("nodes")
+    }
+
+    /// Accelerators on one node, from whichever directive gives them.
+    pub(crate) fn per_node(&self) -> Option<(i64, u32)> {
+        let count = |name: &str| {
+            let (v, l) = self.get(name)?;
+            Some((count_of(v)?, l))
+        };
+        count("gpus-per-node")
+            .or_else(|| self.get("gres").and_then(|(v, l)| Some((gres(v)?, l))))
+            .or_else(|| {
+                let (per_task, l) = count("gpus-per-task")?;
+                let tasks = self.int("ntasks-per-node").map(|t| t.0).or_else(|| {
+                    let (t, n) = (self.int("ntasks")?.0, self.nodes()?.0);
+                    (n > 0 && t % n == 0).then(|| t / n)
+                })?;
+                Some((per_task.checked_mul(tasks)?, l))
+            })
+            .or_else(|| {
+                let (all, l) = count("gpus")?;
+                let n = self.nodes().map_or(1, |n| n.0);
+                (n > 0 && all % n == 0).then(|| (all / n, l))
+            })
+    }
+
+    /// The variables that Slurm sets for the job.
+    pub(crate) fn variables(&self) -> Vec<(String, String, u32)> {
+        let mut out = Vec::new();
+        let mut put = |name: &str, value: Option<(i64, u32)>| {
+            if let Some((v, l)) = value {
+                out.push((name.to_owned(), v.to_string(), l));
+            }
+        };
+        let nodes = self.nodes();
+        put("SLURM_NNODES", nodes);
+        put("SLURM_JOB_NUM_NODES", nodes);
+        put("SLURM_GPUS_PER_NODE", self.per_node().filter(|_| self.get("gpus-per-node").is_some()));
+        put("SLURM_GPUS_ON_NODE", self.per_node());
+        put("SLURM_NTASKS_PER_NODE", self.int("ntasks-per-node"));
+        put("SLURM_CPUS_PER_TASK", self.int("cpus-per-task"));
+        let tasks = self.int("ntasks").or_else(|| {
+            let (n, l) = nodes?;
+            Some((self.int("ntasks-per-node").map_or(Some(n), |t| n.checked_mul(t.0))?, l))
+        });
+        put("SLURM_NTASKS", tasks);
+        put("SLURM_NPROCS", tasks);
+        if let Some((name, l)) = self.get("job-name") {
+            out.push(("SLURM_JOB_NAME".to_owned(), name.to_owned(), l));
+        }
+        out
+    }
+
+    /// Writes what the directives say.
+    pub(crate) fn report(&self, out: &mut Out) {
+        for (name, value, line) in &self.list {
+            let key = name.replace('-', "_");
+            match (key.as_str(), value) {
+                ("exclusive", _) => {
+                    out.set("slurm.exclusive", true, *line);
+                }
+                (_, Some(v)) if v.starts_with('<') || v.contains(['$', '{']) => {}
+                ("nodes" | "ntasks" | "ntasks_per_node" | "cpus_per_task", Some(v)) => {
+                    let first: String = v.chars().take_while(char::is_ascii_digit).collect();
+                    if let Some(n) = parse_int(&first) {
+                        out.set(&format!("slurm.{key}"), n, *line);
+                    }
+                }
+                ("gpus_per_node" | "gpus_per_task" | "gpus", Some(v)) => {
+                    if let Some(n) = count_of(v) {
+                        out.set(&format!("slurm.{key}"), n, *line);
+                    }
+                }
+                (
+                    "gres" | "time" | "partition" | "account" | "qos" | "constraint" | "mem" | "reservation" | "array",
+                    Some(v),
+                ) => {
+                    out.set(&format!("slurm.{key}"), v.as_str(), *line);
+                }
+                _ => {}
+            }
+        }
+        if let Some((n, l)) = self.nodes() {
+            out.set("nodes", n, l);
+        }
+        if let Some((n, l)) = self.per_node() {
+            out.set("accelerators_per_node", n, l);
+        }
+        for name in ["constraint", "gres", "gpus-per-node", "gpus"] {
+            if let Some((v, l)) = self.get(name)
+                && let Some(a) = names::accelerator_label(
+                    v.split(':').filter(|p| p.parse::<u32>().is_err()).collect::<Vec<_>>().join(":").as_str(),
+                )
+            {
+                out.fields.imply("accelerator", a, l);
+            }
+        }
+    }
+}
+
+/// `8`, `h100:8`.
+fn count_of(v: &str) -> Option<i64> {
+    parse_int(v.rsplit(':').next()?)
+}
+
+/// Accelerators in `gpu:8`, `gpu:h100:8,nvme:1`; a bare `gpu` is one.
+fn gres(v: &str) -> Option<i64> {
+    let part = v.split(',').find(|p| p.trim_start_matches("gres/").starts_with("gpu"))?;
+    let part = part.split('(').next().unwrap_or(part);
+    match part.rsplit_once(':') {
+        Some((_, n)) => parse_int(n).or(Some(1)),
+        None => part.split_once('=').map_or(Some(1), |(_, n)| parse_int(n)),
+    }
+}
+
+/// Nodes and devices from options of `srun` in front of a program.
+pub(crate) fn srun(words: &[super::shell::Text], out: &mut Out) {
+    let Some(at) = words.iter().position(|w| super::argv::base(w.as_str()) == "srun") else { return };
+    let args = super::argv::parse(words.get(at + 1..).unwrap_or(&[]));
+    let first = |names: &[&str]| args.flag(names).and_then(|n| Some((n.int()?, n.line)));
+    let short = args.flags.iter().rev().find(|f| f.name == "-N").and_then(|f| Some((f.node.int()?, f.node.line)));
+    // A step on one node of several starts a helper, not the job.
+    if let Some((n, l)) = first(&["nodes"]).or(short).filter(|(n, _)| *n > 1) {
+        out.fields.imply("nodes", n, l);
+    }
+    for names in [&["gpus_per_node"][..], &["gres"][..]] {
+        let Some(node) = args.flag(names) else { continue };
+        let n = node.text().and_then(|t| if names == ["gres"] { gres(&t) } else { count_of(&t) });
+        if let Some(n) = n {
+            out.fields.imply("accelerators_per_node", n, node.line);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Hugging Face accelerate: its configuration file and the flags of `accelerate launch`.
+
+use crate::import::argv::{Flag, Launcher};
+use crate::import::fields::Out;
+use crate::import::names::snake;
+use crate::import::value::Node;
+
+/// Whether the document is a configuration of accelerate.
+pub(crate) fn looks_like(doc: &Node) -> bool {
+    doc.has("distributed_type")
+        || doc.has("compute_environment")
+        || (doc.has("mixed_precision") && doc.has("num_machines"))
+}
+
+/// Reads the file.
+pub(crate) fn document(doc: &Node, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "accelerate", 0);
+    let kind = doc.get("distributed_type").and_then(Node::text).unwrap_or_default().to_ascii_uppercase();
+    for (k, v) in doc.map() {
+        match k.as_str() {
+            "num_machines" => {
+                out.int("nodes", v);
+            }
+            "num_processes" => {
+                out.int("num_accelerators", v);
+            }
+            "mixed_precision" => {
+                super::precision(out, v);
+            }
+            "fsdp_config" if kind.is_empty() || kind.contains("FSDP") => fsdp(v, out),
+            "deepspeed_config" if kind.is_empty() || kind.contains("DEEPSPEED") => {
+                for (k, v) in v.map() {
+                    flag(k, v, out);
+                }
+            }
+            "parallelism_config" | "megatron_lm_config" => {
+                for (k, v) in v.map() {
+                    flag(k, v, out);
+                }
+            }
+            _ => {}
+        }
+    }
+    if kind.contains("MULTI_GPU") {
+        let at = doc.get("distributed_type").map_or(0, |n| n.line);
+        out.fields.imply("sharding", "none", at);
+    }
+}
+
+/// Reads the settings of PyTorch FSDP, with or without the prefix `fsdp_`.
+pub(crate) fn fsdp(map: &Node, out: &mut Out) {
+    let get = |name: &str| map.get(&format!("fsdp_{name}")).or(map.get(name));
+    let second = get("version").and_then(Node::int) == Some(2);
+    if let Some(n) = get("sharding_strategy") {
+        super::fsdp_strategy(out, n);
+    }
+    if let Some(n) = get("reshard_after_forward") {
+        // In the first version the key held the strategy.
+        if n.on().is_none() {
+            super::fsdp_strategy(out, n);
+        } else if second || !out.fields.has("sharding") {
+            let word = if n.on() == Some(true) { "zero3" } else { "zero2" };
+            out.fields.imply("sharding", word, n.line);
+        }
+    }
+    if second {
+        out.fields.imply("sharding", "zero3", get("version").map_or(0, |n| n.line));
+    }
+    if let Some(n) = get("activation_checkpointing") {
+        let word = if n.on() == Some(true) { "full" } else { "none" };
+        out.set("recompute", word, n.line);
+    }
+    if let Some(n) = get("offload_params") {
+        out.flag("offload_params", n);
+    }
+}
+
+fn flag(raw: &str, node: &Node, out: &mut Out) -> bool {
+    let key = snake(raw);
+    let key = key.strip_prefix("parallelism_config_").unwrap_or(&key);
+    match key {
+        "zero_stage" => super::zero_stage(out, node),
+        "offload_optimizer_device" => {
+            let t = node.shown().unwrap_or_default();
+            t.is_empty() || out.set("offload_optimizer", t, node.line)
+        }
+        "offload_param_device" => match node.shown().as_deref() {
+            Some("none") => out.set("offload_params", false, node.line),
+            Some(t) => out.set("offload_params", t, node.line),
+            None => true,
+        },
+        "gradient_accumulation_steps" => out.int("grad_accum", node),
+        "deepspeed_config_file" => {
+            if let Some(t) = node.shown() {
+                out.references.push((t, node.line));
+            }
+            true
+        }
+        "tp_size" | "megatron_lm_tp_degree" => out.int("tp", node),
+        "megatron_lm_pp_degree" => out.int("pp", node),
+        "cp_size" => out.int("cp", node),
+        "sp_size" => out.int("ulysses_sp", node),
+        "dp_replicate_size" => out.int("dp_replicate", node),
+        "dp_shard_size" => out.int("dp_shard", node),
+        "megatron_lm_recompute_activations" => {
+            if node.on() == Some(true) {
+                out.set("recompute", "selective", node.line)
+            } else {
+                true
+            }
+        }
+        "megatron_lm_use_distributed_optimizer" => {
+            if node.on() == Some(true) {
+                out.set("sharding", "zero1", node.line)
+            } else {
+                true
+            }
+        }
+        "fsdp_sharding_strategy" => super::fsdp_strategy(out, node),
+        "use_fsdp" | "fsdp_version" => {
+            if node.on() == Some(true) || node.int() == Some(2) {
+                out.fields.imply("sharding", "zero3", node.line);
+            }
+            true
+        }
+        "fsdp_reshard_after_forward" => match node.on() {
+            Some(on) => out.set("sharding", if on { "zero3" } else { "zero2" }, node.line),
+            None => super::fsdp_strategy(out, node),
+        },
+        "megatron_lm_num_micro_batches" => out.int("grad_accum", node),
+        "megatron_lm_sequence_parallelism" => out.flag("sequence_parallel", node),
+        "megatron_lm_expert_model_parallel_size" => out.int("ep", node),
+        "megatron_lm_context_parallel_size" => out.int("cp", node),
+        "megatron_lm_gradient_clipping" => true,
+        "fsdp_offload_params" => out.flag("offload_params", node),
+        "fsdp_activation_checkpointing" => {
+            if node.on() == Some(true) {
+                out.set("recompute", "full", node.line)
+            } else {
+                true
+            }
+        }
+        _ => false,
+    }
+}
+
+/// Reads the flags of `accelerate launch`.
+pub(crate) fn launch(l: &Launcher, out: &mut Out) {
+    if let Some(n) = &l.config
+        && let Some(t) = n.shown()
+    {
+        out.fields.set("config_file", t.clone(), n.line);
+        if let Some(z) = super::zero_in_name(&t) {
+            out.fields.imply("sharding", z, n.line);
+        }
+        out.references.push((t, n.line));
+    }
+    if let Some(n) = &l.precision {
+        super::precision(out, n);
+    }
+    for Flag { name, node } in &l.flags {
+        flag(name, node, out);
+    }
+}

@@ -1,0 +1,140 @@
+//! Megatron-Bridge: recipes with overrides, and its performance scripts.
+
+use crate::import::argv::Args;
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::names::snake;
+use crate::import::value::Node;
+
+/// Reads `run_recipe.py`, `run_script.py`, `setup_experiment.py` and their like.
+pub(crate) fn command(script: &str, args: &Args, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "megatron-bridge", 0);
+    if script == "setup_experiment.py" {
+        out.fields.set("launcher", "nemo-run", 0);
+    }
+    for f in &args.flags {
+        if !flag(&snake(&f.name), &f.node, out) {
+            out.strange.push((f.name.clone(), f.node.line));
+        }
+    }
+    for (path, node) in &args.overrides {
+        let key = path.trim_start_matches(['+', '~']).rsplit('.').next().unwrap_or(path);
+        if !super::megatron::flag(&snake(key), node, out) {
+            out.strange.push((path.clone(), node.line));
+        }
+    }
+}
+
+fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+    match key {
+        "recipe" => {
+            if let Some(t) = node.text() {
+                recipe(&t, node.line, out);
+            }
+            true
+        }
+        "model_recipe_name" => super::model(out, node),
+        "model" | "hf_path" | "hf_model_path" => super::model(out, node),
+        "sl" => out.int("seq_len", node),
+        "rl" | "recompute_num_layers" => {
+            if node.int().is_some_and(|n| n > 0) {
+                out.fields.imply("recompute", "full", node.line);
+            }
+            true
+        }
+        "ol" | "activation_offload_layers" => {
+            if node.int().is_some_and(|n| n > 0) {
+                out.set("offload_activations", true, node.line);
+            }
+            true
+        }
+        "recompute_modules" => {
+            out.fields.imply("recompute", "selective", node.line);
+            super::megatron::flag("recompute_modules", node, out)
+        }
+        "m" | "s" | "r" | "cuda_graph_impl" | "cuda_graph_scope" | "moe_a2a_overlap" | "model_name" | "model_size"
+        | "model_family_name" | "config_variant" | "domain" | "task" => true,
+        "gpu" | "g" => {
+            if let Some(t) = node.text() {
+                let label = names::accelerator_in(&t).map_or_else(|| t.to_uppercase(), str::to_owned);
+                out.set("accelerator", label, node.line);
+            } else {
+                out.unset(node);
+            }
+            true
+        }
+        "num_gpus" | "ng" => out.int("num_accelerators", node),
+        "gpus_per_node" | "gn" => out.int("accelerators_per_node", node),
+        "num_nodes" => out.int("nodes", node),
+        "compute_dtype" | "c" => {
+            if let Some(t) = node.text() {
+                compute(&t, node.line, out);
+            }
+            true
+        }
+        "fp8_recipe" | "fr" => super::megatron::flag("fp8_recipe", node, out),
+        "tp" => out.int("tp", node),
+        "pp" => out.int("pp", node),
+        "cp" => out.int("cp", node),
+        "vp" | "vpp" => out.int("vpp", node),
+        "ep" => out.int("ep", node),
+        "et" | "etp" => out.int("etp", node),
+        "mb" | "mbs" => out.int("micro_batch", node),
+        "gb" | "gbs" => out.int("global_batch", node),
+        "time_limit" | "t" => out.text("slurm.time", node),
+        "partition" | "p" => out.text("slurm.partition", node),
+        "account" | "a" => out.text("slurm.account", node),
+        "peft_scheme" | "peft" => out.text("adapter", node),
+        "dataset"
+        | "step_func"
+        | "offline"
+        | "packager"
+        | "max_steps"
+        | "additional_slurm_params"
+        | "enable_pct_binding"
+        | "enable_vboost"
+        | "custom_mounts" => true,
+        _ => super::megatron::flag(key, node, out),
+    }
+}
+
+/// `bf16`, `fp8_cs`, `fp8_mx`, `nvfp4`.
+fn compute(t: &str, at: u32, out: &mut Out) {
+    let low = t.to_ascii_lowercase();
+    match low.split_once('_') {
+        Some(("fp8", recipe)) => {
+            out.set("precision", "fp8", at);
+            super::megatron::flag("fp8_recipe", &Node::str(recipe, at), out);
+        }
+        _ => {
+            if let Some(p) = names::precision(&low) {
+                out.set("precision", p, at);
+            }
+        }
+    }
+}
+
+/// What the name of a recipe tells: its model and its precision.
+fn recipe(name: &str, at: u32, out: &mut Out) {
+    let stem = name.trim_end_matches("_config");
+    let cut = ["_pretrain", "_finetune", "_sft", "_peft", "_lora"].iter().find_map(|c| stem.find(c).map(|i| (i, *c)));
+    let (model, rest) = match cut {
+        Some((i, _)) => (stem.get(..i).unwrap_or(stem), stem.get(i..).unwrap_or("")),
+        None => (stem, ""),
+    };
+    out.fields.imply("model", model, at);
+    let low = format!("{rest}_");
+    let found = [("mxfp8", "mxfp8"), ("nvfp4", "fp4"), ("fp8", "fp8"), ("bf16", "bf16"), ("muon", "bf16")]
+        .iter()
+        .find(|(w, _)| low.contains(&format!("_{w}_")));
+    if let Some((_, p)) = found {
+        out.set("precision", *p, at);
+    }
+    if low.contains("current_scaling") {
+        out.set("fp8_recipe", "current_scaling", at);
+    }
+    if low.contains("_lora") || low.contains("_peft") {
+        out.set("adapter", "lora", at);
+    }
+}

@@ -1,0 +1,169 @@
+//! Values of charts that serve models: vLLM production stack, llm-d, Google's recipes.
+
+use std::collections::BTreeMap;
+
+use crate::import::fields::{Fields, Out};
+use crate::import::value::Node;
+
+use super::k8s::Files;
+use super::pod;
+use super::serving::{Engine, role, settle_roles};
+
+/// Values of charts: vLLM production stack, llm-d, Google's recipes.
+pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>) -> Option<Out> {
+    let mut out = Out::default();
+    if let Some(list) = d.at("servingEngineSpec.modelSpec") {
+        production_stack(list, &mut out);
+    } else if d.has("vllm") && d.at("vllm.serverArgs").is_some() || (d.at("model.tp_size").is_some() && d.has("job")) {
+        recipe_values(d, &mut out);
+    } else if d.has("modelArtifacts")
+        || (d.has("decode")
+            && d.has("prefill")
+            && d.get("decode").is_some_and(|n| n.has("containers") || n.has("replicas")))
+    {
+        model_service(d, env, files, &mut out);
+    } else {
+        return None;
+    }
+    (!out.fields.is_empty()).then(|| {
+        out.fields.imply("manifest", "helm values", 0);
+        out
+    })
+}
+
+pub(crate) fn recipe_values(d: &Node, out: &mut Out) {
+    out.fields.set("kind", "serving", d.line);
+    out.fields.set("framework", "vllm", d.line);
+    out.fields.set("manifest", "helm values", d.line);
+    for (path, key) in [
+        ("model.tp_size", "tp"),
+        ("model.pp_size", "pp"),
+        ("vllm.replicaCount", "replicas"),
+        ("job.gpus", "num_accelerators"),
+    ] {
+        if let Some(n) = d.at(path) {
+            out.int(key, n);
+        }
+    }
+    if let Some(n) = d.at("model.name") {
+        super::model(out, n);
+    }
+    if let Some(n) = d.at("vllm.serverArgs") {
+        Engine::Vllm.keys(n, out);
+    }
+    Engine::Vllm.finish(out);
+}
+
+pub(crate) fn production_stack(list: &Node, out: &mut Out) {
+    let mut entries: Vec<(String, Option<&'static str>, Out)> = Vec::new();
+    for m in list.list() {
+        let name = m.get("name").and_then(Node::text).unwrap_or_default();
+        let mut o = Out::default();
+        if let Some(n) = m.get("modelURL") {
+            super::model(&mut o, n);
+        }
+        if let Some(n) = m.get("replicaCount") {
+            o.int("replicas", n);
+        }
+        for (k, v) in m.get("vllmConfig").map(Node::map).unwrap_or(&[]) {
+            if k == "extraArgs" {
+                let words: Vec<_> = v.list().iter().map(|n| pod::lines(n.raw().unwrap_or(""), n.line)).collect();
+                for f in &crate::import::argv::parse(&words).flags {
+                    Engine::Vllm.flag(&f.name, &f.node, &mut o);
+                }
+            } else {
+                Engine::Vllm.flag(k, v, &mut o);
+            }
+        }
+        Engine::Vllm.finish(&mut o);
+        if let Some(g) = m.get("requestGPU").and_then(Node::int) {
+            let all = g.saturating_mul(o.fields.int("replicas").unwrap_or(1));
+            o.fields.set("num_accelerators", all, m.get("requestGPU").map_or(0, |n| n.line));
+        }
+        let r = m.at("lmcacheConfig.kvRole").and_then(Node::text).as_deref().and_then(role).or_else(|| role(&name));
+        entries.push((name, r, o));
+    }
+    out.fields.set("kind", "serving", list.line);
+    out.fields.set("framework", "vllm", list.line);
+    out.fields.set("manifest", "helm values", list.line);
+    let disaggregated = entries.iter().any(|e| e.1 == Some("prefill")) && entries.iter().any(|e| e.1 == Some("decode"));
+    let total = entries.iter().try_fold(0_i64, |acc, e| acc.checked_add(e.2.fields.int("num_accelerators")?));
+    if disaggregated {
+        for (_, r, o) in &entries {
+            if let Some(r) = r {
+                out.roles.push(((*r).to_owned(), o.fields.clone()));
+            }
+        }
+        let same = |k: &str| {
+            let v: Vec<_> = out.roles.iter().map(|(_, f)| f.entry(k).map(|e| e.value.clone())).collect();
+            v.first().cloned().flatten().filter(|x| v.iter().all(|y| y.as_ref() == Some(x)))
+        };
+        if let Some(v) = same("prefix_caching") {
+            let at = out.roles.first().map_or(0, |(_, f)| f.at("prefix_caching"));
+            out.fields.set("prefix_caching", v, at);
+            for (_, f) in &mut out.roles {
+                f.remove("prefix_caching");
+            }
+        }
+        settle_roles(out);
+    } else if let ([(_, _, o)], 1) = (entries.as_slice(), entries.len()) {
+        out.fields.fill(&o.fields);
+    } else {
+        for (name, _, o) in &entries {
+            let mut v = Fields::default();
+            v.set("name", name.as_str(), 0);
+            v.fill(&o.fields);
+            out.variants.push(v);
+        }
+    }
+    for (.., mut o) in entries {
+        out.strange.append(&mut o.strange);
+    }
+    if let Some(n) = total.filter(|n| *n > 0) {
+        out.fields.imply("num_accelerators", n, list.line);
+    }
+}
+
+/// llm-d's model service: halves with containers and parallelism.
+pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) {
+    out.fields.set("kind", "serving", d.line);
+    out.fields.set("framework", "vllm", d.line);
+    out.fields.set("manifest", "helm values", d.line);
+    if let Some(n) = d.first(&["modelArtifacts.name", "modelArtifacts.uri"]) {
+        super::model(out, n);
+    }
+    let mut total = Some(0_i64);
+    for half in ["prefill", "decode"] {
+        let Some(n) = d.get(half) else { continue };
+        if n.get("create").and_then(Node::on) == Some(false) || n.get("replicas").and_then(Node::int) == Some(0) {
+            continue;
+        }
+        let p = pod::containers(n).into_iter().find_map(|c| pod::read(c, Some(Engine::Vllm), env, files));
+        let (mut o, gpu) = p.map_or((Out::default(), None), |p| (p.out, p.gpus));
+        if let Some(v) = n.get("replicas") {
+            o.int("replicas", v);
+        }
+        for (path, key) in [("parallelism.tensor", "tp"), ("parallelism.data", "dp")] {
+            if let Some(v) = n.at(path) {
+                o.int(key, v);
+            }
+        }
+        Engine::Vllm.finish(&mut o);
+        let per = gpu.map(|g| g.0).or(o.fields.int("tp"));
+        let count = per.and_then(|g| g.checked_mul(o.fields.int("replicas").unwrap_or(1)));
+        total = total.zip(count).and_then(|(a, b)| a.checked_add(b));
+        out.strange.append(&mut o.strange);
+        o.fields.remove("num_accelerators");
+        out.roles.push((half.to_owned(), o.fields));
+    }
+    if out.roles.len() == 1 {
+        if let Some((_, f)) = out.roles.pop() {
+            out.fields.fill(&f);
+        }
+    } else {
+        settle_roles(out);
+    }
+    if let Some(n) = total.filter(|n| *n > 0) {
+        out.fields.imply("num_accelerators", n, d.line);
+    }
+}

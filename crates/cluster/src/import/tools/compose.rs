@@ -1,0 +1,186 @@
+//! docker-compose files.
+
+use crate::import::argv;
+use crate::import::fields::Out;
+use crate::import::shell::Text;
+use crate::import::value::{Node, Value};
+
+use super::serving::Engine;
+
+/// Reads the services; those that serve a model are counted.
+pub(crate) fn document(doc: &Node, out: &mut Out) {
+    let mut servers: Vec<(String, Out)> = Vec::new();
+    for (name, s) in doc.get("services").map(Node::map).unwrap_or(&[]) {
+        if let Some(o) = service(s) {
+            servers.push((name.clone(), o));
+        }
+    }
+    let Some((_, first)) = servers.first().cloned() else { return };
+    let key = |o: &Out| {
+        o.fields.iter().filter(|e| e.key != "devices").map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>()
+    };
+    for (_, o) in &servers {
+        for m in &o.missing {
+            if !out.missing.iter().any(|(n, _)| *n == m.0) {
+                out.missing.push(m.clone());
+            }
+        }
+        out.strange.extend(o.strange.iter().cloned());
+    }
+    let alike = servers.iter().all(|(_, o)| key(o) == key(&first));
+    if !out.missing.is_empty() {
+        let names: Vec<String> = out.missing.iter().map(|(n, _)| n.clone()).collect();
+        let at = out.missing.first().map_or(0, |m| m.1);
+        out.fields.set("required_env", names, at);
+    }
+    if alike {
+        out.fields.fill(&first.fields);
+        out.fields.set("replicas", servers.len() as i64, doc.get("services").map_or(0, |n| n.line));
+        // Neuron devices hold several cores each, so tensor parallelism counts something else there.
+        if let Some(n) = first.fields.int("devices_per_replica") {
+            let at = first.fields.at("devices_per_replica");
+            if first.fields.int("tp").is_none_or(|tp| tp <= n) {
+                out.fields.imply("num_accelerators", n.saturating_mul(servers.len() as i64), at);
+            }
+        }
+        return;
+    }
+    for k in ["kind", "framework", "accelerator"] {
+        if let Some(e) = first.fields.entry(k) {
+            out.fields.put(e.clone());
+        }
+    }
+    let mut total = Some(0_i64);
+    for (name, mut o) in servers {
+        o.fields.remove("kind");
+        o.fields.remove("framework");
+        if let Some(e) = o.fields.remove("devices_per_replica") {
+            o.fields.set("num_accelerators", e.value, e.at);
+        }
+        total = total.zip(o.fields.int("num_accelerators")).and_then(|(a, b)| a.checked_add(b));
+        let mut v = crate::import::fields::Fields::default();
+        v.set("name", name, 0);
+        v.fill(&o.fields);
+        out.variants.push(v);
+    }
+    if let Some(n) = total.filter(|n| *n > 0) {
+        out.fields.imply("num_accelerators", n, doc.line);
+    }
+}
+
+/// One service, if it serves a model.
+fn service(s: &Node) -> Option<Out> {
+    let image = s.get("image").and_then(Node::shown).unwrap_or_default();
+    let mut out = Out::default();
+    let words = command_words(s);
+    let argv_text: Vec<Text> = words.iter().map(|n| Text::new(n.raw().unwrap_or(""), n.line)).collect();
+    let env: Vec<(String, Node)> = environment(s.get("environment"));
+    let program = crate::import::program::find(&argv_text);
+    if image.contains("ollama/ollama") {
+        out.fields.set("kind", "serving", s.line);
+        out.fields.set("framework", "ollama", s.get("image").map_or(s.line, |n| n.line));
+        for (k, v) in &env {
+            super::ollama::environment(k, v, &mut out);
+        }
+        devices(s, &mut out);
+        return Some(out);
+    }
+    let by_image = Engine::named(&image);
+    let engine = match (&program, by_image) {
+        (Some(p), _) => p.engine()?,
+        (None, Some(_)) if image.contains("router") || image.contains("webui") => return None,
+        (None, Some(e)) => e,
+        (None, None) => return None,
+    };
+    let args = match &program {
+        Some(p) => argv::parse(argv_text.get(p.args..).unwrap_or(&[])),
+        None => argv::parse(&argv_text),
+    };
+    engine.command(&args, &mut out);
+    out.fields.set("kind", "serving", s.line);
+    out.fields.set("framework", engine.framework(), s.get("image").map_or(s.line, |n| n.line));
+    for (k, v) in &env {
+        if let Some(key) = k.strip_prefix("SM_ON_").or(k.strip_prefix("SM_VLLM_")).or(k.strip_prefix("VLLM_ARG_")) {
+            engine.flag(&key.to_ascii_lowercase(), v, &mut out);
+        }
+        if engine == Engine::Tgi {
+            engine.flag(&k.to_ascii_lowercase(), v, &mut out);
+        }
+        if matches!(k.as_str(), "CUDA_VISIBLE_DEVICES" | "NVIDIA_VISIBLE_DEVICES" | "HIP_VISIBLE_DEVICES")
+            && let Some(t) = v.text().filter(|t| t != "all")
+        {
+            out.fields.set("devices_per_replica", t.split(',').count() as i64, v.line);
+        }
+    }
+    engine.finish(&mut out);
+    devices(s, &mut out);
+    if !out.fields.has("devices_per_replica") {
+        engine.count(&mut out);
+        if let Some(e) = out.fields.remove("num_accelerators") {
+            out.fields.imply("devices_per_replica", e.value, e.at);
+        }
+    }
+    Some(out)
+}
+
+fn devices(s: &Node, out: &mut Out) {
+    let listed = s.get("devices").map(Node::list).unwrap_or(&[]);
+    let neuron = listed.iter().filter(|n| n.text().is_some_and(|t| t.starts_with("/dev/neuron"))).count();
+    if neuron > 0 {
+        out.fields.set("devices_per_replica", neuron as i64, listed.first().map_or(0, |n| n.line));
+    }
+    for d in s.at("deploy.resources.reservations.devices").map(Node::list).unwrap_or(&[]) {
+        if let Some(n) = d.get("count").and_then(Node::int) {
+            out.fields.set("devices_per_replica", n, d.line);
+        } else if let Some(ids) = d.get("device_ids") {
+            out.fields.set("devices_per_replica", ids.list().len() as i64, ids.line);
+        }
+    }
+}
+
+/// `environment` as a list of `A=b` or as a mapping.
+fn environment(n: Option<&Node>) -> Vec<(String, Node)> {
+    let Some(n) = n else { return Vec::new() };
+    match &n.value {
+        Value::Map(m) => m.clone(),
+        Value::List(l) => l
+            .iter()
+            .filter_map(|n| {
+                let (k, v) = n.raw()?.split_once('=')?;
+                Some((k.to_owned(), Node::str(v, n.line)))
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Entry point and command, split where they are one string.
+fn command_words(s: &Node) -> Vec<Node> {
+    let mut out = Vec::new();
+    for key in ["entrypoint", "command"] {
+        let Some(n) = s.get(key) else { continue };
+        match &n.value {
+            Value::List(l) => out.extend(l.iter().cloned()),
+            Value::Str(t) => {
+                out.extend(
+                    crate::import::split_command(&Text::new(t, n.line))
+                        .into_iter()
+                        .map(|w| Node::str(w.as_str(), w.line())),
+                );
+            }
+            _ => {}
+        }
+    }
+    // A shell in front: its script is the command.
+    if out.len() >= 3
+        && out.get(1).and_then(Node::raw).is_some_and(|f| f.starts_with('-') && f.contains('c'))
+        && let Some(script) = out.get(2).cloned()
+    {
+        let text = script.raw().unwrap_or("").to_owned();
+        return crate::import::split_command(&Text::new(&text, script.line))
+            .into_iter()
+            .map(|w| Node::str(w.as_str(), w.line()))
+            .collect();
+    }
+    out
+}

@@ -1,0 +1,134 @@
+//! DeepSpeed configurations and GPT-NeoX, which builds on them.
+
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::value::Node;
+
+/// Whether the document is a DeepSpeed configuration.
+pub(crate) fn looks_like(doc: &Node) -> bool {
+    doc.has("zero_optimization")
+        || doc.has("train_micro_batch_size_per_gpu")
+        || (doc.has("train_batch_size")
+            && (doc.has("fp16") || doc.has("bf16") || doc.has("gradient_accumulation_steps")))
+}
+
+/// Whether it has GPT-NeoX's own keys.
+pub(crate) fn is_neox(doc: &Node) -> bool {
+    let key = |a: &str, b: &str| doc.has(a) || doc.has(b);
+    key("pipe_parallel_size", "pipe-parallel-size")
+        || (key("model_parallel_size", "model-parallel-size") && key("num_layers", "num-layers"))
+}
+
+/// Reads the keys that both have.
+pub(crate) fn keys(doc: &Node, out: &mut Out) {
+    let get = |path: &str| doc.at(path);
+    if let Some(n) = get("train_micro_batch_size_per_gpu") {
+        out.int("micro_batch", n);
+    }
+    if let Some(n) = get("train_batch_size") {
+        out.int("global_batch", n);
+    }
+    if let Some(n) = doc.first(&["gradient_accumulation_steps", "gas"]) {
+        out.int("grad_accum", n);
+    }
+    if let Some(n) = get("zero_optimization.stage") {
+        super::zero_stage(out, n);
+    }
+    for (path, key) in [("offload_optimizer", "offload_optimizer"), ("offload_param", "offload_params")] {
+        if let Some(n) = get(&format!("zero_optimization.{path}.device")) {
+            match n.shown().as_deref() {
+                Some("none") | None => {
+                    if key == "offload_params" {
+                        out.set(key, false, n.line);
+                    } else {
+                        out.set(key, "none", n.line);
+                    }
+                }
+                Some(t) => {
+                    out.set(key, t, n.line);
+                }
+            }
+        }
+    }
+    if get("zero_optimization.cpu_offload").and_then(Node::on) == Some(true) {
+        out.set("offload_optimizer", "cpu", get("zero_optimization.cpu_offload").map_or(0, |n| n.line));
+    }
+    for (name, word) in [("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16")] {
+        let Some(n) = get(name) else { continue };
+        let on = n.get("enabled").or(n.get(name)).unwrap_or(n);
+        if on.on() == Some(true) {
+            out.set("precision", word, on.line);
+        }
+    }
+    if let Some(n) = get("precision") {
+        super::precision(out, n);
+    }
+    if let Some(n) = get("optimizer.type")
+        && let Some(t) = n.text()
+    {
+        out.set("optimizer", names::optimizer(&t), n.line);
+    }
+    if let Some(n) = doc.first(&["tensor_parallel.autotp_size", "tensor_parallel.tp_size"]) {
+        out.int("tp", n);
+    }
+    if let Some(n) = get("sequence_parallel_size") {
+        out.int("ulysses_sp", n);
+    }
+}
+
+/// Reads a DeepSpeed configuration.
+pub(crate) fn document(doc: &Node, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "deepspeed", 0);
+    keys(doc, out);
+}
+
+/// Reads a GPT-NeoX configuration; its keys come with dashes or underscores.
+pub(crate) fn neox(raw: &Node, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "gpt-neox", 0);
+    let mut doc = raw.clone();
+    if let crate::import::value::Value::Map(m) = &mut doc.value {
+        for (k, _) in m.iter_mut() {
+            *k = k.replace('-', "_");
+        }
+    }
+    keys(&doc, out);
+    for (k, v) in doc.map() {
+        match k.as_str() {
+            "pipe_parallel_size" => {
+                // Zero switches the pipeline off.
+                match v.int() {
+                    Some(0) => out.set("pp", 1, v.line),
+                    _ => out.int("pp", v),
+                };
+            }
+            "model_parallel_size" => {
+                out.int("tp", v);
+            }
+            "checkpoint_activations" => {
+                let word = if v.on() == Some(true) { "full" } else { "none" };
+                out.set("recompute", word, v.line);
+            }
+            "num_gpus" | "global_num_gpus" => {
+                out.int("num_accelerators", v);
+            }
+            "num_layers"
+            | "hidden_size"
+            | "num_attention_heads"
+            | "max_position_embeddings"
+            | "seq_length"
+            | "num_experts"
+            | "intermediate_size"
+            | "num_kv_heads" => {
+                let key = match k.as_str() {
+                    "intermediate_size" => "ffn_hidden_size",
+                    "num_kv_heads" => "num_query_groups",
+                    k => k,
+                };
+                super::megatron::flag(key, v, out);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Flags of trainers on Hugging Face's Trainer, DeepSpeed-Chat, Gaudi, and small FSDP scripts.
+
+use crate::import::argv::Args;
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::names::snake;
+use crate::import::value::{Node, Value};
+
+/// Reads one flag or key; false if it means nothing to us.
+pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+    match key {
+        "model_name_or_path"
+        | "actor_model_name_or_path"
+        | "model_path"
+        | "model_id"
+        | "base_model"
+        | "pretrained_model_name_or_path" => super::model(out, node),
+        "model_name" | "model" if node.text().is_some_and(|t| t.contains('/')) => super::model(out, node),
+        "per_device_train_batch_size"
+        | "per_device_training_batch_size"
+        | "device_train_microbatch_size"
+        | "micro_batch_size"
+        | "train_batch_size_per_gpu"
+        | "local_batch_size"
+        | "batch_size_training" => out.int("micro_batch", node),
+        // A rank's batch in the small scripts that have this flag.
+        "train_batch_size" | "batch_size" | "train_batch" => {
+            if !out.fields.has("micro_batch") {
+                out.int("micro_batch", node);
+            }
+            true
+        }
+        "global_batch_size" | "global_train_batch_size" => out.int("global_batch", node),
+        "gradient_accumulation_steps" | "grad_accum_steps" => out.int("grad_accum", node),
+        "max_seq_len" | "max_seq_length" | "max_length" | "model_max_length" | "cutoff_len" | "block_size"
+        | "seq_length" | "seq_len" | "sequence_len" | "max_context_width" | "context_length" => {
+            if key == "max_context_width" {
+                out.int("architecture.max_position_embeddings", node);
+            }
+            out.int("seq_len", node)
+        }
+        "zero_stage" | "actor_zero_stage" => super::zero_stage(out, node),
+        "gradient_checkpointing"
+        | "actor_gradient_checkpointing"
+        | "use_gradient_checkpointing"
+        | "activation_checkpointing"
+        | "enable_gradient_checkpointing" => match node.on() {
+            Some(true) => out.set("recompute", "full", node.line),
+            Some(false) => out.set("recompute", "none", node.line),
+            None => true,
+        },
+        "bf16" | "fp16" | "fp8" => half(out, key, node),
+        "mixed_precision" => super::precision(out, node),
+        "deepspeed" | "deepspeed_config" | "ds_config" => {
+            if let Some(t) = node.text() {
+                if let Some(z) = super::zero_in_name(&t) {
+                    out.fields.imply("sharding", z, node.line);
+                }
+                out.references.push((t, node.line));
+            }
+            true
+        }
+        "fsdp" => {
+            let t = match &node.value {
+                Value::List(l) => l.iter().filter_map(Node::text).collect::<Vec<_>>().join(" "),
+                _ => node.text().unwrap_or_default(),
+            };
+            for w in t.split_whitespace() {
+                super::fsdp_strategy(out, &Node::str(w, node.line));
+            }
+            if t.contains("offload") {
+                out.set("offload_params", "cpu", node.line);
+            }
+            true
+        }
+        "sharding_strategy" | "fsdp_sharding_strategy" => super::fsdp_strategy(out, node),
+        "offload_activations" | "activation_offloading" => out.flag("offload_activations", node),
+        "offload" | "offload_optimizer" => {
+            if node.on() == Some(true) {
+                out.set("offload_optimizer", "cpu", node.line)
+            } else {
+                true
+            }
+        }
+        "optim" | "optimizer" => {
+            if let Some(t) = node.text() {
+                out.set("optimizer", names::optimizer(&t), node.line);
+            }
+            true
+        }
+        "adam_beta1" | "adam_beta2" | "adam_epsilon" => {
+            out.fields.imply("optimizer", "adam", node.line);
+            true
+        }
+        "lora_dim" | "actor_lora_dim" => {
+            if node.int() != Some(0) {
+                out.set("adapter", "lora", node.line)
+            } else {
+                true
+            }
+        }
+        "use_peft_lora" | "use_lora" | "use_peft" | "enable_lora" => {
+            if node.on() == Some(true) {
+                out.fields.imply("adapter", "lora", node.line);
+            }
+            true
+        }
+        "use_qlora" => {
+            if node.on() == Some(true) {
+                out.set("adapter", "qlora", node.line)
+            } else {
+                true
+            }
+        }
+        "lora_r" | "lora_rank" => {
+            out.fields.imply("adapter", "lora", node.line);
+            true
+        }
+        "load_in_4bit" | "use_4bit_quantization" => {
+            if node.on() == Some(true) {
+                out.set("weights_precision", "int4", node.line)
+            } else {
+                true
+            }
+        }
+        "load_in_8bit" => {
+            if node.on() == Some(true) {
+                out.set("weights_precision", "int8", node.line)
+            } else {
+                true
+            }
+        }
+        "tensor_parallel_size" | "tensor_model_parallel_size" => out.int("tp", node),
+        "pipeline_parallel_size" | "pipeline_model_parallel_size" => out.int("pp", node),
+        "context_parallel_size" => out.int("cp", node),
+        "num_layers" | "num_hidden_layers" => out.int("architecture.num_layers", node),
+        "hidden_width" | "hidden_size" => out.int("architecture.hidden_size", node),
+        "intermediate_size" => out.int("architecture.ffn_hidden_size", node),
+        "num_heads" | "num_attention_heads" => out.int("architecture.num_attention_heads", node),
+        "num_key_value_heads" => out.int("architecture.num_query_groups", node),
+        "world_size"
+        | "use_habana"
+        | "use_lazy_mode"
+        | "use_deepspeed"
+        | "adjust_throughput"
+        | "lora_alpha"
+        | "lora_target_modules"
+        | "per_device_eval_batch_size"
+        | "tf32"
+        | "packing"
+        | "dataloader_num_workers"
+        | "attn_implementation"
+        | "flash_attention_recompute"
+        | "flash_attention_fast_softmax"
+        | "flash_attention_recompute_enable"
+        | "model_type"
+        | "val_batch_size"
+        | "gradient_checkpointing_kwargs" => true,
+        _ => super::is_dull(key),
+    }
+}
+
+fn half(out: &mut Out, word: &str, node: &Node) -> bool {
+    let finer = matches!(out.fields.str("precision"), Some("fp8" | "mxfp8" | "fp4"));
+    if node.on() == Some(true) && !(finer && word != "fp8") {
+        out.set("precision", word, node.line);
+    }
+    true
+}
+
+/// Reads a command; the framework is decided by what starts it.
+pub(crate) fn command(args: &Args, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    for f in &args.flags {
+        if !flag(&snake(&f.name), &f.node, out) {
+            out.strange.push((f.name.clone(), f.node.line));
+        }
+    }
+}
+
+/// Whether flags are those of a trainer.
+pub(crate) fn looks_like(args: &Args) -> bool {
+    const OWN: &[&str] = &[
+        "per_device_train_batch_size",
+        "gradient_accumulation_steps",
+        "zero_stage",
+        "sharding_strategy",
+        "train_batch_size",
+        "deepspeed",
+        "micro_batch_size",
+        "gradient_checkpointing",
+        "mixed_precision",
+        "fsdp",
+        "learning_rate",
+        "lora_r",
+    ];
+    args.flags.iter().filter(|f| OWN.contains(&snake(&f.name).as_str())).count() >= 1
+}

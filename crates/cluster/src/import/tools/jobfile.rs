@@ -1,0 +1,90 @@
+//! YAML around a script: SkyPilot tasks, dstack services, and others with `run` or `commands`.
+
+use std::collections::BTreeMap;
+
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::script;
+use crate::import::shell::Text;
+use crate::import::value::{Node, Value, parse_int};
+
+use super::pod::lines;
+
+/// Keys under which such files keep their script.
+const SCRIPTS: &[&str] = &["run", "commands", "command", "script"];
+
+/// Reads the file; `None` if its script starts nothing that is known.
+pub(crate) fn document(doc: &Node, name: &str, environment: &BTreeMap<String, String>) -> Option<Out> {
+    let body = SCRIPTS.iter().find_map(|k| doc.get(k))?;
+    let mut text = Text::default();
+    match &body.value {
+        Value::Str(s) => text = lines(s, body.line),
+        Value::List(l) => {
+            for n in l {
+                text.append(&lines(n.raw()?, n.line));
+                text.push("\n", n.line);
+            }
+        }
+        _ => return None,
+    }
+    let mut env = environment.clone();
+    for key in ["env", "envs", "environment"] {
+        let Some(n) = doc.get(key) else { continue };
+        for (k, v) in n.map() {
+            if let Some(t) = v.text() {
+                env.entry(k.clone()).or_insert(t);
+            }
+        }
+        for v in n.list() {
+            if let Some((k, v)) = v.raw().and_then(|t| t.split_once('=')) {
+                env.entry(k.to_owned()).or_insert_with(|| v.to_owned());
+            }
+        }
+    }
+    let (accelerator, count, at) = devices(doc);
+    let nodes = doc.first(&["num_nodes", "nodes"]).and_then(|n| Some((n.int()?, n.line)));
+    if let Some(n) = count {
+        for k in ["DSTACK_GPUS_NUM", "DSTACK_GPUS_PER_NODE", "SKYPILOT_NUM_GPUS_PER_NODE"] {
+            env.entry(k.to_owned()).or_insert_with(|| n.to_string());
+        }
+    }
+    if let Some((n, _)) = nodes {
+        for k in ["DSTACK_NODES_NUM", "SKYPILOT_NUM_NODES"] {
+            env.entry(k.to_owned()).or_insert_with(|| n.to_string());
+        }
+    }
+    let plain = text.as_str().to_owned();
+    let mut out = script::read(name, &plain, &text, 0, &[], &env, &|_| None);
+    if !out.fields.has("kind") {
+        return None;
+    }
+    if let Some(a) = accelerator {
+        out.fields.imply("accelerator", a, at);
+    }
+    if let Some(n) = count {
+        let (nodes, line) = nodes.unwrap_or((1, at));
+        out.fields.set("accelerators_per_node", n, at);
+        if doc.first(&["num_nodes", "nodes"]).is_some() {
+            out.fields.set("nodes", nodes, line);
+        }
+        out.fields.set("num_accelerators", n.saturating_mul(nodes), at);
+    }
+    Some(out)
+}
+
+/// `gpu: H100:2`, `gpu: {name: H100, count: 2}`, `accelerators: A100-80GB:8`.
+fn devices(doc: &Node) -> (Option<String>, Option<i64>, u32) {
+    let Some(n) = doc.first(&["resources.gpu", "resources.accelerators"]) else { return (None, None, 0) };
+    let name = n.get("name").and_then(Node::text);
+    let count = n.get("count").and_then(Node::int);
+    let text = n.text().or_else(|| n.map().first().map(|(k, v)| format!("{k}:{}", v.int().unwrap_or(1))));
+    match (name, text) {
+        (Some(name), _) => (names::accelerator_label(&name), count.or(Some(1)), n.line),
+        (None, Some(t)) => {
+            let parts: Vec<&str> = t.split(':').collect();
+            let count = parts.iter().rev().find_map(|p| parse_int(p.split("..").next().unwrap_or(p)));
+            (names::accelerator_label(&t.replace(':', " ")), count.or(Some(1)), n.line)
+        }
+        _ => (None, None, n.line),
+    }
+}

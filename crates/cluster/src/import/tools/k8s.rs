@@ -1,0 +1,275 @@
+//! Kubernetes: workloads of all kinds, custom resources of serving stacks, and values of their charts.
+
+use std::collections::BTreeMap;
+
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::value::{Node, Value};
+use crate::import::{json, yaml};
+
+use super::charts::chart;
+use super::pod::{self, Pod};
+use super::resources::{dynamo, inference_service, kaito, kubeai, llm_service};
+use super::serving::{Engine, role, settle_roles};
+
+/// Reads the documents of a file if they are manifests or values of a chart.
+pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option<Out> {
+    let mut flat: Vec<Node> = Vec::new();
+    for d in docs {
+        if d.get("kind").and_then(Node::text).as_deref() == Some("List") {
+            flat.extend(d.get("items").map(Node::list).unwrap_or(&[]).iter().cloned());
+        } else {
+            flat.push(d.clone());
+        }
+    }
+    let docs = flat.as_slice();
+    let configs = config_maps(docs);
+    let files = |path: &str| {
+        let base = path.rsplit('/').next().unwrap_or(path);
+        configs.iter().find(|(k, _)| k.as_str() == base || k == path).map(|(_, n)| n.clone())
+    };
+    let mut workloads: Vec<Out> = Vec::new();
+    for d in docs {
+        let Some(kind) = d.get("kind").and_then(Node::text).filter(|_| d.has("apiVersion")) else {
+            if let Some(o) = chart(d, env, &files) {
+                workloads.push(o);
+            }
+            continue;
+        };
+        let mut out = Out::default();
+        let read = match kind.as_str() {
+            "ConfigMap"
+            | "Service"
+            | "Secret"
+            | "PersistentVolumeClaim"
+            | "Ingress"
+            | "ServiceAccount"
+            | "Namespace"
+            | "HorizontalPodAutoscaler"
+            | "PodMonitor"
+            | "ServiceMonitor"
+            | "Kustomization"
+            | "HTTPRoute"
+            | "Gateway" => false,
+            "DynamoGraphDeployment" => dynamo(d, env, &files, &mut out),
+            "LLMInferenceService" => llm_service(d, env, &files, &mut out),
+            "InferenceService" | "ServingRuntime" | "ClusterServingRuntime" => {
+                inference_service(d, env, &files, &mut out)
+            }
+            "Model" if d.at("spec.engine").is_some() || d.at("spec.resourceProfile").is_some() => kubeai(d, &mut out),
+            "Workspace" => kaito(d, &configs, &mut out),
+            _ => workload(&kind, d, env, &files, &mut out),
+        };
+        if read {
+            workloads.push(out);
+        }
+    }
+    combine(workloads)
+}
+
+/// Files in ConfigMaps, parsed; a map is also found by its own name.
+fn config_maps(docs: &[Node]) -> Vec<(String, Node)> {
+    let mut out = Vec::new();
+    for d in docs.iter().filter(|d| d.get("kind").and_then(Node::text).as_deref() == Some("ConfigMap")) {
+        let name = d.at("metadata.name").and_then(Node::text).unwrap_or_default();
+        for (k, v) in d.get("data").map(Node::map).unwrap_or(&[]) {
+            let Some(raw) = v.raw() else { continue };
+            let parsed = json::parse(raw).or_else(|| yaml::parse(raw).docs.into_iter().next()).filter(Node::is_map);
+            if let Some(mut n) = parsed {
+                shift(&mut n, v.line.saturating_sub(1));
+                out.push((k.clone(), n.clone()));
+                out.push((name.clone(), n));
+            }
+        }
+    }
+    out
+}
+
+/// Moves the lines of a text that stands inside another file.
+fn shift(n: &mut Node, by: u32) {
+    n.line = n.line.saturating_add(by);
+    match &mut n.value {
+        Value::List(l) => l.iter_mut().for_each(|v| shift(v, by)),
+        Value::Map(m) => m.iter_mut().for_each(|(_, v)| shift(v, by)),
+        _ => {}
+    }
+}
+
+pub(crate) type Files<'a> = &'a dyn Fn(&str) -> Option<Node>;
+
+/// The first container that serves or trains.
+pub(crate) fn first_pod(
+    n: &Node,
+    hint: Option<Engine>,
+    env: &BTreeMap<String, String>,
+    files: Files<'_>,
+) -> Option<Pod> {
+    pod::containers(n)
+        .into_iter()
+        .filter_map(|c| pod::read(c, hint, env, files))
+        .max_by_key(|p| (p.out.fields.has("model"), p.gpus.is_some(), p.out.fields.iter().count()))
+}
+
+/// Puts several servers of a file together.
+fn combine(mut all: Vec<Out>) -> Option<Out> {
+    if all.len() <= 1 {
+        return all.pop();
+    }
+    let mut out = Out::default();
+    let roles: Vec<Option<&'static str>> = all.iter().map(|o| o.fields.str("role").and_then(role)).collect();
+    if roles.contains(&Some("prefill")) && roles.contains(&Some("decode")) {
+        let mut devices = Some(0_i64);
+        for (mut o, r) in all.into_iter().zip(roles) {
+            let Some(r) = r else { continue };
+            devices = devices.and_then(|d| d.checked_add(o.fields.int("num_accelerators")?));
+            out.strange.append(&mut o.strange);
+            out.missing.append(&mut o.missing);
+            let mut f = o.fields.clone();
+            if let Some(n) = f.remove("accelerators_per_replica") {
+                f.set("accelerators", n.value, n.at);
+            }
+            out.roles.push((r.to_owned(), f));
+        }
+        settle_roles(&mut out);
+        if let Some(n) = devices.filter(|n| *n > 0) {
+            out.fields.imply("num_accelerators", n, 0);
+        }
+        return Some(out);
+    }
+    // Independent servers: each is a variant, the devices add up.
+    let key = |o: &Out| o.fields.iter().map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>();
+    let same = all.iter().all(|o| all.first().is_some_and(|f| key(f) == key(o)));
+    if same || all.iter().filter(|o| o.fields.has("model")).count() < 2 {
+        let best = all.iter().position(|o| o.fields.has("model")).unwrap_or(0);
+        return Some(all.swap_remove(best));
+    }
+    let total = all.iter().try_fold(0_i64, |acc, o| acc.checked_add(o.fields.int("num_accelerators")?));
+    for mut o in all {
+        for k in ["kind", "framework", "manifest", "orchestrator", "accelerator"] {
+            if let Some(e) = o.fields.remove(k) {
+                out.fields.imply(k, e.value, e.at);
+            }
+        }
+        out.variants.push(o.fields);
+        out.strange.append(&mut o.strange);
+        out.missing.append(&mut o.missing);
+    }
+    if let Some(n) = total.filter(|n| *n > 0) {
+        out.fields.imply("num_accelerators", n, 0);
+    }
+    Some(out)
+}
+
+/// Deployments, sets, jobs, groups of leader and workers.
+fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) -> bool {
+    let group = d.at("spec.leaderWorkerTemplate");
+    let size = group.and_then(|g| g.get("size")).and_then(Node::int);
+    let mut env = env.clone();
+    if let Some(s) = size {
+        env.insert("LWS_GROUP_SIZE".to_owned(), s.to_string());
+    }
+    let leader = group.and_then(|g| g.get("leaderTemplate"));
+    let worker = group.and_then(|g| g.get("workerTemplate"));
+    let name = d.at("metadata.name").and_then(Node::text).unwrap_or_default();
+    let hint = None;
+    let pod = leader
+        .and_then(|l| first_pod(l, hint, &env, files))
+        .or_else(|| worker.and_then(|w| first_pod(w, hint, &env, files)))
+        .or_else(|| first_pod(d, hint, &env, files));
+    let Some(pod) = pod else { return false };
+    let patch =
+        d.at("spec.selector").is_none() && kind == "Deployment" && pod::containers(d).iter().all(|c| !c.has("image"));
+    let manifest = if patch { "Deployment (kustomize patch)".to_owned() } else { kind.to_owned() };
+    *out = pod.out;
+    out.fields.set("manifest", manifest, d.line);
+    if let Some((a, at)) = pod::selected(d) {
+        out.fields.imply("accelerator", a, at);
+    }
+    if pod.engine.is_none() {
+        training_pods(d, pod.gpus, out);
+        return true;
+    }
+    if let Some(n) = d.at("spec.replicas") {
+        out.int("replicas", n);
+    }
+    let replicas = out.fields.int("replicas");
+    let per_node = pod.gpus.or_else(|| worker.and_then(|w| pod::containers(w).into_iter().find_map(pod::gpus)));
+    // The request counts devices better than what the flags imply.
+    if per_node.is_some() {
+        out.fields.remove("num_accelerators");
+    }
+    if let (Some(s), Some(n)) = (size, group.and_then(|g| g.get("size"))) {
+        out.fields.set("nodes_per_replica", s, n.line);
+        out.fields.remove("nodes");
+        if let Some((g, at)) = per_node {
+            out.fields.set("accelerators_per_node", g, at);
+            out.fields.set("accelerators_per_replica", g.saturating_mul(s), at);
+        }
+    } else if let Some((g, at)) = per_node {
+        out.fields.set("accelerators_per_replica", g, at);
+    }
+    if let (Some(n), Some(r)) =
+        (out.fields.int("accelerators_per_replica"), replicas.or((!out.fields.has("replicas")).then_some(1)))
+    {
+        let at = out.fields.at("accelerators_per_replica");
+        out.fields.imply("num_accelerators", n.saturating_mul(r), at);
+    }
+    if !out.fields.has("model") {
+        let at = d.at("metadata.name").map_or(d.line, |n| n.line);
+        if let Some(m) = named_model(&name) {
+            out.fields.imply("model", m, at);
+        }
+    }
+    if let Some(w) = names::gguf(&name) {
+        out.fields.imply("weights_precision", w, d.at("metadata.name").map_or(0, |n| n.line));
+    }
+    if let Some(r) = role(&name).or_else(|| labelled_role(d)) {
+        let at = d.at("metadata.name").map_or(d.line, |n| n.line);
+        out.fields.imply("role", r, at);
+    }
+    true
+}
+
+/// A role in the labels of the pods.
+fn labelled_role(d: &Node) -> Option<&'static str> {
+    let labels =
+        d.at("spec.template.metadata.labels").or(d.at("spec.leaderWorkerTemplate.workerTemplate.metadata.labels"))?;
+    labels.map().iter().filter(|(k, _)| k.contains("role")).find_map(|(_, v)| role(&v.text()?))
+}
+
+/// The model in an object's name, behind the engine's.
+fn named_model(name: &str) -> Option<String> {
+    let rest = ["llamacpp-", "llama-cpp-", "vllm-", "sglang-", "tgi-", "trtllm-", "ollama-"]
+        .iter()
+        .find_map(|p| name.strip_prefix(p))?;
+    rest.split('-').any(names::is_size).then(|| rest.to_owned())
+}
+
+/// Pods of a training job: replicas of masters and workers.
+fn training_pods(d: &Node, gpus: Option<(i64, u32)>, out: &mut Out) {
+    let specs = ["pytorchReplicaSpecs", "mpiReplicaSpecs", "replicaSpecs", "tfReplicaSpecs"];
+    let mut nodes = 0_i64;
+    for s in specs.iter().filter_map(|s| d.at(&format!("spec.{s}"))) {
+        for (role, r) in s.map() {
+            let n = r.get("replicas").and_then(Node::int).unwrap_or(1);
+            if role != "Launcher" {
+                nodes = nodes.saturating_add(n);
+            }
+        }
+    }
+    if nodes == 0 {
+        nodes = d.first(&["spec.parallelism", "spec.completions", "spec.replicas"]).and_then(Node::int).unwrap_or(0);
+    }
+    if let Some(n) = d.at("spec.replicatedJobs").map(Node::list).and_then(|l| l.first()) {
+        let jobs = n.get("replicas").and_then(Node::int).unwrap_or(1);
+        let pods =
+            n.first(&["template.spec.parallelism", "template.spec.completions"]).and_then(Node::int).unwrap_or(1);
+        nodes = jobs.saturating_mul(pods);
+    }
+    if nodes > 0 && !out.fields.has("nodes") {
+        out.fields.imply("nodes", nodes, d.line);
+    }
+    if let Some((g, at)) = gpus {
+        out.fields.imply("accelerators_per_node", g, at);
+    }
+}

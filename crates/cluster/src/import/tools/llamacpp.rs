@@ -1,0 +1,81 @@
+//! llama.cpp: `llama-server` and its kin.
+
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::value::Node;
+
+/// Reads one flag; the short forms keep their case in `raw`.
+pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut Out) -> bool {
+    match raw {
+        "-c" => return out.int("max_model_len", node),
+        "-b" => return out.int("batch_size", node),
+        "-ub" => return out.int("ubatch_size", node),
+        "-t" => return out.int("threads", node),
+        "-np" => return out.int("max_num_seqs", node),
+        "-ngl" => return out.int("gpu_layers", node),
+        "-m" => return weights(out, node),
+        "-hf" | "-hfr" => return weights(out, node),
+        "-fa" => return flash(out, node),
+        "-ctk" => return super::vllm::kv(out, node),
+        "-md" => return draft(out, node),
+        "-n" => return out.int("max_output_tokens", node),
+        "-ngld" | "-ctv" | "-cd" | "-ts" | "-sm" | "-mg" | "-tb" | "-cb" | "-s" | "-a" => return true,
+        _ => {}
+    }
+    match key {
+        "model" | "hf_repo" | "hf" | "model_url" => weights(out, node),
+        "hf_file" => {
+            if let Some(g) = node.text().as_deref().and_then(names::gguf) {
+                out.set("weights_precision", g, node.line);
+            }
+            true
+        }
+        "ctx_size" => out.int("max_model_len", node),
+        "batch_size" => out.int("batch_size", node),
+        "ubatch_size" => out.int("ubatch_size", node),
+        "threads" => out.int("threads", node),
+        "parallel" => out.int("max_num_seqs", node),
+        "n_gpu_layers" | "gpu_layers" => out.int("gpu_layers", node),
+        "n_predict" | "predict" => out.int("max_output_tokens", node),
+        "flash_attn" => flash(out, node),
+        "cache_type_k" => super::vllm::kv(out, node),
+        "model_draft" | "hf_repo_draft" => draft(out, node),
+        "draft_max" | "draft" | "draft_n" => out.int("speculative.tokens", node),
+        "cache_type_v" | "cont_batching" | "mlock" | "no_mmap" | "tensor_split" | "split_mode" | "main_gpu"
+        | "slots" | "metrics" | "jinja" | "draft_min" | "draft_p_min" | "ctx_size_draft" | "gpu_layers_draft"
+        | "n_gpu_layers_draft" | "samplers" | "alias" | "device" | "rpc" | "mem" => true,
+        _ => super::is_dull(key),
+    }
+}
+
+fn weights(out: &mut Out, node: &Node) -> bool {
+    if let Some(t) = node.text() {
+        // The file name is the model, whatever the folder.
+        let base = if t.ends_with(".gguf") || t.ends_with(".bin") { t.rsplit('/').next().unwrap_or(&t) } else { &t };
+        out.set("model", base, node.line);
+        if let Some(g) = names::gguf(base) {
+            out.set("weights_precision", g, node.line);
+        }
+        true
+    } else {
+        super::model(out, node)
+    }
+}
+
+fn draft(out: &mut Out, node: &Node) -> bool {
+    if let Some(t) = node.text() {
+        out.set("speculative.method", "draft", node.line);
+        out.set("speculative.model", t.rsplit('/').next().unwrap_or(&t), node.line);
+    }
+    true
+}
+
+fn flash(out: &mut Out, node: &Node) -> bool {
+    match node.text().as_deref() {
+        Some("auto") => true,
+        _ => {
+            let on = node.on().unwrap_or(true);
+            out.set("flash_attention", on, node.line)
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! MaxText: YAML, and `key=value` behind the trainer.
+
+use crate::import::argv::{self, Args};
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::shell::Text;
+use crate::import::unknown;
+use crate::import::value::Node;
+
+/// Whether the keys are MaxText's.
+pub(crate) fn looks_like(doc: &Node) -> bool {
+    doc.has("per_device_batch_size")
+        || doc.has("max_target_length")
+        || doc
+            .map()
+            .iter()
+            .any(|(k, _)| (k.starts_with("ici_") || k.starts_with("dcn_")) && k.ends_with("_parallelism"))
+}
+
+/// Reads a file.
+pub(crate) fn document(doc: &Node, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "maxtext", 0);
+    keys(doc.map(), out);
+}
+
+/// Reads keys, and what follows from the mesh.
+pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
+    let mut gpu = None;
+    for (k, v) in entries {
+        let known = match k.as_str() {
+            "model_name" => {
+                if let Some(t) = v.text().filter(|t| t != "default") {
+                    out.set("model", t, v.line);
+                }
+                true
+            }
+            "per_device_batch_size" => out.float("micro_batch", v),
+            "max_target_length" => out.int("seq_len", v),
+            "global_batch_size_to_train_on" => out.int("global_batch", v),
+            "gradient_accumulation_steps" => out.int("grad_accum", v),
+            "remat_policy" => match v.text().as_deref() {
+                Some("full") => out.set("recompute", "full", v.line),
+                Some(policy) => {
+                    out.set("remat_policy", policy, v.line);
+                    out.set("recompute", "selective", v.line)
+                }
+                None => {
+                    out.unset(v);
+                    true
+                }
+            },
+            "quantization" => match v.text() {
+                Some(t) if t.contains("fp8") => out.set("precision", "fp8", v.line),
+                Some(t) => out.set("quantization", t, v.line),
+                None => true,
+            },
+            "dtype" => match out.fields.str("precision") {
+                Some("fp8") => true,
+                _ => super::precision(out, v),
+            },
+            "hardware" => {
+                gpu = Some(v.text().is_some_and(|t| t.starts_with("gpu")));
+                true
+            }
+            "compile_topology" => {
+                if let Some(a) = v.text().as_deref().and_then(names::accelerator_in) {
+                    out.set("accelerator", a, v.line);
+                }
+                true
+            }
+            "opt_type" => {
+                if let Some(t) = v.text() {
+                    out.set("optimizer", t.to_ascii_lowercase(), v.line);
+                }
+                true
+            }
+            "adam_b1" | "adam_b2" => {
+                out.fields.imply("optimizer", "adam", v.line);
+                true
+            }
+            "base_config" => {
+                base_config(&v.text().unwrap_or_default(), v.line, out);
+                true
+            }
+            _ => axis(k, v, out) || !k.contains("parallelism"),
+        };
+        if !known {
+            out.strange.push((k.clone(), v.line));
+        }
+    }
+    mesh(gpu, out);
+}
+
+/// `ici_fsdp_parallelism` → `ici.fsdp`.
+fn axis(key: &str, node: &Node, out: &mut Out) -> bool {
+    let Some(body) = key.strip_suffix("_parallelism") else { return false };
+    for net in ["ici", "dcn"] {
+        if let Some(name) = body.strip_prefix(net).and_then(|r| r.strip_prefix('_')) {
+            return out.int(&format!("{net}.{name}"), node);
+        }
+    }
+    false
+}
+
+fn base_config(path: &str, at: u32, out: &mut Out) {
+    let base = path.rsplit('/').next().unwrap_or(path);
+    if matches!(base, "base.yml" | "base.yaml" | "") {
+        return;
+    }
+    let short = path.find("models/").and_then(|i| path.get(i..)).unwrap_or(base);
+    out.fields.set("base_config", short, at);
+    let stem = base.trim_end_matches(".yml").trim_end_matches(".yaml");
+    out.fields.imply("model", stem, at);
+}
+
+/// Sizes that follow from the axes: a product needs every axis to be known.
+fn mesh(gpu: Option<bool>, out: &mut Out) {
+    let product = |out: &Out, prefixes: &[&str], names: &[&str]| -> Option<i64> {
+        out.fields
+            .iter()
+            .filter(|e| {
+                e.key
+                    .split_once('.')
+                    .is_some_and(|(net, axis)| prefixes.contains(&net) && (names.is_empty() || names.contains(&axis)))
+            })
+            .try_fold(1_i64, |acc, e| acc.checked_mul(e.value.as_i64().filter(|n| *n > 0)?))
+    };
+    let Some(first) = out.fields.iter().find(|e| e.key.starts_with("ici.") || e.key.starts_with("dcn.")) else {
+        return;
+    };
+    let at = first.at;
+    let has = |out: &Out, net: &str| out.fields.iter().any(|e| e.key.starts_with(net));
+    let (ici, dcn) = (product(out, &["ici"], &[]), product(out, &["dcn"], &[]));
+    let axis = |out: &Out, name: &str| product(out, &["ici", "dcn"], &[name]);
+    let (data, fsdp) = (axis(out, "data"), axis(out, "fsdp"));
+    let wide = |n: Option<i64>| n.is_some_and(|n| n > 1);
+    match (wide(data), wide(fsdp)) {
+        (true, true) => out.fields.imply("sharding", "hsdp", at),
+        (false, true) => out.fields.imply("sharding", "zero3", at),
+        _ => {}
+    }
+    for (name, key) in [("tensor", "tp"), ("expert", "ep"), ("context", "cp"), ("pipeline", "pp")] {
+        if (out.fields.has(&format!("ici.{name}")) || out.fields.has(&format!("dcn.{name}")))
+            && let Some(n) = axis(out, name)
+        {
+            out.fields.imply(key, n, at);
+        }
+    }
+    let (Some(ici), Some(dcn)) = (ici, dcn) else { return };
+    let Some(all) = ici.checked_mul(dcn) else { return };
+    out.fields.imply("num_accelerators", all, at);
+    // On GPUs the inner mesh is a machine; a TPU slice has many hosts.
+    let known_gpu = gpu.unwrap_or(has(out, "dcn.") && ici <= 8);
+    if known_gpu && has(out, "dcn.") && has(out, "ici.") {
+        out.fields.imply("nodes", dcn, at);
+        out.fields.imply("accelerators_per_node", ici, at);
+    }
+    if let (Some(d), Some(f)) = (data, fsdp)
+        && let Some(dp) = d.checked_mul(f)
+    {
+        out.fields.imply("dp", dp, at);
+    }
+    let accum = out.fields.int("grad_accum").unwrap_or(1);
+    if let Some(g) = out.fields.int("micro_batch").and_then(|m| m.checked_mul(all)).and_then(|g| g.checked_mul(accum)) {
+        out.fields.imply("global_batch", g, at);
+    }
+}
+
+/// Reads the trainer's command line.
+pub(crate) fn command(args: &Args, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "maxtext", 0);
+    out.fields.set("launcher", "python", 0);
+    for w in &args.positional {
+        if w.as_str().ends_with(".yml") || w.as_str().ends_with(".yaml") {
+            base_config(&unknown::shown(w.as_str()), w.line(), out);
+            out.references.push((unknown::shown(w.as_str()), w.line()));
+        }
+    }
+    keys(&args.overrides, out);
+}
+
+/// MaxText's per-generation scripts call a base script with the batch, the policy and the three axes in this order.
+const BASE_SCRIPT_ARGS: &[&str] = &[
+    "per_device_batch_size",
+    "remat_policy",
+    "ici_data_parallelism",
+    "ici_fsdp_parallelism",
+    "ici_tensor_parallelism",
+];
+
+/// Reads a call of `…_base.sh` with its positional arguments.
+pub(crate) fn base_script(words: &[Text], out: &mut Out) -> bool {
+    let Some(at) = words.iter().position(|w| argv::base(w.as_str()).ends_with("_base.sh")) else { return false };
+    let (Some(script), Some(args)) = (words.get(at), words.get(at + 1..)) else { return false };
+    let numeric = |i: usize| args.get(i).is_some_and(|w| w.as_str().parse::<f64>().is_ok());
+    if !(numeric(0) && numeric(2) && numeric(3) && numeric(4)) {
+        return false;
+    }
+    out.fields.set("kind", "training", script.line());
+    out.fields.set("framework", "maxtext", script.line());
+    out.fields.set("launcher", "shell", script.line());
+    let shown: Vec<&str> = args.iter().take(BASE_SCRIPT_ARGS.len()).map(Text::as_str).collect();
+    out.fields.set("calls", format!("{} {}", argv::base(script.as_str()), shown.join(" ")), script.line());
+    let entries: Vec<(String, Node)> =
+        BASE_SCRIPT_ARGS.iter().zip(args).map(|(k, w)| ((*k).to_owned(), Node::str(w.as_str(), w.line()))).collect();
+    keys(&entries, out);
+    true
+}

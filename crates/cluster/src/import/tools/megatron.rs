@@ -1,0 +1,226 @@
+//! Megatron-LM arguments, also as keys of NeMo, Megatron-Bridge, Primus and Megatron-DeepSpeed.
+
+use serde_json::json;
+
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::value::{Node, Value, parse_int};
+
+/// Reads one argument; false if it means nothing to us.
+pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+    match key {
+        "num_layers" => arch(out, "num_layers", node),
+        "hidden_size" => arch(out, "hidden_size", node),
+        "ffn_hidden_size" => arch(out, "ffn_hidden_size", node),
+        "num_attention_heads" => arch(out, "num_attention_heads", node),
+        "num_query_groups" => arch(out, "num_query_groups", node),
+        "max_position_embeddings" => arch(out, "max_position_embeddings", node),
+        "vocab_size" | "pad_vocab_size_to" | "padded_vocab_size" => arch(out, "vocab_size", node),
+        "num_experts" | "num_moe_experts" => {
+            let n = match &node.value {
+                // One number for each layer: the largest.
+                Value::List(l) => l.iter().filter_map(Node::int).max(),
+                _ => node.int(),
+            };
+            n.is_none_or(|n| out.set("architecture.num_experts", n, node.line))
+        }
+        "moe_router_topk" => arch(out, "moe_topk", node),
+        "seq_length" | "encoder_seq_length" | "max_seq_length" => out.int("seq_len", node),
+        "micro_batch_size" | "batch_size" => out.int("micro_batch", node),
+        "global_batch_size" => out.int("global_batch", node),
+        "rampup_batch_size" => {
+            let list: Vec<i64> = match &node.value {
+                Value::List(l) => l.iter().filter_map(Node::int).collect(),
+                Value::Str(s) => s.split([' ', ',']).filter_map(parse_int).collect(),
+                _ => Vec::new(),
+            };
+            list.len() != 3 || out.set("rampup_batch", json!(list), node.line)
+        }
+        "step_batch_size_schedule" => match &node.value {
+            // An unquoted array splits the schedule into words.
+            Value::List(l) => {
+                let all: Vec<String> = l.iter().filter_map(Node::text).collect();
+                out.set("batch_schedule", all.join(" "), node.line)
+            }
+            _ => out.text("batch_schedule", node),
+        },
+        "tensor_model_parallel_size" | "tensor_parallel_size" | "model_parallel_size" => out.int("tp", node),
+        "pipeline_model_parallel_size" | "pipeline_parallel_size" => out.int("pp", node),
+        "context_parallel_size" => out.int("cp", node),
+        "expert_model_parallel_size" | "expert_parallel_size" => out.int("ep", node),
+        "expert_tensor_parallel_size" => out.int("etp", node),
+        "virtual_pipeline_model_parallel_size"
+        | "num_virtual_stages_per_pipeline_rank"
+        | "virtual_pipeline_parallel_size" => out.int("vpp", node),
+        "num_layers_per_virtual_pipeline_stage" => out.int("layers_per_virtual_stage", node),
+        "sequence_parallel" => out.flag("sequence_parallel", node),
+        "use_distributed_optimizer" => {
+            if node.on() == Some(true) && !out.fields.has("sharding") {
+                out.set("sharding", "zero1", node.line);
+            }
+            true
+        }
+        "use_megatron_fsdp" | "use_torch_fsdp2" | "use_custom_fsdp" => {
+            if node.on() == Some(true) {
+                out.set("sharding", "zero3", node.line);
+            }
+            true
+        }
+        "data_parallel_sharding_strategy" => match node.text().as_deref() {
+            Some("optim") => out.set("sharding", "zero1", node.line),
+            Some("optim_grads") => out.set("sharding", "zero2", node.line),
+            Some("optim_grads_params") => out.set("sharding", "zero3", node.line),
+            _ => true,
+        },
+        "zero_stage" => super::zero_stage(out, node),
+        "bf16" => half(out, "bf16", node),
+        "fp16" => half(out, "fp16", node),
+        "fp8_format" | "fp8" | "fp8_hybrid" | "fp8_e4m3" => fp8(out, key, node),
+        "fp8_recipe" => {
+            if let Some(t) = node.text() {
+                let word = match t.as_str() {
+                    "tensorwise" | "cs" | "current" => "current_scaling".to_owned(),
+                    "mx" | "mxfp8" => "mxfp8".to_owned(),
+                    "ds" | "delayed" => "delayed".to_owned(),
+                    "sc" | "subchannel" => "blockwise".to_owned(),
+                    _ => t,
+                };
+                out.set("fp8_recipe", word, node.line);
+            }
+            true
+        }
+        "fp4_format" | "fp4" => {
+            if node.text().is_some_and(|t| t != "false") {
+                out.set("precision", "fp4", node.line);
+            }
+            true
+        }
+        "precision" | "params_dtype" => super::precision(out, node),
+        "recompute_activations" => {
+            if node.on() == Some(true) {
+                out.set("recompute", "selective", node.line)
+            } else {
+                true
+            }
+        }
+        "checkpoint_activations" => {
+            if node.on() == Some(true) {
+                out.set("recompute", "full", node.line)
+            } else {
+                true
+            }
+        }
+        "recompute_granularity" | "activations_checkpoint_granularity" => match node.text().as_deref() {
+            Some("full") => out.set("recompute", "full", node.line),
+            Some("selective") => out.set("recompute", "selective", node.line),
+            None if node.value == Value::Null => out.set("recompute", "none", node.line),
+            _ => true,
+        },
+        "moe_layer_recompute" => {
+            if node.on() == Some(true) {
+                out.fields.imply("recompute", "selective", node.line);
+            }
+            true
+        }
+        "recompute_modules" | "activations_checkpoint_recompute" => {
+            if let Value::List(l) = &node.value {
+                let list: Vec<String> = l.iter().filter_map(Node::text).collect();
+                out.set("recompute_modules", list, node.line);
+            }
+            true
+        }
+        "optimizer" | "optimizer_type" => {
+            if let Some(t) = node.text() {
+                out.set("optimizer", names::optimizer(&t), node.line);
+            }
+            true
+        }
+        "adam_beta1" | "adam_beta2" => {
+            out.fields.imply("optimizer", "adam", node.line);
+            true
+        }
+        "cpu_offloading" | "optimizer_cpu_offload" => {
+            if node.on() == Some(true) {
+                out.set("offload_optimizer", "cpu", node.line)
+            } else {
+                true
+            }
+        }
+        "deepspeed_config" => {
+            if let Some(t) = node.shown() {
+                out.references.push((t, node.line));
+            }
+            true
+        }
+        "overlap_grad_reduce"
+        | "overlap_param_gather"
+        | "use_mcore_models"
+        | "transformer_impl"
+        | "attention_backend"
+        | "use_flash_attn"
+        | "moe_grouped_gemm"
+        | "moe_token_dispatcher_type"
+        | "moe_router_load_balancing_type"
+        | "tp_comm_overlap"
+        | "deepspeed"
+        | "deepspeed_activation_checkpointing"
+        | "no_pipeline_parallel"
+        | "manual_gc"
+        | "manual_gc_interval"
+        | "group_query_attention"
+        | "kv_channels"
+        | "recompute_method"
+        | "recompute_num_layers"
+        | "distributed_backend"
+        | "make_vocab_size_divisible_by"
+        | "data_impl"
+        | "no_masked_softmax_fusion"
+        | "attention_softmax_in_fp32"
+        | "fp8_amax_history_len"
+        | "fp8_amax_compute_algo"
+        | "fp8_margin"
+        | "ub_tp_comm_overlap"
+        | "overlap_p2p_comm"
+        | "batch_p2p_comm"
+        | "sync_batch_comm"
+        | "empty_unused_memory_level"
+        | "grad_reduce_in_bf16"
+        | "no_mmap_bin_files"
+        | "fp8_params"
+        | "fp8_param_gather"
+        | "fp8_interval"
+        | "gradient_accumulation_fusion" => true,
+        _ => super::is_dull(key),
+    }
+}
+
+fn arch(out: &mut Out, name: &str, node: &Node) -> bool {
+    out.int(&format!("architecture.{name}"), node)
+}
+
+fn half(out: &mut Out, word: &str, node: &Node) -> bool {
+    let finer = matches!(out.fields.str("precision"), Some("fp8" | "mxfp8" | "fp4"));
+    if node.on() == Some(true) && !finer {
+        out.set("precision", word, node.line);
+    }
+    true
+}
+
+fn fp8(out: &mut Out, key: &str, node: &Node) -> bool {
+    match node.text().as_deref() {
+        None | Some("false" | "False" | "0") => true,
+        Some("true" | "True" | "1") => {
+            if out.fields.str("precision") != Some("fp4") {
+                out.set("precision", "fp8", node.line);
+            }
+            true
+        }
+        Some(format) => {
+            out.set("precision", "fp8", node.line);
+            if key != "fp8_recipe" {
+                out.set("fp8_format", format, node.line);
+            }
+            true
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! One module for each family of tools: its flags and keys, and the fields they mean.
+
+pub(crate) mod accelerate;
+pub(crate) mod bench;
+pub(crate) mod bridge;
+pub(crate) mod charts;
+pub(crate) mod compose;
+pub(crate) mod deepspeed;
+pub(crate) mod finetune;
+pub(crate) mod hf;
+pub(crate) mod jobfile;
+pub(crate) mod k8s;
+pub(crate) mod litgpt;
+pub(crate) mod llamacpp;
+pub(crate) mod llm_foundry;
+pub(crate) mod maxtext;
+pub(crate) mod megatron;
+pub(crate) mod mlperf;
+pub(crate) mod nanotron;
+pub(crate) mod nemo;
+pub(crate) mod neuron;
+pub(crate) mod ollama;
+pub(crate) mod pod;
+pub(crate) mod primus;
+pub(crate) mod resources;
+pub(crate) mod serving;
+pub(crate) mod sglang;
+pub(crate) mod srtslurm;
+pub(crate) mod torchtitan;
+pub(crate) mod trtllm;
+pub(crate) mod vllm;
+
+use super::fields::Out;
+use super::names;
+use super::value::Node;
+
+/// Sets a compute precision if the value names one.
+pub(crate) fn precision(out: &mut Out, node: &Node) -> bool {
+    match node.text().as_deref().and_then(names::precision) {
+        Some(p) => out.set("precision", p, node.line),
+        None => {
+            out.unset(node);
+            true
+        }
+    }
+}
+
+/// The state sharding of a ZeRO stage.
+pub(crate) fn zero_stage(out: &mut Out, node: &Node) -> bool {
+    let word = match node.int() {
+        Some(0) => "none",
+        Some(1) => "zero1",
+        Some(2) => "zero2",
+        Some(3) => "zero3",
+        _ => {
+            out.unset(node);
+            return true;
+        }
+    };
+    out.set("sharding", word, node.line)
+}
+
+/// The sharding strategy of PyTorch FSDP, by name or number.
+pub(crate) fn fsdp_strategy(out: &mut Out, node: &Node) -> bool {
+    let Some(t) = node.text() else { return true };
+    let word = match t.to_ascii_lowercase().replace("shardingstrategy.", "").as_str() {
+        "full_shard" | "1" | "full" | "fully_shard" => "zero3",
+        "shard_grad_op" | "2" | "grad_op" | "zero2" => "zero2",
+        "no_shard" | "3" | "none" | "ddp" => "none",
+        "hybrid_shard" | "4" | "hybrid" | "hsdp" | "hybrid_full" => "hsdp",
+        "hybrid_shard_zero2" | "_hybrid_shard_zero2" | "5" => "hsdp",
+        _ => return false,
+    };
+    out.set("sharding", word, node.line)
+}
+
+/// The ZeRO stage that the name of a DeepSpeed configuration tells.
+pub(crate) fn zero_in_name(path: &str) -> Option<&'static str> {
+    let low = path.rsplit('/').next()?.to_ascii_lowercase().replace(['-', '.'], "_");
+    ["zero", "zero_stage", "zero_", "stage", "stage_", "z"].iter().find_map(|p| {
+        let mut rest = low.as_str();
+        while let Some(i) = rest.find(p) {
+            let at_start = i == 0 || rest.get(..i).is_some_and(|h| h.ends_with('_')) || p.len() > 1;
+            rest = rest.get(i + p.len()..)?;
+            if !at_start {
+                continue;
+            }
+            match rest.chars().next() {
+                Some('0') => return Some("none"),
+                Some('1') => return Some("zero1"),
+                Some('2') => return Some("zero2"),
+                Some('3') => return Some("zero3"),
+                _ => {}
+            }
+        }
+        None
+    })
+}
+
+/// The model as stated: a Hub id, or the last part of a path.
+pub(crate) fn model(out: &mut Out, node: &Node) -> bool {
+    match node.text() {
+        // A placeholder names nothing.
+        Some(t) if names::is_placeholder(&t) => true,
+        Some(t) => {
+            let (id, path) = names::model_id(&t);
+            // A mount point without a name of its own.
+            let base = t.trim_end_matches('/').rsplit('/').next().unwrap_or("").to_ascii_lowercase();
+            if t.starts_with('/')
+                && matches!(
+                    base.as_str(),
+                    "model" | "models" | "weights" | "checkpoint" | "checkpoints" | "ckpt" | "hf" | "data"
+                )
+            {
+                out.fields.remove("model");
+                return out.set("model_path", t, node.line);
+            }
+            if let Some(p) = path {
+                out.fields.set("model_path", p, node.line);
+            }
+            out.set("model", id, node.line)
+        }
+        None => {
+            out.unset(node);
+            out.fields.remove("model");
+            true
+        }
+    }
+}
+
+/// Settings that say nothing about speed, memory or the machine, by the words of their names.
+pub(crate) fn is_dull(key: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "log",
+        "logs",
+        "logging",
+        "logger",
+        "save",
+        "saving",
+        "load",
+        "dir",
+        "directory",
+        "seed",
+        "host",
+        "port",
+        "wandb",
+        "tensorboard",
+        "tokenizer",
+        "dataset",
+        "datasets",
+        "data",
+        "eval",
+        "evaluation",
+        "lr",
+        "learning",
+        "decay",
+        "warmup",
+        "beta1",
+        "beta2",
+        "eps",
+        "clip",
+        "clipping",
+        "init",
+        "dropout",
+        "path",
+        "name",
+        "token",
+        "trust",
+        "template",
+        "parser",
+        "timeout",
+        "ckpt",
+        "checkpoint",
+        "checkpointing",
+        "interval",
+        "freq",
+        "frequency",
+        "master",
+        "rdzv",
+        "rank",
+        "split",
+        "iters",
+        "steps",
+        "epochs",
+        "samples",
+        "workers",
+        "metrics",
+        "uvicorn",
+        "ssl",
+        "cors",
+        "url",
+        "verbose",
+        "debug",
+        "profile",
+        "profiling",
+        "profiler",
+        "nsys",
+        "report",
+        "output",
+        "file",
+        "mock",
+        "loss",
+        "exit",
+        "trigger",
+        "resume",
+        "user",
+        "project",
+        "experiment",
+        "exp",
+        "container",
+        "mount",
+        "mounts",
+        "image",
+        "sampling",
+        "temp",
+        "temperature",
+        "top",
+        "penalty",
+        "rope",
+        "rotary",
+        "norm",
+        "normalization",
+        "bias",
+        "swiglu",
+        "untie",
+        "served",
+        "description",
+        "hub",
+        "hf",
+        "id",
+        "push",
+        "alpha",
+        "target",
+        "embedding",
+        "addr",
+        "address",
+        "endpoint",
+        "cache_dir",
+        "attn",
+        "attention",
+        "kill",
+        "wait",
+        "entity",
+        "val",
+        "validation",
+        "test",
+        "grad",
+        "max_grad_norm",
+        "custom",
+        "access",
+        "requests_log",
+        "jinja",
+        "reasoning",
+        "aliases",
+        "system",
+        "prompt",
+        "pretrained",
+        "momentum",
+        "abort",
+        "remove",
+        "columns",
+        "strategy",
+        "overwrite",
+        "do",
+        "packing",
+        "group",
+        "by",
+        "length",
+        "ddp",
+        "tool",
+        "choice",
+        "nvtx",
+        "stats",
+        "loading",
+        "loader",
+        "reset",
+        "tiktoken",
+        "layernorm",
+        "dataloader",
+        "truncate",
+        "dry",
+        "min",
+        "tracking",
+        "find",
+    ];
+    // Words that matter to memory or speed outweigh the others.
+    const HEAVY: &[&str] = &[
+        "parallel",
+        "offload",
+        "offloading",
+        "batch",
+        "kv",
+        "cache",
+        "memory",
+        "quantization",
+        "recompute",
+        "expert",
+        "fp8",
+        "shard",
+        "sharding",
+        "micro",
+        "tp",
+        "pp",
+        "dp",
+        "ep",
+        "cp",
+        "dtype",
+        "precision",
+        "overlap",
+        "graph",
+        "speculative",
+        "draft",
+        "zero",
+        "nodes",
+        "gpus",
+    ];
+    let outer =
+        key.starts_with("log_") || ["_path", "_dir", "_name", "_to_tensorboard"].iter().any(|e| key.ends_with(e));
+    if outer {
+        return true;
+    }
+    let words: Vec<&str> = key.split(['_', '.']).collect();
+    !words.iter().any(|w| HEAVY.contains(w)) && words.iter().any(|w| WORDS.contains(w))
+}

@@ -1,0 +1,122 @@
+//! NeMo 1 and its launcher: YAML, and Hydra overrides on a command line.
+
+use crate::import::argv::Args;
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::value::{Node, Value};
+
+/// Reads a configuration with `trainer`, `model` and perhaps `run`.
+pub(crate) fn document(doc: &Node, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "nemo", 0);
+    if let Some(n) = doc.at("trainer.num_nodes") {
+        out.int("nodes", n);
+    }
+    if let Some(n) = doc.at("trainer.devices") {
+        out.int("accelerators_per_node", n);
+    }
+    if let Some(n) = doc.at("trainer.precision") {
+        super::precision(out, n);
+    }
+    if let Some(n) = doc.at("run.time_limit") {
+        out.text("slurm.time", n);
+    }
+    if doc.has("defaults") || doc.has("hydra") {
+        out.fields.set("launcher", "nemo-launcher", 0);
+    }
+    for path in ["model", "trainer.strategy", "data", "optim", "trainer.plugins"] {
+        if let Some(m) = doc.at(path) {
+            keys(path, m, out);
+        }
+    }
+    if let Some(n) = doc.first(&["model.optim.name", "optim.config.optimizer", "optim.name"])
+        && let Some(t) = n.text()
+    {
+        let low = names::optimizer(&t);
+        if low.contains("distributed") {
+            out.fields.imply("sharding", "zero1", n.line);
+        }
+        out.set("optimizer", low, n.line);
+    }
+    for path in ["model.data.seq_length", "model.data.train_ds.max_seq_length", "data.seq_length"] {
+        if let Some(n) = doc.at(path).filter(|_| !out.fields.has("seq_len")) {
+            out.int("seq_len", n);
+        }
+    }
+    if let Some(n) = doc.at("model.peft.peft_scheme")
+        && let Some(t) = n.text()
+    {
+        out.set("adapter", t.to_ascii_lowercase(), n.line);
+    }
+    let restored = doc.first(&["model.restore_from_path", "model.pretrained_checkpoint.restore_from_path"]);
+    if let Some(n) = restored {
+        super::model(out, n);
+    }
+    if let Some(n) = doc.at("run.name").filter(|_| restored.is_none())
+        && let Some(t) = n.text()
+        && let Some(m) = run_model(&t)
+    {
+        out.fields.imply("model", m, n.line);
+    }
+}
+
+fn keys(path: &str, map: &Node, out: &mut Out) {
+    for (k, v) in map.map() {
+        if v.is_map() {
+            continue;
+        }
+        // An empty value hands the choice to the tool, except that no granularity means no recomputation.
+        if v.value == Value::Null && k != "activations_checkpoint_granularity" {
+            continue;
+        }
+        if !super::megatron::flag(&names::snake(k), v, out) && path == "model" && relevant(k) {
+            out.strange.push((format!("{path}.{k}"), v.line));
+        }
+    }
+}
+
+/// Keys of the model section that could change speed or memory.
+fn relevant(key: &str) -> bool {
+    ["parallel", "batch", "fp8", "recompute", "checkpoint_num", "offload", "overlap"].iter().any(|w| key.contains(w))
+}
+
+/// The model in a run's name, without the precision at its end.
+fn run_model(name: &str) -> Option<String> {
+    let mut t = name.trim();
+    for tail in ["_fp8", "_bf16", "_fp16", "-fp8", "-bf16", "-fp16"] {
+        t = t.strip_suffix(tail).unwrap_or(t);
+    }
+    let low = t.to_ascii_lowercase();
+    let sized = low.split(['_', '-']).any(names::is_size);
+    (sized && names::model_in(&t.replace('.', "_")).is_some()).then(|| t.to_owned())
+}
+
+/// Reads a launcher's command line: `training=llama/…`, `training.model.x=y`.
+pub(crate) fn command(args: &Args, out: &mut Out) {
+    let mut tree = Node::new(Value::Map(Vec::new()), args.overrides.first().map_or(0, |o| o.1.line));
+    let mut groups: Vec<String> = Vec::new();
+    for (path, node) in &args.overrides {
+        let key = path.trim_start_matches('+');
+        if key.starts_with('~') || key.contains('@') {
+            continue;
+        }
+        if !key.contains('.') {
+            let group = matches!(
+                key,
+                "training" | "peft" | "fine_tuning" | "prompt_learning" | "conversion" | "evaluation" | "ptq" | "rlhf"
+            );
+            if let Some(t) = node.text().filter(|_| group) {
+                groups.push(key.to_owned());
+                let shown = if key == "training" { t } else { format!("{key}={t}") };
+                out.fields.set("base_config", shown, node.line);
+            }
+            continue;
+        }
+        tree.put(key, node.clone());
+    }
+    let section = groups.iter().find_map(|g| tree.get(g)).or(tree.get("training")).cloned().unwrap_or(tree);
+    document(&section, out);
+    if !groups.is_empty() {
+        out.fields.set("launcher", "nemo-launcher", 0);
+    }
+}

@@ -1,0 +1,111 @@
+//! NeuronX Distributed: flags of its training scripts, and the YAML of NxD Training.
+
+use crate::import::argv::Args;
+use crate::import::fields::Out;
+use crate::import::names::snake;
+use crate::import::value::Node;
+
+/// Reads a configuration of NxD Training.
+pub(crate) fn document(doc: &Node, out: &mut Out) {
+    super::nemo::document(doc, out);
+    out.fields.set("framework", "neuronx-distributed-training", 0);
+    out.fields.remove("launcher");
+    for path in ["distributed_strategy", "data"] {
+        for (k, v) in doc.at(path).map(Node::map).unwrap_or(&[]) {
+            if k == "zero1" {
+                if v.on() == Some(true) {
+                    out.set("sharding", "zero1", v.line);
+                }
+            } else {
+                super::megatron::flag(&snake(k), v, out);
+            }
+        }
+    }
+    if let Some(n) = doc.first(&["precision.type", "precision"]) {
+        super::precision(out, n);
+    }
+    // The checkpoints carry the model's name in front of the step.
+    if let Some(n) = doc.at("exp_manager.checkpoint_callback_params.filename")
+        && let Some(t) = n.text()
+    {
+        let head = t.split("--").next().unwrap_or(&t).to_owned();
+        if head.split(['_', '-']).any(crate::import::names::is_size) {
+            out.fields.imply("model", head, n.line);
+        }
+    }
+    if let Some(n) = doc.at("trainer.lnc").filter(|n| n.int() == Some(2)) {
+        // Two physical cores to a logical one exist from the second generation on.
+        out.fields.imply("accelerator", "trn2", n.line);
+    }
+}
+
+/// Reads `run_llama_nxd.py` and its like.
+pub(crate) fn command(args: &Args, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "neuronx-distributed", 0);
+    let mut batch: Option<Node> = None;
+    let mut passes: Option<Node> = None;
+    for f in &args.flags {
+        let (key, n) = (snake(&f.name), &f.node);
+        let known = match key.as_str() {
+            "train_batch_size" | "batch_size" => {
+                batch = Some(n.clone());
+                true
+            }
+            "num_microbatches" => {
+                passes = Some(n.clone());
+                true
+            }
+            "micro_batch_size" => out.int("micro_batch", n),
+            "grad_accum_usteps" | "gradient_accumulation_steps" => out.int("grad_accum", n),
+            "use_zero1_optimizer" | "use_zero_1" | "use_zero1" => {
+                if n.on() == Some(true) {
+                    out.set("sharding", "zero1", n.line)
+                } else {
+                    true
+                }
+            }
+            "use_selective_checkpoint" | "selective_checkpoint_enabled" => {
+                if n.on() == Some(true) {
+                    out.set("recompute", "selective", n.line)
+                } else {
+                    true
+                }
+            }
+            "beta1" | "beta2" => {
+                out.fields.imply("optimizer", "adam", n.line);
+                true
+            }
+            "sequence_parallel_enabled" => out.flag("sequence_parallel", n),
+            // The folder of a model's configuration, not its name.
+            "model_path" if !n.text().is_some_and(|t| t.contains('/')) => true,
+            "kv_replicator"
+            | "qkv_linear"
+            | "use_flash_attention"
+            | "use_meta_device_init"
+            | "fuse_qkv"
+            | "training_config" => true,
+            _ => super::hf::flag(&key, n, out) || super::megatron::flag(&key, n, out),
+        };
+        if !known {
+            out.strange.push((f.name.clone(), f.node.line));
+        }
+    }
+    match (batch, passes) {
+        (Some(b), Some(p)) => {
+            // The batch of a replica is cut into passes; equal expressions give one sequence each.
+            let same = b.raw().is_some() && b.raw() == p.raw();
+            match (b.int(), p.int()) {
+                (Some(x), Some(y)) if y > 0 && x % y == 0 => {
+                    out.fields.imply("micro_batch", x / y, p.line);
+                }
+                _ if same => out.fields.imply("micro_batch", 1, p.line),
+                _ => {}
+            }
+        }
+        (Some(b), None) if !out.fields.has("micro_batch") => {
+            out.int("micro_batch", &b);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,81 @@
+//! Modelfiles of ollama.
+
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::value::Node;
+
+/// Whether the text is a Modelfile: it has a FROM line and only instructions of that format.
+pub(crate) fn looks_like(name: &str, text: &str) -> bool {
+    let named = name.rsplit('/').next().is_some_and(|b| b.to_ascii_lowercase().contains("modelfile"));
+    let from = text.lines().any(|l| l.trim_start().get(..5).is_some_and(|w| w.eq_ignore_ascii_case("from ")));
+    let own = text.lines().any(|l| {
+        let l = l.trim_start().to_ascii_uppercase();
+        l.starts_with("PARAMETER ") || l.starts_with("TEMPLATE ") || l.starts_with("SYSTEM ")
+    });
+    from && (named || (own && !text.contains("RUN ")))
+}
+
+/// Reads the file.
+pub(crate) fn read(text: &str, place: impl Fn(u32) -> u32, out: &mut Out) {
+    out.fields.set("kind", "serving", 0);
+    out.fields.set("framework", "ollama", 0);
+    let mut in_block = false;
+    for (line, n) in text.lines().zip(1..) {
+        let quotes = line.matches("\"\"\"").count();
+        if in_block {
+            in_block = quotes % 2 == 0;
+            continue;
+        }
+        in_block = quotes % 2 == 1;
+        let t = line.trim();
+        if t.starts_with('#') || t.is_empty() {
+            continue;
+        }
+        let (word, rest) = t.split_once(char::is_whitespace).unwrap_or((t, ""));
+        let at = place(n);
+        match word.to_ascii_uppercase().as_str() {
+            "FROM" => {
+                let name = rest.trim();
+                let local = name.starts_with(['/', '.', '~']);
+                let id = if local { names::model_id(name).0 } else { name.to_owned() };
+                if let Some(g) = names::gguf(name) {
+                    out.set("weights_precision", g, at);
+                }
+                out.set("model", id, at);
+            }
+            "PARAMETER" => {
+                let (key, value) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+                let node = Node::str(value.trim(), at);
+                match key {
+                    "num_ctx" => out.int("max_model_len", &node),
+                    "num_predict" => out.int("max_output_tokens", &node),
+                    "num_gpu" => out.int("gpu_layers", &node),
+                    "num_batch" => out.int("batch_size", &node),
+                    "num_thread" => out.int("threads", &node),
+                    "stop" | "temperature" | "top_k" | "top_p" | "min_p" | "seed" | "repeat_penalty"
+                    | "repeat_last_n" | "mirostat" | "mirostat_eta" | "mirostat_tau" | "num_keep" | "tfs_z"
+                    | "typical_p" | "presence_penalty" | "frequency_penalty" | "penalize_newline" => true,
+                    _ => {
+                        out.strange.push((format!("PARAMETER {key}"), at));
+                        true
+                    }
+                };
+            }
+            "ADAPTER" => {
+                out.set("adapter", "lora", at);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Reads a variable of the server; false if the variable is not ollama's.
+pub(crate) fn environment(name: &str, node: &Node, out: &mut Out) -> bool {
+    match name {
+        "OLLAMA_NUM_PARALLEL" => out.int("max_num_seqs", node),
+        "OLLAMA_CONTEXT_LENGTH" => out.int("max_model_len", node),
+        "OLLAMA_KV_CACHE_TYPE" => super::vllm::kv(out, node),
+        "OLLAMA_FLASH_ATTENTION" => out.flag("flash_attention", node),
+        _ => name.starts_with("OLLAMA_"),
+    }
+}

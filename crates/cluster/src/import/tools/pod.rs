@@ -1,0 +1,268 @@
+//! Containers of a manifest: image, command, environment, devices.
+
+use std::collections::BTreeMap;
+
+use crate::import::argv;
+use crate::import::collect::{Collector, count_visible, merge_runs};
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::program;
+use crate::import::shell::{self, Text};
+use crate::import::unknown;
+use crate::import::value::{Node, Value, parse_int};
+
+use super::serving::Engine;
+
+/// What one container says.
+pub(crate) struct Pod {
+    pub(crate) engine: Option<Engine>,
+    pub(crate) out: Out,
+    /// Devices it asks for.
+    pub(crate) gpus: Option<(i64, u32)>,
+}
+
+/// Resource names of accelerators.
+const RESOURCES: &[&str] = &[
+    "nvidia.com/gpu",
+    "amd.com/gpu",
+    "gpu.intel.com/i915",
+    "gpu.intel.com/xe",
+    "habana.ai/gaudi",
+    "google.com/tpu",
+    "aws.amazon.com/neuron",
+    "aws.amazon.com/neuroncore",
+    "gpu",
+];
+
+/// Devices under `resources.limits` or `resources.requests`.
+pub(crate) fn gpus(n: &Node) -> Option<(i64, u32)> {
+    for part in ["limits", "requests"] {
+        let Some(r) = n.get("resources").and_then(|r| r.get(part)) else { continue };
+        for (k, v) in r.map() {
+            if (RESOURCES.contains(&k.as_str()) || k.starts_with("nvidia.com/mig-"))
+                && let Some(c) = v.int()
+            {
+                return Some((c, v.line));
+            }
+        }
+    }
+    None
+}
+
+/// Every container below a node, wherever the manifest puts it.
+pub(crate) fn containers(n: &Node) -> Vec<&Node> {
+    let mut out = Vec::new();
+    n.maps(&mut |m| {
+        if let Some(c) = m.get("containers") {
+            out.extend(c.list().iter().filter(|c| c.is_map()));
+        }
+        if let Some(c) = m.get("mainContainer") {
+            out.push(c);
+        }
+    });
+    out
+}
+
+/// Variables with plain values.
+fn environment(c: &Node) -> Vec<(String, Node)> {
+    let mut out = Vec::new();
+    for e in c.get("env").map(Node::list).unwrap_or(&[]) {
+        if let (Some(k), Some(v)) = (e.get("name").and_then(Node::text), e.get("value")) {
+            out.push((k, v.clone()));
+        }
+    }
+    for (k, v) in c.get("env").map(Node::map).unwrap_or(&[]) {
+        out.push((k.clone(), v.clone()));
+    }
+    out
+}
+
+/// Words of `command` and `args`.
+fn words(c: &Node, env: &BTreeMap<String, String>) -> Vec<Text> {
+    let mut out = Vec::new();
+    for key in ["command", "args"] {
+        let Some(n) = c.get(key) else { continue };
+        match &n.value {
+            Value::List(l) => {
+                for w in l {
+                    let raw = match &w.value {
+                        Value::Str(s) => s.clone(),
+                        _ => w.text().unwrap_or_default(),
+                    };
+                    out.push(lines(&replace(&raw, env), w.line));
+                }
+            }
+            Value::Str(s) => out.extend(crate::import::split_command(&lines(&replace(s, env), n.line))),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// A text of several lines with the line of each.
+pub(crate) fn lines(s: &str, line: u32) -> Text {
+    let mut t = Text::new("", line);
+    for (l, n) in s.split_inclusive('\n').zip(line..) {
+        t.push(l, n);
+    }
+    t
+}
+
+/// `$(NAME)` of Kubernetes.
+fn replace(s: &str, env: &BTreeMap<String, String>) -> String {
+    let mut out = s.to_owned();
+    for (k, v) in env {
+        let mark = format!("$({k})");
+        if out.contains(&mark) && out.len() < 1 << 20 {
+            out = out.replace(&mark, v);
+        }
+    }
+    // What stays is known to the cluster only.
+    let mut rest = out.as_str();
+    let mut done = String::with_capacity(out.len());
+    while let Some(i) = rest.find("$(") {
+        done.push_str(rest.get(..i).unwrap_or(""));
+        let tail = rest.get(i + 2..).unwrap_or("");
+        match tail.split_once(')') {
+            Some((name, after)) if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => {
+                done.push_str(&unknown::of(name));
+                rest = after;
+            }
+            _ => {
+                done.push_str("$(");
+                rest = tail;
+            }
+        }
+    }
+    done.push_str(rest);
+    done
+}
+
+/// Reads a container.
+pub(crate) fn read(
+    c: &Node,
+    hint: Option<Engine>,
+    extra_env: &BTreeMap<String, String>,
+    files: &dyn Fn(&str) -> Option<Node>,
+) -> Option<Pod> {
+    let image = c.get("image").and_then(Node::shown).unwrap_or_default();
+    let env = environment(c);
+    let mut known: BTreeMap<String, String> = extra_env.clone();
+    for (k, v) in &env {
+        if let Some(t) = v.text().filter(|t| !t.starts_with('$')) {
+            known.insert(k.clone(), t);
+        }
+    }
+    let words = words(c, &known);
+    let mut collector = Collector::default();
+    let setup = shell::Setup { scripts: &[], env: &known, batch: &[], weak: &[], every_branch: false };
+    let script = shell_script(&words);
+    if let Some(t) = &script {
+        let read = shell::read("", t, &setup);
+        for cmd in &read.commands {
+            collector.command(cmd, files);
+        }
+    } else if !words.is_empty() {
+        collector.command(
+            &shell::Command { line: words.first().map_or(0, Text::line), words: words.clone(), env: Vec::new() },
+            files,
+        );
+    }
+    let by_image =
+        hint.or_else(|| Engine::named(&image)).filter(|_| !image.contains("router") && !image.contains("gateway"));
+    let mut pod = if let Some((engine, _)) = collector.servers.first() {
+        let engine = *engine;
+        let out = merge_runs(collector.servers.into_iter().map(|(_, o)| o).collect())?;
+        Pod { engine: Some(engine), out, gpus: None }
+    } else if let Some(out) = merge_runs(collector.trainings) {
+        Pod { engine: None, out, gpus: None }
+    } else {
+        let engine = by_image?;
+        let mut out = Out::default();
+        // The image's own entry point gets the arguments.
+        let args = c.get("args").map(|_| words.clone()).unwrap_or_default();
+        let flags = args.iter().any(|w| w.as_str().starts_with('-'));
+        let own = script.is_none() && (flags || words.is_empty()) && program::find(&words).is_none();
+        if own {
+            engine.command(&argv::parse(&args), &mut out);
+        } else if script.is_some() {
+            return None;
+        }
+        Pod { engine: Some(engine), out, gpus: None }
+    };
+    if let Some(engine) = pod.engine {
+        for (k, v) in &env {
+            if k.ends_with("ADDITIONAL_ARGS") || k.ends_with("EXTRA_ARGS") || k == "VLLM_ARGS" {
+                let text = lines(v.raw().unwrap_or(""), v.line);
+                let args = argv::parse(&crate::import::split_command(&text));
+                for f in &args.flags {
+                    engine.flag(&f.name, &f.node, &mut pod.out);
+                }
+            } else if k == "MODEL_ID" && !pod.out.fields.has("model") {
+                super::model(&mut pod.out, v);
+            } else {
+                count_visible(k, &Text::new(v.raw().unwrap_or(""), v.line), &mut pod.out);
+            }
+        }
+        engine.finish(&mut pod.out);
+        pod.out.fields.set("framework", engine.framework(), c.line);
+        pod.out.fields.set("kind", "serving", c.line);
+    }
+    pod.gpus = gpus(c);
+    pod.out.fields.remove("launcher");
+    Some(pod)
+}
+
+/// The script of `sh -c` in a command.
+fn shell_script(words: &[Text]) -> Option<Text> {
+    let shell = words.first().is_some_and(|w| matches!(argv::base(w.as_str()), "sh" | "bash" | "ash" | "zsh"));
+    if !shell {
+        return None;
+    }
+    let at = words
+        .iter()
+        .position(|w| w.as_str().starts_with('-') && !w.as_str().starts_with("--") && w.as_str().contains('c'))?;
+    words.get(at + 1).cloned()
+}
+
+/// The accelerator that labels, selectors and annotations of a pod ask for.
+pub(crate) fn selected(n: &Node) -> Option<(String, u32)> {
+    let mut found = None;
+    n.maps(&mut |m| {
+        if found.is_some() {
+            return;
+        }
+        for (k, v) in m.map() {
+            let low = k.to_ascii_lowercase();
+            let label = [
+                "accelerator",
+                "gpu.product",
+                "gpu-type",
+                "gputype",
+                "gpu_nvidia_class",
+                "instance-type",
+                "tpu-accelerator",
+            ];
+            if label.iter().any(|l| low.contains(l))
+                && let Some(a) = v.text().as_deref().and_then(names::accelerator_label)
+            {
+                found = Some((a, v.line));
+                return;
+            }
+        }
+        // `key: …gke-accelerator, values: [nvidia-l4]`
+        if let (Some(k), Some(values)) = (m.get("key").and_then(Node::text), m.get("values"))
+            && (k.contains("accelerator") || k.contains("gpu") || k.contains("instance-type"))
+            && let Some(a) = values.list().iter().find_map(|v| names::accelerator_label(&v.text()?))
+        {
+            found = Some((a, values.line));
+        }
+    });
+    found
+}
+
+/// `nvidia-gpu-gh200:1`: the accelerator and how many.
+pub(crate) fn profile(s: &str) -> (Option<String>, Option<i64>) {
+    let (name, count) = s.rsplit_once(':').map_or((s, None), |(n, c)| (n, parse_int(c)));
+    (names::accelerator_label(name), count)
+}

@@ -1,0 +1,331 @@
+//! Custom resources that serve models: Dynamo, KServe, KubeAI, KAITO.
+
+use std::collections::BTreeMap;
+
+use crate::import::fields::{Fields, Out};
+use crate::import::names;
+use crate::import::value::Node;
+
+use super::k8s::{Files, first_pod};
+use super::pod;
+use super::serving::{Engine, role, settle_roles};
+
+/// Dynamo's graph of frontend, workers and planners.
+pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) -> bool {
+    let backend = d.at("spec.backendFramework").and_then(Node::text);
+    let hint = backend.as_deref().and_then(Engine::named);
+    out.fields.set("kind", "serving", d.line);
+    out.fields.set("orchestrator", "dynamo", d.line);
+    out.fields.set("manifest", "DynamoGraphDeployment", d.line);
+    if let Some(e) = hint {
+        out.fields.set("framework", e.framework(), d.at("spec.backendFramework").map_or(0, |n| n.line));
+    }
+    if let Some((a, at)) = pod::selected(d) {
+        out.fields.imply("accelerator", a, at);
+    }
+    let mut devices = Some(0_i64);
+    let mut nodes = Some(0_i64);
+    let mut per_node: Option<i64> = None;
+    let mut workers: Vec<(Option<&'static str>, Out, i64, u32)> = Vec::new();
+    for (name, s) in d.at("spec.services").map(Node::map).unwrap_or(&[]) {
+        let component = s.get("componentType").and_then(Node::text).unwrap_or_default();
+        if matches!(component.as_str(), "frontend" | "planner" | "router" | "epp") {
+            continue;
+        }
+        let gpu = pod::gpus(s).or_else(|| pod::containers(s).into_iter().find_map(pod::gpus));
+        let Some(p) = pod::containers(s).into_iter().find_map(|c| pod::read(c, hint, env, files)) else { continue };
+        let sub = s.get("subComponentType").and_then(Node::text);
+        let own = p.out.fields.str("role").and_then(role);
+        let r = sub.as_deref().and_then(role).or(own).or_else(|| role(name));
+        let replicas = s.get("replicas").and_then(Node::int).unwrap_or(1);
+        let count = s.at("multinode.nodeCount").and_then(Node::int);
+        let mut o = p.out;
+        if let Some(n) = s.get("replicas").filter(|n| n.int().is_some()) {
+            o.int("replicas", n);
+        }
+        if let Some(c) = count {
+            o.fields.set("nodes", c, s.at("multinode.nodeCount").map_or(s.line, |n| n.line));
+        }
+        let (g, at) = match gpu {
+            Some((g, at)) => (Some(g), at),
+            None => (None, s.line),
+        };
+        let all = g.and_then(|g| g.checked_mul(count.unwrap_or(1))?.checked_mul(replicas));
+        devices = devices.zip(all).and_then(|(a, b)| a.checked_add(b));
+        nodes = nodes.and_then(|n| n.checked_add(replicas.checked_mul(count.unwrap_or(1))?));
+        per_node = per_node.max(g);
+        workers.push((r, o, g.unwrap_or(0), at));
+    }
+    if workers.is_empty() {
+        return false;
+    }
+    let disaggregated = ["prefill", "decode"].iter().all(|r| workers.iter().any(|(w, ..)| *w == Some(*r)));
+    let whole_nodes = workers.iter().all(|(_, _, g, _)| Some(*g) == per_node);
+    for (_, o, ..) in &mut workers {
+        out.strange.append(&mut o.strange);
+        out.missing.append(&mut o.missing);
+        o.fields.remove("num_accelerators");
+    }
+    if disaggregated {
+        for (r, mut o, ..) in workers {
+            if let Some(r) = r {
+                o.fields.remove("model_path");
+                out.roles.push((r.to_owned(), o.fields));
+            }
+        }
+        settle_roles(out);
+        if let (Some(g), true) = (per_node, whole_nodes) {
+            out.fields.imply("accelerators_per_node", g, d.line);
+            if let Some(n) = nodes.filter(|_| g >= 4) {
+                out.fields.imply("nodes", n, d.line);
+            }
+        }
+    } else if let Some((_, mut o, g, at)) = workers.into_iter().next() {
+        let count = o.fields.remove("nodes");
+        if let Some(c) = &count {
+            out.fields.set("nodes_per_replica", c.value.clone(), c.at);
+            out.fields.set("accelerators_per_node", g, at);
+        }
+        if g > 0 {
+            let n = count.and_then(|c| c.value.as_i64()).unwrap_or(1);
+            out.fields.set("accelerators_per_replica", g.saturating_mul(n), at);
+        }
+        o.fields.remove("role");
+        out.fields.fill(&o.fields);
+    }
+    out.fields.remove("model_path");
+    if let Some(n) = devices.filter(|n| *n > 0) {
+        out.fields.imply("num_accelerators", n, d.line);
+    }
+    true
+}
+
+/// KServe's service for language models, with an optional prefill half.
+pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) -> bool {
+    let Some(spec) = d.get("spec") else { return false };
+    out.fields.set("kind", "serving", d.line);
+    out.fields.set("framework", "vllm", d.line);
+    out.fields.set("manifest", "LLMInferenceService", d.line);
+    if let Some(n) = spec.first(&["model.name", "model.uri"]) {
+        super::model(out, n);
+        out.fields.remove("model_path");
+    }
+    if let Some((a, at)) = pod::selected(d) {
+        out.fields.imply("accelerator", a, at);
+    }
+    let half = |n: &Node| {
+        let mut o = Out::default();
+        let template = n.get("template").or(n.get("worker"));
+        let mut gpu = None;
+        if let Some(p) = template
+            .and_then(|t| pod::containers(t).into_iter().find_map(|c| pod::read(c, Some(Engine::Vllm), env, files)))
+        {
+            gpu = p.gpus;
+            o = p.out;
+        }
+        for (path, key) in [("tensor", "tp"), ("data", "dp"), ("pipeline", "pp")] {
+            if let Some(v) = n.at(&format!("parallelism.{path}")) {
+                o.int(key, v);
+            }
+        }
+        if let Some(v) = n.at("parallelism.expert") {
+            o.flag("expert_parallel", v);
+        }
+        if let Some(v) = n.get("replicas") {
+            o.int("replicas", v);
+        }
+        Engine::Vllm.finish(&mut o);
+        o.fields.remove("num_accelerators");
+        (o, gpu)
+    };
+    let (mut main, gpu) = half(spec);
+    if let Some(p) = spec.get("prefill") {
+        let (mut pre, pre_gpu) = half(p);
+        let mut all = Some(0_i64);
+        for (o, g) in [(&mut pre, pre_gpu), (&mut main, gpu)] {
+            if let Some((g, at)) = g {
+                o.fields.set("accelerators", g, at);
+            }
+            let n = g.and_then(|(g, _)| g.checked_mul(o.fields.int("replicas").unwrap_or(1)));
+            all = all.zip(n).and_then(|(a, b)| a.checked_add(b));
+            out.strange.append(&mut o.strange);
+        }
+        out.roles.push(("prefill".to_owned(), pre.fields));
+        out.roles.push(("decode".to_owned(), main.fields));
+        let both: Vec<&Fields> = out.roles.iter().map(|(_, f)| f).collect();
+        let shared = both.first().and_then(|f| f.entry("prefix_caching")).cloned();
+        let alike = shared
+            .as_ref()
+            .is_some_and(|e| both.iter().all(|f| f.entry("prefix_caching").is_some_and(|x| x.value == e.value)));
+        if let (Some(e), true) = (shared, alike) {
+            for (_, f) in &mut out.roles {
+                f.remove("prefix_caching");
+            }
+            out.fields.put(e);
+        }
+        settle_roles(out);
+        if let Some(n) = all.filter(|n| *n > 0) {
+            out.fields.imply("num_accelerators", n, d.line);
+        }
+    } else {
+        out.strange.append(&mut main.strange);
+        out.fields.fill(&main.fields);
+        if let Some((g, at)) = gpu {
+            out.fields.set("accelerators_per_replica", g, at);
+            let all = g.saturating_mul(out.fields.int("replicas").unwrap_or(1));
+            out.fields.imply("num_accelerators", all, at);
+        }
+    }
+    if let Some(m) = out.fields.str("model").map(str::to_owned)
+        && let Some(w) = names::weights(&m)
+    {
+        let at = out.fields.at("model");
+        out.fields.imply("weights_precision", w, at);
+    }
+    true
+}
+
+/// KServe's general service and its runtimes.
+pub(crate) fn inference_service(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) -> bool {
+    let kind = d.get("kind").and_then(Node::text).unwrap_or_default();
+    let Some(spec) = d.at("spec.predictor").or(d.get("spec")) else { return false };
+    let hint = spec
+        .first(&["model.runtime", "model.modelFormat.name"])
+        .and_then(Node::text)
+        .and_then(|t| Engine::named(&t).or((t == "huggingface").then_some(Engine::Vllm)));
+    let p = match spec.get("model") {
+        Some(m) => pod::read(m, hint, env, files),
+        None => first_pod(spec, hint, env, files),
+    };
+    let Some(p) = p else { return false };
+    *out = p.out;
+    out.fields.set("manifest", kind, d.line);
+    if let Some(n) = spec.at("model.storageUri").filter(|_| !out.fields.has("model")) {
+        super::model(out, n);
+    }
+    if let Some((a, at)) = pod::selected(d) {
+        out.fields.imply("accelerator", a, at);
+    }
+    if let Some(n) = spec.get("minReplicas") {
+        out.int("replicas", n);
+    }
+    let workers = spec.at("workerSpec.pipelineParallelSize").and_then(Node::int);
+    if let Some(n) = workers {
+        out.fields.set("pp", n, spec.line);
+    }
+    if let Some((g, at)) = p.gpus {
+        out.fields.remove("num_accelerators");
+        let all = g.saturating_mul(workers.unwrap_or(1));
+        out.fields.set("accelerators_per_replica", all, at);
+        let r = out.fields.int("replicas").unwrap_or(1).max(1);
+        out.fields.imply("num_accelerators", all.saturating_mul(r), at);
+    }
+    true
+}
+
+/// KubeAI's model.
+pub(crate) fn kubeai(d: &Node, out: &mut Out) -> bool {
+    let Some(spec) = d.get("spec") else { return false };
+    let word = spec.get("engine").and_then(Node::text).unwrap_or_default();
+    out.fields.set("kind", "serving", d.line);
+    let engine = Engine::named(&word);
+    let framework = engine.map_or_else(
+        || if word == "OLlama" { "ollama".to_owned() } else { word.to_ascii_lowercase() },
+        |e| e.framework().to_owned(),
+    );
+    out.fields.set("framework", framework, spec.get("engine").map_or(spec.line, |n| n.line));
+    out.fields.set("manifest", "kubeai Model", d.line);
+    if let Some(n) = spec.get("url") {
+        let t = n.text().unwrap_or_default();
+        let bare = t.split_once("://").map_or(t.as_str(), |p| p.1).split('?').next().unwrap_or("");
+        out.fields.set("model", bare, n.line);
+        if let Some(w) = names::weights(bare) {
+            out.fields.imply("weights_precision", w, n.line);
+        }
+    }
+    if let Some(e) = engine {
+        let words: Vec<_> = spec
+            .get("args")
+            .map(Node::list)
+            .unwrap_or(&[])
+            .iter()
+            .map(|n| pod::lines(n.raw().unwrap_or(""), n.line))
+            .collect();
+        for f in &crate::import::argv::parse(&words).flags {
+            e.flag(&f.name, &f.node, out);
+        }
+        e.finish(out);
+    }
+    if let Some(n) = spec.get("resourceProfile") {
+        let (name, count) = pod::profile(&n.text().unwrap_or_default());
+        if let Some(a) = name {
+            out.fields.imply("accelerator", a, n.line);
+        }
+        let cpu = n.text().is_some_and(|t| t.starts_with("cpu"));
+        if let Some(c) = count.filter(|_| !cpu) {
+            // One server; the autoscaler decides how many run.
+            let r = spec.get("minReplicas").and_then(Node::int).unwrap_or(1).max(1);
+            out.fields.imply("num_accelerators", c.saturating_mul(r), n.line);
+        }
+    }
+    true
+}
+
+/// Azure machines by a part of their name: the accelerator and how many.
+const INSTANCES: &[(&str, &str, i64)] = &[
+    ("NC24ads_A100_v4", "A100 80GB", 1),
+    ("NC48ads_A100_v4", "A100 80GB", 2),
+    ("NC96ads_A100_v4", "A100 80GB", 4),
+    ("ND96asr_v4", "A100 40GB", 8),
+    ("ND96amsr_A100_v4", "A100 80GB", 8),
+    ("ND96isr_H100_v5", "H100", 8),
+    ("ND96isr_H200_v5", "H200", 8),
+    ("NC40ads_H100_v5", "H100", 1),
+    ("NC80adis_H100_v5", "H100", 2),
+    ("NC6s_v3", "V100", 1),
+    ("NC12s_v3", "V100", 2),
+    ("NC24s_v3", "V100", 4),
+    ("NC4as_T4_v3", "T4", 1),
+    ("NC64as_T4_v3", "T4", 4),
+    ("NV36ads_A10_v5", "A10", 1),
+    ("NV72ads_A10_v5", "A10", 2),
+];
+
+/// KAITO's workspace.
+pub(crate) fn kaito(d: &Node, configs: &[(String, Node)], out: &mut Out) -> bool {
+    let Some(inference) = d.get("inference") else { return false };
+    out.fields.set("kind", "serving", d.line);
+    out.fields.set("framework", "vllm", d.line);
+    out.fields.set("manifest", "kaito Workspace", d.line);
+    if let Some(n) = inference.at("preset.name") {
+        out.text("model", n);
+    }
+    if let Some(name) = inference.get("config").and_then(Node::text)
+        && let Some((_, c)) = configs.iter().find(|(k, _)| *k == name)
+        && let Some(v) = c.get("vllm")
+    {
+        Engine::Vllm.keys(v, out);
+    }
+    Engine::Vllm.finish(out);
+    let count = d.at("resource.count").and_then(Node::int);
+    if let Some(n) = d.at("resource.instanceType") {
+        let t = n.text().unwrap_or_default();
+        out.fields.set("instance_type", t.as_str(), n.line);
+        let known = INSTANCES.iter().find(|(k, ..)| t.eq_ignore_ascii_case(&format!("Standard_{k}")));
+        if let Some((_, a, per)) = known {
+            out.fields.imply("accelerator", *a, n.line);
+            let all = per.saturating_mul(count.unwrap_or(1));
+            let tp = out.fields.int("tp").unwrap_or(1);
+            let need = tp.saturating_mul(out.fields.int("pp").unwrap_or(1));
+            if need > all {
+                let at = out.fields.at("tp");
+                out.conflict(format!("tensor parallel size {tp} needs {need} accelerators, but {t} gives {all}"), at);
+            } else {
+                out.fields.imply("num_accelerators", all, n.line);
+            }
+        } else if let Some(a) = names::accelerator_in(&t) {
+            out.fields.imply("accelerator", a, n.line);
+        }
+    }
+    true
+}

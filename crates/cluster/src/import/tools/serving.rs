@@ -1,0 +1,250 @@
+//! What the serving engines share: choice of the table, counts of devices, roles.
+
+use crate::import::argv::Args;
+use crate::import::fields::{Fields, Out};
+use crate::import::names;
+use crate::import::value::Node;
+
+use super::{llamacpp, sglang, trtllm, vllm};
+
+/// A serving engine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Engine {
+    Vllm,
+    Sglang,
+    Trtllm,
+    LlamaCpp,
+    Tgi,
+}
+
+impl Engine {
+    /// Our word for the framework.
+    pub(crate) fn framework(self) -> &'static str {
+        match self {
+            Engine::Vllm => "vllm",
+            Engine::Sglang => "sglang",
+            Engine::Trtllm => "tensorrt-llm",
+            Engine::LlamaCpp => "llama.cpp",
+            Engine::Tgi => "tgi",
+        }
+    }
+
+    /// The engine that a word means: a backend name, an image, a module.
+    pub(crate) fn named(word: &str) -> Option<Engine> {
+        let w = word.to_ascii_lowercase();
+        if w.contains("vllm") || w.contains("llm-d") {
+            Some(Engine::Vllm)
+        } else if w.contains("sglang") {
+            Some(Engine::Sglang)
+        } else if w.contains("trtllm") || w.contains("tensorrt") || w.contains("trt-llm") || w == "trt" {
+            Some(Engine::Trtllm)
+        } else if w.contains("llamacpp")
+            || w.contains("llama.cpp")
+            || w.contains("llama-server")
+            || w.contains("llama-cpp")
+        {
+            Some(Engine::LlamaCpp)
+        } else if w.contains("text-generation-inference") || w == "tgi" {
+            Some(Engine::Tgi)
+        } else {
+            None
+        }
+    }
+
+    /// Reads one setting.
+    pub(crate) fn flag(self, raw: &str, node: &Node, out: &mut Out) {
+        let key = names::snake(raw);
+        let known = match self {
+            Engine::Vllm => vllm::flag(&key, node, out),
+            Engine::Sglang => sglang::flag(&key, node, out),
+            Engine::Trtllm => trtllm::flag(&key, node, out),
+            Engine::LlamaCpp => llamacpp::flag(raw, &key, node, out),
+            Engine::Tgi => tgi(&key, node, out),
+        };
+        if !known {
+            out.strange.push((raw.to_owned(), node.line));
+        }
+    }
+
+    /// Reads a command's arguments; the first word may be the model.
+    pub(crate) fn command(self, args: &Args, out: &mut Out) {
+        out.fields.set("kind", "serving", args.flags.first().map_or(0, |f| f.node.line));
+        out.fields.set("framework", self.framework(), args.flags.first().map_or(0, |f| f.node.line));
+        if let Some(w) = args.positional.first()
+            && self != Engine::LlamaCpp
+            && self != Engine::Tgi
+        {
+            super::model(out, &Node::str(w.as_str(), w.line()));
+        }
+        for f in &args.flags {
+            self.flag(&f.name, &f.node, out);
+        }
+    }
+
+    /// Reads the keys of a mapping, nested ones as dotted names where the engine has such.
+    pub(crate) fn keys(self, map: &Node, out: &mut Out) {
+        for (k, v) in map.map() {
+            if self == Engine::Trtllm && v.is_map() {
+                v.leaves(&mut |path, leaf| self.flag(&format!("{k}.{path}"), leaf, out));
+            } else {
+                self.flag(k, v, out);
+            }
+        }
+    }
+
+    /// Devices of one server.
+    fn devices(self, f: &Fields) -> Option<i64> {
+        let of = |k: &str| f.int(k).filter(|n| *n > 0);
+        let (tp, pp, dp) = (of("tp"), of("pp"), of("dp"));
+        if tp.is_none() && pp.is_none() && dp.is_none() {
+            return None;
+        }
+        // A stated but unknown size leaves the product open.
+        if ["tp", "pp", "dp"].iter().any(|k| f.is_open(k) || (f.has(k) && of(k).is_none())) {
+            return None;
+        }
+        let base = tp.unwrap_or(1).checked_mul(pp.unwrap_or(1))?;
+        match self {
+            Engine::Vllm => base.checked_mul(dp.unwrap_or(1)),
+            Engine::Sglang if f.bool("attention_dp") != Some(true) => base.checked_mul(dp.unwrap_or(1)),
+            _ => Some(base),
+        }
+    }
+
+    /// Fills what follows for one server: its name, its expert parallelism.
+    pub(crate) fn finish(self, out: &mut Out) {
+        if let Some((served, at)) = &out.served {
+            let hub = served.matches('/').count() == 1 && !served.starts_with('/');
+            let by_path = out.fields.has("model_path") || !out.fields.has("model");
+            if hub && by_path {
+                out.fields.remove("model_path");
+                out.fields.set("model", served.as_str(), *at);
+            }
+        }
+        if out.fields.bool("expert_parallel") == Some(true) && self == Engine::Vllm {
+            let at = out.fields.at("expert_parallel");
+            let (tp, dp) = (out.fields.int("tp"), out.fields.int("dp"));
+            if (tp.is_some() || dp.is_some())
+                && let Some(ep) = tp.unwrap_or(1).checked_mul(dp.unwrap_or(1))
+            {
+                out.fields.imply("ep", ep, at);
+            }
+        }
+        if let Some(m) = out.fields.str("model").map(str::to_owned)
+            && let Some(w) = names::weights(&m)
+        {
+            let at = out.fields.at("model");
+            out.fields.imply("weights_precision", w, at);
+        }
+        if out.fields.has("speculative.model") && !out.fields.has("speculative.method") {
+            let at = out.fields.at("speculative.model");
+            out.fields.imply("speculative.method", "draft", at);
+        }
+    }
+
+    /// Devices of the server if nothing else counts them.
+    pub(crate) fn count(self, out: &mut Out) {
+        if out.fields.has("num_accelerators") || self == Engine::LlamaCpp {
+            return;
+        }
+        if let Some(n) = self.devices(&out.fields) {
+            let at = ["tp", "dp", "pp"].iter().find(|k| out.fields.has(k)).map_or(0, |k| out.fields.at(k));
+            out.fields.imply("num_accelerators", n, at);
+        }
+    }
+}
+
+/// Hugging Face's text-generation-launcher.
+fn tgi(key: &str, node: &Node, out: &mut Out) -> bool {
+    match key {
+        "model_id" => super::model(out, node),
+        "num_shard" => out.int("tp", node),
+        "max_total_tokens" => out.int("max_model_len", node),
+        "max_batch_prefill_tokens" => out.int("max_num_batched_tokens", node),
+        "max_batch_size" | "max_concurrent_requests" => out.int("max_num_seqs", node),
+        "max_batch_total_tokens" => out.int("max_total_tokens", node),
+        "cuda_memory_fraction" => out.float("gpu_memory_share", node),
+        "dtype" => super::precision(out, node),
+        "kv_cache_dtype" => vllm::kv(out, node),
+        "quantize" => {
+            if let Some(t) = node.text() {
+                if let Some(w) = names::weights(&t) {
+                    out.set("weights_precision", w, node.line);
+                }
+                out.set("quantization", t, node.line);
+            }
+            true
+        }
+        "sharded" | "max_input_tokens" | "max_input_length" | "max_best_of" | "waiting_served_ratio" => true,
+        "speculate" => out.int("speculative.tokens", node),
+        _ => super::is_dull(key),
+    }
+}
+
+/// The names that engines and charts give to the two halves of a disaggregated server.
+pub(crate) fn role(word: &str) -> Option<&'static str> {
+    let low = word.to_ascii_lowercase();
+    if low.contains("prefill") || low.contains("kv_producer") {
+        Some("prefill")
+    } else if low.contains("decode") || low.contains("kv_consumer") {
+        Some("decode")
+    } else {
+        None
+    }
+}
+
+/// Keys that belong to a role; the others stay with the whole.
+const SHARED: &[&str] = &[
+    "kind",
+    "framework",
+    "model",
+    "model_path",
+    "accelerator",
+    "weights_precision",
+    "kv_precision",
+    "precision",
+    "quantization",
+    "redundant_experts",
+    "orchestrator",
+    "manifest",
+    "launcher",
+    "role",
+];
+
+/// Moves what all roles have in common to the whole, and keeps the rest with the role.
+pub(crate) fn settle_roles(out: &mut Out) {
+    let mut roles = std::mem::take(&mut out.roles);
+    for (_, fields) in &mut roles {
+        for key in SHARED {
+            if let Some(e) = fields.remove(key)
+                && *key != "role"
+                && !out.fields.has(key)
+            {
+                out.fields.put(e);
+            }
+        }
+        fields.remove("num_accelerators");
+    }
+    let same = |key: &str| {
+        let mut it = roles.iter().map(|(_, f)| f.entry(key).map(|e| &e.value));
+        let first = it.next().flatten();
+        roles.len() > 1 && first.is_some() && it.all(|v| v == first)
+    };
+    // One speculation for both, and a cache setting that only names the feature.
+    let common: Vec<String> =
+        ["speculative.method", "speculative.tokens", "speculative.steps", "speculative.topk", "speculative.model"]
+            .iter()
+            .filter(|k| same(k))
+            .map(|k| (*k).to_owned())
+            .collect();
+    for key in common {
+        for (i, (_, f)) in roles.iter_mut().enumerate() {
+            if let Some(e) = f.remove(&key)
+                && i == 0
+            {
+                out.fields.put(e);
+            }
+        }
+    }
+    out.roles = roles;
+}

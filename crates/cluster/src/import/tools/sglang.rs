@@ -1,0 +1,136 @@
+//! SGLang: `sglang.launch_server` and files of its flags.
+
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::value::Node;
+
+/// Reads one flag or key; false if it means nothing to us.
+pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+    match key {
+        "model_path" | "model" => super::model(out, node),
+        "served_model_name" => {
+            if let Some(t) = node.text() {
+                out.served = Some((t, node.line));
+            }
+            true
+        }
+        "tp" | "tp_size" | "tensor_parallel_size" => out.int("tp", node),
+        "pp" | "pp_size" | "pipeline_parallel_size" => out.int("pp", node),
+        "dp" | "dp_size" | "data_parallel_size" => out.int("dp", node),
+        "ep" | "ep_size" | "expert_parallel_size" => out.int("ep", node),
+        "enable_dp_attention" => out.flag("attention_dp", node),
+        "mem_fraction_static" => out.float("gpu_memory_share", node),
+        "max_running_requests" => out.int("max_num_seqs", node),
+        "context_length" => out.int("max_model_len", node),
+        "chunked_prefill_size" => {
+            if node.int() == Some(-1) {
+                return out.set("chunked_prefill", false, node.line);
+            }
+            out.int("chunked_prefill_size", node)
+        }
+        "max_prefill_tokens" => out.int("max_prefill_tokens", node),
+        "max_total_tokens" => out.int("max_total_tokens", node),
+        "disable_radix_cache" => out.not("prefix_caching", node),
+        "kv_cache_dtype" => super::vllm::kv(out, node),
+        "dtype" => super::precision(out, node),
+        "quantization" => {
+            if let Some(w) = node.text().as_deref().and_then(names::weights) {
+                out.set("weights_precision", w, node.line);
+            }
+            true
+        }
+        "cuda_graph_max_bs" => out.int("cuda_graph_max_batch", node),
+        "disable_cuda_graph" => {
+            if node.on() == Some(true) {
+                out.flag("enforce_eager", node)
+            } else {
+                true
+            }
+        }
+        "page_size" => out.int("block_size", node),
+        "speculative_algorithm" | "speculative_algo" => {
+            if let Some(t) = node.text() {
+                out.set("speculative.method", t.to_ascii_lowercase(), node.line);
+            }
+            true
+        }
+        "speculative_num_steps" => out.int("speculative.steps", node),
+        "speculative_eagle_topk" => out.int("speculative.topk", node),
+        "speculative_num_draft_tokens" => out.int("speculative.tokens", node),
+        "speculative_draft_model_path" | "speculative_draft" => out.text("speculative.model", node),
+        "attn_cp_size" | "context_parallel_size" => out.int("cp", node),
+        "ep_num_redundant_experts" => out.int("redundant_experts", node),
+        "nnodes" => {
+            if let Some(n) = node.int().filter(|n| *n > 1) {
+                out.fields.imply("nodes", n, node.line);
+            }
+            true
+        }
+        "disaggregation_mode" => {
+            if let Some(t) = node.text().filter(|t| t == "prefill" || t == "decode") {
+                out.set("role", t, node.line);
+            }
+            true
+        }
+        "device" => {
+            if let Some(t) = node.text().filter(|t| !matches!(t.as_str(), "auto" | "cuda")) {
+                out.set("accelerator", t, node.line);
+            }
+            true
+        }
+        "cpu_offload_gb" => out.float("cpu_offload_gb", node),
+        "enable_torch_compile"
+        | "attention_backend"
+        | "moe_runner_backend"
+        | "moe_a2a_backend"
+        | "deepep_mode"
+        | "load_balance_method"
+        | "prefill_round_robin_balance"
+        | "dist_init_addr"
+        | "node_rank"
+        | "num_continuous_decode_steps"
+        | "stream_interval"
+        | "watchdog_timeout"
+        | "schedule_policy"
+        | "schedule_conservativeness"
+        | "enable_eplb"
+        | "enable_two_batch_overlap"
+        | "moe_dense_tp_size"
+        | "nsa_prefill_backend"
+        | "nsa_decode_backend"
+        | "enable_symm_mem"
+        | "fp4_gemm_backend"
+        | "enable_dp_lm_head"
+        | "cuda_graph_bs"
+        | "mamba_ssm_dtype"
+        | "scheduler_recv_interval"
+        | "enable_flashinfer_allreduce_fusion" => true,
+        _ => {
+            key.starts_with("disaggregation_")
+                || key.starts_with("enable_")
+                || key.starts_with("mamba_")
+                || super::is_dull(key)
+        }
+    }
+}
+
+/// Whether a mapping holds SGLang's own keys.
+pub(crate) fn looks_like(keys: &[String]) -> bool {
+    const OWN: &[&str] = &[
+        "mem_fraction_static",
+        "enable_dp_attention",
+        "chunked_prefill_size",
+        "max_running_requests",
+        "disable_radix_cache",
+        "disaggregation_mode",
+        "context_length",
+        "cuda_graph_max_bs",
+        "dp_size",
+        "ep_size",
+        "max_prefill_tokens",
+        "moe_runner_backend",
+        "schedule_conservativeness",
+        "enable_torch_compile",
+    ];
+    keys.iter().filter(|k| OWN.contains(&k.as_str())).count() >= 1
+}

@@ -1,0 +1,165 @@
+//! srt-slurm: YAML of InferenceX for aggregated and disaggregated servers on Slurm.
+
+use serde_json::json;
+
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::value::{Node, parse_int};
+
+use super::serving::{Engine, settle_roles};
+
+/// Whether the document is one of these.
+pub(crate) fn looks_like(doc: &Node) -> bool {
+    doc.has("backend") && doc.at("resources.gpus_per_node").is_some()
+}
+
+/// Reads the file.
+pub(crate) fn document(doc: &Node, out: &mut Out) {
+    let kind = doc.at("backend.type").and_then(Node::text).unwrap_or_default();
+    let engine = Engine::named(&kind).unwrap_or_else(|| {
+        let keys = doc.get("backend").map(Node::map).unwrap_or(&[]);
+        keys.iter().find_map(|(k, _)| Engine::named(k)).unwrap_or(Engine::Sglang)
+    });
+    out.fields.set("kind", if doc.has("benchmark") { "serving+benchmark" } else { "serving" }, 0);
+    out.fields.set("framework", engine.framework(), doc.at("backend.type").map_or(0, |n| n.line));
+    let res = doc.get("resources").cloned().unwrap_or(Node::new(crate::import::value::Value::Null, 0));
+    let int = |path: &str| res.get(path).and_then(Node::int);
+    if doc.at("frontend.type").and_then(Node::text).as_deref() == Some("dynamo") || doc.has("dynamo") {
+        out.fields.set("orchestrator", "dynamo", doc.at("frontend.type").map_or(0, |n| n.line));
+    }
+    if let Some(n) = doc.first(&["identity.model.repo", "model.path"]) {
+        super::model(out, n);
+        out.fields.remove("model_path");
+    }
+    if let Some(n) = doc.at("model.precision")
+        && let Some(w) = n.text().as_deref().and_then(names::weights)
+    {
+        out.set("weights_precision", w, n.line);
+    }
+    if let Some(n) = res.get("gpu_type") {
+        out.text("accelerator", n);
+    }
+    if let Some(n) = res.get("gpus_per_node") {
+        out.int("accelerators_per_node", n);
+    }
+    let per_node = int("gpus_per_node").filter(|n| *n > 0);
+    let mut devices = 0_i64;
+    let mut nodes = 0_i64;
+    let configs = doc.at(&format!("backend.{kind}_config")).cloned();
+    let section = |name: &str| configs.as_ref().and_then(|c| c.get(name)).or(doc.at(&format!("backend.{name}")));
+    for role in ["prefill", "decode"] {
+        let workers = int(&format!("{role}_workers"));
+        if workers.is_none() && section(role).is_none() {
+            continue;
+        }
+        let mut r = Out::default();
+        let at = res.get(&format!("{role}_workers")).map_or(res.line, |n| n.line);
+        if let Some(w) = workers {
+            r.fields.set("workers", w, at);
+        }
+        if let Some(s) = section(role) {
+            engine.keys(s, &mut r);
+        }
+        engine.finish(&mut r);
+        let own = ["tp", "pp"].iter().try_fold(1_i64, |acc, k| acc.checked_mul(r.fields.int(k).unwrap_or(1)));
+        let dp = if engine == Engine::Vllm { r.fields.int("dp").unwrap_or(1) } else { 1 };
+        let gpus = int(&format!("gpus_per_{role}")).or_else(|| own?.checked_mul(dp));
+        let all = workers.unwrap_or(1).saturating_mul(gpus.unwrap_or(0));
+        devices = devices.saturating_add(all);
+        let stated = int(&format!("{role}_nodes"));
+        nodes = nodes.saturating_add(stated.or(per_node.map(|p| all.div_euclid(p))).unwrap_or(0));
+        take_served(&mut r, out);
+        out.strange.append(&mut r.strange);
+        out.missing.append(&mut r.missing);
+        out.roles.push((role.to_owned(), r.fields));
+    }
+    settle_roles(out);
+    if out.roles.is_empty() {
+        if let Some(s) = section("aggregated").or(configs.as_ref().and_then(|c| c.get("agg"))) {
+            let model = out.fields.entry("model").cloned();
+            let mut r = Out::default();
+            engine.keys(s, &mut r);
+            engine.finish(&mut r);
+            take_served(&mut r, out);
+            r.fields.remove("model");
+            r.fields.remove("model_path");
+            if let Some(m) = model {
+                r.fields.put(m);
+            }
+            for e in r.fields.iter() {
+                if !(e.key == "weights_precision" && out.fields.has("weights_precision")) && e.key != "model" {
+                    out.fields.put(e.clone());
+                }
+            }
+            out.strange.append(&mut r.strange);
+        }
+        let workers = int("agg_workers").unwrap_or(1);
+        let gpus = int("gpus_per_agg").or_else(|| {
+            let f = |k: &str| out.fields.int(k).unwrap_or(1);
+            f("tp").checked_mul(f("pp"))
+        });
+        devices = workers.saturating_mul(gpus.unwrap_or(0));
+        nodes = int("agg_nodes").unwrap_or(0);
+    }
+    if devices > 0 {
+        out.fields.imply("num_accelerators", devices, res.line);
+    }
+    if nodes > 0 {
+        out.fields.imply("nodes", nodes, res.line);
+    }
+    job(doc, out);
+    benchmark(doc, out);
+}
+
+/// A name with an organization that the server offers is better than a local folder.
+fn take_served(r: &mut Out, out: &mut Out) {
+    if let Some((s, at)) = r.served.take() {
+        let local = !out.fields.str("model").is_some_and(|m| m.contains('/'));
+        if s.matches('/').count() == 1 && local {
+            out.fields.set("model", s, at);
+        }
+    }
+}
+
+fn job(doc: &Node, out: &mut Out) {
+    if let Some(n) = doc.at("slurm.time_limit") {
+        out.text("slurm.time", n);
+    }
+    for (k, v) in doc.get("sbatch_directives").map(Node::map).unwrap_or(&[]) {
+        let key = k.replace('-', "_");
+        match key.as_str() {
+            "mem" | "partition" | "account" | "constraint" | "qos" | "time" => out.text(&format!("slurm.{key}"), v),
+            "cpus_per_task" | "ntasks_per_node" | "nodes" => out.int(&format!("slurm.{key}"), v),
+            "exclusive" => out.set("slurm.exclusive", true, v.line),
+            _ => true,
+        };
+    }
+}
+
+fn benchmark(doc: &Node, out: &mut Out) {
+    let Some(b) = doc.get("benchmark") else { return };
+    for key in ["isl", "osl"] {
+        if let Some(n) = b.get(key) {
+            out.int(&format!("benchmark.{key}"), n);
+        }
+    }
+    if let Some(n) = b.first(&["concurrencies", "concurrency"]) {
+        let list: Vec<i64> = match n.text() {
+            Some(t) => t.split(['x', ',', ' ', '[', ']']).filter_map(parse_int).collect(),
+            None => Vec::new(),
+        };
+        let list = if n.list().is_empty() { list } else { n.list().iter().filter_map(Node::int).collect() };
+        if !list.is_empty() {
+            out.set("benchmark.concurrency", json!(list), n.line);
+        }
+    }
+    if let Some(n) = b.get("req_rate") {
+        match n.text().as_deref() {
+            Some("inf") => out.set("benchmark.request_rate", "inf", n.line),
+            _ => out.float("benchmark.request_rate", n),
+        };
+    }
+    if let Some(n) = b.get("num_prompts_mult").and_then(Node::int) {
+        out.set("benchmark.num_prompts", format!("{n}*concurrency"), b.get("num_prompts_mult").map_or(0, |n| n.line));
+    }
+}

@@ -1,0 +1,142 @@
+//! torchtitan: its TOML through the years, and overrides on the command line.
+
+use crate::import::argv::Args;
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::value::{Node, Value};
+
+/// Whether the document has torchtitan's sections.
+pub(crate) fn looks_like(doc: &Node) -> bool {
+    let flavor = doc.at("model.flavor").is_some() || doc.at("model.hf_assets_path").is_some();
+    flavor || (doc.has("training") && (doc.has("activation_checkpoint") || doc.has("parallelism") || doc.has("job")))
+}
+
+/// Reads the file.
+pub(crate) fn document(doc: &Node, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "torchtitan", 0);
+    if let (Some(name), Some(flavor)) = (doc.at("model.name"), doc.at("model.flavor"))
+        && let (Some(n), Some(f)) = (name.text(), flavor.text())
+    {
+        out.set("model", format!("{n} {f}"), flavor.line);
+    }
+    if let Some(n) = doc.first(&["model.hf_assets_path", "model.tokenizer_path", "model.checkpoint_path"])
+        && let Some(t) = n.text()
+    {
+        let base = t.trim_end_matches('/').rsplit('/').next().unwrap_or(&t).to_owned();
+        if !base.contains("tokenizer") && !base.contains('.') || base.to_ascii_lowercase().starts_with("llama") {
+            out.set("hf_model", base, n.line);
+        }
+    }
+    sections(doc, out);
+}
+
+/// Reads the sections that Primus overrides too.
+pub(crate) fn sections(doc: &Node, out: &mut Out) {
+    let int = |out: &mut Out, key: &str, paths: &[&str]| {
+        if let Some(n) = doc.first(paths) {
+            out.int(key, n);
+        }
+    };
+    int(out, "micro_batch", &["training.local_batch_size", "training.batch_size"]);
+    if let Some(n) = doc.at("training.global_batch_size").filter(|n| n.int().is_some_and(|n| n > 0)) {
+        out.int("global_batch", n);
+    }
+    int(out, "seq_len", &["training.seq_len"]);
+    int(out, "tp", &["parallelism.tensor_parallel_degree", "training.tensor_parallel_degree"]);
+    int(
+        out,
+        "pp",
+        &[
+            "parallelism.pipeline_parallel_degree",
+            "experimental.pipeline_parallel_degree",
+            "training.pipeline_parallel_degree",
+        ],
+    );
+    int(out, "cp", &["parallelism.context_parallel_degree", "experimental.context_parallel_degree"]);
+    int(out, "ep", &["parallelism.expert_parallel_degree", "experimental.expert_parallel_degree"]);
+    int(
+        out,
+        "dp_replicate",
+        &["parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"],
+    );
+    int(out, "dp_shard", &["parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree"]);
+    let old = doc.at("training.data_parallel_degree");
+    let shard = out.fields.int("dp_shard");
+    let at = old.map_or(out.fields.at("dp_shard"), |n| n.line);
+    if old.is_some() || shard.is_some_and(|s| s != 1) {
+        let replicated = out.fields.int("dp_replicate").is_some_and(|r| r > 1);
+        out.set("sharding", if replicated { "hsdp" } else { "zero3" }, at);
+    } else if shard == Some(1) {
+        out.set("sharding", "none", at);
+    }
+    if let Some(n) = doc.at("activation_checkpoint.mode") {
+        match n.text().as_deref() {
+            Some("full") => out.set("recompute", "full", n.line),
+            Some("selective" | "memory_budget") => out.set("recompute", "selective", n.line),
+            _ if n.shown().as_deref() == Some("none") => out.set("recompute", "none", n.line),
+            _ => true,
+        };
+    }
+    if let Some(n) = doc.at("training.mixed_precision_param") {
+        super::precision(out, n);
+    }
+    precision(doc, out);
+    if let Some(n) = doc.at("optimizer.name")
+        && let Some(t) = n.text()
+    {
+        out.set("optimizer", names::optimizer(&t), n.line);
+    }
+    if doc.at("training.enable_cpu_offload").and_then(Node::on) == Some(true) {
+        let at = doc.at("training.enable_cpu_offload").map_or(0, |n| n.line);
+        out.set("offload_params", "cpu", at);
+    }
+}
+
+/// Float8 by the list of converters, or by the switch of older releases.
+fn precision(doc: &Node, out: &mut Out) {
+    if let Some(n) = doc.at("model.converters") {
+        let list: Vec<String> = match &n.value {
+            Value::List(l) => l.iter().filter_map(Node::text).collect(),
+            _ => n.text().map(|t| t.split(',').map(str::to_owned).collect()).unwrap_or_default(),
+        };
+        if list.iter().any(|c| c.contains("float8")) {
+            out.set("precision", "fp8", n.line);
+        } else if list.iter().any(|c| c.contains("mx")) {
+            out.set("precision", "mxfp8", n.line);
+        }
+    }
+    for path in
+        ["float8.enable_float8_linear", "float8.enable_fp8_linear", "training.enable_fp8_linear", "training.fp8_linear"]
+    {
+        if let Some(n) = doc
+            .at(path)
+            .filter(|n| n.on() == Some(true) || n.text().is_some_and(|t| !t.is_empty() && n.on() != Some(false)))
+        {
+            out.set("precision", "fp8", n.line);
+        }
+    }
+}
+
+/// Reads `--training.local_batch_size 2` and the file that `--job.config_file` names.
+pub(crate) fn command(args: &Args, out: &mut Out) {
+    out.fields.set("kind", "training", 0);
+    out.fields.set("framework", "torchtitan", 0);
+    let mut tree = Node::new(Value::Map(Vec::new()), 0);
+    for f in &args.flags {
+        let path = f.name.trim_start_matches('-').replace('-', "_");
+        match path.as_str() {
+            "job.config_file" | "config_file" => {
+                if let Some(t) = f.node.shown() {
+                    out.fields.set("config_file", t.clone(), f.node.line);
+                    out.references.push((t, f.node.line));
+                }
+            }
+            p if p.contains('.') => tree.put(p, f.node.clone()),
+            _ => {}
+        }
+    }
+    if !tree.map().is_empty() {
+        document(&tree, out);
+    }
+}

@@ -1,0 +1,158 @@
+//! TensorRT-LLM: `trtllm-serve`, `trtllm-bench` and the YAML of its LLM arguments.
+
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::value::Node;
+
+/// Reads one flag or a dotted key; false if it means nothing to us.
+pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+    let key = key.strip_prefix("llm_api_args.").or(key.strip_prefix("build_config.")).unwrap_or(key);
+    match key {
+        "model" | "model_path" | "hf_model" => {
+            if key != "model" && out.fields.has("model") {
+                return true;
+            }
+            super::model(out, node)
+        }
+        "served_model_name" => {
+            if let Some(t) = node.text() {
+                out.served = Some((t, node.line));
+            }
+            true
+        }
+        "tensor_parallel_size" | "tp_size" | "tp" => out.int("tp", node),
+        "pipeline_parallel_size" | "pp_size" | "pp" => out.int("pp", node),
+        "moe_expert_parallel_size" | "ep_size" | "ep" | "expert_parallel_size" => out.int("ep", node),
+        "moe_tensor_parallel_size" => out.int("moe_tp", node),
+        "context_parallel_size" | "cp_size" => out.int("cp", node),
+        "max_batch_size" => out.int("max_num_seqs", node),
+        "max_num_tokens" => out.int("max_num_batched_tokens", node),
+        "max_seq_len" => out.int("max_model_len", node),
+        "kv_cache_free_gpu_mem_fraction"
+        | "kv_cache_free_gpu_memory_fraction"
+        | "free_gpu_memory_fraction"
+        | "kv_cache_config.free_gpu_memory_fraction" => out.float("gpu_memory_share", node),
+        "kv_cache_dtype" | "kv_cache_config.dtype" => super::vllm::kv(out, node),
+        "dtype" => super::precision(out, node),
+        "enable_attention_dp" => out.flag("attention_dp", node),
+        "enable_chunked_prefill" | "enable_chunked_context" => out.flag("chunked_prefill", node),
+        "kv_cache_config.enable_block_reuse" | "enable_block_reuse" => out.flag("prefix_caching", node),
+        "kv_cache_config.tokens_per_block" => out.int("block_size", node),
+        "cuda_graph_config.max_batch_size" => out.int("cuda_graph_max_batch", node),
+        "quantization" | "quant_algo" | "quant_config.quant_algo" => {
+            if let Some(w) = node.text().as_deref().and_then(names::weights) {
+                out.set("weights_precision", w, node.line);
+            }
+            true
+        }
+        "speculative_config.decoding_type" => {
+            if let Some(t) = node.text() {
+                out.set("speculative.method", t.to_ascii_lowercase(), node.line);
+            }
+            true
+        }
+        "speculative_config.max_draft_len" | "speculative_config.num_nextn_predict_layers" => {
+            out.int("speculative.tokens", node)
+        }
+        "speculative_config.speculative_model_dir" | "speculative_config.speculative_model" => {
+            out.text("speculative.model", node)
+        }
+        "disaggregation_mode" => {
+            if let Some(t) = node.text().filter(|t| t == "prefill" || t == "decode") {
+                out.set("role", t, node.line);
+            }
+            true
+        }
+        "extra_llm_api_options" | "extra_engine_args" | "config" | "extra_llm_api_options_file" => {
+            if let Some(t) = node.shown() {
+                out.references.push((t, node.line));
+            }
+            true
+        }
+        "backend"
+        | "print_iter_log"
+        | "stream_interval"
+        | "disable_overlap_scheduler"
+        | "num_postprocess_workers"
+        | "sampler_type"
+        | "gpus_per_node"
+        | "override_engine_args"
+        | "modality"
+        | "streaming" => true,
+        _ => {
+            [
+                "cuda_graph_config.",
+                "moe_config.",
+                "cache_transceiver_config.",
+                "torch_compile_config.",
+                "kv_cache_config.",
+                "scheduler_config.",
+                "speculative_config.",
+                "attention_dp_config.",
+                "nvfp4_gemm_config.",
+                "perf_metrics",
+            ]
+            .iter()
+            .any(|p| key.starts_with(p))
+                || super::is_dull(key)
+        }
+    }
+}
+
+/// Reads the file of `trtllm-serve disaggregated`: context and generation servers.
+pub(crate) fn disaggregated(doc: &Node, out: &mut Out) {
+    use super::serving::{Engine, settle_roles};
+    out.fields.set("kind", "serving", doc.line);
+    out.fields.set("framework", "tensorrt-llm", doc.line);
+    let mut devices = Some(0_i64);
+    for (section, role) in [("context_servers", "prefill"), ("generation_servers", "decode")] {
+        let Some(s) = doc.get(section) else { continue };
+        let mut o = Out::default();
+        // Settings at the top hold for both.
+        for (k, v) in doc.map().iter().filter(|(_, v)| !v.is_map()) {
+            if !matches!(k.as_str(), "hostname" | "port") {
+                flag(&names::snake(k), v, &mut o);
+            }
+        }
+        if let Some(n) = s.get("num_instances") {
+            o.int("replicas", n);
+        }
+        let body: Vec<_> = s
+            .map()
+            .iter()
+            .filter(|(k, _)| !matches!(k.as_str(), "num_instances" | "urls" | "router"))
+            .cloned()
+            .collect();
+        Engine::Trtllm.keys(&Node::new(crate::import::value::Value::Map(body), s.line), &mut o);
+        Engine::Trtllm.finish(&mut o);
+        let f = |k: &str| o.fields.int(k).unwrap_or(1);
+        let n = o.fields.int("tp").and_then(|tp| tp.checked_mul(f("pp"))?.checked_mul(f("replicas")));
+        devices = devices.zip(n).and_then(|(a, b)| a.checked_add(b));
+        out.strange.append(&mut o.strange);
+        out.roles.push((role.to_owned(), o.fields));
+    }
+    settle_roles(out);
+    out.fields.remove("model_path");
+    if let Some(n) = devices.filter(|n| *n > 0) {
+        out.fields.imply("num_accelerators", n, doc.line);
+    }
+}
+
+/// Whether a mapping holds keys of LLM arguments.
+pub(crate) fn looks_like(keys: &[String]) -> bool {
+    const OWN: &[&str] = &[
+        "kv_cache_config",
+        "llm_api_args",
+        "cuda_graph_config",
+        "moe_expert_parallel_size",
+        "enable_attention_dp",
+        "max_num_tokens",
+        "kv_cache_free_gpu_mem_fraction",
+        "cache_transceiver_config",
+        "moe_config",
+        "print_iter_log",
+        "disable_overlap_scheduler",
+        "enable_chunked_context",
+    ];
+    keys.iter().any(|k| OWN.contains(&k.as_str()))
+}

@@ -1,0 +1,240 @@
+//! vLLM: `vllm serve`, its API server modules, `--config` files and the keys that charts give it.
+
+use crate::import::fields::Out;
+use crate::import::json;
+use crate::import::names;
+use crate::import::value::{Node, Value};
+
+/// Names for which argparse accepts a beginning.
+const LONG: &[&str] = &[
+    "model",
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "enable_expert_parallel",
+    "max_model_len",
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "gpu_memory_utilization",
+    "kv_cache_dtype",
+    "quantization",
+    "enable_prefix_caching",
+    "enable_chunked_prefill",
+    "enforce_eager",
+    "block_size",
+    "swap_space",
+    "cpu_offload_gb",
+    "speculative_config",
+    "async_scheduling",
+];
+
+/// Reads one flag or key; false if it means nothing to us.
+pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+    // `--no-x`, `no-x: true` and a false `no-x` that means x.
+    if let Some(rest) = key.strip_prefix("no_") {
+        let on = node.on().unwrap_or(true);
+        return flag(rest, &Node::new(Value::Bool(!on), node.line), out);
+    }
+    match key {
+        "model" | "model_tag" | "model_id" | "model_name" => super::model(out, node),
+        "served_model_name" => {
+            if let Some(t) = node.text() {
+                out.served = Some((t, node.line));
+            }
+            true
+        }
+        "tensor_parallel_size" | "tp" | "tp_size" => out.int("tp", node),
+        "pipeline_parallel_size" | "pp" | "pp_size" => out.int("pp", node),
+        "data_parallel_size" | "dp" | "dp_size" => out.int("dp", node),
+        "data_parallel_size_local" | "dpl" => out.int("dp_local", node),
+        "decode_context_parallel_size" | "dcp" => out.int("dcp", node),
+        "prefill_context_parallel_size" => out.int("cp", node),
+        "enable_expert_parallel" | "ep" => out.flag("expert_parallel", node),
+        "max_model_len" | "sequence_length" | "max_total_tokens" => length(out, node),
+        "max_num_seqs" | "batch_size" => out.int("max_num_seqs", node),
+        "max_num_batched_tokens" => out.int("max_num_batched_tokens", node),
+        "gpu_memory_utilization" => out.float("gpu_memory_share", node),
+        "kv_cache_dtype" => kv(out, node),
+        "dtype" => super::precision(out, node),
+        "quantization" | "q" => {
+            if let Some(t) = node.text() {
+                if let Some(w) = names::weights(&t) {
+                    out.set("weights_precision", w, node.line);
+                }
+                out.set("quantization", t, node.line);
+            }
+            true
+        }
+        "load_in_low_bit" => {
+            if let Some(t) = node.text() {
+                let word = match t.as_str() {
+                    "sym_int4" | "asym_int4" | "int4" | "nf4" | "woq_int4" => "int4".to_owned(),
+                    "sym_int8" | "int8" => "int8".to_owned(),
+                    _ if t.starts_with("fp8") => "fp8".to_owned(),
+                    _ if t.starts_with("fp4") => "fp4".to_owned(),
+                    _ => t,
+                };
+                out.set("weights_precision", word, node.line);
+            }
+            true
+        }
+        "enable_prefix_caching" => out.flag("prefix_caching", node),
+        "enable_chunked_prefill" => out.flag("chunked_prefill", node),
+        "enforce_eager" => {
+            // A false value is the default of the engine, so it says nothing.
+            if node.on() == Some(true) { out.flag("enforce_eager", node) } else { true }
+        }
+        "async_scheduling" => out.flag("async_scheduling", node),
+        "block_size" => out.int("block_size", node),
+        "nnodes" => {
+            if let Some(n) = node.int().filter(|n| *n > 1) {
+                out.fields.imply("nodes", n, node.line);
+            }
+            true
+        }
+        "swap_space" => out.float("swap_space_gb", node),
+        "cpu_offload_gb" => out.float("cpu_offload_gb", node),
+        "num_redundant_experts" => out.int("redundant_experts", node),
+        "eplb_config" => {
+            if let Some(n) = object(node).and_then(|o| o.get("num_redundant_experts").cloned()) {
+                out.int("redundant_experts", &at(&n, node.line));
+            }
+            true
+        }
+        "speculative_config" => {
+            if let Some(o) = object(node) {
+                speculative(&o, node.line, out);
+            }
+            true
+        }
+        "speculative_model" => out.text("speculative.model", node),
+        "num_speculative_tokens" => out.int("speculative.tokens", node),
+        "device" => {
+            if let Some(t) = node.text().filter(|t| !matches!(t.as_str(), "auto" | "cuda")) {
+                out.set("accelerator", t, node.line);
+            }
+            true
+        }
+        "kv_transfer_config" => {
+            let kv = object(node).and_then(|o| o.get("kv_role").and_then(Node::text));
+            if let Some(r) = kv.as_deref().and_then(super::serving::role) {
+                out.fields.imply("role", r, node.line);
+            }
+            true
+        }
+        "max_lora_rank"
+        | "max_loras"
+        | "enable_lora"
+        | "compilation_config"
+        | "cc"
+        | "max_cudagraph_capture_size"
+        | "cuda_graph_sizes"
+        | "attention_backend"
+        | "all2all_backend"
+        | "stream_interval"
+        | "distributed_executor_backend"
+        | "enable_eplb"
+        | "enable_dbo"
+        | "data_parallel_hybrid_lb"
+        | "disable_custom_all_reduce"
+        | "enable_reasoning"
+        | "config"
+        | "max_seq_len_to_capture"
+        | "num_scheduler_steps"
+        | "generation_config"
+        | "limit_mm_per_prompt"
+        | "hf_overrides"
+        | "is_prefill_worker"
+        | "is_decode_worker"
+        | "data_parallel_rpc_port"
+        | "safetensors_load_strategy"
+        | "attention_config"
+        | "uvicorn_log_level" => true,
+        _ => {
+            let mut hits = LONG.iter().filter(|l| key.len() >= 7 && l.starts_with(key));
+            match (hits.next(), hits.next()) {
+                (Some(full), None) if *full != key => flag(full, node, out),
+                _ => super::is_dull(key),
+            }
+        }
+    }
+}
+
+/// Whether a mapping holds vLLM's own keys rather than another engine's.
+pub(crate) fn looks_like(keys: &[String]) -> bool {
+    const OWN: &[&str] = &[
+        "gpu_memory_utilization",
+        "max_model_len",
+        "max_num_seqs",
+        "max_num_batched_tokens",
+        "enable_prefix_caching",
+        "enable_chunked_prefill",
+        "speculative_config",
+        "kv_cache_dtype",
+        "enforce_eager",
+        "tensor_parallel_size",
+        "no_enable_prefix_caching",
+        "async_scheduling",
+        "max_cudagraph_capture_size",
+        "swap_space",
+        "compilation_config",
+    ];
+    keys.iter().any(|k| OWN.contains(&k.as_str()))
+}
+
+fn length(out: &mut Out, node: &Node) -> bool {
+    // `32k` and `auto`.
+    if let Some(t) = node.text() {
+        let low = t.to_ascii_lowercase();
+        let (digits, unit) = low.split_at(low.len() - low.chars().last().map_or(0, char::len_utf8));
+        if let (Some(n), "k") = (crate::import::value::parse_int(digits), unit) {
+            let factor = if t.ends_with('K') { 1024 } else { 1000 };
+            return out.set("max_model_len", n.saturating_mul(factor), node.line);
+        }
+    }
+    out.int("max_model_len", node)
+}
+
+pub(crate) fn kv(out: &mut Out, node: &Node) -> bool {
+    match node.text() {
+        Some(t) => {
+            if let Some(p) = names::kv_precision(&t) {
+                out.set("kv_precision", p, node.line);
+            }
+        }
+        None => {
+            out.unset(node);
+        }
+    }
+    true
+}
+
+/// A mapping, or one written as JSON in a string.
+pub(crate) fn object(node: &Node) -> Option<Node> {
+    match &node.value {
+        Value::Map(_) => Some(node.clone()),
+        Value::Str(s) => json::parse(s).filter(Node::is_map),
+        _ => None,
+    }
+}
+
+fn at(node: &Node, line: u32) -> Node {
+    Node::new(node.value.clone(), line)
+}
+
+pub(crate) fn speculative(o: &Node, line: u32, out: &mut Out) {
+    if let Some(m) = o.first(&["method", "decoding_type"]).and_then(Node::text) {
+        out.set("speculative.method", m.to_ascii_lowercase(), line);
+    } else if o.first(&["model"]).is_some() {
+        out.fields.imply("speculative.method", "draft", line);
+    }
+    if let Some(n) = o.first(&["num_speculative_tokens", "max_draft_len", "num_nextn_predict_layers"]) {
+        out.int("speculative.tokens", &at(n, line));
+    }
+    if let Some(n) = o.first(&["model", "speculative_model_dir", "speculative_model"]) {
+        out.text("speculative.model", &at(n, line));
+    }
+    if let Some(n) = o.get("draft_tensor_parallel_size") {
+        out.int("speculative.tp", &at(n, line));
+    }
+}

@@ -1,0 +1,17 @@
+//! Targets, workloads and profiles: decoding, the library of files in force, and file watching.
+
+#![forbid(unsafe_code)]
+
+pub mod calibration;
+pub mod efficiency;
+pub mod library;
+pub mod profile;
+pub mod target;
+pub mod watch;
+pub mod workload;
+
+pub use calibration::{Calibration, Provenance};
+pub use efficiency::{Efficiency, Factors};
+pub use profile::Profile;
+pub use target::Target;
+pub use workload::{Mode, Workload};

@@ -1,0 +1,434 @@
+//! The library: every target, workload and profile in force, and the catalog behind them, layer over layer, with the complaints about them.
+//!
+//! Layers, later over earlier, entry by entry by name: what ships in the binary, the user's configuration directory,
+//! `workload/` of the working directory. Explicit paths replace the layers they name. A file that breaks keeps its
+//! last good entries when the library is loaded anew from the one before. `config.yaml` of a layer, and the file of
+//! `--config` in place of all layers, is a document of a predecessor tool: [`atlas_legacy::exchange`].
+
+mod decoding;
+mod entry;
+mod shelf;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use self::decoding::decode;
+use self::entry::Entries;
+pub use self::entry::{Entry, Listed};
+use self::shelf::Shelf;
+use crate::profile;
+use crate::profile::{ProfileKey, choose};
+use crate::{Profile, Target, Workload};
+use atlas_catalog::Catalog;
+use atlas_catalog::shipped::{Document, Text, documents};
+use atlas_core::plan::Methodology;
+use atlas_document::decode::nearest;
+use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
+use atlas_document::node::Position;
+use atlas_document::sources::read_text;
+use atlas_document::{Origin, Sources};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Targets,
+    Workloads,
+    Profile,
+    Foreign,
+}
+
+/// A file read and decoded.
+#[derive(Debug, Clone)]
+struct File {
+    label: Arc<str>,
+    kind: Kind,
+    text: Text,
+    targets: Vec<Arc<Entry<Target>>>,
+    workloads: Vec<Arc<Entry<Workload>>>,
+    profile: Option<Arc<Entry<Profile>>>,
+    profile_key: ProfileKey,
+    tailored: Vec<Fitted>,
+    methodology: Option<Methodology>,
+    problems: Diagnostics,
+}
+
+/// A workload as it is run on one target under a methodology.
+#[derive(Debug, Clone)]
+struct Fitted {
+    methodology: Methodology,
+    target: Arc<str>,
+    workload: Arc<Workload>,
+}
+
+/// Everything in force.
+#[derive(Debug, Clone, Default)]
+pub struct Library {
+    files: Vec<Arc<File>>,
+    targets: Entries<Target>,
+    workloads: Entries<Workload>,
+    /// Keys of all profiles, and the profile where it could be decoded, best layer first.
+    profiles: Vec<(ProfileKey, Option<Arc<Entry<Profile>>>)>,
+    /// One profile for every target: `--hardware FILE`.
+    single_profile: bool,
+    /// Entries that are found by name and not listed: those that a `--config` stands in place of.
+    spare_targets: Entries<Target>,
+    spare_workloads: Entries<Workload>,
+    /// What ships of the founding dashboard: found by name, never listed.
+    shelf: OnceLock<Shelf>,
+    tailored: Vec<Fitted>,
+    methodology: Option<Methodology>,
+    problems: Diagnostics,
+    catalog: Arc<Catalog>,
+}
+
+impl Library {
+    /// Loads everything. `before`: files that break keep the entries they had there.
+    #[must_use]
+    pub fn load(sources: &Sources, before: Option<&Library>) -> Library {
+        let catalog = Arc::new(Catalog::load(sources, before.map(|before| &*before.catalog)));
+        let mut loader = Loader { before, catalog: &catalog, files: Vec::new(), problems: Diagnostics::new() };
+        loader.load(sources);
+        let Loader { files, mut problems, .. } = loader;
+        let mut library = Library {
+            single_profile: sources.hardware.as_ref().is_some_and(|path| !path.is_dir()),
+            ..Library::default()
+        };
+        for file in &files {
+            problems.extend(file.problems.clone());
+            // A file that was asked for by its flag is listed beside a config; the layers give way to it.
+            let asked =
+                |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| *path.display().to_string() == *file.label);
+            let spare = sources.config.is_some()
+                && ![&sources.config, &sources.targets, &sources.workloads].into_iter().any(asked);
+            let targets = if spare { &mut library.spare_targets } else { &mut library.targets };
+            for target in &file.targets {
+                targets.lay_over(target);
+            }
+            let workloads = if spare { &mut library.spare_workloads } else { &mut library.workloads };
+            for workload in &file.workloads {
+                workloads.lay_over(workload);
+            }
+            if !file.tailored.is_empty() {
+                library.tailored.clone_from(&file.tailored);
+                library.methodology = file.methodology;
+            }
+            if file.kind == Kind::Profile {
+                library.profiles.retain(|(key, _)| key.stem != file.profile_key.stem);
+                library.profiles.push((file.profile_key.clone(), file.profile.clone()));
+            }
+        }
+        library.profiles.sort_by(|(a, _), (b, _)| a.stem.cmp(&b.stem));
+        library.catalog = catalog;
+        problems.extend(library.catalog.problems().clone());
+        library.problems = problems;
+        library.files = files;
+        library
+    }
+
+    /// Accelerators, models and prices in force.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The text of a file as it was read, by its name in origins.
+    #[must_use]
+    pub fn text(&self, file: &str) -> Option<&str> {
+        self.files.iter().find(|known| &*known.label == file).map(|known| known.text.as_str())
+    }
+
+    /// All targets, shipped ones first.
+    #[must_use]
+    pub fn targets(&self) -> &[Arc<Target>] {
+        self.targets.all()
+    }
+
+    /// All workloads, shipped ones first.
+    #[must_use]
+    pub fn workloads(&self) -> &[Arc<Workload>] {
+        self.workloads.all()
+    }
+
+    /// The same targets, each to be decoded when it is asked for.
+    #[must_use]
+    pub fn target_list(&self) -> &[Arc<Entry<Target>>] {
+        self.targets.listed()
+    }
+
+    /// The same workloads, each to be decoded when it is asked for.
+    #[must_use]
+    pub fn workload_list(&self) -> &[Arc<Entry<Workload>>] {
+        self.workloads.listed()
+    }
+
+    /// The `config.json` files that workloads name as their models: to be watched like the rest.
+    #[must_use]
+    pub fn configs(&self) -> Vec<PathBuf> {
+        let path = |workload: &Arc<Workload>| {
+            let path = Path::new(workload.model.as_deref()?);
+            let json = path.extension().is_some_and(|extension| extension == "json");
+            json.then(|| workload.origin.folder().join(path))
+        };
+        // What is not decoded ships, and names models of the catalog.
+        self.workloads.known().filter_map(path).collect()
+    }
+
+    /// Every profile that could be decoded.
+    pub fn profiles(&self) -> impl Iterator<Item = &Arc<Profile>> {
+        self.profiles.iter().filter_map(|(_, profile)| profile.as_ref()?.get())
+    }
+
+    /// Complaints about all files.
+    #[must_use]
+    pub fn problems(&self) -> &Diagnostics {
+        &self.problems
+    }
+
+    /// The methodology that an experiment in force asks for.
+    #[must_use]
+    pub fn methodology(&self) -> Option<Methodology> {
+        self.methodology
+    }
+
+    /// Puts another methodology in force: that of a flag.
+    pub fn compare_by(&mut self, methodology: Methodology) {
+        self.methodology = Some(methodology);
+    }
+
+    /// Whether an experiment says how a workload is run on a target under the methodology in force.
+    #[must_use]
+    pub fn prescribes(&self, target: &Target, workload: &Workload) -> bool {
+        self.fitted(target, workload).is_some()
+    }
+
+    /// A workload as it is run on a target: an experiment may say so for each, under the methodology in force.
+    #[must_use]
+    pub fn tailored(&self, target: &Target, workload: &Arc<Workload>) -> Arc<Workload> {
+        self.fitted(target, workload).map_or_else(|| Arc::clone(workload), Arc::clone)
+    }
+
+    fn fitted(&self, target: &Target, workload: &Workload) -> Option<&Arc<Workload>> {
+        let of = |fitted: &&Fitted| {
+            Some(fitted.methodology) == self.methodology
+                && fitted.target == target.name
+                && fitted.workload.name == workload.name
+                && fitted.workload.origin.file == workload.origin.file
+                && fitted.workload.origin.file == target.origin.file
+        };
+        self.tailored.iter().find(of).map(|fitted| &fitted.workload)
+    }
+
+    /// What ships of the founding dashboard: its hardware profiles and its scenarios.
+    #[must_use]
+    pub fn dashboard(&self) -> (&[Arc<Target>], &[Arc<Workload>]) {
+        let shelf = self.shelf.get_or_init(Shelf::read);
+        (&shelf.targets, &shelf.workloads)
+    }
+
+    /// The target of that name, or the complaint that there is none.
+    pub fn target(&self, name: &str) -> Result<&Arc<Target>, Diagnostic> {
+        self.targets
+            .find(name)
+            .or_else(|| self.spare_targets.find(name))
+            .or_else(|| self.dashboard().0.iter().find(|target| &*target.name == name))
+            .ok_or_else(|| unknown("target", name, self.targets.names()))
+    }
+
+    /// The workload of that name, or the complaint that there is none.
+    pub fn workload(&self, name: &str) -> Result<&Arc<Workload>, Diagnostic> {
+        self.workloads
+            .find(name)
+            .or_else(|| self.spare_workloads.find(name))
+            .or_else(|| self.dashboard().1.iter().find(|workload| &*workload.name == name))
+            .ok_or_else(|| unknown("workload", name, self.workloads.names()))
+    }
+
+    /// The profile of that name (the stem of its file), or the complaint that there is none.
+    pub fn profile(&self, name: &str) -> Result<&Arc<Profile>, Diagnostic> {
+        let known: Vec<&str> = self.profiles().map(|profile| &*profile.name).collect();
+        let found = self.profiles().find(|profile| &*profile.name == name);
+        found.ok_or_else(|| unknown("profile", name, known.into_iter()))
+    }
+
+    /// The profile in force for a target, or why there is none.
+    pub fn profile_for(&self, target: &Target) -> Result<&Arc<Profile>, Diagnostic> {
+        let keys: Vec<ProfileKey> = self.profiles.iter().map(|(key, _)| key.clone()).collect();
+        let chosen = if self.single_profile {
+            (!keys.is_empty()).then_some(0)
+        } else {
+            choose(&keys, &target.name, &target.vendor)
+        };
+        let complain = |message: String, help: String| Diagnostic {
+            severity: Severity::Error,
+            file: Arc::clone(&target.origin.file),
+            at: target.origin.at,
+            path: target.name.to_string(),
+            message,
+            help: Some(help),
+        };
+        match chosen
+            .and_then(|index| self.profiles.get(index))
+            .map(|(key, entry)| (key, entry.as_ref().and_then(|entry| entry.get())))
+        {
+            Some((_, Some(profile))) => Ok(profile),
+            Some((key, None)) => Err(complain(
+                format!("its profile `{}` has errors", key.stem),
+                "see the complaints about that file".to_owned(),
+            )),
+            None => Err(complain(
+                format!(
+                    "no profile: none is named `{}.yaml` or `{}.yaml`, and none matches the target or its vendor",
+                    profile::stem_for(&target.name),
+                    target.vendor.to_lowercase()
+                ),
+                format!("write workload/profiles/{}.yaml with every coefficient", profile::stem_for(&target.name)),
+            )),
+        }
+    }
+}
+
+/// Names in a row; of many, the first few.
+fn listed<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
+    const SHOWN: usize = 12;
+    let rest = names.clone().count().saturating_sub(SHOWN);
+    let shown = names.take(SHOWN).collect::<Vec<_>>().join(", ");
+    if rest > 0 { format!("{shown} and {rest} more") } else { shown }
+}
+
+fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Diagnostic {
+    let near = nearest(name, known.clone()).map(|near| format!("did you mean `{near}`?"));
+    Diagnostic {
+        severity: Severity::Error,
+        file: "command line".into(),
+        at: Position::default(),
+        path: String::new(),
+        message: format!("no {kind} `{name}`; known are {}", listed(known)),
+        help: near,
+    }
+}
+
+struct Loader<'a> {
+    before: Option<&'a Library>,
+    catalog: &'a Catalog,
+    files: Vec<Arc<File>>,
+    problems: Diagnostics,
+}
+
+impl Loader<'_> {
+    fn load(&mut self, sources: &Sources) {
+        let explicit = sources.workload_dir.is_some();
+        if !explicit {
+            for document in documents("workload") {
+                let kind = match document.path {
+                    "workload/targets.yaml" if sources.targets.is_none() => Kind::Targets,
+                    "workload/workloads.yaml" if sources.workloads.is_none() => Kind::Workloads,
+                    path if path.starts_with("workload/profiles/") && sources.hardware.is_none() => Kind::Profile,
+                    _ => continue,
+                };
+                self.add_shipped(document, kind);
+            }
+        } else if sources.hardware.is_none() {
+            // A directory of the user's own targets may still lean on the shipped profiles.
+            for document in documents("workload").filter(|known| known.path.starts_with("workload/profiles/")) {
+                self.add_shipped(document, Kind::Profile);
+            }
+        }
+        if let Some(dir) = sources.workload_dir.as_ref().filter(|dir| !dir.is_dir()) {
+            self.complain(dir, "found no directory here".to_owned());
+        }
+        for layer in sources.layers() {
+            for (name, kind, replaced) in [
+                ("targets.yaml", Kind::Targets, sources.targets.is_some()),
+                ("workloads.yaml", Kind::Workloads, sources.workloads.is_some()),
+                ("config.yaml", Kind::Foreign, sources.config.is_some()),
+            ] {
+                let path = layer.join(name);
+                if !replaced && path.exists() {
+                    self.read(&path, kind);
+                }
+            }
+            if sources.hardware.is_none() {
+                self.read_profiles(&layer.join("profiles"));
+            }
+        }
+        for (path, kind) in
+            [(&sources.targets, Kind::Targets), (&sources.workloads, Kind::Workloads), (&sources.config, Kind::Foreign)]
+        {
+            if let Some(path) = path {
+                self.read(path, kind);
+            }
+        }
+        if let Some(path) = &sources.hardware {
+            if path.is_dir() { self.read_profiles(path) } else { self.read(path, Kind::Profile) }
+        }
+    }
+
+    fn complain(&mut self, path: &Path, message: String) {
+        let file = path.display().to_string().into();
+        let at = Position::default();
+        self.problems.push(Diagnostic {
+            severity: Severity::Error,
+            file,
+            at,
+            path: String::new(),
+            message,
+            help: None,
+        });
+    }
+
+    fn read_profiles(&mut self, dir: &Path) {
+        let Ok(entries) = std::fs::read_dir(dir) else { return };
+        let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+        // Sorted, so that the choice among profiles does not depend on the file system.
+        paths.sort();
+        for path in paths {
+            let yaml = path.extension().is_some_and(|ext| ext == "yaml" || ext == "yml");
+            let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            if yaml && !hidden {
+                self.read(&path, Kind::Profile);
+            }
+        }
+    }
+
+    fn read(&mut self, path: &Path, kind: Kind) {
+        let label: Arc<str> = path.display().to_string().into();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        match read_text(path) {
+            Ok(text) => self.add(label, kind, &stem, text.into()),
+            Err(message) => {
+                self.complain(path, message);
+                // An unreadable file is a broken file: what it last said stays in force.
+                if let Some(old) = self.file_before(&label) {
+                    self.files.push(Arc::new(File { problems: Diagnostics::new(), ..(*old).clone() }));
+                }
+            }
+        }
+    }
+
+    fn file_before(&self, label: &str) -> Option<Arc<File>> {
+        self.before?.files.iter().find(|file| &*file.label == label).cloned()
+    }
+
+    fn add_shipped(&mut self, document: &'static Document, kind: Kind) {
+        let stem = Path::new(document.path).file_stem().unwrap_or_default().to_string_lossy();
+        self.add(format!("{}{}", Origin::BUILT_IN, document.path).into(), kind, &stem, Text::Shipped(document));
+    }
+
+    fn add(&mut self, label: Arc<str>, kind: Kind, stem: &str, text: Text) {
+        let old = self.file_before(&label);
+        // What a foreign document amounts to depends on the catalog, too.
+        let same = |old: &&Arc<File>| old.text == text && old.kind == kind && kind != Kind::Foreign;
+        if let Some(old) = old.as_ref().filter(same) {
+            self.files.push(Arc::clone(old));
+            return;
+        }
+        let mut file = decode(label, kind, stem, text, self.catalog);
+        if let Some(old) = old.filter(|_| file.problems.has_errors()) {
+            (file.tailored, file.methodology) = (old.tailored.clone(), old.methodology);
+            file.targets.clone_from(&old.targets);
+            file.workloads.clone_from(&old.workloads);
+            file.profile.clone_from(&old.profile);
+            file.profile_key = old.profile_key.clone();
+        }
+        self.files.push(Arc::new(file));
+    }
+}

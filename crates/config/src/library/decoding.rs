@@ -1,0 +1,169 @@
+//! Files as entries: lists of targets and workloads, profiles, documents of the founding tools.
+
+use std::sync::Arc;
+
+use super::{Entry, File, Fitted, Kind, Listed};
+use crate::Profile;
+use crate::profile::ProfileKey;
+use atlas_catalog::Catalog;
+use atlas_catalog::shipped::{Document, Part, Text};
+use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
+use atlas_document::node::Node;
+use atlas_legacy::exchange;
+
+pub(super) fn decode(label: Arc<str>, kind: Kind, stem: &str, text: Text, catalog: &Catalog) -> File {
+    let mut file = File {
+        label: Arc::clone(&label),
+        kind,
+        text,
+        targets: Vec::new(),
+        workloads: Vec::new(),
+        profile: None,
+        profile_key: ProfileKey { stem: stem.to_lowercase(), ..ProfileKey::default() },
+        tailored: Vec::new(),
+        methodology: None,
+        problems: Diagnostics::new(),
+    };
+    if let Text::Shipped(document) = &file.text {
+        match kind {
+            Kind::Targets => file.targets = shipped(&label, document),
+            Kind::Workloads => file.workloads = shipped(&label, document),
+            Kind::Profile if document.path.starts_with("workload/profiles/") => {
+                let [matched] = document.part().values(["match"]);
+                file.profile_key = ProfileKey::matching(stem, matched.as_ref());
+                file.profile = Some(Arc::new(Entry::shipped(&label, stem.into(), document.part())));
+            }
+            Kind::Profile | Kind::Foreign => {}
+        }
+        if file.profile.is_some() || !(file.targets.is_empty() && file.workloads.is_empty()) {
+            return file;
+        }
+    }
+    let Some(root) = file.text.tree(&label, &mut file.problems) else { return file };
+    match kind {
+        Kind::Profile => {
+            file.profile_key = ProfileKey::of(stem, &root);
+            let profile = Profile::decode(&label, stem, &root, &mut file.problems);
+            file.profile = profile.map(|profile| Arc::new(Entry::decoded(profile)));
+        }
+        Kind::Targets => {
+            file.targets = entries(&label, "targets", &root, &mut file.problems);
+        }
+        Kind::Workloads => {
+            file.workloads = entries(&label, "workloads", &root, &mut file.problems);
+        }
+        Kind::Foreign => decode_foreign(&mut file, &root, catalog),
+    }
+    file
+}
+
+/// Imports a document of a predecessor tool; a document with errors is left out as a whole, since its parts depend on each other.
+fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
+    let label = Arc::clone(&file.label);
+    let problems = &mut file.problems;
+    let Some(foreign) = exchange::read(&label, root, catalog, &|name| std::env::var(name).ok(), problems) else {
+        problems.push(Diagnostic {
+            severity: Severity::Error,
+            file: label,
+            at: root.at,
+            path: String::new(),
+            message: "neither an experiment of the comparison tool nor scenarios of the dashboard".to_owned(),
+            help: Some("an experiment has hardware.platforms, models and training; `atlas schema config`".to_owned()),
+        });
+        return;
+    };
+    let list = |nodes: Vec<Node>| Node { value: atlas_document::Value::List(nodes), at: root.at };
+    let targets = entries(&label, "targets", &list(foreign.targets), problems);
+    let of = |nodes: Vec<Node>, problems: &mut Diagnostics| entries(&label, "workloads", &list(nodes), problems);
+    let workloads = of(foreign.workloads, problems);
+    // What is wrong with a tailored workload is wrong with the general one, which says so.
+    let mut said = Diagnostics::new();
+    let fitted = foreign.tailored.into_iter().filter_map(|tailored| {
+        let workload = Arc::clone(of(vec![tailored.workload], &mut said).pop()?.get()?);
+        Some(Fitted { methodology: tailored.methodology, target: tailored.target.into(), workload })
+    });
+    let fitted: Vec<Fitted> = fitted.collect();
+    if problems.has_errors() {
+        return;
+    }
+    (file.targets, file.workloads, file.tailored) = (targets, workloads, fitted);
+    file.methodology = foreign.methodology;
+}
+
+/// The entries of a list that ships, whose soundness is a test's business.
+fn shipped<T: Listed>(label: &Arc<str>, document: &Document) -> Vec<Arc<Entry<T>>> {
+    let entry = |part: Part| {
+        let [name] = part.values(["name"]);
+        let name = name.as_ref().and_then(Node::text)?.into();
+        Some(Arc::new(Entry::shipped(label, name, part)))
+    };
+    document.items().filter_map(entry).collect()
+}
+
+/// The entries of a list document; also accepts one entry alone, or the list under its kind's name.
+fn entries<T: Listed>(label: &Arc<str>, kind: &str, root: &Node, problems: &mut Diagnostics) -> Vec<Arc<Entry<T>>> {
+    let root = root.get(kind).unwrap_or(root);
+    let single = std::slice::from_ref(root);
+    let items = match root.items() {
+        Some(items) => items,
+        None if root.entries().is_some() => single,
+        None => {
+            let message = format!("found {}, expected a list of {kind}", root.describe());
+            let file = Arc::clone(label);
+            problems.push(Diagnostic {
+                severity: Severity::Error,
+                file,
+                at: root.at,
+                path: String::new(),
+                message,
+                help: None,
+            });
+            return Vec::new();
+        }
+    };
+    let mut all: Vec<Arc<Entry<T>>> = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(entry) = T::decode(label, "", item, problems) else { continue };
+        if !showable(entry.name()) {
+            let at = item.get("name").map_or(item.at, |node| node.at);
+            let message = format!(
+                "found {:?}, expected a name that can be shown: not empty, no control characters",
+                entry.name()
+            );
+            let file = Arc::clone(label);
+            problems.push(Diagnostic {
+                severity: Severity::Error,
+                file,
+                at,
+                path: "name".to_owned(),
+                message,
+                help: None,
+            });
+            continue;
+        }
+        if all.iter().any(|known| known.name == *entry.name()) {
+            let message = "a second entry of this name; the first is used".to_owned();
+            let path = entry.name().to_string();
+            let help = Some("rename or remove one of the two".to_owned());
+            problems.push(Diagnostic {
+                severity: Severity::Error,
+                file: Arc::clone(label),
+                at: item.at,
+                path,
+                message,
+                help,
+            });
+            continue;
+        }
+        all.push(Arc::new(Entry::decoded(entry)));
+    }
+    all
+}
+
+/// Whether a name can stand in a list, a table and a file name: something, without control or direction characters.
+fn showable(name: &str) -> bool {
+    let steers = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    !name.trim().is_empty() && !name.contains(steers)
+}

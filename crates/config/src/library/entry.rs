@@ -1,0 +1,207 @@
+//! Entries of the lists, decoded when they are first asked for: the first frame shows many and reads two.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::{Mode, Profile, Target, Workload};
+use atlas_catalog::shipped::Part;
+use atlas_document::{Diagnostics, Node};
+
+/// What a document of the library holds.
+pub trait Listed: Sized {
+    /// Decodes an entry as it was written; `name` is what it is known by.
+    fn decode(file: &Arc<str>, name: &str, node: &Node, problems: &mut Diagnostics) -> Option<Self>;
+    /// Its name.
+    fn name(&self) -> &Arc<str>;
+}
+
+impl Listed for Target {
+    fn decode(file: &Arc<str>, _: &str, node: &Node, problems: &mut Diagnostics) -> Option<Target> {
+        Target::decode(file, node, problems)
+    }
+
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+}
+
+impl Listed for Workload {
+    fn decode(file: &Arc<str>, _: &str, node: &Node, problems: &mut Diagnostics) -> Option<Workload> {
+        Workload::decode(file, node, problems)
+    }
+
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+}
+
+impl Listed for Profile {
+    fn decode(file: &Arc<str>, name: &str, node: &Node, problems: &mut Diagnostics) -> Option<Profile> {
+        Profile::decode(file, name, node, problems)
+    }
+
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+}
+
+/// A target, a workload or a profile in force.
+#[derive(Debug, Clone)]
+pub struct Entry<T> {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Of what ships: the file's name, and where in it this is written.
+    shipped: Option<(Arc<str>, Part)>,
+    decoded: OnceLock<Option<Arc<T>>>,
+}
+
+impl<T: Listed> Entry<T> {
+    /// An entry of what ships, which is known to be sound.
+    pub(super) fn shipped(file: &Arc<str>, name: Arc<str>, part: Part) -> Entry<T> {
+        Entry { name, shipped: Some((Arc::clone(file), part)), decoded: OnceLock::new() }
+    }
+
+    /// An entry that is decoded already.
+    pub(super) fn decoded(entry: T) -> Entry<T> {
+        Entry { name: Arc::clone(entry.name()), shipped: None, decoded: Some(Arc::new(entry)).into() }
+    }
+
+    /// All of it. There is always something: what ships is sound, and the rest is decoded.
+    #[must_use]
+    pub fn get(&self) -> Option<&Arc<T>> {
+        let read = || {
+            let (file, part) = self.shipped.as_ref()?;
+            T::decode(file, &self.name, &part.tree()?, &mut Diagnostics::new()).map(Arc::new)
+        };
+        self.decoded.get_or_init(read).as_ref()
+    }
+
+    /// Where this is written, if it is not decoded yet.
+    fn unread(&self) -> Option<Part> {
+        self.shipped.as_ref().filter(|_| self.decoded.get().is_none()).map(|(_, part)| *part)
+    }
+}
+
+impl Entry<Target> {
+    /// Accelerators in a node, and nodes.
+    #[must_use]
+    pub fn size(&self) -> Option<(f64, f64)> {
+        let written = self.unread().and_then(|part| {
+            let [each, nodes] = part.values(["accelerators_per_node", "num_nodes"]);
+            each?.number().zip(nodes?.number())
+        });
+        written.or_else(|| self.get().map(|target| (target.accelerators_per_node, target.num_nodes)))
+    }
+}
+
+impl Entry<Workload> {
+    /// What is done: training or inference.
+    #[must_use]
+    pub fn mode(&self) -> Option<Mode> {
+        let written = self.unread().and_then(|part| {
+            let [mode] = part.values(["mode"]);
+            Mode::of(mode.as_ref().and_then(Node::text), &self.name)
+        });
+        written.or_else(|| self.get().map(|workload| workload.shape.mode))
+    }
+}
+
+/// Everything in a list.
+#[derive(Debug, Clone)]
+pub(super) struct Entries<T> {
+    listed: Vec<Arc<Entry<T>>>,
+    all: OnceLock<Vec<Arc<T>>>,
+}
+
+impl<T> Default for Entries<T> {
+    fn default() -> Entries<T> {
+        Entries { listed: Vec::new(), all: OnceLock::new() }
+    }
+}
+
+impl<T: Listed> Entries<T> {
+    /// As they stand in the list.
+    pub(super) fn listed(&self) -> &[Arc<Entry<T>>] {
+        &self.listed
+    }
+
+    /// All of them, decoded.
+    pub(super) fn all(&self) -> &[Arc<T>] {
+        self.all.get_or_init(|| self.listed.iter().filter_map(|entry| entry.get()).cloned().collect())
+    }
+
+    /// The entry of that name, decoded.
+    pub(super) fn find(&self, name: &str) -> Option<&Arc<T>> {
+        self.listed.iter().find(|entry| &*entry.name == name)?.get()
+    }
+
+    /// The names.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.listed.iter().map(|entry| &*entry.name)
+    }
+
+    /// Those that are decoded already, as all are that a user wrote.
+    pub(super) fn known(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.listed.iter().filter_map(|entry| entry.decoded.get()?.as_ref())
+    }
+
+    /// Replaces the entry of the same name in place, or appends.
+    pub(super) fn lay_over(&mut self, entry: &Arc<Entry<T>>) {
+        self.all = OnceLock::new();
+        match self.listed.iter_mut().find(|known| known.name == entry.name) {
+            Some(known) => *known = Arc::clone(entry),
+            None => self.listed.push(Arc::clone(entry)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::library::Library;
+    use atlas_catalog::shipped::document;
+    use atlas_document::{Diagnostics, Sources};
+
+    fn file_as_a_user_has_it<T: Listed>(path: &str) -> Vec<T> {
+        let mut problems = Diagnostics::new();
+        let tree = document(path).unwrap().tree().unwrap();
+        let file = format!("{}{path}", atlas_document::Origin::BUILT_IN).into();
+        let stem = std::path::Path::new(path).file_stem().unwrap().to_str().unwrap();
+        let nodes = tree.items().unwrap_or(std::slice::from_ref(&tree)).iter();
+        let all = nodes.map(|node| T::decode(&file, stem, node, &mut problems).unwrap()).collect();
+        assert!(problems.is_empty(), "{problems}");
+        all
+    }
+
+    #[test]
+    fn what_ships_is_sound_and_its_lists_say_what_is_in_it() {
+        let library = Library::load(&Sources::built_in(), None);
+        let targets: Vec<Target> = file_as_a_user_has_it("workload/targets.yaml");
+        assert_eq!(library.target_list().len(), targets.len());
+        for (entry, target) in library.target_list().iter().zip(&targets) {
+            let size = Some((target.accelerators_per_node, target.num_nodes));
+            assert_eq!((&entry.name, entry.size()), (&target.name, size));
+            assert!(entry.decoded.get().is_none(), "a list decodes nothing");
+            assert_eq!(entry.get().map(|entry| &**entry), Some(target));
+            assert_eq!(entry.size(), size);
+        }
+        let workloads: Vec<Workload> = file_as_a_user_has_it("workload/workloads.yaml");
+        assert_eq!(library.workload_list().len(), workloads.len());
+        for (entry, workload) in library.workload_list().iter().zip(&workloads) {
+            assert_eq!((&entry.name, entry.mode()), (&workload.name, Some(workload.shape.mode)));
+            assert!(entry.decoded.get().is_none(), "a list decodes nothing");
+            assert_eq!(entry.get().map(|entry| &**entry), Some(workload));
+            assert_eq!(entry.mode(), Some(workload.shape.mode));
+        }
+        for (key, entry) in &library.profiles {
+            let entry = entry.as_ref().unwrap();
+            assert!(entry.decoded.get().is_none(), "a key decodes nothing");
+            let path = format!("workload/profiles/{}.yaml", entry.name);
+            let profile = file_as_a_user_has_it::<Profile>(&path).remove(0);
+            assert_eq!((&key.stem, &entry.name), (&profile.name.to_lowercase(), &profile.name));
+            assert_eq!(key.vendor, profile.match_vendor.as_ref().map(|vendor| vendor.to_lowercase()));
+            assert_eq!((&key.target, entry.get().map(|entry| &**entry)), (&profile.match_name, Some(&profile)));
+        }
+        assert!(library.profiles.len() >= 3);
+    }
+}

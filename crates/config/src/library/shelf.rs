@@ -1,0 +1,34 @@
+//! What ships of the founding dashboard: read when a name is asked for that no list has.
+
+use std::sync::Arc;
+
+use super::decoding::decode;
+use super::{File, Kind};
+use crate::{Target, Workload};
+use atlas_catalog::Catalog;
+use atlas_catalog::shipped::{Text, document};
+use atlas_document::Origin;
+
+/// Its hardware profiles and its scenarios.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shelf {
+    pub(super) targets: Vec<Arc<Target>>,
+    pub(super) workloads: Vec<Arc<Workload>>,
+}
+
+impl Shelf {
+    pub(super) fn read() -> Shelf {
+        let file = |kind: Kind, wanted: &str| -> Option<File> {
+            let label = format!("{}{wanted}", Origin::BUILT_IN).into();
+            Some(decode(label, kind, "benchboard", Text::Shipped(document(wanted)?), &Catalog::default()))
+        };
+        let targets =
+            file(Kind::Targets, "workload/benchboard/targets.yaml").map_or_else(Vec::new, |file| file.targets);
+        let workloads =
+            file(Kind::Workloads, "workload/benchboard/workloads.yaml").map_or_else(Vec::new, |file| file.workloads);
+        Shelf {
+            targets: targets.iter().filter_map(|entry| entry.get()).cloned().collect(),
+            workloads: workloads.iter().filter_map(|entry| entry.get()).cloned().collect(),
+        }
+    }
+}

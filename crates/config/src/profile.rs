@@ -1,0 +1,359 @@
+//! Profiles: the calibrated coefficients of the semi-empirical model.
+
+use std::sync::Arc;
+
+use super::calibration::Calibration;
+use super::efficiency::Efficiency;
+use atlas_document::Origin;
+use atlas_document::decode::{Bounds, Fields};
+use atlas_document::diagnostic::Diagnostics;
+use atlas_document::node::Node;
+
+/// The coefficients, under the calibration guide's symbols. All are plain numbers; without a unit they are shares or factors.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Coefficients {
+    /// B_base: tokens/s of one accelerator alone.
+    pub b_base: f64,
+    /// f_vendor in training.
+    pub f_training: f64,
+    /// f_vendor in inference.
+    pub f_inference: f64,
+    /// kappa_comm: how much communication takes from FLOP utilisation.
+    pub kappa_comm: f64,
+    /// rho_base: utilisation without any optimisation.
+    pub rho_base: f64,
+    /// Utilisation gained by CUDA graphs.
+    pub delta_rho_cuda: f64,
+    /// Utilisation gained by GPUDirect RDMA.
+    pub delta_rho_gpudirect: f64,
+    /// Utilisation gained by inference over training.
+    pub delta_rho_infer: f64,
+    /// rho_max: utilisation that is never exceeded.
+    pub rho_max: f64,
+    /// chi_base: communication intensity without parallelism.
+    pub chi_base: f64,
+    /// chi_tp: added per further tensor-parallel rank.
+    pub chi_tp: f64,
+    /// chi_pp: added per further pipeline stage.
+    pub chi_pp: f64,
+    /// chi_infer_scale: intensity of inference over training.
+    pub chi_infer_scale: f64,
+    /// gamma_jitter − 1 under SR-IOV.
+    pub jitter_sriov: f64,
+    /// gamma_gpudirect.
+    pub gamma_gpudirect: f64,
+    /// omega_min: least communication overhead.
+    pub omega_min: f64,
+    /// omega: weight of communication overhead in throughput.
+    pub omega: f64,
+    /// lat_min, ms.
+    pub lat_min: f64,
+    /// lat_base_coeff, ms·tok/s.
+    pub lat_base_coeff: f64,
+    /// r_ttft: TTFT over p50.
+    pub r_ttft: f64,
+    /// m95: p95 over p50.
+    pub m95: f64,
+    /// m99: p99 over p50.
+    pub m99: f64,
+    /// tail_comm: widening of tails by communication.
+    pub tail_comm: f64,
+    /// tail_sriov: widening of tails by SR-IOV.
+    pub tail_sriov: f64,
+    /// phi_idle: share of nominal power at rest.
+    pub phi_idle: f64,
+    /// phi_util: share of nominal power added at full utilisation.
+    pub phi_util: f64,
+    /// hbm_base: memory-bandwidth utilisation at sequence length 0.
+    pub hbm_base: f64,
+    /// hbm_seq_scale: added per `hbm_seq_norm` tokens.
+    pub hbm_seq_scale: f64,
+    /// hbm_seq_norm, tokens.
+    pub hbm_seq_norm: f64,
+    /// hbm_max: memory-bandwidth utilisation that is never exceeded.
+    pub hbm_max: f64,
+    /// sigma_noise: full width of the throughput noise.
+    pub sigma_noise: f64,
+    /// sigma_tail: noise of the tails over that of throughput.
+    pub sigma_tail: f64,
+    /// peak_tokens_factor, GB per hidden × layer.
+    pub peak_tokens_factor: f64,
+    /// overhead_threshold: communication overhead from which a retry is counted.
+    pub overhead_threshold: f64,
+}
+
+/// Coefficients with a name, and whom they are for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// File stem: `nvidia`.
+    pub name: Arc<str>,
+    /// Vendor and target this profile offers itself for.
+    pub match_vendor: Option<String>,
+    /// See `match_vendor`.
+    pub match_name: Option<String>,
+    /// One line about it.
+    pub description: Option<String>,
+    /// What it is good at.
+    pub best_for: Vec<String>,
+    /// Sources and caveats.
+    pub notes: Option<String>,
+    /// The coefficients.
+    pub coefficients: Coefficients,
+    /// gamma_fabric by fabric name, in file order.
+    pub fabrics: Arc<[(Arc<str>, f64)]>,
+    /// p_node_nominal as it was measured, W; the target's where unset.
+    pub node_watts: Option<f64>,
+    /// Efficiency factors of the analytical engine.
+    pub efficiency: Option<Efficiency>,
+    /// Whether there are coefficients; a profile may hold efficiency factors alone.
+    pub calibrated: bool,
+    /// Where the coefficients come from.
+    pub calibration: Option<Arc<Calibration>>,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// What a profile is chosen by, before its coefficients are looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProfileKey {
+    /// File stem, lower case.
+    pub stem: String,
+    /// `match.vendor`, lower case.
+    pub vendor: Option<String>,
+    /// `match.name`.
+    pub target: Option<String>,
+}
+
+impl ProfileKey {
+    /// Reads the key of a profile document.
+    #[must_use]
+    pub fn of(stem: &str, node: &Node) -> ProfileKey {
+        ProfileKey::matching(stem, node.get("match"))
+    }
+
+    /// The key of a profile document, of which `matched` is what stands under `match`.
+    #[must_use]
+    pub fn matching(stem: &str, matched: Option<&Node>) -> ProfileKey {
+        let text = |key: &str| matched.and_then(|matched| matched.get(key)).and_then(Node::text).map(str::to_owned);
+        ProfileKey { stem: stem.to_lowercase(), vendor: text("vendor").map(|v| v.to_lowercase()), target: text("name") }
+    }
+}
+
+/// The file stem a target's own profile would have: lower case, everything not alphanumeric becomes `_`.
+#[must_use]
+pub fn stem_for(name: &str) -> String {
+    name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+/// Chooses among profiles for a target: named after it, else after its vendor, else the first whose `match` names
+/// the target or the vendor. Files are tried in the order given (sorted by name, so that it does not depend on the
+/// file system).
+#[must_use]
+pub fn choose(keys: &[ProfileKey], target_name: &str, vendor: &str) -> Option<usize> {
+    let own = stem_for(target_name);
+    let vendor = vendor.to_lowercase();
+    let by_stem = |stem: &str| keys.iter().position(|key| key.stem == stem);
+    by_stem(&own).or_else(|| by_stem(&vendor)).or_else(|| {
+        keys.iter().position(|key| {
+            key.target.as_deref() == Some(target_name) || key.vendor.as_deref() == Some(vendor.as_str())
+        })
+    })
+}
+
+impl Profile {
+    /// Decodes one profile document. `stem` is its file's name without the extension.
+    pub fn decode(file: &Arc<str>, stem: &str, node: &Node, diagnostics: &mut Diagnostics) -> Option<Profile> {
+        let before = diagnostics.errors();
+        let mut fields = Fields::open(file, stem, node, diagnostics)?;
+        let mut c = Coefficients::default();
+        let efficiency = Efficiency::read(&mut fields);
+        // Efficiency factors alone are a profile, too: of a target that the calibrated model was never fitted to.
+        let calibrated = efficiency.is_none() || SECTIONS.iter().any(|key| node.get(key).is_some());
+        let (fabrics, node_watts) = if calibrated { coefficients(&mut fields, &mut c) } else { (Vec::new(), None) };
+        let matched = fields.map("match", |m| (m.text("vendor"), m.text("name"))).unwrap_or_default();
+        let description = fields.text("description");
+        let best_for = fields.texts("best_for");
+        let notes = fields.text("notes");
+        let calibration = fields.node("calibration").and_then(Calibration::of_node).map(Arc::new);
+        let at = fields.at();
+        fields.finish();
+        if diagnostics.errors() > before {
+            return None;
+        }
+        Some(Profile {
+            name: stem.into(),
+            match_vendor: matched.0,
+            match_name: matched.1,
+            description,
+            best_for,
+            notes,
+            coefficients: c,
+            fabrics: fabrics.into(),
+            node_watts,
+            efficiency,
+            calibrated,
+            calibration,
+            origin: Origin { file: Arc::clone(file), at },
+        })
+    }
+
+    /// Whether estimates with this profile and with the other are the same.
+    #[must_use]
+    pub fn same_figures(&self, other: &Profile) -> bool {
+        self.coefficients == other.coefficients
+            && self.fabrics == other.fabrics
+            && self.node_watts == other.node_watts
+            && self.efficiency == other.efficiency
+            && self.calibrated == other.calibrated
+    }
+
+    /// gamma_fabric of a fabric, if the profile knows it.
+    #[must_use]
+    pub fn fabric_factor(&self, fabric: &str) -> Option<f64> {
+        self.fabrics.iter().find(|(name, _)| &**name == fabric).map(|(_, factor)| *factor)
+    }
+}
+
+/// The sections that hold coefficients.
+const SECTIONS: [&str; 10] =
+    ["compute", "utilization", "communication", "throughput", "latency", "power", "hbm", "memory", "noise", "retries"];
+
+type Slots<'s> = [(&'static str, &'s mut f64)];
+
+/// Reads all coefficients: the factors of fabrics by name, and the measured power of a node where there is one.
+fn coefficients(fields: &mut Fields<'_>, c: &mut Coefficients) -> (Vec<(Arc<str>, f64)>, Option<f64>) {
+    let at = &mut *fields;
+    required(
+        at,
+        "compute",
+        &mut [("base_tokens_per_accel", &mut c.b_base), ("comm_penalty_coeff", &mut c.kappa_comm)],
+        "factors",
+        &mut [("training", &mut c.f_training), ("inference", &mut c.f_inference)],
+    );
+    required(
+        at,
+        "utilization",
+        &mut [("base", &mut c.rho_base), ("max", &mut c.rho_max)],
+        "knob_increments",
+        &mut [
+            ("cuda_graphs", &mut c.delta_rho_cuda),
+            ("gpudirect_rdma", &mut c.delta_rho_gpudirect),
+            ("inference_bonus", &mut c.delta_rho_infer),
+        ],
+    );
+    let fabrics = communication(fields, c);
+    let at = &mut *fields;
+    required(at, "throughput", &mut [("overhead_weight", &mut c.omega)], "", &mut []);
+    required(
+        at,
+        "latency",
+        &mut [("min_p50_ms", &mut c.lat_min), ("base_p50_coeff", &mut c.lat_base_coeff), ("ttft_ratio", &mut c.r_ttft)],
+        "tail",
+        &mut [
+            ("p95_multiplier", &mut c.m95),
+            ("p99_multiplier", &mut c.m99),
+            ("comm_tail", &mut c.tail_comm),
+            ("sriov_tail", &mut c.tail_sriov),
+        ],
+    );
+    let node_watts = at.required_map("power", &["idle_fraction", "util_fraction"], |section| {
+        fill(section, &mut [("idle_fraction", &mut c.phi_idle), ("util_fraction", &mut c.phi_util)]);
+        section.number("node_nominal_w", Bounds::POSITIVE).filter(|watts| *watts > 0.0)
+    });
+    required(
+        at,
+        "hbm",
+        &mut [
+            ("base", &mut c.hbm_base),
+            ("seq_scale", &mut c.hbm_seq_scale),
+            ("seq_norm", &mut c.hbm_seq_norm),
+            ("max", &mut c.hbm_max),
+        ],
+        "",
+        &mut [],
+    );
+    required(at, "memory", &mut [("peak_tokens_factor", &mut c.peak_tokens_factor)], "", &mut []);
+    required(at, "noise", &mut [("amplitude", &mut c.sigma_noise), ("tail_scale", &mut c.sigma_tail)], "", &mut []);
+    required(at, "retries", &mut [("overhead_threshold", &mut c.overhead_threshold)], "", &mut []);
+    (fabrics, node_watts.flatten())
+}
+
+/// Reads the numbers of section `key`, and those of its subsection `inner` where there is one, into their slots.
+fn required(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    slots: &mut Slots<'_>,
+    inner: &'static str,
+    inner_slots: &mut Slots<'_>,
+) {
+    let mut needed: Vec<String> = slots.iter().map(|(name, _)| (*name).to_owned()).collect();
+    needed.extend(inner_slots.iter().map(|(name, _)| format!("{inner}.{name}")));
+    let needed: Vec<&str> = needed.iter().map(String::as_str).collect();
+    fields.required_map(key, &needed, |section| {
+        fill(section, slots);
+        if !inner_slots.is_empty() {
+            let names: Vec<&str> = inner_slots.iter().map(|(name, _)| *name).collect();
+            section.required_map(inner, &names, |sub| fill(sub, inner_slots));
+        }
+    });
+}
+
+fn fill(section: &mut Fields<'_>, slots: &mut Slots<'_>) {
+    for (name, slot) in slots {
+        if let Some(value) = section.required_number(name, Bounds::FINITE) {
+            **slot = value;
+        }
+    }
+}
+
+/// The communication section, whose fabric names are free.
+fn communication(fields: &mut Fields<'_>, c: &mut Coefficients) -> Vec<(Arc<str>, f64)> {
+    let needed = [
+        "jitter_per_sriov",
+        "gpudirect_multiplier",
+        "min_overhead",
+        "intensity.base",
+        "intensity.per_tp",
+        "intensity.per_pp",
+        "intensity.inference_scale",
+        "fabric_factors",
+    ];
+    fields
+        .required_map("communication", &needed, |section| {
+            fill(
+                section,
+                &mut [
+                    ("jitter_per_sriov", &mut c.jitter_sriov),
+                    ("gpudirect_multiplier", &mut c.gamma_gpudirect),
+                    ("min_overhead", &mut c.omega_min),
+                ],
+            );
+            section.required_map("intensity", &["base", "per_tp", "per_pp", "inference_scale"], |sub| {
+                fill(
+                    sub,
+                    &mut [
+                        ("base", &mut c.chi_base),
+                        ("per_tp", &mut c.chi_tp),
+                        ("per_pp", &mut c.chi_pp),
+                        ("inference_scale", &mut c.chi_infer_scale),
+                    ],
+                );
+            });
+            section
+                .required_map("fabric_factors", &["IB"], |sub| {
+                    let mut fabrics: Vec<(Arc<str>, f64)> = Vec::new();
+                    for entry in sub.all() {
+                        match entry.value.number().filter(|value| Bounds::POSITIVE.allow(*value)) {
+                            Some(factor) => fabrics.push(((*entry.key).into(), factor)),
+                            None => {
+                                let message = format!("found {}, expected a number from 0", entry.value.describe());
+                                sub.error(&entry.key, message, None);
+                            }
+                        }
+                    }
+                    fabrics
+                })
+                .unwrap_or_default()
+        })
+        .unwrap_or_default()
+}

@@ -1,0 +1,224 @@
+//! Targets: what one can rent or own.
+
+use std::sync::Arc;
+
+use super::efficiency::Efficiency;
+use atlas_document::Origin;
+use atlas_document::decode::{Bounds, Fields};
+use atlas_document::diagnostic::Diagnostics;
+use atlas_document::node::Node;
+
+/// Accelerators × nodes, their links, price and power.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// Unique name.
+    pub name: Arc<str>,
+    /// Who makes the accelerators; chooses the profile where none is named after the target.
+    pub vendor: String,
+    /// Key into the accelerator catalog, for engines that reason from datasheets.
+    pub accelerator: Option<String>,
+    /// What a cloud or vendor calls the machine.
+    pub instance_type: Option<String>,
+    /// Accelerators in one node.
+    pub accelerators_per_node: f64,
+    /// Nodes.
+    pub num_nodes: f64,
+    /// Memory of one accelerator, GB.
+    pub memory_gb_per_accel: f64,
+    /// Link between the accelerators of a node.
+    pub interconnect: Option<Interconnect>,
+    /// Link between nodes.
+    pub network: Option<Network>,
+    /// Price and power.
+    pub cost: Cost,
+    /// Efficiency factors of the analytical engine on this target; they win over the profile's.
+    pub efficiency: Option<Efficiency>,
+    /// What the founding dashboard said of one device.
+    pub benchboard: Option<Benchboard>,
+    /// Numeric formats the hardware has.
+    pub numeric: Vec<String>,
+    /// Collective operations the stack has.
+    pub collectives: Vec<String>,
+    /// Most tokens the stack takes in one batch.
+    pub max_batch_tokens: Option<f64>,
+    /// One line about the target.
+    pub description: Option<String>,
+    /// What it is good at.
+    pub best_for: Vec<String>,
+    /// Sources and caveats.
+    pub notes: Option<String>,
+    /// Where it was written.
+    pub origin: Origin,
+    /// The entry as written, unknown keys included.
+    pub document: Arc<Node>,
+}
+
+/// The link between the accelerators of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interconnect {
+    /// NVLink, xGMI, PCIe …
+    pub kind: String,
+    /// Bandwidth per accelerator, both directions together as datasheets state it, GB/s.
+    pub bw_gbytes_per_sec: Option<f64>,
+    /// Accelerators that it joins; the node's, where nothing else is said.
+    pub domain_size: Option<f64>,
+}
+
+/// The link between nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Network {
+    /// IB, RoCE, EFA, ICI …
+    pub kind: Option<String>,
+    /// Bandwidth per accelerator, Gbit/s.
+    pub gbits_per_accel: Option<f64>,
+    /// rail, fat-tree, torus …
+    pub topology: Option<String>,
+    /// Downlinks over uplinks; 1 where non-blocking.
+    pub oversubscription: Option<f64>,
+}
+
+/// A hardware profile of the founding dashboard, as far as its estimator reads it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Benchboard {
+    /// gpu, tpu or other: TPUs start from a higher utilisation.
+    pub kind: Option<String>,
+    /// Rate in 16 bit, TFLOP/s.
+    pub fp16_tflops: Option<f64>,
+    /// Memory, GB.
+    pub vram_gb: Option<f64>,
+    /// Bandwidth of its links as the dashboard has it, GB/s.
+    pub interconnect_gb_per_sec: Option<f64>,
+}
+
+impl Benchboard {
+    fn read(fields: &mut Fields<'_>) -> Benchboard {
+        for kept in ["id", "name", "vendor", "interconnect", "notes"] {
+            fields.text(kept);
+        }
+        for kept in ["smCount", "fp32Tflops", "int8Tops", "hbmBandwidthGBps", "podSize", "costPerHour"] {
+            fields.number(kept, Bounds::POSITIVE);
+        }
+        fields.texts("frameworks");
+        Benchboard {
+            kind: fields.text("type"),
+            fp16_tflops: fields.number("fp16Tflops", Bounds::POSITIVE),
+            vram_gb: fields.number("vramSizeGB", Bounds::POSITIVE),
+            interconnect_gb_per_sec: fields.number("interconnectBandwidthGBps", Bounds::POSITIVE),
+        }
+    }
+}
+
+/// Price and power of one node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cost {
+    /// Rental of one node, USD per hour.
+    pub hourly_usd: f64,
+    /// Nominal power of one node, W.
+    pub energy_watts_node: f64,
+    /// Power usage effectiveness: facility power over IT power.
+    pub pue: f64,
+    /// Price of energy, USD per kWh.
+    pub usd_per_kwh: Option<f64>,
+    /// Emissions of the grid, kg CO2e per kWh.
+    pub kg_co2e_per_kwh: Option<f64>,
+    /// Purchase price of one node, USD: the alternative to rental.
+    pub capex_usd_node: Option<f64>,
+    /// Years over which a purchase is written off.
+    pub amortization_years: Option<f64>,
+    /// Share of the time that owned hardware works.
+    pub utilization: Option<f64>,
+}
+
+impl Target {
+    /// Decodes one entry of `targets.yaml`. Complaints go to `diagnostics`; `None` means that one of them is an error.
+    pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Target> {
+        let label = atlas_document::sources::entry_label(node, "target");
+        let mut fields = Fields::open(file, label, node, diagnostics)?;
+        let before = fields.diagnostics().errors();
+        let name = fields.required_text("name");
+        let vendor = fields.required_text("vendor");
+        let accelerator = fields.text("accelerator");
+        let instance_type = fields.text("instance_type");
+        let accelerators_per_node =
+            fields.required_number("accelerators_per_node", Bounds { max: 1e6, ..Bounds::COUNT });
+        let num_nodes = fields.required_number("num_nodes", Bounds { max: 1e6, ..Bounds::COUNT });
+        let memory = fields.required_number("memory_gb_per_accel", Bounds { max: 1e6, ..Bounds::POSITIVE });
+        let interconnect = fields.map("interconnect", |link| {
+            let kind = link.required_text("type");
+            let bw_gbytes_per_sec = link.number("bw_GBps", Bounds::POSITIVE);
+            let domain_size = link.number("domain_size", Bounds::COUNT);
+            kind.map(|kind| Interconnect { kind, bw_gbytes_per_sec, domain_size })
+        });
+        let network = fields.map("network", |link| Network {
+            kind: link.text("type"),
+            gbits_per_accel: link.number("Gbps_per_accel", Bounds::POSITIVE),
+            topology: link.text("topology"),
+            oversubscription: link.number("oversubscription", Bounds { min: 1.0, max: 100.0, whole: false }),
+        });
+        let cost = fields.required_map("cost", &["hourly_usd", "energy_watts_node", "pue"], |cost| {
+            let hourly_usd = cost.required_number("hourly_usd", Bounds::POSITIVE);
+            let energy_watts_node = cost.required_number("energy_watts_node", Bounds::POSITIVE);
+            let pue = cost.required_number("pue", Bounds { min: 0.0, max: 100.0, whole: false });
+            let usd_per_kwh = cost.number("usd_per_kwh", Bounds::POSITIVE);
+            let kg_co2e_per_kwh = cost.number("kg_co2e_per_kwh", Bounds { max: 10.0, ..Bounds::POSITIVE });
+            let capex_usd_node = cost.number("capex_usd_node", Bounds::POSITIVE);
+            let amortization_years = cost.number("amortization_years", Bounds { min: 0.1, max: 50.0, whole: false });
+            let utilization = cost.number("utilization", Bounds { min: 0.01, ..Bounds::SHARE });
+            let (hourly_usd, energy_watts_node, pue) = (hourly_usd?, energy_watts_node?, pue?);
+            Some(Cost {
+                hourly_usd,
+                energy_watts_node,
+                pue,
+                usd_per_kwh,
+                kg_co2e_per_kwh,
+                capex_usd_node,
+                amortization_years,
+                utilization,
+            })
+        });
+        let benchboard = fields.map("benchboard", Benchboard::read);
+        for passive in ["host_cpu_arch", "container_base", "source", "region"] {
+            fields.text(passive);
+        }
+        let efficiency = Efficiency::read(&mut fields);
+        let numeric = fields.texts("numeric");
+        let collectives = fields.texts("collectives");
+        let max_batch_tokens = fields.number("max_batch_tokens", Bounds::NATURAL);
+        let description = fields.text("description");
+        let best_for = fields.texts("best_for");
+        let notes = fields.text("notes");
+        let at = fields.at();
+        fields.finish();
+        if diagnostics.errors() > before {
+            return None;
+        }
+        Some(Target {
+            name: name?.into(),
+            vendor: vendor?,
+            accelerator,
+            instance_type,
+            accelerators_per_node: accelerators_per_node?,
+            num_nodes: num_nodes?,
+            memory_gb_per_accel: memory?,
+            interconnect: interconnect.flatten(),
+            network,
+            cost: cost.flatten()?,
+            efficiency,
+            benchboard,
+            numeric,
+            collectives,
+            max_batch_tokens,
+            description,
+            best_for,
+            notes,
+            origin: Origin { file: Arc::clone(file), at },
+            document: Arc::new(node.clone()),
+        })
+    }
+
+    /// Accelerators in all nodes.
+    #[must_use]
+    pub fn accelerators(&self) -> f64 {
+        self.accelerators_per_node * self.num_nodes
+    }
+}

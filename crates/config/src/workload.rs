@@ -1,0 +1,405 @@
+//! Workloads: a model put to work, with its schedule of phases.
+
+use std::sync::Arc;
+
+mod plan;
+mod schedule;
+mod simulation;
+
+pub use plan::{PlanSpec, PoolSpec, PoolsSpec, ServingSpec, Switches};
+pub use simulation::SimulationSpec;
+
+use self::schedule::Schedule;
+use atlas_catalog::Model;
+use atlas_document::Origin;
+use atlas_document::decode::{Bounds, Fields};
+use atlas_document::diagnostic::Diagnostics;
+use atlas_document::node::Node;
+
+/// Training or inference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Weights are learned; throughput and step time matter.
+    Training,
+    /// Requests are served; latency matters too.
+    Inference,
+}
+
+impl Mode {
+    /// `training` or `inference`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Training => "training",
+            Mode::Inference => "inference",
+        }
+    }
+
+    /// What a workload does that says `mode: written`, or does not say it and is called `name`; `None` where that is
+    /// no mode.
+    #[must_use]
+    pub fn of(written: Option<&str>, name: &str) -> Option<Mode> {
+        match written {
+            Some(written) => MODES.iter().find(|(mode, _)| *mode == written).map(|(_, mode)| *mode),
+            None if name.to_lowercase().contains("inference") => Some(Mode::Inference),
+            None => Some(Mode::Training),
+        }
+    }
+}
+
+/// A model put to work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    /// Unique name.
+    pub name: Arc<str>,
+    /// Key into the model catalog.
+    pub model: Option<String>,
+    /// gpt, llama …
+    pub model_family: Option<String>,
+    /// The model written out in the workload, in the form of a catalog entry; replaces `model`.
+    pub architecture: Option<Arc<Model>>,
+    /// The software that trains or serves, with its release if stated: `vllm@0.11`. Also written as `framework` or
+    /// `serving.engine`.
+    pub software: Option<Arc<str>>,
+    /// Vocabulary size.
+    pub vocab_size: Option<f64>,
+    /// Attention heads.
+    pub n_heads: Option<f64>,
+    /// Key and value heads.
+    pub n_kv_heads: Option<f64>,
+    /// Width of the MLP.
+    pub ffn_hidden_size: Option<f64>,
+    /// Numeric format of the weights.
+    pub precision_weights: Option<String>,
+    /// Numeric format of the activations.
+    pub precision_activations: Option<String>,
+    /// The track runs are filed under.
+    pub track: Option<String>,
+    /// Minutes of a run without a schedule, and of phases that do not say.
+    pub duration_minutes: Option<f64>,
+    /// What the whole workload is, without any phase's overrides.
+    pub shape: Shape,
+    /// Batch, sharding, formats, serving software, as far as the file says.
+    pub plan: PlanSpec,
+    /// The knobs the file sets.
+    pub tuning: Tuning,
+    /// What the founding dashboard said of the model.
+    pub benchboard: Option<Benchboard>,
+    /// The schedule; empty without one.
+    pub phases: Arc<[PhaseSpec]>,
+    /// One line about the workload.
+    pub description: Option<String>,
+    /// Sources and caveats.
+    pub notes: Option<String>,
+    /// Where it was written.
+    pub origin: Origin,
+    /// The entry as written, unknown keys included.
+    pub document: Arc<Node>,
+}
+
+/// What the semi-empirical model needs of a workload or one of its phases.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shape {
+    /// Training or inference.
+    pub mode: Mode,
+    /// Tensor-parallel ranks.
+    pub tp: f64,
+    /// Pipeline stages.
+    pub pp: f64,
+    /// Data-parallel replicas.
+    pub dp: f64,
+    /// Prompt tokens per sequence (ISL); the whole sequence in training.
+    pub prompt: f64,
+    /// Generated tokens per sequence (OSL).
+    pub generate: f64,
+    /// Hidden size; 0 where only the model's name says it.
+    pub hidden: f64,
+    /// Layers; 0 where only the model's name says it.
+    pub layers: f64,
+}
+
+/// `runtime_tuning`: the knobs a workload's file sets.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tuning {
+    /// Sequences per device and step.
+    pub microbatch: Option<f64>,
+    /// Whether kernels are launched as captured graphs.
+    pub cuda_graphs: Option<bool>,
+    /// Whether NICs read accelerator memory directly.
+    pub gpudirect_rdma: Option<bool>,
+    /// `bare` or `sriov`.
+    pub virt: Option<String>,
+    /// The fabric between accelerators.
+    pub fabric: Option<Arc<str>>,
+}
+
+/// A model as the founding dashboard describes it, as far as its estimator reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Benchboard {
+    /// Parameters, billions.
+    pub parameters: Option<f64>,
+    /// Hidden size; where it is silent, arithmetic goes without and memory with a guess.
+    pub hidden_size: Option<f64>,
+    /// Layers; the same.
+    pub num_layers: Option<f64>,
+}
+
+impl Benchboard {
+    fn read(fields: &mut Fields<'_>) -> Benchboard {
+        for kept in ["id", "scenario", "description", "name", "architectureType", "precision", "targetMetric"] {
+            fields.text(kept);
+        }
+        let kept = ["contextLength", "numHeads", "vocabularySize", "numExperts", "gradientAccumulationSteps"];
+        for kept in kept.into_iter().chain(["microBatchSize"]) {
+            fields.number(kept, Bounds::POSITIVE);
+        }
+        fields.boolean("sequenceParallel");
+        Benchboard {
+            parameters: fields.number("parameters", Bounds::POSITIVE),
+            hidden_size: fields.number("hiddenSize", Bounds::POSITIVE),
+            num_layers: fields.number("numLayers", Bounds::POSITIVE),
+        }
+    }
+}
+
+/// One phase of a schedule, its overrides already merged in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseSpec {
+    /// Its name; `phase_1` … where the file gives none.
+    pub name: Arc<str>,
+    /// Index in the file's list: phase `i` draws its noise from `seed + i`.
+    pub index: u32,
+    /// Minutes it lasts: its weight in the aggregate.
+    pub minutes: f64,
+    /// The workload with the overrides merged in.
+    pub shape: Shape,
+    /// The plan with the overrides merged in.
+    pub plan: PlanSpec,
+    /// Scale of throughput.
+    pub tokens_scale: Option<f64>,
+    /// Scale of throughput and power.
+    pub autoscale_factor: Option<f64>,
+    /// Name of the request profile as written.
+    pub request_profile: Option<Arc<str>>,
+    /// The profile in force: the phase's, else the schedule's default, else steady state.
+    pub traffic: Traffic,
+    /// Explicit arrivals.
+    pub arrival: Arrival,
+    /// `tokens_scale`, `autoscale_factor`, `request_profile` as written, for records.
+    pub settings: Arc<[Node; 3]>,
+    /// `overrides` as written, for records.
+    pub overrides: Arc<Node>,
+}
+
+/// A request profile: how loaded and how bursty.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Traffic {
+    /// Arrival rate over capacity.
+    pub load_factor: f64,
+    /// Coefficient of variation of arrivals and service.
+    pub cv: f64,
+}
+
+impl Traffic {
+    /// The named profiles of the founding model.
+    pub const PROFILES: [(&'static str, Traffic); 4] = [
+        ("steady_state", Traffic { load_factor: 0.70, cv: 1.0 }),
+        ("peak", Traffic { load_factor: 0.85, cv: 1.1 }),
+        ("spike", Traffic { load_factor: 1.15, cv: 1.3 }),
+        ("low", Traffic { load_factor: 0.40, cv: 0.8 }),
+    ];
+    /// What an unnamed or unknown profile means.
+    pub const STEADY: Traffic = Traffic { load_factor: 0.70, cv: 1.0 };
+
+    fn names() -> String {
+        Traffic::PROFILES.map(|(name, _)| name).join(", ")
+    }
+
+    fn named(name: &str) -> Option<Traffic> {
+        Traffic::PROFILES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, traffic)| *traffic)
+    }
+}
+
+/// Arrivals a phase states itself.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Arrival {
+    /// Requests per second.
+    pub requests_per_sec: Option<f64>,
+    /// Parallel servers.
+    pub servers: Option<f64>,
+    /// Data-parallel replicas that serve, in place of the phase's.
+    pub dp_override: Option<f64>,
+    /// Coefficient of variation of the service time.
+    pub service_cv: Option<f64>,
+    /// Coefficient of variation of the arrivals.
+    pub arrival_cv: Option<f64>,
+}
+
+impl Workload {
+    /// Decodes one entry of `workloads.yaml`. Complaints go to `diagnostics`; `None` means that one is an error.
+    pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Workload> {
+        let before = diagnostics.errors();
+        let label = atlas_document::sources::entry_label(node, "workload");
+        let mut fields = Fields::open(file, label.clone(), node, diagnostics)?;
+        let name = fields.required_text("name");
+        let (shape, mut plan, Extra { vocab_size, n_heads, n_kv_heads, ffn_hidden_size, precision }) =
+            read_shape(&mut fields);
+        let mut switches = Switches::default();
+        let tuning = fields.map("runtime_tuning", |tuning| {
+            switches = Switches::read(tuning);
+            read_tuning(tuning)
+        });
+        let tuning = tuning.unwrap_or_default();
+        plan.switches = switches;
+        plan.graphs = tuning.cuda_graphs;
+        let benchboard = fields.map("benchboard", Benchboard::read);
+        let model_family = fields.text("model_family");
+        let framework = fields.text("framework");
+        let server = fields.peek("serving").and_then(|serving| serving.get("engine")).and_then(Node::text);
+        let software = fields.text("software").or_else(|| server.map(str::to_owned)).or(framework);
+        let architecture = fields.node("architecture").map(|written| {
+            let mut found = Diagnostics::new();
+            let model = Model::decode(file, written, &mut found);
+            (model, found)
+        });
+        let track = fields.text("track");
+        let duration_minutes = fields.number("duration_minutes", Bounds::POSITIVE);
+        let description = fields.text("description");
+        let notes = fields.text("notes");
+        for read_elsewhere in ["dataloader", "best_for", "source", "schedule"] {
+            fields.node(read_elsewhere);
+        }
+        let at = fields.at();
+        fields.finish();
+        let architecture = architecture.and_then(|(model, found)| {
+            diagnostics.extend(found);
+            model.map(Arc::new)
+        });
+        let phases = match (node.get("schedule"), shape) {
+            (Some(schedule), Some(_)) if !schedule.is_null() => {
+                Schedule { file, label: &label, workload: node, duration_minutes, diagnostics }.decode(schedule)
+            }
+            _ => Vec::new(),
+        };
+        if diagnostics.errors() > before {
+            return None;
+        }
+        let (precision_weights, precision_activations) = precision;
+        Some(Workload {
+            name: name?.into(),
+            model: node.get("model").and_then(Node::text).map(str::to_owned),
+            model_family,
+            architecture,
+            software: software.map(Into::into),
+            vocab_size,
+            n_heads,
+            n_kv_heads,
+            ffn_hidden_size,
+            precision_weights,
+            precision_activations,
+            track,
+            duration_minutes,
+            shape: shape?,
+            plan,
+            tuning,
+            benchboard,
+            phases: phases.into(),
+            description,
+            notes,
+            origin: Origin { file: Arc::clone(file), at },
+            document: Arc::new(node.clone()),
+        })
+    }
+}
+
+/// Tokens of a sequence: a mean over requests need not be whole.
+const LENGTH: Bounds = Bounds { min: 0.0, max: 1e9, whole: false };
+
+const MODES: [(&str, Mode); 2] = [("training", Mode::Training), ("inference", Mode::Inference)];
+
+/// What only engines that reason from a model's architecture need of it.
+#[derive(Debug, Default)]
+struct Extra {
+    vocab_size: Option<f64>,
+    n_heads: Option<f64>,
+    n_kv_heads: Option<f64>,
+    ffn_hidden_size: Option<f64>,
+    /// Formats of weights and activations, as written.
+    precision: (Option<String>, Option<String>),
+}
+
+/// Mode, parallelism, sequence, size and plan: of a workload, or of a workload with a phase's overrides merged in.
+fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
+    let written = fields.choice("mode", &MODES);
+    let named = Mode::of(None, &fields.text("name").unwrap_or_default());
+    let mode = written.or(named).unwrap_or(Mode::Training);
+    let mut plan = PlanSpec::read(fields);
+    let mut extra = Extra::default();
+    // A model of the catalog says what `params` would; ranks that are not written are 1, and replicas fill the target.
+    let catalogued = fields.text("model").is_some() || fields.peek("architecture").is_some();
+    let size = |params: &mut Fields<'_>, extra: &mut Extra| {
+        let mut count = |key| params.number(key, Bounds::NATURAL);
+        (extra.vocab_size, extra.n_heads) = (count("vocab_size"), count("n_heads"));
+        (extra.n_kv_heads, extra.ffn_hidden_size) = (count("n_kv_heads"), count("ffn_hidden_size"));
+        let (hidden, layers) = (Bounds { max: 1e9, ..Bounds::NATURAL }, Bounds { max: 1e6, ..Bounds::NATURAL });
+        if catalogued {
+            let or_model = |value: Option<f64>| value.or(Some(0.0));
+            return (or_model(params.number("hidden_size", hidden)), or_model(params.number("n_layers", layers)));
+        }
+        (params.required_number("hidden_size", hidden), params.required_number("n_layers", layers))
+    };
+    let params = if catalogued {
+        Some(fields.map("params", |params| size(params, &mut extra)).unwrap_or((Some(0.0), Some(0.0))))
+    } else {
+        fields.required_map("params", &["hidden_size", "n_layers"], |params| size(params, &mut extra))
+    };
+    let ranks = |p: &mut Fields<'_>, plan: &mut PlanSpec| {
+        plan.parallelism(p);
+        let bounds = Bounds { max: 1e6, ..Bounds::COUNT };
+        if catalogued {
+            plan.dp = p.number("dp", bounds);
+            let or_one = |value: Option<f64>| Some(value.unwrap_or(1.0));
+            return Some((or_one(p.number("tp", bounds))?, or_one(p.number("pp", bounds))?, plan.dp.unwrap_or(1.0)));
+        }
+        let tp = p.required_number("tp", bounds);
+        let pp = p.required_number("pp", bounds);
+        plan.dp = p.required_number("dp", bounds);
+        Some((tp?, pp?, plan.dp?))
+    };
+    let parallelism = if catalogued {
+        Some(fields.map("parallelism", |p| ranks(p, &mut plan)).unwrap_or(Some((1.0, 1.0, 1.0))))
+    } else {
+        fields.required_map("parallelism", &["tp", "pp", "dp"], |p| ranks(p, &mut plan))
+    };
+    let sequence = fields.required_map("sequence", &["prompt", "generate"], |s| {
+        let prompt = s.required_number("prompt", LENGTH);
+        let generate = s.required_number("generate", LENGTH);
+        plan.simulation.sequence(s);
+        plan.serving.generate_max = s.number("generate_max", Bounds { max: 1e9, ..Bounds::COUNT });
+        plan.serving.generate_spread = s.number("generate_spread", Bounds { min: 1.0, max: 1e4, whole: false });
+        Some((prompt?, generate?))
+    });
+    if let Some(precision) = fields.map("precision", |p| {
+        p.text("optimizer");
+        plan.precision(p);
+        (p.text("weights"), p.text("activations"))
+    }) {
+        extra.precision = precision;
+    }
+    let (hidden, layers) = params.unwrap_or_default();
+    let shape = || {
+        let ((tp, pp, dp), (prompt, generate)) = (parallelism.flatten()?, sequence.flatten()?);
+        Some(Shape { mode, tp, pp, dp, prompt, generate, hidden: hidden?, layers: layers? })
+    };
+    (shape(), plan, extra)
+}
+
+fn read_tuning(fields: &mut Fields<'_>) -> Tuning {
+    Tuning {
+        microbatch: fields.number("microbatch", Bounds { max: 1e6, ..Bounds::COUNT }),
+        cuda_graphs: fields.boolean("cuda_graphs"),
+        gpudirect_rdma: fields.boolean("gpudirect_rdma"),
+        virt: fields.choice("virt", &[("bare", "bare"), ("sriov", "sriov")]).map(str::to_owned),
+        fabric: fields.text("fabric").map(Into::into),
+    }
+}

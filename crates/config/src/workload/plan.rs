@@ -1,0 +1,356 @@
+//! How a workload is run: batch, sharding, formats, serving load. Every field is optional; files of the original format
+//! have none of them.
+
+use super::SimulationSpec;
+use atlas_core::plan::{
+    AttentionKernel, CpuOffload, Format, GraphCapture, LoadKind, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer,
+    PipelineSchedule, Recompute, Sharding, Trained, stored_bits,
+};
+use atlas_document::Node;
+use atlas_document::decode::{Bounds, Fields};
+
+/// The plan as written; `None` where the file is silent.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PlanSpec {
+    /// `batch.micro`: sequences of a micro-batch.
+    pub micro: Option<f64>,
+    /// `batch.global`: sequences of an optimizer step.
+    pub global: Option<f64>,
+    /// `parallelism.cp`: context-parallel ranks.
+    pub cp: Option<f64>,
+    /// `parallelism.ep`: expert-parallel ranks.
+    pub ep: Option<f64>,
+    /// `parallelism.vpp`: model chunks of each pipeline stage.
+    pub vpp: Option<f64>,
+    /// `parallelism.sp`: sequence parallelism.
+    pub sp: Option<bool>,
+    /// `parallelism.dp`: absent means that replicas fill the target.
+    pub dp: Option<f64>,
+    /// `sharding`.
+    pub sharding: Option<Sharding>,
+    /// `shard`: ranks that states are sharded over (HSDP).
+    pub shard: Option<f64>,
+    /// `recompute`.
+    pub recompute: Option<Recompute>,
+    /// `pipeline_schedule`.
+    pub schedule: Option<PipelineSchedule>,
+    /// `overlap`: communication runs beside computation.
+    pub overlap: Option<bool>,
+    /// `expert_imbalance`: load of the busiest expert-parallel rank over the mean.
+    pub imbalance: Option<f64>,
+    /// `recompute.layers`: layers that are recomputed in full.
+    pub recompute_layers: Option<f64>,
+    /// `optimizer`.
+    pub optimizer: Option<Optimizer>,
+    /// `trained`: which weights are trained.
+    pub trained: Option<Trained>,
+    /// `lora_targets`: which linear layers have adapters.
+    pub lora_targets: Option<LoraTargets>,
+    /// `cpu_offload`: what is kept in host memory.
+    pub cpu_offload: Option<CpuOffload>,
+    /// `parallelism.etp`: tensor-parallel ranks inside an expert.
+    pub etp: Option<f64>,
+    /// `parallelism.attention_dp`: data-parallel attention groups inside a serving replica.
+    pub attention_dp: Option<f64>,
+    /// `runtime_tuning`: what this run switches on or off against the defaults of its software.
+    pub switches: Switches,
+    /// `precision.gradients`: the format in which gradients are kept and reduced.
+    pub gradient_format: Option<Format>,
+    /// `precision.compute`: the format of matrix products, where it differs from what the software does with such weights.
+    pub compute: Option<Format>,
+    /// Bits per weight of formats that are described by their size (GGUF, EXL2).
+    pub weight_bits: Option<f64>,
+    /// `precision.weights`: the format of the weights.
+    pub format: Option<Format>,
+    /// `precision.kv`: the format of the KV cache.
+    pub kv: Option<Format>,
+    /// Steps are replayed as captured graphs (`runtime_tuning.cuda_graphs`, where the serving software decides else).
+    pub graphs: Option<bool>,
+    /// `train_tokens`: tokens of the whole training run.
+    pub train_tokens: Option<f64>,
+    /// `serving`.
+    pub serving: ServingSpec,
+    /// `simulation`, and what of `serving` and `sequence` only simulations heed.
+    pub simulation: SimulationSpec,
+}
+
+/// Switches of the software that a run sets explicitly; `None` keeps the default of the release.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Switches {
+    /// `attention_kernel`.
+    pub attention_kernel: Option<AttentionKernel>,
+    /// `graph_capture`.
+    pub graph_capture: Option<GraphCapture>,
+    /// `compiled`: the model is compiled (torch.compile, XLA).
+    pub compiled: Option<bool>,
+    /// `moe_dispatcher`.
+    pub moe_dispatcher: Option<MoeDispatcher>,
+    /// `moe_capacity`.
+    pub moe_capacity: Option<MoeCapacity>,
+    /// `overlap_tensor`: tensor-parallel communication runs beside its matrix products.
+    pub overlap_tensor: Option<bool>,
+    /// `overlap_pipeline`: pipeline transfers run beside the next micro-batch.
+    pub overlap_pipeline: Option<bool>,
+    /// `overlap_data`: gradient and parameter communication runs beside computation.
+    pub overlap_data: Option<bool>,
+}
+
+/// One pool of a disaggregated deployment: `workers` replicas of this layout.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PoolSpec {
+    /// Replicas.
+    pub workers: f64,
+    /// Tensor-parallel ranks.
+    pub tp: f64,
+    /// Pipeline stages.
+    pub pp: f64,
+    /// Expert-parallel ranks.
+    pub ep: f64,
+    /// Data-parallel attention groups.
+    pub attention_dp: f64,
+}
+
+impl PoolSpec {
+    fn read(fields: &mut Fields<'_>) -> PoolSpec {
+        let mut count = |key| fields.number(key, RANKS).unwrap_or(1.0);
+        PoolSpec {
+            workers: count("workers"),
+            tp: count("tp"),
+            pp: count("pp"),
+            ep: count("ep"),
+            attention_dp: count("attention_dp"),
+        }
+    }
+}
+
+/// `serving.pools`: prefill and decode on separate accelerators.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PoolsSpec {
+    /// Replicas that prefill.
+    pub prefill: PoolSpec,
+    /// Replicas that decode.
+    pub decode: PoolSpec,
+}
+
+/// `serving`: load and scheduler, under vLLM's names.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ServingSpec {
+    /// `load`: how requests are offered; absent: closed loop, or open loop with a request rate.
+    pub load: Option<LoadKind>,
+    /// `run_requests`: requests of the whole run; absent: the load never ends.
+    pub run_requests: Option<f64>,
+    /// `beams` of beam search.
+    pub beams: Option<f64>,
+    /// `context_ranks`: ranks that share the KV cache of a sequence in decode (`decode_context_parallel_size`).
+    pub context_ranks: Option<f64>,
+    /// `recv_interval`: decode steps between two looks at the queue (SGLang's `scheduler_recv_interval`).
+    pub recv_interval: Option<f64>,
+    /// `overlap_scheduling`: the next step is scheduled while the accelerator computes.
+    pub overlap_scheduling: Option<bool>,
+    /// `reserve_output`: a sequence is admitted only when its whole output fits.
+    pub reserve_output: Option<bool>,
+    /// `python_executor`: scheduler and sampler of a compiled runtime run in Python.
+    pub python_executor: Option<bool>,
+    /// `compiled_batch`: batch size that graphs of fixed shape were compiled for.
+    pub compiled_batch: Option<f64>,
+    /// `sequence.generate_max`: longest output, tokens.
+    pub generate_max: Option<f64>,
+    /// `sequence.generate_spread`: longest usual output over the mean.
+    pub generate_spread: Option<f64>,
+    /// `pools`.
+    pub pools: Option<PoolsSpec>,
+    /// Requests in flight, of all replicas together.
+    pub concurrency: Option<f64>,
+    /// Requests per second, of all replicas together; replaces the concurrency.
+    pub request_rate: Option<f64>,
+    /// Most sequences in one step of a replica.
+    pub max_num_seqs: Option<f64>,
+    /// Most tokens in one step of a replica.
+    pub max_num_batched_tokens: Option<f64>,
+    /// Share of device memory that the engine may use.
+    pub gpu_memory_utilization: Option<f64>,
+    /// Prompt chunks share steps with decoding.
+    pub chunked_prefill: Option<bool>,
+    /// Share of prompt tokens found in the prefix cache.
+    pub prefix_hit: Option<f64>,
+    /// Tokens drafted per step.
+    pub draft_tokens: Option<f64>,
+    /// Probability that a drafted token is accepted.
+    pub draft_acceptance: Option<f64>,
+    /// Accelerators that do nothing but prefill; absent or 0: both phases on all.
+    pub prefill_accelerators: Option<f64>,
+}
+
+const RANKS: Bounds = Bounds { max: 1e6, ..Bounds::COUNT };
+
+impl PlanSpec {
+    /// Reads what stands at the top of a workload's entry. What stands in `parallelism` and `precision` is read where
+    /// those are: [`PlanSpec::parallelism`], [`PlanSpec::precision`].
+    pub(super) fn read(fields: &mut Fields<'_>) -> PlanSpec {
+        let mut plan = PlanSpec::default();
+        fields.map("batch", |batch| {
+            plan.micro = batch.number("micro", Bounds { max: 1e6, ..Bounds::COUNT });
+            plan.global = batch.number("global", Bounds::COUNT);
+        });
+        plan.sharding = word(fields, "sharding", Sharding::named, Sharding::NAMES);
+        plan.shard = fields.number("shard", RANKS);
+        match fields.peek("recompute") {
+            Some(node) if node.entries().is_some() => {
+                fields.map("recompute", |recompute| {
+                    plan.recompute = word(recompute, "mode", Recompute::named, Recompute::NAMES);
+                    plan.recompute_layers = recompute.number("layers", Bounds { max: 1e6, ..Bounds::NATURAL });
+                });
+            }
+            _ => plan.recompute = word(fields, "recompute", Recompute::named, Recompute::NAMES),
+        }
+        plan.trained = word(fields, "trained", Trained::named, Trained::NAMES);
+        plan.lora_targets = word(fields, "lora_targets", LoraTargets::named, LoraTargets::NAMES);
+        plan.cpu_offload = word(fields, "cpu_offload", CpuOffload::named, CpuOffload::NAMES);
+        plan.optimizer = optimizer(fields);
+        plan.schedule = word(fields, "pipeline_schedule", PipelineSchedule::named, PipelineSchedule::NAMES);
+        plan.overlap = fields.boolean("overlap");
+        plan.imbalance = fields.number("expert_imbalance", Bounds { min: 1.0, max: 1e3, whole: false });
+        plan.train_tokens = fields.number("train_tokens", Bounds { min: 1.0, max: 1e18, whole: false });
+        let simulation = &mut plan.simulation;
+        let serving = fields.map("serving", |serving| {
+            simulation.serving(serving);
+            ServingSpec::read(serving)
+        });
+        plan.serving = serving.unwrap_or_default();
+        fields.map("simulation", |section| plan.simulation.section(section));
+        plan
+    }
+
+    /// Reads the optional ranks of `parallelism`.
+    pub(super) fn parallelism(&mut self, p: &mut Fields<'_>) {
+        self.cp = p.number("cp", RANKS);
+        self.ep = p.number("ep", RANKS);
+        self.vpp = p.number("vpp", RANKS);
+        self.sp = p.boolean("sp");
+        self.etp = p.number("etp", RANKS);
+        self.attention_dp = p.number("attention_dp", RANKS);
+    }
+
+    /// Reads the formats of `precision`. An unknown format is a warning: only records keep it, and the calibrated
+    /// model does not read formats.
+    pub(super) fn precision(&mut self, p: &mut Fields<'_>) {
+        self.weight_bits = p.number("weight_bits", Bounds { min: 1.0, max: 32.0, whole: false });
+        let mut bits = self.weight_bits;
+        let mut format = |key| {
+            let written = p.text(key)?;
+            if key == "weights"
+                && let Some(stored) = stored_bits(&written)
+            {
+                bits = bits.or(Some(stored));
+                return Some(Format::Int4);
+            }
+            let known = Format::named(&written);
+            if known.is_none() {
+                let message =
+                    format!("found \"{written}\", which only records keep; known are {}", Format::NAMES.join(", "));
+                p.warn(key, message, None);
+            }
+            known
+        };
+        (self.format, self.kv) = (format("weights"), format("kv"));
+        (self.compute, self.gradient_format) = (format("compute"), format("gradients"));
+        // Activations narrower than 16 bits can only be those that are multiplied (W4A8); wider ones say nothing, since
+        // activations between layers are kept in 16 bits in W8A8 and W4A4 deployments too.
+        let narrow = |format: &Format| matches!(format, Format::Fp8 | Format::Mxfp8 | Format::Int8 | Format::Fp4);
+        self.compute = self.compute.or(format("activations").filter(narrow));
+        self.weight_bits = bits;
+    }
+}
+
+impl ServingSpec {
+    fn read(fields: &mut Fields<'_>) -> ServingSpec {
+        let draft = |s: &mut Fields<'_>| (s.number("tokens", Bounds::NATURAL), s.number("acceptance", Bounds::SHARE));
+        let (draft_tokens, draft_acceptance) = fields.map("speculative", draft).unwrap_or_default();
+        // Read as the software of the workload.
+        fields.text("engine");
+        ServingSpec {
+            load: word(fields, "load", LoadKind::named, LoadKind::NAMES),
+            run_requests: fields.number("run_requests", Bounds::COUNT),
+            beams: fields.number("beams", Bounds { max: 1024.0, ..Bounds::COUNT }),
+            context_ranks: fields.number("context_ranks", RANKS),
+            recv_interval: fields.number("recv_interval", RANKS),
+            overlap_scheduling: fields.boolean("overlap_scheduling"),
+            reserve_output: fields.boolean("reserve_output"),
+            python_executor: fields.boolean("python_executor"),
+            compiled_batch: fields.number("compiled_batch", RANKS),
+            generate_max: None,
+            generate_spread: None,
+            pools: fields
+                .map("pools", |pools| {
+                    let prefill = pools.map("prefill", PoolSpec::read);
+                    let decode = pools.map("decode", PoolSpec::read);
+                    for (pool, key) in [(&prefill, "prefill"), (&decode, "decode")] {
+                        if pool.is_none() {
+                            pools.missing(key);
+                        }
+                    }
+                    Some(PoolsSpec { prefill: prefill?, decode: decode? })
+                })
+                .flatten(),
+            concurrency: fields.number("concurrency", Bounds::COUNT),
+            request_rate: fields.number("request_rate", Bounds::POSITIVE),
+            max_num_seqs: fields.number("max_num_seqs", Bounds::COUNT),
+            max_num_batched_tokens: fields.number("max_num_batched_tokens", Bounds::COUNT),
+            gpu_memory_utilization: fields.number("gpu_memory_utilization", Bounds { min: 0.05, ..Bounds::SHARE }),
+            chunked_prefill: fields.boolean("chunked_prefill"),
+            prefix_hit: fields.number("prefix_cache_hit", Bounds::SHARE),
+            draft_tokens,
+            draft_acceptance,
+            prefill_accelerators: fields.number("prefill_accelerators", Bounds::NATURAL),
+        }
+    }
+}
+
+/// The optimizer, written as a name or, as in files of the original format, as a mapping that names it.
+fn optimizer(fields: &mut Fields<'_>) -> Option<Optimizer> {
+    let node = fields.node("optimizer")?;
+    let written = match node.text() {
+        Some(text) => text,
+        None => ["name", "type", "algorithm"].iter().find_map(|key| node.get(key).and_then(Node::text))?,
+    };
+    let found = Optimizer::named(written);
+    if found.is_none() {
+        let message =
+            format!("found \"{written}\", which only records keep; known are {}", Optimizer::NAMES.join(", "));
+        fields.warn("optimizer", message, None);
+    }
+    found
+}
+
+impl Switches {
+    /// Reads the switches of `runtime_tuning`.
+    pub(super) fn read(fields: &mut Fields<'_>) -> Switches {
+        Switches {
+            attention_kernel: word(fields, "attention_kernel", AttentionKernel::named, AttentionKernel::NAMES),
+            graph_capture: word(fields, "graph_capture", GraphCapture::named, GraphCapture::NAMES),
+            compiled: fields.boolean("compiled"),
+            moe_dispatcher: word(fields, "moe_dispatcher", MoeDispatcher::named, MoeDispatcher::NAMES),
+            moe_capacity: word(fields, "moe_capacity", MoeCapacity::named, MoeCapacity::NAMES),
+            overlap_tensor: fields.boolean("overlap_tensor"),
+            overlap_pipeline: fields.boolean("overlap_pipeline"),
+            overlap_data: fields.boolean("overlap_data"),
+        }
+    }
+}
+
+/// One of a few words or their synonyms.
+pub(super) fn word<T>(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    named: fn(&str) -> Option<T>,
+    names: &'static [&'static str],
+) -> Option<T> {
+    let node = fields.node(key)?;
+    let found = node.text().and_then(named);
+    if found.is_none() {
+        let near = node.text().and_then(|text| atlas_document::decode::nearest(text, names.iter().copied()));
+        let help = near.map(|near| format!("did you mean `{near}`?"));
+        fields.error(key, format!("found {}, expected one of {}", node.describe(), names.join(", ")), help);
+    }
+    found
+}

@@ -1,0 +1,46 @@
+//! Work that is dealt out to all cores, one piece at a time, since some pieces are dear and those stand together.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// What `work` makes of each of `items`, in their order. None is begun for whose place `stopped` says so, nor any after
+/// it by the same core.
+pub fn on_all_cores<I: Sync, T: Send>(
+    items: &[I],
+    stopped: impl Fn(usize) -> bool + Sync,
+    work: impl Fn(&I) -> T + Sync,
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut own = Vec::new();
+        while let Some((at, item)) = Some(next.fetch_add(1, Relaxed)).and_then(|at| Some((at, items.get(at)?)))
+            && !stopped(at)
+        {
+            own.push((at, work(item)));
+        }
+        own
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();
+        let mut all = worker();
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    });
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, answer)| answer).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_stand_in_the_order_of_their_items() {
+        let items: Vec<u32> = (0..100).collect();
+        assert_eq!(on_all_cores(&items, |_| false, |n| n * n), (0..100).map(|n| n * n).collect::<Vec<_>>());
+        assert!(on_all_cores(&items, |_| true, |n| n * n).is_empty());
+        assert!(on_all_cores(&[] as &[u32], |_| false, |n| n * n).is_empty());
+    }
+}

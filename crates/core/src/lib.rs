@@ -1,0 +1,7 @@
+//! Units, run options and small helpers that every crate of Atlas Fabric uses.
+
+#![forbid(unsafe_code)]
+
+pub mod cores;
+pub mod plan;
+pub mod units;

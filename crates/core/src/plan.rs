@@ -1,0 +1,458 @@
+//! The words in which a run is planned: which engine answers, how the model is cut, in which format it computes, what
+//! software serves it. Files, knobs, engines and screens spell them alike.
+
+/// Declares an enum whose values have names that users write.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$doc])* $variant,)+ }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        impl $name {
+            /// Every value's name, as knobs offer them.
+            pub const NAMES: &'static [&'static str] = &[$($word,)+];
+            /// Name and value, as documents are read.
+            pub const WORDS: &'static [(&'static str, $name)] = &[$(($word, $name::$variant),)+];
+
+            /// Its name.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $word,)+ }
+            }
+
+            /// The value of that name or a synonym of it, upper and lower case alike.
+            #[must_use]
+            pub fn named(word: &str) -> Option<$name> {
+                let word = canonical(word.trim());
+                Self::WORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, value)| *value)
+            }
+        }
+    };
+}
+
+words! {
+    /// What answers a scenario.
+    Engine {
+        /// First principles: operators, rooflines, collectives, schedulers.
+        Analytical = "analytical",
+        /// The founding system's calibrated model.
+        SemiEmpirical = "semi-empirical",
+        /// First principles as they happen: every request and every pass of a step, simulated.
+        Event = "event",
+        /// The founding dashboard's estimator.
+        Benchboard = "benchboard",
+    }
+}
+
+impl Engine {
+    /// Whether it reasons from hardware and model, rather than from a profile's coefficients.
+    #[must_use]
+    pub const fn reasons(self) -> bool {
+        matches!(self, Engine::Analytical | Engine::Event)
+    }
+
+    /// Whether its answer takes milliseconds or more, since it is run rather than computed. Who asks many times looks
+    /// here first, and asks [`Engine::at_once`] or says that it will take a while.
+    #[must_use]
+    pub const fn simulates(self) -> bool {
+        matches!(self, Engine::Event)
+    }
+
+    /// The engine of the same physics that answers within microseconds: itself, but for one that simulates.
+    #[must_use]
+    pub const fn at_once(self) -> Engine {
+        match self {
+            Engine::Event => Engine::Analytical,
+            other => other,
+        }
+    }
+}
+
+words! {
+    /// How requests arrive.
+    Arrivals {
+        /// A constant number in flight: each that leaves is replaced at once.
+        Closed = "closed",
+        /// Independently of one another.
+        Poisson = "poisson",
+        /// With gamma-distributed gaps, whose spread is a knob of its own.
+        Gamma = "gamma",
+        /// All at once.
+        Burst = "burst",
+    }
+}
+
+words! {
+    /// How model states are spread over the data-parallel ranks (ZeRO, arXiv 1910.02054).
+    Sharding {
+        /// Replicated: gradients are all-reduced.
+        None = "none",
+        /// Optimizer states (Megatron's distributed optimizer).
+        Zero1 = "zero1",
+        /// And gradients.
+        Zero2 = "zero2",
+        /// And weights: FSDP.
+        Zero3 = "zero3",
+    }
+}
+
+words! {
+    /// Which activations are recomputed in the backward pass.
+    Recompute {
+        /// The least that fits in memory.
+        Auto = "auto",
+        /// Nothing.
+        None = "none",
+        /// Attention's scores only, or a comparable part (arXiv 2205.05198, section 5).
+        Selective = "selective",
+        /// Every layer runs forward again from its input.
+        Full = "full",
+    }
+}
+
+words! {
+    /// Pipeline schedule.
+    PipelineSchedule {
+        /// One forward, one backward; interleaved where vpp > 1 (arXiv 2104.04473, section 2.2).
+        OneForwardOneBackward = "1f1b",
+        /// Backward split into input and weight gradients, as many micro-batches in flight as there is memory for, up to the
+        /// number that leaves no bubble; each stage's optimizer runs for itself (arXiv 2401.10241, ZB-2p and section 4).
+        ZeroBubble = "zero-bubble",
+        /// The same within the memory of one forward, one backward (ZB-1p).
+        ZeroBubble1p = "zero-bubble-1p",
+        /// All forwards before all backwards (GPipe, arXiv 1811.06965).
+        AllForward = "gpipe",
+    }
+}
+
+impl PipelineSchedule {
+    /// Whether gradients of weights come apart from those of inputs, and stages go on without waiting for each other's
+    /// optimizers.
+    #[must_use]
+    pub const fn splits(self) -> bool {
+        matches!(self, PipelineSchedule::ZeroBubble | PipelineSchedule::ZeroBubble1p)
+    }
+}
+
+words! {
+    /// Format of matrix multiplications and of the weights behind them.
+    Format {
+        /// Single precision.
+        Fp32 = "fp32",
+        /// 19-bit TensorFloat.
+        Tf32 = "tf32",
+        /// 16 bit with an 8-bit exponent.
+        Bf16 = "bf16",
+        /// 16-bit half precision.
+        Fp16 = "fp16",
+        /// 8-bit floating point, a scale per tensor.
+        Fp8 = "fp8",
+        /// 8-bit floating point, a scale per block of 32.
+        Mxfp8 = "mxfp8",
+        /// 8-bit integer.
+        Int8 = "int8",
+        /// 6-bit floating point, block-scaled (MXFP6).
+        Fp6 = "fp6",
+        /// 4-bit floating point, block-scaled (NVFP4, MXFP4).
+        Fp4 = "fp4",
+        /// 4-bit integer weights, multiplied in 16 bit (GPTQ, AWQ).
+        Int4 = "int4",
+    }
+}
+
+words! {
+    /// An optimizer, as far as it decides what is kept for every weight and what a step computes.
+    Optimizer {
+        /// Adam and AdamW, both moments in fp32 (arXiv 1412.6980, 1711.05101): 8 bytes. LAMB keeps the same.
+        Adam = "adam",
+        /// Adam with both moments in bf16 (DeepSeek-V3, arXiv 2412.19437, section 3.3.1): 4 bytes.
+        Adam16bit = "adam-16bit",
+        /// Adam with block-wise quantized moments (arXiv 2110.02861): 2 bytes, and 1/256 for the scales of the blocks.
+        Adam8bit = "adam-8bit",
+        /// Lion (arXiv 2302.06675): one momentum in fp32, 4 bytes.
+        Lion = "lion",
+        /// Adafactor without momentum (arXiv 1804.04235): row and column sums only, counted as zero bytes per weight.
+        Adafactor = "adafactor",
+        /// Plain stochastic gradient descent: no state.
+        Sgd = "sgd",
+        /// With momentum in fp32: 4 bytes.
+        SgdMomentum = "sgd-momentum",
+        /// Muon (arXiv 2502.16982): one momentum in fp32, 4 bytes, and five Newton–Schulz iterations per step. Embeddings
+        /// and output layer, which it leaves to Adam, are counted as the rest.
+        Muon = "muon",
+    }
+}
+
+impl Optimizer {
+    /// Bytes of its states for every weight, without a master copy.
+    #[must_use]
+    pub const fn state_bytes(self) -> f64 {
+        match self {
+            Optimizer::Adam => 8.0,
+            Optimizer::Adam16bit | Optimizer::Lion | Optimizer::SgdMomentum | Optimizer::Muon => 4.0,
+            // One fp32 scale for each block of 256 values of each moment.
+            Optimizer::Adam8bit => 2.0 * (1.0 + 4.0 / 256.0),
+            Optimizer::Adafactor | Optimizer::Sgd => 0.0,
+        }
+    }
+
+    /// Bytes of states and, if `master`, of an fp32 copy of the weights.
+    #[must_use]
+    pub const fn bytes(self, master: bool) -> f64 {
+        self.state_bytes() + if master { 4.0 } else { 0.0 }
+    }
+}
+
+words! {
+    /// How a serving measurement or deployment is loaded.
+    LoadKind {
+        /// One batch of equal requests that start and end together.
+        Static = "static",
+        /// A constant number of requests in flight.
+        Closed = "closed",
+        /// Requests arrive at a rate.
+        Open = "open",
+        /// All requests are queued at once.
+        Burst = "burst",
+        /// A static batch of which only the decode steps are timed.
+        DecodeOnly = "decode-only",
+        /// A static batch of which only the prefill is timed.
+        PrefillOnly = "prefill-only",
+    }
+}
+
+words! {
+    /// How attention is computed in training.
+    AttentionKernel {
+        /// Scores are written to memory.
+        Unfused = "unfused",
+        /// FlashAttention-1 or Triton.
+        Flash1 = "flash1",
+        /// FlashAttention-2.
+        Flash2 = "flash2",
+        /// Written for the matrix units of this device generation (FlashAttention-3, cuDNN 9 on Hopper).
+        Native = "native",
+    }
+}
+
+words! {
+    /// What a training step replays as captured graphs.
+    GraphCapture {
+        /// Nothing: the host launches every kernel.
+        None = "none",
+        /// Each layer or module.
+        Layer = "layer",
+        /// The whole iteration.
+        FullIteration = "full-iteration",
+    }
+}
+
+words! {
+    /// How tokens travel to experts.
+    MoeDispatcher {
+        /// One copy per expert.
+        AllToAll = "alltoall",
+        /// One copy per scale-up domain (DeepEP).
+        DeepEp = "deepep",
+        /// One copy per scale-up domain (HybridEP).
+        HybridEp = "hybridep",
+    }
+}
+
+words! {
+    /// What happens to tokens beyond the capacity of an expert.
+    MoeCapacity {
+        /// There is no limit: shapes depend on routing.
+        Dropless = "dropless",
+        /// They are dropped: shapes are fixed.
+        Dropped = "dropped",
+    }
+}
+
+words! {
+    /// Which weights are trained.
+    Trained {
+        /// All of them.
+        All = "all",
+        /// Low-rank adapters of a frozen model.
+        Lora = "lora",
+    }
+}
+
+words! {
+    /// Which linear layers have adapters.
+    LoraTargets {
+        /// All linear layers of a block.
+        All = "all",
+        /// The projections of attention.
+        Attention = "attention",
+    }
+}
+
+words! {
+    /// What training keeps in host memory.
+    CpuOffload {
+        /// Nothing.
+        None = "none",
+        /// Optimizer states.
+        Optimizer = "optimizer",
+        /// Optimizer states and weights.
+        Parameters = "parameters",
+    }
+}
+
+/// Bits per weight of formats that are described by their size: llama.cpp's (ggml-quants, whole files) and ExLlama's
+/// (`exl2-4.0bpw`).
+#[must_use]
+pub fn stored_bits(name: &str) -> Option<f64> {
+    let name = name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
+    if let Some(bits) = name.strip_prefix("exl2-").or(name.strip_prefix("exl3-")).and_then(|b| b.strip_suffix("bpw")) {
+        return bits.parse().ok().filter(|bits: &f64| (1.0..=16.0).contains(bits));
+    }
+    Some(match name.as_str() {
+        "q8-0" => 8.5,
+        "q6-k" => 6.56,
+        "q5-0" | "q5-k-s" => 5.54,
+        "q5-k-m" | "q5-k" => 5.69,
+        "q4-0" => 4.56,
+        "q4-1" => 5.0,
+        "q4-k-m" | "q4-k" => 4.85,
+        "q4-k-s" => 4.58,
+        "iq4-nl" => 4.5,
+        "iq4-xs" => 4.25,
+        "q3-k-m" | "q3-k" => 3.91,
+        "q3-k-l" => 4.27,
+        "q3-k-s" => 3.5,
+        "q2-k" => 2.96,
+        _ => return None,
+    })
+}
+
+/// Other spellings of words above.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("semi_empirical", "semi-empirical"),
+    ("calibrated", "semi-empirical"),
+    ("first-principles", "analytical"),
+    ("events", "event"),
+    ("simulation", "event"),
+    ("discrete-event", "event"),
+    ("dashboard", "benchboard"),
+    ("ultrascale-benchboard", "benchboard"),
+    ("ddp", "none"),
+    ("zero-1", "zero1"),
+    ("zero-2", "zero2"),
+    ("zero-3", "zero3"),
+    ("fsdp", "zero3"),
+    ("hsdp", "zero3"),
+    ("interleaved", "1f1b"),
+    ("zb", "zero-bubble"),
+    ("zero_bubble", "zero-bubble"),
+    ("zb-2p", "zero-bubble"),
+    ("zb-h2", "zero-bubble"),
+    ("zb-1p", "zero-bubble-1p"),
+    ("zb1p", "zero-bubble-1p"),
+    ("zb-h1", "zero-bubble-1p"),
+    ("bfloat16", "bf16"),
+    ("float16", "fp16"),
+    ("float32", "fp32"),
+    ("nvfp4", "fp4"),
+    ("mxfp4", "fp4"),
+    ("mxfp6", "fp6"),
+    ("awq", "int4"),
+    ("gptq", "int4"),
+    ("adamw", "adam"),
+    ("lamb", "adam"),
+    ("fused-adam", "adam"),
+    ("fused_adam", "adam"),
+    ("distributed-fused-adam", "adam"),
+    ("distributed_fused_adam", "adam"),
+    ("adamw-8bit", "adam-8bit"),
+    ("adamw_8bit", "adam-8bit"),
+    ("adam8bit", "adam-8bit"),
+    ("adamw8bit", "adam-8bit"),
+    ("paged_adamw_8bit", "adam-8bit"),
+    ("adam-bf16", "adam-16bit"),
+    ("adamw-bf16", "adam-16bit"),
+    ("momentum", "sgd-momentum"),
+    ("offline", "burst"),
+    ("backlog", "burst"),
+    ("decode_only", "decode-only"),
+    ("prefill_only", "prefill-only"),
+    ("full_iteration", "full-iteration"),
+];
+
+/// The spelling that knobs offer for a word that users may also write another way.
+#[must_use]
+pub fn canonical(word: &str) -> &str {
+    SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(word)).map_or(word, |(_, usual)| usual)
+}
+
+/// How targets are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Methodology {
+    /// Every target with the same knobs: what the hardware changes, all else equal
+    #[default]
+    IdenticalConfig,
+    /// Every target with its own best knobs under the same constraints: what a buyer would get
+    MaximumPerformance,
+}
+
+impl Methodology {
+    /// Both.
+    pub const ALL: [Methodology; 2] = [Methodology::IdenticalConfig, Methodology::MaximumPerformance];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Methodology::IdenticalConfig => "identical-config",
+            Methodology::MaximumPerformance => "maximum-performance",
+        }
+    }
+
+    /// The methodology of that name; underscores and hyphens are alike.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Methodology> {
+        let word = word.trim().to_lowercase().replace('_', "-");
+        Methodology::ALL.into_iter().find(|methodology| methodology.name() == word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_by_their_name_and_by_their_synonyms() {
+        for (name, value) in Format::WORDS {
+            assert_eq!(Format::named(name), Some(*value));
+            assert_eq!(value.name(), *name);
+        }
+        assert_eq!(Sharding::named("FSDP"), Some(Sharding::Zero3));
+        assert_eq!(Engine::named("semi_empirical"), Some(Engine::SemiEmpirical));
+        assert_eq!(Optimizer::named("AdamW"), Some(Optimizer::Adam));
+        assert_eq!(Recompute::named("some"), None);
+    }
+
+    #[test]
+    fn every_synonym_stands_for_a_word() {
+        let all = [
+            Engine::NAMES,
+            Arrivals::NAMES,
+            Sharding::NAMES,
+            PipelineSchedule::NAMES,
+            Format::NAMES,
+            Optimizer::NAMES,
+            LoadKind::NAMES,
+            GraphCapture::NAMES,
+        ]
+        .concat();
+        assert!(SYNONYMS.iter().all(|(other, usual)| all.contains(usual) && !all.contains(other)));
+    }
+}

@@ -1,0 +1,143 @@
+//! Looks at everything: this machine, Slurm, Kubernetes.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use crate::ask::Asker;
+use crate::catalog::CatalogEntry;
+use crate::model::{Detected, Machine, Origin, Undetermined};
+use crate::read::hostlist;
+use crate::runner::{DEFAULT_TIMEOUT, Runner};
+use crate::{local, pools, slurm};
+
+/// What to look at, and how long one command may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// This machine's accelerators and NICs.
+    pub local: bool,
+    /// Slurm partitions.
+    pub slurm: bool,
+    /// Kubernetes nodes.
+    pub kubernetes: bool,
+    /// Where sysfs is mounted.
+    pub sysfs: PathBuf,
+    /// Where procfs is mounted.
+    pub procfs: PathBuf,
+    /// Time for one command.
+    pub timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            local: true,
+            slurm: true,
+            kubernetes: true,
+            sysfs: PathBuf::from("/sys"),
+            procfs: PathBuf::from("/proc"),
+            timeout: DEFAULT_TIMEOUT,
+        }
+    }
+}
+
+/// Runs the tools that exist, each with a timeout, and returns what they say. Changes nothing.
+#[must_use]
+pub fn detect(runner: &dyn Runner, options: &Options, catalog: &[CatalogEntry]) -> Detected {
+    let part = |wanted: bool, look: &(dyn Fn(&mut Asker<'_>) -> Detected + Sync)| {
+        if !wanted {
+            return Detected::default();
+        }
+        let mut asker = Asker::new(runner, options.timeout);
+        let mut found = look(&mut asker);
+        found.undetermined.extend(asker.failures);
+        found
+    };
+    let slurm = || part(options.slurm, &|asker| slurm::look(asker, catalog));
+    let pools = || part(options.kubernetes, &|asker| pools::look(asker, catalog));
+    let local = || part(options.local, &|asker| local::look(asker, options, catalog));
+    // A slow scheduler does not hold up the rest; without threads all wait in turn.
+    let parts = thread::scope(|scope| {
+        let by_thread = [
+            thread::Builder::new().spawn_scoped(scope, slurm).ok(),
+            thread::Builder::new().spawn_scoped(scope, pools).ok(),
+        ];
+        let local = local();
+        let [slurm_found, pools_found] = by_thread;
+        [
+            Ok(local),
+            slurm_found.map_or_else(|| Ok(slurm()), |thread| thread.join()),
+            pools_found.map_or_else(|| Ok(pools()), |thread| thread.join()),
+        ]
+    });
+    let mut all = Detected::default();
+    for (part, name) in parts.into_iter().zip(["this machine", "Slurm", "Kubernetes"]) {
+        match part {
+            Ok(part) => {
+                all.machines.extend(part.machines);
+                all.undetermined.extend(part.undetermined);
+            }
+            Err(_) => all.undetermined.push(Undetermined::new(
+                name,
+                "the detection stopped by an internal error",
+                "report it, with the output of the tools",
+            )),
+        }
+    }
+    share_local(&mut all.machines, local::host_name(options).as_deref());
+    unique_names(&mut all.machines);
+    all
+}
+
+/// When this machine is a node of a partition, what was measured here holds for that partition.
+fn share_local(machines: &mut [Machine], host: Option<&str>) {
+    let Some(host) = host else { return };
+    let Some(own) = machines.iter().find(|machine| machine.origin == Origin::Local).cloned() else { return };
+    for machine in machines.iter_mut().filter(|machine| matches!(machine.origin, Origin::Slurm { .. })) {
+        let same = match (&own.accelerator, &machine.accelerator) {
+            (Some(own), Some(other)) => own.matched.key().is_some() && own.matched.key() == other.matched.key(),
+            _ => false,
+        };
+        if !same || !machine.node_lists.iter().any(|list| hostlist::contains(list, host)) {
+            continue;
+        }
+        if machine.link.is_none() && own.link.is_some() {
+            machine.link.clone_from(&own.link);
+        }
+        if own.network.is_some() {
+            machine.network.clone_from(&own.network);
+            machine.undetermined.retain(|open| open.what != "network");
+        }
+        machine.remarks.push(format!("links as measured on {host}, one of its nodes"));
+    }
+}
+
+fn unique_names(machines: &mut [Machine]) {
+    let mut taken: Vec<String> = Vec::new();
+    for machine in machines {
+        let base = safe_name(&machine.name);
+        let mut name = base.clone();
+        let mut number = 2_u32;
+        while taken.contains(&name) {
+            name = format!("{base}-{number}");
+            number = number.saturating_add(1);
+        }
+        taken.push(name.clone());
+        machine.name = name;
+    }
+}
+
+/// Letters, digits, `-`, `_` and `.`; other characters become `-`. At most 80 characters.
+#[must_use]
+pub(crate) fn safe_name(text: &str) -> String {
+    let mut name = String::new();
+    for c in text.chars().take(80) {
+        if c.is_ascii_alphanumeric() || matches!(c, '_' | '.') {
+            name.push(c);
+        } else if !name.ends_with('-') {
+            name.push('-');
+        }
+    }
+    let trimmed = name.trim_matches(|c| matches!(c, '-' | '.'));
+    if trimmed.is_empty() { "machine".to_owned() } else { trimmed.to_owned() }
+}

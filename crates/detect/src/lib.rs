@@ -1,0 +1,28 @@
+//! Finds accelerators, their links, and the partitions of a cluster, and writes them as targets.
+//!
+//! * [`detect`] runs the tools that exist on this machine and returns what they say
+//! * [`idle`] looks up idle nodes, cheaply enough to be called every few seconds
+//! * [`render`] writes the result as commented YAML targets
+//! * [`matching`] finds the catalog's entry for a device name
+//! * [`read`] has one parser per tool
+//!
+//! Nothing here knows the catalog: the caller passes its entries.
+
+#![forbid(unsafe_code)]
+
+mod ask;
+pub mod catalog;
+mod detect;
+pub mod idle;
+mod local;
+pub mod matching;
+pub mod model;
+mod network;
+mod pools;
+pub mod read;
+pub mod render;
+pub mod runner;
+mod slurm;
+pub mod text;
+
+pub use detect::{Options, detect};

@@ -1,0 +1,170 @@
+//! The machine this program runs on.
+
+mod links;
+mod tools;
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use crate::ask::Asker;
+use crate::catalog::CatalogEntry;
+use crate::detect::Options;
+use crate::matching::{Lookup, Matched, NamedBy, Query, look_up};
+use crate::model::{Accelerator, Detected, Host, Machine, Nodes, Origin, Slice, Undetermined};
+use crate::read::pci::read_line;
+use crate::read::{Device, infiniband, neuron_ls};
+use crate::text::{clean, gib};
+use tools::Found;
+
+/// Looks at accelerators, their links, and NICs.
+pub(crate) fn look(asker: &mut Asker<'_>, options: &Options, catalog: &[CatalogEntry]) -> Detected {
+    let instance = instance_type(&options.sysfs);
+    let found = tools::devices(asker, &options.sysfs, instance.as_deref());
+    let mut detected = Detected::default();
+    if found.is_empty() {
+        detected.undetermined.push(Undetermined::new(
+            "accelerators of this machine",
+            "no tool of a vendor reports one, and no PCI device is a known accelerator",
+            "on a login node this is normal",
+        ));
+        return detected;
+    }
+    let host = host(options, instance);
+    let name = host_name(options).unwrap_or_else(|| "this-machine".to_owned());
+    let groups = group(&found);
+    let several = groups.len() > 1;
+    for devices in groups {
+        let mut machine = machine(&devices, &host, catalog);
+        let model = machine.accelerator.as_ref().map_or("", |accelerator| accelerator.raw.as_str());
+        machine.name = if several { format!("{name}-{}", model.to_ascii_lowercase()) } else { name.clone() };
+        links::measure(asker, options, &devices, &mut machine);
+        detected.machines.push(machine);
+    }
+    detected
+}
+
+/// Devices of equal name, memory and MIG state.
+fn group(found: &[Found]) -> Vec<Vec<&Found>> {
+    let mut groups: Vec<Vec<&Found>> = Vec::new();
+    let size = |device: &Device| device.memory_gib.map(|gib| (gib / 2.0).round());
+    for device in found {
+        let same = |other: &&Found| {
+            other.device.name == device.device.name
+                && size(&other.device) == size(&device.device)
+                && other.profiles == device.profiles
+        };
+        match groups.iter_mut().find(|group| group.first().is_some_and(same)) {
+            Some(group) => group.push(device),
+            None => groups.push(vec![device]),
+        }
+    }
+    groups
+}
+
+fn machine(devices: &[&Found], host: &Host, catalog: &[CatalogEntry]) -> Machine {
+    let mut machine = Machine {
+        origin: Origin::Local,
+        host: host.clone(),
+        nodes: Nodes { total: Some(1), ..Nodes::default() },
+        ..Machine::default()
+    };
+    let Some(first) = devices.first() else { return machine };
+    let device = &first.device;
+    let lookup = if device.name == neuron_ls::UNNAMED {
+        either_neuron(catalog)
+    } else {
+        look_up(
+            &Query {
+                text: device.name.clone(),
+                named_by: NamedBy::Driver,
+                memory_gib: device.memory_gib,
+                cores: device.cores,
+                hints: host.instance_type.iter().cloned().collect(),
+            },
+            catalog,
+        )
+    };
+    let count = u32::try_from(devices.len()).unwrap_or(u32::MAX);
+    machine.accelerators_per_node = Some(count.div_ceil(lookup.devices_per_accelerator));
+    if lookup.devices_per_accelerator > 1 {
+        machine.remarks.push(format!("{count} devices: each accelerator shows as {}", lookup.devices_per_accelerator));
+    }
+    let profile = first.profiles.first();
+    let slice = profile.and_then(|profile| crate::matching::slice_of(profile)).or(lookup.slice);
+    if device.mig {
+        machine.remarks.push(mig_remark(&first.profiles, slice.as_ref()));
+    }
+    machine.accelerator = Some(Accelerator {
+        raw: device.name.clone(),
+        source: first.source.clone(),
+        matched: lookup.matched,
+        memory_gib: device.memory_gib,
+        power_w: device.power_w,
+        slice,
+    });
+    machine
+}
+
+fn mig_remark(profiles: &[String], slice: Option<&Slice>) -> String {
+    match slice {
+        Some(_) => format!("MIG is on: each device is split into {}", profiles.join(", ")),
+        None => "MIG is on, and no instance exists: nothing can run until one is created".to_owned(),
+    }
+}
+
+/// Without an instance type, Trainium and Inferentia2 look alike.
+fn either_neuron(catalog: &[CatalogEntry]) -> Lookup {
+    let keys: Vec<String> = ["trn1", "inf2"]
+        .iter()
+        .filter_map(|name| {
+            let query = Query { text: (*name).to_owned(), named_by: NamedBy::Driver, ..Query::default() };
+            look_up(&query, catalog).matched.key().map(str::to_owned)
+        })
+        .collect();
+    let reason = "neuron-ls shows Trainium and Inferentia2 alike, and the instance type is not known".to_owned();
+    let matched =
+        if keys.is_empty() { Matched::Unknown { closest: keys, reason } } else { Matched::Several { keys, reason } };
+    Lookup { matched, slice: None, devices_per_accelerator: 1 }
+}
+
+/// The host's name.
+pub(crate) fn host_name(options: &Options) -> Option<String> {
+    read_line(&options.procfs.join("sys/kernel/hostname")).map(|name| clean(&name)).filter(|name| !name.is_empty())
+}
+
+/// The instance type that AWS writes into the firmware tables.
+fn instance_type(sysfs: &Path) -> Option<String> {
+    let line = |file: &str| read_line(&sysfs.join("class/dmi/id").join(file));
+    let vendor = line("sys_vendor")?;
+    vendor.starts_with("Amazon").then(|| line("product_name")).flatten().map(|name| clean(&name))
+}
+
+fn host(options: &Options, instance_type: Option<String>) -> Host {
+    let read = |file: &str, most: u64| {
+        let mut text = String::new();
+        fs::File::open(options.procfs.join(file)).ok()?.take(most).read_to_string(&mut text).ok()?;
+        Some(text)
+    };
+    let memory = read("meminfo", 1 << 16).and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        gib(line.trim(), 1.0)
+    });
+    let cpus = read("cpuinfo", 8 << 20).map(|text| text.lines().filter(|line| line.starts_with("processor")).count());
+    Host {
+        cpus: cpus.and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0),
+        memory_gib: memory,
+        architecture: Some(std::env::consts::ARCH.to_owned()),
+        instance_type,
+    }
+}
+
+/// Ports of NICs and where they were read.
+pub(crate) fn ports(asker: &mut Asker<'_>, sysfs: &Path) -> (Vec<infiniband::Port>, String) {
+    let ports = infiniband::scan(sysfs);
+    if !ports.is_empty() {
+        return (ports, "/sys/class/infiniband".to_owned());
+    }
+    let listed = asker.try_read("ibstat", &[], 1 << 20, |text| crate::ask::some(crate::read::ibstat::ports(text)));
+    (listed.unwrap_or_default(), "ibstat".to_owned())
+}

@@ -1,0 +1,294 @@
+//! From the name a tool reports to an entry of the catalog.
+//!
+//! A name is split into model, form factor, memory and MIG profile. An entry matches when its model is the same and
+//! nothing else contradicts. When more than one entry remains, all of them are returned: the caller asks the user.
+
+mod hints;
+mod instances;
+mod name;
+
+use crate::catalog::CatalogEntry;
+use crate::model::Slice;
+use name::{Form, Name, Spelling};
+
+pub use instances::instance_accelerator;
+
+/// Who wrote a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NamedBy {
+    /// A driver: PCIe and NVL variants are always named as such.
+    Driver,
+    /// An administrator: any detail may be left out.
+    #[default]
+    Administrator,
+}
+
+/// A name to look up, and what else is known of the device.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Query {
+    /// The name.
+    pub text: String,
+    /// Who wrote it.
+    pub named_by: NamedBy,
+    /// Measured memory of one device, GiB.
+    pub memory_gib: Option<f64>,
+    /// GPU cores, for Apple chips.
+    pub cores: Option<u32>,
+    /// Features, labels or instance types of the node; used only to decide between several entries.
+    pub hints: Vec<String>,
+}
+
+/// Result of a lookup.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Matched {
+    /// Exactly one entry.
+    One {
+        /// Its key.
+        key: String,
+        /// The hint that decided, where the name alone did not.
+        by_hint: Option<String>,
+    },
+    /// More than one entry fits, or the name leaves something open.
+    Several {
+        /// Their keys, in the order of the catalog.
+        keys: Vec<String>,
+        /// What is not stated.
+        reason: String,
+    },
+    /// No entry fits.
+    Unknown {
+        /// Entries with a similar name.
+        closest: Vec<String>,
+        /// Why none fits.
+        reason: String,
+    },
+}
+
+impl Matched {
+    /// The key, where there is exactly one.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Matched::One { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+}
+
+/// A lookup's result with what the name said besides the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lookup {
+    /// The entry of the catalog.
+    pub matched: Matched,
+    /// The MIG profile in the name.
+    pub slice: Option<Slice>,
+    /// Devices that drivers and schedulers count for one accelerator of the catalog.
+    pub devices_per_accelerator: u32,
+}
+
+/// Modules that software sees as two devices with half the memory each.
+const TWO_DEVICES: [&str; 2] = ["mi250", "mi250x"];
+
+/// The catalog prepared for many lookups.
+#[derive(Debug)]
+pub struct Index<'a> {
+    spelled: Vec<Spelled<'a>>,
+}
+
+type Spelled<'a> = (&'a CatalogEntry, Vec<Spelling>);
+
+impl<'a> Index<'a> {
+    /// Takes the names of all entries apart.
+    #[must_use]
+    pub fn new(catalog: &'a [CatalogEntry]) -> Index<'a> {
+        Index { spelled: catalog.iter().map(|entry| (entry, Spelling::all(entry))).collect() }
+    }
+
+    /// Looks a name up.
+    #[must_use]
+    pub fn look_up(&self, query: &Query) -> Lookup {
+        let name = Name::parse(&query.text);
+        let devices = if TWO_DEVICES.contains(&name.model.as_str()) { 2 } else { 1 };
+        Lookup {
+            matched: self.matched(query, &name, f64::from(devices)),
+            slice: name.slice.clone(),
+            devices_per_accelerator: devices,
+        }
+    }
+
+    /// Entries with a spelling that fits.
+    fn entries(&self, fits: impl Fn(&Spelling) -> bool) -> Vec<&'a CatalogEntry> {
+        self.spelled.iter().filter(|(_, own)| own.iter().any(&fits)).map(|(entry, _)| *entry).collect()
+    }
+}
+
+/// Looks one name up in the catalog.
+#[must_use]
+pub fn look_up(query: &Query, catalog: &[CatalogEntry]) -> Lookup {
+    Index::new(catalog).look_up(query)
+}
+
+/// A MIG profile such as `1g.10gb`; `None` for other text.
+#[must_use]
+pub fn slice_of(profile: &str) -> Option<Slice> {
+    name::split_slice(&profile.to_ascii_lowercase()).1
+}
+
+struct Candidate<'a> {
+    entry: &'a CatalogEntry,
+    form: Option<Form>,
+}
+
+impl Index<'_> {
+    fn matched(&self, query: &Query, name: &Name, devices: f64) -> Matched {
+        if name.model.is_empty() {
+            return Matched::Unknown { closest: Vec::new(), reason: "the name has no model in it".to_owned() };
+        }
+        let mut exact = self.entries(|spelling| spelling.is(name));
+        let shorter = name.with_last_number_as_memory();
+        let name = match &shorter {
+            Some(shorter) if exact.is_empty() => {
+                exact = self.entries(|spelling| spelling.is(shorter));
+                if exact.is_empty() { name } else { shorter }
+            }
+            _ => name,
+        };
+        // Administrators shorten names. A name that is only part of a key may mean its siblings too, and so may one
+        // without a number.
+        let by_hand = query.named_by == NamedBy::Administrator;
+        let generic = by_hand && self.entries(|spelling| spelling.full && spelling.is(name)).is_empty();
+        let open = by_hand && (exact.is_empty() || name.model.ends_with(|c: char| c.is_ascii_alphabetic()));
+        let candidates: Vec<Candidate<'_>> = self
+            .entries(|spelling| {
+                (!exact.is_empty() && spelling.is(name))
+                    || (generic && spelling.begins_with(name))
+                    || (open && spelling.continues(name))
+            })
+            .into_iter()
+            .map(|entry| Candidate { entry, form: Form::of(entry) })
+            .collect();
+        if candidates.is_empty() {
+            return unknown(name, &self.spelled, "no entry of the catalog has this model");
+        }
+        narrow(query, name, devices, candidates, exact.is_empty(), &self.spelled)
+    }
+}
+
+fn narrow(
+    query: &Query,
+    name: &Name,
+    devices: f64,
+    mut candidates: Vec<Candidate<'_>>,
+    only_longer: bool,
+    spelled: &[Spelled<'_>],
+) -> Matched {
+    let keys = |candidates: &[Candidate<'_>]| -> Vec<String> {
+        candidates.iter().map(|candidate| candidate.entry.key.clone()).collect()
+    };
+    if let Some(form) = name.form {
+        candidates.retain(|candidate| candidate.form.is_none_or(|own| own.agrees(form)));
+    }
+    if let Some(cores) = query.cores.or(name.cores) {
+        candidates.retain(|candidate| name::cores_of(candidate.entry).is_none_or(|own| own == cores));
+    }
+    if candidates.is_empty() {
+        return unknown(name, spelled, "the catalog has this model only in another form");
+    }
+    // Memory a driver measured rules entries out; memory in a name (a GH200 states its CPU's) only prefers.
+    // A slice reports its own memory, not the device's.
+    let before = keys(&candidates);
+    if let (Some(measured), None) = (query.memory_gib, &name.slice) {
+        candidates.retain(|candidate| fits_memory(candidate.entry, measured * devices));
+        if candidates.is_empty() {
+            let size = (measured * 10.0).round() / 10.0;
+            return Matched::Unknown {
+                closest: before,
+                reason: format!("{size} GiB of memory do not fit the catalog's entries of this model"),
+            };
+        }
+    }
+    prefer(&mut candidates, |candidate| {
+        name.memory_gb.is_some_and(|stated| candidate.entry.memory_gb.is_some_and(|own| near(own, stated)))
+    });
+    prefer(&mut candidates, |candidate| {
+        let own = candidate.entry.memory_type.as_deref().map(str::to_ascii_lowercase);
+        name.memory_type.is_some() && own == name.memory_type
+    });
+    if query.named_by == NamedBy::Driver && name.form.is_none() {
+        prefer(&mut candidates, |candidate| !matches!(candidate.form, Some(Form::Pcie | Form::Nvl)));
+    }
+    let stated_misses = name.memory_gb.is_some_and(|stated| {
+        query.memory_gib.is_none()
+            && !candidates.iter().any(|candidate| candidate.entry.memory_gb.is_none_or(|own| near(own, stated)))
+    });
+    let mut by_hint = None;
+    if (candidates.len() > 1 || only_longer)
+        && let Some((kept, hint)) = hints::decide(&query.hints, name, candidates.iter().map(|c| c.entry).collect())
+    {
+        candidates.retain(|candidate| kept.contains(&candidate.entry.key));
+        by_hint = Some(hint);
+    }
+    match candidates.as_slice() {
+        [only] if (!only_longer || by_hint.is_some()) && (!stated_misses || is_superchip(only.entry)) => {
+            Matched::One { key: only.entry.key.clone(), by_hint }
+        }
+        _ => Matched::Several { keys: keys(&candidates), reason: open_points(&candidates, only_longer, stated_misses) },
+    }
+}
+
+/// The name of a superchip states the memory of its CPU.
+fn is_superchip(entry: &CatalogEntry) -> bool {
+    entry.form_factor.as_deref().is_some_and(|form| form.eq_ignore_ascii_case("superchip"))
+}
+
+fn prefer(candidates: &mut Vec<Candidate<'_>>, wanted: impl Fn(&Candidate<'_>) -> bool) {
+    if candidates.iter().any(&wanted) {
+        candidates.retain(wanted);
+    }
+}
+
+fn near(nominal: f64, stated: f64) -> bool {
+    (nominal - stated).abs() <= 1.0
+}
+
+/// Whether the memory a driver reports fits the nominal one: ECC and firmware keep up to a tenth. Systems on a chip
+/// come with any memory.
+fn fits_memory(entry: &CatalogEntry, measured_gib: f64) -> bool {
+    let on_chip = entry.form_factor.as_deref().is_some_and(|form| form.eq_ignore_ascii_case("soc"));
+    on_chip || entry.memory_gb.is_none_or(|nominal| (0.90..=1.02).contains(&(measured_gib / nominal)))
+}
+
+fn open_points(candidates: &[Candidate<'_>], only_longer: bool, stated_misses: bool) -> String {
+    let mut open = Vec::new();
+    if only_longer {
+        open.push("the exact model");
+    }
+    let differ = |value: fn(&Candidate<'_>) -> String| {
+        let mut values = candidates.iter().map(value);
+        let first = values.next();
+        values.any(|value| Some(&value) != first.as_ref())
+    };
+    if differ(|candidate| format!("{:?}", candidate.form)) {
+        open.push("the form factor");
+    }
+    if differ(|candidate| format!("{:?}", candidate.entry.memory_gb)) {
+        open.push("the memory");
+    }
+    if stated_misses {
+        return "the memory in the name fits no entry".to_owned();
+    }
+    if open.is_empty() {
+        open.push("the exact model");
+    }
+    format!("the name leaves open: {}", open.join(", "))
+}
+
+fn unknown(name: &Name, spelled: &[Spelled<'_>], reason: &str) -> Matched {
+    let closest: Vec<String> = spelled
+        .iter()
+        .filter(|(_, spellings)| spellings.iter().any(|spelling| spelling.resembles(name)))
+        .map(|(entry, _)| entry.key.clone())
+        .take(6)
+        .collect();
+    Matched::Unknown { closest, reason: reason.to_owned() }
+}

@@ -1,0 +1,62 @@
+//! Writes what was found as commented targets.
+//!
+//! A field that could not be determined stands as a comment that says what to write there. The file is valid YAML; a
+//! target in it is complete once those fields are filled in.
+
+mod target;
+mod yaml;
+
+use crate::catalog::CatalogEntry;
+use crate::model::{Detected, Machine};
+
+/// Price and power of one node, from a source that the caller knows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NodeCost {
+    /// USD per hour.
+    pub hourly_usd: Option<f64>,
+    /// Most that the node draws, W.
+    pub energy_watts_node: Option<f64>,
+    /// Facility power over IT power.
+    pub pue: Option<f64>,
+    /// Where the values come from.
+    pub source: String,
+}
+
+/// Writes all machines as a `targets.yaml`. `cost` may know price and power of a machine's nodes; what it does not
+/// know stays open.
+#[must_use]
+pub fn render(detected: &Detected, catalog: &[CatalogEntry], cost: &dyn Fn(&Machine) -> Option<NodeCost>) -> String {
+    let mut out = String::new();
+    yaml::comment(
+        &mut out,
+        0,
+        "Targets as detected. Values that could not be determined stand as comments: fill them in.",
+    );
+    if !detected.undetermined.is_empty() {
+        out.push_str("#\n# Not determined:\n");
+        for open in &detected.undetermined {
+            yaml::comment(&mut out, 0, &format!("- {}: {}. {}.", open.what, open.why, open.state));
+        }
+    }
+    for machine in &detected.machines {
+        out.push('\n');
+        let entry = target::render(machine, catalog, cost(machine).as_ref());
+        if let Some(reason) = target::not_plannable(machine) {
+            yaml::comment(&mut out, 0, &reason);
+            for line in entry.lines() {
+                out.push_str("# ");
+                out.push_str(line);
+                out.push('\n');
+            }
+        } else {
+            out.push_str(&entry);
+        }
+    }
+    if detected.machines.is_empty() {
+        // A file of comments alone is no list.
+        out.push_str("\n[]\n");
+    } else if detected.machines.iter().all(|machine| target::not_plannable(machine).is_some()) {
+        out.push_str("\n[]\n");
+    }
+    out
+}

@@ -1,0 +1,86 @@
+//! The partitions of a Slurm cluster.
+
+mod group;
+
+use std::collections::BTreeMap;
+
+use crate::ask::{Asker, some};
+use crate::catalog::CatalogEntry;
+use crate::model::{Detected, Undetermined};
+use crate::read::slurm_json;
+use crate::read::slurm_scontrol::{self, Partition};
+use crate::read::slurm_sinfo::{self, Row};
+
+/// Limits on the output of commands that grow with the cluster.
+const LARGE: usize = 64 << 20;
+/// Limit on the output of the others.
+const SMALL: usize = 16 << 20;
+
+/// Looks at the partitions. Nothing is found where Slurm does not exist.
+pub(crate) fn look(asker: &mut Asker<'_>, catalog: &[CatalogEntry]) -> Detected {
+    let mut detected = Detected::default();
+    let Some(rows) = rows(asker, &mut detected.undetermined) else { return detected };
+    let read = |text: &str| some(slurm_scontrol::partitions(text));
+    let partitions: BTreeMap<String, Partition> = asker
+        .read("scontrol", &["show", "partition", "-o"], SMALL, read)
+        .unwrap_or_default()
+        .into_iter()
+        .map(|partition| (partition.name.clone(), partition))
+        .collect();
+    let cluster = asker.try_read("scontrol", &["show", "config"], SMALL, slurm_scontrol::cluster_name);
+    group::machines(&rows, &partitions, cluster.as_deref(), catalog, &mut detected);
+    detected
+}
+
+/// Nodes by partition and state, from the cheapest command that answers.
+fn rows(asker: &mut Asker<'_>, open: &mut Vec<Undetermined>) -> Option<Vec<Row>> {
+    let failures = asker.failures.len();
+    let mut skipped = 0;
+    let output = asker.output("sinfo", &["-h", "-e", "-o", slurm_sinfo::FORMAT], SMALL);
+    let existed = output.is_some();
+    if asker.is_silent("sinfo") {
+        // The controller does not answer; the other tools would wait for it too.
+        return None;
+    }
+    let mut rows = Vec::new();
+    if let Some(output) = output
+        && output.complete()
+    {
+        (rows, skipped) = slurm_sinfo::parse(&output.stdout);
+        if rows.is_empty() && skipped == 0 {
+            open.push(Undetermined::new("partitions", "sinfo lists none", "ask the administrators which you may use"));
+            return None;
+        }
+    }
+    let untyped =
+        |rows: &[Row]| rows.iter().flat_map(|row| &row.gres).any(|gres| gres.is_accelerator() && gres.kind.is_none());
+    if rows.is_empty() {
+        // The failed sinfo is asked in the other ways that every release knows.
+        let nodes = asker.read("scontrol", &["show", "node", "-o"], LARGE, |text| some(slurm_scontrol::nodes(text)));
+        rows = nodes.map(|nodes| slurm_scontrol::rows(&nodes)).unwrap_or_default();
+        if rows.is_empty() && existed {
+            rows = asker.read("sinfo", &["--json"], LARGE, |text| some(slurm_json::rows(text))).unwrap_or_default();
+        }
+        if !rows.is_empty() {
+            asker.forgive(failures);
+        }
+    } else if untyped(&rows) {
+        // The type may stand in CfgTRES alone.
+        let nodes =
+            asker.try_read("scontrol", &["show", "node", "-o"], LARGE, |text| some(slurm_scontrol::nodes(text)));
+        if let Some(nodes) = nodes {
+            let detailed = slurm_scontrol::rows(&nodes);
+            if !detailed.is_empty() && !untyped(&detailed) {
+                rows = detailed;
+            }
+        }
+    }
+    if skipped > 0 {
+        open.push(Undetermined::new(
+            "partitions",
+            format!("{skipped} lines of sinfo were not understood"),
+            format!("look at `sinfo -h -e -o '{}'`", slurm_sinfo::FORMAT),
+        ));
+    }
+    some(rows)
+}

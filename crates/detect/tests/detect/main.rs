@@ -1,0 +1,19 @@
+//! Drives the public surface with recorded outputs of every tool.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod catalog;
+mod garbage;
+mod kubernetes;
+mod local;
+mod matching;
+mod render;
+mod slurm;
+mod system;
+
+/// A recorded output.
+macro_rules! recorded {
+    ($name:literal) => {
+        include_str!(concat!("../data/", $name))
+    };
+}
+use recorded;

@@ -1,0 +1,402 @@
+//! From [`Node`] trees to typed documents: field by field, every complaint collected.
+
+use std::sync::Arc;
+
+use super::diagnostic::{Diagnostic, Diagnostics, Severity};
+use super::node::{Entry, Node, Position};
+
+/// Reads one mapping. Ask for fields by name, then call [`Fields::finish`]: it reports all missing fields and every
+/// key nobody asked for.
+pub struct Fields<'a> {
+    file: &'a Arc<str>,
+    path: String,
+    at: Position,
+    entries: &'a [Entry],
+    known: Vec<&'static str>,
+    missing: Vec<String>,
+    diagnostics: &'a mut Diagnostics,
+}
+
+/// What a number must be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// Smallest value allowed.
+    pub min: f64,
+    /// Largest value allowed.
+    pub max: f64,
+    /// Whether it must be whole.
+    pub whole: bool,
+}
+
+impl Bounds {
+    /// A count of at least one.
+    pub const COUNT: Bounds = Bounds { min: 1.0, max: 1e9, whole: true };
+    /// A whole number from zero.
+    pub const NATURAL: Bounds = Bounds { min: 0.0, max: 1e15, whole: true };
+    /// Any finite number from zero.
+    pub const POSITIVE: Bounds = Bounds { min: 0.0, max: 1e30, whole: false };
+    /// A share from 0 to 1.
+    pub const SHARE: Bounds = Bounds { min: 0.0, max: 1.0, whole: false };
+    /// Any finite number.
+    pub const FINITE: Bounds = Bounds { min: -1e30, max: 1e30, whole: false };
+
+    /// The bound in words: `a whole number from 1 to 1000000000`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let kind = if self.whole { "a whole number" } else { "a number" };
+        match (self.min > -1e29, self.max < 1e15) {
+            (true, true) => format!("{kind} from {} to {}", self.min, self.max),
+            (true, false) => format!("{kind} from {}", self.min),
+            _ => kind.to_owned(),
+        }
+    }
+
+    /// Whether `value` is finite and within.
+    #[must_use]
+    pub fn allow(&self, value: f64) -> bool {
+        value.is_finite() && value >= self.min && value <= self.max && (!self.whole || value.fract() == 0.0)
+    }
+}
+
+/// The candidate nearest to `word`, if one is near enough to be a slip of the finger.
+#[must_use]
+pub fn nearest<'w>(word: &str, candidates: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
+    let lower = word.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count().min(word.chars().count()) / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+impl<'a> Fields<'a> {
+    /// Starts on `node`; complains and returns `None` where it is no mapping.
+    pub fn open(
+        file: &'a Arc<str>,
+        path: impl Into<String>,
+        node: &'a Node,
+        diagnostics: &'a mut Diagnostics,
+    ) -> Option<Fields<'a>> {
+        let path = path.into();
+        let Some(entries) = node.entries() else {
+            diagnostics.push(Diagnostic {
+                severity: Severity::Error,
+                file: Arc::clone(file),
+                at: node.at,
+                path,
+                message: format!("found {}, expected a mapping", node.describe()),
+                help: None,
+            });
+            return None;
+        };
+        Some(Fields { file, path, at: node.at, entries, known: Vec::new(), missing: Vec::new(), diagnostics })
+    }
+
+    /// The path of a field below this mapping.
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    fn complain(&mut self, severity: Severity, at: Position, key: &str, message: String, help: Option<String>) {
+        let path = if key.is_empty() { self.path.clone() } else { self.path_of(key) };
+        self.diagnostics.push(Diagnostic { severity, file: Arc::clone(self.file), at, path, message, help });
+    }
+
+    /// An error at a field (or at the mapping itself where the field is absent).
+    pub fn error(&mut self, key: &str, message: impl Into<String>, help: Option<String>) {
+        let at = self.entries.iter().find(|entry| entry.key == key).map_or(self.at, |entry| entry.value.at);
+        self.complain(Severity::Error, at, key, message.into(), help);
+    }
+
+    /// A warning at a field.
+    pub fn warn(&mut self, key: &str, message: impl Into<String>, help: Option<String>) {
+        let at = self.entries.iter().find(|entry| entry.key == key).map_or(self.at, |entry| entry.value.at);
+        self.complain(Severity::Warning, at, key, message.into(), help);
+    }
+
+    /// The raw value under `key`; `null` counts as absent.
+    pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.known.push(key);
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value).filter(|node| !node.is_null())
+    }
+
+    /// The node of a key, without marking the key as read.
+    #[must_use]
+    pub fn peek(&self, key: &str) -> Option<&'a Node> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value).filter(|node| !node.is_null())
+    }
+
+    /// Whether there is a value under `key`.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|entry| entry.key == key && !entry.value.is_null())
+    }
+
+    /// Says that `key` is needed and absent.
+    pub fn missing(&mut self, key: &str) {
+        let path = self.path_of(key);
+        self.missing.push(path);
+    }
+
+    /// A mapping below, read by `read`. Absent: `None`, silently.
+    pub fn map<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Fields<'_>) -> T) -> Option<T> {
+        let node = self.node(key)?;
+        let path = self.path_of(key);
+        let mut fields = Fields::open(self.file, path, node, self.diagnostics)?;
+        let value = read(&mut fields);
+        let missing = fields.close();
+        self.missing.extend(missing);
+        Some(value)
+    }
+
+    /// A mapping below that must be there. Absent: `absent` names the fields in it that are needed.
+    pub fn required_map<T>(
+        &mut self,
+        key: &'static str,
+        needed: &[&str],
+        read: impl FnOnce(&mut Fields<'_>) -> T,
+    ) -> Option<T> {
+        if self.entries.iter().any(|entry| entry.key == key && !entry.value.is_null()) {
+            return self.map(key, read);
+        }
+        self.known.push(key);
+        for field in needed {
+            let path = format!("{}.{field}", self.path_of(key));
+            self.missing.push(path);
+        }
+        None
+    }
+
+    /// Text; numbers and booleans are taken as they were written.
+    pub fn text(&mut self, key: &'static str) -> Option<String> {
+        let node = self.node(key)?;
+        if node.items().is_some() || node.entries().is_some() {
+            let message = format!("found {}, expected text", node.describe());
+            self.complain(Severity::Error, node.at, key, message, None);
+            return None;
+        }
+        Some(node.text().map_or_else(|| node.describe(), str::to_owned))
+    }
+
+    /// Text that must be there.
+    pub fn required_text(&mut self, key: &'static str) -> Option<String> {
+        self.require(key, Fields::text)
+    }
+
+    /// A number within bounds.
+    pub fn number(&mut self, key: &'static str, bounds: Bounds) -> Option<f64> {
+        let node = self.node(key)?;
+        let quoted = node.text().and_then(|text| Node::synthetic(super::parse::scalar(text.trim())).number());
+        match node.number().or(quoted) {
+            Some(value) if bounds.allow(value) => {
+                if quoted.is_some() {
+                    let help = Some("take the quotes away".to_owned());
+                    self.complain(
+                        Severity::Warning,
+                        node.at,
+                        key,
+                        format!("found {}, read as {value}", node.describe()),
+                        help,
+                    );
+                }
+                Some(value)
+            }
+            _ => {
+                let message = format!("found {}, expected {}", node.describe(), bounds.describe());
+                self.complain(Severity::Error, node.at, key, message, None);
+                None
+            }
+        }
+    }
+
+    /// A number that must be there.
+    pub fn required_number(&mut self, key: &'static str, bounds: Bounds) -> Option<f64> {
+        self.require(key, |fields, key| fields.number(key, bounds))
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&mut self, key: &'static str) -> Option<bool> {
+        let node = self.node(key)?;
+        match (&node.value, node.text()) {
+            (super::node::Value::Bool(value), _) => Some(*value),
+            (_, Some("yes" | "on")) => Some(true),
+            (_, Some("no" | "off")) => Some(false),
+            _ => {
+                let message = format!("found {}, expected true or false", node.describe());
+                self.complain(Severity::Error, node.at, key, message, None);
+                None
+            }
+        }
+    }
+
+    /// A list of texts; a single text counts as a list of one.
+    pub fn texts(&mut self, key: &'static str) -> Vec<String> {
+        let Some(node) = self.node(key) else { return Vec::new() };
+        if let Some(text) = node.text() {
+            return vec![text.to_owned()];
+        }
+        let Some(items) = node.items() else {
+            let message = format!("found {}, expected a list of texts", node.describe());
+            self.complain(Severity::Error, node.at, key, message, None);
+            return Vec::new();
+        };
+        items.iter().map(|item| item.text().map_or_else(|| item.describe(), str::to_owned)).collect()
+    }
+
+    /// One of a few words.
+    pub fn choice<T: Copy>(&mut self, key: &'static str, choices: &[(&str, T)]) -> Option<T> {
+        let node = self.node(key)?;
+        let found = node.text().and_then(|text| choices.iter().find(|(name, _)| *name == text));
+        if let Some((_, value)) = found {
+            return Some(*value);
+        }
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        let near = node.text().and_then(|text| nearest(text, names.iter().copied()));
+        let help = near.map(|near| format!("did you mean `{near}`?"));
+        let message = format!("found {}, expected one of {}", node.describe(), names.join(", "));
+        self.complain(Severity::Error, node.at, key, message, help);
+        None
+    }
+
+    fn require<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Fields<'a>, &'static str) -> Option<T>,
+    ) -> Option<T> {
+        if self.entries.iter().any(|entry| entry.key == key && !entry.value.is_null()) {
+            return read(self, key);
+        }
+        self.known.push(key);
+        self.missing(key);
+        None
+    }
+
+    /// Keys that are free names (fabrics, say): all entries, each marked as known.
+    pub fn all(&mut self) -> &'a [Entry] {
+        self.known.clear();
+        self.known.push("*");
+        self.entries
+    }
+
+    /// Keys that were not read are somebody else's.
+    pub fn pass_over_others(&mut self) {
+        self.known.push("*");
+    }
+
+    /// The file this mapping came from.
+    #[must_use]
+    pub fn file(&self) -> &'a Arc<str> {
+        self.file
+    }
+
+    /// Where the mapping begins.
+    #[must_use]
+    pub fn at(&self) -> Position {
+        self.at
+    }
+
+    /// The complaints so far, for readers of nested documents.
+    pub fn diagnostics(&mut self) -> &mut Diagnostics {
+        self.diagnostics
+    }
+
+    /// Warns about unknown keys and hands back what is missing, for the outermost mapping to report in one piece.
+    fn close(mut self) -> Vec<String> {
+        self.warn_unknown();
+        self.missing
+    }
+
+    fn warn_unknown(&mut self) {
+        if self.known.contains(&"*") {
+            return;
+        }
+        for entry in self.entries {
+            if self.known.contains(&&*entry.key) {
+                continue;
+            }
+            let help = nearest(&entry.key, self.known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+            let message = "unknown key; it is kept, and nothing reads it".to_owned();
+            self.complain(Severity::Warning, entry.key_at, &entry.key, message, help);
+        }
+    }
+
+    /// Reports every missing field in one complaint, and every unknown key. Returns whether nothing was missing.
+    pub fn finish(mut self) -> bool {
+        self.warn_unknown();
+        if self.missing.is_empty() {
+            return true;
+        }
+        let prefix = format!("{}.", self.path);
+        let names: Vec<&str> = self.missing.iter().map(|path| path.strip_prefix(&prefix).unwrap_or(path)).collect();
+        let (noun, it) = if names.len() == 1 { ("field", "it") } else { ("fields", "them") };
+        let message = format!("{} missing {noun}: {}", names.len(), names.join(", "));
+        let help = Some(format!("add {it}; nothing is filled in from hidden defaults"));
+        self.complain(Severity::Error, self.at, "", message, help);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::parse::parse;
+
+    #[test]
+    fn all_missing_fields_come_in_one_report() {
+        let file: Arc<str> = "t.yaml".into();
+        let mut problems = Diagnostics::new();
+        let node = parse(&file, "name: x\ncost:\n  pue: 1.2\nhostt: 3\n", &mut problems).unwrap();
+        let mut fields = Fields::open(&file, "x", &node, &mut problems).unwrap();
+        fields.required_text("name");
+        fields.required_text("vendor");
+        fields.text("host");
+        fields.required_map("cost", &["pue"], |cost| {
+            cost.required_number("pue", Bounds::POSITIVE);
+            cost.required_number("hourly_usd", Bounds::POSITIVE);
+        });
+        fields.required_map("sequence", &["prompt", "generate"], |_| ());
+        assert!(!fields.finish());
+        assert_eq!(
+            problems.to_string(),
+            "t.yaml:4:1: warning: x.hostt: unknown key; it is kept, and nothing reads it; did you mean `host`?\n\
+             t.yaml:1:1: error: x: 4 missing fields: vendor, cost.hourly_usd, sequence.prompt, sequence.generate; \
+             add them; nothing is filled in from hidden defaults"
+        );
+    }
+
+    #[test]
+    fn numbers_say_what_was_found_and_expected() {
+        let file: Arc<str> = "t.yaml".into();
+        let mut problems = Diagnostics::new();
+        let node = parse(&file, "a: four\nb: -1\nc: .nan\nd: 1.5\ne: 1e30\n", &mut problems).unwrap();
+        let mut fields = Fields::open(&file, "", &node, &mut problems).unwrap();
+        assert_eq!(fields.number("a", Bounds::COUNT), None);
+        assert_eq!(fields.number("b", Bounds::COUNT), None);
+        assert_eq!(fields.number("c", Bounds::POSITIVE), None);
+        assert_eq!(fields.number("d", Bounds::COUNT), None);
+        assert_eq!(fields.number("e", Bounds::COUNT), None);
+        assert!(fields.finish());
+        assert_eq!(problems.errors(), 5);
+        assert!(problems.to_string().starts_with("t.yaml:1:4: error: a: found text \"four\", expected a whole number"));
+    }
+
+    #[test]
+    fn a_quoted_number_is_a_number_with_a_warning() {
+        let file: Arc<str> = "t.yaml".into();
+        let mut problems = Diagnostics::new();
+        let node = parse(&file, "a: '8'\nb: 'eight'\n", &mut problems).unwrap();
+        let mut fields = Fields::open(&file, "", &node, &mut problems).unwrap();
+        assert_eq!(fields.number("a", Bounds::COUNT), Some(8.0));
+        assert_eq!(fields.number("b", Bounds::COUNT), None);
+        fields.finish();
+        assert_eq!((problems.len(), problems.errors()), (2, 1), "{problems}");
+    }
+
+    #[test]
+    fn nearest_forgives_slips_only() {
+        assert_eq!(nearest("hidden_sise", ["hidden_size", "n_layers"]), Some("hidden_size"));
+        assert_eq!(nearest("zzzzzz", ["hidden_size", "n_layers"]), None);
+    }
+}

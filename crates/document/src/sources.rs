@@ -1,0 +1,93 @@
+//! Where documents come from: the layers of directories, reading a file safely.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::node::Node;
+use super::parse::MAX_FILE_BYTES;
+
+/// Where the documents come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// A directory with `targets.yaml`, `workloads.yaml` and `profiles/`, in place of the layers.
+    pub workload_dir: Option<PathBuf>,
+    /// A file of targets, in place of the layers' targets.
+    pub targets: Option<PathBuf>,
+    /// A file of workloads, in place of the layers' workloads.
+    pub workloads: Option<PathBuf>,
+    /// A directory of profiles, or one profile for every target, in place of the layers' profiles.
+    pub hardware: Option<PathBuf>,
+    /// An experiment of the founding comparison tool or scenarios of the founding dashboard, in place of all targets
+    /// and workloads.
+    pub config: Option<PathBuf>,
+    /// The user's configuration directory, where there is one.
+    pub config_dir: Option<PathBuf>,
+    /// Whether `workload/` of the working directory is a layer.
+    pub working_dir: bool,
+}
+
+impl Sources {
+    /// What a user without any flags gets.
+    #[must_use]
+    pub fn usual() -> Sources {
+        Sources { config_dir: config_dir(), working_dir: true, ..Sources::default() }
+    }
+
+    /// Only what ships in the binary.
+    #[must_use]
+    pub fn built_in() -> Sources {
+        Sources::default()
+    }
+
+    /// The files and directories to watch for changes, whether they exist yet or not.
+    #[must_use]
+    pub fn watched(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> = self.layers();
+        let files = [&self.targets, &self.workloads, &self.hardware, &self.config];
+        paths.extend(files.into_iter().flatten().cloned());
+        let profiles: Vec<PathBuf> = self.layers().iter().map(|layer| layer.join("profiles")).collect();
+        paths.extend(profiles);
+        paths
+    }
+
+    /// Layer directories, lowest first.
+    pub fn layers(&self) -> Vec<PathBuf> {
+        if let Some(dir) = &self.workload_dir {
+            return vec![dir.clone()];
+        }
+        let config = self.config_dir.as_ref().map(|dir| dir.join("workload"));
+        config.into_iter().chain(self.working_dir.then(|| PathBuf::from("workload"))).collect()
+    }
+}
+
+/// The user's configuration directory: `$ATLAS_CONFIG_DIR`, else the platform's usual place.
+#[must_use]
+pub fn config_dir() -> Option<PathBuf> {
+    if let Some(dir) = std::env::var_os("ATLAS_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
+        return Some(dir.into());
+    }
+    directories::ProjectDirs::from("", "", "atlas-fabric").map(|dirs| dirs.config_dir().to_path_buf())
+}
+
+/// The path of an entry in complaints: its name, else its kind.
+pub fn entry_label(node: &Node, kind: &str) -> String {
+    node.get("name").and_then(Node::text).map_or_else(|| kind.to_owned(), str::to_owned)
+}
+
+/// Reads a regular file of bounded size as UTF-8.
+pub fn read_text(path: &Path) -> Result<String, String> {
+    // Looked at before it is opened: opening a pipe that nobody writes to would wait for ever.
+    let meta = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
+    if !meta.is_file() {
+        return Err("cannot be read: not a regular file".to_owned());
+    }
+    let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let mut bytes = Vec::new();
+    // One byte beyond the bound tells "too large" even where the file grows while it is read.
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(format!("larger than the {MAX_FILE_BYTES} bytes allowed"));
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| format!("not UTF-8: the byte at offset {} is none", error.utf8_error().valid_up_to()))
+}

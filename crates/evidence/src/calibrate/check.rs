@@ -1,0 +1,236 @@
+//! The guide's validation of a calibration (section 6) and its calendar (section 7).
+
+use std::collections::BTreeMap;
+
+use super::judge::Judged;
+use super::observation::Observation;
+use super::predict::Figure;
+use atlas_config::Profile;
+use atlas_core::plan::Engine;
+
+/// One of the guide's checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Check {
+    /// Rates of different configurations, within 15 %.
+    CrossValidation,
+    /// Latency percentiles of production, within 10 %.
+    ProductionPercentiles,
+    /// Rates of one workload on different numbers of accelerators, within 20 %.
+    Scaling,
+}
+
+impl Check {
+    /// All of them.
+    pub const ALL: [Check; 3] = [Check::CrossValidation, Check::ProductionPercentiles, Check::Scaling];
+
+    /// Its heading.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Check::CrossValidation => "cross-validation",
+            Check::ProductionPercentiles => "production percentiles",
+            Check::Scaling => "scaling",
+        }
+    }
+
+    /// The largest error that passes (guide, sections 6.1, 3.2 and 6.3).
+    #[must_use]
+    pub fn threshold(self) -> f64 {
+        match self {
+            Check::CrossValidation => 0.15,
+            Check::ProductionPercentiles => 0.10,
+            Check::Scaling => 0.20,
+        }
+    }
+
+    /// What it takes.
+    #[must_use]
+    pub fn needs(self) -> &'static str {
+        match self {
+            Check::CrossValidation => "throughput, or the time of an output token, of any configuration",
+            Check::ProductionPercentiles => "p50_ms, p95_ms, p99_ms of served requests",
+            Check::Scaling => "throughput of one workload on at least two numbers of accelerators",
+        }
+    }
+}
+
+/// A check and the figures it was made on.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// Which.
+    pub check: Check,
+    /// Figures that it judges.
+    pub rows: Vec<Judged>,
+}
+
+impl Checked {
+    /// Those that fail it.
+    pub fn failures(&self) -> impl Iterator<Item = &Judged> {
+        let threshold = self.check.threshold();
+        // Written so that an error that is no number fails.
+        self.rows.iter().filter(move |row| !matches!(row.error_before().abs(), error if error < threshold))
+    }
+
+    /// Whether it passes; none where there is nothing to judge.
+    #[must_use]
+    pub fn passes(&self) -> Option<bool> {
+        (!self.rows.is_empty()).then(|| self.failures().next().is_none())
+    }
+
+    /// The largest error, as a share.
+    #[must_use]
+    pub fn worst(&self) -> Option<f64> {
+        let errors = self.rows.iter().map(Judged::error_before);
+        errors.max_by(|a, b| a.abs().total_cmp(&b.abs()))
+    }
+
+    /// The mean error, as a share: a bias, where it is far from nothing.
+    #[must_use]
+    pub fn bias(&self) -> Option<f64> {
+        let sum: f64 = self.rows.iter().map(Judged::error_before).sum();
+        (!self.rows.is_empty()).then(|| sum / self.rows.len() as f64)
+    }
+}
+
+/// Makes all checks with one engine's predictions.
+#[must_use]
+pub fn checks(rows: &[Observation], judged: &[Judged], engine: Engine) -> Vec<Checked> {
+    let own: Vec<&Judged> = judged.iter().filter(|one| one.engine == engine).collect();
+    let rate = |one: &Judged| one.figure == Figure::TokensPerSec;
+    // Runs that differ in nothing but their size.
+    const BUT: [&str; 10] =
+        ["num_gpus", "tp", "pp", "dp", "cp", "vpp", "sp", "global_batch", "hardware", "concurrency"];
+    let mut sizes: BTreeMap<String, Vec<(u64, &str)>> = BTreeMap::new();
+    for row in rows {
+        if let Some(n) = row.accelerators() {
+            sizes.entry(format!("{:?} {}", row.mode(), row.alike(&BUT))).or_default().push((n as u64, &row.source));
+        }
+    }
+    let scaled: Vec<&str> = sizes
+        .values()
+        .filter(|runs| runs.iter().any(|(n, _)| Some(n) != runs.first().map(|(n, _)| n)))
+        .flatten()
+        .map(|(_, source)| *source)
+        .collect();
+    Check::ALL
+        .into_iter()
+        .map(|check| {
+            let wanted = |one: &&&Judged| match check {
+                Check::CrossValidation => rate(one) || one.figure == Figure::TpotMs,
+                Check::ProductionPercentiles => {
+                    matches!(one.figure, Figure::P50Ms | Figure::P95Ms | Figure::P99Ms)
+                }
+                Check::Scaling => rate(one) && scaled.contains(&one.source.as_str()),
+            };
+            Checked { check, rows: own.iter().filter(wanted).map(|one| (*one).clone()).collect() }
+        })
+        .collect()
+}
+
+/// How old a parameter is, and what the guide's calendar asks for.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Age {
+    /// Its path in the profile.
+    pub path: String,
+    /// Day it was measured.
+    pub date: Option<String>,
+    /// Days since then.
+    pub days: Option<i64>,
+    /// What is due.
+    pub due: Due,
+}
+
+/// What the calendar asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Due {
+    /// Nothing.
+    Nothing,
+    /// A spot check: a month has passed.
+    SpotCheck,
+    /// Calibration anew: a quarter has passed.
+    Recalibration,
+    /// It was never measured, or nobody says when.
+    Calibration,
+}
+
+impl Due {
+    /// In words.
+    #[must_use]
+    pub fn told(self) -> &'static str {
+        match self {
+            Due::Nothing => "fresh",
+            Due::SpotCheck => "spot check due (monthly)",
+            Due::Recalibration => "full recalibration due (quarterly)",
+            Due::Calibration => "never calibrated",
+        }
+    }
+}
+
+/// A month and a quarter, days.
+const MONTH: i64 = 31;
+const QUARTER: i64 = 92;
+
+/// The guide's calendar (section 7), for what no age tells.
+pub const CALENDAR: [&str; 4] = [
+    "monthly: spot-check B_base, p_node_nominal and one workload",
+    "quarterly: calibrate anew",
+    "after hardware changes: measure everything anew",
+    "after software updates: measure delta_rho_* and the efficiency factors anew",
+];
+
+/// The age of every parameter that was calibrated; one entry for the whole where none was.
+#[must_use]
+pub fn ages(profile: Option<&Profile>, today: &str) -> Vec<Age> {
+    let calibration = profile.and_then(|profile| profile.calibration.as_deref());
+    let never = |path: &str| Age { path: path.to_owned(), date: None, days: None, due: Due::Calibration };
+    let Some(calibration) = calibration.filter(|calibration| !calibration.parameters.is_empty()) else {
+        return vec![never("all")];
+    };
+    let today: Option<jiff::civil::Date> = today.parse().ok();
+    let age = |path: &str, date: Option<&String>| {
+        let then: Option<jiff::civil::Date> = date.and_then(|date| date.parse().ok());
+        let days = today.zip(then).map(|(today, then)| i64::from(today.since(then).map_or(0, |span| span.get_days())));
+        let due = match days {
+            None => Due::Calibration,
+            Some(days) if days > QUARTER => Due::Recalibration,
+            Some(days) if days > MONTH => Due::SpotCheck,
+            Some(_) => Due::Nothing,
+        };
+        Age { path: path.to_owned(), date: date.cloned(), days, due }
+    };
+    let entries = calibration.parameters.iter();
+    entries.map(|one| age(&one.path, one.date.as_ref().or(calibration.date.as_ref()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use atlas_document::{Diagnostics, parse};
+
+    fn profile(date: &str) -> Profile {
+        let file = "p.yaml".into();
+        let mut problems = Diagnostics::new();
+        let text = format!(
+            "efficiency: {{ training: {{ compute: 1.1 }} }}\ncalibration:\n  date: \"{date}\"\n  parameters:\n    \
+             efficiency.training.compute: {{ value: 1.1, n: 3 }}\n"
+        );
+        let node = parse::parse(&file, &text, &mut problems).unwrap();
+        Profile::decode(&file, "p", &node, &mut problems).unwrap()
+    }
+
+    #[test]
+    fn the_calendar_asks_by_month_and_by_quarter() {
+        for (date, due) in [
+            ("2026-06-20", Due::Nothing),
+            ("2026-05-15", Due::SpotCheck),
+            ("2026-01-01", Due::Recalibration),
+            ("soon", Due::Calibration),
+        ] {
+            assert_eq!(ages(Some(&profile(date)), "2026-07-01")[0].due, due, "{date}");
+        }
+        assert_eq!(ages(None, "2026-07-01")[0].due, Due::Calibration);
+    }
+}

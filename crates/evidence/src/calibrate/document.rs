@@ -1,0 +1,194 @@
+//! A calibration as a profile's document.
+
+use std::fmt::Write as _;
+
+use super::parameter::{Figures, Parameter};
+use super::{Outcome, Start};
+use atlas_config::Efficiency;
+use atlas_config::profile::Coefficients;
+
+/// The profile as YAML: coefficients as they are now, and for every parameter found its provenance.
+#[must_use]
+pub fn profile(outcome: &Outcome, start: &Start, vendor: &str, date: &str) -> String {
+    let mut out = String::new();
+    let all = outcome.all(&start.efficiency);
+    let _ = writeln!(
+        out,
+        "# Written by `atlas calibrate`. What was measured stands under `calibration`; the rest is as it was."
+    );
+    let base = start.profile.as_ref().filter(|profile| profile.calibrated);
+    let from = base.map_or("the shipped constants".to_owned(), |profile| format!("profile {}", profile.name));
+    line(&mut out, 0, "description", &quoted(&format!("{}, calibrated on {date} from {from}", outcome.target)));
+    let _ = writeln!(out, "match:");
+    line(&mut out, 2, "name", &quoted(&outcome.target));
+    if base.is_some() {
+        line(&mut out, 2, "vendor", &quoted(vendor));
+    }
+    if let Some(profile) = base {
+        if !profile.best_for.is_empty() {
+            let _ = writeln!(out, "best_for:");
+            for use_ in &profile.best_for {
+                let _ = writeln!(out, "  - {}", quoted(use_));
+            }
+        }
+        if let Some(notes) = &profile.notes {
+            line(&mut out, 0, "notes", &quoted(notes));
+        }
+    }
+    if let Some(figures) = &outcome.figures {
+        coefficients(&mut out, figures);
+    }
+    if outcome.efficiency != Efficiency::default() || outcome.figures.is_none() {
+        efficiency(&mut out, &outcome.efficiency);
+    }
+    calibration(&mut out, outcome, &all, date);
+    out
+}
+
+fn line(out: &mut String, indent: usize, key: &str, value: &str) {
+    let _ = writeln!(out, "{:indent$}{key}: {value}", "");
+}
+
+/// Text as YAML takes it whatever it holds: JSON's strings are.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A number that YAML reads back as the same number.
+fn number(value: f64) -> String {
+    let text = format!("{value:?}");
+    // YAML 1.2 wants a point before an exponent to see a number.
+    match text.split_once('e') {
+        Some((head, exponent)) if !head.contains('.') => format!("{head}.0e{exponent}"),
+        _ => text,
+    }
+}
+
+fn coefficients(out: &mut String, figures: &Figures) {
+    let c: &Coefficients = &figures.coefficients;
+    let mut section = |key: &str, fields: &[(&str, f64)]| {
+        let _ = writeln!(out, "{key}:");
+        for (name, value) in fields {
+            line(out, 2, name, &number(*value));
+        }
+    };
+    section("compute", &[("base_tokens_per_accel", c.b_base), ("comm_penalty_coeff", c.kappa_comm)]);
+    let _ = writeln!(out, "  factors:");
+    line(out, 4, "training", &number(c.f_training));
+    line(out, 4, "inference", &number(c.f_inference));
+    let mut section = |key: &str, fields: &[(&str, f64)]| {
+        let _ = writeln!(out, "{key}:");
+        for (name, value) in fields {
+            line(out, 2, name, &number(*value));
+        }
+    };
+    section("utilization", &[("base", c.rho_base), ("max", c.rho_max)]);
+    let nested = |out: &mut String, key: &str, fields: &[(&str, f64)]| {
+        let _ = writeln!(out, "  {key}:");
+        for (name, value) in fields {
+            line(out, 4, name, &number(*value));
+        }
+    };
+    nested(
+        out,
+        "knob_increments",
+        &[
+            ("cuda_graphs", c.delta_rho_cuda),
+            ("gpudirect_rdma", c.delta_rho_gpudirect),
+            ("inference_bonus", c.delta_rho_infer),
+        ],
+    );
+    let _ = writeln!(out, "communication:");
+    nested(
+        out,
+        "intensity",
+        &[("base", c.chi_base), ("per_tp", c.chi_tp), ("per_pp", c.chi_pp), ("inference_scale", c.chi_infer_scale)],
+    );
+    let _ = writeln!(out, "  fabric_factors:");
+    for (name, factor) in &figures.fabrics {
+        line(out, 4, &quoted(name), &number(*factor));
+    }
+    for (name, value) in [
+        ("jitter_per_sriov", c.jitter_sriov),
+        ("gpudirect_multiplier", c.gamma_gpudirect),
+        ("min_overhead", c.omega_min),
+    ] {
+        line(out, 2, name, &number(value));
+    }
+    let section = |out: &mut String, key: &str, fields: &[(&str, f64)]| {
+        let _ = writeln!(out, "{key}:");
+        for (name, value) in fields {
+            line(out, 2, name, &number(*value));
+        }
+    };
+    section(out, "throughput", &[("overhead_weight", c.omega)]);
+    section(
+        out,
+        "latency",
+        &[("min_p50_ms", c.lat_min), ("base_p50_coeff", c.lat_base_coeff), ("ttft_ratio", c.r_ttft)],
+    );
+    nested(
+        out,
+        "tail",
+        &[
+            ("p95_multiplier", c.m95),
+            ("p99_multiplier", c.m99),
+            ("sriov_tail", c.tail_sriov),
+            ("comm_tail", c.tail_comm),
+        ],
+    );
+    section(out, "power", &[("idle_fraction", c.phi_idle), ("util_fraction", c.phi_util)]);
+    if let Some(watts) = figures.node_watts {
+        line(out, 2, "node_nominal_w", &number(watts));
+    }
+    section(out, "memory", &[("peak_tokens_factor", c.peak_tokens_factor)]);
+    section(
+        out,
+        "hbm",
+        &[("base", c.hbm_base), ("seq_scale", c.hbm_seq_scale), ("seq_norm", c.hbm_seq_norm), ("max", c.hbm_max)],
+    );
+    section(out, "noise", &[("amplitude", c.sigma_noise), ("tail_scale", c.sigma_tail)]);
+    section(out, "retries", &[("overhead_threshold", c.overhead_threshold)]);
+}
+
+/// The efficiency section, as profiles and targets take it.
+pub fn efficiency(out: &mut String, efficiency: &Efficiency) {
+    let _ = writeln!(out, "efficiency:");
+    for (mode, factors) in [("training", efficiency.training), ("serving", efficiency.serving)] {
+        let all: Vec<String> = atlas_config::Factors::NAMES
+            .iter()
+            .zip(factors.all())
+            .map(|(name, value)| format!("{name}: {}", number((value * 1e4).round() / 1e4)))
+            .collect();
+        let _ = writeln!(out, "  {mode}: {{ {} }}", all.join(", "));
+    }
+}
+
+fn calibration(out: &mut String, outcome: &Outcome, all: &[Parameter], date: &str) {
+    let _ = writeln!(out, "calibration:");
+    line(out, 2, "date", &quoted(date));
+    line(out, 2, "target", &quoted(&outcome.target));
+    if !outcome.warnings.is_empty() {
+        let _ = writeln!(out, "  warnings:");
+        for warning in &outcome.warnings {
+            let _ = writeln!(out, "    - {}", quoted(warning));
+        }
+    }
+    let _ = writeln!(out, "  parameters:{}", if all.is_empty() { " {}" } else { "" });
+    for parameter in all {
+        let _ = writeln!(out, "    {}:", quoted(&parameter.path));
+        line(out, 6, "symbol", &quoted(&parameter.symbol));
+        line(out, 6, "value", &number(parameter.value));
+        if let Some([low, high]) = parameter.interval {
+            line(out, 6, "interval", &format!("[{}, {}]", number(low), number(high)));
+        }
+        line(out, 6, "n", &parameter.n.to_string());
+        if let Some(r2) = parameter.r2 {
+            line(out, 6, "r2", &number((r2 * 1e4).round() / 1e4));
+        }
+        line(out, 6, "method", &quoted(&parameter.method));
+        line(out, 6, "date", &quoted(date));
+        let sources: Vec<String> = parameter.sources.iter().map(|source| quoted(source)).collect();
+        line(out, 6, "sources", &format!("[{}]", sources.join(", ")));
+    }
+}

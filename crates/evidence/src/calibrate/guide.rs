@@ -1,0 +1,133 @@
+//! The calibration guide, parameter by parameter. Where the guide's formula and the model's equation differ, the value is
+//! the one with which the model gives back what was measured: the guide's quantity, inverted through the equation.
+
+mod communication;
+mod compute;
+mod latency;
+mod optimisation;
+mod power;
+
+use std::sync::Arc;
+
+use super::observation::Observation;
+use super::parameter::{Figures, Parameter};
+use super::predict::Bench;
+use atlas_config::Mode;
+use atlas_config::profile::Coefficients;
+
+/// Work in progress: the rows, the coefficients as they stand, what was found and what is to be said.
+pub(super) struct Guide<'a> {
+    /// What rows are held against.
+    pub bench: &'a Bench<'a>,
+    /// The rows, all of them.
+    pub rows: &'a [Observation],
+    /// The figures as they stand: later parameters build on earlier ones.
+    pub figures: Figures,
+    /// What was found.
+    pub found: Vec<Parameter>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// What could not be found, and what it takes.
+    pub missing: Vec<Missing>,
+}
+
+/// A parameter that the measurements do not tell.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Missing {
+    /// The guide's symbol.
+    pub symbol: &'static str,
+    /// What it takes.
+    pub needs: &'static str,
+}
+
+impl<'a> Guide<'a> {
+    /// Goes through the guide, in the order in which one parameter needs another.
+    pub(super) fn run(&mut self) {
+        self.base_throughput();
+        self.fabrics();
+        self.jitter();
+        self.intensity();
+        self.utilization();
+        self.increments();
+        self.vendor_factors();
+        self.latency();
+        self.tails();
+        self.power();
+    }
+
+    fn take(&mut self, parameter: Parameter) {
+        if !Figures::sensible(&parameter) {
+            let value = atlas_core::units::significant(parameter.value, 4);
+            let text = format!("{}: {value} is out of range and left out; check the rows behind it", parameter.symbol);
+            return self.warn(text);
+        }
+        let parameter = self.figures.take(parameter);
+        self.found.push(parameter);
+    }
+
+    fn lacks(&mut self, symbol: &'static str, needs: &'static str) {
+        self.missing.push(Missing { symbol, needs });
+    }
+
+    fn warn(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.warnings.contains(&text) {
+            self.warnings.push(text);
+        }
+    }
+
+    /// Rows of the target itself, not of a baseline.
+    fn own(&self) -> impl Iterator<Item = &'a Observation> + use<'a> {
+        self.rows.iter().filter(|row| !is_baseline(row))
+    }
+
+    /// The communication overhead that the model has for a row: omega_comm, and what multiplies chi in it.
+    fn communication(&self, row: &Observation) -> Option<Communication> {
+        let scenario = self.bench.semi_empirical(row, &self.figures.coefficients, &self.figures.fabrics)?;
+        let c = &self.figures.coefficients;
+        let infer = scenario.base.shape.mode == Mode::Inference;
+        let jitter = if scenario.sriov { 1.0 + c.jitter_sriov } else { 1.0 };
+        let direct = if scenario.gpudirect_rdma { c.gamma_gpudirect } else { 1.0 };
+        let gamma = scenario.fabric_factor * jitter * direct;
+        let scale = if infer { c.chi_infer_scale } else { 1.0 };
+        let (tp, pp) = (scenario.base.shape.tp, scenario.base.shape.pp);
+        let chi = (c.chi_base + c.chi_tp * (tp - 1.0) + c.chi_pp * (pp - 1.0)) * scale;
+        Some(Communication { gamma: gamma * scale, omega_comm: (chi * gamma).max(c.omega_min), tp, pp })
+    }
+
+    /// Coefficients as they stand.
+    fn c(&self) -> &Coefficients {
+        &self.figures.coefficients
+    }
+}
+
+/// What the model has for a row's communication.
+#[derive(Debug, Clone, Copy)]
+struct Communication {
+    /// What multiplies chi_base + chi_tp (tp − 1) + chi_pp (pp − 1).
+    gamma: f64,
+    /// omega_comm.
+    omega_comm: f64,
+    tp: f64,
+    pp: f64,
+}
+
+/// Whether a row is of the accelerator that others are compared with.
+fn is_baseline(row: &Observation) -> bool {
+    row.switch("baseline") == Some(true)
+}
+
+/// A fabric as profiles spell it.
+fn fabric_name(word: &str, known: &[(Arc<str>, f64)]) -> Arc<str> {
+    let lower = word.to_lowercase();
+    let usual = match lower.as_str() {
+        "infiniband" | "ib" | "ndr" | "hdr" => "IB",
+        "nvlink" | "nvswitch" => "NVLink",
+        "roce" | "rocev2" => "RoCE",
+        _ => word,
+    };
+    known
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(usual))
+        .map_or_else(|| usual.into(), |(name, _)| Arc::clone(name))
+}

@@ -1,0 +1,280 @@
+//! Section 2 of the guide: chi_base, chi_tp, chi_pp; gamma_fabric; gamma_jitter.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Guide, fabric_name};
+use crate::calibrate::observation::{LARGE_MESSAGE, Observation};
+use crate::calibrate::parameter::{CHI_BASE, CHI_PP, CHI_TP, FABRICS, JITTER, Parameter, files};
+use crate::calibrate::statistics::{Estimate, bootstrap, factor, regress, weighted};
+use atlas_config::Mode;
+use atlas_ingest::series::quantile;
+
+/// Runs that the guide wants behind a 95th percentile of run times.
+const RUNS: usize = 100;
+
+/// One point of the regression.
+struct Point<'a> {
+    row: &'a Observation,
+    tp: f64,
+    pp: f64,
+    /// Overhead over omega and gamma: in units of chi.
+    overhead: f64,
+    /// What multiplies chi in the time lost: omega and gamma; 1 where the overhead itself was counted.
+    weight: f64,
+    /// Half the relative width of what the overhead is relative to: an error that all points of it share.
+    shared: f64,
+}
+
+impl<'a> Guide<'a> {
+    /// chi: overhead regressed on tp − 1 and pp − 1, no coefficient below zero.
+    pub(super) fn intensity(&mut self) {
+        let needs = "step times or tokens/s at tp and pp of 1 and of several more, same model and batch";
+        let omega = self.c().omega;
+        if omega <= 0.0 {
+            return self.warn("chi: the profile's overhead_weight is 0, so that no overhead can show");
+        }
+        let (points, references) = self.overheads(omega);
+        let distinct = |of: fn(&Point<'a>) -> f64| {
+            let mut values: Vec<u64> = points.iter().map(|point| of(point) as u64).collect();
+            values.sort();
+            values.dedup();
+            values.len()
+        };
+        let (tp, pp) = (distinct(|point| point.tp), distinct(|point| point.pp));
+        if points.len() < 2 || (tp < 2 && pp < 2) {
+            if !self.relative_intensity(omega) {
+                for symbol in ["chi_base", "chi_tp", "chi_pp"] {
+                    self.lacks(symbol, needs);
+                }
+            }
+            return;
+        }
+        let wanted = [true, tp > 1, pp > 1];
+        let xs: Vec<Vec<f64>> = points.iter().map(|point| vec![point.tp - 1.0, point.pp - 1.0]).collect();
+        let ys: Vec<f64> = points.iter().map(|point| point.overhead).collect();
+        // Times are off by a share of themselves, and so is what is lost over nothing lost.
+        let scale = |point: &Point<'a>| 1.0 / (1.0 + point.weight * point.overhead.max(0.0));
+        let scales: Vec<f64> = points.iter().map(scale).collect();
+        let Some(fit) = weighted(&xs, &ys, &scales, &wanted, true) else {
+            return self.lacks("chi_tp", "more than one combination of tp and pp that differ in both");
+        };
+        let told = "overhead over a run without parallelism, per omega and gamma, regressed on tp - 1 and pp - 1 (Huber, non-negative)";
+        for (index, slot) in [CHI_BASE, CHI_TP, CHI_PP].iter().enumerate() {
+            match fit.estimate(index).filter(|_| wanted.get(index) == Some(&true)) {
+                Some(found) => {
+                    let rows = points.iter().map(|point| point.row).chain(references.iter().copied());
+                    // The run without parallelism has an error of its own, which shifts all points together.
+                    let shared = points.iter().map(|point| point.shared).fold(0.0, f64::max);
+                    let weight = points.first().map_or(1.0, |point| point.weight);
+                    let shift = if index == 0 { found.value + 1.0 / weight } else { found.value };
+                    let found = found.widened(&[shared * shift]);
+                    self.take(Parameter::new(slot, found.at_least(0.0), told, rows));
+                }
+                None => self.lacks(slot.symbol, "runs that differ in this degree of parallelism"),
+            }
+        }
+        if fit.r2.is_some_and(|r2| r2 < 0.5) {
+            self.warn(
+                "chi: the regression explains less than half of the overhead: runs differ in more than tp and pp",
+            );
+        }
+    }
+
+    /// Accelerator-seconds of a token; of a step where tokens are not known.
+    fn cost(&self, row: &Observation) -> Option<f64> {
+        let per_token = row.throughput().map(|rate| self.bench.accelerators(row) / rate.value);
+        let per_step = || row.figure("step_time_s").map(|time| time.value);
+        per_token.or_else(per_step).filter(|cost| cost.is_finite() && *cost > 0.0)
+    }
+
+    /// Overheads as the rows state them, or over the run of their group without parallelism.
+    fn overheads(&self, omega: f64) -> (Vec<Point<'a>>, Vec<&'a Observation>) {
+        const BUT: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
+        let mut points = Vec::new();
+        let mut references: Vec<&'a Observation> = Vec::new();
+        let mut groups: BTreeMap<String, Vec<(&'a Observation, f64)>> = BTreeMap::new();
+        for row in self.own().filter(|row| row.mode() == Mode::Training) {
+            let Some(known) = self.communication(row) else { continue };
+            if let Some(stated) = row.figure("overhead") {
+                if stated.value.is_finite() && stated.value >= 0.0 && known.tp * known.pp > 1.0 {
+                    // Counted by a profiler it is omega_comm itself; only in time does it show weighted by omega.
+                    let overhead = stated.value / known.gamma;
+                    points.push(Point { row, tp: known.tp, pp: known.pp, overhead, weight: 1.0, shared: 0.0 });
+                }
+            } else if let Some(cost) = self.cost(row) {
+                groups.entry(row.alike(&BUT)).or_default().push((row, cost));
+            }
+        }
+        for rows in groups.values() {
+            let bare = |row: &Observation| row.ranks("tp") == 1.0 && row.ranks("pp") == 1.0;
+            let least = rows.iter().filter(|(row, _)| bare(row)).map(|(row, _)| self.bench.accelerators(row));
+            let Some(least) = least.reduce(f64::min) else { continue };
+            let reference = |(row, _): &&(&'a Observation, f64)| bare(row) && self.bench.accelerators(row) == least;
+            let costs: Vec<f64> = rows.iter().filter(reference).map(|(_, cost)| *cost).collect();
+            let Some(without) = factor(&costs) else { continue };
+            references.extend(rows.iter().filter(reference).map(|(row, _)| *row));
+            for (row, cost) in rows.iter().filter(|(row, _)| !bare(row)) {
+                if let Some(known) = self.communication(row) {
+                    let weight = omega * known.gamma;
+                    let overhead = (cost / without.value - 1.0) / weight;
+                    let shared = without.relative_width().unwrap_or(0.0);
+                    points.push(Point { row, tp: known.tp, pp: known.pp, overhead, weight, shared });
+                }
+            }
+        }
+        (points, references)
+    }
+
+    /// Without a run free of parallelism: what tp and pp add, relative to each other, with chi_base as it stands.
+    fn relative_intensity(&mut self, omega: f64) -> bool {
+        const BUT: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
+        let mut groups: BTreeMap<String, Vec<(&'a Observation, f64, super::Communication)>> = BTreeMap::new();
+        for row in self.own().filter(|row| row.mode() == Mode::Training) {
+            if let (Some(cost), Some(known)) = (self.cost(row), self.communication(row)) {
+                groups.entry(row.alike(&BUT)).or_default().push((row, cost, known));
+            }
+        }
+        let Some(rows) = groups.into_values().max_by_key(Vec::len).filter(|rows| rows.len() >= 3) else { return false };
+        let distinct = |of: fn(&super::Communication) -> f64| {
+            let mut values: Vec<u64> = rows.iter().map(|(.., known)| of(known) as u64).collect();
+            values.sort();
+            values.dedup();
+            values.len() > 1
+        };
+        let wanted = [true, distinct(|known| known.tp), distinct(|known| known.pp)];
+        if !wanted.iter().skip(1).any(|wanted| *wanted) {
+            return false;
+        }
+        let xs: Vec<Vec<f64>> = rows.iter().map(|(.., known)| vec![known.tp - 1.0, known.pp - 1.0]).collect();
+        // In units of the cheapest, so that the numbers are near 1.
+        let least = rows.iter().map(|(_, cost, _)| *cost).fold(f64::INFINITY, f64::min);
+        let ys: Vec<f64> = rows.iter().map(|(_, cost, _)| cost / least).collect();
+        let Some(fit) = regress(&xs, &ys, &wanted, true) else { return false };
+        let gamma = rows.first().map_or(1.0, |(.., known)| known.gamma);
+        let base = 1.0 + omega * gamma * self.c().chi_base;
+        let told = "accelerator-time of a token regressed on tp - 1 and pp - 1, relative to each other; chi_base as it stands, for want of a run without parallelism";
+        for (index, slot) in [(1, CHI_TP), (2, CHI_PP)] {
+            if wanted.get(index) != Some(&true) {
+                continue;
+            }
+            let of = |beta: &[f64]| {
+                let (alpha, slope) = (beta.first().copied().unwrap_or(1.0), beta.get(index).copied().unwrap_or(0.0));
+                slope / alpha * base / (omega * gamma)
+            };
+            if let Some(found) = fit.derived(of).filter(|found| found.value.is_finite()) {
+                self.take(Parameter::new(&slot, found.at_least(0.0), told, rows.iter().map(|(row, ..)| *row)));
+            }
+        }
+        self.lacks("chi_base", "a run without tensor and pipeline parallelism to compare with");
+        true
+    }
+
+    /// gamma_fabric: bandwidth over InfiniBand's, message by message.
+    pub(super) fn fabrics(&mut self) {
+        let known = self.figures.fabrics.clone();
+        let mut by_fabric: BTreeMap<Arc<str>, Vec<(&'a Observation, f64, f64)>> = BTreeMap::new();
+        let mut unnamed = 0;
+        for row in self.own().filter(|row| !row.collective.is_empty()) {
+            let Some(word) = row.word("fabric") else {
+                unnamed += 1;
+                continue;
+            };
+            let name = fabric_name(&word, &known);
+            let large = row.collective.iter().filter(|(bytes, rate)| *bytes >= LARGE_MESSAGE && *rate > 0.0);
+            by_fabric.entry(name).or_default().extend(large.map(|(bytes, rate)| (row, *bytes, *rate)));
+        }
+        if unnamed > 0 {
+            self.warn(format!(
+                "gamma_fabric: {unnamed} collective benchmarks do not say over which fabric they ran: name it behind the \
+                 file, as in ib.log:fabric=IB"
+            ));
+        }
+        // The reference is the fabric whose factor is 1 by definition.
+        let Some((reference, base)) = ["IB", "NVLink"].iter().find_map(|name| by_fabric.get_key_value(*name)) else {
+            return self.lacks("gamma_fabric", "nccl-tests over InfiniBand or NVLink and over the other fabrics");
+        };
+        let (reference, base) = (Arc::clone(reference), base.clone());
+        let mut others = 0;
+        for (name, rows) in &by_fabric {
+            if *name == reference {
+                continue;
+            }
+            let mut ratios = Vec::new();
+            for (row, bytes, rate) in rows {
+                let same = |other: &&(&Observation, f64, f64)| {
+                    let op = |row: &Observation| row.word("op");
+                    let size = (other.1 == *bytes) || (other.1 / bytes).ln().abs() < 0.01;
+                    size && (op(other.0).is_none() || op(row).is_none() || op(other.0) == op(row))
+                };
+                let matching: Vec<f64> = base.iter().filter(same).map(|(.., rate)| *rate).collect();
+                if let Some(with) = factor(&matching) {
+                    ratios.push(with.value / rate);
+                }
+            }
+            if ratios.is_empty() {
+                // No message of the same size: the best of each.
+                let best = |rows: &[(&Observation, f64, f64)]| rows.iter().map(|(.., rate)| *rate).fold(0.0, f64::max);
+                if best(rows) > 0.0 {
+                    ratios.push(best(&base) / best(rows));
+                }
+            }
+            let Some(found) = factor(&ratios) else { continue };
+            if !(0.05..=100.0).contains(&found.value) {
+                self.warn(format!(
+                    "gamma_fabric: {name} would be {:.3}, which no fabric is; it is left out",
+                    found.value
+                ));
+                continue;
+            }
+            others += 1;
+            let rows = rows.iter().chain(&base).map(|(row, ..)| *row);
+            self.take(Parameter {
+                symbol: format!("gamma_fabric({name})"),
+                path: format!("{FABRICS}.{name}"),
+                value: found.value,
+                interval: found.interval,
+                n: found.n,
+                r2: None,
+                before: None,
+                method: format!("bus bandwidth of {reference} over that of {name}, messages of 1 MB and more"),
+                sources: files(rows),
+            });
+        }
+        if others == 0 {
+            self.lacks("gamma_fabric", "nccl-tests over more than one fabric");
+        }
+    }
+
+    /// gamma_jitter: 95th percentile over mean of the run times under SR-IOV.
+    pub(super) fn jitter(&mut self) {
+        let virtual_ = |row: &&'a Observation| row.word("virt").is_some_and(|virt| virt.eq_ignore_ascii_case("sriov"));
+        let rows: Vec<&'a Observation> = self.own().filter(virtual_).collect();
+        let times: Vec<f64> = rows.iter().filter_map(|row| Some(row.figure("runtime_s")?.value)).collect();
+        let times: Vec<f64> = times.into_iter().filter(|time| *time > 0.0).collect();
+        let ratio = |values: &mut Vec<f64>| {
+            let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+            quantile(values, 0.95) / mean
+        };
+        let of_runs = || (times.len() >= 2).then(|| bootstrap(&times, ratio)).flatten();
+        let of_steps = || {
+            let summed = rows.iter().filter_map(|row| {
+                let series = row.figure("runtime_s").or_else(|| row.figure("step_time_s"))?;
+                let [p95, mean] = series.p95_and_mean?;
+                (mean > 0.0).then_some((p95 / mean, series.n.unwrap_or(0.0)))
+            });
+            let summed: Vec<(f64, f64)> = summed.collect();
+            let ratios: Vec<f64> = summed.iter().map(|(ratio, _)| *ratio).collect();
+            let n = summed.iter().map(|(_, n)| n).sum::<f64>() as usize;
+            Some(Estimate { n, ..factor(&ratios)? })
+        };
+        let Some(found) = of_runs().or_else(of_steps) else {
+            return self.lacks("gamma_jitter", "a hundred run times of one workload under SR-IOV (virt=sriov)");
+        };
+        if found.n < RUNS {
+            self.warn(format!("gamma_jitter: {} runs behind a 95th percentile, expected at least {RUNS}", found.n));
+        }
+        let method = "95th percentile over mean of run times under SR-IOV, less 1";
+        self.take(Parameter::new(&JITTER, found.plus(-1.0).at_least(0.0), method, rows));
+    }
+}

@@ -1,0 +1,267 @@
+//! Section 1 of the guide: B_base, rho_base, f_vendor.
+
+use std::collections::BTreeMap;
+
+use super::{Guide, is_baseline};
+use crate::calibrate::observation::Observation;
+use crate::calibrate::parameter::{B_BASE, F_INFERENCE, F_TRAINING, Parameter, RHO_BASE};
+use crate::calibrate::predict::{Figure, predicted};
+use crate::calibrate::statistics::{Estimate, factor, location};
+use atlas_config::Mode;
+
+/// Least busy share of the accelerator at which a configuration counts as stable (guide, section 1.1, step 3).
+const BUSY: f64 = 0.7;
+/// Largest coefficient of variation of a stable configuration (guide, section 1.1, validation criteria).
+const STABLE: f64 = 0.05;
+/// The interval that the guide gives B_base where one run says nothing of its own spread (section 10).
+const USUAL_WIDTH: f64 = 0.05;
+/// Name of the rows of one configuration, their rates, and the rows.
+type Configurations<'a> = BTreeMap<String, Vec<&'a Observation>>;
+
+/// A configuration's rate.
+struct Candidate<'a> {
+    rate: Estimate,
+    cv: Option<f64>,
+    busy: Option<f64>,
+    rows: Vec<&'a Observation>,
+}
+
+impl Candidate<'_> {
+    fn of<'a>(rows: &[&'a Observation]) -> Option<Candidate<'a>> {
+        let rates: Vec<f64> = rows.iter().filter_map(|row| Some(row.throughput()?.value)).collect();
+        let mut rate = location(&rates)?;
+        let single = rows.first().filter(|_| rates.len() == 1).and_then(|row| row.throughput());
+        let spread = (rates.len() > 1).then(|| {
+            let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+            let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (rates.len() - 1) as f64;
+            variance.sqrt() / mean
+        });
+        if let Some(single) = single {
+            rate.n = single.n.map_or(1, |n| n as usize);
+            let half = |half: f64| Some([rate.value - half, rate.value + half]);
+            let of_spread = || half(1.96 * single.std? / single.n?.max(1.0).sqrt());
+            rate.interval = single.interval.or_else(of_spread).or_else(|| half(USUAL_WIDTH * rate.value));
+        }
+        let busy: Vec<f64> = rows.iter().filter_map(|row| Some(row.figure("utilization")?.value)).collect();
+        let busy = location(&busy).map(|busy| busy.value);
+        Some(Candidate { rate, cv: spread.or(single.and_then(|single| single.variation())), busy, rows: rows.to_vec() })
+    }
+
+    fn stable(&self) -> bool {
+        self.busy.is_none_or(|busy| busy > BUSY) && self.cv.is_none_or(|cv| cv < STABLE)
+    }
+}
+
+impl<'a> Guide<'a> {
+    /// B_base: the best configuration on one accelerator that is busy and steady.
+    pub(super) fn base_throughput(&mut self) {
+        // Where a baseline accelerator is measured, f_vendor is relative to it, and so B_base is its rate.
+        let baseline = self.rows.iter().any(is_baseline);
+        let mut groups: Configurations<'a> = BTreeMap::new();
+        let flagged =
+            |row: &&Observation| row.switch("cuda_graphs") == Some(true) || row.switch("gpudirect_rdma") == Some(true);
+        for row in self.rows.iter().filter(|row| is_baseline(row) == baseline && self.bench.accelerators(row) == 1.0) {
+            if row.mode() == Mode::Training && row.throughput().is_some() && !flagged(&row) {
+                groups.entry(row.alike(&[])).or_default().push(row);
+            }
+        }
+        let candidates: Vec<Candidate<'a>> = groups.values().filter_map(|rows| Candidate::of(rows)).collect();
+        let best = |stable: bool| {
+            let fit = candidates.iter().filter(|one| !stable || one.stable());
+            fit.max_by(|a, b| a.rate.value.total_cmp(&b.rate.value))
+        };
+        let Some(chosen) = best(true).or_else(|| best(false)) else {
+            return self.lacks("B_base", "tokens/s of training runs on one accelerator, several batch sizes");
+        };
+        if !chosen.stable() {
+            let why = match (chosen.busy, chosen.cv) {
+                (Some(busy), _) if busy <= BUSY => {
+                    format!("busy {:.0} % of the time, expected above 70 %", 100.0 * busy)
+                }
+                (_, Some(cv)) => format!("a spread of {:.1} %, expected below 5 %", 100.0 * cv),
+                _ => "no figures of it".to_owned(),
+            };
+            self.warn(format!("B_base: no configuration is stable; the best has {why}"));
+        }
+        if chosen.cv.is_none() {
+            self.warn("B_base: one run of its configuration, without a spread: its interval is the guide's usual 5 %");
+        }
+        let tried = candidates.len();
+        let stable = candidates.iter().filter(|one| one.stable()).count();
+        let method = format!("best of {stable} stable configurations of {tried} on one accelerator");
+        let parameter = Parameter::new(&B_BASE, chosen.rate, method, chosen.rows.iter().copied());
+        let (row, value) = (chosen.rows.first().copied(), chosen.rate.value);
+        self.range_over_sequences(&candidates, value);
+        self.take(parameter);
+        if let Some(row) = row {
+            self.theory(row, value);
+        }
+    }
+
+    /// The guide wants rates of different sequence lengths within 30 % of each other.
+    fn range_over_sequences(&mut self, candidates: &[Candidate<'a>], best: f64) {
+        let mut by_length: BTreeMap<u64, f64> = BTreeMap::new();
+        for one in candidates.iter().filter(|one| one.stable()) {
+            if let Some(length) = one.rows.first().and_then(|row| row.number("seq_len")) {
+                let slot = by_length.entry(length as u64).or_default();
+                *slot = slot.max(one.rate.value);
+            }
+        }
+        let least = by_length.values().copied().reduce(f64::min);
+        if let Some(least) = least.filter(|least| by_length.len() > 1 && *least < 0.7 * best) {
+            let share = 100.0 * (1.0 - least / best);
+            self.warn(format!("B_base: rates of the sequence lengths differ by {share:.0} %, expected within 30 %"));
+        }
+    }
+
+    /// The guide's cross-check with theory: within 20 % of what the analytical engine derives from the datasheet.
+    fn theory(&mut self, row: &Observation, value: f64) {
+        let Ok(scenario) = self.bench.analytical(row) else { return };
+        let Some(theory) = predicted(&scenario, Figure::TokensPerSec) else { return };
+        let off = value / theory - 1.0;
+        if off.abs() > 0.2 {
+            self.warn(format!(
+                "B_base: {value:.0} tok/s is {:+.0} % off the {theory:.0} tok/s that first principles give, expected \
+                 within 20 %: check warm-up, clocks and other processes",
+                100.0 * off
+            ));
+        }
+        let mfu = atlas_plan::engine::estimate(&scenario).total.flop_utilization * value / theory;
+        if mfu < 0.3 {
+            self.warn(format!(
+                "B_base: {:.0} % of the peak seems too low: check the measurement's set-up",
+                100.0 * mfu
+            ));
+        } else if mfu > 0.9 {
+            self.warn(format!("B_base: {:.0} % of the peak seems too high: check the measurement", 100.0 * mfu));
+        }
+    }
+
+    /// rho_base: achieved over peak FLOP/s, without CUDA graphs and GPUDirect.
+    pub(super) fn utilization(&mut self) {
+        let mut values = Vec::new();
+        let mut rows = Vec::new();
+        let mut bare = None;
+        for row in self.own() {
+            let tuned = row.switch("cuda_graphs") == Some(true) || row.switch("gpudirect_rdma") == Some(true);
+            if tuned || row.mode() != Mode::Training {
+                continue;
+            }
+            let Some(share) = self.achieved(row) else { continue };
+            let kappa = self.c().kappa_comm;
+            let lost = self.communication(row).map_or(0.0, |known| kappa * known.omega_comm);
+            let rho = share.0 / (1.0 - lost).max(0.1);
+            if (0.0..=1.0).contains(&rho) && rho > 0.0 {
+                bare = Some((rho, share.1));
+                values.push(rho);
+                rows.push(row);
+            } else {
+                self.warn(format!("rho_base: {}: {rho:.2} of the peak is no utilisation and is left out", row.short()));
+            }
+        }
+        let Some(mut rho) = location(&values) else {
+            return self.lacks("rho_base", "MFU or TFLOP/s of training runs without CUDA graphs and GPUDirect");
+        };
+        if let (1, Some((value, width))) = (values.len(), bare) {
+            rho.interval = width.map(|half| [(value - half).max(0.0), (value + half).min(1.0)]);
+        }
+        let most = self.c().rho_max;
+        if rho.value > most {
+            self.warn(format!("rho_base: {:.2} is above rho_max {most:.2}, which caps it", rho.value));
+        }
+        let method = "achieved over peak FLOP/s, before what communication takes (kappa_comm)";
+        self.take(Parameter::new(&RHO_BASE, rho, method, rows));
+    }
+
+    /// Share of the peak FLOP/s that a row achieves, and half of its interval's width where the row tells it.
+    pub(super) fn achieved(&self, row: &Observation) -> Option<(f64, Option<f64>)> {
+        let half = |std: Option<f64>, n: Option<f64>| Some(1.96 * std? / n?.max(1.0).sqrt());
+        if let Some(share) = row.figure("flop_utilization").filter(|share| share.value > 0.0) {
+            return Some((share.value, half(share.std, share.n)));
+        }
+        let peak = || {
+            let scenario = self.bench.analytical(row).ok()?;
+            let machine = scenario.machine?;
+            let format = atlas_perf::accelerator::Precision::from(scenario.format(&scenario.base));
+            Some(machine.device.peak(format) * machine.dies)
+        };
+        if let Some(tflops) = row.figure("tflops_per_gpu").filter(|rate| rate.value > 0.0) {
+            let peak = peak()?;
+            let share = |value: f64| value * 1e12 / peak;
+            return Some((share(tflops.value), half(tflops.std.map(share), tflops.n)));
+        }
+        None
+    }
+
+    /// f_vendor: the guide's ratio to a baseline accelerator where one was measured, else what makes the model give back
+    /// the rates measured.
+    pub(super) fn vendor_factors(&mut self) {
+        for (mode, slot) in [(Mode::Training, F_TRAINING), (Mode::Inference, F_INFERENCE)] {
+            if !self.ratio_to_baseline(mode, &slot) {
+                self.closing_factor(mode, &slot);
+            }
+        }
+    }
+
+    fn ratio_to_baseline(&mut self, mode: Mode, slot: &crate::calibrate::parameter::Slot) -> bool {
+        const BUT: [&str; 3] = ["hardware", "baseline", "num_gpus"];
+        let per_accelerator = |row: &Observation| Some(row.throughput()?.value / self.bench.accelerators(row));
+        let mut ratios = Vec::new();
+        let mut rows = Vec::new();
+        for other in self.rows.iter().filter(|row| is_baseline(row) && row.mode() == mode) {
+            for own in self.own().filter(|row| row.mode() == mode && row.alike(&BUT) == other.alike(&BUT)) {
+                if let (Some(rate), Some(base)) = (per_accelerator(own), per_accelerator(other)) {
+                    ratios.push(rate / base);
+                    rows.push(own);
+                    rows.push(other);
+                }
+            }
+        }
+        let Some(found) = factor(&ratios) else { return false };
+        let method = "rate of the target over that of the baseline accelerator, same benchmark";
+        self.take(Parameter::new(slot, found, method, rows));
+        true
+    }
+
+    fn closing_factor(&mut self, mode: Mode, slot: &crate::calibrate::parameter::Slot) {
+        let mut c = *self.c();
+        (slot.set)(&mut c, 1.0);
+        let mut many = Vec::new();
+        let mut few = Vec::new();
+        for row in self.own().filter(|row| row.mode() == mode) {
+            let Some(rate) = row.throughput() else { continue };
+            let Some(scenario) = self.bench.semi_empirical(row, &c, &self.figures.fabrics) else { continue };
+            if let Some(one) = predicted(&scenario, Figure::TokensPerSec).filter(|one| *one > 1.0) {
+                let width = rate.interval.map(|[low, high]| (high - low) / 2.0 / rate.value);
+                let list = if self.bench.accelerators(row) > 1.0 { &mut many } else { &mut few };
+                list.push((row, rate.value / one, width));
+            }
+        }
+        let mut used = many;
+        if used.is_empty() {
+            // A sweep over batch sizes on one accelerator: what counts is its best, as for B_base.
+            used = few.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).into_iter().collect();
+        }
+        let factors: Vec<f64> = used.iter().map(|(_, factor, _)| *factor).collect();
+        let Some(mut found) = factor(&factors) else {
+            let needs = match mode {
+                Mode::Training => "tokens/s of training runs",
+                Mode::Inference => "tokens/s of serving runs, with prompt and output lengths",
+            };
+            return self.lacks(slot.symbol, needs);
+        };
+        if let [(_, value, width)] = used.as_slice() {
+            found.interval =
+                Some([1.0 - width.unwrap_or(USUAL_WIDTH), 1.0 + width.unwrap_or(USUAL_WIDTH)].map(|by| value * by));
+        }
+        // What it closes is uncertain, too: utilisation and base rate multiply it.
+        let halves: Vec<f64> = ["compute.base_tokens_per_accel", "utilization.base"]
+            .iter()
+            .filter_map(|path| self.found.iter().find(|one| one.path == *path))
+            .filter_map(|one| one.interval.map(|[low, high]| (high - low) / 2.0 / one.value * found.value))
+            .collect();
+        let found = found.widened(&halves);
+        let method = "rate measured over the model's with f_vendor = 1, so that the model gives back what was measured";
+        self.take(Parameter::new(slot, found, method, used.iter().map(|(row, ..)| *row)));
+    }
+}

@@ -1,0 +1,220 @@
+//! Section 3 of the guide: lat_min and lat_base_coeff, tail multipliers.
+
+use std::collections::BTreeMap;
+
+use super::Guide;
+use crate::calibrate::observation::Observation;
+use crate::calibrate::parameter::{LAT_COEFF, LAT_MIN, M95, M99, Parameter, R_TTFT};
+use crate::calibrate::statistics::{Estimate, bootstrap, factor, location, median};
+use atlas_config::Mode;
+use atlas_ingest::series::quantile;
+
+/// Requests that the guide wants behind a percentile.
+const REQUESTS: f64 = 100.0;
+
+/// Median latency, ms.
+fn typical(row: &Observation) -> Option<f64> {
+    let found = row.figure("p50_ms").or_else(|| row.figure("latency_ms"))?;
+    (found.value > 0.0 && found.value.is_finite()).then_some(found.value)
+}
+
+impl<'a> Guide<'a> {
+    /// lat_min and lat_base_coeff: max(lat_min, c / rate), the point where one turns into the other found by trying all.
+    pub(super) fn latency(&mut self) {
+        let mut points: Vec<(f64, f64, &'a Observation)> = Vec::new();
+        let mut smallest: Vec<(f64, &'a Observation)> = Vec::new();
+        for row in self.own().filter(|row| row.mode() == Mode::Inference || row.figure("latency_ms").is_some()) {
+            let Some(latency) = typical(row) else { continue };
+            if row.number("batch") == Some(1.0) && row.number("seq_len") == Some(1.0) {
+                smallest.push((latency, row));
+            } else if let Some(rate) = self.compute_rate(row) {
+                points.push((rate, latency, row));
+            }
+        }
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let split = split(&points);
+        let (slow, fast) = points.split_at(split.min(points.len()));
+        let logs = |points: &[(f64, f64, &'a Observation)], with_rate: bool| -> Vec<f64> {
+            points.iter().map(|(rate, latency, _)| latency.ln() + if with_rate { rate.ln() } else { 0.0 }).collect()
+        };
+        let rows = |points: &[(f64, f64, &'a Observation)]| points.iter().map(|point| point.2).collect::<Vec<_>>();
+        match location(&logs(slow, true)).map(Estimate::exp) {
+            Some(found) => {
+                let found = Estimate { r2: explained(&points, split), ..found };
+                let method =
+                    "max(lat_min, c / rate) fitted to logarithms: c of the rates where latency falls with rate";
+                self.take(Parameter::new(&LAT_COEFF, found, method, rows(slow)));
+            }
+            None => {
+                self.lacks("lat_base_coeff", "median latency and tokens/s at several batch sizes, low rates among them")
+            }
+        }
+        let least: Vec<f64> = smallest.iter().map(|(latency, _)| *latency).collect();
+        if !least.is_empty() {
+            // The smallest model, one token: the minimum itself, as the guide takes it.
+            let value = least.iter().copied().fold(f64::INFINITY, f64::min);
+            let spread = bootstrap(&least, |sample| sample.iter().copied().fold(f64::INFINITY, f64::min));
+            let interval = spread.and_then(|spread| spread.interval);
+            let found = Estimate { value, interval, n: least.len(), r2: None };
+            let method = "least latency of one sequence of one token";
+            self.take(Parameter::new(&LAT_MIN, found, method, smallest.iter().map(|(_, row)| *row)));
+        } else if let Some(found) = location(&logs(fast, false)).map(Estimate::exp) {
+            let found = Estimate { r2: explained(&points, split), ..found };
+            let method =
+                "max(lat_min, c / rate) fitted to logarithms: the level where latency no longer falls with rate";
+            self.take(Parameter::new(&LAT_MIN, found, method, rows(fast)));
+        } else {
+            self.lacks("lat_min", "latency of one sequence of one token, or at rates where it no longer falls");
+        }
+    }
+
+    /// Tokens per second that one accelerator computes: as stated, else the throughput with what communication takes and
+    /// with the prompts, of which serving counts only what is generated.
+    fn compute_rate(&self, row: &Observation) -> Option<f64> {
+        if let Some(stated) = row.figure("compute_rate") {
+            return (stated.value > 0.0).then_some(stated.value);
+        }
+        let rate = row.throughput()?.value / self.bench.accelerators(row);
+        let (prompt, generate) = (row.number("seq_len").unwrap_or(0.0), row.number("generate").unwrap_or(0.0));
+        let all = if generate > 0.0 { (prompt + generate) / generate } else { 1.0 };
+        let communication = 1.0 + self.c().omega * self.communication(row).map_or(0.0, |known| known.omega_comm);
+        Some(rate * all * communication)
+    }
+
+    /// Tail multipliers: percentiles over the median, less what the model's tail factor adds.
+    pub(super) fn tails(&mut self) {
+        for (slot, name, q) in [(M95, "p95_ms", 0.95), (M99, "p99_ms", 0.99)] {
+            let mut found: Vec<(f64, f64, &'a Observation)> = Vec::new();
+            for row in self.own() {
+                let (Some(tail), Some(p50)) = (row.figure(name), row.figure("p50_ms")) else { continue };
+                let ratio = tail.value / p50.value / self.widening(row);
+                if ratio.is_finite() && ratio > 0.0 && tail.value >= p50.value {
+                    found.push((ratio, row.figure("samples").map_or(0.0, |n| n.value), row));
+                }
+            }
+            if found.is_empty() {
+                if !self.tail_of_requests(&slot, q) {
+                    self.lacks(slot.symbol, "p50 and this percentile under load, at least 100 requests");
+                }
+                continue;
+            }
+            let few = found.iter().filter(|(_, n, _)| *n > 0.0 && *n < REQUESTS).count();
+            let unknown = found.iter().filter(|(_, n, _)| *n == 0.0).count();
+            if few > 0 {
+                self.warn(format!("{}: {few} rows have fewer than 100 requests behind a percentile", slot.symbol));
+            }
+            if unknown > 0 {
+                self.warn(format!("{}: {unknown} rows do not say how many requests they stand for", slot.symbol));
+            }
+            // Too few requests say nothing of a tail where others say more.
+            let enough: Vec<&(f64, f64, &Observation)> = found.iter().filter(|(_, n, _)| *n >= REQUESTS).collect();
+            let used: Vec<&(f64, f64, &Observation)> = if enough.is_empty() { found.iter().collect() } else { enough };
+            let ratios: Vec<f64> = used.iter().map(|(ratio, ..)| *ratio).collect();
+            let Some(mut estimate) = factor(&ratios) else { continue };
+            let requests: f64 = used.iter().map(|(_, n, _)| *n).sum();
+            if let [(ratio, n, _)] = used.as_slice() {
+                estimate.interval = of_a_percentile(*ratio, *n, q);
+            }
+            estimate.n = if requests > 0.0 { requests as usize } else { used.len() };
+            let method = format!("{name} over p50_ms, less what communication widens it by (comm_tail)");
+            self.take(Parameter::new(&slot, estimate, method, used.iter().map(|(.., row)| *row)));
+        }
+        self.first_token();
+    }
+
+    /// What the model multiplies tails by, beside the multiplier.
+    fn widening(&self, row: &Observation) -> f64 {
+        let sriov = row.word("virt").is_some_and(|virt| virt.eq_ignore_ascii_case("sriov"));
+        let c = self.c();
+        let communication = self.communication(row).map_or(0.0, |known| known.omega_comm);
+        1.0 + c.tail_comm * communication + if sriov { c.tail_sriov } else { 0.0 }
+    }
+
+    /// Single latencies, a row each: percentiles of all of one configuration.
+    fn tail_of_requests(&mut self, slot: &crate::calibrate::parameter::Slot, q: f64) -> bool {
+        let mut groups: BTreeMap<String, Vec<(f64, &'a Observation)>> = BTreeMap::new();
+        for row in self.own() {
+            let single =
+                row.figure("latency_ms").filter(|_| row.figure("p50_ms").is_none() && self.compute_rate(row).is_none());
+            if let Some(latency) = single.filter(|latency| latency.value > 0.0) {
+                groups.entry(row.alike(&[])).or_default().push((latency.value, row));
+            }
+        }
+        let Some(rows) = groups.into_values().max_by_key(Vec::len).filter(|rows| rows.len() >= 20) else {
+            return false;
+        };
+        if (rows.len() as f64) < REQUESTS {
+            self.warn(format!("{}: {} requests behind a percentile, expected at least 100", slot.symbol, rows.len()));
+        }
+        let widening = rows.first().map_or(1.0, |(_, row)| self.widening(row));
+        let values: Vec<f64> = rows.iter().map(|(latency, _)| *latency).collect();
+        let ratio = |sample: &mut Vec<f64>| quantile(sample, q) / quantile(sample, 0.5) / widening;
+        let Some(found) = bootstrap(&values, ratio) else { return false };
+        let method = format!("{:.0}th percentile over median of single requests, bootstrap interval", 100.0 * q);
+        self.take(Parameter::new(slot, found, method, rows.iter().map(|(_, row)| *row)));
+        true
+    }
+
+    /// TTFT over the median latency: not in the guide, but measured beside it.
+    fn first_token(&mut self) {
+        let rows = self.own().filter_map(|row| {
+            let share = row.figure("ttft_ms")?.value / row.figure("p50_ms")?.value;
+            (share > 0.0 && share <= 1.0).then_some((share, row))
+        });
+        let rows: Vec<(f64, &'a Observation)> = rows.collect();
+        let shares: Vec<f64> = rows.iter().map(|(share, _)| *share).collect();
+        if let Some(found) = factor(&shares) {
+            let method = "TTFT over median latency";
+            self.take(Parameter::new(&R_TTFT, found, method, rows.iter().map(|(_, row)| *row)));
+        }
+    }
+}
+
+/// The 95 % interval of a ratio of percentiles of n requests: latencies are about log-normal, of which the spread
+/// follows from the ratio itself; a quantile's variance is q (1 − q) / (n f²) with the density f there.
+fn of_a_percentile(ratio: f64, n: f64, q: f64) -> Option<[f64; 2]> {
+    let z: f64 = if q > 0.97 { 2.326 } else { 1.645 };
+    if n < 2.0 || ratio <= 1.0 {
+        return None;
+    }
+    let sigma = ratio.ln() / z;
+    let density = |z: f64| (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() / sigma;
+    let variance = q * (1.0 - q) / density(z).powi(2) + 0.25 / density(0.0).powi(2)
+        - 2.0 * 0.5 * (1.0 - q) / (density(z) * density(0.0));
+    let half = 1.96 * (variance.max(0.0) / n).sqrt();
+    Some([ratio * (-half).exp(), ratio * half.exp()])
+}
+
+/// How many of the slowest points follow c / rate: the split with the least absolute error on logarithms.
+fn split(points: &[(f64, f64, &Observation)]) -> usize {
+    let loss = |split: usize| -> f64 {
+        let (slow, fast) = points.split_at(split.min(points.len()));
+        let off = |logs: Vec<f64>| {
+            let centre = median(&logs);
+            logs.iter().map(|log| (log - centre).abs()).sum::<f64>()
+        };
+        off(slow.iter().map(|(rate, latency, _)| (rate * latency).ln()).collect())
+            + off(fast.iter().map(|(_, latency, _)| latency.ln()).collect())
+    };
+    // Two lines of one point each fit anything; a part is none or has two points, where there are so many.
+    let n = points.len();
+    let sensible = (0..=n).filter(|split| n < 4 || (*split != 1 && *split + 1 != n));
+    sensible.min_by(|a, b| loss(*a).total_cmp(&loss(*b)).then(b.cmp(a))).unwrap_or(n)
+}
+
+/// Share of the variance of the logarithms that the fit explains.
+fn explained(points: &[(f64, f64, &Observation)], split: usize) -> Option<f64> {
+    let logs: Vec<f64> = points.iter().map(|(_, latency, _)| latency.ln()).collect();
+    let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
+    let total: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    let (slow, fast) = points.split_at(split.min(points.len()));
+    let c = location(&slow.iter().map(|(rate, latency, _)| (rate * latency).ln()).collect::<Vec<_>>());
+    let level = location(&fast.iter().map(|(_, latency, _)| latency.ln()).collect::<Vec<_>>());
+    let left: f64 =
+        slow.iter().map(|(rate, latency, _)| ((rate * latency).ln() - c.map_or(0.0, |c| c.value)).powi(2)).sum::<f64>()
+            + fast
+                .iter()
+                .map(|(_, latency, _)| (latency.ln() - level.map_or(0.0, |level| level.value)).powi(2))
+                .sum::<f64>();
+    (total > 0.0 && points.len() > 2).then(|| 1.0 - left / total)
+}

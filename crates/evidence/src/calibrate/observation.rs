@@ -1,0 +1,363 @@
+//! One measured row: under which configuration, and what was found. Rows come from CSV, measurement YAML and logs; all of
+//! them are flat names with values before they get here, and [`COLUMNS`](super::columns::COLUMNS)
+//! says which names are understood.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::columns::column;
+use atlas_config::Mode;
+
+/// A measured figure: its mean, how it spreads, of how many.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// The mean (of a log: the median, which a few slow steps do not move).
+    pub value: f64,
+    /// Sample standard deviation.
+    pub std: Option<f64>,
+    /// Values behind it.
+    pub n: Option<f64>,
+    /// Ends of its 95 % interval.
+    pub interval: Option<[f64; 2]>,
+    /// 95th percentile of the values behind it, and their mean.
+    pub p95_and_mean: Option<[f64; 2]>,
+}
+
+impl Measured {
+    /// A bare number.
+    #[must_use]
+    pub fn bare(value: f64) -> Measured {
+        Measured { value, std: None, n: None, interval: None, p95_and_mean: None }
+    }
+
+    /// Coefficient of variation.
+    #[must_use]
+    pub fn variation(&self) -> Option<f64> {
+        self.std.map(|std| std / self.value.abs()).filter(|cv| cv.is_finite())
+    }
+
+    /// The same thing per unit of something else, or that over it: `by / value` turns times into rates.
+    #[must_use]
+    pub fn inverted(self, by: f64) -> Measured {
+        let rate = by / self.value;
+        Measured {
+            value: rate,
+            std: self.std.map(|std| std / self.value * rate),
+            interval: self.interval.map(|[low, high]| [by / high, by / low]),
+            p95_and_mean: None,
+            ..self
+        }
+    }
+
+    fn scaled(self, by: f64) -> Measured {
+        Measured {
+            value: self.value * by,
+            std: self.std.map(|std| std * by),
+            interval: self.interval.map(|[low, high]| [low * by, high * by]),
+            p95_and_mean: self.p95_and_mean.map(|all| all.map(|value| value * by)),
+            ..self
+        }
+    }
+}
+
+/// A measured row.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Observation {
+    /// The file, and where in it.
+    pub source: String,
+    /// Training or inference, where the row says.
+    pub mode: Option<Mode>,
+    /// Settings by name of column; numbers as numbers, words as words.
+    settings: BTreeMap<&'static str, Value>,
+    /// Figures by name of column.
+    figures: BTreeMap<&'static str, Measured>,
+    /// Bus bandwidth by bytes of the message, GB/s.
+    pub collective: Vec<(f64, f64)>,
+    /// What kind of log it is.
+    pub kind: String,
+    /// Whether steps of warm-up were left out, where that can be told.
+    pub warmup: Option<bool>,
+}
+
+/// Bytes below which a collective measures latency rather than bandwidth: the guide begins at 1 MB.
+pub const LARGE_MESSAGE: f64 = 1e6;
+
+impl Observation {
+    /// A row from flat names and values; the names that are not understood are returned beside it.
+    #[must_use]
+    pub fn of<'a>(
+        source: impl Into<String>,
+        fields: impl IntoIterator<Item = (&'a str, &'a Value)>,
+    ) -> (Observation, Vec<String>) {
+        let mut row = Observation { source: source.into(), ..Observation::default() };
+        let mut unknown = Vec::new();
+        for (name, value) in fields {
+            row.take(name, value, &mut unknown);
+        }
+        row.settle();
+        (row, unknown)
+    }
+
+    fn take(&mut self, name: &str, value: &Value, unknown: &mut Vec<String>) {
+        if value.is_null() {
+            return;
+        }
+        // Nested latencies of serving logs: e2el_ms: {median: …}, or `e2el_ms.median`.
+        if let Some(group) = latency_group(name) {
+            if let Some(map) = value.as_object() {
+                map.iter().for_each(|(statistic, value)| self.latency(group, statistic, value));
+            } else if let Some((_, statistic)) = name.split_once('.') {
+                self.latency(group, statistic, value);
+            } else if let Some(number) = number(value) {
+                self.latency(group, "median", &number.into());
+            }
+            return;
+        }
+        let Some(column) = column(name) else {
+            unknown.push(name.to_owned());
+            return;
+        };
+        if let ("step_time_s", Some(dropped)) = (column.name, value.get("warmup_dropped").and_then(Value::as_u64)) {
+            self.warmup = Some(dropped > 0);
+        }
+        if column.figure {
+            if let Some(mut measured) = measured(value) {
+                let name = name.to_lowercase();
+                let share = matches!(column.name, "utilization" | "flop_utilization");
+                if name.contains("percent") || (share && measured.value > 1.5) {
+                    measured = measured.scaled(0.01);
+                }
+                self.figures.entry(column.name).or_insert(measured);
+            }
+        } else {
+            let value = match (number(value), value) {
+                (Some(number), _) if !value.is_boolean() => Value::from(number),
+                (_, Value::String(text)) if text.trim().is_empty() => return,
+                (_, other) => other.clone(),
+            };
+            self.settings.entry(column.name).or_insert(value);
+        }
+    }
+
+    fn latency(&mut self, group: &str, statistic: &str, value: &Value) {
+        let column = match (group, statistic) {
+            ("e2e", "median" | "p50") => "p50_ms",
+            ("e2e", "p95") => "p95_ms",
+            ("e2e", "p99") => "p99_ms",
+            ("e2e", "mean") => "latency_ms",
+            ("ttft", "median" | "p50") => "ttft_ms",
+            ("tpot", "median" | "p50") => "tpot_ms",
+            _ => return,
+        };
+        if let Some(value) = number(value) {
+            self.figures.entry(column).or_insert(Measured::bare(value));
+        }
+    }
+
+    /// What follows from what is there.
+    fn settle(&mut self) {
+        if self.mode.is_none() {
+            self.mode = self.word("mode").and_then(|word| match word.to_lowercase().as_str() {
+                "training" | "train" | "pretrain" | "finetune" => Some(Mode::Training),
+                "inference" | "infer" | "serving" | "serve" | "generation" => Some(Mode::Inference),
+                _ => None,
+            });
+        }
+        if let Some(ms) = self.figures.remove("step_time_ms") {
+            self.figures.entry("step_time_s").or_insert(ms.scaled(1e-3));
+        }
+        let repeats = self.figure("samples").map(|samples| samples.value);
+        if let (Some(std), Some(main)) = (self.figures.remove("std"), self.main())
+            && let Some(figure) = self.figures.get_mut(main)
+        {
+            figure.std = figure.std.or(Some(std.value));
+            figure.n = figure.n.or(repeats);
+        }
+        if let (Some(bytes), Some(bandwidth)) = (self.number("message_bytes"), self.figure("busbw_gbps")) {
+            self.collective.push((bytes, bandwidth.value));
+        } else if let (true, Some(bandwidth)) = (self.collective.is_empty(), self.figure("busbw_gbps")) {
+            // A bandwidth without a size is one of a large message.
+            self.collective.push((f64::INFINITY, bandwidth.value));
+        }
+        self.warmup = self.warmup.or(self.figure("warmup_steps").map(|steps| steps.value > 0.0));
+    }
+
+    /// The figure that a standard deviation without a name belongs to.
+    fn main(&self) -> Option<&'static str> {
+        const ORDER: [&str; 7] = [
+            "tokens_per_sec",
+            "tokens_per_sec_per_gpu",
+            "step_time_s",
+            "utilization",
+            "flop_utilization",
+            "power_w",
+            "latency_ms",
+        ];
+        ORDER.into_iter().find(|name| self.figures.contains_key(name))
+    }
+
+    /// A setting as a number.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.settings.get(name).and_then(Value::as_f64)
+    }
+
+    /// A setting as a word.
+    #[must_use]
+    pub fn word(&self, name: &str) -> Option<String> {
+        match self.settings.get(name)? {
+            Value::String(text) => Some(text.trim().to_owned()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(on) => Some(on.to_string()),
+            _ => None,
+        }
+    }
+
+    /// A setting as a switch.
+    #[must_use]
+    pub fn switch(&self, name: &str) -> Option<bool> {
+        match self.settings.get(name)? {
+            Value::Bool(on) => Some(*on),
+            Value::Number(number) => number.as_f64().map(|number| number != 0.0),
+            Value::String(text) => match text.trim().to_lowercase().as_str() {
+                "on" | "true" | "yes" | "1" => Some(true),
+                "off" | "false" | "no" | "0" => Some(false),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Says what the row does not: a setting of the user's wins over the file's.
+    pub fn set(&mut self, name: &'static str, value: Value) {
+        if name == "mode" {
+            self.mode = None;
+        }
+        self.settings.insert(name, value);
+        self.settle();
+    }
+
+    /// A figure; what is not a positive number is none.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<Measured> {
+        self.figures.get(name).copied()
+    }
+
+    /// Whether there is any figure at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let beside = ["samples", "std", "warmup_steps"];
+        self.figures.keys().all(|name| beside.contains(name)) && self.collective.is_empty()
+    }
+
+    /// Ranks, 1 where nobody says.
+    #[must_use]
+    pub fn ranks(&self, name: &str) -> f64 {
+        self.number(name).filter(|ranks| *ranks >= 1.0).unwrap_or(1.0)
+    }
+
+    /// Accelerators in the run: as stated, else the product of the ranks where any is stated.
+    #[must_use]
+    pub fn accelerators(&self) -> Option<f64> {
+        let stated = self.number("num_gpus").filter(|n| *n >= 1.0);
+        let names = ["tp", "pp", "cp", "dp"];
+        let known = names.iter().any(|name| self.number(name).is_some());
+        stated.or_else(|| known.then(|| names.iter().map(|name| self.ranks(name)).product()))
+    }
+
+    /// Tokens per second of the whole run.
+    #[must_use]
+    pub fn throughput(&self) -> Option<Measured> {
+        let whole = self.figure("tokens_per_sec");
+        let each = || Some(self.figure("tokens_per_sec_per_gpu")?.scaled(self.accelerators()?));
+        let counted = || {
+            let tokens = self.number("global_batch")? * self.number("seq_len")?;
+            Some(self.figure("step_time_s")?.inverted(tokens))
+        };
+        whole.or_else(each).or_else(counted).filter(|measured| measured.value.is_finite() && measured.value > 0.0)
+    }
+
+    /// Training or inference: as stated, else by what was measured.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        let serves =
+            ["p50_ms", "p95_ms", "p99_ms", "ttft_ms", "tpot_ms"].iter().any(|name| self.figures.contains_key(name))
+                || ["generate", "concurrency", "request_rate"].iter().any(|name| self.settings.contains_key(name));
+        self.mode.unwrap_or(if serves { Mode::Inference } else { Mode::Training })
+    }
+
+    /// Settings that make two rows alike, without those named.
+    #[must_use]
+    pub fn alike(&self, but: &[&str]) -> String {
+        let settings = self.settings.iter().filter(|(name, _)| !but.contains(name));
+        settings.map(|(name, value)| format!("{name}={value};")).collect()
+    }
+
+    /// All settings, in order of their names.
+    pub fn settings(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.settings.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// The most telling name of the row: its file without folders, and where in it.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        self.source.rsplit(['/', '\\']).next().unwrap_or(&self.source)
+    }
+}
+
+/// Which latency a name is of.
+fn latency_group(name: &str) -> Option<&'static str> {
+    let head = name.split('.').next().unwrap_or(name);
+    match head {
+        "e2el_ms" | "request_latency_ms" | "e2e_ms" => Some("e2e"),
+        "ttft_ms" => Some("ttft"),
+        "tpot_ms" => Some("tpot"),
+        _ => None,
+    }
+}
+
+/// A finite number, also where it is written as text.
+fn number(value: &Value) -> Option<f64> {
+    let number = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().trim_end_matches('%').parse().ok(),
+        _ => None,
+    };
+    number.filter(|number| number.is_finite())
+}
+
+/// A figure: a number, or the statistics of a series as `atlas ingest` writes them.
+fn measured(value: &Value) -> Option<Measured> {
+    if let Some(map) = value.as_object() {
+        let at = |names: &[&str]| names.iter().find_map(|name| map.get(*name).and_then(number));
+        let interval = ["median_interval", "mean_interval", "interval"].iter().find_map(|name| {
+            let ends: Vec<f64> = map.get(*name)?.as_array()?.iter().filter_map(number).collect();
+            <[f64; 2]>::try_from(ends).ok()
+        });
+        let mean = at(&["mean_no_warmup", "mean"]);
+        return Some(Measured {
+            value: at(&["median_no_warmup", "median", "mean_no_warmup", "mean", "value", "p50"])?,
+            std: at(&["std_no_warmup", "std"]),
+            n: at(&["n"]),
+            interval,
+            p95_and_mean: at(&["p95_no_warmup", "p95"]).zip(mean).map(|(p95, mean)| [p95, mean]),
+        });
+    }
+    let list = value.as_array().map(|list| list.iter().filter_map(number).collect::<Vec<f64>>());
+    if let Some(mut values) = list {
+        let n = values.len();
+        let mean = values.iter().sum::<f64>() / n.max(1) as f64;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n.max(2) - 1) as f64;
+        let p95 = atlas_ingest::series::quantile(&mut values, 0.95);
+        let value = atlas_ingest::series::quantile(&mut values, 0.5);
+        return (n > 0).then_some(Measured {
+            value,
+            std: Some(variance.sqrt()),
+            n: Some(n as f64),
+            interval: None,
+            p95_and_mean: Some([p95, mean]),
+        });
+    }
+    number(value).map(Measured::bare)
+}

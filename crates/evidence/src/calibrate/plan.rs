@@ -1,0 +1,463 @@
+//! Which measurements would shrink the uncertainty most: a linear Gaussian design. Every parameter has a variance, of its
+//! calibration where it has one, else of what is known of such parameters; every figure that the user looks at follows
+//! the parameters by its sensitivities; a measurement tells combinations of parameters up to its own error. Greedily, the
+//! next measurement is the one that takes most of what is left of the figures' variance.
+
+use serde_json::{Value, json};
+
+use super::check::{Due, ages};
+use super::efficiency::{Case, Posterior, Prior, sensitivities, spread};
+use super::observation::Observation;
+use super::parameter::{NODE_WATTS, SLOTS};
+use super::predict::{Bench, Figure, predicted};
+use super::{Outcome, Start};
+use atlas_config::{Factors, Mode};
+use atlas_core::plan::Engine;
+use atlas_plan::scenario::Scenario;
+
+/// A measurement that can be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measurement {
+    /// Training on one accelerator, over batch sizes and sequence lengths.
+    BaseThroughput,
+    /// The same model over tensor-parallel degrees.
+    TensorParallel,
+    /// The same model over pipeline stages.
+    PipelineParallel,
+    /// Collectives over each fabric.
+    Fabrics,
+    /// With and without CUDA graphs.
+    CudaGraphs,
+    /// With and without GPUDirect RDMA.
+    Gpudirect,
+    /// A hundred runs under virtualisation.
+    Jitter,
+    /// Latency over batch sizes.
+    Latency,
+    /// Latency percentiles of a server under load, and its throughput.
+    Serving,
+    /// Power at rest and under load.
+    Power,
+}
+
+impl Measurement {
+    /// All of them.
+    pub const ALL: [Measurement; 10] = [
+        Measurement::BaseThroughput,
+        Measurement::TensorParallel,
+        Measurement::PipelineParallel,
+        Measurement::Fabrics,
+        Measurement::CudaGraphs,
+        Measurement::Gpudirect,
+        Measurement::Jitter,
+        Measurement::Latency,
+        Measurement::Serving,
+        Measurement::Power,
+    ];
+
+    /// Its name, of its scripts too.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Measurement::BaseThroughput => "base-throughput",
+            Measurement::TensorParallel => "tensor-parallel",
+            Measurement::PipelineParallel => "pipeline-parallel",
+            Measurement::Fabrics => "fabrics",
+            Measurement::CudaGraphs => "cuda-graphs",
+            Measurement::Gpudirect => "gpudirect",
+            Measurement::Jitter => "jitter",
+            Measurement::Latency => "latency",
+            Measurement::Serving => "serving",
+            Measurement::Power => "power",
+        }
+    }
+
+    /// What it tells, in words.
+    #[must_use]
+    pub fn tells(self) -> &'static str {
+        match self {
+            Measurement::BaseThroughput => "B_base, rho_base, f_vendor(training), e_compute and e_host",
+            Measurement::TensorParallel => "chi_base, chi_tp, e_network",
+            Measurement::PipelineParallel => "chi_base, chi_pp",
+            Measurement::Fabrics => "gamma_fabric",
+            Measurement::CudaGraphs => "delta_rho_cuda",
+            Measurement::Gpudirect => "delta_rho_gpudirect",
+            Measurement::Jitter => "gamma_jitter",
+            Measurement::Latency => "lat_min, lat_base_coeff",
+            Measurement::Serving => "p95_mult, p99_mult, f_vendor(inference), e_memory and e_host of serving",
+            Measurement::Power => "p_node_nominal, phi_idle, phi_util",
+        }
+    }
+
+    /// Coefficients that it tells by themselves, with the relative error of the measurement. Origin: the calibration
+    /// guide, section 10 (B_base 2 %, rho_base 3 %, chi_tp 5 %, lat_min 10 %, p95 8 %); others as the nearest of these.
+    fn direct(self) -> &'static [(&'static str, f64)] {
+        match self {
+            Measurement::BaseThroughput => &[
+                ("compute.base_tokens_per_accel", 0.02),
+                ("utilization.base", 0.03),
+                ("compute.factors.training", 0.03),
+            ],
+            Measurement::TensorParallel => {
+                &[("communication.intensity.base", 0.05), ("communication.intensity.per_tp", 0.05)]
+            }
+            Measurement::PipelineParallel => {
+                &[("communication.intensity.base", 0.05), ("communication.intensity.per_pp", 0.05)]
+            }
+            Measurement::Fabrics => &[("communication.fabric_factors", 0.05)],
+            Measurement::CudaGraphs => &[("utilization.knob_increments.cuda_graphs", 0.05)],
+            Measurement::Gpudirect => &[("utilization.knob_increments.gpudirect_rdma", 0.05)],
+            Measurement::Jitter => &[("communication.jitter_per_sriov", 0.08)],
+            Measurement::Latency => &[("latency.min_p50_ms", 0.10), ("latency.base_p50_coeff", 0.10)],
+            Measurement::Serving => &[
+                ("latency.tail.p95_multiplier", 0.08),
+                ("latency.tail.p99_multiplier", 0.08),
+                ("compute.factors.inference", 0.03),
+            ],
+            Measurement::Power => &[(NODE_WATTS, 0.02), ("power.idle_fraction", 0.03), ("power.util_fraction", 0.03)],
+        }
+    }
+
+    /// Runs that the analytical engine is held against, and of which mode.
+    fn runs(self, target_node: f64) -> (Mode, Vec<Value>) {
+        let gpt = |tp: f64, pp: f64, batch: f64, seq: f64| {
+            json!({
+                "num_gpus": tp * pp, "tp": tp, "pp": pp, "dp": 1, "batch": batch, "global_batch": batch * 4.0 * pp,
+                "seq_len": seq, "num_layers": 8, "hidden_size": 4096, "num_attention_heads": 32, "vocab_size": 32000,
+                "precision": "bf16",
+            })
+        };
+        let served = |concurrency: f64| {
+            json!({
+                "num_gpus": 1, "tp": 1, "pp": 1, "dp": 1, "seq_len": 1024, "generate": 256, "concurrency": concurrency,
+                "model": SERVED,
+            })
+        };
+        let node = target_node.max(1.0);
+        match self {
+            Measurement::BaseThroughput => (
+                Mode::Training,
+                vec![gpt(1.0, 1.0, 1.0, 512.0), gpt(1.0, 1.0, 4.0, 2048.0), gpt(1.0, 1.0, 4.0, 4096.0)],
+            ),
+            Measurement::TensorParallel => (
+                Mode::Training,
+                [2.0, 4.0, 8.0].into_iter().filter(|tp| *tp <= node).map(|tp| gpt(tp, 1.0, 4.0, 2048.0)).collect(),
+            ),
+            Measurement::PipelineParallel => (
+                Mode::Training,
+                [2.0, 4.0, 8.0].into_iter().filter(|pp| *pp <= node).map(|pp| gpt(1.0, pp, 4.0, 2048.0)).collect(),
+            ),
+            Measurement::Serving => (Mode::Inference, [1.0, 16.0, 64.0].map(served).to_vec()),
+            _ => (Mode::Training, Vec::new()),
+        }
+    }
+
+    /// How long it takes on an idle node, minutes.
+    #[must_use]
+    pub fn minutes(self) -> f64 {
+        match self {
+            Measurement::BaseThroughput | Measurement::Power => 30.0,
+            Measurement::Fabrics => 10.0,
+            Measurement::Serving | Measurement::Jitter => 25.0,
+            _ => 15.0,
+        }
+    }
+}
+
+/// The model that the serving script serves: small enough for one accelerator, in the catalog.
+pub const SERVED: &str = "llama-3.1-8b";
+
+/// Standard deviation of the logarithm of a coefficient that was never calibrated. Origin: the ranges that the guide
+/// expects, read as 95 % intervals; a factor of two either way where it names none.
+fn unmeasured(path: &str) -> f64 {
+    let of = |low: f64, high: f64| (high / low).ln() / 2.0 / 1.96;
+    match path {
+        "compute.base_tokens_per_accel" => of(800.0, 1200.0),
+        "utilization.base" => of(0.4, 0.6),
+        "utilization.knob_increments.cuda_graphs" => of(0.05, 0.15),
+        "communication.fabric_factors" => of(1.2, 1.5),
+        "power.idle_fraction" => of(0.3, 0.5),
+        "power.util_fraction" => of(0.5, 0.7),
+        "latency.tail.p95_multiplier" | "latency.tail.p99_multiplier" => of(2.2, 2.8),
+        NODE_WATTS => of(0.8, 1.2),
+        _ => of(0.5, 2.0),
+    }
+}
+
+/// One measurement in the order of its worth.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Step {
+    /// Which.
+    pub measurement: Measurement,
+    /// Share of the figures' variance, as it was at first, that it is expected to take away.
+    pub reduction: f64,
+    /// Standard deviation of the figures, as a share, that is left behind it and all before it.
+    pub left: f64,
+}
+
+/// The order of measurements.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Plan {
+    /// Figures that it makes certain, with the standard deviation of each now, as a share.
+    pub figures: Vec<(String, f64)>,
+    /// The root mean square of those.
+    pub now: f64,
+    /// Measurements, the most telling first; those that tell nothing of the figures come last with no reduction.
+    pub steps: Vec<Step>,
+    /// Parameters whose calibration is due by the guide's calendar.
+    pub due: Vec<String>,
+}
+
+/// The parameters in a row: coefficients, fabric and power, and the factors of both modes.
+struct State {
+    paths: Vec<&'static str>,
+    covariance: Vec<Vec<f64>>,
+}
+
+impl State {
+    fn of(start: &Start, outcome: Option<&Outcome>, base: &[(Mode, Scenario)]) -> State {
+        let mut paths: Vec<&'static str> = SLOTS.iter().map(|slot| slot.path).collect();
+        paths.push("communication.fabric_factors");
+        paths.push(NODE_WATTS);
+        let known = |path: &str| -> Option<f64> {
+            let relative = |value: f64, [low, high]: [f64; 2]| {
+                let sd = (high - low).abs() / 2.0 / 1.96 / value.abs();
+                (sd.is_finite() && sd > 0.0).then_some(sd)
+            };
+            let found = outcome.and_then(|outcome| {
+                let one = outcome.parameters.iter().find(|one| one.path.starts_with(path))?;
+                relative(one.value, one.interval?)
+            });
+            found.or_else(|| {
+                let calibration = start.profile.as_ref()?.calibration.as_ref()?;
+                let one = calibration.parameters.iter().find(|one| one.path.starts_with(path))?;
+                relative(one.value?, one.interval?)
+            })
+        };
+        let mut variances: Vec<f64> =
+            paths.iter().map(|path| known(path).unwrap_or(unmeasured(path)).powi(2)).collect();
+        let mut factors: Vec<Vec<Vec<f64>>> = Vec::new();
+        for mode in [Mode::Training, Mode::Inference] {
+            let found = outcome.and_then(|outcome| outcome.posteriors.iter().find(|one| one.mode == mode));
+            let typical =
+                base.iter().find(|(of, _)| *of == mode).map(|(_, scenario)| spread(scenario, Figure::TokensPerSec));
+            let usual = if mode == Mode::Training { 0.106 } else { 0.44 };
+            let prior = Prior::of(mode, typical.unwrap_or(usual));
+            factors.push(
+                found.map_or_else(|| Posterior::before(mode, &prior).covariance, |found| found.covariance.clone()),
+            );
+            for name in Factors::NAMES {
+                paths.push(name);
+                variances.push(0.0);
+            }
+        }
+        let n = paths.len();
+        let head = n - 8;
+        let covariance = (0..n)
+            .map(|i| {
+                (0..n)
+                    .map(|j| {
+                        if i < head || j < head {
+                            return if i == j { variances.get(i).copied().unwrap_or(0.0) } else { 0.0 };
+                        }
+                        let ((mode_i, k), (mode_j, l)) =
+                            (((i - head) / 4, (i - head) % 4), ((j - head) / 4, (j - head) % 4));
+                        if mode_i != mode_j {
+                            return 0.0;
+                        }
+                        factors.get(mode_i).and_then(|all| all.get(k)?.get(l).copied()).unwrap_or(0.0)
+                    })
+                    .collect()
+            })
+            .collect();
+        State { paths, covariance }
+    }
+
+    fn variance(&self, slope: &[f64]) -> f64 {
+        let row = |row: &Vec<f64>| row.iter().zip(slope).map(|(c, s)| c * s).sum::<f64>();
+        self.covariance.iter().zip(slope).map(|(c, s)| s * row(c)).sum()
+    }
+
+    /// Learns a combination of the parameters up to an error of this variance.
+    fn learn(&mut self, slope: &[f64], noise: f64) {
+        let moved: Vec<f64> =
+            self.covariance.iter().map(|row| row.iter().zip(slope).map(|(c, s)| c * s).sum()).collect();
+        let total = moved.iter().zip(slope).map(|(m, s)| m * s).sum::<f64>() + noise;
+        if total <= 0.0 {
+            return;
+        }
+        for (row, a) in self.covariance.iter_mut().zip(&moved) {
+            row.iter_mut().zip(&moved).for_each(|(cell, b)| *cell -= a * b / total);
+        }
+    }
+
+    fn unit(&self, path: &str) -> Option<Vec<f64>> {
+        let at = self.paths.iter().position(|known| *known == path)?;
+        Some((0..self.paths.len()).map(|i| f64::from(u8::from(i == at))).collect())
+    }
+
+    fn factors(&self, mode: Mode, slopes: [f64; 4]) -> Vec<f64> {
+        let head = self.paths.len() - 8 + if mode == Mode::Training { 0 } else { 4 };
+        (0..self.paths.len()).map(|i| i.checked_sub(head).and_then(|k| slopes.get(k).copied()).unwrap_or(0.0)).collect()
+    }
+}
+
+/// Plans. With an outcome the uncertainties are those that its measurements leave.
+#[must_use]
+pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: &str) -> Plan {
+    let rows = workload_rows(bench);
+    let mut analytical: Vec<(Mode, Scenario)> = Vec::new();
+    for row in &rows {
+        if let Ok(mut scenario) = bench.analytical(row) {
+            scenario.efficiency = outcome.map_or(start.efficiency, |outcome| outcome.efficiency);
+            analytical.push((row.mode(), scenario));
+        }
+    }
+    let mut state = State::of(start, outcome, &analytical);
+    let mut figures: Vec<(String, Vec<f64>)> = Vec::new();
+    for (mode, scenario) in &analytical {
+        let efficiency =
+            if *mode == Mode::Training { scenario.efficiency.training } else { scenario.efficiency.serving };
+        let case = case(scenario.clone());
+        if let Some(slopes) = sensitivities(&case, *mode, &efficiency.all().map(f64::ln)) {
+            figures.push((
+                format!("{}: {} tokens/s", Engine::Analytical.name(), mode.name()),
+                state.factors(*mode, slopes),
+            ));
+        }
+    }
+    for row in &rows {
+        figures.extend(calibrated_figures(bench, start, outcome, row, &state));
+    }
+    let count = figures.len().max(1) as f64;
+    let mean = |state: &State| figures.iter().map(|(_, slope)| state.variance(slope)).sum::<f64>() / count;
+    let now = mean(&state);
+    let told: Vec<(String, f64)> =
+        figures.iter().map(|(name, slope)| (name.clone(), state.variance(slope).max(0.0).sqrt())).collect();
+    let candidates = Measurement::ALL.into_iter().map(|one| (one, told_by(bench, one, &state)));
+    let mut candidates: Vec<(Measurement, Vec<Told>)> = candidates.collect();
+    let mut steps = Vec::new();
+    while !candidates.is_empty() {
+        let before = mean(&state);
+        let gains = candidates.iter().map(|(_, learns)| {
+            let mut next = State { paths: state.paths.clone(), covariance: state.covariance.clone() };
+            learns.iter().for_each(|(slope, noise)| next.learn(slope, *noise));
+            before - mean(&next)
+        });
+        let best = gains.enumerate().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+        let Some((index, gain)) = best else { break };
+        let (measurement, learns) = candidates.remove(index);
+        learns.iter().for_each(|(slope, noise)| state.learn(slope, *noise));
+        let reduction = if now > 0.0 { (gain / now).max(0.0) } else { 0.0 };
+        steps.push(Step { measurement, reduction, left: mean(&state).max(0.0).sqrt() });
+    }
+    let due = ages(start.profile.as_deref(), today).into_iter().filter(|age| age.due >= Due::SpotCheck);
+    let due = due.map(|age| format!("{}: {}", age.path, age.due.told())).collect();
+    Plan { figures: told, now: now.max(0.0).sqrt(), steps, due }
+}
+
+/// A combination of parameters, and the variance of the error up to which it is told.
+type Told = (Vec<f64>, f64);
+
+/// What a measurement would tell.
+fn told_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<Told> {
+    let direct = measurement.direct().iter().filter_map(|(path, error)| Some((state.unit(path)?, error * error)));
+    let mut all: Vec<Told> = direct.collect();
+    let (mode, runs) = measurement.runs(bench.target.accelerators_per_node);
+    // The script's own model, whatever workload the user looks at.
+    let bench = Bench::new(bench.library, bench.target, None);
+    for run in runs {
+        let Some(fields) = run.as_object() else { continue };
+        let (mut row, _) = Observation::of("plan", fields.iter().map(|(name, value)| (name.as_str(), value)));
+        row.mode = Some(mode);
+        let Ok(scenario) = bench.analytical(&row) else { continue };
+        let noise = Prior::of(mode, spread(&scenario, Figure::TokensPerSec)).configuration.powi(2);
+        if let Some(slopes) = sensitivities(&case(scenario), mode, &[0.0; 4]) {
+            all.push((state.factors(mode, slopes), noise));
+        }
+    }
+    all
+}
+
+fn case(scenario: Scenario) -> Case<'static> {
+    Case { scenario, figure: Figure::TokensPerSec, measured: 0.0, variance: 0.0, spread: 0.0, rows: Vec::new() }
+}
+
+/// The workload as a row: the named one, else the first of each mode.
+fn workload_rows(bench: &Bench<'_>) -> Vec<Observation> {
+    let first = |mode: Mode| bench.library.workloads().iter().find(|workload| workload.shape.mode == mode);
+    let workloads = match bench.workload {
+        Some(workload) => vec![workload],
+        None => [Mode::Training, Mode::Inference].into_iter().filter_map(first).collect(),
+    };
+    let row = |workload: &&std::sync::Arc<atlas_config::Workload>| {
+        let shape = workload.shape;
+        let mut fields = vec![
+            ("tp", json!(shape.tp)),
+            ("pp", json!(shape.pp)),
+            ("num_gpus", json!(bench.target.accelerators())),
+            ("seq_len", json!(shape.prompt)),
+            ("mode", json!(shape.mode.name())),
+        ];
+        if shape.generate > 0.0 {
+            fields.push(("generate", json!(shape.generate)));
+        }
+        if let Some(model) = &workload.model {
+            fields.push(("model", json!(model)));
+        }
+        let (mut row, _) = Observation::of(workload.name.as_ref(), fields.iter().map(|(name, value)| (*name, value)));
+        row.mode = Some(shape.mode);
+        row
+    };
+    workloads.iter().map(row).collect()
+}
+
+/// Figures of the calibrated model with their sensitivities to its coefficients.
+fn calibrated_figures(
+    bench: &Bench<'_>,
+    start: &Start,
+    outcome: Option<&Outcome>,
+    row: &Observation,
+    state: &State,
+) -> Vec<(String, Vec<f64>)> {
+    let Some(figures) = outcome.and_then(|outcome| outcome.figures.clone()).or_else(|| start.figures()) else {
+        return Vec::new();
+    };
+    let wanted: &[Figure] = match row.mode() {
+        Mode::Training => &[Figure::TokensPerSec, Figure::NodePowerW],
+        Mode::Inference => &[Figure::TokensPerSec, Figure::P99Ms],
+    };
+    let scenario = |moved: Option<(&str, f64)>| {
+        let mut figures = figures.clone();
+        let mut watts = figures.node_watts.unwrap_or(bench.target.cost.energy_watts_node);
+        if let Some((path, by)) = moved {
+            if let Some(slot) = SLOTS.iter().find(|slot| slot.path == path) {
+                let value = (slot.get)(&figures.coefficients);
+                (slot.set)(&mut figures.coefficients, value * by);
+            } else if path == NODE_WATTS {
+                watts *= by;
+            } else {
+                figures.fabrics.iter_mut().for_each(|(_, factor)| *factor *= by);
+            }
+        }
+        let mut scenario = bench.semi_empirical(row, &figures.coefficients, &figures.fabrics)?;
+        scenario.node_watts = watts;
+        Some(scenario)
+    };
+    const H: f64 = 0.01;
+    let slope = |figure: Figure| -> Option<Vec<f64>> {
+        let mut slopes = Vec::new();
+        for (index, path) in state.paths.iter().enumerate() {
+            if index + 8 >= state.paths.len() {
+                slopes.push(0.0);
+                continue;
+            }
+            let log = |by: f64| predicted(&scenario(Some((path, by)))?, figure).map(f64::ln);
+            slopes.push((log(1.0 + H)? - log(1.0 - H)?) / (2.0 * H));
+        }
+        Some(slopes)
+    };
+    let name = |figure: Figure| format!("{}: {} {}", Engine::SemiEmpirical.name(), row.mode().name(), figure.name());
+    wanted.iter().filter_map(|figure| Some((name(*figure), slope(*figure)?))).collect()
+}

@@ -1,0 +1,376 @@
+//! A measured row as a scenario of either engine: what would have been predicted for it.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::observation::Observation;
+use atlas_catalog::Catalog;
+use atlas_config::library::Library;
+use atlas_config::profile::Coefficients;
+use atlas_config::{Mode, Target, Workload};
+use atlas_core::plan::Engine;
+use atlas_document::{Diagnostics, parse};
+use atlas_plan::engine;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{FABRIC, Parts, Scenario};
+
+/// What rows are held against.
+#[derive(Debug, Clone)]
+pub struct Bench<'a> {
+    /// All documents.
+    pub library: &'a Library,
+    /// The target the rows were measured on.
+    pub target: &'a Arc<Target>,
+    /// The workload that fills what rows do not say.
+    pub workload: Option<&'a Arc<Workload>>,
+    /// Whether rows that say enough themselves are answered by themselves, rather than as the workload.
+    pub own_first: bool,
+    /// The scenario of the calibrated model before a row is laid over it.
+    template: OnceCell<Option<Scenario>>,
+    /// Names by which devices are told apart.
+    devices: OnceCell<HashSet<String>>,
+}
+
+/// A figure of a row that an engine predicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// Tokens per second of the whole run.
+    TokensPerSec,
+    /// Median latency, ms.
+    P50Ms,
+    /// 95th percentile, ms.
+    P95Ms,
+    /// 99th percentile, ms.
+    P99Ms,
+    /// Time per output token, ms.
+    TpotMs,
+    /// Power of a node, W.
+    NodePowerW,
+    /// Share of the FLOP/s.
+    FlopUtilization,
+}
+
+impl Figure {
+    /// All of them.
+    pub const ALL: [Figure; 7] = [
+        Figure::TokensPerSec,
+        Figure::P50Ms,
+        Figure::P95Ms,
+        Figure::P99Ms,
+        Figure::TpotMs,
+        Figure::NodePowerW,
+        Figure::FlopUtilization,
+    ];
+
+    /// Its name, that of the metric.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Figure::TokensPerSec => "tokens_per_sec",
+            Figure::P50Ms => "p50_ms",
+            Figure::P95Ms => "p95_ms",
+            Figure::P99Ms => "p99_ms",
+            Figure::TpotMs => "tpot_ms",
+            Figure::NodePowerW => "node_power_w",
+            Figure::FlopUtilization => "flop_utilization",
+        }
+    }
+
+    /// What a row says of it.
+    #[must_use]
+    pub fn measured(self, row: &Observation) -> Option<super::observation::Measured> {
+        match self {
+            Figure::TokensPerSec => row.throughput(),
+            Figure::NodePowerW => row.figure("power_w"),
+            other => row.figure(other.name()),
+        }
+        .filter(|measured| measured.value.is_finite() && measured.value > 0.0)
+    }
+}
+
+impl<'a> Bench<'a> {
+    /// What rows are held against; a workload fills what they do not say.
+    #[must_use]
+    pub fn new(library: &'a Library, target: &'a Arc<Target>, workload: Option<&'a Arc<Workload>>) -> Bench<'a> {
+        Bench { library, target, workload, own_first: false, template: OnceCell::new(), devices: OnceCell::new() }
+    }
+
+    /// The same, where rows that say enough themselves are answered by themselves.
+    #[must_use]
+    pub fn own_first(self) -> Bench<'a> {
+        Bench { own_first: true, ..self }
+    }
+
+    /// The workload under which the calibrated model sees rows.
+    fn stand_in(&self) -> Option<Arc<Workload>> {
+        match self.workload {
+            Some(workload) => Some(Arc::clone(workload)),
+            None => workload_of(&json!({
+                "name": "measured",
+                "sequence": {"prompt": 1024, "generate": 0},
+                "parallelism": {"tp": 1, "pp": 1, "dp": 1},
+                "params": {"hidden_size": 1, "n_layers": 1},
+            }))
+            .ok(),
+        }
+    }
+
+    /// Where the numbers behind an engine's prediction of a row are written.
+    #[must_use]
+    pub fn parts(&self, row: &Observation, engine: Engine) -> Option<Parts> {
+        let own = || self.workload_for(row).ok();
+        let workload = if engine == Engine::SemiEmpirical { self.stand_in() } else { own() }?;
+        Parts::of(self.library, self.target, &workload).ok()
+    }
+
+    /// The scenario of the calibrated model before a row is laid over it.
+    fn template(&self) -> Option<Scenario> {
+        let (target, workload) = (Arc::clone(self.target), self.stand_in()?);
+        let mut scenario =
+            Scenario::from_files(&Parts { target, workload, profile: None, accelerator: None, model: None });
+        scenario.engine = Engine::SemiEmpirical;
+        scenario.noise = false;
+        scenario.phases.clear();
+        scenario.calibrated = true;
+        Some(scenario)
+    }
+
+    /// The device that a row names, where the catalog knows it and it is not the target's.
+    #[must_use]
+    pub fn foreign(&self, row: &Observation) -> Option<String> {
+        let own = telling(self.target.accelerator.as_deref()?)?;
+        let named = row.word("hardware")?;
+        let known = self.devices.get_or_init(|| {
+            let all = self.library.catalog().accelerators();
+            all.iter().filter_map(|sheet| telling(&sheet.id)).collect()
+        });
+        let lower = named.to_lowercase();
+        let mut words =
+            lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| known.contains(*word)).peekable();
+        words.peek()?;
+        (!words.any(|word| word == own)).then_some(named)
+    }
+
+    /// Accelerators of a row: as it says; a log that does not ran on the whole target, a row of a table on one.
+    #[must_use]
+    pub fn accelerators(&self, row: &Observation) -> f64 {
+        let silent = if row.kind.is_empty() { 1.0 } else { self.target.accelerators() };
+        row.accelerators().unwrap_or(silent)
+    }
+
+    /// The row as the calibrated model sees it, with these coefficients. It needs no model and no datasheet.
+    #[must_use]
+    pub fn semi_empirical(&self, row: &Observation, c: &Coefficients, fabrics: &[(Arc<str>, f64)]) -> Option<Scenario> {
+        let mut scenario = self.template.get_or_init(|| self.template()).clone()?;
+        scenario.coefficients = *c;
+        let fabric: Arc<str> = row.word("fabric").map_or_else(|| Arc::clone(&scenario.fabric), Into::into);
+        scenario.fabric_factor = factor_of(fabrics, &fabric).or_else(|| factor_of(fabrics, FABRIC)).unwrap_or(1.0);
+        scenario.fabric = fabric;
+        (scenario.accelerators_per_node, scenario.num_nodes) = (self.accelerators(row), 1.0);
+        scenario.cuda_graphs = row.switch("cuda_graphs").unwrap_or(scenario.cuda_graphs);
+        scenario.gpudirect_rdma = row.switch("gpudirect_rdma").unwrap_or(scenario.gpudirect_rdma);
+        scenario.sriov = row.word("virt").map_or(scenario.sriov, |virt| virt.eq_ignore_ascii_case("sriov"));
+        scenario.microbatch = row.number("batch").unwrap_or(scenario.microbatch);
+        let shape = &mut scenario.base.shape;
+        shape.mode = row.mode();
+        // A row without ranks of its own is one of the workload's where the user named one, else of none.
+        let rank = |name: &str, of_workload: f64| match (row.number(name), self.workload) {
+            (Some(ranks), _) => ranks.max(1.0),
+            (None, Some(_)) => of_workload,
+            (None, None) => 1.0,
+        };
+        shape.tp = rank("tp", shape.tp);
+        shape.pp = rank("pp", shape.pp);
+        shape.dp = rank("dp", shape.dp);
+        shape.prompt = row.number("seq_len").unwrap_or(shape.prompt);
+        shape.generate = match (row.number("generate"), row.mode()) {
+            (Some(generate), _) => generate,
+            (None, Mode::Inference) if self.workload.is_some() => shape.generate,
+            (None, _) => 0.0,
+        };
+        Some(scenario)
+    }
+
+    /// The row as the analytical engine sees it.
+    ///
+    /// # Errors
+    /// What the row and the files lack for that.
+    pub fn analytical(&self, row: &Observation) -> Result<Scenario, String> {
+        let workload = self.workload_for(row)?;
+        let parts = Parts::of(self.library, self.target, &workload).map_err(|problems| problems.to_string())?;
+        if parts.accelerator.is_none() {
+            return Err(format!("target `{}` names no accelerator", self.target.name));
+        }
+        let mut overrides: Overrides = Overrides::new();
+        overrides.insert(Knob::Engine, Setting::Choice(Engine::Analytical.name().into()));
+        let mut scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
+        scenario.phases.clear();
+        let turn = |scenario: &mut Scenario, knob: Knob, text: String| {
+            knob.parse(&text, parts.fabrics())
+                .and_then(|setting| scenario.set(knob, &setting, &parts))
+                .map_err(|error| error.to_string())
+        };
+        let numbers = [
+            ("tp", Knob::Tp),
+            ("pp", Knob::Pp),
+            ("vpp", Knob::Vpp),
+            ("cp", Knob::Cp),
+            ("ep", Knob::Ep),
+            ("batch", Knob::Microbatch),
+            ("global_batch", Knob::Global),
+            ("seq_len", Knob::Prompt),
+            ("generate", Knob::Generate),
+            ("concurrency", Knob::Concurrency),
+            ("request_rate", Knob::RequestRate),
+        ];
+        for (name, knob) in numbers {
+            if let Some(value) = row.number(name) {
+                turn(&mut scenario, knob, value.to_string())?;
+            }
+        }
+        for (name, knob) in [("precision", Knob::Precision), ("sp", Knob::Sp), ("cuda_graphs", Knob::CudaGraphs)] {
+            if let Some(word) = row.word(name) {
+                // A format that this program does not know is the log's affair: the workload's holds.
+                let _ = turn(&mut scenario, knob, word);
+            }
+        }
+        if let Some(stage) = row.number("zero_stage").filter(|stage| (1.0..=3.0).contains(stage)) {
+            turn(&mut scenario, Knob::Sharding, format!("zero{stage}"))?;
+        }
+        if let Some(n) = row.accelerators() {
+            let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
+            let replica = scenario.base.shape.tp * scenario.base.shape.pp * scenario.base.plan.cp.unwrap_or(1.0);
+            let replicas = n * dies / replica;
+            if replicas.fract() != 0.0 || replicas < 1.0 {
+                return Err(format!("{n} accelerators are no whole number of replicas of {replica}"));
+            }
+            let nodes = (n / self.target.accelerators_per_node).ceil().max(1.0);
+            if nodes > scenario.num_nodes {
+                turn(&mut scenario, Knob::NumNodes, nodes.to_string())?;
+            }
+            turn(&mut scenario, Knob::Dp, replicas.to_string())?;
+        }
+        Ok(scenario)
+    }
+
+    fn workload_for(&self, row: &Observation) -> Result<Arc<Workload>, String> {
+        if self.own_first
+            && let Ok(workload) = self.own_workload(row)
+        {
+            return Ok(workload);
+        }
+        if let Some(workload) = self.workload {
+            let (of_row, of_workload) = (row.mode(), workload.shape.mode);
+            if of_row != of_workload {
+                return Err(format!(
+                    "the row is of {}, workload `{}` of {}",
+                    of_row.name(),
+                    workload.name,
+                    of_workload.name()
+                ));
+            }
+            return Ok(Arc::clone(workload));
+        }
+        self.own_workload(row)
+    }
+
+    /// A workload of what the row itself says.
+    fn own_workload(&self, row: &Observation) -> Result<Arc<Workload>, String> {
+        let mode = row.mode().name();
+        let (prompt, generate) = (row.number("seq_len"), row.number("generate").unwrap_or(0.0));
+        let Some(prompt) = prompt.filter(|tokens| *tokens >= 1.0) else {
+            return Err("it does not say how long its sequences are: --set seq_len=N or --workload".to_owned());
+        };
+        let sequence = json!({"prompt": prompt, "generate": generate});
+        let named = row.word("model").and_then(|name| model_of(self.library.catalog(), &name));
+        let whole = |name: &str| row.number(name).filter(|value| *value >= 1.0);
+        let params = || {
+            let (hidden, layers) = (whole("hidden_size")?, whole("num_layers")?);
+            let (heads, vocab) = (whole("num_attention_heads"), whole("vocab_size"));
+            Some(json!({"hidden_size": hidden, "n_layers": layers, "n_heads": heads, "vocab_size": vocab}))
+        };
+        let document = if let Some(model) = named {
+            json!({"name": "measured", "mode": mode, "model": model, "sequence": sequence})
+        } else if let Some(params) = params() {
+            let alone = json!({"tp": 1, "pp": 1, "dp": 1});
+            json!({"name": "measured", "mode": mode, "params": params, "sequence": sequence, "parallelism": alone})
+        } else {
+            return Err(match row.word("model") {
+                Some(model) => format!("the catalog has no model `{model}`: --workload or --set model=NAME"),
+                None => "it does not say which model ran: --workload or --set model=NAME".to_owned(),
+            });
+        };
+        workload_of(&document).map_err(|problems| problems.to_string())
+    }
+}
+
+/// The part of an accelerator's key that tells it from others: the first that holds a number, `h200` of
+/// `nvidia-h200-sxm-141gb`.
+#[must_use]
+pub fn telling(key: &str) -> Option<String> {
+    key.split('-').find(|part| part.chars().any(|c| c.is_ascii_digit())).map(str::to_lowercase)
+}
+
+/// The catalog's model of a name as logs write it: a path, an owner, a suffix of the format left out.
+fn model_of(catalog: &Catalog, name: &str) -> Option<String> {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let last = last.rsplit("--").next().unwrap_or(last).to_lowercase();
+    let shorter = |text: &str| text.rsplit_once('-').map(|(head, _)| head.to_owned());
+    let mut tried = last.clone();
+    for _ in 0..3 {
+        if let Ok(model) = catalog.model(&tried) {
+            return Some(model.id.clone());
+        }
+        // `-fp8`, `-hf`, `-instruct`: what a name ends with is seldom its size.
+        let Some(head) = shorter(&tried) else { break };
+        tried = head;
+    }
+    None
+}
+
+fn workload_of(document: &serde_json::Value) -> Result<Arc<Workload>, Diagnostics> {
+    let mut problems = Diagnostics::new();
+    let file: Arc<str> = "measurement".into();
+    let node = parse::parse(&file, &document.to_string(), &mut problems);
+    let workload = node.and_then(|node| Workload::decode(&file, &node, &mut problems));
+    workload.map(Arc::new).ok_or(problems)
+}
+
+/// The factor of a fabric, whatever its case.
+#[must_use]
+pub fn factor_of(fabrics: &[(Arc<str>, f64)], name: &str) -> Option<f64> {
+    fabrics.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, factor)| *factor)
+}
+
+/// Under which engine a scenario predicts a figure, if it does.
+#[must_use]
+pub fn predicted(scenario: &Scenario, figure: Figure) -> Option<f64> {
+    let estimate = engine::estimate(scenario);
+    let total = &estimate.total;
+    let value = match figure {
+        Figure::TokensPerSec => total.tokens_per_sec,
+        Figure::P50Ms => total.latency.p50,
+        Figure::P95Ms => total.latency.p95,
+        Figure::P99Ms => total.latency.p99,
+        Figure::TpotMs => estimate.detail.and_then(|detail| detail.serving)?.tpot_ms.get(1).copied()?,
+        Figure::NodePowerW => total.node_power_w,
+        Figure::FlopUtilization => total.flop_utilization,
+    };
+    (value.is_finite() && value > 0.0).then_some(value)
+}
+
+/// The interval of the prediction, as factors on it, where the engine knows one.
+#[must_use]
+pub fn interval(scenario: &Scenario, figure: Figure) -> Option<[f64; 2]> {
+    let detail = engine::estimate(scenario).detail?;
+    let interval = match figure {
+        Figure::TokensPerSec => detail.throughput_interval,
+        Figure::TpotMs => detail.serving?.tpot_interval,
+        _ => return None,
+    };
+    Some([interval.low, interval.high])
+}

@@ -1,0 +1,120 @@
+//! Files of measurements as users name them: a path, and behind it what the file itself does not say.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::columns::{COLUMNS, column};
+use super::intake;
+use super::observation::Observation;
+use atlas_ingest::{Context, Warmup, files_below};
+
+/// A setting by name, and its value.
+pub type Label = (&'static str, Value);
+
+/// Reads `NAME=VALUE`, as `--set` and the part behind a file's name have it.
+///
+/// # Errors
+/// No setting of that name, with the nearest that there is.
+pub fn label(text: &str) -> Result<Label, String> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err(format!("\"{text}\": expected NAME=VALUE"));
+    };
+    let known = column(name).filter(|column| !column.figure);
+    let Some(known) = known else {
+        let names = COLUMNS.iter().filter(|column| !column.figure).map(|column| column.name);
+        let near = names.max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
+        return Err(format!(
+            "no setting \"{name}\"{}",
+            near.map_or(String::new(), |near| format!("; did you mean {near}?"))
+        ));
+    };
+    let value = value.trim();
+    Ok((
+        known.name,
+        match (value, value.parse::<f64>()) {
+            ("true" | "on" | "yes", _) => true.into(),
+            ("false" | "off" | "no", _) => false.into(),
+            (_, Ok(number)) if number.is_finite() => number.into(),
+            _ => value.into(),
+        },
+    ))
+}
+
+/// A file or directory, `-` for what comes in, and what the user says of it: `ib.log:fabric=IB,num_gpus=8`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Named {
+    /// The path.
+    pub path: PathBuf,
+    /// What holds for each of its rows.
+    pub labels: Vec<Label>,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The rows.
+    pub rows: Vec<Observation>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+    /// What gave nothing, and why.
+    pub problems: Vec<String>,
+}
+
+impl Named {
+    /// Reads an argument.
+    ///
+    /// # Errors
+    /// What is wrong behind the path.
+    pub fn parse(argument: &str) -> Result<Named, String> {
+        let whole = Path::new(argument);
+        let parts = argument.rsplit_once(':').filter(|(_, rest)| rest.contains('=') && !whole.exists());
+        let Some((path, rest)) = parts else { return Ok(Named { path: whole.to_owned(), labels: Vec::new() }) };
+        let labels: Result<Vec<Label>, String> = rest.split(',').map(label).collect();
+        let labels = labels.map_err(|problem| format!("{argument}: {problem}"))?;
+        Ok(Named { path: PathBuf::from(path), labels })
+    }
+
+    /// The rows of the file, or of all files below the directory: there, files of other kinds are passed over.
+    #[must_use]
+    pub fn read(&self, warmup: Warmup) -> Found {
+        let mut found = Found::default();
+        let path = &self.path;
+        if path.as_os_str() == "-" {
+            let context = Context { name: "stdin".to_owned(), warmup, seed: 1337, ..Context::default() };
+            match intake::gather(std::io::stdin().lock(), &context, &self.labels) {
+                Ok(gathered) => (found.rows, found.notes) = (gathered.rows, gathered.notes),
+                Err(problem) => found.problems.push(problem.to_string()),
+            }
+            return found;
+        }
+        let below = match files_below(path) {
+            Ok(below) => below,
+            Err(error) => {
+                found.problems.push(format!("{}: cannot be read: {error}", path.display()));
+                return found;
+            }
+        };
+        let directory = path.is_dir();
+        for file in below {
+            let name = file.display().to_string();
+            let context = Context { name: name.clone(), warmup, seed: 1337, ..Context::default() };
+            let opened = File::open(&file).map_err(|error| format!("{name}: cannot be read: {error}"));
+            let gathered =
+                opened.and_then(|file| intake::gather(file, &context, &self.labels).map_err(|error| error.to_string()));
+            match gathered {
+                Ok(gathered) => {
+                    found.notes.extend(gathered.notes);
+                    found.rows.extend(gathered.rows);
+                }
+                Err(problem) if directory => found.notes.push(format!("passed over: {problem}")),
+                Err(problem) => found.problems.push(problem),
+            }
+        }
+        if directory && found.rows.is_empty() {
+            found.problems.push(format!("{}: no measurement below it", path.display()));
+        }
+        found
+    }
+}

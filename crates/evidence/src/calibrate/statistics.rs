@@ -1,0 +1,471 @@
+//! Robust estimates with intervals: location, regression on one to three variables with coefficients that cannot be
+//! negative, quantile ratios. Small and deterministic: same data in, same figures out.
+
+use atlas_ingest::series::quantile;
+
+/// A value with its 95 % interval, where there is one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The value.
+    pub value: f64,
+    /// Ends of the 95 % interval; none where nothing tells how far to trust the value.
+    pub interval: Option<[f64; 2]>,
+    /// Measurements behind it.
+    pub n: usize,
+    /// Share of the variance explained, where something was fitted.
+    pub r2: Option<f64>,
+}
+
+impl Estimate {
+    /// As it is, in other units.
+    #[must_use]
+    pub fn scaled(self, by: f64) -> Estimate {
+        let interval = self.interval.map(|[low, high]| [(low * by).min(high * by), (low * by).max(high * by)]);
+        Estimate { value: self.value * by, interval, ..self }
+    }
+
+    /// Shifted.
+    #[must_use]
+    pub fn plus(self, by: f64) -> Estimate {
+        Estimate { value: self.value + by, interval: self.interval.map(|[low, high]| [low + by, high + by]), ..self }
+    }
+
+    /// The exponential of an estimate on a logarithmic scale.
+    #[must_use]
+    pub fn exp(self) -> Estimate {
+        Estimate { value: self.value.exp(), interval: self.interval.map(|[low, high]| [low.exp(), high.exp()]), ..self }
+    }
+
+    /// Kept from a bound on, interval and all.
+    #[must_use]
+    pub fn at_least(self, low: f64) -> Estimate {
+        let interval = self.interval.map(|[a, b]| [a.max(low), b.max(low)]);
+        Estimate { value: self.value.max(low), interval, ..self }
+    }
+
+    /// The interval widened by errors of its own, independent of it: halves of their widths, in the value's unit.
+    #[must_use]
+    pub fn widened(self, halves: &[f64]) -> Estimate {
+        let interval = self.interval.map(|[low, high]| {
+            let more: f64 = halves.iter().map(|half| half * half).sum();
+            let grown = |half: f64| (half * half + more).sqrt();
+            [self.value - grown(self.value - low), self.value + grown(high - self.value)]
+        });
+        Estimate { interval, ..self }
+    }
+
+    /// Half of the interval's width over the value.
+    #[must_use]
+    pub fn relative_width(&self) -> Option<f64> {
+        let [low, high] = self.interval?;
+        (self.value != 0.0).then(|| (high - low) / 2.0 / self.value.abs())
+    }
+}
+
+/// The two-sided 95 % quantile of Student's t (Hill 1970, algorithm 396 of the CACM; exact for 1 and 2 degrees).
+#[must_use]
+pub fn student(df: usize) -> f64 {
+    const P: f64 = 0.05;
+    let n = df as f64;
+    match df {
+        0 => f64::INFINITY,
+        1 => (P * std::f64::consts::FRAC_PI_2).cos() / (P * std::f64::consts::FRAC_PI_2).sin(),
+        2 => (2.0 / (P * (2.0 - P)) - 2.0).sqrt(),
+        _ => {
+            let a = 1.0 / (n - 0.5);
+            let b = 48.0 / (a * a);
+            let mut c = ((20_700.0 * a / b - 98.0) * a - 16.0) * a + 96.36;
+            let d = ((94.5 / (b + c) - 3.0) / b + 1.0) * (a * std::f64::consts::FRAC_PI_2).sqrt() * n;
+            let mut y = (d * P).powf(2.0 / n);
+            if y > 0.05 + a {
+                let x = -1.959_963_984_540_054;
+                y = x * x;
+                if n < 5.0 {
+                    c += 0.3 * (n - 4.5) * (x + 0.6);
+                }
+                c += (((0.05 * d * x - 5.0) * x - 7.0) * x - 2.0) * x + b;
+                y = (((((0.4 * y + 6.3) * y + 36.0) * y + 94.5) / c - y - 3.0) / b + 1.0) * x;
+                y = a * y * y;
+                y = if y > 0.002 { y.exp() - 1.0 } else { 0.5 * y * y + y };
+            } else {
+                y = ((1.0 / (((n + 6.0) / (n * y) - 0.089 * d - 0.822) * (n + 2.0) * 3.0) + 0.5 / (n + 4.0)) * y - 1.0)
+                    * (n + 1.0)
+                    / (n + 2.0)
+                    + 1.0 / y;
+            }
+            (n * y).sqrt()
+        }
+    }
+}
+
+/// Where Huber's function turns from quadratic to linear, in standard deviations: 95 % efficient on normal errors.
+const HUBER: f64 = 1.345;
+/// Rounds of reweighting; it settles in fewer.
+const ROUNDS: usize = 40;
+
+/// The median; NaN of nothing.
+#[must_use]
+pub fn median(values: &[f64]) -> f64 {
+    quantile(&mut values.to_vec(), 0.5)
+}
+
+/// The centre of values by Huber's estimator, with its interval; none of nothing. One value has no interval.
+#[must_use]
+pub fn location(values: &[f64]) -> Option<Estimate> {
+    let rows: Vec<Vec<f64>> = values.iter().map(|_| Vec::new()).collect();
+    let fit = regress(&rows, values, &[true], false)?;
+    let mut centre = fit.estimate(0)?;
+    centre.r2 = None;
+    Some(centre)
+}
+
+/// As [`location`], of positive values on their logarithms: the centre of factors.
+#[must_use]
+pub fn factor(values: &[f64]) -> Option<Estimate> {
+    let logs: Vec<f64> = values.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
+    location(&logs).map(Estimate::exp)
+}
+
+/// A regression: an intercept and slopes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// Intercept, then slopes; what was held at 0 is 0.
+    pub beta: Vec<f64>,
+    /// The same without the bound at 0.
+    free: Vec<f64>,
+    /// Covariance of the free coefficients, robust.
+    covariance: Vec<Vec<f64>>,
+    /// Degrees of freedom left.
+    pub df: usize,
+    /// Share of the variance explained.
+    pub r2: Option<f64>,
+    /// Observations.
+    pub n: usize,
+}
+
+impl Fit {
+    /// One coefficient with its interval.
+    #[must_use]
+    pub fn estimate(&self, index: usize) -> Option<Estimate> {
+        let value = *self.beta.get(index)?;
+        let free = *self.free.get(index)?;
+        let sd = self.covariance.get(index)?.get(index)?.max(0.0).sqrt();
+        let half = student(self.df) * sd;
+        let interval = (self.df > 0 && half.is_finite()).then(|| {
+            let (low, high) = (free - half, free + half);
+            // A coefficient held at its bound: the interval reaches to where it could have been.
+            if value == free { [low, high] } else { [low.max(0.0).min(value), high.max(value)] }
+        });
+        Some(Estimate { value, interval, n: self.n, r2: self.r2 })
+    }
+
+    /// A function of the coefficients with its interval by the delta method; `gradient` is taken numerically.
+    #[must_use]
+    pub fn derived(&self, function: impl Fn(&[f64]) -> f64) -> Option<Estimate> {
+        let value = function(&self.beta);
+        let gradient: Vec<f64> = (0..self.beta.len())
+            .map(|index| {
+                let at = |by: f64| {
+                    let mut beta = self.beta.clone();
+                    if let Some(slot) = beta.get_mut(index) {
+                        *slot += by;
+                    }
+                    function(&beta)
+                };
+                let h = 1e-6 * self.beta.get(index).map_or(1.0, |b| b.abs().max(1e-6));
+                (at(h) - at(-h)) / (2.0 * h)
+            })
+            .collect();
+        let variance: f64 = self
+            .covariance
+            .iter()
+            .zip(&gradient)
+            .map(|(row, g)| row.iter().zip(&gradient).map(|(c, other)| c * g * other).sum::<f64>())
+            .sum();
+        let half = student(self.df) * variance.max(0.0).sqrt();
+        let interval = (self.df > 0 && half.is_finite()).then_some([value - half, value + half]);
+        value.is_finite().then_some(Estimate { value, interval, n: self.n, r2: self.r2 })
+    }
+}
+
+/// Regresses `ys` on an intercept and the columns of `xs` by Huber's M-estimator. `wanted` says which coefficients there
+/// are (the first is the intercept); with `nonnegative` none falls below 0 (the best of all active sets). None where the
+/// data cannot tell them apart.
+#[must_use]
+pub fn regress(xs: &[Vec<f64>], ys: &[f64], wanted: &[bool], nonnegative: bool) -> Option<Fit> {
+    weighted(xs, ys, &vec![1.0; ys.len()], wanted, nonnegative)
+}
+
+/// As [`regress`], of observations whose errors are of different size: each row counts by its `scales`, the inverse of
+/// its error's.
+#[must_use]
+pub fn weighted(xs: &[Vec<f64>], ys: &[f64], scales: &[f64], wanted: &[bool], nonnegative: bool) -> Option<Fit> {
+    let scaled: Vec<f64> = ys.iter().zip(scales).map(|(y, scale)| y * scale).collect();
+    let ys = scaled.as_slice();
+    let design: Vec<Vec<f64>> = xs
+        .iter()
+        .zip(scales)
+        .map(|(row, scale)| {
+            let all = std::iter::once(1.0).chain(row.iter().copied());
+            all.zip(wanted).filter(|(_, wanted)| **wanted).map(|(x, _)| x * scale).collect()
+        })
+        .collect();
+    let k = wanted.iter().filter(|wanted| **wanted).count();
+    let finite = design.iter().flatten().chain(ys).all(|value| value.is_finite());
+    if k == 0 || ys.len() < k || !finite {
+        return None;
+    }
+    let all: Vec<usize> = (0..k).collect();
+    let (free, weights, scale) = robust(&design, ys, &all)?;
+    let chosen =
+        if nonnegative && free.iter().any(|beta| *beta < 0.0) { active_set(&design, ys, k)? } else { free.clone() };
+    let covariance = covariance(&design, ys, &free, &weights, scale)?;
+    let place = |values: &[f64]| {
+        let mut rest = values.iter().copied();
+        wanted.iter().map(|wanted| if *wanted { rest.next().unwrap_or(0.0) } else { 0.0 }).collect::<Vec<f64>>()
+    };
+    let spread = |rows: Vec<f64>| place(&rows);
+    let full_covariance: Vec<Vec<f64>> = {
+        let mut rows = covariance.into_iter();
+        let zero = vec![0.0; wanted.len()];
+        wanted
+            .iter()
+            .map(|wanted| if *wanted { rows.next().map_or_else(|| zero.clone(), spread) } else { zero.clone() })
+            .collect()
+    };
+    let fitted = |row: &Vec<f64>| row.iter().zip(&chosen).map(|(x, b)| x * b).sum::<f64>();
+    let mean = ys.iter().sum::<f64>() / ys.len() as f64;
+    let total: f64 = ys.iter().map(|y| (y - mean).powi(2)).sum();
+    let left: f64 = design.iter().zip(ys).map(|(row, y)| (y - fitted(row)).powi(2)).sum();
+    Some(Fit {
+        beta: place(&chosen),
+        free: place(&free),
+        covariance: full_covariance,
+        df: ys.len() - k,
+        r2: (total > 0.0).then(|| 1.0 - left / total),
+        n: ys.len(),
+    })
+}
+
+/// Huber's estimate with the columns of `active`: coefficients, weights, scale.
+fn robust(design: &[Vec<f64>], ys: &[f64], active: &[usize]) -> Option<(Vec<f64>, Vec<f64>, f64)> {
+    let rows: Vec<Vec<f64>> =
+        design.iter().map(|row| active.iter().filter_map(|index| row.get(*index).copied()).collect()).collect();
+    let mut weights = vec![1.0; ys.len()];
+    let mut beta = solve(&rows, ys, &weights)?;
+    let mut scale = 0.0;
+    let freedom = ys.len().saturating_sub(active.len());
+    for _ in 0..ROUNDS {
+        let residuals: Vec<f64> =
+            rows.iter().zip(ys).map(|(row, y)| y - row.iter().zip(&beta).map(|(x, b)| x * b).sum::<f64>()).collect();
+        let absolute: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
+        // Fitted coefficients take residuals away; what is left is scaled up again.
+        scale = 1.4826 * median(&absolute) * (ys.len() as f64 / freedom.max(1) as f64).sqrt();
+        if freedom == 0 || scale <= 1e-12 * ys.iter().map(|y| y.abs()).fold(1e-300, f64::max) {
+            break;
+        }
+        weights = residuals.iter().map(|r| (HUBER * scale / r.abs().max(1e-300)).min(1.0)).collect();
+        let next = solve(&rows, ys, &weights)?;
+        let moved = next.iter().zip(&beta).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        beta = next;
+        if moved <= 1e-10 * beta.iter().map(|b| b.abs()).fold(1e-300, f64::max) {
+            break;
+        }
+    }
+    Some((beta, weights, scale))
+}
+
+/// The best fit of all in which no coefficient is negative: there are few columns, so every set of them is tried.
+fn active_set(design: &[Vec<f64>], ys: &[f64], k: usize) -> Option<Vec<f64>> {
+    let mut best: Option<(f64, Vec<f64>)> = None;
+    for set in 0..1_usize << k {
+        let active: Vec<usize> = (0..k).filter(|index| set & (1 << index) != 0).collect();
+        let mut beta = vec![0.0; k];
+        if !active.is_empty() {
+            let Some((found, ..)) = robust(design, ys, &active) else { continue };
+            if found.iter().any(|b| *b < 0.0) {
+                continue;
+            }
+            for (index, value) in active.iter().zip(found) {
+                if let Some(slot) = beta.get_mut(*index) {
+                    *slot = value;
+                }
+            }
+        }
+        let loss: f64 = design
+            .iter()
+            .zip(ys)
+            .map(|(row, y)| (y - row.iter().zip(&beta).map(|(x, b)| x * b).sum::<f64>()).abs())
+            .sum();
+        if best.as_ref().is_none_or(|(least, _)| loss < *least) {
+            best = Some((loss, beta));
+        }
+    }
+    best.map(|(_, beta)| beta)
+}
+
+/// Weighted normal equations.
+fn normal(rows: &[Vec<f64>], weights: &[f64]) -> Vec<Vec<f64>> {
+    let k = rows.first().map_or(0, Vec::len);
+    (0..k)
+        .map(|i| {
+            (0..k)
+                .map(|j| {
+                    let term = |(row, w): (&Vec<f64>, &f64)| {
+                        w * row.get(i).copied().unwrap_or(0.0) * row.get(j).copied().unwrap_or(0.0)
+                    };
+                    rows.iter().zip(weights).map(term).sum()
+                })
+                .collect()
+        })
+        .collect()
+}
+
+fn solve(rows: &[Vec<f64>], ys: &[f64], weights: &[f64]) -> Option<Vec<f64>> {
+    let inverse = inverse(normal(rows, weights))?;
+    let k = inverse.len();
+    let right: Vec<f64> = (0..k)
+        .map(|i| rows.iter().zip(ys).zip(weights).map(|((row, y), w)| w * y * row.get(i).copied().unwrap_or(0.0)).sum())
+        .collect();
+    Some(inverse.iter().map(|row| row.iter().zip(&right).map(|(a, b)| a * b).sum()).collect())
+}
+
+/// The covariance of Huber's estimate (Huber 1981, section 7.6, with his correction for few observations).
+fn covariance(design: &[Vec<f64>], ys: &[f64], beta: &[f64], weights: &[f64], scale: f64) -> Option<Vec<Vec<f64>>> {
+    let (n, k) = (ys.len() as f64, beta.len() as f64);
+    let residuals: Vec<f64> =
+        design.iter().zip(ys).map(|(row, y)| y - row.iter().zip(beta).map(|(x, b)| x * b).sum::<f64>()).collect();
+    let pulled: f64 = residuals.iter().zip(weights).map(|(r, w)| (r * w).powi(2)).sum();
+    let inside = residuals.iter().filter(|r| scale <= 0.0 || r.abs() <= HUBER * scale).count() as f64;
+    let share = (inside / n).max(0.05);
+    let correction = 1.0 + k / n * (1.0 - share) / share;
+    let variance = correction.powi(2) * pulled / (n - k).max(1.0) / (share * share);
+    let inverse = inverse(normal(design, &vec![1.0; ys.len()]))?;
+    Some(inverse.into_iter().map(|row| row.into_iter().map(|value| value * variance).collect()).collect())
+}
+
+/// The inverse of a small symmetric matrix by Gauss and Jordan with pivots; none where it is singular.
+#[must_use]
+pub fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+    let n = matrix.len();
+    for (i, row) in matrix.iter_mut().enumerate() {
+        row.extend((0..n).map(|j| f64::from(u8::from(i == j))));
+    }
+    // Singular is what is so to the precision of the numbers, whatever their size.
+    let size: Vec<f64> = (0..n).map(|i| matrix.get(i).and_then(|row| row.get(i)).map_or(0.0, |d| d.abs())).collect();
+    for i in 0..n {
+        let key = |row: &[f64]| row.get(i).map_or(0.0, |value| value.abs());
+        let best = (i..n).max_by(|a, b| {
+            let of = |at: &usize| matrix.get(*at).map_or(0.0, |row| key(row));
+            of(a).total_cmp(&of(b))
+        })?;
+        matrix.swap(i, best);
+        let pivot = matrix.get(i)?.get(i).copied()?;
+        if pivot.abs() <= 1e-10 * size.get(i).copied().unwrap_or(0.0) || pivot == 0.0 {
+            return None;
+        }
+        let scaled: Vec<f64> = matrix.get(i)?.iter().map(|value| value / pivot).collect();
+        for (j, row) in matrix.iter_mut().enumerate() {
+            if j == i {
+                row.clone_from(&scaled);
+                continue;
+            }
+            let factor = row.get(i).copied().unwrap_or(0.0);
+            for (value, other) in row.iter_mut().zip(&scaled) {
+                *value -= factor * other;
+            }
+        }
+    }
+    Some(matrix.into_iter().map(|row| row.into_iter().skip(n).collect()).collect())
+}
+
+/// Resamples of the bootstrap.
+const RESAMPLES: usize = 999;
+
+/// A statistic of a sample with its 95 % interval by the percentile bootstrap (Efron 1979); the seed is fixed, so that
+/// the same file gives the same interval.
+#[must_use]
+pub fn bootstrap(values: &[f64], statistic: impl Fn(&mut Vec<f64>) -> f64) -> Option<Estimate> {
+    if values.is_empty() {
+        return None;
+    }
+    let value = statistic(&mut values.to_vec());
+    let mut state = 1337_u64;
+    let mut draw = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) as usize) % values.len()
+    };
+    let mut found: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let mut sample: Vec<f64> = values.iter().filter_map(|_| values.get(draw()).copied()).collect();
+            statistic(&mut sample)
+        })
+        .filter(|found| found.is_finite())
+        .collect();
+    let interval =
+        (values.len() > 1 && !found.is_empty()).then(|| [quantile(&mut found, 0.025), quantile(&mut found, 0.975)]);
+    value.is_finite().then_some(Estimate { value, interval, n: values.len(), r2: None })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+
+    #[test]
+    fn students_quantiles_are_those_of_the_tables() {
+        for (df, expected) in
+            [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (5, 2.571), (10, 2.228), (30, 2.042), (120, 1.980)]
+        {
+            assert!((student(df) - expected).abs() < 2e-3, "{df}: {}", student(df));
+        }
+    }
+
+    #[test]
+    fn a_line_is_found_through_an_outlier_and_a_slope_never_falls_below_zero() {
+        let xs: Vec<Vec<f64>> = (0..10).map(|i| vec![f64::from(i)]).collect();
+        let mut ys: Vec<f64> = (0..10).map(|i| 1.0 + 2.0 * f64::from(i) + 0.01 * f64::from(i % 3)).collect();
+        ys[4] = 100.0;
+        let fit = regress(&xs, &ys, &[true, true], false).unwrap();
+        assert!((fit.beta[1] - 2.0).abs() < 0.25, "{:?}", fit.beta);
+        let falling: Vec<f64> = (0..10).map(|i| 5.0 - 0.1 * f64::from(i)).collect();
+        let fit = regress(&xs, &falling, &[true, true], true).unwrap();
+        assert!(fit.beta[1] == 0.0 && fit.beta[0] > 4.0, "{:?}", fit.beta);
+        let interval = fit.estimate(1).unwrap().interval.unwrap();
+        assert!(interval[0] <= 0.0 && interval[1] >= 0.0);
+    }
+
+    #[test]
+    fn what_the_data_cannot_tell_is_not_told() {
+        assert!(regress(&[vec![1.0], vec![1.0]], &[1.0, 2.0], &[true, true], true).is_none());
+        assert!(location(&[]).is_none());
+        assert!(location(&[f64::NAN, 1.0]).is_none());
+        let one = location(&[3.0]).unwrap();
+        assert!(one.value == 3.0 && one.interval.is_none());
+    }
+
+    #[test]
+    fn intervals_of_the_centre_hold_what_they_promise() {
+        let mut state = 7_u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        for n in [4, 8, 30] {
+            let covered = (0..1000)
+                .filter(|_| {
+                    // Normal by Box and Muller.
+                    let values: Vec<f64> = (0..n)
+                        .map(|_| {
+                            let (u, v) = (uniform().max(1e-12), uniform());
+                            (-2.0 * u.ln()).sqrt() * (2.0 * std::f64::consts::PI * v).cos()
+                        })
+                        .collect();
+                    let [low, high] = location(&values).unwrap().interval.unwrap();
+                    low <= 0.0 && 0.0 <= high
+                })
+                .count();
+            assert!((925..=985).contains(&covered), "{n}: {covered} of 1000");
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Measured rows: validation of the engines against published figures, and calibration from the user's own runs.
+
+#![forbid(unsafe_code)]
+
+pub mod calibrate;
+pub mod validate;

@@ -1,0 +1,328 @@
+//! A measured row resolved to a scenario, with the figures that it states.
+
+use std::sync::Arc;
+
+use atlas_catalog::Catalog;
+use atlas_config::{Target, Workload};
+use atlas_document::{Diagnostics, Node, Severity};
+use atlas_perf::serving::{Load, ServingInput, interval};
+use atlas_perf::training::{Regime, TrainingInput};
+use atlas_plan::engine::answer;
+use atlas_plan::estimate::Estimate;
+use atlas_plan::scenario::{Parts, Scenario};
+use serde_json::Value;
+
+use super::Kind;
+use super::documents::Documents;
+use super::table::Row;
+
+/// Which published figure a case is judged on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// Tokens per second and accelerator of a training run.
+    TrainingRate,
+    /// Generated tokens per second.
+    OutputRate,
+    /// Prompt and generated tokens per second.
+    TotalRate,
+    /// Requests per second.
+    RequestRate,
+    /// Time to first token.
+    Ttft,
+    /// Time per output token.
+    Tpot,
+}
+
+impl Metric {
+    /// As verdicts name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Metric::TrainingRate => "tokens_per_sec_per_accel",
+            Metric::OutputRate => "output_tokens_per_sec_total",
+            Metric::TotalRate => "total_tokens_per_sec",
+            Metric::RequestRate => "requests_per_sec",
+            Metric::Ttft => "ttft_ms",
+            Metric::Tpot => "tpot_ms",
+        }
+    }
+
+    /// Whether it is a latency.
+    #[must_use]
+    pub const fn is_latency(self) -> bool {
+        matches!(self, Metric::Ttft | Metric::Tpot)
+    }
+}
+
+/// The resolved scenario of a row.
+#[derive(Debug, Clone)]
+pub struct RowScenario {
+    /// The documents behind it.
+    pub documents: Documents,
+    /// Target, workload, accelerator and model.
+    pub parts: Parts,
+    /// What engines answer.
+    pub scenario: Scenario,
+}
+
+impl RowScenario {
+    /// Resolves a row by the same code as any document that a user writes.
+    ///
+    /// # Errors
+    /// Everything that keeps the row from being a scenario.
+    pub fn of(row: &Row, kind: Kind, catalog: &Catalog) -> Result<RowScenario, String> {
+        let documents = Documents::of(row, kind, catalog)?;
+        let target = decode(&documents.target, "target", Target::decode)?;
+        let workload = decode(&documents.workload, "workload", Workload::decode)?;
+        let none = atlas_document::Diagnostic {
+            severity: Severity::Error,
+            file: "row".into(),
+            at: atlas_document::Position::default(),
+            path: String::new(),
+            message: "no profile".to_owned(),
+            help: None,
+        };
+        let parts = Parts::with(catalog, &target, &workload, Err(none)).map_err(|problems| joined(&problems))?;
+        let mut scenario = Scenario::from_files(&parts);
+        scenario.engine = atlas_core::plan::Engine::Analytical;
+        scenario.check(&parts).map_err(|problem| problem.to_string())?;
+        Ok(RowScenario { documents, parts, scenario })
+    }
+
+    /// The engine input of a training run.
+    #[must_use]
+    pub fn training(&self) -> Option<TrainingInput> {
+        answer::training::input(&self.scenario, &self.scenario.base)
+    }
+
+    /// The engine input of a deployment.
+    #[must_use]
+    pub fn serving(&self) -> Option<ServingInput> {
+        answer::serving::input(&self.scenario, &self.scenario.base)
+    }
+}
+
+fn joined(problems: &Diagnostics) -> String {
+    problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>().join("; ")
+}
+
+/// Decodes a document given as JSON, as `atlas run --batch` does.
+fn decode<T>(
+    value: &Value,
+    kind: &str,
+    read: impl FnOnce(&Arc<str>, &Node, &mut Diagnostics) -> Option<T>,
+) -> Result<Arc<T>, String> {
+    let node: Node = serde_json::from_value(value.clone()).map_err(|error| format!("{kind}: {error}"))?;
+    let mut problems = Diagnostics::new();
+    let decoded = read(&kind.into(), &node, &mut problems);
+    let errors: Vec<String> = problems
+        .iter()
+        .filter(|problem| problem.severity == Severity::Error)
+        .map(|problem| format!("{}: {}", problem.path, problem.message))
+        .collect();
+    match decoded {
+        Some(decoded) if errors.is_empty() => Ok(Arc::new(decoded)),
+        _ => Err(errors.join("; ")),
+    }
+}
+
+/// A figure that a row states.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// Which.
+    pub metric: Metric,
+    /// Its value, per second or in milliseconds.
+    pub value: f64,
+}
+
+/// The figures that a row is judged on.
+///
+/// # Errors
+/// That it states none.
+pub fn measured(row: &Row, kind: Kind, case: &RowScenario) -> Result<Vec<Measured>, String> {
+    let of = |metric, value| Measured { metric, value };
+    match kind {
+        Kind::Training => Ok(vec![of(Metric::TrainingRate, training_rate(row, case)?)]),
+        Kind::Inference => {
+            let devices = case.documents.accelerators;
+            let each = || row.positive("tokens_per_sec_per_accel").map(|rate| of(Metric::OutputRate, rate * devices));
+            let found = row
+                .positive("output_tokens_per_sec")
+                .map(|rate| of(Metric::OutputRate, rate))
+                .or_else(|| row.positive("total_tokens_per_sec").map(|rate| of(Metric::TotalRate, rate)))
+                .or_else(each)
+                .or_else(|| row.positive("requests_per_sec").map(|rate| of(Metric::RequestRate, rate)));
+            found
+                .filter(|found| found.value.is_normal())
+                .map(|found| vec![found])
+                .ok_or("no throughput is stated".into())
+        }
+        Kind::Latency => {
+            let found: Vec<Measured> = [(Metric::Ttft, "ttft_ms"), (Metric::Tpot, "tpot_ms")]
+                .into_iter()
+                .filter_map(|(metric, column)| row.positive(column).map(|value| of(metric, value)))
+                .collect();
+            if found.is_empty() { Err("no latency is stated".to_owned()) } else { Ok(found) }
+        }
+    }
+}
+
+/// Tokens per second and accelerator, as stated or as step time, TFLOP/s or MFU imply.
+fn training_rate(row: &Row, case: &RowScenario) -> Result<f64, String> {
+    if let Some(rate) = row.positive("tokens_per_sec_per_accel") {
+        return Ok(rate);
+    }
+    let input = case.training().ok_or("the model or the accelerator is not known")?;
+    if let (Some(step), Some(global)) = (row.positive("step_time_s"), row.positive("global_batch")) {
+        return Ok(global * input.seq / step / case.documents.accelerators);
+    }
+    let per_token = input.arch.palm_flops_per_token(input.seq, row.text("flop_counting") == "causal");
+    if let Some(tflops) = row.positive("model_tflops_per_accel") {
+        return Ok(tflops * 1e12 / per_token);
+    }
+    let mfu = row.positive("mfu").ok_or("no throughput is stated")?;
+    let dies = case.scenario.machine.map_or(1.0, |machine| machine.dies);
+    // A share; above one it is a percentage.
+    let mfu = if mfu > 1.0 { mfu / 100.0 } else { mfu };
+    Ok(mfu * input.accelerator.peak(input.precision) * dies / per_token)
+}
+
+/// The figure of an estimate that a metric names, with the ends of its 90 % interval: value, lower, upper.
+#[must_use]
+pub fn predicted(estimate: &Estimate, metric: Metric, accelerators: f64) -> Option<[f64; 3]> {
+    let detail = estimate.detail.as_ref()?;
+    let rate = estimate.total.tokens_per_sec;
+    let serving = detail.serving.as_ref();
+    let (value, interval) = match metric {
+        Metric::TrainingRate => (rate / accelerators, detail.throughput_interval),
+        Metric::OutputRate => (rate, detail.throughput_interval),
+        Metric::TotalRate => (serving?.total_tokens_per_sec, detail.throughput_interval),
+        Metric::RequestRate => (serving?.requests_per_sec, detail.throughput_interval),
+        Metric::Ttft => (serving?.ttft_ms[0], serving?.ttft_interval),
+        Metric::Tpot => (serving?.tpot_ms[0], serving?.tpot_interval),
+    };
+    (value.is_finite() && value > 0.0).then_some([value, value * interval.low, value * interval.high])
+}
+
+/// The engine input of a case.
+#[derive(Debug, Clone, Copy)]
+pub enum Input {
+    /// A training run.
+    Training(TrainingInput),
+    /// A deployment.
+    Serving(ServingInput),
+}
+
+/// One measured figure with everything that fits and intervals need.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The row.
+    pub id: String,
+    /// Who published it.
+    pub source: String,
+    /// The accelerator, as the catalog names it.
+    pub accelerator: String,
+    /// The model, as the row names it.
+    pub model: String,
+    /// Software and release in force.
+    pub software: String,
+    /// Kind of run, as far as errors are alike within it.
+    pub regime: &'static str,
+    /// The figure.
+    pub metric: Metric,
+    /// Its measured value, per second or in milliseconds.
+    pub measured: f64,
+    /// What the engine is asked.
+    pub input: Input,
+    /// Devices of the input per accelerator of the row.
+    pub devices: f64,
+    /// Whether a value was inferred from the row's own result.
+    pub inferred: bool,
+    /// Memory of the first device that the row states, bytes.
+    pub memory: Option<f64>,
+}
+
+impl Case {
+    /// The cases of a row.
+    ///
+    /// # Errors
+    /// Why the row cannot be predicted.
+    pub fn of(row: &Row, kind: Kind, catalog: &Catalog) -> Result<Vec<Case>, String> {
+        if !row.text("excluded").is_empty() {
+            return Err(format!("excluded: {}", row.text("excluded")));
+        }
+        let found = RowScenario::of(row, kind, catalog)?;
+        let input = match kind {
+            Kind::Training => found.training().map(Input::Training),
+            Kind::Inference | Kind::Latency => found.serving().map(Input::Serving),
+        };
+        let input = input.ok_or("the model or the accelerator is not known")?;
+        let devices = found.scenario.machine.map_or(1.0, |machine| machine.dies);
+        let name = if row.text("model").is_empty() { row.text("model_name") } else { row.text("model") };
+        let case = |measured: &Measured| Case {
+            id: row.text("id").to_owned(),
+            source: row.text("source").to_owned(),
+            accelerator: row.text("accelerator").to_owned(),
+            model: name.to_owned(),
+            software: found.scenario.in_force.name.to_string(),
+            regime: regime(&input, measured.metric),
+            metric: measured.metric,
+            measured: measured.value,
+            input,
+            devices,
+            inferred: !row.text("inferred").is_empty(),
+            memory: row.positive("peak_memory_gb").map(|gb| gb * 1024.0 * 1024.0 * 1024.0),
+        };
+        Ok(measured(row, kind, &found)?.iter().map(case).collect())
+    }
+
+    /// The input of a training run.
+    #[must_use]
+    pub fn training(&self) -> Option<&TrainingInput> {
+        match &self.input {
+            Input::Training(input) => Some(input),
+            Input::Serving(_) => None,
+        }
+    }
+
+    /// The input of a deployment.
+    #[must_use]
+    pub fn serving(&self) -> Option<&ServingInput> {
+        match &self.input {
+            Input::Serving(input) => Some(input),
+            Input::Training(_) => None,
+        }
+    }
+
+    /// Factors on a serving prediction between which the measurement lies in nine cases of ten.
+    #[must_use]
+    pub fn interval(&self) -> Option<interval::Factors> {
+        let input = self.serving()?;
+        Some(match self.metric {
+            Metric::Ttft => interval::ttft(input),
+            Metric::Tpot => interval::tpot(input),
+            _ => interval::throughput(input),
+        })
+    }
+}
+
+/// The kind of run, as far as errors are alike within it.
+#[must_use]
+pub fn regime(input: &Input, metric: Metric) -> &'static str {
+    match input {
+        Input::Training(input) => Regime::of(input).name(),
+        Input::Serving(input) => match (metric, input.pools.is_some(), input.load) {
+            (Metric::Ttft, true, _) => "disaggregated TTFT",
+            (Metric::Tpot, true, _) => "disaggregated TPOT",
+            (Metric::Ttft, false, _) => "aggregated TTFT",
+            (Metric::Tpot, false, _) => "aggregated TPOT",
+            (_, _, Load::Closed { .. }) => "closed loop",
+            (_, _, Load::Open { .. }) => "open loop",
+            (_, _, Load::Burst { .. }) => "offline",
+            (_, _, Load::DecodeOnly { .. }) => "decode only",
+            (_, _, Load::PrefillOnly { .. }) => "prefill only",
+            (_, _, Load::Static { batch }) if batch > 1.0 => "static batch",
+            (_, _, Load::Static { .. }) => "single stream",
+        },
+    }
+}

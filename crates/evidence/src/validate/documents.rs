@@ -1,0 +1,289 @@
+//! A measured row as the documents that a user would write for it.
+
+use atlas_catalog::Catalog;
+use atlas_plan::engine::datasheet::accelerator;
+use atlas_plan::scenario::dies;
+use serde_json::{Map, Value, json};
+
+use super::Kind;
+use super::columns::{COLUMNS, Place};
+use super::table::Row;
+
+/// Target and workload of a row, as JSON documents of the form that files and `atlas run --batch` take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Documents {
+    /// The hardware.
+    pub target: Value,
+    /// The model and how it ran.
+    pub workload: Value,
+    /// Accelerators of the run.
+    pub accelerators: f64,
+}
+
+impl Documents {
+    /// The line that `atlas run --batch` takes.
+    #[must_use]
+    pub fn line(&self, id: &str) -> Value {
+        json!({ "id": id, "target": self.target, "workload": self.workload, "knobs": { "engine": "analytical" } })
+    }
+
+    /// The documents of a row.
+    ///
+    /// # Errors
+    /// What the row does not state and no default replaces.
+    pub fn of(row: &Row, kind: Kind, catalog: &Catalog) -> Result<Documents, String> {
+        let mut workload = Map::new();
+        let mut target = Map::new();
+        let mut architecture = Map::new();
+        for column in COLUMNS {
+            let text = row.text(column.name);
+            // A size of zero, or a rate without a bound, states nothing.
+            let nothing = text.is_empty() || row.number(column.name) == Some(0.0) || text.eq_ignore_ascii_case("inf");
+            if nothing {
+                continue;
+            }
+            let number = || number(row, column.name);
+            match column.place {
+                Place::Record | Place::Figure | Place::Special => {}
+                Place::Target(path) => set(&mut target, path, number()?),
+                Place::Number(path) => set(&mut workload, path, number()?),
+                Place::Architecture(path) => set(&mut architecture, path, number()?),
+                Place::Word(path) => set(&mut workload, path, json!(text.to_ascii_lowercase())),
+                Place::Flag(path) => set(&mut workload, path, json!(flag(row, column.name)?)),
+                Place::ArchitectureFlag(path) => set(&mut architecture, path, json!(flag(row, column.name)?)),
+            }
+        }
+        let accelerators = accelerators(row, kind)?;
+        describe_target(row, catalog, accelerators, &mut target)?;
+        describe_model(row, catalog, architecture, &mut workload)?;
+        describe_software(row, &mut workload);
+        describe_run(row, kind, &mut workload)?;
+        if kind != Kind::Training {
+            widen_over_dies(&target, catalog, accelerators, &mut workload);
+        }
+        Ok(Documents { target: Value::Object(target), workload: Value::Object(workload), accelerators })
+    }
+}
+
+/// Sets the value at a path, making the mappings on the way.
+fn set(map: &mut Map<String, Value>, path: &[&str], value: Value) {
+    let Some((last, parents)) = path.split_last() else { return };
+    let mut at = map;
+    for parent in parents {
+        let next = at.entry((*parent).to_owned()).or_insert_with(|| Value::Object(Map::new()));
+        match next {
+            Value::Object(inner) => at = inner,
+            _ => return,
+        }
+    }
+    at.insert((*last).to_owned(), value);
+}
+
+/// A number, whole where it is.
+fn number(row: &Row, column: &str) -> Result<Value, String> {
+    let value = row
+        .number(column)
+        .ok_or_else(|| format!("{column}: found \"{}\", expected a finite number", row.text(column)))?;
+    Ok(if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) })
+}
+
+fn flag(row: &Row, column: &str) -> Result<bool, String> {
+    row.flag(column).ok_or_else(|| format!("{column}: found \"{}\", expected true or false", row.text(column)))
+}
+
+/// Accelerators of the run: stated, or what the layout multiplies to.
+fn accelerators(row: &Row, kind: Kind) -> Result<f64, String> {
+    if let Some(stated) = row.positive("num_accelerators") {
+        return Ok(stated);
+    }
+    let of = |column: &str| row.positive(column).unwrap_or(1.0);
+    let pool = |prefix: &str| {
+        let of = |name: &str| row.positive(&format!("{prefix}_{name}"));
+        Some(of("workers")? * of("tp").unwrap_or(1.0) * of("pp").unwrap_or(1.0) * of("attention_dp").unwrap_or(1.0))
+    };
+    if let (Some(prefill), Some(decode)) = (pool("prefill"), pool("decode")) {
+        return Ok(prefill + decode);
+    }
+    let stated = row.positive("tp").is_some() || row.positive("attention_dp").is_some();
+    if kind == Kind::Training || !stated {
+        return Err("num_accelerators is not stated".to_owned());
+    }
+    Ok(of("tp") * of("pp") * of("attention_dp") * of("dp"))
+}
+
+/// Accelerators of a node that divide those of the run: as stated, else eight.
+fn per_node(row: &Row, accelerators: f64) -> f64 {
+    let most = row.positive("accelerators_per_node").unwrap_or(8.0).min(accelerators).max(1.0);
+    let mut per_node = most.floor();
+    while per_node > 1.0 && (accelerators / per_node).fract() != 0.0 {
+        per_node -= 1.0;
+    }
+    per_node
+}
+
+fn describe_target(
+    row: &Row,
+    catalog: &Catalog,
+    accelerators: f64,
+    target: &mut Map<String, Value>,
+) -> Result<(), String> {
+    let stated = row.text("accelerator");
+    let sheet = catalog
+        .accelerator(stated)
+        .ok()
+        .or_else(|| catalog.accelerator_meant(stated, None))
+        .ok_or_else(|| format!("accelerator \"{stated}\" is not in the catalog"))?;
+    if accelerators.fract() != 0.0 {
+        return Err(format!("num_accelerators: found {accelerators}, expected a whole number"));
+    }
+    let per_node = per_node(row, accelerators);
+    for (key, value) in [
+        ("name", json!("measured")),
+        ("vendor", json!(sheet.vendor)),
+        ("accelerator", json!(sheet.id)),
+        ("accelerators_per_node", json!(per_node as i64)),
+        ("num_nodes", json!((accelerators / per_node) as i64)),
+        ("memory_gb_per_accel", json!(sheet.memory.gb)),
+        ("cost", json!({ "hourly_usd": 0, "energy_watts_node": 0, "pue": 1 })),
+    ] {
+        target.insert(key.to_owned(), value);
+    }
+    if target.contains_key("interconnect") {
+        let kind = sheet.scale_up.as_ref().and_then(|link| link.kind.clone()).unwrap_or_else(|| "link".to_owned());
+        set(target, &["interconnect", "type"], json!(kind));
+    }
+    Ok(())
+}
+
+fn describe_model(
+    row: &Row,
+    catalog: &Catalog,
+    mut architecture: Map<String, Value>,
+    workload: &mut Map<String, Value>,
+) -> Result<(), String> {
+    let stated = row.text("model");
+    let known = (!stated.is_empty()).then(|| catalog.model(stated).ok()).flatten();
+    if let Some(model) = known {
+        workload.insert("model".to_owned(), json!(model.id));
+        // Cells of a model of the catalog say what differs from it.
+        for (path, name) in [
+            (&["hidden_size"][..], "hidden_size"),
+            (&["n_layers"], "n_layers"),
+            (&["heads", "query"], "n_heads"),
+            (&["heads", "kv"], "n_kv_heads"),
+            (&["mlp", "ffn_hidden_size"], "ffn_hidden_size"),
+            (&["vocab_size"], "vocab_size"),
+        ] {
+            let found = path.iter().try_fold(None, |at: Option<&Value>, key| {
+                let next = match at {
+                    None => architecture.get(*key),
+                    Some(value) => value.get(key),
+                };
+                next.map(Some)
+            });
+            if let Some(Some(value)) = found {
+                set(workload, &["params", name], value.clone());
+            }
+        }
+        return Ok(());
+    }
+    if !architecture.contains_key("n_layers") || !architecture.contains_key("hidden_size") {
+        return Err(format!("model \"{stated}\" is not in the catalog, and its architecture is not stated"));
+    }
+    // What a GPT has where the row is silent: heads of 128, a plain MLP four times as wide as the hidden size.
+    let hidden = row.positive("hidden_size").unwrap_or(1.0);
+    let heads = row.positive("n_heads").unwrap_or((hidden / 128.0).round().max(1.0));
+    let ffn = row.positive("ffn_hidden_size").unwrap_or(4.0 * hidden);
+    let mut or = |path: &[&str], stated: bool, value: Value| {
+        if !stated {
+            set(&mut architecture, path, value);
+        }
+    };
+    or(&["heads", "query"], row.positive("n_heads").is_some(), json!(heads as i64));
+    or(&["mlp", "ffn_hidden_size"], row.positive("ffn_hidden_size").is_some(), json!(ffn as i64));
+    or(&["mlp", "gated"], row.flag("gated_mlp").is_some(), json!((ffn / hidden - 4.0).abs() > 0.01));
+    or(&["vocab_size"], row.positive("vocab_size").is_some(), json!(51_200));
+    or(
+        &["moe", "ffn_hidden_size"],
+        row.positive("n_experts").is_none() || row.positive("moe_ffn_hidden_size").is_some(),
+        json!(ffn as i64),
+    );
+    let longest = row.positive("seq_len").unwrap_or(131_072.0).max(1.0);
+    architecture.insert("id".to_owned(), json!(if stated.is_empty() { "measured" } else { stated }));
+    architecture.insert("max_context".to_owned(), json!(longest as i64));
+    if !row.text("linear_kind").is_empty() {
+        set(&mut architecture, &["linear", "kind"], json!(row.text("linear_kind")));
+    }
+    workload.insert("architecture".to_owned(), Value::Object(architecture));
+    Ok(())
+}
+
+/// Serving tables count accelerators, software counts dies: a layout that multiplies to the accelerators runs on all dies
+/// of each.
+fn widen_over_dies(
+    target: &Map<String, Value>,
+    catalog: &Catalog,
+    accelerators: f64,
+    workload: &mut Map<String, Value>,
+) {
+    let sheet = target.get("accelerator").and_then(Value::as_str).and_then(|id| catalog.accelerator(id).ok());
+    let dies = sheet.map_or(1.0, |sheet| dies(accelerator(&sheet).generation));
+    let degree = |workload: &Map<String, Value>, name: &str| {
+        workload.get("parallelism").and_then(|found| found.get(name)).and_then(Value::as_f64).unwrap_or(1.0)
+    };
+    let ranks: f64 = ["tp", "pp", "attention_dp", "dp"].iter().map(|name| degree(workload, name)).product();
+    if dies > 1.0 && ranks <= accelerators {
+        let tp = degree(workload, "tp") * dies;
+        set(workload, &["parallelism", "tp"], json!(tp as i64));
+    }
+}
+
+fn describe_software(row: &Row, workload: &mut Map<String, Value>) {
+    let (family, release) = (row.text("software"), row.text("software_version"));
+    if family.is_empty() {
+        return;
+    }
+    let joined = !release.is_empty() && !family.contains('@');
+    let software = if joined { format!("{family}@{release}") } else { family.to_owned() };
+    workload.insert("software".to_owned(), json!(software));
+}
+
+fn describe_run(row: &Row, kind: Kind, workload: &mut Map<String, Value>) -> Result<(), String> {
+    workload.insert("name".to_owned(), json!("measured"));
+    let mode = if kind == Kind::Training { "training" } else { "inference" };
+    workload.insert("mode".to_owned(), json!(mode));
+    let need = |column: &str| match row.positive(column) {
+        Some(_) => Ok(()),
+        None => Err(format!("{column} is not stated")),
+    };
+    if kind == Kind::Training {
+        need("seq_len")?;
+        set(workload, &["sequence", "generate"], json!(0));
+        if !row.text("cuda_graphs").is_empty() {
+            set(workload, &["runtime_tuning", "graph_capture"], json!(row.text("cuda_graphs")));
+        }
+        return Ok(());
+    }
+    need("input_len")?;
+    need("output_len")?;
+    if !row.text("cuda_graphs").is_empty() {
+        set(workload, &["runtime_tuning", "cuda_graphs"], json!(flag(row, "cuda_graphs")?));
+    }
+    match row.text("executor") {
+        "" => {}
+        word => set(workload, &["serving", "python_executor"], json!(word == "python")),
+    }
+    let endless = row.text("request_rate").eq_ignore_ascii_case("inf");
+    if endless && row.positive("concurrency").is_none() && row.text("load").is_empty() {
+        set(workload, &["serving", "load"], json!("burst"));
+    }
+    if let Some(dp) = row.positive("dp") {
+        set(workload, &["parallelism", "dp"], json!(dp as i64));
+    }
+    // Both pools or none: a deployment that is not split has no workers of either.
+    let split = row.positive("prefill_workers").is_some() && row.positive("decode_workers").is_some();
+    if let Some(Value::Object(serving)) = workload.get_mut("serving").filter(|_| !split) {
+        serving.remove("pools");
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! One row told step by step: what it states, how it was read, where the predicted time goes, and what was measured.
+
+use super::case::{Case, Input};
+use super::table::{self, Row};
+use super::verdict::Verdict;
+use super::{Judge, Kind, ValidateError};
+use atlas_catalog::Catalog;
+use atlas_core::plan::Engine;
+use atlas_core::units;
+use atlas_perf::constants::Constants;
+use atlas_perf::serving;
+use atlas_perf::serving::ServingInput;
+use atlas_perf::serving::step::StepTime;
+use atlas_perf::serving_constants::ServingConstants;
+use atlas_perf::training;
+use atlas_perf::training::{TimeBreakdown, TrainingInput};
+use atlas_plan::engine::answer::event as simulated;
+use atlas_plan::estimate::Breakdown;
+
+/// A row's story.
+#[derive(Debug, Clone)]
+pub struct Story {
+    /// The cells that say anything, by column.
+    pub states: Vec<(String, String)>,
+    /// What the engine was asked, and the steps of its answer.
+    pub steps: Vec<(&'static str, String)>,
+    /// Predicted time by cause, s: of a step, or of one output token of a replica.
+    pub time: Option<Breakdown>,
+    /// Predicted and measured, or why not.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// The story of the row with that id, as `engine` predicts it: the closed form, or the events. `None` where there is no
+/// such row.
+///
+/// # Errors
+/// A file that is no CSV.
+pub fn story(kind: Kind, text: &str, id: &str, engine: Engine) -> Result<Option<Story>, ValidateError> {
+    let catalog = Catalog::built_in();
+    let judge = Judge { kind, catalog: &catalog, engine };
+    let rows = table::read(text)?;
+    let Some(row) = rows.iter().find(|row| row.text("id") == id) else { return Ok(None) };
+    let verdicts = judge.row(row);
+    let case = Case::of(row, kind, &catalog).ok().and_then(|cases| cases.into_iter().next());
+    let told = case.map(|case| match case.input {
+        Input::Training(ref input) => trained(&case, input, engine),
+        Input::Serving(ref input) => served(input, engine),
+    });
+    let (steps, time) = told.map_or((Vec::new(), None), |(steps, time)| (steps, Some(time)));
+    Ok(Some(Story { states: states(row), steps, time, verdicts }))
+}
+
+fn states(row: &Row) -> Vec<(String, String)> {
+    row.cells().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name.to_owned(), text.to_owned())).collect()
+}
+
+type Told = (Vec<(&'static str, String)>, Breakdown);
+
+fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Told {
+    let c = Constants::default();
+    let mut out = training::estimate(i, &c);
+    if let Some(parts) = engine.simulates().then(|| simulated::training::times(i, &out.time)).flatten() {
+        let slower = parts.total() / out.step_seconds;
+        out.step_seconds *= slower;
+        out.mfu /= slower;
+        out.time = parts;
+    }
+    let time = Breakdown::of(&TimeBreakdown::NAMES, out.time.values());
+    let flops = i.arch.palm_flops_per_token(i.seq, false);
+    let tokens = i.global * i.seq;
+    let peak = i.accelerator.peak(i.precision);
+    let si = |value: f64, unit: &str| units::with_unit(&units::si(value), unit);
+    let measured_step = tokens / (case.measured / case.devices * i.accelerators);
+    let gb = |bytes: f64| si(bytes * 1e-9, "GB");
+    let steps = vec![
+        (
+            "layout",
+            format!(
+                "tp {} · pp {} · vpp {} · dp {} · cp {} · ep {} on {} devices, {} to a fast domain",
+                i.tp, i.pp, i.vpp, i.dp, i.cp, i.ep, i.accelerators, i.domain
+            ),
+        ),
+        (
+            "plan",
+            format!(
+                "{} sequences of {} a step, {} a micro-batch, {} micro-batches; {}, recompute {}",
+                i.global,
+                i.seq,
+                i.micro,
+                i.micro_batches(),
+                i.sharding.name(),
+                i.recompute.name()
+            ),
+        ),
+        ("parameters", si(i.arch.params(), "")),
+        ("model FLOPs per token", format!("{} (PaLM, appendix B)", si(flops, "FLOP"))),
+        ("tokens per step", si(tokens, "tok")),
+        ("peak of a device", si(peak, "FLOP/s")),
+        ("step at the peak", units::duration_ms(1e3 * flops * tokens / (peak * i.accelerators))),
+        ("step predicted", format!("{}, MFU {}", units::duration_ms(1e3 * out.step_seconds), units::percent(out.mfu))),
+        (
+            "step measured",
+            format!(
+                "{}, MFU {}",
+                units::duration_ms(1e3 * measured_step),
+                units::percent(flops * tokens / (measured_step * peak * i.accelerators))
+            ),
+        ),
+        (
+            "memory predicted",
+            format!("{} of {}, at most {}", gb(out.memory.total()), gb(i.accelerator.mem_bytes), gb(out.memory_upper)),
+        ),
+    ];
+    (steps, time)
+}
+
+/// What a stack's age or the device costs beyond its runtime's usual steps, in words.
+fn immature(i: &ServingInput) -> String {
+    let said = [
+        (!i.tuned_products, "products not tuned for few rows"),
+        (i.experts_in_turn, "experts one after another"),
+        (!i.grouped_decode, "attention head by head"),
+        (i.expanded_drafts && i.speculation.tokens > 0.0, "drafts verified as sequences"),
+        (i.compiled_batch > 0.0, "whole compiled buckets"),
+    ];
+    said.iter().filter(|(holds, _)| *holds).map(|(_, what)| format!("; {what}")).collect()
+}
+
+fn served(i: &ServingInput, engine: Engine) -> Told {
+    let events = engine.simulates().then(|| simulated::serving::figures(i)).flatten();
+    let out = events.unwrap_or_else(|| serving::estimate(i, &ServingConstants::default()));
+    let l = &i.layout;
+    let si = |value: f64, unit: &str| units::with_unit(&units::si(value), unit);
+    let ms = |seconds: f64| units::duration_ms(1e3 * seconds);
+    let first = &out.first_token;
+    let steps = vec![
+        (
+            "layout",
+            format!("tp {} · pp {} · ep {} · attention dp {}, {} replicas", l.tp, l.pp, l.ep, l.attention_dp, l.dp),
+        ),
+        (
+            "software",
+            format!(
+                "{:?}, admission {:?}, graphs {}, at most {} sequences and {} tokens a step{}",
+                i.stack,
+                i.admission,
+                i.captured_graphs,
+                i.max_num_seqs,
+                i.max_num_batched_tokens,
+                immature(i)
+            ),
+        ),
+        ("load", format!("{:?}; prompts of {} tokens, answers of {}", i.load, units::si(i.isl), units::si(i.osl))),
+        (
+            "weights",
+            format!(
+                "{} parameters, {} bytes each (experts {}), multiplied in {:?}",
+                si(i.arch.params(), ""),
+                i.formats.dense_bytes,
+                i.formats.expert_bytes,
+                i.formats.dense
+            ),
+        ),
+        (
+            "KV memory holds",
+            format!("{} sequences a replica; {} run", units::si(out.max_concurrency), units::si(out.batch)),
+        ),
+        (
+            "TTFT",
+            format!(
+                "{} = slot {} + queue {} + burst {} + prefill {} + overhead {}",
+                ms(out.ttft.mean),
+                ms(first.slot),
+                ms(first.queue),
+                ms(first.burst),
+                ms(first.prefill),
+                ms(first.overhead)
+            ),
+        ),
+        ("TPOT", ms(out.tpot.mean)),
+        (
+            "throughput",
+            format!(
+                "{} generated, {} with prompts, {}",
+                si(out.output_tokens_per_sec, "tok/s"),
+                si(out.total_tokens_per_sec, "tok/s"),
+                si(out.requests_per_sec, "req/s")
+            ),
+        ),
+    ];
+    (steps, Breakdown::of(&StepTime::NAMES, out.time.values()))
+}

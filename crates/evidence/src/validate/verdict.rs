@@ -1,0 +1,141 @@
+//! What validation says of every row: predicted, measured, the interval, or why there is no prediction.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::report::{Stats, stats};
+use super::table::Row;
+
+/// One row of measurements, judged on one metric.
+#[derive(Debug, Clone, Serialize)]
+pub struct Verdict {
+    /// The row's id.
+    pub id: String,
+    /// Which figure is judged: `tokens_per_sec_per_accel`, `ttft_ms` …
+    pub metric: &'static str,
+    /// Who published it.
+    pub source: String,
+    /// On what it ran.
+    pub accelerator: String,
+    /// The kind of run, as far as errors are alike within it.
+    pub regime: &'static str,
+    /// What was measured.
+    pub measured: Option<f64>,
+    /// What the analytical engine says.
+    pub predicted: Option<f64>,
+    /// Lower end of the 90 % prediction interval.
+    pub lower: Option<f64>,
+    /// Upper end of the 90 % prediction interval.
+    pub upper: Option<f64>,
+    /// Whether a value of the scenario was inferred from the row's own result.
+    pub inferred: bool,
+    /// Why there is no prediction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Verdict {
+    /// The verdict on a row that cannot be predicted.
+    #[must_use]
+    pub fn refused(row: &Row, metric: &'static str, reason: &str) -> Verdict {
+        Verdict {
+            id: row.text("id").to_owned(),
+            metric,
+            source: row.text("source").to_owned(),
+            accelerator: row.text("accelerator").to_owned(),
+            regime: "",
+            measured: None,
+            predicted: None,
+            lower: None,
+            upper: None,
+            inferred: !row.text("inferred").is_empty(),
+            reason: Some(reason.to_owned()),
+        }
+    }
+
+    /// Predicted over measured, less one.
+    #[must_use]
+    pub fn error(&self) -> Option<f64> {
+        let (measured, predicted) = (self.measured?, self.predicted?);
+        (measured > 0.0 && predicted.is_finite()).then(|| predicted / measured - 1.0)
+    }
+
+    /// Whether the measurement lies inside the interval.
+    #[must_use]
+    pub fn covered(&self) -> Option<bool> {
+        let (measured, lower, upper) = (self.measured?, self.lower?, self.upper?);
+        Some((lower..=upper).contains(&measured))
+    }
+}
+
+/// Errors by a key, in the order of the key.
+#[must_use]
+pub fn by<'v>(verdicts: &'v [Verdict], key: impl Fn(&'v Verdict) -> &'v str) -> BTreeMap<&'v str, Stats> {
+    let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for verdict in verdicts {
+        if let Some(error) = verdict.error() {
+            errors.entry(key(verdict)).or_default().push(error);
+        }
+    }
+    errors.into_iter().map(|(key, errors)| (key, stats(&errors))).collect()
+}
+
+/// Errors of all rows.
+#[must_use]
+pub fn overall(verdicts: &[Verdict]) -> Stats {
+    stats(&verdicts.iter().filter_map(Verdict::error).collect::<Vec<_>>())
+}
+
+/// Share of measurements inside their interval, and how many have one.
+#[must_use]
+pub fn coverage(verdicts: &[Verdict]) -> (f64, usize) {
+    let inside: Vec<bool> = verdicts.iter().filter_map(Verdict::covered).collect();
+    let hits = inside.iter().filter(|inside| **inside).count();
+    (hits as f64 / inside.len().max(1) as f64, inside.len())
+}
+
+/// Reasons for rows without a prediction, most frequent first.
+#[must_use]
+pub fn reasons(verdicts: &[Verdict]) -> Vec<(&str, usize)> {
+    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+    for reason in verdicts.iter().filter_map(|verdict| verdict.reason.as_deref()) {
+        *count.entry(reason).or_default() += 1;
+    }
+    let mut count: Vec<(&str, usize)> = count.into_iter().collect();
+    count.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(measured: f64, predicted: f64) -> Verdict {
+        Verdict {
+            id: "x".into(),
+            metric: "tokens_per_sec_per_accel",
+            source: "s".into(),
+            accelerator: "a".into(),
+            regime: "r",
+            measured: Some(measured),
+            predicted: Some(predicted),
+            lower: Some(predicted * 0.8),
+            upper: Some(predicted * 1.2),
+            inferred: false,
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn errors_and_coverage_are_those_of_the_rows() {
+        let all = [verdict(100.0, 110.0), verdict(100.0, 80.0), verdict(100.0, 50.0)];
+        let stats = overall(&all);
+        assert_eq!(stats.n, 3);
+        assert!((stats.median - 20.0).abs() < 1e-9 && (stats.bias + 20.0).abs() < 1e-9);
+        let (share, n) = coverage(&all);
+        assert_eq!(n, 3);
+        assert!((share - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(by(&all, |verdict| &verdict.source).len(), 1);
+    }
+}

@@ -1,0 +1,82 @@
+//! A JSON document that stands on several lines between the lines of a log.
+
+/// Longest document that is gathered.
+const LONGEST: usize = 16 << 20;
+
+/// The lines gathered so far.
+pub(crate) struct Block {
+    pub(crate) text: String,
+    pub(crate) first_line: u64,
+    /// Lines of it that no recognizer had a use for.
+    pub(crate) passed_over: u64,
+    depth: usize,
+    quoted: bool,
+    escaped: bool,
+}
+
+/// How far a document has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// More lines are needed.
+    Open,
+    /// All brackets are closed.
+    Complete,
+    /// It is not one, or too long.
+    Broken,
+}
+
+impl Block {
+    /// Whether a line may be the first of a document: an opening bracket at the margin, which the line does not close.
+    pub(crate) fn begins(line: &str) -> bool {
+        let Some(first @ (b'{' | b'[')) = line.as_bytes().first() else { return false };
+        let second = line.bytes().skip(1).find(|byte| !byte.is_ascii_whitespace());
+        matches!((first, second), (_, None) | (b'{', Some(b'"')) | (b'[', Some(b'{')))
+    }
+
+    pub(crate) fn new(first_line: u64) -> Block {
+        Block { text: String::new(), first_line, passed_over: 0, depth: 0, quoted: false, escaped: false }
+    }
+
+    /// Takes one more line.
+    pub(crate) fn push(&mut self, line: &str, passed_over: bool) -> Progress {
+        if self.text.len() + line.len() > LONGEST {
+            return Progress::Broken;
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+        self.passed_over += u64::from(passed_over);
+        for (at, byte) in line.bytes().enumerate() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.quoted => self.escaped = true,
+                b'"' => self.quoted = !self.quoted,
+                _ if self.quoted => {}
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' if self.depth > 1 => self.depth -= 1,
+                b'}' | b']' => {
+                    let rest = line.get(at + 1..).unwrap_or_default();
+                    return if rest.trim().is_empty() { Progress::Complete } else { Progress::Broken };
+                }
+                _ => {}
+            }
+        }
+        // A string does not go on in the next line.
+        if self.quoted { Progress::Broken } else { Progress::Open }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_ends_where_its_brackets_are_closed() {
+        let mut block = Block::new(1);
+        let lines = ["{", "  \"a\": \"}\\\"\",", "  \"b\": [1, 2]", "}"];
+        assert!(Block::begins(lines[0]));
+        let progress: Vec<Progress> = lines.iter().map(|line| block.push(line, true)).collect();
+        assert_eq!(progress, [Progress::Open, Progress::Open, Progress::Open, Progress::Complete]);
+        assert_eq!(block.passed_over, 4);
+        assert!(!Block::begins("  {") && !Block::begins("[rank0]: step") && !Block::begins("{'loss': 1}"));
+    }
+}

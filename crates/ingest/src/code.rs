@@ -1,0 +1,42 @@
+//! Finds the Python source code that some tools print in front of their log. Source code states
+//! defaults, not what ran.
+
+/// Whether source code goes on at this line, given whether the lines before it were source code.
+pub(crate) fn continues(line: &str, before: bool) -> bool {
+    let Some(first) = line.bytes().next() else { return before };
+    match first {
+        b'i' if line.starts_with("import ") => true,
+        b'f' if line.starts_with("from ") && line.contains(" import ") => true,
+        b'd' if line.starts_with("def ") && line.contains('(') => true,
+        b'c' if line.starts_with("class ") && line.trim_ascii_end().ends_with(':') => true,
+        b'@' if line.starts_with("@torch") || line.starts_with("@dataclass") => true,
+        _ if !before => false,
+        // A rule, a date, a bracketed prefix or a level begin the log; dots lead to the values of a dump.
+        b'=' | b'-' | b'*' => !(line.len() >= 20 && line.trim_ascii_end().bytes().all(|byte| byte == first)),
+        b'0'..=b'9' | b'[' | b'>' => false,
+        b'I' | b'W' | b'D' => !["INFO", "WARN", "DEBUG"].iter().any(|level| line.starts_with(level)),
+        _ => !line.contains("......"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::continues;
+
+    #[test]
+    fn code_begins_with_an_import_and_ends_with_a_rule() {
+        let rule = "=".repeat(100);
+        let lines = ["import os", "class A:", "    num_layers: int = 12", "# a note", &rule, "num_layers: 12"];
+        let mut code = false;
+        let found: Vec<bool> = lines
+            .iter()
+            .map(|line| {
+                code = continues(line, code);
+                code
+            })
+            .collect();
+        assert_eq!(found, [true, true, true, true, false, false]);
+        assert!(!continues("important: 12", false));
+        assert!(!continues("  seq_length ...... 2048", true));
+    }
+}

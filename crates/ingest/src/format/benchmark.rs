@@ -1,0 +1,121 @@
+//! The benchmark JSON of TensorPrimat, which Atlas also writes: `platform`, `gpu_info`,
+//! `performance_metrics`, and arrays of step times, losses and learning rates.
+
+use serde_json::Value;
+
+use crate::json::json_number;
+use crate::lines::Line;
+use crate::reading::{Config, Context, Origin, Reading, Weight};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::training::{Run, Training};
+
+/// Reads such files.
+#[derive(Debug, Default)]
+pub struct Benchmark {
+    documents: Vec<Value>,
+}
+
+impl Recognizer for Benchmark {
+    fn triggers(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn line(&mut self, _line: Line<'_>) -> Outcome {
+        Outcome::No
+    }
+
+    fn json(&mut self, document: &Value, _line: u64) -> Outcome {
+        let known = ["performance_metrics", "step_times", "memory_metrics"];
+        let is_one = document.get("performance_metrics").is_some_and(Value::is_object)
+            && (document.get("gpu_info").is_some()
+                || known.iter().filter(|name| document.get(**name).is_some()).count() > 1);
+        if !is_one || self.documents.len() >= 256 {
+            return Outcome::No;
+        }
+        self.documents.push(document.clone());
+        Outcome::Took
+    }
+
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
+        self.documents.iter().map(|document| reading(document, context)).collect()
+    }
+}
+
+fn reading(document: &Value, context: &Context) -> Reading {
+    let at = |group: &str, name: &str| document.get(group).and_then(|group| group.get(name));
+    let number = |group: &str, name: &str| at(group, name).and_then(json_number);
+    let mut config = Config::default();
+    for (group, name, ours) in [
+        ("training_config", "num_gpus", "num_gpus"),
+        ("gpu_info", "device_count", "num_gpus"),
+        ("training_config", "global_batch_size", "global_batch_size"),
+        ("training_config", "micro_batch_size", "micro_batch_size"),
+        ("training_config", "sequence_length", "seq_len"),
+        ("training_config", "max_steps", "total_steps"),
+        ("parallelism_config", "tensor_model_parallel_size", "tensor_parallel"),
+        ("parallelism_config", "pipeline_model_parallel_size", "pipeline_parallel"),
+        ("parallelism_config", "data_parallel_size", "data_parallel"),
+        ("parallelism_config", "gradient_accumulation_steps", "gradient_accumulation_steps"),
+        ("gpu_info", "total_memory_gb", "device_memory_gb"),
+    ] {
+        config.number(ours, number(group, name), Origin::File);
+    }
+    for (group, name, ours) in
+        [("gpu_info", "device_name", "device"), ("gpu_info", "precision", "precision"), ("model_info", "name", "model")]
+    {
+        if let Some(text) = at(group, name).and_then(Value::as_str) {
+            config.note(ours, text, Origin::File);
+        }
+    }
+    let parameters = number("model_info", "total_params").map(|parameters| parameters / 1e9);
+    config.number("parameters_billion", parameters, Origin::File);
+    config.merge(&context.settings);
+
+    let values = |name: &str| {
+        let list = document.get(name).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(json_number).collect::<Vec<f64>>()
+    };
+    let mut training = Training::default();
+    let mut run = Run::default();
+    run.lines = [1, 1];
+    let (times, losses, rates) = (values("step_times"), values("loss_values"), values("learning_rates"));
+    run.n = times.len().max(losses.len());
+    times.iter().for_each(|value| run.seconds.push(*value));
+    losses.iter().for_each(|value| run.loss.push(*value));
+    rates.iter().for_each(|value| run.learning_rate.push(*value));
+    if run.seconds.is_empty() {
+        // A report that was cut down to its averages.
+        if let Some(seconds) = number("performance_metrics", "avg_step_time_seconds") {
+            run.seconds.push(seconds);
+        }
+    }
+    run.batch = config.get("global_batch_size");
+    let memory = number("memory_metrics", "peak_memory_allocated_gb");
+    memory.into_iter().for_each(|value| run.memory.push(value));
+    let seconds = run.seconds.clone();
+    training.all = run.clone();
+    training.runs.push(run);
+
+    let mut facts = training.facts("steps", 1, context);
+    facts.some("platform", document.get("platform").cloned());
+    facts.some("device", config.value("device").cloned());
+    facts.some("reported_avg_step_time_s", number("performance_metrics", "avg_step_time_seconds"));
+    facts.some("reported_tokens_per_s_per_gpu", number("performance_metrics", "tokens_per_second_per_gpu"));
+    facts.some("reported_tokens_per_s", number("performance_metrics", "tokens_per_second"));
+    let stats = training.all.stats(&seconds, 1, context);
+    let sizes = (config.get("global_batch_size"), config.get("seq_len"), config.get("num_gpus"));
+    if let (Some(stats), (Some(batch), Some(length), Some(gpus))) = (stats, sizes) {
+        facts.set("median_tokens_per_s_per_gpu", batch * length / stats.median / gpus);
+    }
+    facts.set("peak_memory_allocated_gb", memory.map_or(Value::Null, Value::from));
+    facts.some("avg_memory_allocated_gb", number("memory_metrics", "avg_memory_allocated_gb"));
+    let reading = Reading {
+        tool: "tprimat",
+        format: "tprimat-result-json",
+        weight: Weight::Record,
+        facts,
+        config,
+        ..Reading::default()
+    };
+    training.reading(reading, 1, context)
+}

@@ -1,0 +1,153 @@
+//! DCGM exporter: samples of NVIDIA GPUs in Prometheus' text format, or as answers of Prometheus.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::lines::Line;
+use crate::prometheus::{Sample, answer, sample};
+use crate::reading::{Context, Facts, Origin, Reading, Weight, object, tidy};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::reports::Agreed;
+
+use super::power::Devices;
+
+/// From here on integers are DCGM's blanks: not found, not supported, no permission (dcgm_structs.h).
+const BLANK: f64 = 9.223_372_036_854_775e18;
+/// From here on floating-point values are blanks.
+const BLANK_FP64: f64 = 140_737_488_355_328.0;
+
+/// Reads the samples; of a metric that comes again the last counts.
+#[derive(Debug, Default)]
+pub struct Exporter {
+    metrics: BTreeMap<String, BTreeMap<String, Option<f64>>>,
+    /// The devices as `host/gpu/instance`.
+    gpus: BTreeSet<String>,
+    samples: u64,
+    settings: Agreed,
+    /// Power over several scrapes.
+    power: Devices,
+    scrapes: BTreeMap<String, u64>,
+}
+
+impl Recognizer for Exporter {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["DCGM_FI_"]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text.trim_ascii();
+        if text.starts_with('#') && text.contains("DCGM_FI_") {
+            return Outcome::Noted;
+        }
+        if !text.starts_with("DCGM_FI_") {
+            return Outcome::No;
+        }
+        match sample(text).filter(|_| text.contains('{')) {
+            Some(sample) => self.take(&sample),
+            None => Outcome::Skipped("a DCGM sample without its labels or value"),
+        }
+    }
+
+    fn json(&mut self, document: &Value, _line: u64) -> Outcome {
+        let samples = answer(document);
+        let mut outcome = Outcome::No;
+        for sample in samples.iter().filter(|sample| sample.name.starts_with("DCGM_FI_")) {
+            outcome = self.take(sample);
+        }
+        outcome
+    }
+
+    fn ambient(&self) -> bool {
+        true
+    }
+
+    fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
+        if self.gpus.is_empty() {
+            return Vec::new();
+        }
+        let names = self.names();
+        let plain = |value: &Option<f64>| value.map_or(Value::Null, tidy);
+        let metrics = self.metrics.iter().map(|(name, by_gpu)| {
+            let value = if names.len() == 1 {
+                by_gpu.values().next().map_or(Value::Null, plain)
+            } else {
+                let named = by_gpu.iter().filter_map(|(gpu, value)| Some((names.get(gpu)?.clone(), plain(value))));
+                Value::Object(object(named))
+            };
+            (name.clone(), value)
+        });
+        let mut facts = Facts::default();
+        facts.set("metrics", Value::Object(object(metrics)));
+        facts.some("gpu", names.values().next().cloned());
+        facts.set("num_gpus", names.len());
+        facts.set("n_records", self.samples);
+        let scrapes = self.scrapes.values().copied().max().unwrap_or(0);
+        if let Some(power) = self.metrics.get("DCGM_FI_DEV_POWER_USAGE") {
+            facts.set("total_power_w", power.values().flatten().sum::<f64>());
+        }
+        let mut notes = Vec::new();
+        if scrapes > 1 {
+            facts.set("snapshots", scrapes);
+            self.power.facts(&mut facts);
+            notes.push(format!("{scrapes} scrapes: metrics are those of the last"));
+        }
+        let mut config = self.settings.config(context);
+        config.number("num_gpus", Some(names.len() as f64), Origin::File);
+        vec![Reading {
+            tool: "dcgm",
+            format: "dcgm-exporter",
+            kind: if scrapes > 1 && self.power.has_power() { "power" } else { "gpu_state" },
+            weight: if scrapes > 1 { Weight::Samples } else { Weight::State },
+            facts,
+            config,
+            power: std::mem::take(&mut self.power.samples),
+            devices: self.power.names,
+            notes,
+            ..Reading::default()
+        }]
+    }
+}
+
+impl Exporter {
+    fn take(&mut self, sample: &Sample<'_>) -> Outcome {
+        if self.gpus.len() >= 4096 || self.metrics.len() >= 4096 {
+            return Outcome::Skipped("more devices or metrics than are kept");
+        }
+        let label = |names: &[&str]| names.iter().find_map(|name| sample.labels.get(name)).unwrap_or_default();
+        // GPU 0 of another host is another device, and so is another instance of the same GPU.
+        let (host, gpu) = (label(&["Hostname", "hostname", "instance"]), label(&["gpu", "GPU"]));
+        let key = format!("{host}\n{gpu}\n{}", label(&["GPU_I_ID"]));
+        let value = sample.value;
+        let blank = !value.is_finite() || value >= BLANK || (BLANK_FP64..BLANK_FP64 + 64.0).contains(&value);
+        if let Some(device) = sample.labels.get("modelName") {
+            self.settings.state("device", device);
+        }
+        let known = self.metrics.entry(sample.name.to_owned()).or_default();
+        known.insert(key.clone(), (!blank).then_some(value));
+        if sample.name == "DCGM_FI_DEV_POWER_USAGE" && !blank {
+            *self.scrapes.entry(key.clone()).or_default() += 1;
+            let device = self.power.index(key.replace('\n', " ").trim());
+            self.power.push(device, sample.at, value);
+        }
+        self.gpus.insert(key);
+        self.samples += 1;
+        Outcome::Took
+    }
+
+    /// The devices by their number, with the host in front where there are several, and the instance behind.
+    fn names(&self) -> BTreeMap<String, String> {
+        let parts = |key: &str| -> [String; 3] {
+            let mut parts = key.split('\n').map(str::to_owned);
+            std::array::from_fn(|_| parts.next().unwrap_or_default())
+        };
+        let hosts: BTreeSet<String> = self.gpus.iter().map(|key| parts(key)[0].clone()).collect();
+        let name = |key: &String| {
+            let [host, gpu, instance] = parts(key);
+            let gpu = if gpu.is_empty() { "0".to_owned() } else { gpu };
+            let gpu = if hosts.len() > 1 { format!("{host}/{gpu}") } else { gpu };
+            (key.clone(), if instance.is_empty() { gpu } else { format!("{gpu}.{instance}") })
+        };
+        self.gpus.iter().map(name).collect()
+    }
+}

@@ -1,0 +1,191 @@
+//! DeepSpeed: its throughput timer, old and new, and the steps of its pipeline engine.
+
+use crate::lines::Line;
+use crate::quantity::gigabytes;
+use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::series::Series;
+use crate::text::{after, has, leading, number_after, unix_seconds, whole};
+use crate::training::{Step, Training, ends};
+
+/// Reads DeepSpeed's lines.
+#[derive(Debug, Default)]
+pub struct DeepSpeed {
+    timer: Training,
+    current: Series,
+    running: Option<f64>,
+    memory: Option<f64>,
+    /// Run, step, time and rate of the lines with a date.
+    instants: Vec<(usize, u64, f64, f64)>,
+    pipeline: Training,
+    skipped: Option<f64>,
+}
+
+impl Recognizer for DeepSpeed {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["SamplesPerSec=", "iter time (s):", "skipped="]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text;
+        // The timer's lines and the steps' are nearly all there is in a log of any length.
+        if has(text, "SamplesPerSec=") && !has(text, "E2E latency=") {
+            return self.throughput(line);
+        }
+        if let Some(skipped) = number_after(text, "skipped=").filter(|_| has(text, "step=") && has(text, "lr=[")) {
+            self.skipped = Some(skipped);
+            return Outcome::Noted;
+        }
+        if has(text, "iter time (s):") {
+            return self.pipeline(line);
+        }
+        Outcome::No
+    }
+
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
+        let mut out = Vec::new();
+        if !self.pipeline.is_empty() {
+            let facts = self.pipeline.facts("global_steps", 1, context);
+            let format = "deepspeed-pipeline";
+            let reading = Reading { tool: "deepspeed", format, weight: Weight::Steps, facts, ..Reading::default() };
+            out.push(self.pipeline.clone().reading(reading, 1, context));
+        }
+        if !self.current.is_empty() {
+            out.push(self.throughput_reading(context));
+        }
+        out
+    }
+}
+
+impl DeepSpeed {
+    /// `[…] [timer.py:199:stop] epoch=0/micro_step=10/global_step=10, RunningAvgSamplesPerSec=…, CurrSamplesPerSec=…`
+    /// and before 0.7 `[timer.py:181:stop] 0/10, SamplesPerSec=…`.
+    fn throughput(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text;
+        let running = number_after(text, "RunningAvgSamplesPerSec=");
+        let current = number_after(text, "CurrSamplesPerSec=").or_else(|| number_after(text, " SamplesPerSec="));
+        let Some(current) = current else {
+            return Outcome::Skipped("a DeepSpeed throughput line without the current rate");
+        };
+        let step = number_after(text, "global_step=").map(|step| step as u64).or_else(|| {
+            let rest = after(text, ":stop]")?;
+            whole(leading(rest)?.1.strip_prefix('/')?)
+        });
+        let most = after(text, "MaxMemAllocated=").and_then(|text| gigabytes(text, 1.0));
+        let new = self.timer.push(Step {
+            step,
+            // What copies look like: the rate stands where a time would.
+            tokens_per_gpu: Some(current),
+            memory_gb: most,
+            line: line.number,
+            ..Step::default()
+        });
+        if !new {
+            return Outcome::Took;
+        }
+        self.current.push(current);
+        self.running = running.or(self.running);
+        self.memory = after(text, " MemAllocated=").and_then(|text| gigabytes(text, 1.0)).or(self.memory);
+        if let (Some(step), Some(at)) = (step, text.strip_prefix('[').and_then(unix_seconds))
+            && self.instants.len() < 4096
+        {
+            self.instants.push((self.timer.runs.len(), step, at, current));
+        }
+        Outcome::Took
+    }
+
+    /// `steps: 10 loss: 2.30 iter time (s): 0.512 samples/sec: 62.5`
+    fn pipeline(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text;
+        let seconds = number_after(text, "iter time (s)").filter(|seconds| *seconds > 0.0);
+        let (Some(step), Some(seconds)) = (number_after(text, "steps"), seconds) else {
+            return Outcome::Skipped("a DeepSpeed pipeline line without step or time");
+        };
+        let rate = number_after(text, "samples/sec");
+        self.pipeline.push(Step {
+            step: Some(step as u64),
+            seconds: Some(seconds),
+            loss: number_after(text, "loss"),
+            batch: rate.map(|rate| (rate * seconds).round()).filter(|batch| *batch >= 1.0),
+            line: line.number,
+            ..Step::default()
+        });
+        Outcome::Took
+    }
+
+    /// The global batch of a run is not in its lines. Samples a second times seconds a step is.
+    fn batch(&self, run: usize, config: &Config) -> Option<f64> {
+        let of: Vec<&(usize, u64, f64, f64)> = self.instants.iter().filter(|(of, ..)| *of == run + 1).collect();
+        let mut batches: Vec<f64> = of
+            .windows(2)
+            .filter_map(|pair| match pair {
+                [(_, before, from, _), (_, now, to, rate)] if now > before => {
+                    Some((to - from) * rate / (now - before) as f64)
+                }
+                _ => None,
+            })
+            .collect();
+        if batches.len() < 4 {
+            return None;
+        }
+        let median = crate::series::quantile(&mut batches, 0.5);
+        let unit = config.get("micro_batch_size").unwrap_or(1.0).max(1.0);
+        let near = (median / unit).round() * unit;
+        (near > 0.0 && (median / near - 1.0).abs() < 0.02).then_some(near)
+    }
+
+    fn throughput_reading(self, context: &Context) -> Reading {
+        let mut config = Config::default();
+        let hint = ["gbs", "globalbatchsize", "bs"].iter().find_map(|name| context.hint(name));
+        config.number("global_batch_size", hint, Origin::FileName);
+        config.merge(&context.settings);
+        let how = Origin::Derived("samples/s x seconds between steps");
+        let derived: Vec<Option<f64>> = (0..self.timer.runs.len()).map(|run| self.batch(run, &config)).collect();
+        if let Some((first, others)) = derived.split_first()
+            && others.iter().all(|other| other == first)
+        {
+            config.number("global_batch_size", *first, how);
+        }
+        let mut facts = self.timer.facts("global_steps", 1, context);
+        let all = &self.timer.all;
+        let stats = all.stats(&self.current, 1, context);
+        facts.some("samples_per_s_current", stats.map(|stats| stats.json()));
+        facts.some("samples_per_s_running_avg_last", self.running);
+        facts.some("mem_allocated_gb", self.memory);
+        facts.some("max_mem_allocated_gb", all.memory.max());
+        facts.some("skipped_iterations_total", self.skipped.map(tidy));
+        let mut notes = Vec::new();
+        match (config.get("global_batch_size"), stats) {
+            (Some(batch), Some(stats)) => {
+                facts.set("step_time_s_mean_no_warmup", batch / stats.mean);
+                notes.push("step time is the batch over the mean of the current rates".to_owned());
+            }
+            _ => notes.push("the batch is not in the log: --set global_batch_size=N gives step times".to_owned()),
+        }
+        facts.some("samples_per_s", ends(&self.current));
+        let mut reading = Reading {
+            tool: "deepspeed",
+            format: "deepspeed-throughput",
+            weight: Weight::Steps,
+            facts,
+            config,
+            notes,
+            ..Reading::default()
+        };
+        // The rates were kept where a run keeps tokens a second; they become step times.
+        let batch = reading.config.get("global_batch_size");
+        let mut timer = self.timer;
+        for (run, derived) in timer.runs.iter_mut().zip(derived) {
+            let batch = batch.or(derived);
+            run.config.number("global_batch_size", batch.filter(|_| derived == batch), how);
+            let rates = std::mem::take(&mut run.tokens);
+            for rate in rates.kept().iter().filter(|rate| **rate > 0.0) {
+                if let Some(batch) = batch {
+                    run.seconds.push(batch / rate);
+                }
+            }
+        }
+        reading.kind = "training";
+        timer.reading(reading, 1, context)
+    }
+}

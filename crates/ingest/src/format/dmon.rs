@@ -1,0 +1,237 @@
+//! `nvidia-smi dmon` and `dcgmi dmon`: columns under a head that comes again and again.
+
+use serde_json::Value;
+
+use crate::lines::Line;
+use crate::reading::{Context, Facts, Reading, Weight, tidy};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::series::Series;
+use crate::text::{leading, unix_seconds, words};
+
+use super::power::Devices;
+
+/// Columns of one of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Kind {
+    #[default]
+    Nothing,
+    Smi,
+    Dcgm,
+}
+
+/// Columns at the most: `dmon` has about thirty, DCGM as many as one asks for.
+const COLUMNS: usize = 128;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Device,
+    Date,
+    Time,
+    /// The figure of this place in the list of series.
+    Figure(usize),
+}
+
+/// Reads both.
+#[derive(Debug, Default)]
+pub struct Dmon {
+    kind: Kind,
+    columns: Vec<Column>,
+    series: Vec<(String, Series)>,
+    /// The series that is power.
+    power: Option<usize>,
+    n: u64,
+    /// Seconds of the days gone by, and the latest time, where rows state the time of day alone.
+    days: f64,
+    latest: f64,
+    devices: Devices,
+    dcgm: bool,
+}
+
+impl Recognizer for Dmon {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["# gpu ", " gpu  ", "#gpu,", "# gpu,", "#Entity", "# Entity", "# Idx"]
+    }
+
+    fn open(&self) -> bool {
+        self.kind != Kind::Nothing
+    }
+
+    fn table(&self) -> bool {
+        self.open()
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        // `--format csv` puts commas between the words.
+        let text = line.text.trim_ascii();
+        if text.starts_with('#') {
+            let words: Vec<&str> = words(text.trim_start_matches('#')).take(COLUMNS).collect();
+            let first = words.first().copied().unwrap_or_default();
+            if first == "Entity" && words.len() > 1 {
+                self.begin(Kind::Dcgm, &words);
+                return Outcome::Took;
+            }
+            if words.contains(&"gpu") && (words.contains(&"pwr") || words.contains(&"sm") || words.contains(&"fb")) {
+                self.begin(Kind::Smi, &words);
+                return Outcome::Took;
+            }
+            let units = self.kind != Kind::Nothing && (words.contains(&"Idx") || words.contains(&"YYYYMMDD"));
+            return if units { Outcome::Took } else { Outcome::No };
+        }
+        match self.kind {
+            Kind::Nothing => Outcome::No,
+            Kind::Dcgm if text == "Id" || text == "ID" => Outcome::Took,
+            Kind::Dcgm => self.dcgm_row(text),
+            Kind::Smi => self.smi_row(text),
+        }
+    }
+
+    fn ambient(&self) -> bool {
+        true
+    }
+
+    fn finish(mut self: Box<Self>, _context: &Context) -> Vec<Reading> {
+        if self.n == 0 {
+            return Vec::new();
+        }
+        let mut facts = Facts::default();
+        facts.set("n_records", self.n);
+        facts.set("num_gpus", self.devices.len());
+        let listed = |series: &Series| -> Value { series.kept().iter().map(|value| tidy(*value)).collect() };
+        let has_power = self.devices.has_power();
+        if self.dcgm {
+            for (name, series) in self.series.iter().filter(|(_, series)| !series.is_empty()) {
+                facts.set(name.as_str(), listed(series));
+                facts.some(format!("mean_{name}"), series.mean());
+            }
+            self.devices.facts(&mut facts);
+        } else {
+            let of = |name: &str| self.series.iter().find(|(known, _)| known == name).map(|(_, series)| series);
+            if let Some(power) = of("pwr") {
+                facts.set("power_w", listed(power));
+                facts.some("mean_power_w", power.mean());
+            }
+            self.devices.facts(&mut facts);
+            for (name, ours) in [("sm", "sm_percent_mean"), ("mem", "mem_percent_mean")] {
+                facts.some(ours, of(name).and_then(Series::mean));
+            }
+            facts.some("memory_used_mb_max", of("fb").and_then(Series::max).map(tidy));
+        }
+        let (tool, format) = if self.dcgm { ("dcgm", "dcgmi-dmon") } else { ("nvidia_smi", "nvidia-smi-dmon") };
+        vec![Reading {
+            tool,
+            format,
+            kind: if has_power && !self.dcgm { "power" } else { "gpu_samples" },
+            weight: Weight::Samples,
+            facts,
+            power: std::mem::take(&mut self.devices.samples),
+            devices: self.devices.names,
+            ..Reading::default()
+        }]
+    }
+}
+
+impl Dmon {
+    fn begin(&mut self, kind: Kind, names: &[&str]) {
+        self.kind = kind;
+        self.dcgm |= kind == Kind::Dcgm;
+        self.columns.clear();
+        for name in names {
+            let column = match *name {
+                "Entity" | "gpu" => Column::Device,
+                "Date" => Column::Date,
+                "Time" => Column::Time,
+                name => {
+                    let known = self.series.iter().position(|(known, _)| known == name);
+                    let place = known.unwrap_or(self.series.len());
+                    if known.is_none() {
+                        self.series.push((name.to_owned(), Series::default()));
+                    }
+                    if matches!(name, "pwr" | "POWER") {
+                        self.power = Some(place);
+                    }
+                    Column::Figure(place)
+                }
+            };
+            self.columns.push(column);
+        }
+    }
+
+    /// `GPU 0     61      0.367`
+    fn dcgm_row(&mut self, text: &str) -> Outcome {
+        let Some(rest) = ["GPU ", "GPU-I ", "CI ", "CPU "].iter().find_map(|name| text.strip_prefix(name)) else {
+            return Outcome::No;
+        };
+        if words(rest).count() != self.columns.len() {
+            return Outcome::Skipped("a sample with other columns than its head");
+        }
+        self.row(rest)
+    }
+
+    fn smi_row(&mut self, text: &str) -> Outcome {
+        let mut found = 0;
+        let mut device = "";
+        for word in words(text) {
+            match self.columns.get(found) {
+                Some(Column::Device) => device = word,
+                // A word is no figure: the row is of another table.
+                Some(Column::Figure(_)) if figure(word).is_none() && !blank(word) => return Outcome::No,
+                _ => {}
+            }
+            found += 1;
+        }
+        let numbered = !device.is_empty() && device.bytes().all(|byte| byte.is_ascii_digit());
+        if found != self.columns.len() || found < 2 || !numbered {
+            return Outcome::No;
+        }
+        self.row(text)
+    }
+
+    /// A time of day that does not begin anew at midnight.
+    fn through_midnight(&mut self, at: f64) -> f64 {
+        const DAY: f64 = 86_400.0;
+        if self.latest - (at + self.days) > DAY / 2.0 {
+            self.days += DAY;
+        }
+        self.latest = at + self.days;
+        self.latest
+    }
+
+    /// A row with as many words as there are columns.
+    fn row(&mut self, text: &str) -> Outcome {
+        let (mut id, mut date, mut time, mut watts) = ("0", None, None, None);
+        for (column, word) in self.columns.iter().zip(words(text)) {
+            match column {
+                Column::Device => id = word,
+                Column::Date => date = Some(word),
+                Column::Time => time = Some(word),
+                Column::Figure(place) => {
+                    let (Some((_, series)), Some(value)) = (self.series.get_mut(*place), figure(word)) else {
+                        continue;
+                    };
+                    series.push(value);
+                    watts = watts.or(Some(value).filter(|_| self.power == Some(*place)));
+                }
+            }
+        }
+        self.n += 1;
+        let device = self.devices.index(id);
+        if let Some(watts) = watts {
+            // `-o DT` puts `20240131 12:34:56` in front, `-o T` the time of day alone.
+            let at = time.and_then(|time| unix_seconds(&format!("{} {time}", date.unwrap_or("19700101"))));
+            let at = at.map(|at| if date.is_some() { at } else { self.through_midnight(at) });
+            self.devices.push(device, at, watts);
+        }
+        Outcome::Took
+    }
+}
+
+/// Whether a word stands for a figure that is not known.
+fn blank(word: &str) -> bool {
+    matches!(word, "-" | "N/A" | "[N/A]")
+}
+
+/// A word that is a number and nothing else, unlike `-` and `N/A`.
+fn figure(word: &str) -> Option<f64> {
+    leading(word).filter(|(value, rest)| rest.is_empty() && value.is_finite()).map(|(value, _)| value)
+}

@@ -1,0 +1,233 @@
+//! GuideLLM's own results: `benchmarks.json` and `benchmarks.csv`, a benchmark a rate.
+
+use serde_json::{Map, Value};
+
+use crate::json::json_number;
+use crate::lines::Line;
+use crate::reading::{Context, Facts, Reading, Weight};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::reports::Agreed;
+use crate::text::{number, owned_cells};
+use crate::training::LISTED;
+
+/// GuideLLM's metrics, ours, and the factor to our unit. Latency of requests is in seconds.
+const METRICS: [(&str, &str, f64); 9] = [
+    ("requests_per_second", "request_throughput", 1.0),
+    ("request_concurrency", "concurrency", 1.0),
+    ("request_latency", "request_latency_ms", 1e3),
+    ("time_to_first_token_ms", "ttft_ms", 1.0),
+    ("time_per_output_token_ms", "tpot_ms", 1.0),
+    ("inter_token_latency_ms", "itl_ms", 1.0),
+    ("output_tokens_per_second", "output_throughput", 1.0),
+    ("tokens_per_second", "total_token_throughput", 1.0),
+    ("output_token_count", "output_tokens_per_request", 1.0),
+];
+
+/// What a column of the CSV holds.
+#[derive(Debug, Clone)]
+enum Column {
+    Name,
+    Duration,
+    Requests(&'static str),
+    /// A statistic of a metric.
+    Statistic(String, f64),
+    /// Several percentiles in one cell, as a list.
+    Percentiles(&'static str, Vec<String>, f64),
+    Other,
+}
+
+/// Reads both.
+#[derive(Debug, Default)]
+pub struct GuideLlm {
+    columns: Vec<Column>,
+    results: Vec<Value>,
+    format: &'static str,
+    settings: Agreed,
+}
+
+impl Recognizer for GuideLlm {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["Successful Requests", "Successful requests"]
+    }
+
+    fn open(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let values = owned_cells(line.text);
+        if values.len() > 6 && values.iter().any(|name| name == "Run Id") {
+            self.columns = values.iter().map(|name| column(name)).collect();
+            return Outcome::Took;
+        }
+        if self.columns.is_empty() || values.len() != self.columns.len() {
+            return Outcome::No;
+        }
+        let mut result = Map::new();
+        for (column, cell) in self.columns.iter().zip(&values) {
+            match column {
+                Column::Name => drop(result.insert("mode".to_owned(), cell.as_str().into())),
+                Column::Duration => drop(result.insert("duration_s".to_owned(), number(cell).into())),
+                Column::Requests(name) => drop(result.insert((*name).to_owned(), number(cell).into())),
+                Column::Statistic(name, scale) => {
+                    if let Some(value) = number(cell) {
+                        result.insert(name.clone(), (value * scale).into());
+                    }
+                }
+                Column::Percentiles(name, ranks, scale) => {
+                    let list = cell.trim_matches(['[', ']']).split(',').map(number);
+                    for (rank, value) in ranks.iter().zip(list) {
+                        if let Some(value) = value {
+                            result.insert(format!("{name}.{rank}"), (value * scale).into());
+                        }
+                    }
+                }
+                Column::Other => {}
+            }
+        }
+        if result.len() < 3 {
+            return Outcome::Skipped("a row of GuideLLM's without figures");
+        }
+        self.format = "guidellm-csv";
+        self.push(result);
+        Outcome::Took
+    }
+
+    fn json(&mut self, document: &Value, _line: u64) -> Outcome {
+        let Some(benchmarks) = document.get("benchmarks").and_then(Value::as_array) else { return Outcome::No };
+        let timed = |benchmark: &&Value| {
+            benchmark.at("metrics").is_some_and(|metrics| metrics.at("requests_per_second").is_some())
+        };
+        let mut took = false;
+        for benchmark in benchmarks.iter().filter(timed) {
+            self.benchmark(benchmark);
+            took = true;
+        }
+        if !took {
+            return Outcome::No;
+        }
+        self.format = "guidellm-json";
+        Outcome::Took
+    }
+
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
+        if self.results.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = Facts::default();
+        facts.set("blocks", self.results.len());
+        facts.set("results", self.results);
+        vec![Reading {
+            tool: "guidellm",
+            format: self.format,
+            kind: "serving",
+            weight: Weight::Record,
+            facts,
+            config: self.settings.config(context),
+            ..Reading::default()
+        }]
+    }
+}
+
+/// A field of a document.
+trait At {
+    fn at(&self, name: &str) -> Option<&Value>;
+}
+
+impl At for Value {
+    fn at(&self, name: &str) -> Option<&Value> {
+        self.get(name).filter(|value| !value.is_null())
+    }
+}
+
+impl GuideLlm {
+    fn push(&mut self, result: Map<String, Value>) {
+        if self.results.len() < LISTED {
+            self.results.push(Value::Object(result));
+        }
+    }
+
+    fn benchmark(&mut self, benchmark: &Value) {
+        let mut result = Map::new();
+        let path = |names: &[&str]| names.iter().try_fold(benchmark, |value, name| value.at(name));
+        let mode =
+            [&["args", "strategy", "type_"][..], &["config", "strategy", "type_"], &["scheduler", "strategy", "type_"]];
+        if let Some(mode) = mode.iter().find_map(|names| path(names)) {
+            result.insert("mode".to_owned(), mode.clone());
+        }
+        let model =
+            [&["worker", "backend_model"][..], &["config", "backend", "model"], &["benchmarker", "backend", "model"]];
+        if let Some(model) = model.iter().find_map(|names| path(names)).and_then(Value::as_str) {
+            self.settings.state("model", model);
+        }
+        if let Some(duration) = path(&["duration"]).and_then(json_number) {
+            result.insert("duration_s".to_owned(), duration.into());
+        }
+        let made = path(&["run_stats", "requests_made"]).or_else(|| path(&["metrics", "request_totals"]));
+        for (theirs, ours) in [("successful", "successful_requests"), ("errored", "failed_requests")] {
+            if let Some(count) = made.and_then(|made| made.at(theirs)).and_then(json_number) {
+                result.insert(ours.to_owned(), count.into());
+            }
+        }
+        for (theirs, ours, scale) in METRICS {
+            let Some(metric) = path(&["metrics", theirs]).and_then(|metric| metric.at("successful")) else { continue };
+            let plain = ours.ends_with("throughput") || !ours.ends_with("_ms");
+            for (name, statistic) in [("mean", "mean"), ("median", "median"), ("std_dev", "std")] {
+                let Some(value) = metric.at(name).and_then(json_number) else { continue };
+                match (plain, statistic) {
+                    (true, "mean") => drop(result.insert(ours.to_owned(), (value * scale).into())),
+                    (true, _) => {}
+                    (false, _) => drop(result.insert(format!("{ours}.{statistic}"), (value * scale).into())),
+                }
+            }
+            let percentiles = metric.at("percentiles").and_then(Value::as_object).filter(|_| !plain);
+            for (rank, value) in percentiles.into_iter().flatten() {
+                if let Some(value) = json_number(value) {
+                    result.insert(format!("{ours}.{}", rank_of(rank)), (value * scale).into());
+                }
+            }
+        }
+        self.push(result);
+    }
+}
+
+/// `p999` is the 99.9th, `p001` the 0.1st.
+fn rank_of(rank: &str) -> String {
+    match rank {
+        "p999" => "p99.9".to_owned(),
+        "p001" => "p0.1".to_owned(),
+        "p01" => "p1".to_owned(),
+        "p05" => "p5".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// `Successful Time to First Token ms mean`, `Successful Request Latency [0.1, 1, …, 99]`.
+fn column(name: &str) -> Column {
+    let lower = name.to_lowercase();
+    let lower = lower.trim();
+    match lower {
+        "name" => return Column::Name,
+        "duration" => return Column::Duration,
+        "successful requests" => return Column::Requests("successful_requests"),
+        "errored requests" => return Column::Requests("failed_requests"),
+        _ => {}
+    }
+    let Some(rest) = lower.strip_prefix("successful ") else { return Column::Other };
+    let words = rest.replace([' ', '-'], "_");
+    let Some((theirs, ours, scale)) = METRICS.iter().find(|(theirs, ..)| words.starts_with(theirs)).copied() else {
+        return Column::Other;
+    };
+    let statistic = words.get(theirs.len()..).unwrap_or_default().trim_matches('_');
+    let plain = !ours.ends_with("_ms");
+    if let Some(list) = rest.split_once('[').map(|(_, list)| list.trim_end_matches(']')).filter(|_| !plain) {
+        let ranks = list.split(',').map(|rank| format!("p{}", rank.trim())).collect();
+        return Column::Percentiles(ours, ranks, scale);
+    }
+    match (plain, statistic) {
+        (true, "mean") => Column::Statistic(ours.to_owned(), scale),
+        (false, "mean" | "median") => Column::Statistic(format!("{ours}.{statistic}"), scale),
+        (false, "std_dev" | "std") => Column::Statistic(format!("{ours}.std"), scale),
+        _ => Column::Other,
+    }
+}

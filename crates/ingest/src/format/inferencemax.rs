@@ -1,0 +1,183 @@
+//! Results of InferenceMAX (InferenceX): the JSON of one or many configurations, and the table of its summary.
+//! Latencies without a unit in their name are in seconds.
+
+use serde_json::{Map, Value};
+
+use super::serving_json::metric;
+use crate::json::json_number;
+use crate::lines::Line;
+use crate::quantity::Measure;
+use crate::reading::{Context, Facts, Reading, Weight, tidy};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::reports::Agreed;
+use crate::text::number;
+use crate::training::LISTED;
+
+/// Their fields and ours.
+const FIELDS: [(&str, &str); 18] = [
+    ("hw", "device"),
+    ("framework", "backend"),
+    ("precision", "precision"),
+    ("model", "model"),
+    ("tp", "tp"),
+    ("ep", "ep"),
+    ("dp_attention", "dp_attention"),
+    ("conc", "max_concurrency"),
+    ("isl", "random_input_len"),
+    ("osl", "random_output_len"),
+    ("tput_per_gpu", "total_throughput_per_gpu"),
+    ("output_tput_per_gpu", "output_throughput_per_gpu"),
+    ("input_tput_per_gpu", "input_throughput_per_gpu"),
+    ("spec_decoding", "spec_decoding"),
+    ("disagg", "disaggregated"),
+    ("is_multinode", "multinode"),
+    ("num_prefill_gpu", "prefill_gpus"),
+    ("num_decode_gpu", "decode_gpus"),
+];
+
+/// Columns of the summary without their unit, and our names; a statistic is the mean where none is named.
+const COLUMNS: [(&str, &str); 17] = [
+    ("hardware", "device"),
+    ("framework", "backend"),
+    ("precision", "precision"),
+    ("model", "model"),
+    ("tp", "tp"),
+    ("ep", "ep"),
+    ("dp attention", "dp_attention"),
+    ("conc", "max_concurrency"),
+    ("isl", "random_input_len"),
+    ("osl", "random_output_len"),
+    ("ttft", "ttft_ms"),
+    ("tpot", "tpot_ms"),
+    ("e2el", "e2el_ms"),
+    ("interactivity", "interactivity_tokens_per_s"),
+    ("tput per gpu", "total_throughput_per_gpu"),
+    ("output tput per gpu", "output_throughput_per_gpu"),
+    ("input tput per gpu", "input_throughput_per_gpu"),
+];
+
+/// Reads both.
+#[derive(Debug, Default)]
+pub struct InferenceMax {
+    results: Vec<Value>,
+    settings: Agreed,
+    /// What the columns of the open table hold, and the factor to our unit.
+    columns: Vec<Option<(&'static str, f64)>>,
+    table: bool,
+}
+
+impl Recognizer for InferenceMax {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["TPUT per GPU"]
+    }
+
+    fn open(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
+    fn blank(&mut self) {
+        self.columns.clear();
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text.trim_ascii();
+        if !text.starts_with('|') {
+            self.columns.clear();
+            return Outcome::No;
+        }
+        let cells: Vec<&str> = text.trim_matches('|').split('|').map(str::trim).collect();
+        if cells.iter().any(|cell| cell.starts_with("TPUT per GPU")) && cells.contains(&"Conc") {
+            self.columns = cells.iter().map(|cell| column(cell)).collect();
+            return Outcome::Took;
+        }
+        if self.columns.is_empty() {
+            return Outcome::No;
+        }
+        if cells.iter().all(|cell| cell.bytes().all(|byte| matches!(byte, b'-' | b':'))) {
+            return Outcome::Took;
+        }
+        if cells.len() != self.columns.len() {
+            return Outcome::Skipped("a row of InferenceMAX with other columns than its head");
+        }
+        let mut result = Map::new();
+        for (column, cell) in self.columns.iter().zip(&cells) {
+            let Some((name, factor)) = column else { continue };
+            let value = number(cell).filter(|_| !matches!(*name, "device" | "model" | "precision" | "backend"));
+            result.insert((*name).to_owned(), value.map_or_else(|| (*cell).into(), |value| tidy(value * factor)));
+        }
+        self.table = true;
+        self.push(result);
+        Outcome::Took
+    }
+
+    fn json(&mut self, document: &Value, _line: u64) -> Outcome {
+        if let Some(list) = document.as_array() {
+            let took = list.iter().filter(|entry| entry.is_object() && self.json(entry, 0) == Outcome::Took).count();
+            return if took > 0 { Outcome::Took } else { Outcome::No };
+        }
+        let Some(map) = document.as_object() else { return Outcome::No };
+        if !["hw", "conc", "tput_per_gpu"].iter().all(|name| map.contains_key(*name)) {
+            return Outcome::No;
+        }
+        let mut result = Map::new();
+        for (theirs, ours) in FIELDS {
+            if let Some(value) = map.get(theirs).filter(|value| !value.is_null()) {
+                result.insert(ours.to_owned(), value.clone());
+            }
+        }
+        for (key, value) in map {
+            let Some(value) = json_number(value).filter(|value| value.is_finite()) else { continue };
+            let latency = ["ttft", "tpot", "itl", "e2el"].into_iter().find_map(|name| Some((name, metric(key, name)?)));
+            if let Some((name, (statistic, scale))) = latency {
+                result.insert(format!("{name}_ms.{statistic}"), (value * scale).into());
+            } else if let Some((statistic, "intvty")) = key.split_once('_') {
+                result.insert(format!("interactivity_tokens_per_s.{statistic}"), value.into());
+            }
+        }
+        self.push(result);
+        Outcome::Took
+    }
+
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
+        if self.results.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = Facts::default();
+        facts.set("blocks", self.results.len());
+        facts.set("results", self.results);
+        vec![Reading {
+            tool: "inferencemax",
+            format: if self.table { "inferencemax-table" } else { "inferencemax-json" },
+            kind: "serving",
+            weight: Weight::Record,
+            facts,
+            config: self.settings.config(context),
+            ..Reading::default()
+        }]
+    }
+}
+
+impl InferenceMax {
+    fn push(&mut self, result: Map<String, Value>) {
+        for (name, setting) in
+            [("device", "device"), ("precision", "precision"), ("model", "model"), ("tp", "tensor_parallel")]
+        {
+            if let Some(value) = result.get(name) {
+                self.settings.state(setting, value.clone());
+            }
+        }
+        if self.results.len() < LISTED {
+            self.results.push(Value::Object(result));
+        }
+    }
+}
+
+/// What a column of the summary holds: `TTFT (ms)`, `Interactivity (tok/s/user)`, `TPUT per GPU`.
+fn column(name: &str) -> Option<(&'static str, f64)> {
+    let (name, unit) = name.split_once('(').unwrap_or((name, ""));
+    let lower = name.trim().to_lowercase();
+    let (_, ours) = COLUMNS.iter().find(|(theirs, _)| *theirs == lower)?;
+    let factor =
+        if ours.ends_with("_ms") { Measure::Time.factor(unit).map_or(1.0, |seconds| seconds * 1e3) } else { 1.0 };
+    Some((*ours, factor))
+}

@@ -1,0 +1,160 @@
+//! Tables and JSON lines of llama.cpp's `llama-batched-bench` and `llama-sweep-bench`: prompt and generation of several
+//! sequences at once, or at growing depths of the KV cache.
+
+use serde_json::{Map, Value};
+
+use crate::json::json_number;
+use crate::lines::Line;
+use crate::reading::{Config, Context, Facts, Reading, Weight, tidy};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::text::{has, leading, number_after};
+use crate::training::LISTED;
+
+/// Columns of the table, names in the JSON, and ours.
+const COLUMNS: [(&str, &str, &str); 10] = [
+    ("PP", "pp", "n_prompt"),
+    ("TG", "tg", "n_gen"),
+    ("B", "pl", "batch_size"),
+    ("N_KV", "n_kv", "n_kv"),
+    ("T_PP s", "t_pp", "prompt_time_s"),
+    ("S_PP t/s", "speed_pp", "prompt_tokens_per_s"),
+    ("T_TG s", "t_tg", "gen_time_s"),
+    ("S_TG t/s", "speed_tg", "gen_tokens_per_s"),
+    ("T s", "t", "total_time_s"),
+    ("S t/s", "speed", "tokens_per_s"),
+];
+
+/// Reads both.
+#[derive(Debug, Default)]
+pub struct LlamaBatched {
+    batched: Vec<Value>,
+    sweep: Vec<Value>,
+    /// What the columns of the open table hold.
+    columns: Vec<Option<&'static str>>,
+    /// The arguments of the run at hand.
+    arguments: Map<String, Value>,
+}
+
+impl Recognizer for LlamaBatched {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["S_TG t/s |", "n_kv_max = "]
+    }
+
+    fn open(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
+    fn table(&self) -> bool {
+        self.open()
+    }
+
+    fn blank(&mut self) {
+        self.columns.clear();
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text.trim_ascii();
+        if !text.starts_with('|') {
+            self.columns.clear();
+            if !has(text, "n_kv_max = ") {
+                return Outcome::No;
+            }
+            self.arguments.clear();
+            for name in ["n_kv_max", "n_batch", "n_ubatch", "n_gpu_layers", "flash_attn", "is_pp_shared"] {
+                if let Some(value) = number_after(text, &format!("{name} =")) {
+                    self.arguments.insert(name.to_owned(), tidy(value));
+                }
+            }
+            return Outcome::Noted;
+        }
+        let cells: Vec<&str> = text.trim_matches('|').split('|').map(str::trim).collect();
+        if cells.contains(&"S_TG t/s") {
+            let of = |cell: &&str| COLUMNS.iter().find(|(name, ..)| name == cell).map(|(.., ours)| *ours);
+            self.columns = cells.iter().map(of).collect();
+            return Outcome::Took;
+        }
+        if self.columns.is_empty() {
+            return Outcome::No;
+        }
+        if cells.iter().all(|cell| cell.bytes().all(|byte| matches!(byte, b'-' | b':'))) {
+            return Outcome::Took;
+        }
+        if cells.len() != self.columns.len() {
+            return Outcome::Skipped("a row of a llama.cpp table with other columns than its head");
+        }
+        let mut result = Map::new();
+        for (column, cell) in self.columns.iter().zip(&cells) {
+            let Some(name) = column else { continue };
+            let figure = leading(cell).filter(|(value, rest)| value.is_finite() && rest.is_empty());
+            let Some((value, _)) = figure else {
+                // A row of words is the head of another table.
+                self.columns.clear();
+                return Outcome::No;
+            };
+            result.insert((*name).to_owned(), tidy(value));
+        }
+        self.push(result)
+    }
+
+    fn json(&mut self, document: &Value, _line: u64) -> Outcome {
+        if let Some(list) = document.as_array() {
+            let took = list.iter().filter(|entry| entry.is_object() && self.json(entry, 0) == Outcome::Took).count();
+            return if took > 0 { Outcome::Took } else { Outcome::No };
+        }
+        let figure = |name: &str| document.get(name).and_then(json_number).filter(|value| value.is_finite());
+        if figure("speed_pp").is_none() || figure("speed_tg").is_none() {
+            return Outcome::No;
+        }
+        let mut result = Map::new();
+        for (_, theirs, ours) in COLUMNS {
+            if let Some(value) = figure(theirs) {
+                result.insert(ours.to_owned(), tidy(value));
+            }
+        }
+        self.arguments.clear();
+        for name in ["n_kv_max", "n_batch", "n_ubatch", "n_gpu_layers", "flash_attn", "is_pp_shared"] {
+            if let Some(value) = figure(name) {
+                self.arguments.insert(name.to_owned(), tidy(value));
+            }
+        }
+        self.push(result)
+    }
+
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
+        let mut out = Vec::new();
+        for (format, results) in [("llama-batched-bench", self.batched), ("llama-sweep-bench", self.sweep)] {
+            if results.is_empty() {
+                continue;
+            }
+            let mut facts = Facts::default();
+            facts.set("n_records", results.len());
+            facts.set("results", results);
+            let mut config = Config::default();
+            config.merge(&context.settings);
+            out.push(Reading {
+                tool: "llama_bench",
+                format,
+                kind: "llama_bench",
+                weight: Weight::Result,
+                facts,
+                config,
+                ..Reading::default()
+            });
+        }
+        out
+    }
+}
+
+impl LlamaBatched {
+    fn push(&mut self, mut result: Map<String, Value>) -> Outcome {
+        if !result.contains_key("prompt_tokens_per_s") && !result.contains_key("gen_tokens_per_s") {
+            return Outcome::Skipped("a row of a llama.cpp table without a rate");
+        }
+        let list = if result.contains_key("batch_size") { &mut self.batched } else { &mut self.sweep };
+        if list.len() < LISTED {
+            result.extend(self.arguments.iter().map(|(name, value)| (name.clone(), value.clone())));
+            list.push(Value::Object(result));
+        }
+        Outcome::Took
+    }
+}

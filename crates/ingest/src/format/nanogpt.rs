@@ -1,0 +1,236 @@
+//! nanoGPT (`iter 1631: loss 4.0863, time 561.94ms, mfu 35.20%`) and the speed runs that descend from it
+//! (`step:137/1530 train_loss:4.3672 train_time:20412ms step_avg:160.72ms`).
+
+use serde_json::json;
+
+use crate::lines::Line;
+use crate::quantity::{milliseconds_after, seconds_after};
+use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::series::Series;
+use crate::text::{after, has, leading, number_after, whole};
+use crate::training::{Step, Training, ends};
+
+/// Reads nanoGPT.
+#[derive(Debug, Default)]
+pub struct NanoGpt {
+    training: Training,
+    config: Config,
+    tokens_per_iteration: Option<f64>,
+    /// Losses of `step 250: train loss 2.4531, val loss 2.4601`.
+    evaluated: Series,
+    validated: Series,
+}
+
+impl Recognizer for NanoGpt {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["iter ", ", val loss ", "tokens per iteration will be", "number of parameters:"]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text;
+        if let Some(tokens) = number_after(text, "tokens per iteration will be") {
+            if !self.training.is_empty() && self.tokens_per_iteration.is_some_and(|known| known != tokens) {
+                return Outcome::Begins;
+            }
+            self.tokens_per_iteration = Some(tokens);
+            return Outcome::Noted;
+        }
+        if let Some(millions) = number_after(text, "number of parameters:").filter(|_| text.trim_end().ends_with('M')) {
+            self.config.number("parameters_billion", Some(millions / 1e3), Origin::File);
+            return Outcome::Noted;
+        }
+        if let Some((_, rest)) = after(text, "step ").and_then(leading)
+            && let Some(rest) = rest.strip_prefix(": train loss ")
+            && let (Some((train, _)), Some(validation)) = (leading(rest), number_after(rest, "val loss "))
+        {
+            self.evaluated.push(train);
+            self.validated.push(validation);
+            return Outcome::Took;
+        }
+        let Some((iteration, rest)) = after(text, "iter ").and_then(leading) else { return Outcome::No };
+        let Some(rest) = rest.strip_prefix(": loss ") else { return Outcome::No };
+        // lit-llama, which descends from it, puts a colon behind the word.
+        let Some(seconds) = seconds_after(rest, "time", 1.0).filter(|seconds| *seconds > 0.0) else {
+            return Outcome::Skipped("a nanoGPT iteration without a time");
+        };
+        self.training.push(Step {
+            step: Some(iteration as u64),
+            seconds: Some(seconds),
+            loss: number_after(rest, ""),
+            mfu: number_after(rest, "mfu ").filter(|share| *share >= 0.0),
+            line: line.number,
+            ..Step::default()
+        });
+        Outcome::Took
+    }
+
+    fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
+        if self.training.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = self.training.facts("iterations", 1, context);
+        if !self.validated.is_empty() {
+            facts.set("val_records", self.validated.len());
+            facts.some("val_loss", ends(&self.validated));
+            facts.some("eval_train_loss", ends(&self.evaluated));
+        }
+        let all = &self.training.all;
+        facts.some("mfu_percent", all.stats(&all.mfu, 1, context).map(|stats| stats.json()));
+        if let Some(tokens) = self.tokens_per_iteration {
+            facts.set("tokens_per_iteration", tidy(tokens));
+            if let Some(length) = context.settings.get("seq_len").filter(|length| *length > 0.0) {
+                let how = Origin::Derived("tokens per iteration / sequence length");
+                self.config.number("global_batch_size", Some(tokens / length), how);
+            }
+            let stats = all.stats(&all.seconds, 1, context);
+            facts.some("tokens_per_s_no_warmup", stats.map(|stats| tokens / stats.mean));
+        }
+        let reading = Reading {
+            tool: "nanogpt",
+            format: "nanogpt",
+            weight: Weight::Steps,
+            facts,
+            config: self.config,
+            ..Reading::default()
+        };
+        vec![self.training.reading(reading, 1, context)]
+    }
+}
+
+/// Reads the speed runs.
+#[derive(Debug, Default)]
+pub struct ModdedNanoGpt {
+    training: Training,
+    /// The validations, from which steps are timed where the log has no other lines.
+    validated: Training,
+    validation_clock: Clock,
+    validation_loss: Series,
+    validations: u64,
+    average: Option<f64>,
+    clock: Clock,
+    last_step: Option<u64>,
+}
+
+/// The clock of training, which is reset after the first steps.
+#[derive(Debug, Default)]
+struct Clock {
+    last: Option<(u64, f64)>,
+    /// Differences in milliseconds since the last reset.
+    differences: Series,
+    reset_after: Option<u64>,
+}
+
+impl Clock {
+    /// Milliseconds a step since the last reading of the clock.
+    fn difference(&self, step: u64, milliseconds: f64) -> Option<f64> {
+        let (before, clock) = self.last.filter(|(before, _)| step > *before)?;
+        Some((milliseconds - clock) / (step - before) as f64)
+    }
+
+    /// Takes a reading.
+    fn push(&mut self, step: u64, milliseconds: f64) {
+        match (self.difference(step, milliseconds), self.last) {
+            (Some(difference), Some((before, _))) if difference < 0.0 => {
+                self.reset_after = Some(before);
+                self.differences = Series::default();
+            }
+            (Some(difference), _) => self.differences.push(difference),
+            // Counting began again.
+            (None, Some(_)) => self.differences = Series::default(),
+            (None, None) => {}
+        }
+        self.last = Some((step, milliseconds));
+    }
+}
+
+impl Recognizer for ModdedNanoGpt {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["train_time:"]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text;
+        let counter = after(text, "step:").or_else(|| after(text, "step ")).and_then(leading);
+        let Some((step, rest)) = counter else { return Outcome::No };
+        let clock = milliseconds_after(rest, "train_time:", 1.0).filter(|milliseconds| *milliseconds >= 0.0);
+        let Some(milliseconds) = clock else { return Outcome::No };
+        let step = step.max(0.0) as u64;
+        let planned = rest.strip_prefix('/').and_then(whole);
+        let validation = number_after(rest, "val_loss:");
+        let validating = has(rest, "val_loss:");
+        let (training, clock) = if validating {
+            (&mut self.validated, &mut self.validation_clock)
+        } else {
+            (&mut self.training, &mut self.clock)
+        };
+        if training.runs.last().is_some_and(|run| run.planned.is_some() && planned.is_some() && run.planned != planned)
+        {
+            // Another run: its clock began anew.
+            *clock = Clock::default();
+        }
+        let difference = clock.difference(step, milliseconds).filter(|difference| *difference >= 0.0);
+        let new = training.push(Step {
+            step: Some(step),
+            planned,
+            seconds: difference.map(|difference| difference / 1e3),
+            loss: number_after(rest, "train_loss:"),
+            line: line.number,
+            ..Step::default()
+        });
+        if !new {
+            return Outcome::Took;
+        }
+        clock.push(step, milliseconds);
+        self.validations += u64::from(validating);
+        validation.into_iter().for_each(|loss| self.validation_loss.push(loss));
+        if !validating || self.training.is_empty() {
+            self.last_step = Some(step);
+            self.average = milliseconds_after(rest, "step_avg:", 1e-3).or(self.average);
+        }
+        Outcome::Took
+    }
+
+    fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
+        let mut notes = vec!["step times are differences of the clock of training, since its last reset".to_owned()];
+        if self.training.is_empty() {
+            (self.training, self.clock) = (self.validated, self.validation_clock);
+            notes.push(
+                "only validations are timed: steps between them are averaged, validation not included".to_owned(),
+            );
+        }
+        if self.training.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = self.training.facts("steps", 1, context);
+        facts.set("n_train_records", self.training.all.n);
+        facts.some("planned_steps", self.training.all.planned);
+        facts.some("last_step", self.last_step);
+        facts.some("step_avg_ms_last", self.average);
+        if let Some(stats) =
+            self.clock.differences.stats(1.min(self.clock.differences.len().saturating_sub(1)), context.seed)
+        {
+            let steps = json!({"n": stats.n - stats.warmup_dropped, "median": stats.median, "mean": stats.mean,
+                "std": stats.std, "p95": stats.p95});
+            facts.set("step_time_ms_from_differences", steps);
+        }
+        facts.some("timer_reset_after_step", self.clock.reset_after);
+        facts.some("loss", ends(&self.training.all.loss));
+        facts.set("val_records", self.validations);
+        facts.some("val_loss", ends(&self.validation_loss));
+        let mut config = Config::default();
+        // The speed runs are runs of one node, and print its devices in front.
+        let how = Origin::Derived("one node with the devices that nvidia-smi lists");
+        config.number("num_gpus", context.settings.get("gpus_per_node"), how);
+        let reading = Reading {
+            tool: "nanogpt",
+            format: "modded-nanogpt",
+            weight: Weight::Steps,
+            facts,
+            config,
+            notes,
+            ..Reading::default()
+        };
+        vec![self.training.reading(reading, 1, context)]
+    }
+}

@@ -1,0 +1,97 @@
+//! nanotron: `iteration: 1 / 15 | consumed_tokens: 512 | elapsed_time_per_iteration_ms: 4.71K | …`, numbers abbreviated.
+
+use crate::lines::Line;
+use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::text::{after, human, labelled, leading, whole};
+use crate::training::{Step, Training};
+
+/// Reads its step lines.
+#[derive(Debug, Default)]
+pub struct Nanotron {
+    training: Training,
+    config: Config,
+    tokens: Option<f64>,
+    total: Option<f64>,
+    per_gpu: Option<f64>,
+    reserved: Option<f64>,
+}
+
+impl Recognizer for Nanotron {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["time_per_iteration_ms:"]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let Some(counter) = after(line.text, "iteration:").and_then(leading) else { return Outcome::No };
+        let mut step = Step { step: Some(counter.0 as u64), line: line.number, ..Step::default() };
+        step.planned = counter.1.trim_start().strip_prefix('/').and_then(whole);
+        // The last field of a cut file may be half a number.
+        let whole_fields = if line.whole { None } else { line.text.rsplit_once('|').map(|(fields, _)| fields) };
+        let (mut tokens, mut total) = (None, None);
+        for (key, value) in labelled(whole_fields.unwrap_or(line.text)) {
+            let value = human(value);
+            match key {
+                "elapsed_time_per_iteration_ms" | "time_per_iteration_ms" => {
+                    step.seconds = value.map(|time| time / 1e3);
+                }
+                "consumed_tokens" => tokens = value,
+                "tokens_per_sec" => total = value,
+                "tokens_per_sec_per_gpu" => step.tokens_per_gpu = value,
+                "global_batch_size" => step.batch = value,
+                "lm_loss" | "loss" => step.loss = value,
+                "lr" => step.learning_rate = value,
+                "grad_norm" => step.grad_norm = value,
+                "model_tflops_per_gpu" => step.tflops_per_gpu = value,
+                "cuda_memory_allocated" => step.memory_gb = value.map(|bytes| bytes / 1e9),
+                "cuda_max_memory_reserved" => self.reserved = value.or(self.reserved),
+                _ => {}
+            }
+        }
+        if step.seconds.is_none() {
+            return Outcome::Skipped("a nanotron step without a readable time");
+        }
+        if self.training.push(step) {
+            self.tokens = tokens.or(self.tokens);
+            self.total = total.or(self.total);
+            self.per_gpu = step.tokens_per_gpu.or(self.per_gpu);
+        }
+        Outcome::Took
+    }
+
+    fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
+        if self.training.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = self.training.facts("iterations", 1, context);
+        let all = &self.training.all;
+        facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
+        facts.some("tflops_per_gpu_reported", all.stats(&all.tflops, 1, context).map(|stats| stats.json()));
+        facts.some("tokens_per_s_last", self.total);
+        facts.some("consumed_tokens_last", self.tokens);
+        facts.some("model_tflops_per_gpu_last", all.tflops.last());
+        facts.some("max_reserved_gb", self.reserved.map(|bytes| bytes / 1e9));
+        if let (Some(total), Some(per_gpu)) = (self.total, self.per_gpu.filter(|rate| *rate > 0.0)) {
+            let gpus = (total / per_gpu).round();
+            facts.set("num_gpus_implied", tidy(gpus));
+            self.config.number("num_gpus", Some(gpus), Origin::Derived("tokens/s over tokens/s/GPU"));
+        }
+        if let (Some(tokens), Some(batch), Some(step)) = (self.tokens, all.batch, all.last_step) {
+            // The count of tokens is rounded to three digits, sequences are not.
+            let length = tokens / (batch * step.max(1) as f64);
+            if length >= 1.0 && self.training.runs.len() == 1 && (length - length.round()).abs() < 0.01 {
+                let how = Origin::Derived("consumed tokens / (iterations x batch)");
+                self.config.number("seq_len", Some(length.round()), how);
+            }
+        }
+        let reading = Reading {
+            tool: "nanotron",
+            format: "nanotron",
+            weight: Weight::Steps,
+            facts,
+            config: self.config,
+            ..Reading::default()
+        };
+        vec![self.training.reading(reading, 1, context)]
+    }
+}

@@ -1,0 +1,359 @@
+//! Tables of nccl-tests and rccl-tests, of all versions: with or without the column of roots, `error` or `#wrong`.
+
+use serde_json::{Map, Value};
+
+use crate::json::json_number;
+use crate::lines::Line;
+use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::text::{after, find, has, leading, number, number_after};
+use crate::training::LISTED;
+
+/// One row: bytes, then time in µs, algorithm and bus bandwidth in GB/s, out of place and in place.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    bytes: f64,
+    out_of_place: [f64; 3],
+    in_place: Option<[f64; 3]>,
+}
+
+/// One table.
+#[derive(Debug, Default)]
+struct Test {
+    op: Option<String>,
+    rows: Vec<Row>,
+    dtype: Option<String>,
+    redop: Option<String>,
+    root: Option<String>,
+    average: Option<f64>,
+    ranks: u64,
+    gpus: Option<f64>,
+    /// The device of the ranks.
+    device: Option<String>,
+}
+
+/// Reads them.
+#[derive(Debug, Default)]
+pub struct NcclTests {
+    tests: Vec<Test>,
+    /// How many tables there were; of very many the first are kept.
+    tables: usize,
+    current: Test,
+    /// How many words of a row stand before the first time.
+    before_time: Option<usize>,
+    /// How many before the time of the second half of the row, which is in place.
+    in_place: Option<usize>,
+    /// What a command line above the table calls.
+    called: Option<String>,
+}
+
+impl Recognizer for NcclTests {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["algbw", "_perf", "# Avg bus bandwidth", "nThread", "Pid "]
+    }
+
+    fn open(&self) -> bool {
+        self.before_time.is_some()
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text.trim_ascii();
+        if has(text, "algbw") && has(text, "busbw") && has(text, "time") {
+            let words: Vec<&str> = text.split_ascii_whitespace().filter(|word| *word != "#").collect();
+            let head = words.iter().position(|word| word.trim_start_matches('#') == "size");
+            let time = words.iter().position(|word| *word == "time");
+            if let (Some(head), Some(time)) = (head, time) {
+                if !self.current.rows.is_empty() {
+                    self.close();
+                }
+                self.before_time = time.checked_sub(head);
+                let second = words.iter().rposition(|word| *word == "time").filter(|second| *second > time);
+                self.in_place = second.and_then(|second| second.checked_sub(head));
+                return Outcome::Took;
+            }
+        }
+        if let Some(average) = number_after(text, "Avg bus bandwidth") {
+            self.current.average = Some(average);
+            self.close();
+            return Outcome::Took;
+        }
+        if has(text, "nThread") && has(text, "minBytes") {
+            self.close();
+            let gpus = number_after(text, "nGpus").unwrap_or(1.0) * number_after(text, "nThread").unwrap_or(1.0);
+            self.current.gpus = Some(gpus);
+            return Outcome::Took;
+        }
+        if let Some(rank) = after(text, "Rank ").and_then(leading)
+            && text.contains('#')
+            && has(rank.1, "Pid")
+            && has(rank.1, "device")
+        {
+            self.close();
+            self.current.ranks = self.current.ranks.max(rank.0.max(0.0) as u64 + 1);
+            let device = after(text, "] ").map(str::trim).filter(|device| !device.is_empty());
+            self.current.device = self.current.device.take().or(device.map(str::to_owned));
+            return Outcome::Took;
+        }
+        if let Some(name) = called(text) {
+            if has(text, "Collective test starting") {
+                self.close();
+                self.current.op = Some(name);
+            } else {
+                self.close();
+                self.called = Some(name);
+            }
+            return Outcome::Noted;
+        }
+        match self.before_time {
+            Some(before) if !text.starts_with('#') => self.row(text, before),
+            _ => Outcome::No,
+        }
+    }
+
+    /// The report of `--output_file`: a table as objects, with `out_of_place` and `in_place` in each.
+    fn json(&mut self, document: &Value, _line: u64) -> Outcome {
+        let Some(rows) = document.get("results").and_then(Value::as_array) else { return Outcome::No };
+        let figure = |side: &Value, names: &[&str]| names.iter().find_map(|name| json_number(side.get(*name)?));
+        let triple = |row: &Value, side: &str| {
+            let side = row.get(side)?;
+            let time = figure(side, &["time", "time_us"])?;
+            Some([time, figure(side, &["alg_bw", "algbw"])?, figure(side, &["bus_bw", "busbw"])?])
+        };
+        let mut took = false;
+        for row in rows {
+            let (Some(bytes), Some(out_of_place)) =
+                (row.get("size").and_then(json_number), triple(row, "out_of_place"))
+            else {
+                continue;
+            };
+            let word = |name: &str| {
+                let value = row.get(name)?;
+                value.as_str().map(str::to_owned).or_else(|| json_number(value).map(|number| number.to_string()))
+            };
+            let current = &mut self.current;
+            current.dtype = current.dtype.take().or(word("type"));
+            current.redop = current.redop.take().or(word("redop"));
+            current.root = current.root.take().or(word("root"));
+            current.rows.push(Row { bytes, out_of_place, in_place: triple(row, "in_place") });
+            took = true;
+        }
+        if !took {
+            return Outcome::No;
+        }
+        let average = document.get("average_bus_bandwidth").or_else(|| document.get("avg_bus_bw"));
+        self.current.average =
+            average.and_then(|average| json_number(average).or_else(|| figure(average, &["bandwidth", "value"])));
+        let devices = document.get("devices").and_then(Value::as_array);
+        if let Some(devices) = devices {
+            self.current.ranks = devices.len() as u64;
+            let name = devices.first().and_then(|device| device.get("device_name").or_else(|| device.get("name")));
+            if let Some(name) = name.and_then(Value::as_str) {
+                self.current.device = Some(name.to_owned());
+            }
+        }
+        let command = document.get("args").or_else(|| document.get("name")).map(Value::to_string);
+        self.current.op = command.as_deref().and_then(called);
+        self.close();
+        Outcome::Took
+    }
+
+    fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
+        self.close();
+        if self.tests.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = Facts::default();
+        let mut notes = Vec::new();
+        if self.tests.iter().any(|test| test.op.is_none()) {
+            notes.push("a collective is not named: it follows from bus over algorithm bandwidth".to_owned());
+        }
+        let named: Vec<(String, Option<(f64, Origin)>)> = self
+            .tests
+            .iter()
+            .map(|test| {
+                let op = test.op.clone().or_else(|| test.op_from_bandwidths().map(str::to_owned));
+                let op = op.unwrap_or_else(|| "unknown".to_owned());
+                let ranks = test.ranks(&op);
+                (op, ranks)
+            })
+            .collect();
+        // What all tests have in common; what differs stands with each of them.
+        let op = named.first().map(|(op, _)| op.clone()).filter(|op| named.iter().all(|(other, _)| other == op));
+        let ranks = named.first().and_then(|(_, ranks)| *ranks);
+        let same = |(_, other): &(String, Option<(f64, Origin)>)| other.map(|(n, _)| n) == ranks.map(|(n, _)| n);
+        let ranks = ranks.filter(|_| named.iter().all(same));
+        let device = self.tests.first().and_then(|test| test.device.clone());
+        let device =
+            device.filter(|_| self.tests.windows(2).all(|pair| matches!(pair, [a, b] if a.device == b.device)));
+        facts.set("op", op.as_deref().unwrap_or("several"));
+        facts.set("tests", self.tables);
+        facts.some("ranks", ranks.map(|(ranks, _)| tidy(ranks)));
+        let results: Vec<Value> = self
+            .tests
+            .iter()
+            .zip(&named)
+            .map(|(test, (op, ranks))| test.json(op, ranks.map(|(ranks, _)| ranks)))
+            .collect();
+        facts.set("results", results);
+        let mut config = Config::default();
+        if let Some((ranks, origin)) = ranks {
+            config.number("num_gpus", Some(ranks), origin);
+        }
+        if let Some(device) = device {
+            config.note("device", device, Origin::File);
+        }
+        config.merge(&context.settings);
+        vec![Reading {
+            tool: "nccl_tests",
+            format: "nccl-tests",
+            kind: "collective_bench",
+            weight: Weight::Result,
+            facts,
+            config,
+            notes,
+            ..Reading::default()
+        }]
+    }
+}
+
+impl NcclTests {
+    /// Closes a table. What its head states holds for no other.
+    fn close(&mut self) {
+        if self.current.rows.is_empty() {
+            return;
+        }
+        self.before_time = None;
+        self.tables += 1;
+        let mut table = std::mem::take(&mut self.current);
+        table.op = table.op.or(self.called.take());
+        if self.tests.len() < LISTED {
+            self.tests.push(table);
+        }
+    }
+
+    fn row(&mut self, text: &str, before: usize) -> Outcome {
+        let mut words: Vec<&str> = text.split_ascii_whitespace().collect();
+        // `srun -l` puts a rank in front.
+        if words.first().is_some_and(|word| word.ends_with(':')) {
+            words.remove(0);
+        }
+        let figure = |index: usize| words.get(index).and_then(|word| leading(word)).filter(|(_, rest)| rest.is_empty());
+        let Some((bytes, _)) = figure(0) else { return Outcome::No };
+        let triple = |from: usize| {
+            let values = [figure(from)?.0, figure(from + 1)?.0, figure(from + 2)?.0];
+            values.iter().all(|value| value.is_finite()).then_some(values)
+        };
+        let Some(out_of_place) = triple(before) else { return Outcome::No };
+        let in_place = self.in_place.and_then(triple);
+        let word = |index: usize| words.get(index).filter(|_| index < before).map(|word| (*word).to_owned());
+        let current = &mut self.current;
+        current.dtype = current.dtype.take().or(word(2));
+        current.redop = current.redop.take().or(word(3));
+        current.root = current.root.take().or(word(4));
+        if current.rows.len() < 1 << 16 {
+            current.rows.push(Row { bytes, out_of_place, in_place });
+        }
+        Outcome::Took
+    }
+}
+
+impl Test {
+    fn json(&self, op: &str, ranks: Option<f64>) -> Value {
+        let mut out = Map::new();
+        let largest = self.rows.iter().copied().reduce(|a, b| if b.bytes >= a.bytes { b } else { a });
+        let smallest = self.rows.iter().map(|row| row.bytes).reduce(f64::min);
+        out.insert("rows".to_owned(), self.rows.len().into());
+        out.insert("dtype".to_owned(), self.dtype.clone().into());
+        if let (Some(smallest), Some(largest)) = (smallest, largest) {
+            out.insert("size_bytes".to_owned(), vec![tidy(smallest), tidy(largest.bytes)].into());
+            let [time, algbw, busbw] = largest.out_of_place;
+            out.insert("time_us_at_max_size".to_owned(), time.into());
+            out.insert("algbw_at_max_size".to_owned(), algbw.into());
+            out.insert("busbw_out_of_place_at_max_size".to_owned(), busbw.into());
+            out.insert("busbw_in_place_at_max_size".to_owned(), largest.in_place.map(|row| row[2]).into());
+        }
+        let most = self.rows.iter().map(|row| row.out_of_place[2]).reduce(f64::max);
+        out.insert("max_busbw_out_of_place".to_owned(), most.into());
+        out.insert("avg_busbw_reported".to_owned(), self.average.into());
+        out.insert("op".to_owned(), op.into());
+        if let Some(ranks) = ranks {
+            out.insert("ranks".to_owned(), tidy(ranks));
+        }
+        let table = self.rows.iter().take(LISTED).map(|row| {
+            let [time, algbw, busbw] = row.out_of_place;
+            Value::from(vec![tidy(row.bytes), time.into(), algbw.into(), busbw.into()])
+        });
+        out.insert("bytes_us_algbw_busbw".to_owned(), table.collect());
+        Value::Object(out)
+    }
+
+    /// How many ranks took part: as listed, else as the bandwidths or the arguments say.
+    fn ranks(&self, op: &str) -> Option<(f64, Origin)> {
+        if self.ranks > 0 {
+            return Some((self.ranks as f64, Origin::File));
+        }
+        let followed = self.ranks_from_bandwidths(op).map(|n| (n, Origin::Derived("bus over algorithm bandwidth")));
+        followed.or_else(|| Some((self.gpus?, Origin::Derived("threads x GPUs a thread of one process"))))
+    }
+
+    /// Bus over algorithm bandwidth of the largest message.
+    fn factor(&self) -> Option<f64> {
+        let [_, algbw, busbw] = self.rows.last()?.out_of_place;
+        (algbw > 0.0).then(|| busbw / algbw)
+    }
+
+    /// nccl-tests' PERFORMANCE.md: the factor is 2(n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter and
+    /// all-to-all, 1 for broadcast, reduce and send-receive.
+    fn op_from_bandwidths(&self) -> Option<&'static str> {
+        let factor = self.factor()?;
+        let reduces = self.redop.as_deref().is_some_and(|redop| !matches!(redop, "none" | "" | "N/A"));
+        let rooted = self.root.as_deref().is_some_and(|root| number(root).is_some_and(|root| root >= 0.0));
+        let n = self.ranks as f64;
+        Some(match factor {
+            factor
+                if reduces
+                    && factor > 0.995
+                    && (n == 0.0 || (factor - 2.0 * (n - 1.0) / n).abs() < 0.02)
+                    && !rooted =>
+            {
+                "all_reduce"
+            }
+            factor if factor < 0.995 && reduces => "reduce_scatter",
+            factor if factor < 0.995 => "all_gather",
+            _ if rooted && reduces => "reduce",
+            _ if rooted => "broadcast",
+            _ => "sendrecv",
+        })
+    }
+
+    /// How many ranks make this factor.
+    fn ranks_from_bandwidths(&self, op: &str) -> Option<f64> {
+        let factor = self.factor()?;
+        let n = match op {
+            "all_reduce" => 2.0 / (2.0 - factor),
+            "all_gather" | "reduce_scatter" | "alltoall" => 1.0 / (1.0 - factor),
+            _ => return None,
+        };
+        (n.is_finite() && (1.5..64.0).contains(&n)).then(|| n.round())
+    }
+}
+
+/// The collective of `all_reduce_perf`, `alltoall_perf_mpi`, ….
+fn called(text: &str) -> Option<String> {
+    let at = find(text, "_perf")?;
+    let name = text.get(..at)?.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
+    let known = [
+        "all_reduce",
+        "all_gather",
+        "reduce_scatter",
+        "alltoall",
+        "alltoallv",
+        "broadcast",
+        "reduce",
+        "sendrecv",
+        "scatter",
+        "gather",
+        "hypercube",
+    ];
+    known.contains(&name).then(|| name.to_owned())
+}

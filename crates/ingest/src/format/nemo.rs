@@ -1,0 +1,318 @@
+//! NeMo: step lines of NeMo 2, progress bars of NeMo 1 and of what builds on it, and NVIDIA's DLLogger.
+
+use serde_json::{Value, json};
+
+use crate::json;
+use crate::lines::Line;
+use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::text::{after, between, has, leading, number, number_after, whole};
+use crate::training::{LISTED, Step, Training, tokens_per_second};
+
+/// `Training epoch 0, iteration 1/19 | lr: … | global_step: 1 | train_step_timing in s: 7.549 | …`
+#[derive(Debug, Default)]
+pub struct Nemo2 {
+    training: Training,
+    consumed: Option<f64>,
+    steps: Vec<Value>,
+}
+
+impl Recognizer for Nemo2 {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["Training epoch"]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let Some(rest) = after(line.text, "Training epoch") else { return Outcome::No };
+        let Some(counter) = after(rest, "iteration").and_then(leading) else { return Outcome::No };
+        let mut step = Step { step: Some(counter.0 as u64), line: line.number, ..Step::default() };
+        step.planned = counter.1.strip_prefix('/').and_then(whole);
+        let mut consumed = None;
+        for field in rest.split('|') {
+            let Some((key, value)) = field.split_once(": ") else { continue };
+            match key.trim() {
+                "lr" => step.learning_rate = number(value),
+                "global_batch_size" => step.batch = number(value),
+                "global_step" => step.step = whole(value).or(step.step),
+                "reduced_train_loss" | "loss" => step.loss = number(value),
+                "grad_norm" => step.grad_norm = number(value),
+                "train_step_timing in s" => step.seconds = number(value),
+                "TFLOPS_per_GPU" | "tflops_per_gpu" => step.tflops_per_gpu = number(value),
+                "consumed_samples" => consumed = number(value),
+                _ => {}
+            }
+        }
+        if step.seconds.is_none() {
+            return Outcome::Skipped("a NeMo step line without train_step_timing");
+        }
+        if self.training.push(step) {
+            self.consumed = consumed.or(self.consumed);
+            if self.steps.len() < LISTED {
+                self.steps.push(json!([step.step, step.seconds]));
+            }
+        }
+        Outcome::Took
+    }
+
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
+        if self.training.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = self.training.facts("global_steps", 1, context);
+        let all = &self.training.all;
+        facts.some("global_step_max", all.max_step);
+        facts.set("restarts", self.training.runs.len().saturating_sub(1));
+        facts.some("consumed_samples_last", self.consumed.map(tidy));
+        facts.some("tflops_per_gpu_reported", all.stats(&all.tflops, 1, context).map(|stats| stats.json()));
+        facts.set("all_steps", self.steps);
+        let reading = Reading { tool: "nemo", format: "nemo2", weight: Weight::Steps, facts, ..Reading::default() };
+        vec![self.training.reading(reading, 1, context)]
+    }
+}
+
+/// `Epoch 0: : 47%|████▋ | 7/15 [06:19<07:13, reduced_train_loss=11.50, global_step=5.000, train_step_timing in s=49.5]`
+#[derive(Debug, Default)]
+pub struct Nemo1 {
+    training: Training,
+    consumed: Option<f64>,
+    records: Vec<Value>,
+    without_timing: usize,
+    /// Global step minus position in the bar, of the bars of this epoch and length.
+    offset: Option<(f64, Option<u64>, f64)>,
+}
+
+impl Recognizer for Nemo1 {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["reduced_train_loss=", "train_step_timing in s=", "train_step_timing="]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        // Where carriage returns were lost several bars stand on one line.
+        let starts: Vec<usize> = line.text.match_indices("Epoch ").map(|(at, _)| at).collect();
+        let mut outcome = Outcome::No;
+        for (index, start) in starts.iter().enumerate() {
+            let end = starts.get(index + 1).copied().unwrap_or(line.text.len());
+            let bar = line.text.get(*start..end).unwrap_or_default();
+            outcome = match (self.bar(bar, line.number), outcome) {
+                (Outcome::Took, _) | (_, Outcome::Took) => Outcome::Took,
+                (now, _) => now,
+            };
+        }
+        outcome
+    }
+
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
+        if self.training.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = self.training.facts("global_steps", 1, context);
+        facts.some("global_step_max", self.training.all.max_step);
+        facts.some("consumed_samples_last", self.consumed.map(tidy));
+        facts.set("records", self.records);
+        let mut notes = Vec::new();
+        if self.without_timing > 0 {
+            let n = self.without_timing;
+            notes.push(format!("{n} bars without train_step_timing: the running average of the bar stands for it"));
+        }
+        let reading = Reading {
+            tool: "nemo",
+            format: "nemo1-progress",
+            weight: Weight::Steps,
+            facts,
+            notes,
+            ..Reading::default()
+        };
+        vec![self.training.reading(reading, 1, context)]
+    }
+}
+
+impl Nemo1 {
+    /// The step of a bar. Beyond three digits the global step is rounded (`1.23e+3`): then it follows from the
+    /// position in the bar.
+    fn counted(&mut self, bar: &str, global: Option<f64>, now: f64, epoch: f64, of: Option<u64>) -> f64 {
+        let Some(global) = global else { return now };
+        let written = between(bar, "global_step=", ",").unwrap_or_default();
+        let rounded = written.contains(['e', 'E']);
+        if !rounded {
+            self.offset = Some((epoch, of, global - now));
+            return global;
+        }
+        let offset = match self.offset {
+            Some((known, length, offset)) if known == epoch && length == of => offset,
+            // The next epoch goes on where this one ends.
+            Some((known, Some(length), offset)) if known + 1.0 == epoch => offset + length as f64,
+            _ => global - now,
+        };
+        // Half a unit of the last digit that is written.
+        let digits = written.split(['e', 'E']).next().unwrap_or_default();
+        let places = digits.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end_matches(']').len());
+        let unit = 10_f64.powi(global.abs().log10().floor() as i32 - places as i32);
+        let offset = if (now + offset - global).abs() <= unit { offset } else { global - now };
+        self.offset = Some((epoch, of, offset));
+        now + offset
+    }
+
+    fn bar(&mut self, bar: &str, line: u64) -> Outcome {
+        let metrics = ["reduced_train_loss=", "train_step_timing in s=", "train_step_timing="];
+        let Some((position, inside)) = bar.split_once('[').filter(|_| metrics.iter().any(|name| has(bar, name))) else {
+            return Outcome::No;
+        };
+        let position = position.rsplit('|').next().unwrap_or_default();
+        let Some((now, of)) = leading(position) else { return Outcome::Skipped("a progress bar without a position") };
+        let value = |name: &str| number_after(inside, name);
+        let timing = value("train_step_timing in s=").or_else(|| value("train_step_timing="));
+        let from_bar = inside.find("s/it").and_then(|at| {
+            let before = inside.get(..at)?;
+            number(before.rsplit(|c: char| !c.is_ascii_digit() && c != '.').next()?)
+        });
+        let from_bar = from_bar.or_else(|| {
+            let before = inside.get(..inside.find("it/s")?)?;
+            let rate = number(before.rsplit(|c: char| !c.is_ascii_digit() && c != '.').next()?)?;
+            (rate > 0.0).then(|| 1.0 / rate)
+        });
+        let global_step = value("global_step=");
+        let epoch = number_after(bar, "Epoch");
+        let of = of.strip_prefix('/').and_then(whole);
+        let counted = self.counted(inside, global_step, now, epoch.unwrap_or(0.0), of);
+        let loss = value("reduced_train_loss=");
+        let consumed = value("consumed_samples=");
+        self.without_timing += usize::from(timing.is_none());
+        let step = Step {
+            step: Some(counted.max(0.0) as u64),
+            planned: of,
+            seconds: timing.or(from_bar),
+            loss,
+            learning_rate: between(inside, "lr=", ",").and_then(number),
+            line,
+            ..Step::default()
+        };
+        if step.seconds.is_none() {
+            return Outcome::Skipped("a progress bar without a time a step");
+        }
+        // A bar is painted again while a step lasts. The first painting already has all figures.
+        let mut record = json!({"step": now as u64, "of": step.planned, "global_step": global_step,
+            "consumed_samples": consumed, "reduced_train_loss": loss});
+        if let Some(map) = record.as_object_mut() {
+            if let Some(timing) = timing {
+                map.insert("train_step_timing_s".to_owned(), timing.into());
+            }
+            if let Some(seconds) = from_bar {
+                map.insert("step_time_s_from_bar".to_owned(), seconds.into());
+            }
+        }
+        if self.records.last() != Some(&record) {
+            if self.training.push(step) && self.records.len() < LISTED {
+                self.records.push(record);
+            }
+            self.consumed = consumed.or(self.consumed);
+        }
+        Outcome::Took
+    }
+}
+
+/// `DLLL {"timestamp": …, "step": 0, "data": {"train_step_timing in s": 107.35, …}}`, also without the mark.
+#[derive(Debug, Default)]
+pub struct DlLogger {
+    training: Training,
+    config: Config,
+    consumed: Option<f64>,
+}
+
+impl DlLogger {
+    fn record(&mut self, record: &Value, line: u64) -> Outcome {
+        let (Some(step), Some(data)) = (record.get("step"), record.get("data").and_then(Value::as_object)) else {
+            return Outcome::No;
+        };
+        if step.as_str() == Some("PARAMETER") {
+            for (name, ours) in [
+                ("cfg/num_layers", "num_layers"),
+                ("cfg/hidden_size", "hidden_size"),
+                ("cfg/num_attention_heads", "num_attention_heads"),
+                ("cfg/global_batch_size", "global_batch_size"),
+                ("cfg/micro_batch_size", "micro_batch_size"),
+                ("cfg/encoder_seq_length", "seq_len"),
+                ("cfg/tensor_model_parallel_size", "tensor_parallel"),
+                ("cfg/pipeline_model_parallel_size", "pipeline_parallel"),
+                ("cfg/virtual_pipeline_model_parallel_size", "virtual_pipeline_parallel"),
+                ("cfg/context_parallel_size", "context_parallel"),
+                ("cfg/expert_model_parallel_size", "expert_parallel"),
+                ("cfg/sequence_parallel", "sequence_parallel"),
+                ("trainer/precision", "precision"),
+            ] {
+                let value = data.get(name).or_else(|| data.get(name.trim_start_matches("cfg/")));
+                if let Some(value) = value {
+                    self.config.note(ours, value.clone(), Origin::File);
+                }
+            }
+            if let (Some(nodes), Some(devices)) = (
+                data.get("trainer/num_nodes").and_then(json::json_number),
+                data.get("trainer/devices").and_then(json::json_number),
+            ) {
+                self.config.number("num_gpus", Some(nodes * devices), Origin::File);
+            }
+            return Outcome::Noted;
+        }
+        let value = |name: &str| data.get(name).and_then(json::json_number).filter(|value| value.is_finite());
+        let Some(seconds) = value("train_step_timing in s").or_else(|| value("train_step_timing")) else {
+            return Outcome::No;
+        };
+        let counter = step.as_u64().or_else(|| step.as_array()?.last()?.as_u64());
+        self.training.push(Step {
+            step: counter.or_else(|| value("global_step").map(|step| step as u64)),
+            seconds: Some(seconds),
+            loss: value("reduced_train_loss").or_else(|| value("loss")),
+            learning_rate: value("lr"),
+            grad_norm: value("grad_norm"),
+            line,
+            ..Step::default()
+        });
+        self.consumed = value("consumed_samples").or(self.consumed);
+        Outcome::Took
+    }
+}
+
+impl Recognizer for DlLogger {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["DLLL {"]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let Some(document) = after(line.text, "DLLL {") else { return Outcome::No };
+        let start = line.text.len() - document.len();
+        let document = line.text.get(line.text.get(..start).and_then(|text| text.rfind('{')).unwrap_or(start)..);
+        match document.and_then(|document| json::json(document.as_bytes()).ok()) {
+            Some(record) => match self.record(&record, line.number) {
+                Outcome::No => Outcome::Skipped("a DLLogger record without a step time"),
+                other => other,
+            },
+            None => Outcome::Skipped("a DLLogger record that is not whole JSON"),
+        }
+    }
+
+    fn json(&mut self, document: &Value, line: u64) -> Outcome {
+        self.record(document, line)
+    }
+
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
+        if self.training.is_empty() {
+            return Vec::new();
+        }
+        let mut config = self.config;
+        config.merge(&context.settings);
+        let mut facts = self.training.facts("steps", 1, context);
+        let all = &self.training.all;
+        facts.some("consumed_samples_last", self.consumed.map(tidy));
+        let stats = all.stats(&all.seconds, 1, context);
+        let rate = stats.and_then(|stats| tokens_per_second(&config, all.batch, stats.mean));
+        facts.some("tokens_per_s_no_warmup", rate);
+        let reading = Reading {
+            tool: "nemo",
+            format: "nemo-dllogger",
+            weight: Weight::Steps,
+            facts,
+            config,
+            ..Reading::default()
+        };
+        vec![self.training.reading(reading, 1, context)]
+    }
+}

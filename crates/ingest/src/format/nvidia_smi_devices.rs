@@ -1,0 +1,105 @@
+//! The devices of a node, as plain `nvidia-smi` and `nvidia-smi -q` list them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::reading::{Config, Context, Facts, Origin, Reading, Setting, Weight, tidy};
+use crate::series::Series;
+
+/// What is known of one device.
+#[derive(Debug, Default)]
+pub(super) struct Device {
+    pub(super) power: Series,
+    pub(super) used: Series,
+    pub(super) utilisation: Series,
+    pub(super) temperature: Series,
+}
+
+/// The devices of a node, and what they have in common.
+#[derive(Debug, Default)]
+pub(super) struct Devices<Name> {
+    pub(super) all: BTreeMap<Name, Device>,
+    pub(super) driver: Option<String>,
+    /// Power limit, W.
+    pub(super) cap: Option<f64>,
+    /// Memory, MiB.
+    pub(super) total: Option<f64>,
+    pub(super) config: Config,
+    /// The line that names the first device.
+    first_line: u64,
+}
+
+impl<Name: Ord> Devices<Name> {
+    /// What the device table of a node states about a run on that node.
+    pub(super) fn settings(&self) -> Vec<Setting> {
+        let Some(device) = self.config.text("device") else { return Vec::new() };
+        let setting = |name, value: Value, origin| Setting { name, value, origin, line: self.first_line };
+        let mut out = vec![setting("device", device.into(), Origin::File)];
+        if !self.all.is_empty() {
+            let how = Origin::Derived("devices that nvidia-smi lists");
+            out.push(setting("gpus_per_node", self.all.len().into(), how));
+        }
+        out
+    }
+
+    /// Notes the name of a device; the first stays.
+    pub(super) fn named(&mut self, name: &str, line: u64) {
+        if self.config.text("device").is_none() {
+            self.first_line = line;
+        }
+        self.config.note("device", name, Origin::File);
+    }
+
+    /// Whether another device was named.
+    pub(super) fn differs(&self, name: &str) -> bool {
+        self.config.text("device").is_some_and(|known| known != name)
+    }
+
+    /// Mean power of all devices together, W; `None` where no device states it.
+    pub(super) fn total_power(&self) -> Option<f64> {
+        let watts: Vec<f64> = self.all.values().filter_map(|device| device.power.mean()).collect();
+        (!watts.is_empty()).then(|| watts.iter().sum())
+    }
+
+    /// The figures of every device: of one state the value, of several the mean.
+    pub(super) fn facts(&self) -> Facts {
+        let means = |pick: fn(&Device) -> &Series| -> Vec<Value> {
+            self.all.values().map(|device| pick(device).mean().map_or(Value::Null, tidy)).collect()
+        };
+        let mut facts = Facts::default();
+        facts.set("num_gpus", self.all.len());
+        facts.some("driver", self.driver.clone());
+        facts.set("power_w", means(|device| &device.power));
+        facts.some("power_cap_w", self.cap.map(tidy));
+        facts.set("memory_used_mib", means(|device| &device.used));
+        facts.some("memory_total_mib", self.total.map(tidy));
+        facts.set("utilization_percent", means(|device| &device.utilisation));
+        facts.set("temperature_c", means(|device| &device.temperature));
+        facts
+    }
+
+    /// The reading with these facts and notes.
+    pub(super) fn reading(
+        mut self,
+        format: &'static str,
+        facts: Facts,
+        notes: Vec<String>,
+        context: &Context,
+    ) -> Reading {
+        self.config.number("num_gpus", Some(self.all.len() as f64), Origin::File);
+        // MiB to GB.
+        self.config.number("device_memory_gb", self.total.map(|mib| mib * 1.048_576e-3), Origin::File);
+        self.config.merge(&context.settings);
+        Reading {
+            tool: "nvidia_smi",
+            format,
+            kind: "gpu_state",
+            weight: Weight::State,
+            facts,
+            config: self.config,
+            notes,
+            ..Reading::default()
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Power of several devices over time: means, energy by the trapezoid rule, what a window holds.
+
+use serde_json::Value;
+
+use crate::reading::{Facts, PowerSample, object};
+use crate::series::Series;
+
+/// Samples kept for joining with a benchmark; what follows still counts in means and energy.
+const SAMPLES: usize = 1 << 20;
+/// Devices kept apart.
+const DEVICES: usize = 4096;
+
+/// Power of devices.
+#[derive(Debug, Clone, Default)]
+pub struct Devices {
+    /// Names, in the order in which they were seen.
+    pub names: Vec<String>,
+    watts: Vec<Series>,
+    last: Vec<Option<(f64, f64)>>,
+    joules: f64,
+    from: Option<f64>,
+    to: Option<f64>,
+    /// Samples with a time.
+    pub samples: Vec<PowerSample>,
+}
+
+impl Devices {
+    /// The index of a device; a new name is a new one.
+    pub fn index(&mut self, name: &str) -> usize {
+        if let Some(index) = self.names.iter().position(|known| known == name) {
+            return index;
+        }
+        if self.names.len() >= DEVICES {
+            return DEVICES - 1;
+        }
+        self.names.push(name.to_owned());
+        self.watts.push(Series::default());
+        self.last.push(None);
+        self.names.len() - 1
+    }
+
+    /// How many devices.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether no device was seen.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Takes a sample.
+    pub fn push(&mut self, device: usize, at: Option<f64>, watts: f64) {
+        if let Some(series) = self.watts.get_mut(device) {
+            series.push(watts);
+        }
+        let Some(at) = at else { return };
+        self.from = Some(self.from.map_or(at, |known| known.min(at)));
+        self.to = Some(self.to.map_or(at, |known| known.max(at)));
+        if let Some(last) = self.last.get_mut(device)
+            && let Some((before, power)) = last.replace((at, watts)).filter(|(before, _)| *before <= at)
+        {
+            self.joules += (at - before) * (power + watts) / 2.0;
+        }
+        if self.samples.len() < SAMPLES {
+            self.samples.push(PowerSample { device: device as u32, at, watts });
+        }
+    }
+
+    /// Notes the time of a sample that may lack power.
+    pub fn seen(&mut self, at: f64) {
+        self.from = Some(self.from.map_or(at, |known| known.min(at)));
+        self.to = Some(self.to.map_or(at, |known| known.max(at)));
+    }
+
+    /// Whether any sample of power was taken.
+    #[must_use]
+    pub fn has_power(&self) -> bool {
+        self.watts.iter().any(|series| !series.is_empty())
+    }
+
+    /// Seconds from the first to the last sample.
+    #[must_use]
+    pub fn duration(&self) -> Option<f64> {
+        Some(self.to? - self.from?)
+    }
+
+    /// Facts about power.
+    pub fn facts(&self, facts: &mut Facts) {
+        if let Some(duration) = self.duration() {
+            facts.set("duration_s", duration);
+        }
+        if !self.has_power() {
+            return;
+        }
+        let means = self.names.iter().zip(&self.watts);
+        let means = object(means.filter_map(|(name, series)| Some((name.clone(), series.mean()?.into()))));
+        let total: f64 = self.watts.iter().filter_map(Series::mean).sum();
+        facts.set("mean_power_w_per_gpu", Value::Object(means));
+        facts.set("mean_total_power_w", total);
+        facts.some("max_power_w", self.watts.iter().filter_map(Series::max).reduce(f64::max));
+        facts.some("min_power_w", self.watts.iter().filter_map(Series::min).reduce(f64::min));
+        if self.duration().is_some_and(|duration| duration > 0.0) {
+            facts.set("energy_wh_trapezoid_per_gpu_sum", self.joules / 3600.0);
+        }
+    }
+}

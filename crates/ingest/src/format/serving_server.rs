@@ -1,0 +1,157 @@
+//! What serving engines write about themselves while they serve: vLLM every ten seconds, SGLang every so many batches.
+
+use serde_json::{Value, json};
+
+use crate::lines::Line;
+use crate::reading::{Context, Facts, Reading, Weight, tidy};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::series::Series;
+use crate::text::{has, number_after};
+
+/// `Avg prompt throughput: 99.1 tokens/s, Avg generation throughput: …, Running: 1 reqs, Waiting: 0 reqs, …`
+#[derive(Debug, Default)]
+pub struct VllmServer {
+    prompt: Series,
+    generation: Series,
+    running: Series,
+    waiting: Series,
+    cache: Series,
+    hits: Series,
+}
+
+impl Recognizer for VllmServer {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["Avg prompt throughput:"]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text;
+        let Some(prompt) = number_after(text, "Avg prompt throughput:") else { return Outcome::No };
+        let Some(generation) = number_after(text, "Avg generation throughput:") else {
+            return Outcome::Skipped("a vLLM metrics line without generation throughput");
+        };
+        self.prompt.push(prompt);
+        self.generation.push(generation);
+        for (series, value) in [
+            (&mut self.running, number_after(text, "Running:")),
+            (&mut self.waiting, number_after(text, "Waiting:").or_else(|| number_after(text, "Pending:"))),
+            (&mut self.cache, number_after(text, "KV cache usage:")),
+            (&mut self.hits, number_after(text, "refix cache hit rate:")),
+        ] {
+            value.into_iter().for_each(|value| series.push(value));
+        }
+        Outcome::Took
+    }
+
+    fn ambient(&self) -> bool {
+        true
+    }
+
+    fn finish(self: Box<Self>, _context: &Context) -> Vec<Reading> {
+        if self.prompt.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = Facts::default();
+        facts.set("n_records", self.prompt.len());
+        facts.set("prompt_tps", rates(&self.prompt));
+        facts.set("generation_tps", rates(&self.generation));
+        facts.some("running_max", self.running.max().map(tidy));
+        facts.some("waiting_max", self.waiting.max().map(tidy));
+        facts.some("kv_cache_percent_max", self.cache.max());
+        facts.some("prefix_cache_hit_percent_max", self.hits.max());
+        vec![Reading {
+            tool: "vllm_server",
+            format: "vllm-server",
+            kind: "serving_server",
+            weight: Weight::Server,
+            facts,
+            ..Reading::default()
+        }]
+    }
+}
+
+/// `Decode batch, #running-req: 8, #token: 12752, token usage: 0.03, gen throughput (token/s): 608.05, #queue-req: 0`
+#[derive(Debug, Default)]
+pub struct SglangServer {
+    decode: u64,
+    prefill: u64,
+    new_tokens: f64,
+    cached_tokens: f64,
+    generation: Series,
+    input: Series,
+    running: Series,
+    queue: Series,
+    usage: Series,
+    accept: Series,
+}
+
+impl Recognizer for SglangServer {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["Decode batch", "Prefill batch"]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text;
+        if !has(text, "#running-req:") {
+            return Outcome::No;
+        }
+        if has(text, "Prefill batch") {
+            self.prefill += 1;
+            self.new_tokens += number_after(text, "#new-token:").unwrap_or(0.0);
+            self.cached_tokens += number_after(text, "#cached-token:").unwrap_or(0.0);
+            if let Some(rate) = number_after(text, "input throughput (token/s):") {
+                self.input.push(rate);
+            }
+        } else {
+            let Some(rate) = number_after(text, "gen throughput (token/s):") else {
+                return Outcome::Skipped("an SGLang decode line without throughput");
+            };
+            self.decode += 1;
+            self.generation.push(rate);
+            if let Some(length) = number_after(text, "accept len:") {
+                self.accept.push(length);
+            }
+        }
+        for (series, name) in
+            [(&mut self.running, "#running-req:"), (&mut self.queue, "#queue-req:"), (&mut self.usage, "token usage:")]
+        {
+            if let Some(value) = number_after(text, name) {
+                series.push(value);
+            }
+        }
+        Outcome::Took
+    }
+
+    fn ambient(&self) -> bool {
+        true
+    }
+
+    fn finish(self: Box<Self>, _context: &Context) -> Vec<Reading> {
+        if self.decode + self.prefill == 0 {
+            return Vec::new();
+        }
+        let mut facts = Facts::default();
+        facts.set("decode_records", self.decode);
+        facts.set("prefill_records", self.prefill);
+        facts.set("prefill_new_tokens_sum", tidy(self.new_tokens));
+        facts.set("prefill_cached_tokens_sum", tidy(self.cached_tokens));
+        facts.set("generation_tps", rates(&self.generation));
+        facts.set("input_tps", rates(&self.input));
+        facts.some("running_max", self.running.max().map(tidy));
+        facts.some("queue_max", self.queue.max().map(tidy));
+        facts.some("token_usage_max", self.usage.max());
+        facts.some("accept_length_mean", self.accept.mean());
+        vec![Reading {
+            tool: "sglang_server",
+            format: "sglang-server",
+            kind: "serving_server",
+            weight: Weight::Server,
+            facts,
+            ..Reading::default()
+        }]
+    }
+}
+
+fn rates(series: &Series) -> Value {
+    json!({"n": series.len(), "mean": series.mean(), "median": series.median(), "min": series.min(), "max": series.max()})
+}

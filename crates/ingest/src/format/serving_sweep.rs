@@ -1,0 +1,114 @@
+//! Tables of sweeps over request rates, as tools built on GuideLLM write them: one CSV row a rate, latencies with
+//! their unit in the name of the column.
+
+use serde_json::{Map, Value};
+
+use crate::lines::Line;
+use crate::reading::{Context, Facts, Reading, Weight};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::reports::Agreed;
+use crate::text::{has, number, owned_cells};
+use crate::training::LISTED;
+
+/// Reads them.
+#[derive(Debug, Default)]
+pub struct Sweep {
+    columns: Vec<(String, f64)>,
+    width: usize,
+    results: Vec<Value>,
+    settings: Agreed,
+}
+
+impl Recognizer for Sweep {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["equests per Second,", "Time-to-first-token", "Time to First Token (ms),", "Output Token Throughput (t/s)"]
+    }
+
+    fn open(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let values = owned_cells(line.text);
+        let lower = line.text.to_lowercase();
+        let is_head = has(&lower, "request") && has(&lower, "latency") && has(&lower, "first") && values.len() >= 4;
+        if is_head && number(values.get(1).map_or("", String::as_str)).is_none() {
+            self.columns = values.iter().map(|name| column(name)).collect();
+            self.width = values.len();
+            return Outcome::Took;
+        }
+        if self.columns.is_empty() || values.len() != self.width {
+            return Outcome::No;
+        }
+        let mut result = Map::new();
+        let mut figures = 0;
+        for ((name, scale), cell) in self.columns.iter().zip(&values) {
+            match (name.as_str(), number(cell)) {
+                ("", _) => {}
+                ("model", _) => self.settings.state("model", cell.as_str()),
+                ("mode" | "date", _) => {
+                    result.insert(name.clone(), cell.as_str().into());
+                }
+                (name, Some(value)) => {
+                    figures += 1;
+                    result.insert(name.to_owned(), (value * scale).into());
+                }
+                _ => {}
+            }
+        }
+        if figures < 2 {
+            return Outcome::Skipped("a row of a sweep without figures");
+        }
+        if self.results.len() < LISTED {
+            self.results.push(Value::Object(result));
+        }
+        Outcome::Took
+    }
+
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
+        if self.results.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = Facts::default();
+        facts.set("blocks", self.results.len());
+        facts.set("results", self.results);
+        vec![Reading {
+            tool: "vllm_bench",
+            format: "serving-sweep-csv",
+            kind: "serving",
+            weight: Weight::Result,
+            facts,
+            config: self.settings.config(context),
+            notes: vec!["output throughput is that of one request where the column does not say otherwise".to_owned()],
+            ..Reading::default()
+        }]
+    }
+}
+
+/// Our name for a column, and the factor to its unit; an empty name for what is not read.
+fn column(name: &str) -> (String, f64) {
+    let lower = name.to_lowercase().replace('-', " ");
+    let milliseconds = if has(&lower, "(s)") || has(&lower, "(sec") { 1e3 } else { 1.0 };
+    let statistic =
+        ["median", "p50", "p90", "p95", "p99", "std", "min", "max"].into_iter().find(|name| has(&lower, name));
+    let statistic = statistic.unwrap_or("mean");
+    let latency = |metric: &str| (format!("{metric}.{statistic}"), milliseconds);
+    match lower.as_str() {
+        lower if has(lower, "model") => ("model".to_owned(), 1.0),
+        lower if has(lower, "input type") || has(lower, "benchmark") || has(lower, "strategy") => {
+            ("mode".to_owned(), 1.0)
+        }
+        "date" => ("date".to_owned(), 1.0),
+        lower if has(lower, "first token") || has(lower, "ttft") => latency("ttft_ms"),
+        lower if has(lower, "inter token") || has(lower, "itl") => latency("itl_ms"),
+        lower if has(lower, "time per output token") || has(lower, "tpot") => latency("tpot_ms"),
+        lower if has(lower, "request latency") => latency("request_latency_ms"),
+        lower if has(lower, "requests per second") || has(lower, "request rate") => {
+            ("request_throughput".to_owned(), 1.0)
+        }
+        lower if has(lower, "output token") => ("output_throughput".to_owned(), 1.0),
+        lower if has(lower, "total token") => ("total_token_throughput".to_owned(), 1.0),
+        lower if has(lower, "concurren") => ("max_concurrency".to_owned(), 1.0),
+        _ => (String::new(), 1.0),
+    }
+}

@@ -1,0 +1,82 @@
+//! JSON lines of SGLang's benchmarks of single batches: `bench_one_batch` (phases) and `bench_one_batch_server`.
+
+use serde_json::{Map, Value};
+
+use crate::json::json_number;
+use crate::lines::Line;
+use crate::reading::{Config, Context, Facts, Reading, Weight};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::training::LISTED;
+
+/// Their fields and ours.
+const FIELDS: [(&str, &str, f64); 15] = [
+    ("batch_size", "batch_size", 1.0),
+    ("input_len", "input_len", 1.0),
+    ("output_len", "output_len", 1.0),
+    ("prefill_latency", "prefill_ms", 1e3),
+    ("prefill_throughput", "prefill_tokens_per_s", 1.0),
+    ("median_decode_latency", "decode_step_ms", 1e3),
+    ("median_decode_throughput", "decode_tokens_per_s", 1.0),
+    ("total_latency", "total_latency_ms", 1e3),
+    ("latency", "total_latency_ms", 1e3),
+    ("ttft", "ttft_ms", 1e3),
+    ("overall_throughput", "total_token_throughput", 1.0),
+    ("input_throughput", "input_throughput", 1.0),
+    ("output_throughput", "output_throughput", 1.0),
+    ("last_gen_throughput", "last_generation_throughput", 1.0),
+    ("last_ttft", "ttft_ms", 1e3),
+];
+
+/// Reads both.
+#[derive(Debug, Default)]
+pub struct OneBatch {
+    results: Vec<Value>,
+}
+
+impl Recognizer for OneBatch {
+    fn triggers(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn line(&mut self, _line: Line<'_>) -> Outcome {
+        Outcome::No
+    }
+
+    fn json(&mut self, document: &Value, _line: u64) -> Outcome {
+        let Some(map) = document.as_object() else { return Outcome::No };
+        let sized = ["run_name", "batch_size", "input_len", "output_len"].iter().all(|name| map.contains_key(*name));
+        if !sized || !(map.contains_key("overall_throughput") || map.contains_key("output_throughput")) {
+            return Outcome::No;
+        }
+        let mut result = Map::new();
+        for (theirs, ours, scale) in FIELDS {
+            if let Some(value) = map.get(theirs).and_then(json_number) {
+                result.entry(ours).or_insert((value * scale).into());
+            }
+        }
+        if self.results.len() < LISTED {
+            self.results.push(Value::Object(result));
+        }
+        Outcome::Took
+    }
+
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
+        if self.results.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = Facts::default();
+        facts.set("n_records", self.results.len());
+        facts.set("results", self.results);
+        let mut config = Config::default();
+        config.merge(&context.settings);
+        vec![Reading {
+            tool: "sglang_bench",
+            format: "sglang-one-batch-jsonl",
+            kind: "serving",
+            weight: Weight::Record,
+            facts,
+            config,
+            ..Reading::default()
+        }]
+    }
+}

@@ -1,0 +1,168 @@
+//! torchtitan: `step: 10  loss: 10.7  memory: 30.99GiB(32.62%)  tps: 7,034  tflops: 407.35  mfu: 41.19%`, coloured,
+//! printed by every rank, in older versions with `wps`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::lines::Line;
+use crate::reading::{Config, Context, Origin, Reading, Weight, object};
+use crate::recognizer::{Outcome, Recognizer};
+use crate::text::{after, find, has, labelled, leading, number, number_after};
+use crate::training::{Copies, LISTED, Step, Training};
+
+/// Reads its metrics.
+#[derive(Debug)]
+pub struct TorchTitan {
+    training: Training,
+    config: Config,
+    lines: usize,
+    repeats: bool,
+    /// Sums over ranks: count, tokens/s, MFU and how many had one.
+    by_step: BTreeMap<u64, [f64; 4]>,
+    records: Vec<Value>,
+    validation: Vec<Value>,
+    memory: Option<(f64, f64)>,
+    ends: [Option<f64>; 2],
+}
+
+impl Default for TorchTitan {
+    fn default() -> TorchTitan {
+        TorchTitan {
+            training: Training::new(Copies::EveryRank),
+            config: Config::default(),
+            lines: 0,
+            repeats: false,
+            by_step: BTreeMap::new(),
+            records: Vec::new(),
+            validation: Vec::new(),
+            memory: None,
+            ends: [None; 2],
+        }
+    }
+}
+
+impl Recognizer for TorchTitan {
+    fn triggers(&self) -> &'static [&'static str] {
+        &["tps:", "wps:", "device mesh with", "total parameters", "global batch size "]
+    }
+
+    fn line(&mut self, line: Line<'_>) -> Outcome {
+        let text = line.text;
+        let Some(steps) = find(text, "step:").and_then(|at| text.get(at..)) else { return self.about(text) };
+        let (mut step, mut rate, mut loss, mut memory) = (None, None, None, None);
+        let mut record = Step { line: line.number, ..Step::default() };
+        for (name, value) in labelled(steps) {
+            match name {
+                "step" => step = step.or_else(|| number(value)),
+                "tps" | "wps" => rate = rate.or_else(|| number(value)),
+                "loss" => loss = number(value),
+                "global_avg_loss" => loss = loss.or_else(|| number(value)),
+                "memory" => memory = leading(value),
+                "mfu" => record.mfu = number(value),
+                "tflops" => record.tflops_per_gpu = number(value),
+                "grad_norm" => record.grad_norm = number(value),
+                "lr" => record.learning_rate = number(value),
+                _ => {}
+            }
+        }
+        let (Some(step), Some(rate)) = (step, rate) else { return self.about(text) };
+        let (step, mfu) = (step as u64, record.mfu);
+        if text.get(..text.len() - steps.len()).is_some_and(|front| front.ends_with("validate ")) {
+            if let Some(loss) = loss.filter(|_| self.validation.len() < LISTED) {
+                self.validation.push(json!([step, loss]));
+            }
+            return Outcome::Took;
+        }
+        if let Some((gib, rest)) = memory {
+            let share = rest.split_once('(').and_then(|(_, share)| number(share)).unwrap_or(0.0);
+            if self.memory.is_none_or(|(known, _)| gib > known) {
+                self.memory = Some((gib, share));
+            }
+        }
+        self.lines += 1;
+        self.ends = [self.ends[0].or(loss), loss.or(self.ends[1])];
+        if self.by_step.len() < LISTED || self.by_step.contains_key(&step) {
+            let [count, rates, shares, with_share] = self.by_step.entry(step).or_default();
+            *count += 1.0;
+            self.repeats |= *count > 1.0;
+            *rates += rate;
+            *shares += mfu.unwrap_or(0.0);
+            *with_share += f64::from(u8::from(mfu.is_some()));
+        }
+        if self.records.len() < LISTED {
+            self.records.push(json!([step, rate, mfu]));
+        }
+        // The device counts binary; the figures of a measurement are decimal.
+        record.memory_gb = memory.map(|(gib, _)| gib * 1.073_741_824);
+        self.training.push(Step { step: Some(step), loss, tokens_per_gpu: Some(rate), ..record });
+        Outcome::Took
+    }
+
+    fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
+        if self.training.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = self.training.facts("steps", 1, context);
+        facts.set("n_lines", self.lines);
+        facts.set("distinct_steps", self.by_step.keys().copied().collect::<Vec<u64>>());
+        if self.training.runs.len() < 2 {
+            let mean = |pick: fn(&[f64; 4]) -> [f64; 2]| -> Value {
+                let pairs = self.by_step.iter().map(|(step, sums)| (step, pick(sums)));
+                let pairs = pairs.filter(|(_, [_, count])| *count > 0.0);
+                Value::Object(object(pairs.map(|(step, [sum, count])| (step.to_string(), (sum / count).into()))))
+            };
+            facts.set("tokens_per_s_per_gpu_by_step", mean(|[count, rates, ..]| [*rates, *count]));
+            facts.set("mfu_percent_by_step", mean(|[.., shares, count]| [*shares, *count]));
+        }
+        if let Some((gib, share)) = self.memory {
+            facts.set("memory_gib", gib);
+            facts.set("memory_percent", share);
+        }
+        facts.set("loss", json!({"n": self.training.all.loss.len(), "first": self.ends[0], "last": self.ends[1]}));
+        let all = &self.training.all;
+        facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
+        facts.some("tflops_per_gpu_reported", all.stats(&all.tflops, 1, context).map(|stats| stats.json()));
+        if !self.validation.is_empty() {
+            facts.set("validation", self.validation);
+        }
+        if self.repeats {
+            facts.set("ranks_repeat_a_step", true);
+        }
+        facts.set("records", self.records);
+        let reading = Reading {
+            tool: "torchtitan",
+            format: "torchtitan",
+            weight: Weight::Steps,
+            facts,
+            config: self.config,
+            ..Reading::default()
+        };
+        vec![self.training.reading(reading, 1, context)]
+    }
+}
+
+impl TorchTitan {
+    /// What stands in front of the first step.
+    fn about(&mut self, text: &str) -> Outcome {
+        if let Some(mesh) = after(text, "device mesh with") {
+            // `Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]`
+            let Some((_, sizes)) = mesh.split_once("], [") else { return Outcome::No };
+            let sizes = sizes.split([',', ']']).filter_map(number);
+            self.config.number("num_gpus", Some(sizes.product()), Origin::File);
+            return Outcome::Noted;
+        }
+        if let Some(size) = number_after(text, "size:").filter(|_| has(text, "total parameters")) {
+            self.config.number("parameters_billion", Some(size / 1e9), Origin::File);
+            return Outcome::Noted;
+        }
+        if has(text, "global batch size ") && has(text, "sequence length") {
+            self.config.number("micro_batch_size", number_after(text, "local batch size"), Origin::File);
+            self.config.number("global_batch_size", number_after(text, "global batch size"), Origin::File);
+            self.config.number("seq_len", number_after(text, "sequence length"), Origin::File);
+            self.config.number("total_steps", number_after(text, "total steps"), Origin::File);
+            return Outcome::Noted;
+        }
+        Outcome::No
+    }
+}

@@ -1,0 +1,403 @@
+//! One file through all recognizers, once.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::IngestError;
+use super::block::{Block, Progress};
+use super::lines::{Line, Lines, unpacked};
+use super::reading::{Context, Reading};
+use super::recognizer::Outcome;
+use super::segment::{Offered, Segment};
+use super::{code, json, notebook, plausibility};
+
+/// Largest JSON document that is read as a whole.
+const LARGEST_DOCUMENT: u64 = 256 << 20;
+
+/// What became of the lines of a file.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Tally {
+    /// Bytes, unpacked.
+    pub bytes: u64,
+    /// Lines that are not blank; parts between carriage returns count each.
+    pub lines: u64,
+    /// Lines read, or documents where the file is JSON.
+    pub recognised: u64,
+    /// Lines that held configuration.
+    pub noted: u64,
+    /// Lines no format has a use for.
+    pub passed_over: u64,
+    /// Lines of a known format that cannot be used, by reason: how many, and the first.
+    pub skipped: BTreeMap<String, Skipped>,
+    /// Whether the last line has no end: the file may be cut there.
+    pub unfinished_last_line: bool,
+    /// Lines too long to be kept whole.
+    pub cut_lines: u64,
+}
+
+/// Lines skipped for one reason.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Skipped {
+    /// How many.
+    pub n: u64,
+    /// Number of the first.
+    pub first_line: u64,
+}
+
+/// What a file gave.
+#[derive(Debug, Clone, Default)]
+pub struct Ingested {
+    /// The file as the user named it.
+    pub file: String,
+    /// Readings, the leading one first.
+    pub readings: Vec<Reading>,
+    /// What became of the lines.
+    pub tally: Tally,
+}
+
+impl Context {
+    /// A number that the file's name gives behind a short name: `tp4` in `run_dp1_tp4_pp8.log`.
+    #[must_use]
+    pub fn hint(&self, short: &str) -> Option<f64> {
+        let name = self.name.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
+        name.split(['_', '-', '.']).find_map(|part| {
+            let digits = part.strip_prefix(short)?;
+            (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| digits.parse().ok())?
+        })
+    }
+}
+
+/// Reads everything there is to read in `source`.
+///
+/// # Errors
+///
+/// The source cannot be read, or holds no known format: then the message says what stands there and what is expected.
+pub fn ingest(source: impl Read, context: &Context) -> Result<Ingested, IngestError> {
+    let failed = |source: io::Error| IngestError::Read { file: context.name.clone(), source };
+    from_text(unpacked(source).map_err(failed)?, context)
+}
+
+fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ingested, IngestError> {
+    let failed = |source: io::Error| IngestError::Read { file: context.name.clone(), source };
+    let mut intake = Intake::new(context);
+    let head = source.fill_buf().map_err(failed)?;
+    if let Some((packed, unpack)) = packed(head) {
+        let name = &context.name;
+        let message = format!("{name}: packed by {packed}: expected text or gzip: {unpack} {name} | atlas ingest -");
+        return Err(IngestError::Unknown(message));
+    }
+    let looks_like_json = looks_like_document(head);
+    let mut complaint = None;
+    if looks_like_json {
+        let mut first = Vec::new();
+        let mut limited = source.by_ref().take(LARGEST_DOCUMENT);
+        io::BufRead::read_until(&mut limited, b'\n', &mut first).map_err(failed)?;
+        if first.starts_with(b"\xef\xbb\xbf") {
+            first.drain(..3);
+        }
+        if !json::json(&first).is_ok_and(|document| document.is_object()) {
+            // Not an object a line: the whole is a document, or several one behind the other.
+            let mut limited = source.by_ref().take(LARGEST_DOCUMENT);
+            limited.read_to_end(&mut first).map_err(failed)?;
+            first.retain(|byte| *byte != 0);
+            if let Err(error) = intake.documents(&first) {
+                complaint = Some(format!("{}:{}:{}: not JSON: {error}", context.name, error.line(), error.column()));
+                intake.stream(&mut first.as_slice().chain(source)).map_err(failed)?;
+            } else {
+                intake.tally.bytes = first.len() as u64;
+            }
+        } else {
+            intake.stream(&mut first.as_slice().chain(source)).map_err(failed)?;
+        }
+    } else {
+        intake.stream(&mut source).map_err(failed)?;
+    }
+    let first_line = intake.first_line.clone();
+    let ingested = intake.finish();
+    if ingested.readings.is_empty() {
+        return Err(IngestError::Unknown(unknown(context, &ingested.tally, &first_line, complaint)));
+    }
+    Ok(ingested)
+}
+
+/// What packed a file, and what unpacks it, by its first bytes.
+fn packed(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let known: [(&[u8], &str, &str); 4] = [
+        (b"\x28\xb5\x2f\xfd", "Zstandard", "zstd -dc"),
+        (b"\xfd7zXZ\0", "xz", "xz -dc"),
+        (b"BZh", "bzip2", "bzip2 -dc"),
+        (b"PK\x03\x04", "zip", "unzip -p"),
+    ];
+    known.into_iter().find(|(magic, ..)| head.starts_with(magic)).map(|(_, name, unpack)| (name, unpack))
+}
+
+/// What to say where nothing was recognised.
+fn unknown(context: &Context, tally: &Tally, first_line: &str, complaint: Option<String>) -> String {
+    let name = &context.name;
+    if tally.bytes == 0 {
+        return format!("{name}: empty: expected a log of a training, serving, network or power tool");
+    }
+    let mut out = format!("{name}:1:1: no known format in {} lines", tally.lines.max(1));
+    if let Some((reason, skipped)) = tally.skipped.iter().next() {
+        out += &format!("; line {} is {reason}", skipped.first_line);
+    }
+    if let Some(complaint) = complaint {
+        out += &format!("; {complaint}");
+    }
+    let shown: String = first_line.chars().take(80).collect();
+    let unreadable = shown.chars().filter(|c| c.is_control() || *c == char::REPLACEMENT_CHARACTER).count();
+    if unreadable * 10 > shown.chars().count() {
+        out += "; it is binary";
+    } else if !shown.is_empty() {
+        out += &format!("; it begins with \"{shown}\"");
+    }
+    out + "; expected step lines, results, or samples of a tool that `atlas ingest --formats` lists"
+}
+
+/// Whether bytes begin as a JSON object or an array of them does.
+fn looks_like_document(bytes: &[u8]) -> bool {
+    let mut rest = bytes
+        .strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(bytes)
+        .iter()
+        .filter(|byte| !byte.is_ascii_whitespace() && **byte != 0);
+    match (rest.next(), rest.next()) {
+        (Some(b'{'), second) => matches!(second, Some(b'"' | b'}')),
+        (Some(b'['), second) => matches!(second, Some(b'{')),
+        _ => false,
+    }
+}
+
+/// Readings kept of one file.
+const MOST_READINGS: usize = 4096;
+/// Segments that one file is split into because lines contradict each other.
+const MOST_SEGMENTS: usize = 1024;
+
+/// Reads lines and documents into segments.
+struct Intake<'a> {
+    context: &'a Context,
+    segment: Segment,
+    /// Readings of the segments that have ended.
+    readings: Vec<Reading>,
+    tally: Tally,
+    first_line: String,
+    /// Whether the lines at hand are Python source code, as some tools print in front of their log.
+    code: bool,
+    block: Option<Block>,
+    /// Lines of the outputs of a notebook so far.
+    notebook_lines: u64,
+    /// Number of the line before.
+    last_line: u64,
+    /// Segments that contradictions have ended.
+    segments: usize,
+}
+
+impl<'a> Intake<'a> {
+    fn new(context: &'a Context) -> Intake<'a> {
+        Intake {
+            context,
+            segment: Segment::new(),
+            readings: Vec::new(),
+            tally: Tally::default(),
+            first_line: String::new(),
+            code: false,
+            block: None,
+            notebook_lines: 0,
+            last_line: 0,
+            segments: 0,
+        }
+    }
+
+    fn stream(&mut self, source: &mut dyn Read) -> io::Result<()> {
+        let mut lines = Lines::new(source);
+        lines.each(|line| self.line(line))?;
+        self.tally.bytes = lines.bytes;
+        self.tally.cut_lines = lines.cut;
+        self.tally.unfinished_last_line = lines.unfinished;
+        Ok(())
+    }
+
+    /// One document, or several one behind the other.
+    fn documents(&mut self, text: &[u8]) -> Result<(), serde_json::Error> {
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        for document in json::documents(text)? {
+            self.tally.lines += 1;
+            if notebook::is_notebook(&document) {
+                let read = self.notebook(&document);
+                self.tally.recognised += u64::from(read);
+                self.tally.passed_over += u64::from(!read);
+            } else if self.document(&document, 1) == Outcome::Took {
+                self.tally.recognised += 1;
+            } else {
+                self.tally.passed_over += 1;
+            }
+        }
+        if self.first_line.is_empty() {
+            let start = text.get(..text.len().min(80)).unwrap_or_default();
+            self.first_line = String::from_utf8_lossy(start).split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        }
+        Ok(())
+    }
+
+    /// A document over several lines: nothing read around it belongs to it.
+    fn document(&mut self, document: &Value, number: u64) -> Outcome {
+        let mut segment = Segment::new();
+        let outcome = segment.json(document, number);
+        if outcome == Outcome::Took {
+            self.split();
+            self.segment = segment;
+            self.split();
+        }
+        outcome
+    }
+
+    /// What the cells of a Jupyter notebook printed, as a log; returns whether anything was read.
+    fn notebook(&mut self, document: &Value) -> bool {
+        let before = self.tally.recognised;
+        for output in notebook::outputs(document) {
+            let start = self.notebook_lines;
+            let mut lines = Lines::new(output.as_bytes());
+            let mut last = start;
+            // Reading from memory does not fail.
+            let _ = lines.each(|line| {
+                last = start + line.number;
+                self.line(Line { number: last, ..line });
+            });
+            self.notebook_lines = last;
+            self.segment.blank();
+            self.block = None;
+            self.code = false;
+        }
+        self.tally.recognised > before
+    }
+
+    fn line(&mut self, line: Line<'_>) {
+        let trimmed = line.text.trim_ascii_start();
+        // Between a carriage return and a line feed is no blank line.
+        let again = std::mem::replace(&mut self.last_line, line.number) == line.number;
+        if trimmed.is_empty() {
+            if !again {
+                self.segment.blank();
+            }
+            return;
+        }
+        self.tally.lines += 1;
+        if self.first_line.is_empty() {
+            self.first_line = trimmed.chars().take(80).collect();
+        }
+        let outcome = self.offered(line, trimmed);
+        match outcome {
+            Outcome::Took => self.tally.recognised += 1,
+            Outcome::Noted => self.tally.noted += 1,
+            Outcome::No | Outcome::Begins => self.tally.passed_over += 1,
+            Outcome::Skipped(reason) => {
+                let entry = match self.tally.skipped.get_mut(reason) {
+                    Some(entry) => entry,
+                    None => self.tally.skipped.entry(reason.to_owned()).or_default(),
+                };
+                if entry.n == 0 {
+                    entry.first_line = line.number;
+                }
+                entry.n += 1;
+            }
+        }
+        self.block(line, outcome);
+    }
+
+    /// Offers a line to the segment at hand, or to a new one where it contradicts that.
+    fn offered(&mut self, line: Line<'_>, trimmed: &str) -> Outcome {
+        let outcome = match self.segment.line(line, self.code) {
+            Offered::Done(outcome) => outcome,
+            Offered::Contradicts if self.segments >= MOST_SEGMENTS => {
+                Outcome::Skipped("a line that contradicts what was read, beyond the documents that are kept apart")
+            }
+            Offered::Contradicts => {
+                self.segments += 1;
+                self.split();
+                match self.segment.line(line, self.code) {
+                    Offered::Done(outcome) => outcome,
+                    Offered::Contradicts => Outcome::No,
+                }
+            }
+        };
+        match outcome {
+            Outcome::Took => {
+                self.code = false;
+                return outcome;
+            }
+            Outcome::Skipped(_) => {}
+            Outcome::Noted | Outcome::No | Outcome::Begins => self.code = code::continues(line.text, self.code),
+        }
+        if trimmed.starts_with("{\"")
+            && trimmed.trim_ascii_end().ends_with('}')
+            && let Ok(document) = json::json(trimmed.as_bytes())
+        {
+            if notebook::is_notebook(&document) {
+                return if self.notebook(&document) { Outcome::Took } else { Outcome::No };
+            }
+            match self.segment.json(&document, line.number) {
+                Outcome::No => {}
+                Outcome::Begins => {
+                    self.split();
+                    return self.segment.json(&document, line.number);
+                }
+                outcome => return outcome,
+            }
+        }
+        outcome
+    }
+
+    /// Gathers a JSON document that stands on several lines between others.
+    fn block(&mut self, line: Line<'_>, outcome: Outcome) {
+        match &mut self.block {
+            None if Block::begins(line.text) && outcome == Outcome::No => self.block = Some(Block::new(line.number)),
+            None => return,
+            // A line that a tool's reader takes is no part of a document.
+            Some(_) if matches!(outcome, Outcome::Took) => {
+                self.block = None;
+                return;
+            }
+            Some(_) => {}
+        }
+        let Some(block) = &mut self.block else { return };
+        match block.push(line.text, outcome == Outcome::No) {
+            Progress::Open => {}
+            Progress::Broken => self.block = None,
+            Progress::Complete => {
+                let Some(block) = self.block.take() else { return };
+                if let Ok(document) = json::json(block.text.as_bytes())
+                    && self.document(&document, block.first_line) == Outcome::Took
+                {
+                    self.tally.passed_over = self.tally.passed_over.saturating_sub(block.passed_over);
+                    self.tally.recognised += block.passed_over;
+                }
+            }
+        }
+    }
+
+    /// Ends the segment and begins another.
+    fn split(&mut self) {
+        let segment = std::mem::replace(&mut self.segment, Segment::new());
+        for mut reading in segment.finish(self.context) {
+            if self.readings.len() >= MOST_READINGS {
+                let skipped = self.tally.skipped.entry("a document beyond the first 4096".to_owned()).or_default();
+                if skipped.first_line == 0 {
+                    skipped.first_line = self.last_line.max(1);
+                }
+                continue;
+            }
+            plausibility::check(&mut reading);
+            // Among equals the order of the file and of the table of formats holds.
+            let at = self.readings.partition_point(|known| known.weight >= reading.weight);
+            self.readings.insert(at, reading);
+        }
+    }
+
+    fn finish(mut self) -> Ingested {
+        self.split();
+        Ingested { file: self.context.name.clone(), readings: self.readings, tally: self.tally }
+    }
+}

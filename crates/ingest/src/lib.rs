@@ -1,0 +1,84 @@
+//! Reads logs of training, serving, network and power tools, recognized by their content, as measurements.
+//!
+//! A file is read once, in constant memory, line by line ([`lines`]) or, where it is JSON, document by document. The
+//! documents of one file are kept apart: each is read in a segment of its own. Every line is offered to the recognizers
+//! ([`recognizer`]) whose trigger words it holds; each returns [`Reading`]s: facts by name, configuration with its
+//! origin, and training runs with their series. Figures that are worked out state how, the [`Tally`] counts what was
+//! read, passed over and skipped, and notes name figures that are impossible or contradict each other.
+
+#![forbid(unsafe_code)]
+
+pub mod benchmark_json;
+pub(crate) mod block;
+pub(crate) mod code;
+pub mod economics;
+pub mod format;
+pub mod intake;
+pub mod joint;
+pub(crate) mod json;
+pub mod lines;
+pub mod measurement;
+pub(crate) mod notebook;
+pub(crate) mod plausibility;
+pub(crate) mod prefix;
+pub(crate) mod prometheus;
+pub(crate) mod quantity;
+pub mod reading;
+pub mod recognizer;
+pub(crate) mod reports;
+pub(crate) mod segment;
+pub mod series;
+pub(crate) mod text;
+pub mod training;
+
+/// The former name of [`benchmark_json`].
+#[doc(hidden)]
+pub use benchmark_json as founding;
+pub use intake::{Ingested, Tally, ingest};
+pub use reading::{Config, Context, Facts, Origin, Reading, SETTINGS};
+pub use series::Warmup;
+
+use std::path::{Path, PathBuf};
+
+/// Why a file gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum IngestError {
+    /// It cannot be read.
+    #[error("{file}: cannot be read: {source}")]
+    Read {
+        /// The file as named.
+        file: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// No format was recognised in it.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+/// The files behind a path: itself, or all files below a directory in order of their names.
+///
+/// # Errors
+///
+/// What reading the directory says.
+pub fn files_below(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut out = Vec::new();
+    let mut open = vec![path.to_owned()];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(&directory)? {
+            let entry = entry?;
+            // Links are not followed: they may lead in circles.
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                open.push(entry.path());
+            } else if kind.is_file() {
+                out.push(entry.path());
+            }
+        }
+    }
+    out.sort();
+    Ok(out)
+}

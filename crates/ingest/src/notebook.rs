@@ -1,0 +1,87 @@
+//! The outputs of Jupyter notebooks: what cells printed, and the tables they showed.
+
+use serde_json::Value;
+
+/// Whether a document is a notebook.
+pub(crate) fn is_notebook(document: &Value) -> bool {
+    document.get("nbformat").is_some() && document.get("cells").is_some_and(Value::is_array)
+}
+
+/// The text of every cell's outputs, in order.
+pub(crate) fn outputs(document: &Value) -> Vec<String> {
+    let cells = document.get("cells").and_then(Value::as_array).into_iter().flatten();
+    let outputs = cells.map(|cell| {
+        let mut text = String::new();
+        for output in cell.get("outputs").and_then(Value::as_array).into_iter().flatten() {
+            let data = output.get("data");
+            let plain = output.get("text").or_else(|| data.and_then(|data| data.get("text/plain")));
+            let html = data.and_then(|data| data.get("text/html"));
+            match (html, plain) {
+                (Some(html), _) => text += &without_tags(&joined(html)),
+                (None, Some(plain)) => text += &joined(plain),
+                (None, None) => continue,
+            }
+            // Streams of one cell may be cut anywhere; anything else is whole.
+            if output.get("output_type").and_then(Value::as_str) != Some("stream") {
+                text.push('\n');
+            }
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text
+    });
+    outputs.filter(|text| !text.is_empty()).collect()
+}
+
+/// A text that is written as one string, or as a list of its lines.
+fn joined(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
+        _ => String::new(),
+    }
+}
+
+/// The text of HTML: rows as lines, cells between bars.
+fn without_tags(html: &str) -> String {
+    let mut out = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some((text, tag)) = rest.split_once('<') {
+        out.extend(text.chars().filter(|c| *c != '\n'));
+        let Some((tag, behind)) = tag.split_once('>') else { break };
+        match tag.trim_start().split([' ', '\n']).next().unwrap_or_default() {
+            "/tr" | "/div" | "/p" | "br" | "br/" | "/table" => out.push('\n'),
+            "td" | "th" => out.push_str("| "),
+            "/td" | "/th" => out.push(' '),
+            _ => {}
+        }
+        rest = behind;
+    }
+    if !rest.contains('<') {
+        out.push_str(rest);
+    }
+    out.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn outputs_of_cells_are_text() {
+        let notebook = json!({"nbformat": 4, "cells": [
+            {"cell_type": "markdown", "source": ["step: 1"]},
+            {"cell_type": "code", "outputs": [
+                {"output_type": "stream", "text": ["a\n", "b"]},
+                {"output_type": "stream", "text": "c"},
+                {"output_type": "display_data", "data": {"image/png": "AAAA"}},
+                {"output_type": "display_data", "data": {"text/plain": "<obj>", "text/html": [
+                    "<table>\n<tr><th>Step</th><th>Training Loss</th></tr>\n", "<tr><td>10</td><td>2.5</td></tr></table>"]}},
+            ]},
+        ]});
+        assert!(is_notebook(&notebook));
+        assert_eq!(outputs(&notebook), ["a\nbc| Step | Training Loss \n| 10 | 2.5 \n\n\n"]);
+    }
+}

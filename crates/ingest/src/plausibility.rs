@@ -1,0 +1,269 @@
+//! Checks of what was read: figures that no machine reaches, and figures of one report that contradict each other, are
+//! named in the notes of the reading. Nothing is corrected or left out.
+
+use serde_json::{Map, Value};
+
+use super::json::json_number;
+use super::reading::Reading;
+use super::training::Run;
+
+/// TFLOP/s that no accelerator reaches, whatever its number format.
+const MOST_TFLOPS: f64 = 4e4;
+/// GB of memory that no accelerator has.
+const MOST_MEMORY: f64 = 4e3;
+/// Watts that no single accelerator draws.
+const MOST_WATTS: f64 = 1e4;
+/// GB/s of bus bandwidth that no accelerator reaches.
+const MOST_BANDWIDTH: f64 = 2e4;
+/// How far two figures that should be equal may lie apart.
+const TOLERANCE: f64 = 0.05;
+/// How far a rate over single steps may lie from the mean over all of them.
+const RATE_TOLERANCE: f64 = 0.25;
+/// Notes on one reading.
+const MOST_NOTES: usize = 8;
+
+/// Adds a note for every figure that cannot be right.
+pub(crate) fn check(reading: &mut Reading) {
+    let mut notes = Vec::new();
+    for run in &reading.runs {
+        check_run(reading, run, &mut notes);
+    }
+    let facts: Map<String, Value> =
+        reading.facts.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
+    // Facts of a run are statistics of what was checked above.
+    if reading.runs.is_empty() {
+        check_figures(&facts, "", &mut notes);
+    }
+    check_report(&facts, "", &mut notes);
+    let results = facts.get("results").and_then(Value::as_array).into_iter().flatten();
+    for (index, result) in results.filter_map(Value::as_object).enumerate() {
+        let place = format!("result {}: ", index + 1);
+        check_figures(result, &place, &mut notes);
+        check_report(result, &place, &mut notes);
+    }
+    notes.dedup();
+    if notes.len() > MOST_NOTES {
+        let more = notes.len() - MOST_NOTES;
+        notes.truncate(MOST_NOTES);
+        notes.push(format!("{more} more figures are impossible or contradict each other"));
+    }
+    reading.notes.extend(notes);
+}
+
+/// The checks of one training run.
+fn check_run(reading: &Reading, run: &Run, notes: &mut Vec<String>) {
+    let place = format!("lines {}-{}", run.lines[0], run.lines[1]);
+    for (name, series, most) in [
+        ("TFLOP/s per accelerator", &run.tflops, MOST_TFLOPS),
+        ("% MFU", &run.mfu, 100.0),
+        ("GB of memory per accelerator", &run.memory, MOST_MEMORY),
+    ] {
+        if let Some(value) = series.max().filter(|value| *value > most) {
+            notes.push(format!("impossible: {value} {name} ({place})"));
+        }
+    }
+    for (name, series) in [("step time", &run.seconds), ("tokens/s", &run.tokens), ("TFLOP/s", &run.tflops)] {
+        if let Some(value) = series.min().filter(|value| *value < 0.0) {
+            notes.push(format!("impossible: a {name} of {value} ({place})"));
+        }
+    }
+    let config = run.settings(reading);
+    let batch = run.batch.or_else(|| config.get("global_batch_size"));
+    let sizes = (batch, config.get("seq_len"), config.get("num_gpus"));
+    let rates = (run.seconds.median().filter(|seconds| *seconds > 0.0), run.tokens.median());
+    if let ((Some(batch), Some(length), Some(gpus)), (Some(seconds), Some(stated))) = (sizes, rates)
+        && gpus > 0.0
+    {
+        let worked_out = batch * length / seconds / gpus;
+        if apart(worked_out, stated) > RATE_TOLERANCE {
+            notes.push(format!(
+                "contradiction: {stated} tokens/s per accelerator, but batch x sequence / step time / accelerators is \
+                 {worked_out:.1} ({place})"
+            ));
+        }
+    }
+}
+
+/// The relative distance of two figures.
+fn apart(a: f64, b: f64) -> f64 {
+    let size = a.abs().max(b.abs());
+    if size > 0.0 { (a - b).abs() / size } else { 0.0 }
+}
+
+/// Single figures that are beyond any machine.
+fn check_figures(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>) {
+    for (name, value) in report {
+        for value in numbers(value) {
+            let problem = match name.as_str() {
+                name if name.contains("percent") && !(-0.5..=100.5).contains(&value) => "is no share",
+                name if name.contains("busbw") && value > MOST_BANDWIDTH => "GB/s is beyond any network",
+                "power_w" | "mean_power_w_per_gpu" | "max_power_w" if !(0.0..=MOST_WATTS).contains(&value) => {
+                    "W is beyond any accelerator"
+                }
+                name if (name.contains("throughput") || name.contains("_per_s") || name.contains("_ms"))
+                    && value < 0.0 =>
+                {
+                    "is negative"
+                }
+                _ => continue,
+            };
+            notes.push(format!("impossible: {place}{name} {value} {problem}"));
+        }
+    }
+}
+
+/// The checks of one report: facts at the top, or one of several results.
+fn check_report(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>) {
+    check_latencies(report, place, notes);
+    check_rates(report, place, notes);
+    if let (Some(most), Some(means)) = (number(report, "max_power_w"), report.get("mean_power_w_per_gpu")) {
+        let mean = numbers(means).into_iter().fold(0.0, f64::max);
+        if mean > most * (1.0 + 1e-9) {
+            notes.push(format!("contradiction: {place}mean power {mean} W is above the maximum {most} W"));
+        }
+    }
+}
+
+/// All numbers of a fact: itself, the elements of a list, the values of a block.
+fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Number(number) => number.as_f64().into_iter().collect(),
+        Value::Array(list) => list.iter().filter_map(Value::as_f64).collect(),
+        Value::Object(map) => map.values().filter_map(Value::as_f64).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn number(report: &Map<String, Value>, name: &str) -> Option<f64> {
+    report.get(name).and_then(json_number)
+}
+
+/// Blocks of latencies, their names and those of their statistics.
+const LATENCIES: [&str; 8] =
+    ["ttft_ms", "tpot_ms", "itl_ms", "e2el_ms", "request_latency_ms", "latency_s", "latency_ns", "ttft_ns"];
+
+/// A statistic of a block, also where the report is flat.
+fn statistic(report: &Map<String, Value>, block: &str, name: &str) -> Option<f64> {
+    let nested = report.get(block).and_then(|block| block.get(name));
+    nested.or_else(|| report.get(&format!("{block}.{name}"))).and_then(json_number)
+}
+
+/// Percentiles must not fall, and no statistic lies outside the extremes.
+fn check_latencies(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>) {
+    for block in LATENCIES {
+        let get = |name: &str| statistic(report, block, name);
+        let percentiles = ["min", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
+        let known: Vec<(&str, f64)> = percentiles.iter().filter_map(|name| Some((*name, get(name)?))).collect();
+        for pair in known.windows(2) {
+            if let [(below, low), (above, high)] = pair
+                && low > &(high * (1.0 + 1e-9))
+            {
+                notes.push(format!("contradiction: {place}{block} {below} {low} is above {above} {high}"));
+            }
+        }
+        if let (Some(mean), Some(most)) = (get("mean"), get("max"))
+            && mean > most * (1.0 + 1e-9)
+        {
+            notes.push(format!("contradiction: {place}{block} mean {mean} is above max {most}"));
+        }
+    }
+    let first = statistic(report, "ttft_ms", "mean");
+    for block in ["e2el_ms", "request_latency_ms"] {
+        if let (Some(first), Some(whole)) = (first, statistic(report, block, "mean"))
+            && first > whole * (1.0 + TOLERANCE)
+        {
+            notes.push(format!("contradiction: {place}the first token takes {first} ms, the whole request {whole} ms"));
+        }
+    }
+}
+
+/// Rates must be what was counted over the time it took.
+fn check_rates(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>) {
+    let get = |name: &str| number(report, name);
+    let seconds = get("duration_s").or_else(|| get("elapsed_s")).or_else(|| get("total_latency_ms").map(|ms| ms / 1e3));
+    if let Some(seconds) = seconds.filter(|seconds| *seconds > 0.0) {
+        let total = || Some(get("input_tokens")? + get("output_tokens")?);
+        for (rate, count) in [
+            ("request_throughput", get("successful_requests").or_else(|| get("requests"))),
+            ("output_throughput", get("output_tokens")),
+            ("total_token_throughput", total()),
+            ("requests_per_s", get("requests")),
+            ("total_tokens_per_s", get("total_tokens")),
+        ] {
+            let (Some(stated), Some(count)) = (get(rate), count) else { continue };
+            let worked_out = count / seconds;
+            if apart(stated, worked_out) > TOLERANCE && (stated - worked_out).abs() > 0.01 {
+                notes.push(format!(
+                    "contradiction: {place}{rate} {stated}, but {count} in {seconds} s are {worked_out:.3}/s"
+                ));
+            }
+        }
+    }
+    // The Trainer prints both rates with three digits behind the point.
+    let rates = (get("train_samples_per_second"), get("train_steps_per_second"), get("global_batch_size"));
+    if let (Some(samples), Some(steps), Some(batch)) = rates {
+        let (least, most) = (batch * (steps - 6e-4), batch * (steps + 6e-4));
+        if samples < least * (1.0 - RATE_TOLERANCE) || samples > most * (1.0 + RATE_TOLERANCE) {
+            notes.push(format!(
+                "contradiction: {place}{samples} samples/s and {steps} steps/s do not make a batch of {batch}"
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::{Facts, Origin};
+    use serde_json::json;
+
+    fn notes(facts: &[(&str, Value)]) -> Vec<String> {
+        let mut reading = Reading { facts: Facts::default(), ..Reading::default() };
+        for (name, value) in facts {
+            reading.facts.set(*name, value.clone());
+        }
+        check(&mut reading);
+        reading.notes
+    }
+
+    #[test]
+    fn contradictions_of_a_serving_report_are_noted() {
+        let sound = [
+            ("successful_requests", json!(100)),
+            ("duration_s", json!(50.0)),
+            ("request_throughput", json!(2.0)),
+            ("ttft_ms", json!({"mean": 20.0, "p50": 18.0, "p99": 40.0})),
+            ("e2el_ms", json!({"mean": 200.0})),
+        ];
+        assert_eq!(notes(&sound), Vec::<String>::new());
+        let wrong = [
+            ("successful_requests", json!(100)),
+            ("duration_s", json!(50.0)),
+            ("request_throughput", json!(20.0)),
+            ("ttft_ms", json!({"mean": 2000.0, "p50": 58.0, "p99": 40.0})),
+            ("e2el_ms", json!({"mean": 200.0})),
+        ];
+        let found = notes(&wrong);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found.iter().all(|note| note.starts_with("contradiction: ")), "{found:?}");
+    }
+
+    #[test]
+    fn figures_beyond_any_machine_are_noted() {
+        let mut run = Run::default();
+        run.batch = Some(8.0);
+        for _ in 0..3 {
+            run.tflops.push(1e5);
+            run.seconds.push(1.0);
+            run.tokens.push(1000.0);
+        }
+        let mut reading = Reading { runs: vec![run], ..Reading::default() };
+        reading.config.number("seq_len", Some(4096.0), Origin::File);
+        reading.config.number("num_gpus", Some(8.0), Origin::File);
+        check(&mut reading);
+        assert_eq!(reading.notes.len(), 2, "{:?}", reading.notes);
+        assert!(reading.notes.iter().any(|note| note.contains("100000 TFLOP/s")));
+        assert!(reading.notes.iter().any(|note| note.contains("4096.0")));
+        assert_eq!(notes(&[("sm_percent_mean", json!(180.0))]).len(), 1);
+    }
+}

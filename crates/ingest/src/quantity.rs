@@ -1,0 +1,246 @@
+//! Numbers with the unit that stands next to them, converted to seconds, gigabytes or watts.
+
+use crate::text::{after, leading, unblanked};
+
+/// What a unit is converted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Measure {
+    /// Seconds.
+    Time,
+    /// Gigabytes, 1e9 bytes.
+    Memory,
+    /// Watts.
+    Power,
+}
+
+const TIME: [(&str, f64); 26] = [
+    ("ns", 1e-9),
+    ("nsec", 1e-9),
+    ("nanoseconds", 1e-9),
+    ("us", 1e-6),
+    ("usec", 1e-6),
+    ("usecs", 1e-6),
+    ("µs", 1e-6),
+    ("μs", 1e-6),
+    ("µsec", 1e-6),
+    ("microseconds", 1e-6),
+    ("ms", 1e-3),
+    ("msec", 1e-3),
+    ("msecs", 1e-3),
+    ("millisecond", 1e-3),
+    ("milliseconds", 1e-3),
+    ("s", 1.0),
+    ("sec", 1.0),
+    ("secs", 1.0),
+    ("second", 1.0),
+    ("seconds", 1.0),
+    ("min", 60.0),
+    ("mins", 60.0),
+    ("minutes", 60.0),
+    ("h", 3600.0),
+    ("hr", 3600.0),
+    ("hours", 3600.0),
+];
+const MEMORY: [(&str, f64); 12] = [
+    ("B", 1e-9),
+    ("bytes", 1e-9),
+    ("KB", 1e-6),
+    ("kB", 1e-6),
+    ("KiB", 1.024e-6),
+    ("MB", 1e-3),
+    ("MiB", 1.048_576e-3),
+    ("GB", 1.0),
+    ("GiB", 1.073_741_824),
+    ("TB", 1e3),
+    ("TiB", 1.099_511_627_776e3),
+    ("Gb", 1.0),
+];
+const POWER: [(&str, f64); 6] = [("mW", 1e-3), ("W", 1.0), ("watts", 1.0), ("Watts", 1.0), ("kW", 1e3), ("MW", 1e6)];
+
+impl Measure {
+    fn units(self) -> &'static [(&'static str, f64)] {
+        match self {
+            Measure::Time => &TIME,
+            Measure::Memory => &MEMORY,
+            Measure::Power => &POWER,
+        }
+    }
+
+    /// The factor of a unit by its name: `ms`, `(ms)` and `[ms]` are the same.
+    pub(crate) fn factor(self, unit: &str) -> Option<f64> {
+        let unit = unit.trim().trim_matches(['(', ')', '[', ']', '.']);
+        self.units().iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
+    }
+}
+
+/// The word that `text` begins with, as far as a unit may reach.
+fn unit_word(text: &str) -> &str {
+    let text = unblanked(text);
+    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
+    text.get(..end).unwrap_or_default()
+}
+
+/// A finite number and the unit behind it, converted. `default` is the factor where no known unit follows.
+pub(crate) fn quantity(text: &str, measure: Measure, default: f64) -> Option<f64> {
+    let (value, rest) = leading(text).filter(|(value, _)| value.is_finite())?;
+    let word = unit_word(rest.trim_start_matches(['(', '[']));
+    Some(value * measure.factor(word).unwrap_or(default))
+}
+
+/// Seconds behind `key`, see [`quantity`]; a colon, an equals sign and blanks may stand between.
+pub(crate) fn seconds_after(line: &str, key: &str, default: f64) -> Option<f64> {
+    let value = after(line, key)?;
+    quantity(value.trim_start_matches([':', '=', ' ', '\t']), Measure::Time, default)
+}
+
+/// Milliseconds that `text` begins with; without a unit they are taken as `default` seconds.
+pub(crate) fn milliseconds(text: &str, default: f64) -> Option<f64> {
+    let (value, rest) = leading(text).filter(|(value, _)| value.is_finite())?;
+    let word = unit_word(rest.trim_start_matches(['(', '[']));
+    // The factors first: `708 usec` are 0.708 and not 0.7079999 ms.
+    Some(value * (Measure::Time.factor(word).unwrap_or(default) * 1e3))
+}
+
+/// Milliseconds behind `key`, see [`seconds_after`].
+pub(crate) fn milliseconds_after(line: &str, key: &str, default: f64) -> Option<f64> {
+    milliseconds(after(line, key)?.trim_start_matches([':', '=', ' ', '\t']), default)
+}
+
+/// Gigabytes that `text` begins with; without a unit they are taken as `default` says.
+pub(crate) fn gigabytes(text: &str, default: f64) -> Option<f64> {
+    quantity(text, Measure::Memory, default)
+}
+
+/// A clock or a number with a unit: `01:23:45`, `12:34`, `1 day, 0:10:23.4`, `23.4s`.
+pub(crate) fn duration(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let (days, clock) = match text.split_once("day") {
+        Some((days, clock)) => (leading(days)?.0, clock.trim_start_matches(['s', ',', ' '])),
+        None => (0.0, text),
+    };
+    if !clock.contains(':') {
+        return quantity(clock, Measure::Time, 1.0);
+    }
+    let end = clock.find(|c: char| !c.is_ascii_digit() && !matches!(c, ':' | '.')).unwrap_or(clock.len());
+    let parts = clock.get(..end)?.split(':');
+    let seconds = parts.clone().try_fold(0.0, |sum, part| Some(sum * 60.0 + part.parse::<f64>().ok()?))?;
+    (parts.count() <= 3 && seconds.is_finite()).then_some(days * 86_400.0 + seconds)
+}
+
+/// Units that are complete as they are: no longer unit of another size begins with them.
+const COMPLETE: [&str; 30] = [
+    "ms",
+    "us",
+    "ns",
+    "sec",
+    "secs",
+    "usec",
+    "msec",
+    "µs",
+    "seconds",
+    "W",
+    "%",
+    "GB",
+    "MB",
+    "KB",
+    "GiB",
+    "MiB",
+    "KiB",
+    "°C",
+    "J",
+    "kWh",
+    "Wh",
+    "GB/s",
+    "tok/s",
+    "tokens/s",
+    "tokens/sec",
+    "t/s",
+    "req/s",
+    "it/s",
+    "s/it",
+    "infer/sec",
+];
+
+/// The part of a line without an end that can be trusted. A file that was cut may end in the middle of a number, or
+/// between a number and its unit: such a number is left out.
+pub(crate) fn trusted(text: &str) -> &str {
+    let line = text.trim_end();
+    if line.ends_with(['|', '}', ']', ')', '"', '\'', ';', '│', '┃', '>']) {
+        return text;
+    }
+    let starts = line
+        .rfind(char::is_whitespace)
+        .map_or(0, |at| at + line.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
+    let (front, word) = line.split_at_checked(starts).unwrap_or((line, ""));
+    if let Some(digit) = word.rfind(|c: char| c.is_ascii_digit()) {
+        let unit = word.get(digit + 1..).unwrap_or_default();
+        let complete = COMPLETE.contains(&unit) || unit == "s";
+        // Blanks behind a plain number may have been followed by its unit.
+        return if complete { text } else { front };
+    }
+    // The word may be the unit of the number in front of it.
+    let front = front.trim_end();
+    if !front.ends_with(|c: char| c.is_ascii_digit()) || COMPLETE.contains(&word) {
+        return text;
+    }
+    let number = front.rfind(char::is_whitespace).unwrap_or(0);
+    front.get(..number).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_next_to_a_number_decides_what_it_is() {
+        for (text, seconds) in [
+            ("708 usec", 708e-6),
+            ("708usec (standard deviation 12 usec)", 708e-6),
+            ("3.25 seconds", 3.25),
+            ("12.5", 12.5),
+            ("1,234.5 ms", 1.2345),
+            ("2.2s/it", 2.2),
+            ("2 min", 120.0),
+            ("5 µs", 5e-6),
+        ] {
+            let got = quantity(text, Measure::Time, 1.0).unwrap_or(f64::NAN);
+            assert!((got / seconds - 1.0).abs() < 1e-12, "{text}: {got}");
+        }
+        assert_eq!(quantity("12 W", Measure::Power, 1.0), Some(12.0));
+        assert_eq!(quantity("12500 mW", Measure::Power, 1.0), Some(12.5));
+        assert_eq!(gigabytes("2 GiB", 1.0), Some(2.147_483_648));
+        assert_eq!(gigabytes("2048", 1e-3), Some(2.048));
+        assert_eq!(quantity("none", Measure::Time, 1.0), None);
+    }
+
+    #[test]
+    fn clocks_are_durations() {
+        for (text, seconds) in
+            [("01:23:45", 5025.0), ("12:34<05:00", 754.0), ("1 day, 0:00:10", 86_410.0), ("23.4s", 23.4), ("90", 90.0)]
+        {
+            assert_eq!(duration(text), Some(seconds), "{text}");
+        }
+        assert_eq!(duration("a:b"), None);
+    }
+
+    #[test]
+    fn a_number_at_the_cut_end_of_a_file_is_left_out() {
+        for (text, kept) in [
+            ("loss: 7.5", "loss: "),
+            ("loss: 7.5 grad: 1.2 ", "loss: 7.5 grad: "),
+            ("latency 708", "latency "),
+            ("latency 708 u", "latency"),
+            ("latency 708 usec", "latency 708 usec"),
+            ("time: 12.5 |", "time: 12.5 |"),
+            ("1, 70.10 W, 35", "1, 70.10 W, "),
+            ("1, 70.10 W, 35,", "1, 70.10 W, "),
+            ("E2E latency=7.99s", "E2E latency=7.99s"),
+            ("Running: 1 reqs, Waiting", "Running: 1 reqs, Waiting"),
+            ("Scenario : Offline", "Scenario : Offline"),
+            ("12", ""),
+            ("", ""),
+        ] {
+            assert_eq!(trusted(text), kept, "{text}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What was read out of a file: facts by name, and what of the configuration stood there.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde_json::{Map, Value};
+
+use super::series::Warmup;
+use super::training::Run;
+
+/// Named facts, in the order in which they were found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts(Vec<(String, Value)>);
+
+impl Facts {
+    /// Sets a fact; an earlier one of this name is replaced.
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
+        let (name, value) = (name.into(), value.into());
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some(entry) => entry.1 = value,
+            None => self.0.push((name, value)),
+        }
+    }
+
+    /// Sets a fact where there is a value.
+    pub fn some<T: Into<Value>>(&mut self, name: impl Into<String>, value: Option<T>) {
+        if let Some(value) = value {
+            self.set(name, value);
+        }
+    }
+
+    /// A fact by name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// A fact by name, as a number.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.get(name)?.as_f64()
+    }
+
+    /// Whether there are no facts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+}
+
+impl Serialize for Facts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl From<Facts> for Value {
+    fn from(facts: Facts) -> Value {
+        Value::Object(object(facts.0))
+    }
+}
+
+/// An object of JSON. Collecting one would compile a sort of its own for every kind of iterator.
+pub(crate) fn object(entries: impl IntoIterator<Item = (String, Value)>) -> Map<String, Value> {
+    let mut out = Map::new();
+    out.extend(entries);
+    out
+}
+
+/// Where a setting comes from, best last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// From the workload the user named: it fills what nothing else states.
+    Workload,
+    /// Taken from the name of the file.
+    FileName,
+    /// Worked out from other figures; the words say how.
+    Derived(&'static str),
+    /// It stands in the file.
+    File,
+    /// The user said so.
+    User,
+}
+
+impl Origin {
+    /// The former name of [`Origin::description`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn told(self) -> &'static str {
+        self.description()
+    }
+
+    /// The origin in words.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Origin::FileName => "file name",
+            Origin::Derived(how) => how,
+            Origin::File => "log",
+            Origin::Workload => "workload",
+            Origin::User => "--set",
+        }
+    }
+}
+
+/// Settings a measurement may have, with what they mean: the names of `--set`.
+pub const SETTINGS: [(&str, &str); 24] = [
+    ("num_gpus", "accelerators in the run"),
+    ("gpus_per_node", "accelerators in a node"),
+    ("global_batch_size", "sequences a step"),
+    ("micro_batch_size", "sequences an accelerator takes at a time"),
+    ("gradient_accumulation_steps", "micro-batches a step"),
+    ("seq_len", "tokens a sequence"),
+    ("tensor_parallel", "TP"),
+    ("pipeline_parallel", "PP"),
+    ("virtual_pipeline_parallel", "VPP"),
+    ("context_parallel", "CP"),
+    ("expert_parallel", "EP"),
+    ("data_parallel", "DP"),
+    ("sequence_parallel", "whether SP is on"),
+    ("zero_stage", "ZeRO stage"),
+    ("num_layers", "layers of the model"),
+    ("hidden_size", "hidden size of the model"),
+    ("num_attention_heads", "attention heads of the model"),
+    ("vocab_size", "vocabulary of the model"),
+    ("parameters_billion", "parameters of the model, 1e9"),
+    ("precision", "number format of the arithmetic"),
+    ("model", "name of the model"),
+    ("device", "name of the accelerator"),
+    ("device_memory_gb", "memory of one accelerator, GB"),
+    ("total_steps", "steps planned"),
+];
+
+/// One setting as a line states it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// Its name in [`SETTINGS`].
+    pub name: &'static str,
+    /// Its value.
+    pub value: Value,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The line that states it.
+    pub line: u64,
+}
+
+/// Settings read, each with where it comes from. A better origin replaces a worse one; among equals the first stays.
+#[derive(Debug, Clone, Default)]
+pub struct Config(BTreeMap<&'static str, (Value, Origin)>);
+
+impl Config {
+    /// Notes a setting.
+    pub fn note(&mut self, name: &'static str, value: impl Into<Value>, origin: Origin) {
+        let value = value.into();
+        if value.is_null() || self.0.get(name).is_some_and(|(_, known)| *known >= origin) {
+            return;
+        }
+        self.0.insert(name, (value, origin));
+    }
+
+    /// Notes a number; whole ones are written without a fraction.
+    pub fn number(&mut self, name: &'static str, value: Option<f64>, origin: Origin) {
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            self.note(name, tidy(value), origin);
+        }
+    }
+
+    /// Whether a setting is known to be another number.
+    #[must_use]
+    pub fn differs(&self, name: &str, value: Option<f64>) -> bool {
+        matches!((self.get(name), value), (Some(known), Some(value)) if known != value)
+    }
+
+    /// A setting as a number.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.0.get(name)?.0.as_f64()
+    }
+
+    /// A setting as text.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.0.as_str()
+    }
+
+    /// A setting as it is.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.0.get(name).map(|(value, _)| value)
+    }
+
+    /// All settings.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value, Origin)> {
+        self.0.iter().map(|(name, (value, origin))| (*name, value, *origin))
+    }
+
+    /// Lays `other` over this one, by the same rule.
+    pub fn merge(&mut self, other: &Config) {
+        for (name, value, origin) in other.iter() {
+            self.note(name, value.clone(), origin);
+        }
+    }
+
+    /// What follows from what is known: GPUs and parallel degrees, batches.
+    pub fn complete(&mut self) {
+        let get = |config: &Config, name| config.get(name).filter(|value| *value > 0.0);
+        let model = ["tensor_parallel", "pipeline_parallel", "context_parallel"].map(|name| get(self, name));
+        let [tp, pp, cp] = model;
+        if let (Some(tp), Some(pp)) = (tp, pp) {
+            let shards = tp * pp * cp.unwrap_or(1.0);
+            if let Some(dp) = get(self, "data_parallel") {
+                self.number("num_gpus", Some(shards * dp), Origin::Derived("TP x PP x CP x DP"));
+            } else if let Some(gpus) = get(self, "num_gpus").filter(|gpus| gpus % shards == 0.0) {
+                self.number("data_parallel", Some(gpus / shards), Origin::Derived("GPUs / (TP x PP x CP)"));
+            }
+        }
+        let (mbs, ga, dp) =
+            (get(self, "micro_batch_size"), get(self, "gradient_accumulation_steps"), get(self, "data_parallel"));
+        if let (Some(mbs), Some(dp)) = (mbs, dp) {
+            if let Some(ga) = ga {
+                self.number("global_batch_size", Some(mbs * ga * dp), Origin::Derived("MBS x GA x DP"));
+            } else if let Some(gbs) = get(self, "global_batch_size").filter(|gbs| gbs % (mbs * dp) == 0.0) {
+                let how = Origin::Derived("GBS / (MBS x DP)");
+                self.number("gradient_accumulation_steps", Some(gbs / (mbs * dp)), how);
+            }
+        }
+    }
+}
+
+/// A number as JSON, without a fraction where it has none.
+#[must_use]
+pub fn tidy(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
+}
+
+/// What kind of measurement a reading is; the better one leads where a file holds several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Weight {
+    /// A table of the state of devices at one moment.
+    State,
+    /// Samples of power, memory or utilisation.
+    Samples,
+    /// Lines a server writes on the side.
+    Server,
+    /// Step lines that other tools write beside their own.
+    #[default]
+    Steps,
+    /// Results: what a benchmark ends with.
+    Result,
+    /// A record made to be read by programs.
+    Record,
+}
+
+/// One sample of power.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PowerSample {
+    /// Which device, as an index into the names seen.
+    pub device: u32,
+    /// Seconds since 1970, taken as UTC.
+    pub at: f64,
+    /// Watts.
+    pub watts: f64,
+}
+
+/// What one recognizer made of one file.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// The tool that wrote it, as the folders of samples name it.
+    pub tool: &'static str,
+    /// Its format.
+    pub format: &'static str,
+    /// `training`, `serving`, `power`, …
+    pub kind: &'static str,
+    /// Which reading leads.
+    pub weight: Weight,
+    /// What was found.
+    pub facts: Facts,
+    /// Configuration found.
+    pub config: Config,
+    /// Runs of a training log.
+    pub runs: Vec<Run>,
+    /// Steps that are warm-up whatever their time: one, with some tools more.
+    pub usual_warmup: usize,
+    /// Samples of power with a time, for joining with what ran meanwhile.
+    pub power: Vec<PowerSample>,
+    /// Names of the devices that the samples are of.
+    pub devices: Vec<String>,
+    /// When a benchmark ran, seconds since 1970.
+    pub window: Option<[f64; 2]>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// What the caller knows of a file, and how it is to be read.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    /// The file, as the user named it.
+    pub name: String,
+    /// What counts as warm-up.
+    pub warmup: Warmup,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+    /// What the user set.
+    pub settings: Config,
+}

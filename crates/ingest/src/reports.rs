@@ -1,0 +1,214 @@
+//! Reports of one tool in one document, each with its own facts.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::reading::{Config, Context, Facts, Origin};
+
+/// Reports kept; what follows is counted.
+const KEPT: usize = 2000;
+
+/// A name, within a block where it has one, and its value.
+type Named = (Option<String>, String, Value);
+
+/// The reports read so far, and the one at hand.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    done: Vec<Facts>,
+    now: Facts,
+    /// Facts that came again with the same value since the last new one: they belong to the next report where one
+    /// follows at once.
+    again: Vec<Named>,
+    dropped: usize,
+}
+
+impl Reports {
+    /// Ends the report at hand; what follows belongs to another.
+    pub(crate) fn begin(&mut self) {
+        self.again.clear();
+        if self.now.is_empty() {
+            return;
+        }
+        let report = std::mem::take(&mut self.now);
+        // Every rank may print the same report.
+        if self.done.last() == Some(&report) {
+            return;
+        }
+        if self.done.len() < KEPT {
+            self.done.push(report);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// The report at hand.
+    pub(crate) fn now(&self) -> &Facts {
+        &self.now
+    }
+
+    /// Sets a fact. Another value of one that the report at hand already has begins another report.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.take((None, name.to_owned(), value.into()));
+    }
+
+    /// Sets a figure of a block, as the mean of `ttft_ms`.
+    pub(crate) fn set_in(&mut self, block: &str, name: &str, value: impl Into<Value>) {
+        self.take((Some(block.to_owned()), name.to_owned(), value.into()));
+    }
+
+    fn take(&mut self, named: Named) {
+        let (block, name, value) = &named;
+        let known = match block {
+            Some(block) => self.now.get(block).and_then(|block| block.get(name)),
+            None => self.now.get(name),
+        };
+        match known {
+            Some(known) if known == value => {
+                if self.again.len() < 256 {
+                    self.again.push(named);
+                }
+            }
+            Some(_) => {
+                let again = std::mem::take(&mut self.again);
+                self.begin();
+                for named in again.into_iter().chain([named]) {
+                    self.place(named);
+                }
+            }
+            None => {
+                self.again.clear();
+                self.place(named);
+            }
+        }
+    }
+
+    fn place(&mut self, (block, name, value): Named) {
+        let Some(block) = block else {
+            self.now.set(name, value);
+            return;
+        };
+        let mut map = self.now.get(&block).and_then(Value::as_object).cloned().unwrap_or_default();
+        map.insert(name, value);
+        self.now.set(block, Value::Object(map));
+    }
+
+    /// All reports that `keep` accepts.
+    pub(crate) fn finish(mut self, keep: impl Fn(&Facts) -> bool) -> Finished {
+        self.begin();
+        self.done.retain(|report| keep(report));
+        Finished { reports: self.done, dropped: self.dropped }
+    }
+}
+
+/// Settings that several results of one reading state. One in which they differ holds for none of the others.
+#[derive(Debug, Default)]
+pub(crate) struct Agreed(BTreeMap<&'static str, Option<Value>>);
+
+impl Agreed {
+    /// Notes what one result states.
+    pub(crate) fn state(&mut self, name: &'static str, value: impl Into<Value>) {
+        let value = value.into();
+        let known = self.0.entry(name).or_insert_with(|| Some(value.clone()));
+        if known.as_ref() != Some(&value) {
+            *known = None;
+        }
+    }
+
+    /// The settings in which all agree, and those of the user.
+    pub(crate) fn config(&self, context: &Context) -> Config {
+        let mut config = Config::default();
+        for (name, value) in &self.0 {
+            if let Some(value) = value {
+                config.note(name, value.clone(), Origin::File);
+            }
+        }
+        config.merge(&context.settings);
+        config
+    }
+}
+
+/// Reports that are complete.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    reports: Vec<Facts>,
+    dropped: usize,
+}
+
+impl Finished {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.reports.is_empty()
+    }
+
+    /// A value in which all reports agree.
+    pub(crate) fn common(&self, name: &str) -> Option<&Value> {
+        let value = self.reports.first()?.get(name)?;
+        self.reports.iter().all(|report| report.get(name) == Some(value)).then_some(value)
+    }
+
+    /// The facts of the only report; of several a list under `results`.
+    pub(crate) fn facts(mut self) -> (Facts, Vec<String>) {
+        let mut notes = Vec::new();
+        if self.dropped > 0 {
+            notes.push(format!("{} more reports are not listed", self.dropped));
+        }
+        if self.reports.len() == 1 {
+            return (self.reports.pop().unwrap_or_default(), notes);
+        }
+        let mut facts = Facts::default();
+        facts.set("blocks", self.reports.len());
+        facts.set("results", self.reports.into_iter().map(flat).collect::<Vec<Value>>());
+        (facts, notes)
+    }
+}
+
+/// A report in a list: `ttft_ms.median` rather than a block.
+pub(crate) fn flat(facts: Facts) -> Value {
+    let mut out = Map::new();
+    for (name, value) in facts.iter() {
+        match value {
+            Value::Object(block) => {
+                out.extend(block.iter().map(|(inner, value)| (format!("{name}.{inner}"), value.clone())));
+            }
+            value => {
+                out.insert(name.to_owned(), value.clone());
+            }
+        }
+    }
+    Value::Object(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_comes_again_begins_another_report() {
+        let mut reports = Reports::default();
+        for (rate, p50) in [(1.0, 10.0), (2.0, 10.0)] {
+            reports.set("requests", 5);
+            reports.set("rate", rate);
+            reports.set_in("ttft_ms", "p50", p50);
+        }
+        let finished = reports.finish(|_| true);
+        assert_eq!(finished.common("requests"), Some(&5.into()));
+        assert_eq!(finished.common("rate"), None);
+        let (facts, _) = finished.facts();
+        let expected = serde_json::json!([
+            {"requests": 5, "rate": 1.0, "ttft_ms.p50": 10.0},
+            {"requests": 5, "rate": 2.0, "ttft_ms.p50": 10.0},
+        ]);
+        assert_eq!(facts.get("results"), Some(&expected));
+    }
+
+    #[test]
+    fn the_same_report_of_another_rank_is_not_another() {
+        let mut reports = Reports::default();
+        for _ in 0..3 {
+            reports.set("requests", 5);
+            reports.set("rate", 1.5);
+        }
+        let (facts, _) = reports.finish(|_| true).facts();
+        assert_eq!((facts.number("rate"), facts.get("blocks")), (Some(1.5), None));
+    }
+}

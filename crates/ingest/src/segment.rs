@@ -1,0 +1,251 @@
+//! The recognizers at work on one document. A file that holds several documents is read in as many segments, so that
+//! nothing one of them states is used for another.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use memchr::memmem;
+use serde_json::Value;
+
+use super::lines::Line;
+use super::reading::{Context, Reading, Setting};
+use super::recognizer::{self, Outcome, Recognizer};
+
+/// The trigger words of all recognizers, and which recognizer each belongs to.
+struct Words {
+    automaton: Option<AhoCorasick>,
+    owners: Vec<usize>,
+}
+
+static WORDS: LazyLock<Words> = LazyLock::new(|| {
+    let recognizers = recognizer::all();
+    let words: Vec<(usize, &'static str)> = recognizers
+        .iter()
+        .enumerate()
+        .flat_map(|(owner, recognizer)| recognizer.triggers().iter().map(move |word| (owner, *word)))
+        .collect();
+    let automaton = AhoCorasick::builder()
+        .match_kind(MatchKind::Standard)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(words.iter().map(|(_, word)| word))
+        .ok();
+    Words { automaton, owners: words.into_iter().map(|(owner, _)| owner).collect() }
+});
+
+/// What a segment did with a line.
+pub(crate) enum Offered {
+    /// The line was read or passed over.
+    Done(Outcome),
+    /// The line contradicts what the segment has read: another document begins with it.
+    Contradicts,
+}
+
+/// The recognizers of one document.
+pub(crate) struct Segment {
+    recognizers: Vec<Box<dyn Recognizer>>,
+    /// First and last line that each recognizer read.
+    ranges: Vec<Option<[u64; 2]>>,
+    /// Who read the last line, and the first word of its lines: the next is likely to be one of its own.
+    hot: usize,
+    hot_word: Option<memmem::Finder<'static>>,
+    /// Whether that was a row of a table, which shows no word.
+    hot_table: bool,
+    /// Which recognizers are in the middle of a table or block.
+    open: u64,
+    /// Whether a result was read, other than the state of devices.
+    measured: bool,
+    /// Results in the order of the lines: who read them, from which to which line. Further turns are not listed.
+    stretches: Vec<(usize, [u64; 2])>,
+}
+
+/// Turns of recognizers that are followed.
+const TURNS: usize = 64;
+
+impl Segment {
+    pub(crate) fn new() -> Segment {
+        let recognizers = recognizer::all();
+        Segment {
+            ranges: vec![None; recognizers.len()],
+            recognizers,
+            hot: usize::MAX,
+            hot_word: None,
+            hot_table: false,
+            open: 0,
+            measured: false,
+            stretches: Vec::new(),
+        }
+    }
+
+    /// A blank line: it ends the tables and blocks that end with one.
+    pub(crate) fn blank(&mut self) {
+        let mut open = self.open;
+        while open != 0 {
+            let index = open.trailing_zeros() as usize;
+            open &= open - 1;
+            if let Some(recognizer) = self.recognizers.get_mut(index) {
+                recognizer.blank();
+                self.open = self.open & !(1 << index) | u64::from(recognizer.open()) << index;
+            }
+        }
+        self.hot_table &= self.open >> self.hot.min(63) & 1 != 0;
+    }
+
+    /// Offers a line to those it may concern, until one has read it. Source code states no settings.
+    pub(crate) fn line(&mut self, line: Line<'_>, code: bool) -> Offered {
+        let hot = self.hot;
+        let mut wanted = self.open;
+        let mut noted = false;
+        let mut reason = None;
+        let offered =
+            self.hot_table || self.hot_word.as_ref().is_some_and(|word| word.find(line.text.as_bytes()).is_some());
+        if offered {
+            match self.give(hot, line) {
+                Outcome::Took => {
+                    if let Some(Some([_, last])) = self.ranges.get_mut(hot) {
+                        *last = line.number;
+                    }
+                    if let Some((_, [_, last])) = self.stretches.last_mut().filter(|(index, _)| *index == hot) {
+                        *last = line.number;
+                    }
+                    return Offered::Done(Outcome::Took);
+                }
+                // Another tool may have written it.
+                Outcome::Skipped(why) => reason = Some(why),
+                Outcome::Begins => return Offered::Contradicts,
+                outcome => noted = outcome == Outcome::Noted,
+            }
+        }
+        if let Some(automaton) = &WORDS.automaton {
+            for found in automaton.find_overlapping_iter(line.text) {
+                if let Some(owner) = WORDS.owners.get(found.pattern().as_usize()) {
+                    wanted |= 1 << owner;
+                }
+            }
+        }
+        if offered {
+            wanted &= !(1 << hot);
+        }
+        if self.measured && self.contradicted(wanted, line, code) {
+            return Offered::Contradicts;
+        }
+        while wanted != 0 {
+            let index = wanted.trailing_zeros() as usize;
+            wanted &= wanted - 1;
+            if code && self.recognizers.get(index).is_some_and(|recognizer| recognizer.only_settings()) {
+                continue;
+            }
+            match self.give(index, line) {
+                Outcome::Took => {
+                    self.took(index, line.number);
+                    return Offered::Done(Outcome::Took);
+                }
+                Outcome::Begins => return Offered::Contradicts,
+                Outcome::Noted => noted = true,
+                Outcome::Skipped(why) => reason = reason.or(Some(why)),
+                Outcome::No => {}
+            }
+        }
+        Offered::Done(match reason {
+            Some(reason) => Outcome::Skipped(reason),
+            None if noted => Outcome::Noted,
+            None => Outcome::No,
+        })
+    }
+
+    fn contradicted(&self, wanted: u64, line: Line<'_>, code: bool) -> bool {
+        let concerned = self.recognizers.iter().enumerate().filter(|(index, _)| wanted >> index & 1 != 0);
+        let mut speaking = concerned.filter(|(_, recognizer)| !(code && recognizer.only_settings()));
+        speaking.any(|(_, recognizer)| recognizer.contradicts(line))
+    }
+
+    /// Notes that a recognizer read a line.
+    fn took(&mut self, index: usize, number: u64) {
+        let Some(recognizer) = self.recognizers.get(index) else { return };
+        self.hot_table = recognizer.table();
+        let (ambient, first_word) = (recognizer.ambient(), recognizer.triggers().first());
+        self.extend(index, number, ambient);
+        if self.hot != index {
+            self.hot = index;
+            self.hot_word = first_word.map(memmem::Finder::new);
+        }
+    }
+
+    /// Notes a result of a recognizer.
+    fn extend(&mut self, index: usize, number: u64, ambient: bool) {
+        if let Some(range) = self.ranges.get_mut(index) {
+            *range = Some([range.map_or(number, |[first, _]| first), number]);
+        }
+        if ambient {
+            return;
+        }
+        self.measured = true;
+        let room = self.stretches.len() < TURNS;
+        match self.stretches.last_mut() {
+            Some((last, [_, to])) if *last == index => *to = number,
+            _ if room => self.stretches.push((index, [number, number])),
+            _ => {}
+        }
+    }
+
+    /// From where to where each recognizer read results. One that takes turns with others has read from its first to
+    /// its last line; one that does so once more has read two stretches.
+    fn results(&self) -> Vec<(usize, [u64; 2])> {
+        let turns = |index: usize| self.stretches.iter().filter(|(other, _)| *other == index).count();
+        let stretches = self.stretches.iter().map(|(index, stretch)| match self.ranges.get(*index) {
+            Some(Some(range)) if turns(*index) > 2 => (*index, *range),
+            _ => (*index, *stretch),
+        });
+        stretches.collect()
+    }
+
+    /// Gives a line to one recognizer.
+    fn give(&mut self, index: usize, line: Line<'_>) -> Outcome {
+        let Some(recognizer) = self.recognizers.get_mut(index) else { return Outcome::No };
+        let outcome = recognizer.line(line);
+        self.open = self.open & !(1 << index) | u64::from(recognizer.open()) << index;
+        outcome
+    }
+
+    /// Offers a JSON document.
+    pub(crate) fn json(&mut self, document: &Value, number: u64) -> Outcome {
+        for index in 0..self.recognizers.len() {
+            let Some(recognizer) = self.recognizers.get_mut(index) else { break };
+            let outcome = recognizer.json(document, number);
+            if outcome == Outcome::No {
+                continue;
+            }
+            if outcome == Outcome::Took {
+                let ambient = recognizer.ambient();
+                self.extend(index, number, ambient);
+            }
+            return outcome;
+        }
+        Outcome::No
+    }
+
+    /// The readings of the document. Each gets the settings that were stated for it, and those of the user.
+    pub(crate) fn finish(self, context: &Context) -> Vec<Reading> {
+        let mut settings: Vec<Setting> = self.recognizers.iter().flat_map(|recognizer| recognizer.settings()).collect();
+        settings.sort_by_key(|setting| setting.line);
+        let results = self.results();
+        let mut readings = Vec::new();
+        for (index, (recognizer, range)) in self.recognizers.into_iter().zip(self.ranges).enumerate() {
+            let Some(range) = range else { continue };
+            let mut context = context.clone();
+            if !recognizer.ambient() {
+                for setting in settings.iter().filter(|setting| concerns(setting.line, index, range, &results)) {
+                    context.settings.note(setting.name, setting.value.clone(), setting.origin);
+                }
+            }
+            readings.extend(recognizer.finish(&context));
+        }
+        readings
+    }
+}
+
+/// Whether a setting on this line holds for what a recognizer read: it must stand in front of that, and behind the
+/// results of all tools that ended before.
+fn concerns(line: u64, index: usize, [first, _]: [u64; 2], results: &[(usize, [u64; 2])]) -> bool {
+    let earlier = |(other, [_, to]): &(usize, [u64; 2])| *other != index && *to < first && line <= *to;
+    line <= first && !results.iter().any(earlier)
+}

@@ -1,0 +1,441 @@
+//! A series of measured values in constant memory: exact sums and extremes, quantiles of all values up to
+//! [`KEPT`] and of a seeded sample beyond; warm-up taken off, outliers counted, bootstrap intervals.
+
+use serde_json::{Value, json};
+
+/// Values kept. Up to here every figure is exact.
+pub const KEPT: usize = 1 << 16;
+/// Values at the beginning among which the warm-up is looked for; they are always kept.
+const HEAD: usize = 64;
+/// Resamples of the bootstrap.
+const RESAMPLES: usize = 1000;
+/// Values that one resample draws at the most; longer series are drawn in blocks.
+const DRAWN: usize = 2048;
+
+/// What counts as warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Warmup {
+    /// The first step of a run that begins at its start, and what more a tool is known to need (JAX: two).
+    #[default]
+    First,
+    /// All steps until the time settles: the first of three in a row within 5 % (or three scaled median absolute
+    /// deviations) of the median of the second half.
+    ChangePoint,
+    /// So many steps of every run, wherever it begins.
+    Steps(usize),
+}
+
+/// Statistics of a series without its warm-up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stats {
+    /// Values in all.
+    pub n: usize,
+    /// The first value.
+    pub first: f64,
+    /// The last value.
+    pub last: f64,
+    /// Values taken off at the beginning.
+    pub warmup_dropped: usize,
+    /// Mean of all values.
+    pub mean_all: f64,
+    /// Mean without warm-up.
+    pub mean: f64,
+    /// Median without warm-up.
+    pub median: f64,
+    /// Smallest without warm-up.
+    pub min: f64,
+    /// Largest without warm-up.
+    pub max: f64,
+    /// Sample standard deviation without warm-up.
+    pub std: f64,
+    /// 95th percentile without warm-up.
+    pub p95: f64,
+    /// 95 % bootstrap interval of the mean.
+    pub mean_interval: [f64; 2],
+    /// 95 % bootstrap interval of the median.
+    pub median_interval: [f64; 2],
+    /// 95 % bootstrap interval of the 95th percentile.
+    pub p95_interval: [f64; 2],
+    /// Kept values further than five scaled median absolute deviations (and 1 %) from the median: kept, but flagged.
+    pub outliers: usize,
+    /// Whether quantiles come from a sample of the values rather than all.
+    pub sampled: bool,
+}
+
+impl Stats {
+    /// As JSON, in the words of the expectations.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let mut out = json!({
+            "n": self.n, "first": self.first, "last": self.last, "warmup_dropped": self.warmup_dropped,
+            "mean_no_warmup": self.mean, "median_no_warmup": self.median, "min_no_warmup": self.min,
+            "max_no_warmup": self.max, "std_no_warmup": self.std, "p95_no_warmup": self.p95, "mean_all": self.mean_all,
+            "mean_interval": self.mean_interval, "median_interval": self.median_interval,
+            "p95_interval": self.p95_interval, "outliers": self.outliers,
+        });
+        if let (true, Some(map)) = (self.sampled, out.as_object_mut()) {
+            map.insert("quantiles_from_sample_of".to_owned(), KEPT.into());
+        }
+        out
+    }
+}
+
+/// A growing series.
+#[derive(Debug, Clone, Default)]
+pub struct Series {
+    n: usize,
+    last: f64,
+    /// Sums over what came behind the head, around the first value there.
+    origin: f64,
+    sum: f64,
+    squares: f64,
+    least: f64,
+    most: f64,
+    kept: Vec<f64>,
+    /// Of the sample: which value is the next to be kept, how often blocks were joined, the state of its generator.
+    next: usize,
+    doublings: u32,
+    state: u64,
+}
+
+impl Series {
+    /// Takes one more value; what is not finite is not one.
+    pub fn push(&mut self, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        if self.n >= HEAD {
+            if self.n == HEAD {
+                (self.origin, self.least, self.most) = (value, value, value);
+            }
+            self.sum += value - self.origin;
+            self.squares += (value - self.origin) * (value - self.origin);
+            self.least = self.least.min(value);
+            self.most = self.most.max(value);
+        }
+        if self.n == self.next {
+            self.keep(value);
+        }
+        self.n += 1;
+        self.last = value;
+    }
+
+    /// Keeps a value and draws which is the next: one of every block of `stride`, wherever in it. Where the room is full
+    /// neighboring blocks are joined, of whose two values one is kept. The sample is thereby in order, and as even over
+    /// the series as a sample can be that no rhythm of the values can fool.
+    fn keep(&mut self, value: f64) {
+        if self.kept.len() == KEPT {
+            let mut to = HEAD;
+            for from in (HEAD..KEPT).step_by(2) {
+                let pick = from + (splitmix(&mut self.state) & 1) as usize;
+                let value = self.kept.get(pick).copied();
+                if let (Some(value), Some(slot)) = (value, self.kept.get_mut(to)) {
+                    *slot = value;
+                }
+                to += 1;
+            }
+            self.kept.truncate(to);
+            self.doublings += 1;
+        }
+        self.kept.push(value);
+        let stride = 1_usize << self.doublings.min(62);
+        let block = self.kept.len().saturating_sub(HEAD).saturating_mul(stride);
+        self.next = if self.doublings == 0 {
+            self.n + 1
+        } else {
+            HEAD.saturating_add(block).saturating_add(splitmix(&mut self.state) as usize & (stride - 1))
+        };
+    }
+
+    /// Values so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Whether the series has no value.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// The first value.
+    #[must_use]
+    pub fn first(&self) -> Option<f64> {
+        self.kept.first().copied()
+    }
+
+    /// The last value.
+    #[must_use]
+    pub fn last(&self) -> Option<f64> {
+        (self.n > 0).then_some(self.last)
+    }
+
+    /// The values kept, in order: all where there are not more than [`KEPT`].
+    #[must_use]
+    pub fn kept(&self) -> &[f64] {
+        &self.kept
+    }
+
+    /// The largest of all.
+    #[must_use]
+    pub fn max(&self) -> Option<f64> {
+        let head = self.kept.iter().take(HEAD).copied().reduce(f64::max)?;
+        Some(if self.n > HEAD { head.max(self.most) } else { head })
+    }
+
+    /// The smallest of all.
+    #[must_use]
+    pub fn min(&self) -> Option<f64> {
+        let head = self.kept.iter().take(HEAD).copied().reduce(f64::min)?;
+        Some(if self.n > HEAD { head.min(self.least) } else { head })
+    }
+
+    /// The mean of all.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        self.moments(0).map(|(mean, _)| mean)
+    }
+
+    /// The median of what is kept.
+    #[must_use]
+    pub fn median(&self) -> Option<f64> {
+        let mut values = self.kept.clone();
+        (!values.is_empty()).then(|| quantile(&mut values, 0.5))
+    }
+
+    /// Mean and sample standard deviation without the first `drop` values, of which there are not more than the head.
+    fn moments(&self, drop: usize) -> Option<(f64, f64)> {
+        let head = self.kept.get(drop..self.n.min(HEAD)).unwrap_or_default();
+        let count = (self.n - drop.min(self.n)) as f64;
+        if count == 0.0 {
+            return None;
+        }
+        let behind = self.n.saturating_sub(HEAD) as f64;
+        let mean = (head.iter().sum::<f64>() + self.sum + behind * self.origin) / count;
+        let around_head: f64 = head.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let shift = mean - self.origin;
+        let around = self.squares - 2.0 * shift * self.sum + behind * shift * shift;
+        let variance = (around_head + around.max(0.0)) / (count - 1.0).max(1.0);
+        Some((mean, variance.sqrt()))
+    }
+
+    /// How many values at the beginning are warm-up. `starts` says whether the run begins at its start, `usual` how
+    /// many steps the tool is known to need.
+    #[must_use]
+    pub fn warmup(&self, rule: Warmup, starts: bool, usual: usize) -> usize {
+        let dropped = match rule {
+            Warmup::First if starts => usual,
+            Warmup::First => 0,
+            Warmup::Steps(n) => n.min(HEAD),
+            Warmup::ChangePoint => self.change_point(),
+        };
+        dropped.min(self.n.saturating_sub(1))
+    }
+
+    /// After how many values the series settles: the first of three in a row within 5 %, or three scaled median
+    /// absolute deviations, of the median of the second half. 0 where it never does, or has fewer than six values.
+    #[must_use]
+    pub fn change_point(&self) -> usize {
+        let Some(second_half) = self.kept.get(self.kept.len() / 2..).filter(|_| self.n >= 6) else { return 0 };
+        let mut values = second_half.to_vec();
+        let median = quantile(&mut values, 0.5);
+        let mut deviations: Vec<f64> = values.iter().map(|value| (value - median).abs()).collect();
+        let tolerance = (3.0 * 1.4826 * quantile(&mut deviations, 0.5)).max(0.05 * median.abs());
+        let settled = |window: &[f64]| window.iter().all(|value| (value - median).abs() <= tolerance);
+        self.kept.windows(3).take(HEAD.min(self.n / 2)).position(settled).unwrap_or(0)
+    }
+
+    /// Which values behind the first `drop` are outliers, by their place from 1, and what they are: the first `most`.
+    /// None where the series is longer than what is kept of it.
+    #[must_use]
+    pub fn outliers(&self, drop: usize, most: usize) -> Vec<(usize, f64)> {
+        let Some(values) = self.kept.get(drop..).filter(|values| self.n == self.kept.len() && !values.is_empty())
+        else {
+            return Vec::new();
+        };
+        let (median, far) = fence(values);
+        let places = values.iter().enumerate().filter(|(_, value)| (**value - median).abs() > far);
+        places.take(most).map(|(index, value)| (drop + index + 1, *value)).collect()
+    }
+
+    /// Statistics without the first `drop` values; none where nothing is left.
+    #[must_use]
+    pub fn stats(&self, drop: usize, seed: u64) -> Option<Stats> {
+        let (mean, std) = self.moments(drop)?;
+        let mut values = self.kept.get(drop..)?.to_vec();
+        if values.is_empty() {
+            return None;
+        }
+        let head = self.kept.get(drop..self.n.min(HEAD)).unwrap_or_default();
+        let extreme = |pick: fn(f64, f64) -> f64, behind: f64| {
+            let head = head.iter().copied().reduce(pick);
+            match head {
+                Some(value) if self.n > HEAD => pick(value, behind),
+                Some(value) => value,
+                None => behind,
+            }
+        };
+        let in_order = values.clone();
+        let (median, p95) = (quantile(&mut values, 0.5), quantile(&mut values, 0.95));
+        let (median_of_all, far) = fence(&in_order);
+        let [mean_interval, median_interval, p95_interval] = bootstrap(&in_order, seed);
+        Some(Stats {
+            n: self.n,
+            first: self.first()?,
+            last: self.last,
+            warmup_dropped: drop,
+            mean_all: self.mean()?,
+            mean,
+            median,
+            min: extreme(f64::min, self.least),
+            max: extreme(f64::max, self.most),
+            std,
+            p95,
+            mean_interval,
+            median_interval,
+            p95_interval,
+            outliers: in_order.iter().filter(|value| (**value - median_of_all).abs() > far).count(),
+            sampled: self.n > self.kept.len(),
+        })
+    }
+}
+
+/// The median, and the distance from it beyond which a value is an outlier: five median absolute deviations, scaled
+/// to standard deviations of a normal distribution, and at least 1 %.
+fn fence(values: &[f64]) -> (f64, f64) {
+    let mut values = values.to_vec();
+    let median = quantile(&mut values, 0.5);
+    for value in &mut values {
+        *value = (*value - median).abs();
+    }
+    (median, (5.0 * 1.4826 * quantile(&mut values, 0.5)).max(0.01 * median.abs()))
+}
+
+/// splitmix64 (Steele, Lea and Flood 2014).
+fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The quantile by linear interpolation between order statistics (Hyndman and Fan 1996, type 7). Sorts in part.
+#[must_use]
+pub fn quantile(values: &mut [f64], q: f64) -> f64 {
+    let at = q * (values.len().saturating_sub(1)) as f64;
+    let low = at.floor() as usize;
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let (_, lower, above) = values.select_nth_unstable_by(low, f64::total_cmp);
+    let lower = *lower;
+    let upper = above.iter().copied().reduce(f64::min).unwrap_or(lower);
+    lower + (upper - lower) * (at - low as f64)
+}
+
+/// 95 % intervals of mean, median and 95th percentile by the percentile bootstrap (Efron 1979). Series longer than
+/// [`DRAWN`] are thinned to the means of as many neighboring blocks for the mean, whose interval is thereby also
+/// right for neighbors that resemble each other; for the quantiles the position of the order statistic is drawn
+/// from its normal approximation, which is what resampling all values amounts to.
+fn bootstrap(values: &[f64], seed: u64) -> [[f64; 2]; 3] {
+    let mut state = seed;
+    let n = values.len();
+    let drawn: Vec<f64> = if n <= DRAWN {
+        values.to_vec()
+    } else {
+        let width = n.div_ceil(DRAWN);
+        values.chunks(width).map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect()
+    };
+    let (mut means, mut medians, mut tails) = (Vec::new(), Vec::new(), Vec::new());
+    let mut sample = drawn.clone();
+    for _ in 0..RESAMPLES {
+        for slot in &mut sample {
+            let pick = (splitmix(&mut state) % drawn.len().max(1) as u64) as usize;
+            *slot = drawn.get(pick).copied().unwrap_or(*slot);
+        }
+        means.push(sample.iter().sum::<f64>() / sample.len().max(1) as f64);
+        if n <= DRAWN {
+            medians.push(quantile(&mut sample, 0.5));
+            tails.push(quantile(&mut sample, 0.95));
+        }
+    }
+    let interval = |samples: &mut Vec<f64>| [quantile(samples, 0.025), quantile(samples, 0.975)];
+    if n <= DRAWN {
+        return [interval(&mut means), interval(&mut medians), interval(&mut tails)];
+    }
+    let mut sorted = values.to_vec();
+    let mut of_order = |q: f64| {
+        let half = 1.959_964 * (q * (1.0 - q) / n as f64).sqrt();
+        [quantile(&mut sorted, (q - half).max(0.0)), quantile(&mut sorted, (q + half).min(1.0))]
+    };
+    [interval(&mut means), of_order(0.5), of_order(0.95)]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn series(values: &[f64]) -> Series {
+        let mut series = Series::default();
+        values.iter().for_each(|value| series.push(*value));
+        series
+    }
+
+    #[test]
+    fn the_mean_and_extremes_of_a_long_series_are_exact_and_its_quantiles_close() {
+        let values: Vec<f64> = (0..150_000_u64).map(|i| 2.0 + ((i * 7919) % 1000) as f64 / 1000.0).collect();
+        let stats = series(&values).stats(1, 1).unwrap();
+        let expected = values.iter().skip(1).sum::<f64>() / (values.len() - 1) as f64;
+        assert!((stats.mean - expected).abs() < 1e-9);
+        assert_eq!((stats.min, stats.max), (2.0, 2.999));
+        assert!((stats.median - 2.5).abs() < 0.01 && stats.sampled);
+        assert!(stats.mean_interval[0] < expected && expected < stats.mean_interval[1]);
+    }
+
+    #[test]
+    fn a_sample_is_even_in_order_and_not_fooled_by_a_rhythm() {
+        for rhythm in [2_u32, 8, 10] {
+            let values: Vec<f64> =
+                (0..1_000_000_u32).map(|i| f64::from(i) + if i % rhythm == 0 { 0.5 } else { 0.0 }).collect();
+            let series = series(&values);
+            let kept = series.kept();
+            assert!(kept.len() > KEPT / 3 && kept.len() <= KEPT && kept.is_sorted(), "{}", kept.len());
+            let marked = kept.iter().filter(|value| value.fract() > 0.0).count() as f64 / kept.len() as f64;
+            assert!((marked - 1.0 / f64::from(rhythm)).abs() < 0.01, "{rhythm}: {marked}");
+            assert!((series.median().unwrap() - 500_000.0).abs() < 1000.0);
+        }
+    }
+
+    #[test]
+    fn the_change_point_is_where_the_time_settles() {
+        let mut values = vec![20.0, 9.0, 4.0, 2.5];
+        values.extend((0..50).map(|i| 2.0 + 0.001 * f64::from(i % 5)));
+        let series = series(&values);
+        assert_eq!(series.warmup(Warmup::ChangePoint, true, 1), 4);
+        assert_eq!(series.warmup(Warmup::First, true, 1), 1);
+        assert_eq!(series.warmup(Warmup::First, false, 1), 0);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn statistics_agree_with_their_definitions(values in prop::collection::vec(0.01_f64..1e4, 2..200), drop in 0_usize..2) {
+            let stats = series(&values).stats(drop, 7).unwrap();
+            let rest = &values[drop..];
+            let mean = rest.iter().sum::<f64>() / rest.len() as f64;
+            let mut sorted = rest.to_vec();
+            sorted.sort_by(f64::total_cmp);
+            let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+            prop_assert!((stats.mean - mean).abs() <= 1e-9 * mean);
+            prop_assert!((stats.median - (low + high) / 2.0).abs() <= 1e-9 * stats.median);
+            prop_assert_eq!((stats.min, stats.max), (sorted[0], sorted[sorted.len() - 1]));
+            prop_assert!(stats.mean_interval[0] <= stats.mean_interval[1]);
+            prop_assert!(stats.min <= stats.p95 && stats.p95 <= stats.max);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Finding numbers in lines of text: what every recognizer needs.
+
+use std::borrow::Cow;
+
+use memchr::memchr_iter;
+
+/// Where `key` begins in `line`. Lines are short and keys shorter: a searcher would cost more to build than it saves.
+pub(crate) fn find(line: &str, key: &str) -> Option<usize> {
+    let (line, key) = (line.as_bytes(), key.as_bytes());
+    let (Some(first), Some(last)) = (key.first(), key.last()) else { return Some(0) };
+    // The far end is looked at first: it turns away nearly all that begins alike, without a call to compare.
+    memchr_iter(*first, line).find(|at| {
+        line.get(at + key.len() - 1) == Some(last) && line.get(*at..).is_some_and(|rest| rest.starts_with(key))
+    })
+}
+
+/// What follows the first `key` in `line`, without leading blanks.
+pub(crate) fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let at = find(line, key)?;
+    line.get(at + key.len()..).map(unblanked)
+}
+
+/// Without leading blanks; far quicker than asking of every character whether Unicode calls it white.
+pub(crate) fn unblanked(text: &str) -> &str {
+    without(text, |byte| byte.is_ascii_whitespace())
+}
+
+/// Without leading bytes of this kind, which are ASCII.
+fn without(text: &str, kind: impl Fn(u8) -> bool) -> &str {
+    let skipped = text.bytes().take_while(|byte| byte.is_ascii() && kind(*byte)).count();
+    text.get(skipped..).unwrap_or_default()
+}
+
+/// The words before colons, and what follows them: `loss: 8.9  memory: 30.99GiB(32.62%)  tps: 7,022`.
+#[must_use]
+pub(crate) fn labelled(line: &str) -> Labelled<'_> {
+    Labelled { line, from: 0 }
+}
+
+/// Gives them one by one.
+#[derive(Debug, Clone)]
+pub(crate) struct Labelled<'a> {
+    line: &'a str,
+    from: usize,
+}
+
+impl<'a> Iterator for Labelled<'a> {
+    type Item = (&'a str, &'a str);
+
+    fn next(&mut self) -> Option<(&'a str, &'a str)> {
+        let bytes = self.line.as_bytes();
+        let at = self.from + memchr::memchr(b':', bytes.get(self.from..)?)?;
+        self.from = at + 1;
+        let before = bytes.get(..at)?;
+        let outside = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b'_';
+        let from = before.iter().rposition(outside).map_or(0, |last| last + 1);
+        Some((self.line.get(from..at)?, self.line.get(at + 1..)?))
+    }
+}
+
+/// The words of a line, between blanks and commas.
+#[must_use]
+pub(crate) fn words(line: &str) -> Words<'_> {
+    Words { rest: line }
+}
+
+/// Gives them one by one.
+#[derive(Debug, Clone)]
+pub(crate) struct Words<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let between = |byte: u8| byte.is_ascii_whitespace() || byte == b',';
+        let rest = without(self.rest, between);
+        let end = rest.bytes().position(between).unwrap_or(rest.len());
+        let (word, rest) = rest.split_at_checked(end)?;
+        self.rest = rest;
+        (!word.is_empty()).then_some(word)
+    }
+}
+
+/// What stands between `key` and the next `end`, trimmed.
+pub(crate) fn between<'a>(line: &'a str, key: &str, end: &str) -> Option<&'a str> {
+    let rest = after(line, key)?;
+    rest.split(end).next().map(str::trim)
+}
+
+/// Whether `line` holds `key`.
+pub(crate) fn has(line: &str, key: &str) -> bool {
+    find(line, key).is_some()
+}
+
+/// The number right behind `key`, a colon or an equals sign and blanks in between allowed.
+pub(crate) fn number_after(line: &str, key: &str) -> Option<f64> {
+    number(without(after(line, key)?, |byte| matches!(byte, b':' | b'=' | b' ' | b'\t')))
+}
+
+/// The finite number that `text` begins with, see [`leading`].
+pub(crate) fn number(text: &str) -> Option<f64> {
+    leading(text).map(|(value, _)| value).filter(|value| value.is_finite())
+}
+
+/// A whole number that `text` begins with.
+pub(crate) fn whole(text: &str) -> Option<u64> {
+    number(text).filter(|value| *value >= 0.0 && *value < 1e19).map(|value| value as u64)
+}
+
+/// Digits that a double holds exactly, whatever they are.
+const EXACT_DIGITS: usize = 15;
+/// Powers of ten up to there, which are exact as well: the quotient is the nearest double (Clinger 1990).
+const TENS: [f64; EXACT_DIGITS + 1] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// The number that `text` begins with, and what follows it. Blanks in front, a sign, thousands separators, an
+/// exponent, `nan` and `inf` are understood.
+pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
+    let text = unblanked(text);
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let mut at = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
+    let (mut commas, mut point, start) = (false, None, at);
+    // Digits as one whole number, and how many there are.
+    let (mut digits, mut mantissa) = (0_usize, 0_u64);
+    loop {
+        match bytes.get(at) {
+            Some(byte @ b'0'..=b'9') => {
+                mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+                digits += 1;
+                at += 1;
+            }
+            Some(b'.') if point.is_none() && (digit(at + 1) || at > start) => {
+                point = Some(digits);
+                at += 1;
+            }
+            // A thousands separator has three digits behind it, and digits in front.
+            Some(b',')
+                if point.is_none()
+                    && at > start
+                    && digit(at + 1)
+                    && digit(at + 2)
+                    && digit(at + 3)
+                    && !digit(at + 4)
+                    && (commas || at - start <= 3) =>
+            {
+                commas = true;
+                at += 1;
+            }
+            _ => break,
+        }
+    }
+    if at == start {
+        let word = text.get(start..start + 3)?;
+        let value = if word.eq_ignore_ascii_case("nan") {
+            f64::NAN
+        } else if word.eq_ignore_ascii_case("inf") {
+            if start == 1 && bytes.first() == Some(&b'-') { f64::NEG_INFINITY } else { f64::INFINITY }
+        } else {
+            return None;
+        };
+        return Some((value, text.get(start + 3..)?));
+    }
+    let mut plain = digits <= EXACT_DIGITS;
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(at + 1), Some(b'-' | b'+')));
+        if digit(at + 1 + sign) {
+            plain = false;
+            at += 1 + sign;
+            while digit(at) {
+                at += 1;
+            }
+        }
+    }
+    if let Some(scale) = TENS.get(digits - point.unwrap_or(digits)).filter(|_| plain) {
+        let value = mantissa as f64 / scale;
+        return Some((if bytes.first() == Some(&b'-') { -value } else { value }, text.get(at..)?));
+    }
+    let written = text.get(..at)?;
+    let value = if commas { written.replace(',', "").parse() } else { written.parse() };
+    Some((value.ok()?, text.get(at..)?))
+}
+
+/// A number with one of the suffixes K, M, B, G and T of powers of ten, as tools abbreviate counts.
+pub(crate) fn human(text: &str) -> Option<f64> {
+    let (value, rest) = leading(text)?;
+    let scale = match rest.as_bytes().first() {
+        Some(b'K' | b'k') => 1e3,
+        Some(b'M') => 1e6,
+        Some(b'G' | b'B') => 1e9,
+        Some(b'T') => 1e12,
+        _ => 1.0,
+    };
+    Some(value * scale).filter(|value| value.is_finite())
+}
+
+/// The cells of one line of CSV: quotes are understood, blanks around cells are not part of them.
+pub(crate) fn cells(line: &str) -> Vec<Cow<'_, str>> {
+    if memchr::memchr(b'"', line.as_bytes()).is_none() {
+        let mut out = Vec::with_capacity(16);
+        let mut from = 0;
+        for at in memchr_iter(b',', line.as_bytes()).chain([line.len()]) {
+            out.push(Cow::Borrowed(line.get(from..at).unwrap_or_default().trim_ascii()));
+            from = at + 1;
+        }
+        return out;
+    }
+    let mut out = Vec::new();
+    let mut cell = String::new();
+    let mut quoted = false;
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                cell.push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => out.push(Cow::Owned(std::mem::take(&mut cell).trim().to_owned())),
+            c => cell.push(c),
+        }
+    }
+    out.push(Cow::Owned(cell.trim().to_owned()));
+    out
+}
+
+/// The same, to be kept.
+pub(crate) fn owned_cells(line: &str) -> Vec<String> {
+    cells(line).into_iter().map(Cow::into_owned).collect()
+}
+
+/// Seconds since 1970 of a date and time in one of the forms that tools write; without a zone it is taken as UTC.
+pub(crate) fn unix_seconds(text: &str) -> Option<f64> {
+    let mut parts = [0_f64; 6];
+    let mut rest = text.trim_start();
+    for (index, part) in parts.iter_mut().enumerate() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let width = if index == 0 { 4..=4 } else { 1..=2 };
+        if !width.contains(&digits) {
+            return if index == 5 { None } else { compact(text) };
+        }
+        *part = rest.bytes().take(digits).fold(0.0, |sum, digit| sum * 10.0 + f64::from(digit - b'0'));
+        rest = rest.get(digits..)?;
+        rest = match index {
+            0 | 1 => rest.strip_prefix(['-', '/'])?,
+            2 => rest.strip_prefix([' ', 'T', '_', '-'])?.trim_start(),
+            3 | 4 => rest.strip_prefix(':')?,
+            _ => rest,
+        };
+    }
+    let [year, month, day, hour, minute, second] = parts;
+    let digits = rest.strip_prefix(['.', ',']).unwrap_or_default().bytes().take_while(u8::is_ascii_digit);
+    let (fraction, _) =
+        digits.fold((0.0, 0.1), |(sum, place), digit| (sum + f64::from(digit - b'0') * place, place / 10.0));
+    instant(year, month, day, hour, minute, second + fraction)
+}
+
+/// `20251023 12:39:12`, as Primus writes it.
+fn compact(text: &str) -> Option<f64> {
+    let text = text.trim_start();
+    let part = |range: std::ops::Range<usize>| text.get(range)?.parse::<f64>().ok();
+    if text.get(8..9)? != " " || text.get(11..12)? != ":" || text.get(14..15)? != ":" {
+        return None;
+    }
+    instant(part(0..4)?, part(4..6)?, part(6..8)?, part(9..11)?, part(12..14)?, part(15..17)?)
+}
+
+fn instant(year: f64, month: f64, day: f64, hour: f64, minute: f64, second: f64) -> Option<f64> {
+    let date = jiff::civil::Date::new(year as i16, month as i8, day as i8).ok()?;
+    if hour > 24.0 || minute > 59.0 || second >= 61.0 {
+        return None;
+    }
+    let days = date.since(jiff::civil::date(1970, 1, 1)).ok()?.get_days();
+    Some(f64::from(days) * 86_400.0 + hour * 3600.0 + minute * 60.0 + second)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_tools_write_them() {
+        for (text, value) in [
+            ("3171.3 |", 3171.3),
+            ("  1.210588E+01", 12.10588),
+            ("6,785  mfu", 6785.0),
+            ("1,234,567", 1_234_567.0),
+            ("9e+3,", 9000.0),
+            ("0.186, global", 0.186),
+            ("12,5", 12.0),
+            ("1000,123", 1000.0),
+            ("-1.0", -1.0),
+            (".5s", 0.5),
+            ("7.5e", 7.5),
+        ] {
+            assert_eq!(number(text), Some(value), "{text}");
+        }
+        assert_eq!(number("nan.0"), None);
+        assert!(leading("nan.0").unwrap().0.is_nan());
+        assert_eq!(number("-"), None);
+        assert_eq!(number("N/A"), None);
+        assert_eq!(human("4.71K "), Some(4710.0));
+        assert_eq!(human("1.18T"), Some(1.18e12));
+    }
+
+    #[test]
+    fn instants_of_several_styles() {
+        assert_eq!(unix_seconds("2026/06/10 20:05:40.274"), Some(1_781_121_940.274));
+        assert_eq!(unix_seconds("2026-06-10T20:05:40"), Some(1_781_121_940.0));
+        assert_eq!(unix_seconds("20260610 20:05:40]"), Some(1_781_121_940.0));
+        assert_eq!(unix_seconds("2023-04-18 01:46:59,171"), Some(1_681_782_419.171));
+        assert_eq!(unix_seconds("not a date"), None);
+    }
+}

@@ -1,0 +1,344 @@
+//! Steps of training runs: gathered from whatever lines a tool writes, cut into runs where counting starts again,
+//! copies that other ranks print of a step left out.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+
+use super::reading::{Config, Context, Facts, Origin, Reading, tidy};
+use super::series::{Series, Stats};
+
+/// Runs kept apart; what follows joins the last.
+const RUNS: usize = 64;
+/// Records remembered to find copies by other ranks: ranks are not further apart than this.
+const RECENT: usize = 8;
+/// Records listed one by one.
+pub(crate) const LISTED: usize = 2000;
+
+/// One step, or the average over one log interval, as a line states it. What a line lacks is `None`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Step {
+    /// Counter of steps.
+    pub step: Option<u64>,
+    /// Steps planned.
+    pub planned: Option<u64>,
+    /// Seconds a step.
+    pub seconds: Option<f64>,
+    /// Training loss.
+    pub loss: Option<f64>,
+    /// Learning rate.
+    pub learning_rate: Option<f64>,
+    /// Norm of the gradients.
+    pub grad_norm: Option<f64>,
+    /// Tokens per second and accelerator.
+    pub tokens_per_gpu: Option<f64>,
+    /// Model TFLOP/s per accelerator, as the tool counts them.
+    pub tflops_per_gpu: Option<f64>,
+    /// MFU in per cent, as the tool counts it.
+    pub mfu: Option<f64>,
+    /// Sequences a step.
+    pub batch: Option<f64>,
+    /// Memory in use, GB.
+    pub memory_gb: Option<f64>,
+    /// Line of the file.
+    pub line: u64,
+}
+
+/// One run.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// Records.
+    pub n: usize,
+    /// First step, and the second: their distance is the log interval.
+    pub first_step: Option<u64>,
+    /// The step of the second record.
+    pub second_step: Option<u64>,
+    /// Last step.
+    pub last_step: Option<u64>,
+    /// Highest step.
+    pub max_step: Option<u64>,
+    /// Distance between records where it is always the same.
+    pub interval: Option<u64>,
+    irregular: bool,
+    /// Whether the first steps are warm-up although the run does not begin at its start: it was compiled anew.
+    pub cold: bool,
+    /// Steps planned.
+    pub planned: Option<u64>,
+    /// Sequences a step, as last stated.
+    pub batch: Option<f64>,
+    /// Seconds a step.
+    pub seconds: Series,
+    /// Training losses.
+    pub loss: Series,
+    /// Learning rates.
+    pub learning_rate: Series,
+    /// Norms of the gradients.
+    pub grad_norm: Series,
+    /// Tokens per second and accelerator.
+    pub tokens: Series,
+    /// TFLOP/s per accelerator as reported.
+    pub tflops: Series,
+    /// MFU in per cent as reported.
+    pub mfu: Series,
+    /// Memory in use, GB.
+    pub memory: Series,
+    /// First and last line in the file.
+    pub lines: [u64; 2],
+    /// Settings of this run alone.
+    pub config: Config,
+}
+
+impl Run {
+    fn push(&mut self, step: &Step) {
+        if self.n == 0 {
+            self.first_step = step.step;
+            self.lines[0] = step.line;
+        } else if self.n == 1 {
+            self.second_step = step.step;
+        }
+        if let (Some(before), Some(now)) = (self.last_step, step.step) {
+            let distance = now.checked_sub(before).filter(|distance| *distance > 0);
+            self.irregular |= distance.is_none() || self.interval.is_some_and(|known| Some(known) != distance);
+            self.interval = self.interval.or(distance);
+        }
+        self.n += 1;
+        self.lines[1] = step.line;
+        self.last_step = step.step.or(self.last_step);
+        self.max_step = self.max_step.max(step.step);
+        self.planned = step.planned.or(self.planned);
+        self.batch = step.batch.or(self.batch);
+        for (series, value) in [
+            (&mut self.seconds, step.seconds),
+            (&mut self.loss, step.loss),
+            (&mut self.learning_rate, step.learning_rate),
+            (&mut self.grad_norm, step.grad_norm),
+            (&mut self.tokens, step.tokens_per_gpu),
+            (&mut self.tflops, step.tflops_per_gpu),
+            (&mut self.mfu, step.mfu),
+            (&mut self.memory, step.memory_gb),
+        ] {
+            if let Some(value) = value {
+                series.push(value);
+            }
+        }
+    }
+
+    /// Steps between two records, where it is always the same.
+    #[must_use]
+    pub fn log_interval(&self) -> Option<u64> {
+        self.interval.filter(|_| !self.irregular)
+    }
+
+    /// The settings of this run: its own, and those of its reading where it states none.
+    #[must_use]
+    pub fn settings(&self, reading: &Reading) -> Config {
+        let mut out = Config::default();
+        for (name, value, origin) in reading.config.iter() {
+            if origin == Origin::User || self.config.value(name).is_none() {
+                out.note(name, value.clone(), origin);
+            }
+        }
+        out.merge(&self.config);
+        out
+    }
+
+    /// Whether the run begins at its start rather than in the middle: at step 0 or 1, or one log interval in.
+    #[must_use]
+    pub fn starts(&self) -> bool {
+        match (self.first_step, self.second_step) {
+            _ if self.cold => true,
+            (None, _) | (Some(0 | 1), _) => true,
+            (Some(first), Some(second)) => second.checked_sub(first) == Some(first),
+            (Some(_), None) => false,
+        }
+    }
+
+    /// Statistics of one of the series of this run, its warm-up taken off.
+    #[must_use]
+    pub fn stats(&self, series: &Series, usual: usize, context: &Context) -> Option<Stats> {
+        let drop = series.warmup(context.warmup, self.starts(), usual);
+        series.stats(drop, context.seed)
+    }
+}
+
+/// What makes a record a copy of one already seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Copies {
+    /// The same step, time and loss: printed twice.
+    #[default]
+    Identical,
+    /// The same step and loss: every rank prints its own line.
+    EveryRank,
+}
+
+/// Steps of all runs of a file.
+#[derive(Debug, Clone, Default)]
+pub struct Training {
+    /// All records as if they were one run.
+    pub all: Run,
+    /// The runs, in order.
+    pub runs: Vec<Run>,
+    /// Records of other ranks.
+    pub copies: usize,
+    /// What copies look like.
+    pub rule: Copies,
+    recent: VecDeque<(u64, u64, u64, u64)>,
+}
+
+impl Training {
+    /// With this rule for copies.
+    #[must_use]
+    pub fn new(rule: Copies) -> Training {
+        Training { rule, ..Training::default() }
+    }
+
+    /// Takes a record; returns whether it is a new one.
+    pub fn push(&mut self, step: Step) -> bool {
+        let bits = |value: Option<f64>| value.map_or(0, f64::to_bits);
+        let seconds = if self.rule == Copies::EveryRank { 0 } else { bits(step.seconds.or(step.tokens_per_gpu)) };
+        let key = (step.step.unwrap_or(u64::MAX), step.planned.unwrap_or(u64::MAX), bits(step.loss), seconds);
+        if step.step.is_some() {
+            if self.recent.contains(&key) {
+                self.copies += 1;
+                return false;
+            }
+            if self.recent.len() >= RECENT {
+                self.recent.pop_front();
+            }
+            self.recent.push_back(key);
+        }
+        let another = self.runs.last().is_none_or(|run| {
+            let back = matches!((run.last_step, step.step), (Some(last), Some(now)) if now < last);
+            let replanned = matches!((run.planned, step.planned), (Some(known), Some(now)) if known != now);
+            (back || replanned) && self.runs.len() < RUNS
+        });
+        if another {
+            self.recent.clear();
+            self.recent.push_back(key);
+            self.runs.push(Run::default());
+        }
+        self.all.push(&step);
+        if let Some(run) = self.runs.last_mut() {
+            run.push(&step);
+        }
+        true
+    }
+
+    /// Notes a setting of the run at hand.
+    pub fn stated(&mut self, name: &'static str, value: Option<f64>) {
+        if let Some(run) = self.runs.last_mut() {
+            run.config.number(name, value, Origin::File);
+        }
+    }
+
+    /// Marks the runs whose first step took twice the median or more: a tool that compiles does so at every start.
+    pub fn find_cold_starts(&mut self) {
+        for run in self.runs.iter_mut().chain([&mut self.all]) {
+            let first_and_median = run.seconds.first().zip(run.seconds.median());
+            run.cold = run.seconds.len() > 2 && first_and_median.is_some_and(|(first, median)| first >= 2.0 * median);
+        }
+    }
+
+    /// Whether nothing was found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.n == 0
+    }
+
+    /// The batch in which all runs agree.
+    fn batch(&self) -> Option<f64> {
+        let batch = self.all.batch;
+        batch.filter(|_| self.runs.iter().all(|run| run.batch == batch))
+    }
+
+    /// The steps planned in which all runs agree.
+    fn planned(&self) -> Option<u64> {
+        let planned = self.all.planned;
+        planned.filter(|_| self.runs.iter().all(|run| run.planned == planned))
+    }
+
+    /// Facts all formats share: records, first and last step under the name the tool has for them, step times, loss.
+    pub fn facts(&self, steps: &str, usual: usize, context: &Context) -> Facts {
+        let mut facts = Facts::default();
+        let all = &self.all;
+        facts.set("n_records", all.n);
+        if let (Some(first), Some(last)) = (all.first_step, all.last_step) {
+            facts.set(steps, json!([first, last]));
+        }
+        facts.some("total_iterations_planned", self.planned());
+        facts.some("step_time_s", all.stats(&all.seconds, usual, context).map(|stats| stats.json()));
+        let drop = all.seconds.warmup(context.warmup, all.starts(), usual);
+        let outliers: Vec<Value> = all
+            .seconds
+            .outliers(drop, 100)
+            .into_iter()
+            .map(|(record, seconds)| json!({"record": record, "step_time_s": seconds}))
+            .collect();
+        if !outliers.is_empty() {
+            facts.set("step_time_outliers", outliers);
+        }
+        facts.some("global_batch_size", self.batch().map(tidy));
+        facts.some("loss", ends(&all.loss));
+        facts.some("log_interval", all.log_interval().filter(|_| self.runs.len() < 2));
+        if self.runs.len() > 1 {
+            facts.set("restarts", self.runs.len() - 1);
+        }
+        if self.copies > 0 {
+            facts.set("copies_of_other_ranks", self.copies);
+        }
+        facts
+    }
+
+    /// Completes a reading with runs, the batch as configuration, and the facts that follow from its configuration.
+    #[must_use]
+    pub fn reading(mut self, mut reading: Reading, usual: usize, context: &Context) -> Reading {
+        reading.kind = if reading.kind.is_empty() { "training" } else { reading.kind };
+        reading.usual_warmup = usual;
+        for run in &mut self.runs {
+            run.config.number("global_batch_size", run.batch, Origin::File);
+            run.config.number("total_steps", run.planned.map(|planned| planned as f64), Origin::File);
+        }
+        // What every run states holds for the reading.
+        if let Some((first, others)) = self.runs.split_first() {
+            for (name, value, origin) in first.config.iter() {
+                if others.iter().all(|run| run.config.value(name) == Some(value)) {
+                    reading.config.note(name, value.clone(), origin);
+                }
+            }
+        }
+        reading.config.merge(&context.settings);
+        reading.config.complete();
+        for (name, value, _) in reading.config.iter() {
+            if reading.facts.get(name).is_none() && name != "total_steps" {
+                reading.facts.set(name, value.clone());
+            }
+        }
+        let seconds = &self.all.seconds;
+        let (settles, dropped) = (seconds.change_point(), seconds.warmup(context.warmup, self.all.starts(), usual));
+        if settles > dropped && self.runs.len() < 2 {
+            reading.notes.push(format!(
+                "{dropped} records of warm-up were taken off, but the time settles after {settles}: \
+                 --warmup change-point takes those"
+            ));
+        }
+        if self.runs.len() >= RUNS {
+            reading.notes.push(format!("more than {RUNS} runs: what follows the first {RUNS} counts as one"));
+        }
+        reading.runs = self.runs;
+        reading
+    }
+}
+
+/// How many values a series has, its first and its last.
+#[must_use]
+pub fn ends(series: &Series) -> Option<Value> {
+    Some(json!({"n": series.len(), "first": series.first()?, "last": series.last()?}))
+}
+
+/// Tokens a second from batch, sequence and mean step time.
+#[must_use]
+pub fn tokens_per_second(config: &Config, batch: Option<f64>, seconds: f64) -> Option<f64> {
+    let batch = batch.or_else(|| config.get("global_batch_size"))?;
+    let tokens = batch * config.get("seq_len")?;
+    (seconds > 0.0).then(|| tokens / seconds)
+}

@@ -1,0 +1,257 @@
+//! What a cut, doubled or joined document may give: only figures that one of its parts holds.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use atlas_ingest::{Ingested, Origin, Reading};
+use common::documents::{DOCUMENTS, Draw};
+use common::{context, sample, sample_names};
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// The tool of a reading, the name of a figure, and its value.
+type Figure = (&'static str, String, String);
+
+/// Names of facts that are counted or worked out over all records: they differ with the number of records.
+const WORKED_OUT: [&str; 33] = [
+    "n_records",
+    "blocks",
+    "tests",
+    "rows",
+    "snapshots",
+    "tables",
+    "header_lines",
+    "readings",
+    "distinct_timestamps",
+    "duration_s",
+    "total_power_w",
+    "mean_power_w",
+    "mean_total_power_w",
+    "mean_power_w_per_gpu",
+    "max_power_w",
+    "min_power_w",
+    "energy_wh_trapezoid_per_gpu_sum",
+    "energy_j_sum",
+    "mean_utilization_percent",
+    "ranks",
+    "op",
+    "utilization_percent_max",
+    "memory_used_mib_max",
+    "temperature_max_c",
+    "sm_percent_mean",
+    "mem_percent_mean",
+    "num_gpus",
+    "runs",
+    "missing_energy",
+    "decode_records",
+    "prefill_records",
+    "summary_records",
+    // A table of devices in front of a run describes its node.
+    "gpus_per_node",
+];
+
+/// Formats whose facts are statistics of lines, not figures of a report.
+const STATISTICS: [&str; 9] = [
+    "nvidia-smi-csv",
+    "nvidia-smi-dmon",
+    "dcgmi-dmon",
+    "vllm-server",
+    "sglang-server",
+    "mlperf-power",
+    "llmperf-individual",
+    "amd-smi-csv",
+    "codecarbon-csv",
+];
+
+/// Figures of a table's largest row and its extremes: which row that is depends on how many there are.
+fn of_the_rows_at_hand(name: &str) -> bool {
+    name.ends_with("at_max_size")
+        || name.ends_with("size_bytes")
+        || name.starts_with("max_busbw")
+        || name == "results.ranks"
+}
+
+/// Lines of one tool that lack what tells its descendants apart are those of its ancestor.
+fn family(tool: &'static str) -> &'static str {
+    match tool {
+        "megatron_deepspeed" | "gpt_neox" | "primus" => "megatron",
+        other => other,
+    }
+}
+
+fn leaves(path: &str, value: &Value, out: &mut Vec<(String, f64)>) {
+    match value {
+        Value::Number(number) => out.push((path.to_owned(), number.as_f64().unwrap())),
+        Value::Array(list) => list.iter().for_each(|value| leaves(path, value, out)),
+        Value::Object(map) => {
+            for (name, value) in map {
+                // A device among several, or the only one.
+                if name.bytes().all(|byte| byte.is_ascii_digit()) {
+                    leaves(path, value, out);
+                    continue;
+                }
+                let inner = if path.is_empty() || path == "results" { name.clone() } else { format!("{path}.{name}") };
+                leaves(&inner, value, out);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The figures of a reading. Facts of a training run are statistics of its steps: they count as known, but are not
+/// looked for.
+fn figures(reading: &Reading, known: bool) -> Vec<Figure> {
+    let mut found: Vec<(String, f64)> = Vec::new();
+    for run in &reading.runs {
+        for (name, series) in [
+            ("seconds", &run.seconds),
+            ("loss", &run.loss),
+            ("learning_rate", &run.learning_rate),
+            ("grad_norm", &run.grad_norm),
+            ("tokens", &run.tokens),
+            ("tflops", &run.tflops),
+            ("mfu", &run.mfu),
+            ("memory", &run.memory),
+        ] {
+            found.extend(series.kept().iter().map(|value| (format!("run.{name}"), *value)));
+        }
+        let settings = run.settings(reading);
+        for (name, value, origin) in settings.iter().filter(|(.., origin)| *origin == Origin::File) {
+            let _ = origin;
+            found.extend(value.as_f64().map(|value| (format!("config.{name}"), value)));
+        }
+    }
+    for (name, value, _) in
+        reading.config.iter().filter(|(name, _, origin)| *origin == Origin::File && *name != "num_gpus")
+    {
+        found.extend(value.as_f64().map(|value| (format!("config.{name}"), value)));
+    }
+    found.extend(reading.power.iter().map(|sample| ("power".to_owned(), sample.watts)));
+    // Of several states of devices the facts are means.
+    let statistics = STATISTICS.contains(&reading.format) || reading.facts.get("snapshots").is_some();
+    if known || reading.runs.is_empty() && !statistics {
+        for (name, value) in reading.facts.iter().filter(|(name, _)| !WORKED_OUT.contains(name)) {
+            let path = if name == "results" { "results" } else { name };
+            leaves(path, value, &mut found);
+        }
+    }
+    let names =
+        found.into_iter().filter(|(name, _)| !WORKED_OUT.contains(&name.as_str()) && !of_the_rows_at_hand(name));
+    // Rounding in the tenth digit is none of the document's.
+    names.map(|(name, value)| (family(reading.tool), name, format!("{value:.9e}"))).collect()
+}
+
+fn all(ingested: Option<&Ingested>, known: bool) -> BTreeSet<Figure> {
+    let readings = ingested.into_iter().flat_map(|ingested| &ingested.readings);
+    readings.flat_map(|reading| figures(reading, known)).collect()
+}
+
+fn read(text: &[u8]) -> Option<Ingested> {
+    atlas_ingest::ingest(text, &context("a.log")).ok()
+}
+
+/// Figures of `text` that none of `parts` holds.
+fn invented(text: &[u8], parts: &[&[u8]]) -> Vec<Figure> {
+    let known: BTreeSet<Figure> = parts.iter().flat_map(|part| all(read(part).as_ref(), true)).collect();
+    all(read(text).as_ref(), false).into_iter().filter(|figure| !known.contains(figure)).collect()
+}
+
+#[test]
+fn every_document_is_read_as_its_format() {
+    for (index, (format, write)) in DOCUMENTS.iter().enumerate() {
+        let text = write(&mut Draw(index as u64));
+        let ingested = read(text.as_bytes()).unwrap_or_else(|| panic!("{format}: not recognized\n{text}"));
+        assert_eq!(ingested.readings[0].format, *format, "{text}");
+        assert!(!all(Some(&ingested), false).is_empty() || STATISTICS.contains(format), "{format}");
+        assert_eq!(ingested.readings.len(), 1, "{format}");
+    }
+}
+
+#[test]
+fn two_documents_of_all_formats_give_what_each_gives_alone() {
+    for (first, (a, write_a)) in DOCUMENTS.iter().enumerate() {
+        for (second, (b, write_b)) in DOCUMENTS.iter().enumerate() {
+            let (one, two) = (write_a(&mut Draw(first as u64)), write_b(&mut Draw(1000 + second as u64)));
+            let found = invented(format!("{one}{two}").as_bytes(), &[one.as_bytes(), two.as_bytes()]);
+            assert!(found.is_empty(), "{a} + {b}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn cutting_a_document_anywhere_invents_no_figure() {
+    for (index, (format, write)) in DOCUMENTS.iter().enumerate() {
+        let text = write(&mut Draw(index as u64));
+        for end in (0..text.len()).rev().take(500) {
+            let found = invented(&text.as_bytes()[..end], &[text.as_bytes()]);
+            assert!(
+                found.is_empty(),
+                "{format} cut at {end}: {found:?}\n…{}",
+                text.get(end.saturating_sub(200)..end).unwrap_or("")
+            );
+        }
+    }
+}
+
+#[test]
+fn joining_recorded_logs_invents_no_figure() {
+    let names = sample_names();
+    for (index, name) in names.iter().enumerate() {
+        for step in [1, 7, 23] {
+            let other = &names[(index + step) % names.len()];
+            let (mut one, two) = (sample(name), sample(other));
+            if !one.ends_with(b"\n") {
+                one.push(b'\n');
+            }
+            let found = invented(&[one.clone(), two.clone()].concat(), &[&one, &two]);
+            assert!(found.is_empty(), "{name} + {other}: {found:?}");
+        }
+    }
+}
+
+/// One of the documents with figures of its own.
+fn document() -> impl Strategy<Value = String> {
+    (prop::sample::select(DOCUMENTS.to_vec()), any::<u64>()).prop_map(|((_, write), seed)| write(&mut Draw(seed)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_cut_document_gives_only_figures_of_the_whole(text in document(), end in any::<prop::sample::Index>()) {
+        let end = end.index(text.len() + 1);
+        let found = invented(&text.as_bytes()[..end], &[text.as_bytes()]);
+        prop_assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn a_doubled_document_gives_only_figures_of_the_single_one(text in document()) {
+        let found = invented(text.repeat(2).as_bytes(), &[text.as_bytes()]);
+        prop_assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn joined_and_cut_documents_give_only_figures_of_their_parts(
+        texts in prop::collection::vec(document(), 2..4),
+        end in any::<prop::sample::Index>(),
+    ) {
+        let joined = texts.concat();
+        let end = joined.len() / 2 + end.index(joined.len() / 2);
+        let parts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+        let found = invented(&joined.as_bytes()[..end], &parts);
+        prop_assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn a_recorded_log_that_is_cut_gives_only_its_own_figures(
+        name in prop::sample::select(sample_names()),
+        end in any::<prop::sample::Index>(),
+    ) {
+        let text = sample(&name);
+        let found = invented(&text[..end.index(text.len())], &[&text]);
+        prop_assert!(found.is_empty(), "{name}: {found:?}");
+    }
+}

@@ -1,0 +1,147 @@
+//! Variants of formats: what must be read in each. Written from what the tools print; none is a recorded run.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod common;
+
+use common::{facts, read};
+use serde_json::{Value, json};
+
+#[test]
+fn outputs_of_a_notebook_are_read_as_a_log() {
+    let notebook = json!({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
+        {"cell_type": "code", "source": ["seq_length = 512"], "outputs": [
+            {"output_type": "stream", "name": "stdout", "text": ["  seq_length ...................... 4096\n"]}]},
+        {"cell_type": "code", "source": [], "outputs": [
+            {"output_type": "stream", "name": "stdout", "text": [
+                " iteration 1/ 20 | elapsed time per iteration (ms): 1500.0 | global batch size: 8 | lm loss: 2.5 |\n",
+                " iteration 2/ 20 | elapsed time per iteration (ms): 1250.0 | global batch size: 8 | lm loss: 2.4 |"]}]},
+    ]});
+    let ingested = read("a.ipynb", serde_json::to_string_pretty(&notebook).unwrap().as_bytes());
+    let reading = &ingested.readings[0];
+    assert_eq!(reading.runs[0].seconds.kept(), [1.5, 1.25]);
+    assert_eq!(reading.config.get("seq_len"), Some(4096.0));
+}
+
+#[test]
+fn the_table_of_losses_in_a_notebook_is_a_run() {
+    let html = "<div><progress value='30' max='30'></progress> [30/30 01:15, Epoch 1/1]</div><table><thead><tr><th>Step</th><th>Training Loss</th></tr></thead><tbody><tr><td>10</td><td>2.500000</td></tr><tr><td>20</td><td>2.250000</td></tr></tbody></table>";
+    let notebook = json!({"nbformat": 4, "cells": [{"cell_type": "code", "outputs": [
+        {"output_type": "display_data", "data": {"text/html": [html], "text/plain": ["<IPython.core.display.HTML object>"]}}]}]});
+    let facts = facts(&serde_json::to_string(&notebook).unwrap());
+    assert_eq!(facts["loss"], json!({"n": 2, "first": 2.5, "last": 2.25}));
+    assert_eq!((facts["progress_steps"].as_u64(), facts["progress_elapsed_s"].as_f64()), (Some(30), Some(75.0)));
+}
+
+#[test]
+fn a_json_report_between_lines_of_a_log_is_read() {
+    let report = "{\n  \"num_prompts\": 10,\n  \"completed\": 10,\n  \"duration\": 5.5,\n  \"output_throughput\": 812.5,\n  \"mean_ttft_ms\": 21.5\n}\n";
+    let text = format!("INFO starting the benchmark\n{report}INFO done\n{}", report.replace("812.5", "912.5"));
+    let ingested = read("a.log", text.as_bytes());
+    let rates: Vec<Option<f64>> =
+        ingested.readings.iter().map(|reading| reading.facts.number("output_throughput")).collect();
+    assert_eq!(rates, [Some(812.5), Some(912.5)]);
+}
+
+#[test]
+fn all_reduce_bench_is_read_in_both_outputs() {
+    let table = "hardware: _CudaDeviceProperties(name='NVIDIA H100 80GB HBM3', major=9)\nThe average bandwidth of all_reduce over 8 ranks (5 warmups / 20 trials):\n\n| payload |    busbw   |    algbw   |\n| ------: | ---------: | ---------: |\n|    32KB |   0.92GBps |   0.53GBps |\n|    16GB | 480.23GBps | 274.42GBps |\n";
+    let old = "The average bandwidth of all_reduce with a 4.0GB payload (5 trials, 16 ranks):\n algbw: 192.5 GBps (1540.0 Gbps)\n busbw: 361.0 GBps (2888.0 Gbps)\n";
+    let facts = facts(table);
+    assert_eq!(facts["results"][0]["size_bytes"], json!([32_768, 17_179_869_184_u64]));
+    assert_eq!(
+        (facts["ranks"].as_u64(), facts["results"][0]["busbw_out_of_place_at_max_size"].as_f64()),
+        (Some(8), Some(480.23))
+    );
+    let facts = common::facts(old);
+    assert_eq!((facts["ranks"].as_u64(), facts["results"][0]["algbw_at_max_size"].as_f64()), (Some(16), Some(192.5)));
+}
+
+#[test]
+fn scrapes_of_a_server_are_not_added_up() {
+    let scrape = |tokens: u64| {
+        format!(
+            "vllm:generation_tokens_total{{engine=\"0\",model_name=\"m\"}} {tokens}.0 1700000000000\nvllm:generation_tokens_total{{engine=\"1\",model_name=\"m\"}} 5.0 1700000000000\nvllm:time_to_first_token_seconds_sum{{model_name=\"m\"}} 2.5\nvllm:time_to_first_token_seconds_count{{model_name=\"m\"}} 100\n"
+        )
+    };
+    let facts = facts(&(scrape(1000) + &scrape(3000)));
+    assert_eq!((facts["output_tokens"].as_u64(), facts["snapshots"].as_u64()), (Some(3005), Some(2)));
+    assert_eq!(facts["ttft_ms"]["mean"], 25.0);
+    // Two models in one answer are two readings.
+    let answer = json!({"status": "success", "data": {"resultType": "vector", "result": [
+        {"metric": {"__name__": "vllm:num_requests_running", "model_name": "a"}, "value": [1.5, "12"]},
+        {"metric": {"__name__": "vllm:num_requests_running", "model_name": "b"}, "value": [1.5, "3"]}]}});
+    let ingested = read("a.json", answer.to_string().as_bytes());
+    let running: Vec<Option<f64>> = ingested.readings.iter().map(|reading| reading.facts.number("running")).collect();
+    assert_eq!(running, [Some(12.0), Some(3.0)]);
+}
+
+#[test]
+fn devices_of_two_hosts_are_not_one() {
+    let sample = |host: &str, watts: f64| {
+        format!("DCGM_FI_DEV_POWER_USAGE{{gpu=\"0\",modelName=\"NVIDIA H100\",Hostname=\"{host}\"}} {watts}\n")
+    };
+    let facts = facts(&(sample("a", 400.5) + &sample("b", 300.25)));
+    assert_eq!((facts["num_gpus"].as_u64(), facts["total_power_w"].as_f64()), (Some(2), Some(700.75)));
+    assert_eq!(facts["metrics"]["DCGM_FI_DEV_POWER_USAGE"], json!({"a/0": 400.5, "b/0": 300.25}));
+}
+
+#[test]
+fn the_summary_of_inferencemax_is_read_with_its_units() {
+    let text = "| Hardware | Framework | Precision | TP | EP | DP Attention | Conc | TTFT (ms) | TPOT (s) | Interactivity (tok/s/user) | TPUT per GPU |\n|---|---|---|---|---|---|---|---|---|---|---|\n| H200 | VLLM | FP8 | 8 | 1 | False | 64 | 250.5 | 0.0125 | 80.0 | 1200.5 |\n";
+    let facts = facts(text);
+    let result = &facts["results"][0];
+    assert_eq!((result["ttft_ms"].as_f64(), result["tpot_ms"].as_f64()), (Some(250.5), Some(12.5)));
+    assert_eq!(
+        (result["max_concurrency"].as_u64(), result["total_throughput_per_gpu"].as_f64()),
+        (Some(64), Some(1200.5))
+    );
+}
+
+#[test]
+fn perf_analyzer_csv_counts_microseconds() {
+    let text = "Concurrency,Inferences/Second,Client Send,Server Queue,p50 latency,p99 latency\n1,1407.84,12,41,690,1031\n2,2500.5,13,52,750,1250\n";
+    let facts = facts(text);
+    assert_eq!(facts["results"][1]["request_latency_ms.p99"], 1.25);
+    assert_eq!((facts["results"][0]["inferences_per_s"].as_f64(), facts["blocks"].as_u64()), (Some(1407.84), Some(2)));
+}
+
+#[test]
+fn a_document_with_too_many_values_is_refused() {
+    let text = format!("[{{\"a\": [{}0]}}]", "0,".repeat(9 << 20));
+    let error = atlas_ingest::ingest(text.as_bytes(), &common::context("big.json")).unwrap_err().to_string();
+    assert!(error.contains("values"), "{error}");
+}
+
+#[test]
+fn contradicting_rates_are_noted() {
+    let text = "step: 1  loss: 9.5  memory: 30.99GiB(32.62%)  tps: 9,000  tflops: 120000.5  mfu: 141.19%\nstep: 2  loss: 9.4  memory: 30.99GiB(32.62%)  tps: 9,100  tflops: 120000.5  mfu: 141.19%\n";
+    let notes = read("a.log", text.as_bytes()).readings[0].notes.clone();
+    assert_eq!(notes.iter().filter(|note| note.starts_with("impossible: ")).count(), 2, "{notes:?}");
+    let text = "{'loss': 2.5, 'epoch': 0.1}\n{'train_runtime': 100.0, 'train_samples_per_second': 640.0, 'train_steps_per_second': 2.0, 'epoch': 1.0}\n";
+    let noted = |batch: &str| {
+        let text = format!("  Total train batch size (w. parallel, distributed & accumulation) = {batch}\n{text}");
+        let notes: Vec<Value> =
+            read("a.log", text.as_bytes()).readings[0].notes.iter().cloned().map(Value::from).collect();
+        notes.iter().any(|note| note.as_str().unwrap().starts_with("contradiction: "))
+    };
+    assert!(noted("8") && !noted("320"));
+}
+
+#[test]
+fn a_file_of_contradictions_is_read_in_time() {
+    let mut text = String::new();
+    for index in 0..20_000 {
+        text += &format!(
+            "  seq_length ...................... {}\n iteration 1/ 20 | elapsed time per iteration (ms): 1500.0 | lm loss: 2.5 |\n",
+            128 + index
+        );
+    }
+    let start = std::time::Instant::now();
+    let ingested = read("a.log", text.as_bytes());
+    assert!(ingested.readings.len() <= 1025, "{}", ingested.readings.len());
+    assert!(start.elapsed().as_secs() < 60);
+    let tally = &ingested.tally;
+    let skipped: u64 = tally.skipped.values().map(|skipped| skipped.n).sum();
+    assert_eq!(tally.recognised + tally.noted + tally.passed_over + skipped, tally.lines);
+}

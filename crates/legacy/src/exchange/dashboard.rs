@@ -1,0 +1,307 @@
+//! Scenarios and hardware profiles of the founding dashboard, as JSON: one scenario, one profile, lists of either, or
+//! `{"scenarios": […], "hardware": […]}`; a scenario may carry its hardware with it.
+
+use std::sync::Arc;
+
+use super::Foreign;
+use super::tree::{self, Tree};
+use atlas_catalog::Catalog;
+use atlas_document::decode::{Bounds, Fields};
+use atlas_document::{Diagnostics, Node, Value};
+
+/// Devices of a node that a profile of one device is taken for: what GPU boxes, TPU hosts' slices and the like have.
+pub const DEVICES_PER_NODE: f64 = 8.0;
+/// Share of a node's power that its accelerators draw (a DGX H100's: 5.6 of 10.2 kW).
+const ACCELERATORS_OF_NODE: f64 = 0.55;
+
+/// Whether a document is one of the dashboard's.
+#[must_use]
+pub fn is(root: &Node) -> bool {
+    let entries = root.items().unwrap_or(std::slice::from_ref(root));
+    let meant = |node: &Node| ["model", "parallelism", "workload"].iter().any(|key| node.get(key).is_some());
+    let scenarios = root.get("scenarios").and_then(Node::items).unwrap_or_default();
+    let lists = scenarios.iter().any(meant) || root.get("hardwareProfiles").is_some();
+    lists || entries.iter().any(|entry| is_scenario(entry) || is_profile(entry))
+}
+
+fn is_scenario(node: &Node) -> bool {
+    let told = |key| node.get(key).is_some_and(|part: &Node| part.entries().is_some());
+    told("model") && told("parallelism") && told("workload")
+}
+
+fn is_profile(node: &Node) -> bool {
+    node.get("fp16Tflops").is_some() || node.get("vramSizeGB").is_some()
+}
+
+/// Reads a document of the dashboard's.
+pub(super) fn read(file: &Arc<str>, root: &Node, catalog: &Catalog, problems: &mut Diagnostics) -> Foreign {
+    let mut scenarios: Vec<&Node> = Vec::new();
+    let mut profiles: Vec<&Node> = Vec::new();
+    for part in parts(root) {
+        if is_profile(part) {
+            profiles.push(part);
+            continue;
+        }
+        scenarios.push(part);
+        for hardware in listed(part, &["hardware", "hardwareProfile", "hardwareProfiles"]) {
+            let id = hardware.get("id").and_then(Node::text);
+            if !profiles.iter().any(|known| known.get("id").and_then(Node::text) == id) {
+                profiles.push(hardware);
+            }
+        }
+    }
+    let mut foreign = Foreign::default();
+    let mut devices: f64 = 1.0;
+    for node in scenarios {
+        if let Some((workload, needs)) = scenario(file, node, catalog, problems) {
+            foreign.workloads.push(workload);
+            devices = devices.max(needs);
+        }
+    }
+    let nodes = (devices / DEVICES_PER_NODE).ceil();
+    foreign.targets = profiles.iter().filter_map(|node| profile(file, node, nodes, catalog, problems)).collect();
+    foreign
+}
+
+/// Scenarios and profiles of a document, in order.
+fn parts(root: &Node) -> Vec<&Node> {
+    if let Some(items) = root.items() {
+        return items.iter().collect();
+    }
+    if is_scenario(root) || is_profile(root) {
+        return vec![root];
+    }
+    let of = |keys: &[&str]| listed(root, keys);
+    let mut all = of(&["hardware", "hardwareProfiles"]);
+    all.extend(of(&["scenarios", "scenario"]));
+    all
+}
+
+/// What stands under the first of the keys that is there: one, or a list.
+fn listed<'n>(node: &'n Node, keys: &[&str]) -> Vec<&'n Node> {
+    let found = keys.iter().find_map(|key| node.get(key));
+    let whole = |node: &&Node| node.entries().is_some();
+    found.map_or_else(Vec::new, |found| match found.items() {
+        Some(items) => items.iter().filter(whole).collect(),
+        None => Some(found).into_iter().filter(whole).collect(),
+    })
+}
+
+/// A name as ids are spelt.
+fn slug(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars().flat_map(char::to_lowercase) {
+        if c.is_alphanumeric() || c == '.' {
+            out.push(c);
+        } else if !out.ends_with('-') {
+            out.push('-');
+        }
+    }
+    out.trim_matches('-').to_owned()
+}
+
+/// The name of an entry: its id, else its name as an id.
+fn name_of(fields: &mut Fields<'_>) -> Option<(String, Option<String>)> {
+    let id = fields.text("id").or_else(|| fields.text("scenarioId"));
+    let name = fields.text("name");
+    let named = id.or_else(|| name.as_deref().map(slug)).filter(|named| !named.is_empty());
+    if named.is_none() {
+        fields.missing("id");
+    }
+    Some((named?, name))
+}
+
+/// One hardware profile as a target's entry.
+fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems: &mut Diagnostics) -> Option<Node> {
+    let before = problems.errors();
+    let label = node.get("id").and_then(Node::text).unwrap_or("hardware").to_owned();
+    let mut fields = Fields::open(file, label, node, problems)?;
+    let name = name_of(&mut fields);
+    let vendor = fields.required_text("vendor");
+    fields.choice("type", &[("gpu", ()), ("tpu", ()), ("other", ()), ("cpu", ()), ("asic", ())]);
+    let above = Bounds { min: 1e-9, ..Bounds::POSITIVE };
+    fields.required_number("fp16Tflops", above);
+    let memory = fields.required_number("vramSizeGB", Bounds { max: 1e6, ..above });
+    fields.required_number("interconnectBandwidthGBps", Bounds::POSITIVE);
+    let price = fields.required_number("costPerHour", Bounds::POSITIVE);
+    for kept in ["smCount", "fp32Tflops", "int8Tops", "hbmBandwidthGBps", "podSize"] {
+        fields.number(kept, Bounds::POSITIVE);
+    }
+    for kept in ["interconnect", "notes"] {
+        fields.text(kept);
+    }
+    fields.texts("frameworks");
+    let (at, named) = (fields.at(), name.as_ref().and_then(|(_, named)| named.clone()));
+    let names: Vec<String> = name.iter().map(|(id, _)| id.clone()).chain(named.as_deref().map(slug)).collect();
+    let known = names.iter().find_map(|name| catalog.accelerator(name).ok());
+    let watts = known.as_ref().and_then(|sheet| sheet.tdp_w).unwrap_or_default();
+    if known.is_none() {
+        let help = "the dashboard's estimator answers it; add `accelerator:`, a key into the catalog, for the others";
+        fields.warn("", "no accelerator of the catalog has this name", Some(help.to_owned()));
+    }
+    fields.finish();
+    if problems.errors() > before {
+        return None;
+    }
+    let (name, price) = (name?.0, price?);
+    let place = |key: &str| node.get(key).map_or(at, |node| node.at);
+    let cost = Tree::default()
+        .number("hourly_usd", price * DEVICES_PER_NODE, place("costPerHour"))
+        .number("energy_watts_node", (watts * DEVICES_PER_NODE / ACCELERATORS_OF_NODE).round(), at)
+        .number("pue", 1.0, at);
+    let tree = Tree::default().text("name", name, place("id")).put("description", node.get("name").cloned()).text(
+        "vendor",
+        vendor?,
+        place("vendor"),
+    );
+    let tree = match known {
+        Some(sheet) => tree.text("accelerator", sheet.id.clone(), place("id")),
+        None => tree,
+    };
+    let tree = tree
+        .number("accelerators_per_node", DEVICES_PER_NODE, at)
+        .number("num_nodes", nodes, at)
+        .number("memory_gb_per_accel", memory?, place("vramSizeGB"))
+        .map("cost", cost, at)
+        .put("benchboard", node.clone());
+    Some(tree.done(at))
+}
+
+/// One scenario as a workload's entry, and the devices that it asks for.
+fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diagnostics) -> Option<(Node, f64)> {
+    let before = problems.errors();
+    let label = ["id", "scenarioId", "name"].iter().find_map(|key| node.get(key).and_then(Node::text));
+    let mut fields = Fields::open(file, label.unwrap_or("scenario").to_owned(), node, problems)?;
+    let named = name_of(&mut fields);
+    // What a scenario may carry besides: kept out of the way.
+    for kept in ["hardware", "hardwareProfile", "hardwareProfiles", "hardwareId", "hardwareIds", "result", "results"] {
+        fields.node(kept);
+    }
+    for kept in ["createdAt", "updatedAt", "tags", "notes", "description"] {
+        fields.node(kept);
+    }
+    let above = Bounds { min: 1e-9, ..Bounds::POSITIVE };
+    let ranks = Bounds { max: 1e6, ..Bounds::COUNT };
+    let needed = ["parameters", "contextLength", "precision"];
+    let mut model_name = None;
+    let mut shape = (None, None, None);
+    let precisions = ["fp32", "fp16", "bf16", "int8", "fp8"].map(|name| (name, name));
+    let model = fields.required_map("model", &needed, |model| {
+        model_name = model.text("name");
+        model.required_number("parameters", above);
+        model.choice("architectureType", &[("dense", ()), ("moe", ())]);
+        model.number("numExperts", Bounds::NATURAL);
+        shape = (
+            model.number("hiddenSize", Bounds::NATURAL),
+            model.number("numLayers", Bounds { max: 1e6, ..Bounds::NATURAL }),
+            model.number("numHeads", Bounds::NATURAL),
+        );
+        model.number("vocabularySize", Bounds::NATURAL);
+        let context = model.required_number("contextLength", Bounds { max: 1e9, ..Bounds::COUNT });
+        let precision = model.choice("precision", &precisions);
+        if precision == Some("fp8") {
+            let message = "found \"fp8\", for which the dashboard answers NaN";
+            model.warn("precision", message, Some("other engines answer it".to_owned()));
+        }
+        if precision.is_none() && !model.has("precision") {
+            model.missing("precision");
+        }
+        Some((context?, precision?))
+    });
+    let needed = ["dataParallel", "tensorParallel", "pipelineParallel"];
+    let ways = fields.required_map("parallelism", &needed, |ways| {
+        let dp = ways.required_number("dataParallel", ranks);
+        let tp = ways.required_number("tensorParallel", ranks);
+        let pp = ways.required_number("pipelineParallel", ranks);
+        let ep = ways.number("expertParallel", ranks);
+        ways.number("gradientAccumulationSteps", Bounds::COUNT);
+        let checkpointing = ways.boolean("activationCheckpointing").unwrap_or(false);
+        let sp = ways.boolean("sequenceParallel");
+        Some((dp?, tp?, pp?, ep, checkpointing, sp))
+    });
+    let work = fields.required_map("workload", &["type", "batchSize"], |work| {
+        let kind = work.choice("type", &[("training", false), ("inference", true)]);
+        if !work.has("type") {
+            work.missing("type");
+        }
+        let batch = work.required_number("batchSize", Bounds { max: 1e9, ..Bounds::COUNT });
+        let micro = work.number("microBatchSize", Bounds { max: 1e6, ..Bounds::NATURAL });
+        work.text("targetMetric");
+        Some((kind?, batch?, micro.filter(|micro| *micro > 0.0)))
+    });
+    let at = fields.at();
+    fields.finish();
+    if problems.errors() > before {
+        return None;
+    }
+    let ((context, precision), (dp, tp, pp, ep, checkpointing, sp)) = (model.flatten()?, ways.flatten()?);
+    let ((inference, batch, micro), (name, title)) = (work.flatten()?, named?);
+    let place = |path: &[&str]| node.at_path(path).map_or(at, |node| node.at);
+    let known = model_name.as_deref().and_then(|name| catalogued(catalog, &slug(name), shape.0, shape.1));
+    let tree = Tree::default()
+        .text("name", name, place(&["id"]))
+        .put("description", title.map(|title| Node { value: Value::Text(title.into()), at: place(&["name"]) }))
+        .text("mode", if inference { "inference" } else { "training" }, place(&["workload", "type"]));
+    let tree = match known {
+        Some(model) => tree.text("model", model, place(&["model", "name"])),
+        None => {
+            let of = |key: &str| node.at_path(&["model", key]).cloned();
+            let zero = |value: Option<Node>| value.unwrap_or(tree::number(0.0, at));
+            let params = Tree::default()
+                .put("hidden_size", zero(of("hiddenSize")))
+                .put("n_layers", zero(of("numLayers")))
+                .put("n_heads", of("numHeads"))
+                .put("vocab_size", of("vocabularySize"));
+            tree.map("params", params, place(&["model"]))
+        }
+    };
+    // The dashboard has one length; half of it is taken for the answer, which other engines tell from the prompt.
+    let answer = if inference { (context / 2.0).floor() } else { 0.0 };
+    let length = place(&["model", "contextLength"]);
+    let sequence = Tree::default().number("prompt", context - answer, length).number("generate", answer, length);
+    let ways = Tree::default()
+        .number("tp", tp, place(&["parallelism", "tensorParallel"]))
+        .number("pp", pp, place(&["parallelism", "pipelineParallel"]))
+        .number("dp", dp, place(&["parallelism", "dataParallel"]))
+        .number("ep", ep, place(&["parallelism", "expertParallel"]))
+        .put("sp", sp.map(|on| Node { value: Value::Bool(on), at: place(&["parallelism", "sequenceParallel"]) }));
+    let micro = micro.unwrap_or(batch);
+    let micro_at = place(&["workload", "microBatchSize"]);
+    let batch_at = place(&["workload", "batchSize"]);
+    let tree = tree.map("sequence", sequence, at).map("parallelism", ways, place(&["parallelism"])).map(
+        "precision",
+        Tree::default().text("weights", precision, place(&["model", "precision"])),
+        at,
+    );
+    let tree = if inference {
+        tree.map("serving", Tree::default().number("concurrency", batch, batch_at), at).map(
+            "runtime_tuning",
+            Tree::default().number("microbatch", micro, micro_at),
+            at,
+        )
+    } else {
+        tree.map("batch", Tree::default().number("micro", micro, micro_at).number("global", batch, batch_at), at)
+    };
+    let recompute = if checkpointing { "full" } else { "none" };
+    let tree = tree.text("recompute", recompute, place(&["parallelism", "activationCheckpointing"]));
+    Some((tree.put("benchboard", told(node)).done(at), dp * tp * pp))
+}
+
+/// What the dashboard said that has no place elsewhere: the model, and what the scenario aims at.
+fn told(node: &Node) -> Option<Node> {
+    let model = node.get("model")?;
+    let more = Tree::default()
+        .put("targetMetric", node.at_path(&["workload", "targetMetric"]).cloned())
+        .put("gradientAccumulationSteps", node.at_path(&["parallelism", "gradientAccumulationSteps"]).cloned());
+    Some(model.merged(&more.done(model.at)))
+}
+
+/// The catalog's model of that name, unless its shape is another.
+fn catalogued(catalog: &Catalog, name: &str, hidden: Option<f64>, layers: Option<f64>) -> Option<String> {
+    // `LLaMA 7B` is the first LLaMA or the second, which have one architecture.
+    let spelt = [name.to_owned(), name.replace("llama-", "llama-2-")];
+    let model = spelt.iter().find_map(|name| catalog.model(name).ok())?;
+    let same = |said: Option<f64>, known: f64| said.is_none_or(|said| said == 0.0 || said == known);
+    let network = model.transformer()?;
+    (same(hidden, network.hidden_size) && same(layers, network.n_layers)).then(|| model.id.clone())
+}

@@ -1,0 +1,305 @@
+//! An experiment as entries of `targets.yaml` and `workloads.yaml`. What the document does not say and the catalog does
+//! is taken from there.
+
+use std::sync::Arc;
+
+use super::super::tree::{Tree, number};
+use super::super::{Foreign, Tailored};
+use super::Experiment;
+use super::document::{Model, Platform};
+use super::layout::Layout;
+use atlas_catalog::{Accelerator, Catalog, Model as Known};
+use atlas_core::plan::{Format, Methodology};
+use atlas_document::node::Position;
+use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
+
+/// Share of a node's power that its accelerators draw (a DGX H100's: 5.6 of 10.2 kW).
+const ACCELERATORS_OF_NODE: f64 = 0.55;
+/// Relative difference between a figure of the document and the catalog's that is worth a word.
+const WORTH_A_WORD: f64 = 0.05;
+
+impl Experiment {
+    /// Targets, workloads, and how each is run on each.
+    #[must_use]
+    pub fn foreign(&self, catalog: &Catalog, problems: &mut Diagnostics) -> Foreign {
+        let mut builder = Builder { experiment: self, catalog, problems };
+        let mut foreign = Foreign { methodology: Some(self.methodology), ..Foreign::default() };
+        foreign.targets = self.platforms.iter().filter_map(|platform| builder.target(platform)).collect();
+        for model in &self.models {
+            let Some(known) = builder.model(model) else { continue };
+            for methodology in Methodology::ALL {
+                for platform in &self.platforms {
+                    let layout = self.layout(methodology, &model.key, &platform.key);
+                    if let (Some(layout), Some(known)) = (layout, &known) {
+                        builder.divides(layout, model, known);
+                    }
+                    if layout.is_none() && methodology != self.methodology {
+                        continue;
+                    }
+                    let workload = builder.workload(model, known.as_deref(), methodology, platform, layout);
+                    foreign.tailored.push(Tailored { methodology, target: platform.key.clone(), workload });
+                }
+            }
+            // The general entry is that of the first platform: knobs that differ are laid over it for the others.
+            let first = foreign.tailored.iter().find(|tailored| {
+                tailored.methodology == self.methodology
+                    && tailored.workload.get("name").and_then(Node::text) == Some(&model.key)
+            });
+            foreign.workloads.extend(first.map(|tailored| tailored.workload.clone()));
+        }
+        foreign
+    }
+
+    /// The catalog's accelerator that a platform's `gpu_model` means.
+    #[must_use]
+    pub fn accelerator(platform: &Platform, catalog: &Catalog) -> Option<Arc<Accelerator>> {
+        catalog.accelerator_meant(&platform.gpu_model, platform.memory_gb)
+    }
+
+    /// The catalog's model that an entry's names mean.
+    #[must_use]
+    pub fn known(model: &Model, catalog: &Catalog) -> Option<Arc<Known>> {
+        let names = [Some(&model.name), model.full_name.as_ref(), Some(&model.key)];
+        names.into_iter().flatten().find_map(|name| {
+            let spelt = name.trim().to_lowercase().replace([' ', '_'], "-");
+            [name.clone(), spelt.clone(), spelt.replace("meta-", "")].iter().find_map(|name| catalog.model(name).ok())
+        })
+    }
+}
+
+struct Builder<'a> {
+    experiment: &'a Experiment,
+    catalog: &'a Catalog,
+    problems: &'a mut Diagnostics,
+}
+
+impl Builder<'_> {
+    fn complain(&mut self, severity: Severity, at: Position, path: String, message: String, help: Option<String>) {
+        let file = Arc::clone(&self.experiment.file);
+        self.problems.push(Diagnostic { severity, file, at, path, message, help });
+    }
+
+    fn place(&self, path: &[&str], otherwise: Position) -> Position {
+        self.experiment.at(path).map_or(otherwise, |node| node.at)
+    }
+
+    fn target(&mut self, platform: &Platform) -> Option<Node> {
+        let path = format!("hardware.platforms.{}", platform.key);
+        let of = |key: &'static str| ["hardware", "platforms", &platform.key, key];
+        let gpu_at = self.place(&of("gpu_model"), platform.at);
+        let Some(sheet) = Experiment::accelerator(platform, self.catalog) else {
+            let known = self.catalog.accelerators();
+            let near =
+                atlas_document::decode::nearest(&platform.gpu_model, known.iter().map(|sheet| sheet.id.as_str()));
+            let help = near.map(|near| format!("did you mean `{near}`?"));
+            let message = format!("no accelerator of the catalog is called \"{}\"", platform.gpu_model);
+            self.complain(Severity::Error, gpu_at, format!("{path}.gpu_model"), message, help);
+            return None;
+        };
+        let each = platform.gpus / platform.nodes;
+        let memory = platform.memory_gb.unwrap_or(sheet.memory.gb);
+        let memory_at = self.place(&of("memory_per_gpu_gb"), gpu_at);
+        if (memory - sheet.memory.gb).abs() > WORTH_A_WORD * sheet.memory.gb {
+            let message = format!("found {memory}, but `{}` has {} GB in the catalog", sheet.id, sheet.memory.gb);
+            self.complain(Severity::Warning, memory_at, format!("{path}.memory_per_gpu_gb"), message, None);
+        }
+        let tdp = self.specs(platform, &sheet).or(sheet.tdp_w).unwrap_or_default();
+        let price = platform.usd_per_gpu_hour.or_else(|| {
+            let prices = self.catalog.prices_of(&sheet.id);
+            let each = prices.iter().map(|price| price.usd_per_accelerator_hour());
+            each.min_by(f64::total_cmp).map(|price| (price, gpu_at))
+        });
+        if price.is_none() {
+            let message = "no price: neither benchmarking.enhanced_metrics.cloud_costs nor the catalog has one";
+            self.complain(Severity::Warning, platform.at, path, message.to_owned(), None);
+        }
+        let (price, price_at) = price.unwrap_or((0.0, platform.at));
+        let gpus_at = self.place(&of("num_gpus"), platform.at);
+        let cost = Tree::default()
+            .number("hourly_usd", price * each, price_at)
+            .number("energy_watts_node", (tdp * each / ACCELERATORS_OF_NODE).round(), gpu_at)
+            .number("pue", 1.0, platform.at);
+        let tree = Tree::default()
+            .text("name", platform.key.clone(), platform.at)
+            .text("vendor", sheet.vendor.clone(), gpu_at)
+            .text("accelerator", sheet.id.clone(), gpu_at)
+            .number("accelerators_per_node", each, gpus_at)
+            .number("num_nodes", platform.nodes, gpus_at)
+            .number("memory_gb_per_accel", memory, memory_at)
+            .map("cost", cost, price_at);
+        let stack = [platform.framework.as_deref(), platform.stack.as_deref()].into_iter().flatten();
+        let stack: Vec<&str> = stack.collect();
+        let about = format!("{} x {} ({})", platform.gpus, platform.gpu_model, stack.join(" on "));
+        let about = about.trim_end_matches(" ()").to_owned();
+        Some(tree.text("description", about, platform.at).done(platform.at))
+    }
+
+    /// The design power that the document states; says where its peaks are not the catalog's.
+    fn specs(&mut self, platform: &Platform, sheet: &Accelerator) -> Option<f64> {
+        let specs = platform.specs.as_ref()?;
+        for (name, peak) in sheet.peaks.all() {
+            let key = format!("peak_tflops_{name}");
+            let Some((node, peak)) = specs.get(&key).zip(peak) else { continue };
+            let Some(stated) = node.number() else { continue };
+            // Written in FLOP/s or in TFLOP/s.
+            let stated = if stated > 1e6 { stated * 1e-12 } else { stated };
+            if (stated - peak).abs() > WORTH_A_WORD * peak {
+                let message = format!(
+                    "found {stated} TFLOP/s, but the dense peak of `{}` is {peak}, which engines use",
+                    sheet.id
+                );
+                let path = format!("hardware_specs.{key}");
+                self.complain(Severity::Warning, node.at, path, message, None);
+            }
+        }
+        specs.get("tdp_watts").and_then(Node::number)
+    }
+
+    /// The catalog's model behind an entry, `Some(None)` where the entry itself says enough; complains where neither is.
+    fn model(&mut self, model: &Model) -> Option<Option<Arc<Known>>> {
+        let path = format!("models.{}", model.key);
+        let name_at = self.place(&["models", &model.key, "name"], model.at);
+        let Some(known) = Experiment::known(model, self.catalog) else {
+            let lacks: Vec<&str> = [("num_layers", model.layers), ("hidden_size", model.hidden)]
+                .into_iter()
+                .filter_map(|(key, value)| value.is_none().then_some(key))
+                .collect();
+            if lacks.is_empty() {
+                return Some(None);
+            }
+            let message = format!("no model of the catalog is called \"{}\"", model.name);
+            let help = format!("add {}, or the name of a model that the catalog has", lacks.join(" and "));
+            self.complain(Severity::Error, name_at, format!("{path}.name"), message, Some(help));
+            return None;
+        };
+        let network = known.transformer();
+        let of = |value: fn(&atlas_catalog::transformer::Transformer) -> f64| network.map(value);
+        for (key, said, catalogued) in [
+            ("num_parameters", model.parameters, Some(known.parameters())),
+            ("num_layers", model.layers, of(|network| network.n_layers)),
+            ("hidden_size", model.hidden, of(|network| network.hidden_size)),
+            ("num_attention_heads", model.heads, of(|network| network.n_heads)),
+        ] {
+            let Some((said, catalogued)) = said.zip(catalogued) else { continue };
+            if (said - catalogued).abs() > WORTH_A_WORD * catalogued {
+                let at = self.place(&["models", &model.key, key], model.at);
+                let which = if key == "num_parameters" { "which is used" } else { "which is laid over" };
+                let message = format!("found {said}, but `{}` has {catalogued} in the catalog, {which}", known.id);
+                self.complain(Severity::Warning, at, format!("{path}.{key}"), message, None);
+            }
+        }
+        Some(Some(known))
+    }
+
+    /// Heads over tensor-parallel ranks, layers over pipeline stages.
+    fn divides(&mut self, layout: &Layout, model: &Model, known: &Known) {
+        let network = known.transformer();
+        let heads = model.heads.or(network.map(|network| network.n_heads));
+        let layers = model.layers.or(network.map(|network| network.n_layers));
+        let path = format!("parallelism.{}.{}.{}", layout.written, layout.model, layout.platform);
+        let at = |rank: &str| layout.of(rank).map_or(layout.node.at, |node| node.at);
+        if let Some(heads) = heads.filter(|heads| heads % layout.tp != 0.0) {
+            let message = format!("TP {} does not divide the {heads} attention heads of {}", layout.tp, model.name);
+            self.complain(Severity::Error, at("tp"), path.clone(), message, None);
+        }
+        let stages = layout.pp * layout.vpp.unwrap_or(1.0);
+        if let Some(layers) = layers.filter(|layers| layers % stages != 0.0) {
+            let (severity, uneven) = if layers < stages {
+                (Severity::Error, "there are fewer layers than stages")
+            } else {
+                (Severity::Warning, "stages are uneven")
+            };
+            let message = format!("PP {stages} does not divide the {layers} layers of {}: {uneven}", model.name);
+            self.complain(severity, at("pp"), path, message, None);
+        }
+    }
+
+    fn workload(
+        &self,
+        model: &Model,
+        known: Option<&Known>,
+        methodology: Methodology,
+        platform: &Platform,
+        layout: Option<&Layout>,
+    ) -> Node {
+        let training = &self.experiment.training;
+        let place = |path: &[&str]| self.place(path, model.at);
+        let of = |key: &str| self.experiment.at(&["models", &model.key, key]).cloned();
+        let tree = Tree::default().text("name", model.key.clone(), model.at).text("mode", "training", model.at);
+        let tree = tree.put("description", of("full_name"));
+        let mut params = Tree::default()
+            .put("hidden_size", of("hidden_size"))
+            .put("n_layers", of("num_layers"))
+            .put("n_heads", of("num_attention_heads"));
+        let tree = match known {
+            Some(known) => tree.text("model", known.id.clone(), place(&["models", &model.key, "name"])),
+            None => {
+                params = params.put("vocab_size", of("vocab_size"));
+                tree
+            }
+        };
+        let data = |key: &'static str| place(&["training", "data", key]);
+        let sequence = Tree::default()
+            .number("prompt", training.sequence.unwrap_or_default(), data("seq_length"))
+            .number("generate", 0.0, data("seq_length"));
+        let batch = Tree::default().number("micro", training.micro, data("micro_batch_size")).number(
+            "global",
+            training.global,
+            data("global_batch_size"),
+        );
+        let ways = match layout {
+            Some(layout) => {
+                let at = |rank: &str| layout.of(rank).map_or(layout.node.at, |node| node.at);
+                let sp = layout.sp.map(|on| Node { value: Value::Bool(on), at: layout.node.at });
+                Tree::default()
+                    .number("tp", layout.tp, at("tp"))
+                    .number("pp", layout.pp, at("pp"))
+                    .number("dp", layout.dp, at("dp"))
+                    .number("cp", layout.cp, at("cp"))
+                    .number("ep", layout.ep, at("ep"))
+                    .number("vpp", layout.vpp, at("vpp"))
+                    .put("sp", sp)
+            }
+            None => Tree::default().number("tp", 1.0, platform.at).number("pp", 1.0, platform.at).number(
+                "dp",
+                platform.gpus,
+                platform.at,
+            ),
+        };
+        let (format, format_at) = self.precision(methodology, platform).unwrap_or((Format::Bf16, model.at));
+        let tree = tree
+            .map("params", params, model.at)
+            .map("sequence", sequence, data("seq_length"))
+            .map("batch", batch, data("global_batch_size"))
+            .map("parallelism", ways, layout.map_or(model.at, |layout| layout.node.at))
+            .map("precision", Tree::default().text("weights", format.name(), format_at), format_at);
+        let tree = match self.checkpointing(methodology, platform) {
+            Some((on, at)) => tree.text("recompute", if on { "full" } else { "none" }, at),
+            None => tree,
+        };
+        let tokens = training.steps.zip(training.global).zip(training.sequence);
+        let tokens = tokens.map(|((steps, global), sequence)| steps * global * sequence);
+        let steps_at = place(&["training", "duration", "max_steps"]);
+        tree.put("train_tokens", tokens.map(|tokens| number(tokens, steps_at))).done(model.at)
+    }
+
+    /// The precision in force: under maximum-performance the platform's own, else the training's.
+    fn precision(&self, methodology: Methodology, platform: &Platform) -> Option<(Format, Position)> {
+        let own = platform.optimisations.precision.filter(|_| methodology == Methodology::MaximumPerformance);
+        own.or(self.experiment.training.precision)
+    }
+
+    /// Whether activations are computed again. Under identical-config only what all platforms agree on counts.
+    fn checkpointing(&self, methodology: Methodology, platform: &Platform) -> Option<(bool, Position)> {
+        let own = platform.optimisations.checkpointing;
+        if methodology == Methodology::MaximumPerformance {
+            return own;
+        }
+        let agreed = self
+            .experiment
+            .platforms
+            .iter()
+            .all(|other| other.optimisations.checkpointing.map(|(on, _)| on) == own.map(|(on, _)| on));
+        own.filter(|_| agreed)
+    }
+}

@@ -1,0 +1,196 @@
+//! `${VAR}`, `${VAR:-default}` and `${VAR-default}` in a document's texts, as a shell would have them; `$$` is a dollar.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::Variable;
+use super::From;
+use atlas_document::node::Entry;
+use atlas_document::parse::scalar;
+use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
+
+/// Deepest nesting of defaults within defaults.
+const MAX_DEPTH: usize = 8;
+
+/// Expands every text of a document; `from` gets what each changed value came from, by its path.
+pub(super) fn expand(
+    file: &Arc<str>,
+    node: &Node,
+    variable: Variable<'_>,
+    from: &mut BTreeMap<String, From>,
+    problems: &mut Diagnostics,
+) -> Node {
+    Expander { file, variable, from, problems }.node("", node)
+}
+
+struct Expander<'a> {
+    file: &'a Arc<str>,
+    variable: Variable<'a>,
+    from: &'a mut BTreeMap<String, From>,
+    problems: &'a mut Diagnostics,
+}
+
+impl Expander<'_> {
+    fn node(&mut self, path: &str, node: &Node) -> Node {
+        let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        let value = match &node.value {
+            Value::Text(text) if text.contains('$') => {
+                let mut used = Vec::new();
+                match self.text(text, &mut used, 0) {
+                    Ok(expanded) if expanded == *text => return node.clone(),
+                    Ok(expanded) => {
+                        if !used.is_empty() {
+                            self.from.insert(path.to_owned(), From::Variables(used, node.at));
+                        }
+                        scalar(&expanded)
+                    }
+                    Err(message) => {
+                        self.problems.push(Diagnostic {
+                            severity: Severity::Error,
+                            file: Arc::clone(self.file),
+                            at: node.at,
+                            path: path.to_owned(),
+                            message,
+                            help: Some("write ${NAME}, or ${NAME:-default} for a value without it".to_owned()),
+                        });
+                        // What is left out is not complained about a second time as being of the wrong kind.
+                        Value::Null
+                    }
+                }
+            }
+            Value::List(items) => {
+                let items = items.iter().enumerate();
+                Value::List(items.map(|(index, item)| self.node(&below(&index.to_string()), item)).collect())
+            }
+            Value::Map(entries) => {
+                let entry =
+                    |entry: &Entry| Entry { value: self.node(&below(&entry.key), &entry.value), ..entry.clone() };
+                Value::Map(entries.iter().map(entry).collect())
+            }
+            other => other.clone(),
+        };
+        Node { value, at: node.at }
+    }
+
+    /// The text with its variables in place. `used`: each variable's name, and whether the environment has it.
+    fn text(&self, text: &str, used: &mut Vec<(String, bool)>, depth: usize) -> Result<String, String> {
+        if depth > MAX_DEPTH {
+            return Err(format!("found \"{text}\": defaults within defaults, more than {MAX_DEPTH} deep"));
+        }
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('$') {
+            out.push_str(before);
+            if let Some(after) = after.strip_prefix('$') {
+                out.push('$');
+                rest = after;
+            } else if let Some(inside) = after.strip_prefix('{') {
+                let end = closing(inside).ok_or_else(|| format!("found \"{text}\", whose {{ is not closed"))?;
+                let (inner, behind) = inside.split_at(end);
+                out.push_str(&self.variable(inner, used, depth)?);
+                rest = behind.get(1..).unwrap_or_default();
+            } else {
+                out.push('$');
+                rest = after;
+            }
+        }
+        Ok(out + rest)
+    }
+
+    /// What stands between the braces.
+    fn variable(&self, inner: &str, used: &mut Vec<(String, bool)>, depth: usize) -> Result<String, String> {
+        let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
+        let (name, behind) = inner.split_at(end);
+        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(format!("found \"${{{inner}}}\", expected the name of a variable behind ${{"));
+        }
+        let set = (self.variable)(name);
+        let (set, default) = if let Some(default) = behind.strip_prefix(":-") {
+            (set.filter(|value| !value.is_empty()), Some(default))
+        } else if let Some(default) = behind.strip_prefix('-') {
+            (set, Some(default))
+        } else if behind.is_empty() {
+            (set, None)
+        } else {
+            return Err(format!("found \"${{{inner}}}\": of the shell's operators only :- and - are known"));
+        };
+        match (set, default) {
+            (Some(value), _) => {
+                used.push((name.to_owned(), true));
+                Ok(value)
+            }
+            (None, Some(default)) => {
+                used.push((name.to_owned(), false));
+                self.text(default, used, depth + 1)
+            }
+            (None, None) => Err(format!("the environment variable {name} is not set, and there is no default")),
+        }
+    }
+}
+
+/// Where the brace closes that was opened before the text.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => return Some(at),
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use atlas_document::parse::parse;
+
+    fn expanded(text: &str) -> (Node, BTreeMap<String, From>, Diagnostics) {
+        let file: Arc<str> = "c.yaml".into();
+        let (mut problems, mut from) = (Diagnostics::new(), BTreeMap::new());
+        let node = parse(&file, text, &mut problems).unwrap();
+        let variable = |name: &str| match name {
+            "SET" => Some("/opt/primus".to_owned()),
+            "GPUS" => Some("16".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        };
+        let node = expand(&file, &node, &variable, &mut from, &mut problems);
+        (node, from, problems)
+    }
+
+    #[test]
+    fn variables_and_their_defaults_are_expanded_and_typed_again() {
+        let (node, from, problems) = expanded(
+            "a: \"${SET:-/workspace}\"\nb: ${NONE:-/workspace}/log\nc: '${GPUS}'\nd: ${EMPTY:-x}\ne: \"${EMPTY-x}\"\n\
+             f: \"${NONE:-${SET}/deep}\"\ng: cost $5\nh: $${GPUS}\nl: [\"${GPUS}\"]\n",
+        );
+        assert!(problems.is_empty(), "{problems}");
+        let text = |key: &str| node.get(key).unwrap().describe();
+        assert_eq!(text("a"), "text \"/opt/primus\"");
+        assert_eq!(text("b"), "text \"/workspace/log\"");
+        assert_eq!(node.get("c").unwrap().value, Value::Int(16));
+        assert_eq!(text("d"), "text \"x\"");
+        assert_eq!(text("e"), "nothing");
+        assert_eq!(text("f"), "text \"/opt/primus/deep\"");
+        assert_eq!(text("g"), "text \"cost $5\"");
+        assert_eq!(text("h"), "text \"${GPUS}\"");
+        assert_eq!(node.get("l").unwrap().items().unwrap()[0].value, Value::Int(16));
+        assert_eq!(from["a"].to_string(), "environment SET, c.yaml:1:4".replace("c.yaml:", ""));
+        assert_eq!(from["b"].to_string(), "default of NONE, 2:4");
+    }
+
+    #[test]
+    fn what_is_unset_unclosed_or_unknown_is_named_each_at_its_place() {
+        let (_, _, problems) = expanded("a: ${NONE}\nb: \"${SET\"\nc: ${SET:?must}\nd: \"${1}\"\n");
+        let told: Vec<String> = problems.iter().map(|problem| problem.location() + " " + &problem.message).collect();
+        assert_eq!(told.len(), 4, "{told:?}");
+        assert!(told[0].contains("c.yaml:1:4 the environment variable NONE is not set"));
+        assert!(
+            told[1].contains("not closed") && told[2].contains("only :-") && told[3].contains("name of a variable")
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! The founding comparison tool's single experiment YAML: hardware platforms, models, training, parallelism per
+//! methodology, platform optimisations, benchmarking, paths. Read with all complaints at once, and loaded as targets
+//! (a platform each), workloads (a model each) and knobs (its parallelism on each platform, under each methodology).
+
+mod document;
+mod entries;
+mod expand;
+mod layout;
+mod resolved;
+mod shell;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+pub use document::{Model, Optimisations, Platform, Training};
+pub use layout::Layout;
+pub use resolved::Resolved;
+pub use shell::{Selection, SelectionError, quoted};
+
+use super::Variable;
+use atlas_core::plan::Methodology;
+use atlas_document::node::Position;
+use atlas_document::{Diagnostics, Node};
+
+/// An experiment as it was read.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// The file as the user knows it.
+    pub file: Arc<str>,
+    /// The document, variables expanded.
+    pub root: Node,
+    /// What the values with variables came from, by path.
+    from: BTreeMap<String, From>,
+    /// The methodology in force.
+    pub methodology: Methodology,
+    /// Hardware, in order.
+    pub platforms: Vec<Platform>,
+    /// Models, in order.
+    pub models: Vec<Model>,
+    /// How they are trained.
+    pub training: Training,
+    /// Parallelism of a model on a platform under a methodology.
+    pub layouts: Vec<Layout>,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum From {
+    /// The document.
+    Written(Position),
+    /// Variables of the environment, each with whether it was set, and the document that names them.
+    Variables(Vec<(String, bool)>, Position),
+    /// It follows from others.
+    Derived(String),
+}
+
+impl fmt::Display for From {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            From::Written(at) => at.fmt(f),
+            From::Variables(used, at) => {
+                for (name, set) in used {
+                    write!(f, "{} {name}, ", if *set { "environment" } else { "default of" })?;
+                }
+                at.fmt(f)
+            }
+            From::Derived(how) => f.write_str(how),
+        }
+    }
+}
+
+/// Whether a document is an experiment of the comparison tool's.
+#[must_use]
+pub fn is(root: &Node) -> bool {
+    let map = |path: &[&str]| root.at_path(path).is_some_and(|node| node.entries().is_some());
+    let told = [map(&["hardware", "platforms"]), map(&["models"]), map(&["experiment"]), map(&["parallelism"])];
+    map(&["hardware", "platforms"]) || told.into_iter().filter(|told| *told).count() >= 2
+}
+
+/// Reads an experiment. What cannot be used is left out, and complained about.
+#[must_use]
+pub fn read(file: &Arc<str>, root: &Node, variable: Variable<'_>, problems: &mut Diagnostics) -> Experiment {
+    let mut from = BTreeMap::new();
+    let root = expand::expand(file, root, variable, &mut from, problems);
+    document::read(file, root, from, problems)
+}
+
+impl Experiment {
+    /// How a model is cut on a platform under a methodology.
+    #[must_use]
+    pub fn layout(&self, methodology: Methodology, model: &str, platform: &str) -> Option<&Layout> {
+        let wanted = |layout: &&Layout| {
+            layout.methodology == methodology && layout.model == model && layout.platform == platform
+        };
+        self.layouts.iter().find(wanted)
+    }
+
+    /// The document's own value of a path.
+    fn at(&self, path: &[&str]) -> Option<&Node> {
+        self.root.at_path(path).filter(|node| !node.is_null())
+    }
+}

@@ -1,0 +1,203 @@
+//! The experiment as variables of a POSIX shell, for launchers to `eval`.
+//!
+//! `CONFIG_` and a name: the short names that launch scripts use (`CONFIG_TRAIN_ITERS`, `CONFIG_GLOBAL_BATCH_SIZE`), the
+//! same for each model and platform (`CONFIG_LLAMA_AMD_TP`), and every value of the document under its path
+//! (`CONFIG_TRAINING_DATA_SEQ_LENGTH`).
+
+use super::document::{Model, Platform};
+use super::layout::Layout;
+use super::resolved::{MIN_LEARNING_RATE, tidy};
+use super::{Experiment, Resolved};
+use atlas_catalog::Catalog;
+use atlas_document::decode::nearest;
+use atlas_document::{Node, Value};
+
+/// The model and platform whose values get the short names of parallelism.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Key of a model; the first where nobody says.
+    pub model: Option<String>,
+    /// Key of a platform; the first where nobody says.
+    pub platform: Option<String>,
+}
+
+/// A selection of what is not there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no {kind} `{found}`; there are {known}{}", near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+pub struct SelectionError {
+    kind: &'static str,
+    found: String,
+    known: String,
+    near: Option<String>,
+}
+
+fn pick<'a, T>(
+    kind: &'static str,
+    wanted: Option<&str>,
+    all: &'a [T],
+    key: fn(&T) -> &str,
+) -> Result<Option<&'a T>, SelectionError> {
+    let Some(wanted) = wanted else { return Ok(all.first()) };
+    let found = all.iter().find(|one| key(one) == wanted);
+    found.map(Some).ok_or_else(|| SelectionError {
+        kind,
+        found: wanted.to_owned(),
+        known: all.iter().map(key).collect::<Vec<_>>().join(", "),
+        near: nearest(wanted, all.iter().map(key)).map(str::to_owned),
+    })
+}
+
+impl Experiment {
+    /// Name and value of every variable, each name once; the short ones first.
+    ///
+    /// # Errors
+    /// A model or platform that the document has not.
+    pub fn variables(&self, selection: &Selection, catalog: &Catalog) -> Result<Vec<(String, String)>, SelectionError> {
+        let model = pick("model", selection.model.as_deref(), &self.models, |model: &Model| &model.key)?;
+        let platforms = &self.platforms;
+        let platform = pick("platform", selection.platform.as_deref(), platforms, |platform: &Platform| &platform.key)?;
+        let mut out = Variables::default();
+        self.short(&mut out);
+        if let Some(model) = model {
+            self.of_model(&mut out, "", model);
+        }
+        if let Some(platform) = platform {
+            self.of_platform(&mut out, "", platform);
+        }
+        if let (Some(model), Some(platform)) = (model, platform) {
+            self.of_layout(&mut out, "", model, platform);
+        }
+        for model in &self.models {
+            self.of_model(&mut out, &format!("{}_", model.key), model);
+        }
+        for platform in platforms {
+            self.of_platform(&mut out, &format!("{}_", platform.key), platform);
+            for model in &self.models {
+                self.of_layout(&mut out, &format!("{}_{}_", model.key, platform.key), model, platform);
+            }
+        }
+        for Resolved { path, value, .. } in self.resolved(catalog) {
+            out.put(&path.join("_"), &value);
+        }
+        Ok(out.all)
+    }
+
+    fn short(&self, out: &mut Variables) {
+        let of = |path: &[&str]| self.at(path);
+        for (name, path) in [
+            ("EXPERIMENT_NAME", ["experiment", "name", ""]),
+            ("GLOBAL_BATCH_SIZE", ["training", "data", "global_batch_size"]),
+            ("MICRO_BATCH_SIZE", ["training", "data", "micro_batch_size"]),
+            ("SEQ_LENGTH", ["training", "data", "seq_length"]),
+            ("OPTIMIZER", ["training", "optimizer", "type"]),
+            ("LEARNING_RATE", ["training", "optimizer", "learning_rate"]),
+            ("MIN_LEARNING_RATE", ["training", "optimizer", "min_learning_rate"]),
+            ("WARMUP_STEPS", ["training", "optimizer", "warmup_steps"]),
+            ("WEIGHT_DECAY", ["training", "optimizer", "weight_decay"]),
+            ("BETA1", ["training", "optimizer", "beta1"]),
+            ("BETA2", ["training", "optimizer", "beta2"]),
+            ("PRECISION", ["training", "precision", "default"]),
+            ("OUTPUT_DIR", ["benchmarking", "output", "directory"]),
+            ("PRIMUS_PATH", ["paths", "primus", "installation"]),
+        ] {
+            let path: Vec<&str> = path.into_iter().filter(|part| !part.is_empty()).collect();
+            if let Some(value) = of(&path) {
+                out.put(name, value);
+            }
+        }
+        out.text("METHODOLOGY", &self.methodology.name().replace('-', "_"));
+        if let Some(steps) = self.training.steps {
+            out.number("TRAIN_ITERS", steps);
+            out.number("MAX_STEPS", steps);
+        }
+        if let Some(rate) = self.training.learning_rate {
+            out.number("MIN_LEARNING_RATE", tidy(rate * MIN_LEARNING_RATE));
+        }
+    }
+
+    fn of_model(&self, out: &mut Variables, prefix: &str, model: &Model) {
+        let named = [("MODEL", "name"), ("PRIMUS_CONFIG", "primus_config"), ("NEMO_RECIPE", "nemo_recipe")];
+        for (name, key) in named.into_iter().chain([("NUM_PARAMETERS", "num_parameters")]) {
+            if let Some(value) = self.at(&["models", &model.key, key]) {
+                out.put(&format!("{prefix}{name}"), value);
+            }
+        }
+    }
+
+    fn of_platform(&self, out: &mut Variables, prefix: &str, platform: &Platform) {
+        out.number(&format!("{prefix}NUM_GPUS"), platform.gpus);
+        out.number(&format!("{prefix}NUM_NODES"), platform.nodes);
+        out.number(&format!("{prefix}GPUS_PER_NODE"), platform.gpus / platform.nodes);
+        out.text(&format!("{prefix}GPU_MODEL"), &platform.gpu_model);
+        for (name, value) in [("SOFTWARE_STACK", &platform.stack), ("FRAMEWORK", &platform.framework)] {
+            if let Some(value) = value {
+                out.text(&format!("{prefix}{name}"), value);
+            }
+        }
+    }
+
+    fn of_layout(&self, out: &mut Variables, prefix: &str, model: &Model, platform: &Platform) {
+        let Some(layout) = self.layout(self.methodology, &model.key, &platform.key) else { return };
+        let Layout { tp, pp, dp, .. } = *layout;
+        let (global, micro) = (self.training.global, self.training.micro);
+        let accumulation = layout.accumulation.or_else(|| Some(global? / (micro? * dp)));
+        for (long, short, value) in [
+            ("TENSOR_MODEL_PARALLEL_SIZE", "TP", Some(tp)),
+            ("PIPELINE_MODEL_PARALLEL_SIZE", "PP", Some(pp)),
+            ("DATA_PARALLEL_SIZE", "DP", Some(dp)),
+            ("CONTEXT_PARALLEL_SIZE", "CP", layout.cp),
+            ("EXPERT_MODEL_PARALLEL_SIZE", "EP", layout.ep),
+            ("GRADIENT_ACCUMULATION_STEPS", "GA", accumulation),
+        ] {
+            if let Some(value) = value {
+                out.number(&format!("{prefix}{short}"), value);
+                out.number(&format!("{prefix}{long}"), value);
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Variables {
+    all: Vec<(String, String)>,
+}
+
+impl Variables {
+    fn text(&mut self, name: &str, value: &str) {
+        let mut spelt = String::from("CONFIG_");
+        spelt.extend(name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }));
+        if self.all.iter().all(|(known, _)| *known != spelt) {
+            self.all.push((spelt, value.to_owned()));
+        }
+    }
+
+    fn number(&mut self, name: &str, value: f64) {
+        self.text(name, &value.to_string());
+    }
+
+    fn put(&mut self, name: &str, node: &Node) {
+        let word = |node: &Node| match &node.value {
+            Value::Null => String::new(),
+            Value::Bool(value) => value.to_string(),
+            Value::Int(value) => value.to_string(),
+            Value::Float(value) => value.to_string(),
+            Value::Text(value) => value.to_string(),
+            Value::List(_) | Value::Map(_) => String::new(),
+        };
+        match node.items() {
+            Some(items) => self.text(name, &items.iter().map(word).collect::<Vec<_>>().join(" ")),
+            None => self.text(name, &word(node)),
+        }
+    }
+}
+
+/// A value as one word of a POSIX shell, whatever it holds: `'it'\''s'`. Plain words stand without quotes.
+#[must_use]
+pub fn quoted(value: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | ':' | '-' | '+' | ',' | '@' | '%');
+    if !value.is_empty() && value.chars().all(plain) {
+        return value.to_owned();
+    }
+    // No shell can hold a NUL.
+    format!("'{}'", value.replace('\0', "").replace('\'', "'\\''"))
+}

@@ -1,0 +1,49 @@
+//! Making documents out of pieces of others.
+
+use atlas_document::node::{Entry, Position};
+use atlas_document::{Node, Value};
+
+/// A mapping under construction; what is absent is left out.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    entries: Vec<Entry>,
+}
+
+impl Tree {
+    /// Adds a value with the place it comes from.
+    pub(super) fn put(mut self, key: &str, value: impl Into<Option<Node>>) -> Tree {
+        if let Some(value) = value.into() {
+            self.entries.push(Entry { key: key.to_owned().into(), key_at: value.at, value });
+        }
+        self
+    }
+
+    /// Adds text that stands at `at`, or follows from what does.
+    pub(super) fn text(self, key: &str, text: impl Into<String>, at: Position) -> Tree {
+        self.put(key, Node { value: Value::Text(text.into().into()), at })
+    }
+
+    /// Adds a number that stands at `at`, or follows from what does.
+    pub(super) fn number(self, key: &str, number: impl Into<Option<f64>>, at: Position) -> Tree {
+        self.put(key, number.into().map(|number| self::number(number, at)))
+    }
+
+    /// Adds a mapping; an empty one is left out.
+    pub(super) fn map(self, key: &str, tree: Tree, at: Position) -> Tree {
+        let empty = tree.entries.is_empty();
+        self.put(key, (!empty).then(|| tree.done(at)))
+    }
+
+    /// The mapping.
+    pub(super) fn done(self, at: Position) -> Node {
+        Node { value: Value::Map(self.entries), at }
+    }
+}
+
+/// A number; whole ones as such.
+pub(super) fn number(number: f64, at: Position) -> Node {
+    let whole = number.fract() == 0.0 && number.abs() < 1e15;
+    #[expect(clippy::cast_possible_truncation, reason = "whole and small")]
+    let value = if whole { Value::Int(number as i128) } else { Value::Float(number) };
+    Node { value, at }
+}

@@ -1,0 +1,5 @@
+//! Importers for the documents of the predecessor tools.
+
+#![forbid(unsafe_code)]
+
+pub mod exchange;

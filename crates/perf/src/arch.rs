@@ -1,0 +1,480 @@
+//! A network's architecture as plain numbers, and the parameter counts that follow from it.
+//!
+//! A layer is a mixer of tokens (attention, or a linear one: state space, delta rule) and an MLP (dense or a mixture of
+//! experts). Hybrids leave one or the other out of some layers; shares say of how many. What a layer's kinds are matters
+//! for sums, their order does not.
+
+use super::convolution::Residual;
+pub use super::linear::{Linear, LinearKind};
+
+/// How attention projects keys and values.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Attention {
+    /// Multi-head, grouped-query or multi-query: decided by the number of key-value heads.
+    #[default]
+    Grouped,
+    /// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1).
+    Latent {
+        /// Rank of the query compression; 0 where queries are projected directly.
+        q_rank: f64,
+        /// Rank of the joint key-value compression.
+        kv_rank: f64,
+        /// Per-head width without positional encoding.
+        nope: f64,
+        /// Width of the decoupled rotary key, shared by all heads.
+        rope: f64,
+        /// Per-head value width.
+        value: f64,
+    },
+}
+
+/// What stands at the end of the network.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Head {
+    /// The vocabulary, at every position.
+    #[default]
+    Language,
+    /// The vocabulary at masked positions only, behind a square matrix and a norm (BERT, arXiv 1810.04805, section 3.1
+    /// and appendix A.2: 15 % of the tokens).
+    Masked,
+    /// So many classes, at one position of a sequence.
+    Classes(f64),
+}
+
+/// The indexer of sparse attention (DeepSeek-V3.2, arXiv 2512.02556, section 2.1): it scores every earlier key, and
+/// attention looks at the best ones only.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Indexer {
+    /// Its heads.
+    pub heads: f64,
+    /// Width of one.
+    pub dim: f64,
+    /// Keys that it picks.
+    pub top_k: f64,
+}
+
+/// Architecture of a network. Counts are `f64`: they only ever enter arithmetic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Architecture {
+    /// Layers; where an encoder stands before them ([`Architecture::encoder_layers`]), the decoder's.
+    pub layers: f64,
+    /// Width of the residual stream.
+    pub hidden: f64,
+    /// Query heads.
+    pub heads: f64,
+    /// Key-value heads.
+    pub kv_heads: f64,
+    /// Width of a head.
+    pub head_dim: f64,
+    /// Width of the dense MLP.
+    pub ffn: f64,
+    /// Gated MLP (SwiGLU, GeGLU): three matrices instead of two.
+    pub gated: bool,
+    /// Rows of the embedding.
+    pub vocab: f64,
+    /// Output layer shares the embedding's matrix.
+    pub tied: bool,
+    /// How keys and values are projected.
+    pub attention: Attention,
+    /// Keys a query may look back on; 0 = all.
+    pub window: f64,
+    /// Share of the layers that use the window (1 where all do).
+    pub window_share: f64,
+    /// Bytes that each of those layers keeps per sequence in place of keys and values and rewrites at every token: the
+    /// state of linear attention or of a state-space model; 0 where they keep the window's keys.
+    pub state_bytes: f64,
+    /// Keys that an indexer selects for each query (sparse attention of DeepSeek-V3.2, arXiv 2512.02556); 0 = all.
+    pub selected: f64,
+    /// Residual streams (hyper-connections, arXiv 2512.24880); 1 = a plain residual.
+    pub streams: f64,
+    /// Each query sees only earlier keys.
+    pub causal: bool,
+    /// Learned absolute positions (rows of the table); 0 = none.
+    pub positions: f64,
+    /// Bias on the attention's projections.
+    pub attn_bias: bool,
+    /// Bias on the MLP's projections.
+    pub mlp_bias: bool,
+    /// Routed experts per MoE layer; 0 = dense.
+    pub experts: f64,
+    /// Routed experts per token.
+    pub top_k: f64,
+    /// Width of one routed expert.
+    pub moe_ffn: f64,
+    /// Width of all shared experts together; 0 = none.
+    pub shared_ffn: f64,
+    /// Leading layers with a dense MLP.
+    pub dense_layers: f64,
+    /// Every n-th layer is a MoE layer (1 = all after the dense ones).
+    pub moe_step: f64,
+    /// Width that routed experts read and write, where the tokens are projected down for them; 0 = the hidden size.
+    pub moe_hidden: f64,
+    /// Share of the layers that have attention (1 but in hybrids).
+    pub attention_share: f64,
+    /// Share of the layers that have an MLP (1 unless mixers and MLPs are layers of their own).
+    pub mlp_share: f64,
+    /// The linear mixer of the other layers.
+    pub linear: Option<Linear>,
+    /// Attention's output passes a gate, whose projection is as wide as the queries'.
+    pub attention_gate: bool,
+    /// The indexer of sparse attention.
+    pub indexer: Option<Indexer>,
+    /// Layers of an encoder beside the decoder, whose layers then have cross attention to it; 0 = none.
+    pub encoder_layers: f64,
+    /// What stands at the end.
+    pub head: Head,
+    /// Values of a patch, where images stand in for tokens (3 × side²); 0 = tokens.
+    pub patch: f64,
+    /// Rows of the table of token types (BERT); 0 = none.
+    pub token_types: f64,
+    /// A residual network of convolutions in place of all the above.
+    pub convolutions: Option<Residual>,
+}
+
+impl Default for Architecture {
+    /// Llama 2 7B (arXiv 2307.09288).
+    fn default() -> Self {
+        Architecture {
+            layers: 32.0,
+            hidden: 4096.0,
+            heads: 32.0,
+            kv_heads: 32.0,
+            head_dim: 128.0,
+            ffn: 11008.0,
+            gated: true,
+            vocab: 32000.0,
+            tied: false,
+            attention: Attention::Grouped,
+            window: 0.0,
+            window_share: 1.0,
+            state_bytes: 0.0,
+            selected: 0.0,
+            streams: 1.0,
+            causal: true,
+            positions: 0.0,
+            attn_bias: false,
+            mlp_bias: false,
+            experts: 0.0,
+            top_k: 0.0,
+            moe_ffn: 0.0,
+            shared_ffn: 0.0,
+            dense_layers: 0.0,
+            moe_step: 1.0,
+            moe_hidden: 0.0,
+            attention_share: 1.0,
+            mlp_share: 1.0,
+            linear: None,
+            attention_gate: false,
+            indexer: None,
+            encoder_layers: 0.0,
+            head: Head::Language,
+            patch: 0.0,
+            token_types: 0.0,
+            convolutions: None,
+        }
+    }
+}
+
+impl Architecture {
+    /// Whether some layers are mixtures of experts.
+    pub fn is_moe(&self) -> bool {
+        self.experts > 0.0 && self.top_k > 0.0
+    }
+
+    /// Layers whose MLP is a mixture of experts.
+    pub fn moe_layers(&self) -> f64 {
+        if !self.is_moe() {
+            return 0.0;
+        }
+        ((self.mlp_layers() - self.dense_layers) / self.moe_step.max(1.0)).floor().max(0.0)
+    }
+
+    /// Layers that have an MLP, dense or a mixture.
+    pub fn mlp_layers(&self) -> f64 {
+        (self.layers * self.mlp_share).round()
+    }
+
+    /// Layers that have attention.
+    pub fn attention_layers(&self) -> f64 {
+        (self.layers * self.attention_share).round()
+    }
+
+    /// Layers that have the linear mixer.
+    pub fn linear_layers(&self) -> f64 {
+        self.linear.map_or(0.0, |linear| (self.layers * linear.share).round())
+    }
+
+    /// Whether some layers lack attention, an MLP, or both.
+    pub fn is_hybrid(&self) -> bool {
+        self.linear.is_some() || self.attention_share < 1.0 || self.mlp_share < 1.0
+    }
+
+    /// All layers, the encoder's with them.
+    pub fn depth(&self) -> f64 {
+        self.layers + self.encoder_layers
+    }
+
+    /// Width that routed experts read and write.
+    pub fn expert_width(&self) -> f64 {
+        if self.moe_hidden > 0.0 { self.moe_hidden } else { self.hidden }
+    }
+
+    /// Matrices of one MLP.
+    pub fn mlp_matrices(&self) -> f64 {
+        if self.gated { 3.0 } else { 2.0 }
+    }
+
+    /// Width of all query heads together.
+    pub fn q_width(&self) -> f64 {
+        match self.attention {
+            Attention::Grouped => self.heads * self.head_dim,
+            Attention::Latent { nope, rope, .. } => self.heads * (nope + rope),
+        }
+    }
+
+    /// Width of the attention's output before its projection.
+    pub fn v_width(&self) -> f64 {
+        match self.attention {
+            Attention::Grouped => self.heads * self.head_dim,
+            Attention::Latent { value, .. } => self.heads * value,
+        }
+    }
+
+    /// Elements that the KV cache keeps per token and layer.
+    pub fn kv_width(&self) -> f64 {
+        match self.attention {
+            Attention::Grouped => 2.0 * self.kv_heads * self.head_dim,
+            Attention::Latent { kv_rank, rope, .. } => kv_rank + rope,
+        }
+    }
+
+    /// Weights of one layer's attention, the indexer's with them.
+    pub fn attention_params(&self) -> f64 {
+        let h = self.hidden;
+        let gate = if self.attention_gate { h * self.v_width() } else { 0.0 };
+        let projections = match self.attention {
+            Attention::Grouped => {
+                let bias = if self.attn_bias { self.q_width() + self.kv_width() } else { 0.0 };
+                h * (self.q_width() + self.kv_width()) + self.v_width() * h + bias
+            }
+            Attention::Latent { q_rank, kv_rank, nope, rope, value } => {
+                let q = if q_rank > 0.0 { q_rank * (h + self.q_width() + 1.0) } else { h * self.q_width() };
+                q + h * (kv_rank + rope) + kv_rank * (1.0 + self.heads * (nope + value)) + self.heads * value * h
+            }
+        };
+        projections + gate + self.indexer_params()
+    }
+
+    /// Weights of one layer's indexer: queries from the compressed query, one key, one weight a head.
+    pub fn indexer_params(&self) -> f64 {
+        let inner = match self.attention {
+            Attention::Latent { q_rank, .. } if q_rank > 0.0 => q_rank,
+            _ => self.hidden,
+        };
+        self.indexer.map_or(0.0, |x| inner * x.heads * x.dim + self.hidden * (x.dim + x.heads) + 2.0 * x.dim)
+    }
+
+    /// Weights of one layer's linear mixer.
+    pub fn linear_params(&self) -> f64 {
+        self.linear.map_or(0.0, |linear| linear.params(self.hidden))
+    }
+
+    /// Weights of a dense MLP of width `ffn`.
+    pub fn mlp_params(&self, ffn: f64) -> f64 {
+        let bias = if self.mlp_bias { (self.mlp_matrices() - 1.0) * ffn + self.hidden } else { 0.0 };
+        self.mlp_matrices() * self.hidden * ffn + bias
+    }
+
+    /// Routed experts of one MoE layer.
+    pub fn expert_params(&self) -> f64 {
+        if self.moe_hidden > 0.0 {
+            return self.experts * self.mlp_matrices() * self.moe_hidden * self.moe_ffn;
+        }
+        self.experts * self.mlp_params(self.moe_ffn)
+    }
+
+    /// Router and shared experts of one MoE layer, and the projections to and from the experts' width.
+    pub fn moe_fixed_params(&self) -> f64 {
+        let shared = if self.shared_ffn > 0.0 { self.mlp_params(self.shared_ffn) } else { 0.0 };
+        self.hidden * self.experts + shared + 2.0 * self.hidden * self.moe_hidden
+    }
+
+    /// Input embedding, and output layer where it is its own matrix; patches and classes where those stand in.
+    pub fn embedding_params(&self) -> f64 {
+        let h = self.hidden;
+        let copies = if self.tied { 1.0 } else { 2.0 };
+        let frame = match self.head {
+            Head::Language => 0.0,
+            // Dense layer and bias of the masked head are left out, as published counts have it: the pooler is as large.
+            Head::Masked => 2.0 * h + h * (h + 1.0),
+            Head::Classes(classes) => {
+                (h + 1.0) * classes + if self.patch > 0.0 { (self.patch + 1.0) * h + h } else { 0.0 }
+            }
+        };
+        copies * self.vocab * h + (self.positions + self.token_types) * h + frame
+    }
+
+    /// Weights of one encoder layer: attention without cross attention, and an MLP.
+    fn encoder_layer_params(&self) -> f64 {
+        self.attention_params() + self.mlp_params(self.ffn) + 2.0 * self.hidden
+    }
+
+    /// All weights of the layers that are not routed experts.
+    pub fn dense_params(&self) -> f64 {
+        let (mixers, mlps) = (self.attention_layers() + self.linear_layers(), self.mlp_layers());
+        let moe = self.moe_layers();
+        // An encoder adds its own layers, and cross attention with its norm to those of the decoder.
+        let encoder = if self.encoder_layers > 0.0 {
+            self.encoder_layers * self.encoder_layer_params()
+                + self.attention_layers() * (self.attention_params() + self.hidden)
+        } else {
+            0.0
+        };
+        self.attention_layers() * self.attention_params()
+            + self.linear_layers() * self.linear_params()
+            + (mixers + mlps) * self.hidden
+            + (mlps - moe) * self.mlp_params(self.ffn)
+            + moe * self.moe_fixed_params()
+            + encoder
+    }
+
+    /// All weights.
+    pub fn params(&self) -> f64 {
+        if let Some(network) = &self.convolutions {
+            return network.params();
+        }
+        self.dense_params() + self.moe_layers() * self.expert_params() + self.embedding_params() + self.hidden
+    }
+
+    /// Weights that one token passes, embeddings and output layer included.
+    pub fn active_params(&self) -> f64 {
+        if !self.is_moe() {
+            return self.params();
+        }
+        self.params() - self.moe_layers() * self.expert_params() * (1.0 - self.top_k / self.experts)
+    }
+
+    /// Weights that one token multiplies: active weights without the input embedding's look-up.
+    pub fn matmul_params(&self) -> f64 {
+        let looked_up = (if self.tied { 0.0 } else { self.vocab } + self.positions + self.token_types) * self.hidden;
+        self.active_params() - looked_up
+    }
+
+    /// Share of the positions that reach the output layer in a sequence of `seq`.
+    pub fn head_share(&self, seq: f64) -> f64 {
+        match self.head {
+            Head::Language => 1.0,
+            Head::Masked => 0.15,
+            Head::Classes(_) => 1.0 / seq.max(1.0),
+        }
+    }
+
+    /// Columns of the output layer.
+    pub fn head_width(&self) -> f64 {
+        match self.head {
+            Head::Classes(classes) => classes,
+            Head::Language | Head::Masked => self.vocab,
+        }
+    }
+
+    /// Mean number of keys that a query attends to in a sequence of `seq` tokens, over all layers with attention.
+    pub fn mean_context(&self, seq: f64) -> f64 {
+        let all = if self.causal { 0.5 * seq } else { seq };
+        let within = |w: f64| {
+            if w <= 0.0 || w >= seq {
+                return all;
+            }
+            if self.causal { w - 0.5 * w * w / seq } else { (2.0 * w).min(seq) }
+        };
+        if let Some(indexer) = self.indexer {
+            return within(indexer.top_k);
+        }
+        self.window_share * within(self.window) + (1.0 - self.window_share) * all
+    }
+
+    /// Model FLOPs of one token, forward and backward, in the PaLM convention (arXiv 2204.02311, appendix B):
+    /// 6 N + 12 L H Q T, N the weights that a token multiplies (no look-up of embeddings), T the sequence.
+    ///
+    /// `halved` counts what causal attention and windows leave of it (Megatron-Core and MaxText since 2025). A linear
+    /// mixer's state costs what Megatron-Core counts. Of an encoder-decoder a token is one of the encoder's; the
+    /// decoder's `target` tokens a sequence are added to it.
+    pub fn flops_per_token(&self, seq: f64, target: f64, halved: bool) -> f64 {
+        if let Some(network) = &self.convolutions {
+            return 6.0 * network.multiply_adds();
+        }
+        let context = if halved { self.mean_context(seq) } else { seq };
+        let pair = 6.0 * (self.q_width() + self.v_width());
+        let indexing = if halved { 0.5 * seq } else { seq };
+        let indexer = self.indexer.map_or(0.0, |x| 6.0 * indexing * x.heads * x.dim);
+        let head_width = self.head_width() * self.hidden;
+        let unused = (1.0 - self.head_share(seq)) * head_width;
+        if self.encoder_layers > 0.0 {
+            let per_input = target / seq.max(1.0);
+            let encoder = self.encoder_layers * (6.0 * self.encoder_layer_params() + pair * seq);
+            let own = if halved { 0.5 * target } else { target };
+            // Keys and values of the cross attention are projected from the encoder's tokens.
+            let cross = 6.0 * self.layers * self.hidden * self.kv_width();
+            let decoder = 6.0 * self.layers * (2.0 * self.attention_params() - self.hidden * self.kv_width())
+                + 6.0 * self.layers * self.mlp_params(self.ffn)
+                + self.layers * pair * (own + seq)
+                + 6.0 * head_width;
+            return encoder + cross + per_input * decoder;
+        }
+        let state = self.linear.map_or(0.0, |linear| self.linear_layers() * linear.model_flops());
+        6.0 * (self.matmul_params() - unused) + self.attention_layers() * (context * pair + indexer) + state
+    }
+
+    /// See [`Architecture::flops_per_token`], for networks without an encoder beside the decoder.
+    pub fn palm_flops_per_token(&self, seq: f64, halved: bool) -> f64 {
+        self.flops_per_token(seq, seq, halved)
+    }
+}
+
+#[cfg(test)]
+impl Architecture {
+    /// DeepSeek-V3 (arXiv 2412.19437, section 4.2), for tests.
+    pub fn deepseek_v3() -> Architecture {
+        Architecture {
+            layers: 61.0,
+            hidden: 7168.0,
+            heads: 128.0,
+            kv_heads: 128.0,
+            ffn: 18432.0,
+            vocab: 129280.0,
+            attention: Attention::Latent { q_rank: 1536.0, kv_rank: 512.0, nope: 128.0, rope: 64.0, value: 128.0 },
+            experts: 256.0,
+            top_k: 8.0,
+            moe_ffn: 2048.0,
+            shared_ffn: 2048.0,
+            dense_layers: 3.0,
+            ..Architecture::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn llama_2_7b_has_its_published_parameters() {
+        let a = Architecture::default();
+        assert!((a.params() / 6.7384e9 - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn deepseek_v3_has_its_published_parameters() {
+        let a = Architecture::deepseek_v3();
+        assert!((a.params() / 671.0e9 - 1.0).abs() < 0.01, "{}", a.params());
+        assert!((a.active_params() / 37.5e9 - 1.0).abs() < 0.02, "{}", a.active_params());
+    }
+
+    #[test]
+    fn a_window_never_lengthens_the_context() {
+        let full = Architecture::default();
+        let mut windowed = full;
+        windowed.window = 1024.0;
+        assert!(windowed.mean_context(8192.0) < full.mean_context(8192.0));
+        assert_eq!(windowed.mean_context(512.0), full.mean_context(512.0));
+    }
+}

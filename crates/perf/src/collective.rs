@@ -1,0 +1,238 @@
+//! Collectives by alpha-beta models over the real hierarchy: a scale-up domain with its links, joined by one NIC per
+//! accelerator. Algorithms are chosen by size, as NCCL does: the quickest one is taken.
+//!
+//! Message sizes follow nccl-tests: `bytes` is the full vector (all-reduce: the vector each rank holds; all-gather
+//! and reduce-scatter: the gathered vector; all-to-all: what one rank sends in all).
+
+use crate::accelerator::Accelerator;
+use crate::constants::Constants;
+
+/// The links under a group, bytes/s one way and seconds per step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fabric {
+    /// Scale-up rate that a large collective reaches, bytes/s one way.
+    pub link_bw: f64,
+    /// Seconds of a step inside the domain.
+    pub link_latency: f64,
+    /// Scale-out rate of one rank, bytes/s one way.
+    pub nic_bw: f64,
+    /// Seconds of a step between domains.
+    pub nic_latency: f64,
+    /// Bytes that the ramp-up of a message is worth.
+    pub message_ramp: f64,
+    /// Factor of in-switch reduction inside the domain; 1 where the switch cannot reduce.
+    pub in_switch: f64,
+    /// Loss of `nic_bw` per doubling of the domains that a group spans.
+    pub congestion: f64,
+    /// Share of the full bandwidth that a pair inside the domain has: 1 on a switch, less on a mesh or ring.
+    pub pair_share: f64,
+}
+
+impl Fabric {
+    /// The fabric of `acc`; `nic_bw` (bytes/s per accelerator, 0 = the accelerator's reference) may override the NIC,
+    /// `oversubscription` is the ratio of the leaves' downlinks to uplinks (1 = non-blocking).
+    pub fn new(acc: &Accelerator, c: &Constants, nic_bw: f64, oversubscription: f64) -> Self {
+        let nic = if nic_bw > 0.0 { nic_bw } else { acc.nic_bw };
+        Fabric {
+            link_bw: (acc.link_bw * c.link_fraction).max(1e6),
+            link_latency: c.link_latency,
+            nic_bw: (nic * c.nic_fraction / oversubscription.max(1.0)).max(1e6),
+            nic_latency: c.nic_latency,
+            message_ramp: c.message_ramp,
+            in_switch: if reduces_in_switch(acc) { c.in_switch_gain } else { 1.0 },
+            congestion: c.congestion,
+            pair_share: if acc.switched { 1.0 } else { 1.0 / (acc.domain - 1.0).max(1.0) },
+        }
+    }
+}
+
+/// NVLink switches of the third generation and later reduce in the switch (NVLS).
+fn reduces_in_switch(acc: &Accelerator) -> bool {
+    use crate::accelerator::Generation::{Blackwell, Hopper};
+    acc.switched && matches!(acc.generation, Hopper | Blackwell)
+}
+
+/// Ranks of a collective and how many of them share one scale-up domain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Group {
+    /// Ranks that take part.
+    pub size: f64,
+    /// Ranks of this group inside one domain, at most `size`.
+    pub local: f64,
+}
+
+impl Group {
+    /// `size` ranks, `stride` accelerators apart, in domains of `domain` accelerators.
+    pub fn strided(size: f64, stride: f64, domain: f64) -> Self {
+        let local = (domain / stride.max(1.0)).floor().clamp(1.0, size.max(1.0));
+        Group { size: size.max(1.0), local }
+    }
+
+    fn crosses(&self) -> bool {
+        self.local < self.size
+    }
+
+    /// Domains that the group spans.
+    fn domains(&self) -> f64 {
+        (self.size / self.local).ceil().max(1.0)
+    }
+}
+
+/// Seconds to move `bytes` at `bw`, small messages at reduced rate.
+fn transfer(bytes: f64, bw: f64, ramp: f64) -> f64 {
+    (bytes + ramp.min(2.0 * bytes)) / bw
+}
+
+/// Scale-out bandwidth of one rank in a group that spans many domains.
+fn nic_rate(f: &Fabric, g: &Group) -> f64 {
+    f.nic_bw / (1.0 + f.congestion * g.domains().log2())
+}
+
+/// Bandwidth of a ring through the group: a domain's ring leaves through all NICs of the ranks that take part.
+fn ring_bw(f: &Fabric, g: &Group) -> f64 {
+    if g.crosses() { f.link_bw.min(nic_rate(f, g) * g.local) } else { f.link_bw }
+}
+
+/// Latency of one trip round the ring: local steps and steps between domains.
+fn ring_latency(f: &Fabric, g: &Group) -> f64 {
+    if g.crosses() {
+        (g.size - g.domains()) * f.link_latency + (g.domains() - 1.0) * f.nic_latency
+    } else {
+        (g.size - 1.0) * f.link_latency
+    }
+}
+
+/// Latency of a hierarchical algorithm: logarithmic between domains.
+fn tree_latency(f: &Fabric, g: &Group) -> f64 {
+    g.local.log2().ceil() * f.link_latency + g.domains().log2().ceil() * f.nic_latency
+}
+
+/// Reduce-scatter or all-gather of a vector of `bytes`.
+pub fn all_gather(f: &Fabric, g: Group, bytes: f64) -> f64 {
+    if g.size <= 1.0 || bytes <= 0.0 {
+        return 0.0;
+    }
+    let moved = bytes * (g.size - 1.0) / g.size;
+    let ring = ring_latency(f, &g) + transfer(moved, ring_bw(f, &g), f.message_ramp);
+    if !g.crosses() {
+        return ring;
+    }
+    // Hierarchical: between domains first, each rank its own share, then inside.
+    let domains = g.domains();
+    let outer = bytes / g.local * (domains - 1.0) / domains;
+    let inner = bytes * (g.local - 1.0) / g.local;
+    let staged = tree_latency(f, &g)
+        + transfer(outer, nic_rate(f, &g), f.message_ramp)
+        + transfer(inner, f.link_bw, f.message_ramp);
+    ring.min(staged)
+}
+
+/// See [`all_gather`]: the same traffic the other way.
+pub fn reduce_scatter(f: &Fabric, g: Group, bytes: f64) -> f64 {
+    all_gather(f, g, bytes)
+}
+
+/// All-reduce of a vector of `bytes`: the quickest of ring, double binary tree and in-switch.
+pub fn all_reduce(f: &Fabric, g: Group, bytes: f64) -> f64 {
+    if g.size <= 1.0 || bytes <= 0.0 {
+        return 0.0;
+    }
+    let bw = ring_bw(f, &g);
+    let moved = 2.0 * bytes * (g.size - 1.0) / g.size;
+    let ring = 2.0 * ring_latency(f, &g) + transfer(moved, bw, f.message_ramp);
+    // A double binary tree sends every byte up and down once, at a little less than the ring's rate.
+    let tree = 2.0 * tree_latency(f, &g) + transfer(2.0 * bytes, 0.92 * bw, f.message_ramp);
+    // One-shot: everybody sends everything to everybody; only worth it for small vectors in one domain.
+    let one_shot = if g.crosses() {
+        f64::INFINITY
+    } else {
+        f.link_latency + bytes * (g.size - 1.0) / (f.link_bw * f.pair_share.max(1.0 / g.size))
+    };
+    let best = ring.min(tree).min(one_shot);
+    if f.in_switch > 1.0 && !g.crosses() {
+        best.min(2.0 * f.link_latency + transfer(moved, bw * f.in_switch, f.message_ramp))
+    } else {
+        best
+    }
+}
+
+/// All-to-all in which one rank sends `bytes` in all (its own share counted in). `copies` of each item go to random
+/// ranks; a remote domain receives an item once, however many of its ranks want it (DeepSeek-V3, arXiv 2412.19437,
+/// section 3.2.2). One copy: the plain all-to-all.
+pub fn all_to_all(f: &Fabric, g: Group, bytes: f64, copies: f64) -> f64 {
+    if g.size <= 1.0 || bytes <= 0.0 {
+        return 0.0;
+    }
+    let domains = g.domains();
+    let copies = copies.max(1.0);
+    let distinct = if domains > 1.0 { domains * (1.0 - (1.0 - 1.0 / domains).powf(copies)) / copies } else { 1.0 };
+    let inside = bytes * (g.local - 1.0) / g.local;
+    let outside = bytes * distinct * (domains - 1.0) / domains;
+    let inner = if inside > 0.0 { f.link_latency + transfer(inside, f.link_bw, f.message_ramp) } else { 0.0 };
+    let outer = if outside > 0.0 { f.nic_latency + transfer(outside, nic_rate(f, &g), f.message_ramp) } else { 0.0 };
+    // The two use different links, so the slower one decides.
+    inner.max(outer)
+}
+
+/// One message of `bytes` to a neighbour, inside the domain or to another one.
+pub fn point_to_point(f: &Fabric, bytes: f64, inside: bool) -> f64 {
+    if bytes <= 0.0 {
+        return 0.0;
+    }
+    if inside {
+        f.link_latency + transfer(bytes, f.link_bw * f.pair_share, f.message_ramp)
+    } else {
+        f.nic_latency + transfer(bytes, f.nic_bw, f.message_ramp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fabric() -> Fabric {
+        Fabric::new(&Accelerator::default(), &Constants::default(), 0.0, 1.0)
+    }
+
+    #[test]
+    fn one_rank_needs_no_time() {
+        let g = Group::strided(1.0, 1.0, 8.0);
+        assert_eq!(all_reduce(&fabric(), g, 1e9), 0.0);
+        assert_eq!(all_to_all(&fabric(), g, 1e9, 1.0), 0.0);
+    }
+
+    #[test]
+    fn crossing_domains_is_slower_than_staying_inside() {
+        let f = fabric();
+        let inside = all_reduce(&f, Group { size: 8.0, local: 8.0 }, 1e9);
+        let across = all_reduce(&f, Group { size: 8.0, local: 1.0 }, 1e9);
+        assert!(across > 4.0 * inside);
+    }
+
+    #[test]
+    fn more_bytes_are_never_quicker_and_more_bandwidth_never_slower() {
+        let f = fabric();
+        let mut quick = f;
+        quick.link_bw *= 2.0;
+        quick.nic_bw *= 2.0;
+        for g in [Group { size: 8.0, local: 8.0 }, Group { size: 64.0, local: 8.0 }, Group { size: 16.0, local: 1.0 }] {
+            let mut last = 0.0;
+            for bytes in [1e3, 1e5, 1e6, 1e7, 1e9] {
+                let spread = |f: &Fabric, g, b| all_to_all(f, g, b, 8.0);
+                for op in [all_reduce, all_gather, spread] {
+                    assert!(op(&quick, g, bytes) <= op(&f, g, bytes));
+                }
+                let t = all_reduce(&f, g, bytes);
+                assert!(t >= last);
+                last = t;
+            }
+        }
+    }
+
+    #[test]
+    fn a_group_knows_how_much_of_it_is_local() {
+        assert_eq!(Group::strided(16.0, 1.0, 8.0), Group { size: 16.0, local: 8.0 });
+        assert_eq!(Group::strided(16.0, 8.0, 8.0), Group { size: 16.0, local: 1.0 });
+        assert_eq!(Group::strided(4.0, 2.0, 8.0), Group { size: 4.0, local: 4.0 });
+    }
+}

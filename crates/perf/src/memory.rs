@@ -1,0 +1,252 @@
+//! What one accelerator must hold while training: weights, gradients, optimizer states, activations, buffers.
+//!
+//! Activations follow Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models"
+//! (arXiv 2205.05198), section 4, generalised from its 4h MLP with multi-head attention to any width.
+
+mod ends;
+mod kept;
+mod stage;
+
+pub use ends::Ends;
+
+use crate::accelerator::Precision;
+use crate::constants::Constants;
+use crate::convolution::Residual;
+use crate::training::{Plan, Recompute, TrainingInput};
+use kept::Levels;
+use stage::Stage;
+
+/// Bytes on the accelerator that holds most, by purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct MemoryBreakdown {
+    /// Weights as they are multiplied.
+    pub weights: f64,
+    /// Gradients as they are kept.
+    pub gradients: f64,
+    /// Optimizer states and master weights.
+    pub optimizer: f64,
+    /// What the backward pass needs of the forward pass.
+    pub activations: f64,
+    /// The layer that is being recomputed.
+    pub recomputed: f64,
+    /// Logits and their gradient on the last stage.
+    pub logits: f64,
+    /// Collective buffers, gathered layers, workspaces.
+    pub buffers: f64,
+    /// What the allocator reserves beyond what it hands out: blocks that no longer fit what is asked of them.
+    pub fragmentation: f64,
+    /// Driver context and framework reserve.
+    pub reserve: f64,
+}
+
+impl MemoryBreakdown {
+    /// The point estimate: what the driver's tools show (`nvidia-smi`): the allocator's reservation and the context.
+    pub fn total(&self) -> f64 {
+        self.values().iter().sum()
+    }
+
+    /// Names of the purposes in order of declaration.
+    pub const NAMES: [&'static str; 9] = [
+        "weights",
+        "gradients",
+        "optimizer",
+        "activations",
+        "recomputed layer",
+        "logits",
+        "buffers",
+        "fragmentation",
+        "reserve",
+    ];
+
+    /// Bytes in order of declaration.
+    pub fn values(&self) -> [f64; 9] {
+        [
+            self.weights,
+            self.gradients,
+            self.optimizer,
+            self.activations,
+            self.recomputed,
+            self.logits,
+            self.buffers,
+            self.fragmentation,
+            self.reserve,
+        ]
+    }
+
+    /// Names and bytes in order of declaration.
+    pub fn parts(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
+        Self::NAMES.into_iter().zip(self.values())
+    }
+
+    /// What the framework itself counts as allocated (`max_memory_allocated`).
+    pub fn allocated(&self) -> f64 {
+        self.total() - self.reserve - self.fragmentation
+    }
+
+    /// What the framework's allocator reserves (`max_memory_reserved`).
+    pub fn reserved(&self) -> f64 {
+        self.total() - self.reserve
+    }
+
+    /// Upper bound: three times the usual fragmentation of everything that comes and goes.
+    pub fn upper(&self, c: &Constants) -> f64 {
+        self.total() + 2.0 * c.fragmentation * self.transient()
+    }
+
+    /// What comes and goes in a step.
+    fn transient(&self) -> f64 {
+        self.activations + self.recomputed + self.logits + self.buffers
+    }
+}
+
+/// Weights that one accelerator holds before any sharding over data-parallel ranks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LocalParams {
+    /// Everything that is replicated over the data-parallel ranks.
+    pub dense: f64,
+    /// Routed experts, replicated over fewer ranks.
+    pub experts: f64,
+    /// Embedding or output layer on the stages at the ends (counted once: they sit on different stages).
+    pub embedding: f64,
+}
+
+impl LocalParams {
+    /// Mean of the pipeline stages.
+    pub fn of(i: &TrainingInput) -> Self {
+        let a = &i.arch;
+        let experts = a.moe_layers() * a.expert_params() / (i.pp * i.ep * i.etp).max(1.0);
+        let dense = a.convolutions.map_or_else(|| a.dense_params(), |network| network.params()) / (i.pp * i.tp);
+        LocalParams { dense, experts, embedding: embedding(i) }
+    }
+
+    /// All of them.
+    pub fn total(&self) -> f64 {
+        self.dense + self.experts + self.embedding
+    }
+}
+
+/// Embedding or output layer of one end, both where there is one stage and they are not tied.
+fn embedding(i: &TrainingInput) -> f64 {
+    let copies = if i.pp > 1.0 || i.arch.tied { 1.0 } else { 2.0 };
+    copies * i.arch.vocab * i.arch.hidden / i.tp
+}
+
+/// Bytes of activations that the layers of one micro-batch keep on one accelerator under a plan.
+pub fn kept(i: &TrainingInput, plan: Plan) -> f64 {
+    let stage = Stage::of(i, 0.0);
+    match &i.arch.convolutions {
+        Some(network) => convolutional_activations(i, network),
+        None => stage.sum(i, &Levels::of(i).under(&plan)),
+    }
+}
+
+/// Bytes a pixel-channel keeps in a convolutional network: the convolution's output, which the batch norm needs, and the
+/// activation's, which the next convolution does.
+fn convolutional_activations(i: &TrainingInput, network: &Residual) -> f64 {
+    let wide = if matches!(i.precision, Precision::Fp32 | Precision::Tf32) { 4.0 } else { 2.0 };
+    2.0 * wide * network.outputs() * i.micro
+}
+
+/// Memory of the fullest accelerator under `recompute`: the first stage holds most micro-batches, the last one the
+/// logits and, in models with leading dense layers, most experts; those between may have more layers.
+pub fn training_memory(i: &TrainingInput, c: &Constants, recompute: Recompute) -> MemoryBreakdown {
+    Ends::of(i, c).under(&Plan::of(recompute))
+}
+
+/// Bytes of one micro-batch's logits: bf16, with the fp32 softmax and its gradient.
+#[must_use]
+pub fn logits(i: &TrainingInput) -> f64 {
+    let positions = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
+    8.0 * positions * i.arch.head_width() / i.tp
+}
+
+/// Memory of the first pipeline stage, on which job logs and tools that look at rank 0 report.
+pub fn first_stage(i: &TrainingInput, c: &Constants, recompute: Recompute) -> MemoryBreakdown {
+    Ends::of(i, c).first_only().under(&Plan::of(recompute))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::Architecture;
+    use crate::training::Sharding;
+
+    /// B200, bf16, sequences of 4096, one per micro-batch, distributed optimizer, no recomputation: the setting of
+    /// SimuMax 1.2's measurements (docs/b200, release v1.2, `alloc GiB real`).
+    fn simumax(arch: Architecture, tp: f64, pp: f64, ep: f64, cp: f64, seq: f64) -> f64 {
+        let dp = 8.0 / (tp * pp * cp);
+        let i = TrainingInput {
+            arch,
+            tp,
+            pp,
+            ep,
+            cp,
+            dp,
+            seq,
+            global: 8.0 * dp,
+            sequence_parallel: tp > 1.0,
+            recompute: Recompute::None,
+            ..TrainingInput::default()
+        };
+        training_memory(&i, &Constants::default(), Recompute::None).allocated() / 1024f64.powi(3)
+    }
+
+    fn llama_70b(layers: f64) -> Architecture {
+        Architecture {
+            layers,
+            hidden: 8192.0,
+            heads: 64.0,
+            kv_heads: 8.0,
+            ffn: 28672.0,
+            vocab: 128256.0,
+            ..Architecture::default()
+        }
+    }
+
+    #[test]
+    fn measured_allocations_are_met_within_five_percent() {
+        let deepseek_v3 = Architecture { layers: 4.0, dense_layers: 1.0, ..Architecture::deepseek_v3() };
+        let l = llama_70b(12.0);
+        for (predicted, measured) in [
+            (simumax(l, 1.0, 2.0, 1.0, 1.0, 4096.0), 66.55),
+            (simumax(l, 2.0, 1.0, 1.0, 1.0, 4096.0), 60.68),
+            (simumax(l, 4.0, 1.0, 1.0, 1.0, 4096.0), 39.07),
+            (simumax(l, 8.0, 1.0, 1.0, 1.0, 4096.0), 28.29),
+            (simumax(deepseek_v3, 1.0, 1.0, 8.0, 1.0, 4096.0), 104.30),
+            (simumax(l, 2.0, 1.0, 1.0, 4.0, 32768.0), 68.43),
+            (simumax(l, 1.0, 1.0, 1.0, 8.0, 131072.0), 147.99),
+        ] {
+            let miss = predicted / measured - 1.0;
+            assert!(miss.abs() < 0.05, "{predicted} GiB against {measured} GiB");
+        }
+    }
+
+    #[test]
+    fn recomputing_more_never_needs_more_memory() {
+        let c = Constants::default();
+        let i = TrainingInput { arch: llama_70b(80.0), tp: 8.0, pp: 4.0, ..TrainingInput::default() };
+        let at = |r| training_memory(&i, &c, r).total();
+        assert!(at(Recompute::Full) < at(Recompute::Selective));
+        assert!(at(Recompute::Selective) <= at(Recompute::None));
+    }
+
+    #[test]
+    fn sharding_more_never_needs_more_memory() {
+        let c = Constants::default();
+        let mut last = f64::INFINITY;
+        for sharding in [Sharding::None, Sharding::Zero1, Sharding::Zero2, Sharding::Zero3] {
+            let i = TrainingInput { arch: llama_70b(80.0), sharding, ..TrainingInput::default() };
+            let total = training_memory(&i, &c, Recompute::Full).total();
+            assert!(total <= last * 1.001);
+            last = total;
+        }
+    }
+
+    #[test]
+    fn the_bound_is_never_below_the_point() {
+        let c = Constants::default();
+        let m = training_memory(&TrainingInput::default(), &c, Recompute::None);
+        assert!(m.upper(&c) >= m.total());
+        assert!(m.values().iter().all(|bytes| *bytes >= 0.0));
+    }
+}

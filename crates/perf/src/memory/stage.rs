@@ -1,0 +1,138 @@
+//! One pipeline stage: its layers, and what it holds whatever is recomputed.
+
+use super::kept::Kept;
+use super::{LocalParams, MemoryBreakdown, embedding, logits};
+use crate::arch::Architecture;
+use crate::constants::Constants;
+use crate::training::stages::stage_layers;
+use crate::training::{Schedule, Sharding, TrainingInput};
+
+/// Which pipeline stage, as far as its memory differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The first one, or the only one.
+    First,
+    /// One between the ends.
+    Middle,
+    Last,
+}
+
+/// The layers of one pipeline stage: leading dense ones sit on the first stages.
+pub(super) struct Stage {
+    place: Place,
+    /// Share of the model's layers.
+    pub(super) share: f64,
+    attention: f64,
+    linear: f64,
+    dense: f64,
+    moe: f64,
+}
+
+impl Stage {
+    pub(super) fn of(i: &TrainingInput, number: f64) -> Self {
+        let a = &i.arch;
+        let place = if number <= 0.0 {
+            Place::First
+        } else if number >= i.pp - 1.0 {
+            Place::Last
+        } else {
+            Place::Middle
+        };
+        let share = stage_layers(i, number) / a.depth().max(1.0);
+        let (attention, linear, layers) =
+            (a.attention_layers() * share, a.linear_layers() * share, a.mlp_layers() * share);
+        if !a.is_moe() {
+            return Stage { place, share, attention, linear, dense: layers, moe: 0.0 };
+        }
+        let before = match place {
+            Place::First => 0.0,
+            Place::Middle => a.mlp_layers() * number / i.pp,
+            Place::Last => a.mlp_layers() - layers,
+        };
+        let leading = (a.dense_layers - before).clamp(0.0, layers);
+        let moe = (layers - leading) / a.moe_step.max(1.0);
+        Stage { place, share, attention, linear, dense: layers - moe, moe }
+    }
+
+    /// Weights: layers, and the embedding or the output layer that sits on this end.
+    fn params(&self, i: &TrainingInput) -> LocalParams {
+        let a = &i.arch;
+        if a.convolutions.is_some() || a.encoder_layers > 0.0 {
+            return LocalParams::of(i);
+        }
+        let norms = (self.attention + self.linear + self.dense + self.moe) * a.hidden;
+        let dense = self.attention * a.attention_params()
+            + self.linear * a.linear_params()
+            + self.dense * a.mlp_params(a.ffn)
+            + self.moe * a.moe_fixed_params()
+            + norms;
+        LocalParams {
+            dense: dense / i.tp,
+            experts: self.moe * a.expert_params() / (i.ep * i.etp).max(1.0),
+            embedding: if self.place == Place::Middle { 0.0 } else { embedding(i) },
+        }
+    }
+
+    /// Bytes of one micro-batch's layers that keep `kept` a token.
+    pub(super) fn sum(&self, i: &TrainingInput, kept: &Kept) -> f64 {
+        let a = &i.arch;
+        let tokens = i.micro * i.target() / i.cp;
+        let own = self.attention * kept.attention
+            + self.linear * kept.linear
+            + self.dense * kept.mlp
+            + self.moe * kept.mixture;
+        if a.encoder_layers <= 0.0 {
+            return tokens * own;
+        }
+        // Cross attention keeps what attention does, and the encoder's layers what theirs need.
+        let layers = a.encoder_layers * self.share;
+        let inputs = i.micro * i.seq / i.cp;
+        tokens * (own + self.attention * kept.attention) + inputs * layers * (kept.attention + kept.mlp)
+    }
+}
+
+/// Bytes of weights, gradients and optimizer states of `p` weights replicated over `ranks`.
+fn states(i: &TrainingInput, p: f64, ranks: f64) -> (f64, f64, f64) {
+    let ranks = ranks.max(1.0);
+    let shard = if i.shard > 0.0 { i.shard.min(ranks) } else { ranks };
+    let held = i.held_sharding();
+    let weights = if held == Sharding::Zero3 { shard } else { 1.0 };
+    let gradients = if matches!(held, Sharding::Zero2 | Sharding::Zero3) { shard } else { 1.0 };
+    let optimizer = if i.sharding == Sharding::None { 1.0 } else { shard };
+    let trained = p * i.trained;
+    (p * i.weight_bytes / weights, trained * i.grad_bytes / gradients, trained * i.optimizer_bytes / optimizer)
+}
+
+/// What of a share on the host stays here.
+pub(super) fn here(share: f64) -> f64 {
+    1.0 - share.clamp(0.0, 1.0)
+}
+
+/// What a stage holds besides activations.
+pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBreakdown {
+    let a: &Architecture = &i.arch;
+    let local = stage.params(i);
+    let dense = states(i, local.dense + local.embedding, i.dp * i.cp);
+    let expert = states(i, local.experts, i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0));
+    let with_logits = i.pp <= 1.0 || stage.place == Place::Last;
+    // Where all forward passes come first, every micro-batch's wait for their backward pass.
+    let waiting = if i.pp > 1.0 && i.schedule == Schedule::AllForward { i.micro_batches() } else { 1.0 };
+    let logits = if with_logits { waiting * logits(i) } else { 0.0 };
+    let gathered = if i.held_sharding() == Sharding::Zero3 {
+        2.0 * (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(1.0)) * i.weight_bytes
+    } else {
+        0.0
+    };
+    let buckets = i.bucket_bytes.min(4.0 * (local.total()));
+    MemoryBreakdown {
+        weights: (dense.0 + expert.0) * here(i.offload.weights),
+        gradients: (dense.1 + expert.1) * here(i.offload.weights),
+        optimizer: (dense.2 + expert.2) * here(i.offload.optimizer),
+        activations: 0.0,
+        recomputed: 0.0,
+        logits,
+        buffers: gathered + buckets + c.workspace,
+        fragmentation: 0.0,
+        reserve: c.reserve,
+    }
+}

@@ -1,0 +1,447 @@
+//! The operators of a layer, with FLOPs, bytes and kernels: forward, backward and decode.
+//!
+//! FLOP conventions: a multiply-add counts two. *Model* FLOPs (MFU; PaLM, arXiv 2204.02311, appendix B) leave
+//! recomputation out, *hardware* FLOPs (HFU; Korthikanti et al., arXiv 2205.05198, section 4.4) count it.
+
+use crate::arch::{Architecture, Attention, Head};
+use crate::roofline::Gemm;
+
+/// What an operator is, for the breakdown and for its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpName {
+    /// Normalisation.
+    Norm,
+    /// Projections to queries, keys and values (latent attention: compressions).
+    QueryKeyValue,
+    /// Latent attention: from the compression to keys and values.
+    KeyValueUp,
+    /// Rotary position embedding and reshapes.
+    Rotary,
+    /// Scores, softmax and weighted values.
+    Attention,
+    /// Projections and scores of the indexer of sparse attention.
+    Indexer,
+    /// Projections into a linear mixer.
+    MixerIn,
+    /// Short convolution, recurrence and norm of a linear mixer.
+    Recurrence,
+    /// Projection out of a linear mixer.
+    MixerOut,
+    /// Attention's output projection.
+    OutputProjection,
+    /// Residual addition.
+    Residual,
+    /// Scores of the experts.
+    Router,
+    /// Top-k, permutation and its inverse.
+    Dispatch,
+    /// Up (and gate) projection.
+    MlpUp,
+    /// Activation function and gate.
+    Activation,
+    /// Down projection.
+    MlpDown,
+    /// Projections to and from the width of experts that work on less than the hidden size.
+    Latent,
+    /// Shared experts' up projection.
+    SharedUp,
+    /// Shared experts' down projection.
+    SharedDown,
+    /// Embedding look-up.
+    Embedding,
+    /// Output layer.
+    Logits,
+    /// Cross entropy.
+    Loss,
+}
+
+/// How an operator's time is found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Work {
+    /// Dense or batched (grouped) matrix multiplication; bytes follow from the shape.
+    Gemm(Gemm),
+    /// Fused attention: FLOPs at the attention's share of peak against bytes.
+    Attention {
+        /// Floating-point operations.
+        flops: f64,
+        /// Device-memory traffic, bytes.
+        bytes: f64,
+    },
+    /// Arithmetic in fp32 on vector units.
+    Vector {
+        /// Floating-point operations.
+        flops: f64,
+    },
+    /// Element-wise, normalisation, gather, scatter: bytes only.
+    Traffic {
+        /// Device-memory traffic, bytes.
+        bytes: f64,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+/// One operator of a layer.
+pub struct Op {
+    /// What it is.
+    pub name: OpName,
+    /// How its time is found.
+    pub work: Work,
+    /// Kernels that it launches, forward.
+    pub kernels: f64,
+}
+
+impl Op {
+    /// Floating-point operations.
+    pub fn flops(&self) -> f64 {
+        match self.work {
+            Work::Gemm(g) => g.flops(),
+            Work::Attention { flops, .. } | Work::Vector { flops } => flops,
+            Work::Traffic { .. } => 0.0,
+        }
+    }
+}
+
+/// At most this many operators make up a layer.
+pub const MAX_OPS: usize = 20;
+
+/// The operators of one layer, without allocation.
+#[derive(Debug, Clone, Copy)]
+pub struct OpList {
+    ops: [Op; MAX_OPS],
+    len: usize,
+}
+
+impl Default for OpList {
+    fn default() -> Self {
+        let none = Op { name: OpName::Norm, work: Work::Traffic { bytes: 0.0 }, kernels: 0.0 };
+        OpList { ops: [none; MAX_OPS], len: 0 }
+    }
+}
+
+impl OpList {
+    /// Appends an operator; one beyond the capacity is left out (no layer has that many).
+    pub fn push(&mut self, name: OpName, work: Work, kernels: f64) {
+        if let Some(slot) = self.ops.get_mut(self.len) {
+            *slot = Op { name, work, kernels };
+            self.len += 1;
+        }
+    }
+
+    /// The operators in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Op> {
+        self.ops.iter().take(self.len)
+    }
+
+    /// Floating-point operations.
+    pub fn flops(&self) -> f64 {
+        self.iter().map(Op::flops).sum()
+    }
+
+    /// Kernels launched, forward.
+    pub fn kernels(&self) -> f64 {
+        self.iter().map(|o| o.kernels).sum()
+    }
+}
+
+/// The slice of a layer that one accelerator computes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slice {
+    /// Tokens that enter (after context parallelism, before tensor parallelism).
+    pub tokens: f64,
+    /// Mean number of keys each of them attends to (see [`Architecture::mean_context`]).
+    pub context: f64,
+    /// Mean number of keys that an indexer scores for each of them.
+    pub scored: f64,
+    /// Distinct sequences among the tokens, each with its own keys: decode reads each one's cache.
+    pub sequences: f64,
+    /// Tensor-parallel ranks.
+    pub tp: f64,
+    /// Norms, residuals and dropout split over the tensor-parallel ranks as well.
+    pub sequence_parallel: bool,
+    /// Expert-parallel ranks.
+    pub ep: f64,
+    /// Tensor-parallel ranks inside an expert.
+    pub etp: f64,
+    /// Load of the busiest rank's experts over the mean.
+    pub imbalance: f64,
+    /// Bytes of an activation and of an element of the KV cache.
+    pub act_bytes: f64,
+    /// Bytes of an element of the KV cache.
+    pub kv_bytes: f64,
+    /// The KV cache is read token by token: latent attention is absorbed, attention is bound by the cache.
+    pub decode: bool,
+}
+
+impl Default for Slice {
+    fn default() -> Self {
+        Slice {
+            tokens: 1.0,
+            context: 1.0,
+            scored: 1.0,
+            sequences: 1.0,
+            tp: 1.0,
+            sequence_parallel: false,
+            ep: 1.0,
+            etp: 1.0,
+            imbalance: 1.0,
+            act_bytes: 2.0,
+            kv_bytes: 2.0,
+            decode: false,
+        }
+    }
+}
+
+fn push_gemm(list: &mut OpList, name: OpName, m: f64, n: f64, k: f64) {
+    list.push(name, Work::Gemm(Gemm::new(m, n, k)), 1.0);
+}
+
+/// Attention block: norm, projections, rotary embedding, attention, output projection, residual.
+fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
+    let (h, t, b) = (a.hidden, s.tokens, s.act_bytes);
+    let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
+    list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
+    // Key-value heads are replicated where there are fewer than ranks.
+    let kv_heads = (a.kv_heads / s.tp).max(1.0);
+    match a.attention {
+        Attention::Grouped => {
+            let gate = if a.attention_gate { a.v_width() } else { 0.0 };
+            let n = (a.q_width() + gate) / s.tp + 2.0 * kv_heads * a.head_dim;
+            push_gemm(list, OpName::QueryKeyValue, t, n, h);
+            list.push(OpName::Rotary, Work::Traffic { bytes: 2.0 * t * n * b }, 2.0);
+        }
+        Attention::Latent { q_rank, kv_rank, nope, rope, value } => {
+            // The compressions are small and computed on every tensor-parallel rank.
+            push_gemm(list, OpName::QueryKeyValue, t, q_rank + kv_rank + rope, h);
+            let inner = if q_rank > 0.0 { q_rank } else { h };
+            push_gemm(list, OpName::QueryKeyValue, t, a.q_width() / s.tp, inner);
+            let heads = a.heads / s.tp;
+            if s.decode {
+                // Absorbed: query into the latent space, and the latent output to values, head by head.
+                let up = Gemm { m: t, n: kv_rank, k: nope, batch: heads };
+                let down = Gemm { m: t, n: value, k: kv_rank, batch: heads };
+                list.push(OpName::KeyValueUp, Work::Gemm(up), 1.0);
+                list.push(OpName::KeyValueUp, Work::Gemm(down), 1.0);
+            } else {
+                push_gemm(list, OpName::KeyValueUp, t, heads * (nope + value), kv_rank);
+            }
+            let n = (a.q_width() + a.v_width()) / s.tp;
+            list.push(OpName::Rotary, Work::Traffic { bytes: 2.0 * t * n * b }, 4.0);
+        }
+    }
+    if let Some(x) = a.indexer {
+        // Small, and computed on every tensor-parallel rank: queries, key and weights, then a score a head and key.
+        let inner = if let Attention::Latent { q_rank, .. } = a.attention { q_rank } else { h };
+        push_gemm(list, OpName::Indexer, t, x.heads * x.dim, inner);
+        push_gemm(list, OpName::Indexer, t, x.dim + x.heads, h);
+        let bytes = t * (x.heads + 1.0) * x.dim * b + t * x.top_k * 4.0;
+        list.push(OpName::Indexer, Work::Attention { flops: 2.0 * t * s.scored * x.heads * x.dim, bytes }, 2.0);
+    }
+    list.push(OpName::Attention, attention_work(a, s, kv_heads), 1.0);
+    push_gemm(list, OpName::OutputProjection, t, h, a.v_width() / s.tp);
+    list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
+}
+
+fn attention_work(a: &Architecture, s: &Slice, kv_heads: f64) -> Work {
+    let (t, b) = (s.tokens, s.act_bytes);
+    let (width, cached) = match a.attention {
+        Attention::Latent { kv_rank, rope, .. } if s.decode => {
+            (a.heads / s.tp * (2.0 * kv_rank + rope), kv_rank + rope)
+        }
+        Attention::Latent { .. } => ((a.q_width() + a.v_width()) / s.tp, (a.q_width() + a.v_width()) / s.tp),
+        Attention::Grouped => ((a.q_width() + a.v_width()) / s.tp, 2.0 * kv_heads * a.head_dim),
+    };
+    let flops = 2.0 * t * s.context * width;
+    let cache = if s.decode { s.sequences * s.context * cached * s.kv_bytes } else { t * cached * s.kv_bytes };
+    Work::Attention { flops, bytes: cache + 2.0 * t * a.q_width() / s.tp * b }
+}
+
+/// Cross attention of a decoder's layer to `keys` tokens of the encoder, `s.context` of them seen by each.
+fn cross_ops(list: &mut OpList, a: &Architecture, s: &Slice, keys: f64) {
+    let (h, t, b) = (a.hidden, s.tokens, s.act_bytes);
+    let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
+    list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
+    let (q, kv) = (a.q_width() / s.tp, a.kv_width() / s.tp);
+    push_gemm(list, OpName::QueryKeyValue, t, q, h);
+    push_gemm(list, OpName::QueryKeyValue, keys, kv, h);
+    let flops = 2.0 * t * s.context * (a.q_width() + a.v_width()) / s.tp;
+    list.push(OpName::Attention, Work::Attention { flops, bytes: (2.0 * t * q + keys * kv) * b }, 1.0);
+    push_gemm(list, OpName::OutputProjection, t, h, a.v_width() / s.tp);
+    list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
+}
+
+/// Block of a linear mixer: norm, projection, convolution and recurrence, projection, residual.
+fn linear_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
+    let Some(x) = a.linear else { return };
+    let (h, t, b) = (a.hidden, s.tokens, s.act_bytes);
+    let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
+    list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
+    push_gemm(list, OpName::MixerIn, t, x.projected() / s.tp, h);
+    let bytes = t * x.elements() * b / s.tp;
+    list.push(OpName::Recurrence, Work::Traffic { bytes }, 4.0);
+    if x.matrix_flops() > 0.0 {
+        list.push(OpName::Recurrence, Work::Attention { flops: t * x.matrix_flops() / s.tp, bytes: 0.0 }, 4.0);
+    }
+    if x.vector_flops() > 0.0 {
+        list.push(OpName::Recurrence, Work::Vector { flops: t * x.vector_flops() / s.tp }, 1.0);
+    }
+    push_gemm(list, OpName::MixerOut, t, h, x.inner() / s.tp);
+    list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
+}
+
+/// MLP block of a dense layer: norm, up (and gate), activation, down, residual.
+fn mlp_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
+    let (h, t, b) = (a.hidden, s.tokens, s.act_bytes);
+    let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
+    let ffn = a.ffn / s.tp;
+    let ups = a.mlp_matrices() - 1.0;
+    list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
+    push_gemm(list, OpName::MlpUp, t, ups * ffn, h);
+    list.push(OpName::Activation, Work::Traffic { bytes: (ups + 1.0) * t * ffn * b }, 1.0);
+    push_gemm(list, OpName::MlpDown, t, h, ffn);
+    list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
+}
+
+/// MLP block of a MoE layer: norm, router, dispatch, grouped experts, combine, shared experts, residual.
+fn moe_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
+    let (h, b) = (a.hidden, s.act_bytes);
+    let t = s.tokens;
+    let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
+    let ups = a.mlp_matrices() - 1.0;
+    // Tokens are spread over the tensor-parallel ranks before they are dispatched.
+    let own = if s.sequence_parallel { t / s.tp } else { t };
+    list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
+    push_gemm(list, OpName::Router, own, a.experts, h);
+    // Top-k, sort, permute and un-permute: every routed copy is written and read twice.
+    let e = a.expert_width();
+    if a.moe_hidden > 0.0 {
+        push_gemm(list, OpName::Latent, own, e, h);
+        push_gemm(list, OpName::Latent, own, h, e);
+    }
+    list.push(OpName::Dispatch, Work::Traffic { bytes: 4.0 * own * a.top_k * e * b }, 4.0);
+    // All tensor-parallel ranks' tokens are spread over ep * etp ranks; on average a rank keeps its share.
+    let shards = (s.ep * s.etp).max(1.0);
+    let local = (a.experts / s.ep).max(1.0);
+    let sent = own * a.top_k * s.imbalance * if s.sequence_parallel { s.etp } else { s.etp.max(1.0) };
+    // Decode touches only the experts that its few tokens choose.
+    let touched = local * (1.0 - (1.0 - a.top_k / a.experts).powf(own * shards / s.etp));
+    let per_expert = sent / touched.max(1e-9);
+    let ffn = a.moe_ffn / s.etp;
+    let up = Gemm { m: per_expert, n: ups * ffn, k: e, batch: touched };
+    let down = Gemm { m: per_expert, n: e, k: ffn, batch: touched };
+    list.push(OpName::MlpUp, Work::Gemm(up), 1.0);
+    list.push(OpName::Activation, Work::Traffic { bytes: (ups + 1.0) * sent * ffn * b }, 1.0);
+    list.push(OpName::MlpDown, Work::Gemm(down), 1.0);
+    if a.shared_ffn > 0.0 {
+        let shared = a.shared_ffn / s.tp;
+        push_gemm(list, OpName::SharedUp, t, ups * shared, h);
+        push_gemm(list, OpName::SharedDown, t, h, shared);
+    }
+    list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
+}
+
+/// The forward operators of one layer with attention; `moe` picks the kind of MLP.
+pub fn layer(a: &Architecture, s: &Slice, moe: bool) -> OpList {
+    let mut list = attention(a, s);
+    if moe {
+        moe_ops(&mut list, a, s)
+    } else {
+        mlp_ops(&mut list, a, s)
+    }
+    list
+}
+
+/// The forward operators of attention, with norm and residual.
+pub fn attention(a: &Architecture, s: &Slice) -> OpList {
+    let mut list = OpList::default();
+    attention_ops(&mut list, a, s);
+    list
+}
+
+/// The forward operators of a decoder's cross attention to `keys` tokens of the encoder.
+pub fn cross_attention(a: &Architecture, s: &Slice, keys: f64) -> OpList {
+    let mut list = OpList::default();
+    cross_ops(&mut list, a, s, keys);
+    list
+}
+
+/// The forward operators of the linear mixer, with norm and residual.
+pub fn linear(a: &Architecture, s: &Slice) -> OpList {
+    let mut list = OpList::default();
+    linear_ops(&mut list, a, s);
+    list
+}
+
+/// The forward operators of a dense MLP, with norm and residual.
+pub fn mlp(a: &Architecture, s: &Slice) -> OpList {
+    let mut list = OpList::default();
+    mlp_ops(&mut list, a, s);
+    list
+}
+
+/// The forward operators of a mixture of experts, with norm and residual.
+pub fn mixture(a: &Architecture, s: &Slice) -> OpList {
+    let mut list = OpList::default();
+    moe_ops(&mut list, a, s);
+    list
+}
+
+/// Output layer and loss for `tokens` positions (training: all that the head looks at; decode: one per sequence).
+pub fn head(a: &Architecture, tokens: f64, tp: f64, loss: bool) -> OpList {
+    let mut list = OpList::default();
+    let vocab = a.head_width() / tp;
+    list.push(OpName::Norm, Work::Traffic { bytes: 4.0 * tokens * a.hidden }, 1.0);
+    if a.head == Head::Masked {
+        // A square matrix, its activation and norm stand before the vocabulary.
+        push_gemm(&mut list, OpName::Logits, tokens, a.hidden, a.hidden);
+        list.push(OpName::Activation, Work::Traffic { bytes: 8.0 * tokens * a.hidden }, 2.0);
+    }
+    push_gemm(&mut list, OpName::Logits, tokens, vocab, a.hidden);
+    if loss {
+        // Cross entropy in fp32: logits are read for the maximum, the sum and the gradient.
+        list.push(OpName::Loss, Work::Traffic { bytes: 4.0 * tokens * vocab }, 6.0);
+    }
+    list
+}
+
+/// FLOPs of the backward pass over those of the forward pass: each GEMM twice, fused attention 2.5 times
+/// (FlashAttention recomputes the scores; arXiv 2307.08691, section 3.1).
+pub fn backward_ratio(op: &Op) -> f64 {
+    match op.work {
+        Work::Gemm(_) => 2.0,
+        Work::Attention { .. } => 2.5,
+        Work::Vector { .. } => 2.0,
+        Work::Traffic { .. } => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forward_flops_are_twice_the_weights_plus_attention() {
+        let a = Architecture::default();
+        let s = Slice { tokens: 4096.0, context: 2048.0, ..Slice::default() };
+        let per_layer = a.attention_params() + a.mlp_params(a.ffn);
+        let expected = 4096.0 * (2.0 * per_layer + 4.0 * 2048.0 * a.q_width());
+        assert!((layer(&a, &s, false).flops() / expected - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn tensor_parallel_ranks_share_the_flops() {
+        let a = Architecture::default();
+        let one = Slice { tokens: 4096.0, context: 2048.0, ..Slice::default() };
+        let eight = Slice { tp: 8.0, ..one };
+        let ratio = layer(&a, &one, false).flops() / layer(&a, &eight, false).flops();
+        assert!((ratio - 8.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn expert_flops_do_not_depend_on_expert_parallelism() {
+        let a = Architecture { experts: 64.0, top_k: 8.0, moe_ffn: 1024.0, ..Architecture::default() };
+        let one = Slice { tokens: 8192.0, context: 4096.0, ..Slice::default() };
+        let eight = Slice { ep: 8.0, ..one };
+        let (x, y) = (layer(&a, &one, true).flops(), layer(&a, &eight, true).flops());
+        assert!((x / y - 1.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,163 @@
+//! The time of one operator on one accelerator: the slower of arithmetic at a shape-dependent efficiency and
+//! traffic at the memory's bandwidth (roofline; Williams et al., CACM 52(4), 2009).
+
+use crate::accelerator::{Accelerator, Generation, Precision};
+use crate::constants::Constants;
+
+/// A (batched) matrix multiplication: `m` rows of activations by an `n` x `k` weight, `batch` times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gemm {
+    /// Rows of activations.
+    pub m: f64,
+    /// Columns of the result.
+    pub n: f64,
+    /// Inner dimension.
+    pub k: f64,
+    /// Independent products.
+    pub batch: f64,
+}
+
+impl Gemm {
+    /// A single product.
+    pub fn new(m: f64, n: f64, k: f64) -> Self {
+        Gemm { m, n, k, batch: 1.0 }
+    }
+
+    /// Multiply-adds counted as two FLOPs.
+    pub fn flops(&self) -> f64 {
+        2.0 * self.batch * self.m * self.n * self.k
+    }
+
+    /// Operands read once and the result written once; `input` and `weight` are bytes per element.
+    pub fn bytes(&self, input: f64, weight: f64) -> f64 {
+        self.batch * (self.m * self.k * input + self.n * self.k * weight + self.m * self.n * 2.0)
+    }
+}
+
+/// Share of the dense peak that a large GEMM sustains on the device.
+pub fn best_fraction(acc: &Accelerator, c: &Constants) -> f64 {
+    let share = match acc.generation {
+        Generation::Volta | Generation::Ampere | Generation::Workstation => c.gemm_ampere,
+        // Relative to H100 SXM (700 W) and GB200 (1200 W).
+        Generation::Hopper => c.gemm_hopper * power(acc, 700.0 / 989.4e12),
+        Generation::Blackwell => c.gemm_blackwell * power(acc, 1200.0 / 2500e12),
+        Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4 => c.gemm_young,
+        Generation::Ascend | Generation::Trainium => c.gemm_young,
+        Generation::Tpu => c.gemm_systolic,
+        _ => c.gemm_other,
+    };
+    share.min(1.0)
+}
+
+/// Whether large products run at the device's power limit, so that their rate follows its power and not its peak.
+pub fn power_limited(acc: &Accelerator) -> bool {
+    acc.tdp_w > 0.0 && matches!(acc.generation, Generation::Hopper | Generation::Blackwell)
+}
+
+/// Effect of more or less power per bf16 FLOP/s than the reference device of the generation has: large products run at the
+/// power limit, so that the rate is proportional.
+fn power(acc: &Accelerator, reference: f64) -> f64 {
+    let own = acc.tdp_w / acc.peak(Precision::Bf16);
+    if acc.tdp_w <= 0.0 || (own - reference).abs() < 0.01 * reference { 1.0 } else { own / reference }
+}
+
+/// Efficiency of a GEMM relative to the device's best: the main loop's share (small `k`), tile and wave quantisation.
+/// A library picks the tile, and splits `k` when tiles do not fill the device; `wave_loss` is what that leaves.
+pub fn shape_efficiency(acc: &Accelerator, c: &Constants, g: &Gemm) -> f64 {
+    let loop_share = g.k / (g.k + c.gemm_k_half);
+    let tile_m = if g.m > 64.0 { 128.0 } else { 64.0 };
+    let tile_n = 128.0;
+    let tiles_m = (g.m / tile_m).ceil().max(1.0);
+    let tiles_n = (g.n / tile_n).ceil().max(1.0);
+    let filled = g.m * g.n / (tiles_m * tile_m * tiles_n * tile_n);
+    let tiles = tiles_m * tiles_n * g.batch.max(1.0);
+    let waves = tiles / acc.cores.max(1.0);
+    let full = waves / waves.ceil().max(1.0);
+    loop_share * filled.clamp(1e-3, 1.0) * (1.0 - c.wave_loss * (1.0 - full))
+}
+
+/// FLOP/s that a GEMM reaches whose shape loses nothing.
+pub fn best_rate(acc: &Accelerator, c: &Constants, precision: Precision) -> f64 {
+    acc.peak(precision) * best_fraction(acc, c)
+}
+
+/// Seconds of arithmetic of a GEMM, traffic and launch left out.
+pub fn gemm_compute(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
+    compute_at(best_rate(acc, c, precision), acc, c, g, precision)
+}
+
+/// As [`gemm_compute`], at the [`best_rate`].
+#[inline]
+fn compute_at(rate: f64, acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
+    let arithmetic = g.flops() / (rate * shape_efficiency(acc, c, g));
+    // Operands are re-read once per block; narrower operands make the same block move fewer bytes.
+    arithmetic + g.flops() * (precision.bytes() / 2.0) / (c.block_intensity * acc.mem_bw)
+}
+
+/// Seconds of a GEMM: arithmetic, and the traffic that its first and last tiles cannot hide; casts and launch left out.
+pub fn gemm_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
+    gemm_seconds_at(best_rate(acc, c, precision), acc, c, g, precision)
+}
+
+/// As [`gemm_seconds`], at the [`best_rate`]: of several products that have it in common.
+pub fn gemm_seconds_at(rate: f64, acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
+    let traffic = g.bytes(precision.bytes(), precision.bytes());
+    compute_at(rate, acc, c, g, precision) + memory_seconds(acc, c, traffic)
+}
+
+/// Seconds of quantising a GEMM's activations to a narrow format; none where the device lacks it.
+pub fn cast_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
+    if !precision.is_narrow() || !acc.has(precision) {
+        return 0.0;
+    }
+    memory_seconds(acc, c, c.cast_traffic * g.batch * g.m * g.k * 2.0)
+}
+
+/// Seconds that `bytes` of device-memory traffic take.
+pub fn memory_seconds(acc: &Accelerator, c: &Constants, bytes: f64) -> f64 {
+    bytes / (acc.mem_bw * c.memory_fraction)
+}
+
+/// Seconds of fused attention: `flops` at the attention's share of the peak, against its traffic.
+pub fn attention_seconds(acc: &Accelerator, c: &Constants, flops: f64, bytes: f64) -> f64 {
+    // Attention multiplies in 16 bit even where the projections are narrower.
+    let rate = acc.peak(Precision::Bf16) * best_fraction(acc, c) * c.attention_fraction;
+    (flops / rate).max(memory_seconds(acc, c, bytes))
+}
+
+/// Seconds that `kernels` launches add; a captured graph (CUDA graph) leaves about a quarter.
+pub fn launch_seconds(c: &Constants, kernels: f64, graph: bool) -> f64 {
+    kernels * c.launch * if graph { 0.25 } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn efficiency_stays_between_zero_and_one_and_grows_with_k() {
+        let (a, c) = (Accelerator::default(), Constants::default());
+        let mut last = 0.0;
+        for k in [64.0, 256.0, 1024.0, 8192.0] {
+            let e = shape_efficiency(&a, &c, &Gemm::new(4096.0, 4096.0, k));
+            assert!(e > last && e <= 1.0);
+            last = e;
+        }
+    }
+
+    #[test]
+    fn more_bandwidth_or_more_flops_is_never_slower() {
+        let c = Constants::default();
+        let a = Accelerator::default();
+        let mut b = a;
+        b.mem_bw *= 2.0;
+        let mut f = a;
+        f.flops = f.flops.map(|x| 2.0 * x);
+        for m in [1.0, 16.0, 300.0, 8192.0] {
+            let g = Gemm::new(m, 4096.0, 4096.0);
+            let t = gemm_seconds(&a, &c, &g, Precision::Bf16);
+            assert!(gemm_seconds(&b, &c, &g, Precision::Bf16) <= t);
+            assert!(gemm_seconds(&f, &c, &g, Precision::Bf16) <= t);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Prefill and decode in separate pools: a closed network of two stations and a transfer of keys and values between
+//! them (DistServe, arXiv 2401.09670).
+
+use super::front_end::FrontEnd;
+use super::input::{Load, Pools, ServingInput};
+use super::latency::{FirstToken, Spread};
+use super::step::Machine;
+use super::{ServingEstimate, kv, served, speculative, steady_state};
+use crate::serving_constants::ServingConstants;
+
+/// Estimates a disaggregated deployment.
+pub fn estimate(input: &ServingInput, pools: &Pools, c: &ServingConstants) -> ServingEstimate {
+    let prefill = Machine::new(input, &pools.prefill, c);
+    let decode = Machine::new(input, &pools.decode, c);
+    let capacity = kv::capacity(input, &pools.decode, &decode.shape, c);
+    let most_sequences = input.max_num_seqs.max(1.0) * pools.decode.attention_dp.max(1.0);
+    let limit = capacity.sequences.max(1.0).min(most_sequences);
+    let (servers, workers) = (pools.prefill.dp.max(1.0), pools.decode.dp.max(1.0));
+    // Data-parallel groups and pipeline stages of one prefill replica work on different prompts at the same time.
+    let abreast = pools.prefill.attention_dp.max(1.0) * pools.prefill.pp.max(1.0);
+    let chunk = steady_state::prefill(&prefill, input, abreast);
+    let (latency, service) = (chunk.total(), chunk.total() / abreast);
+    // Every prefill rank sends its share of the keys and values over its own NIC.
+    let moved = input.isl * prefill.shape.kv_bytes_token;
+    let transfer = moved / (input.accelerator.nic_bw * c.link_fraction).max(1e6) + c.nic_latency;
+    let steps = steady_state::decode_steps(input) * speculative::draft_factor(&input.speculation);
+    let step_at = |batch: f64| decode.step(&steady_state::decode_tokens(input, batch));
+    let most = servers / service;
+    let (offered, open_rate) = match input.load {
+        Load::Closed { concurrency, .. } => (concurrency, f64::INFINITY),
+        Load::Static { batch } | Load::DecodeOnly { batch } | Load::PrefillOnly { batch } => (batch, f64::INFINITY),
+        Load::Burst { requests } => (requests.min(1e6), f64::INFINITY),
+        Load::Open { rate } => (limit * workers, rate),
+    };
+    // Rate X with X (wait + prefill + transfer + decode) = concurrency; the batch that decodes is X * decode / workers.
+    let mut batch = (offered / workers).min(limit).max(offered.min(1.0));
+    let mut rate = 0.0;
+    let mut wait = 0.0;
+    let apart = FrontEnd::of(input, c).apart();
+    for _ in 0..6 {
+        let life = steps * step_at(batch).total();
+        let free = offered / (life + latency + transfer + apart);
+        rate = free.min(most).min(limit * workers / life.max(1e-9)).min(open_rate);
+        // What does not decode waits before the prefill pool.
+        wait = (offered / rate.max(1e-12) - life - latency - transfer - apart).max(0.0);
+        let next = (rate * life / workers).clamp(1e-6, limit).max((offered / workers).min(1.0));
+        batch = 0.5 * (batch + next);
+    }
+    let step = step_at(batch);
+    if open_rate.is_finite() {
+        wait = super::queue::mean_wait(rate, service, servers, c.variability);
+    }
+    let first = FirstToken {
+        slot: wait,
+        queue: transfer,
+        burst: 0.5 * super::latency::burst_share(input, c) * (offered / servers - 1.0).max(0.0) * service,
+        prefill: latency,
+        overhead: apart + super::latency::cadence(input, c, step.total()),
+    };
+    let tpot = steps * step.total() / (input.osl - 1.0).max(1.0);
+    let spread = Spread { mean: tpot, p50: tpot, p95: 1.1 * tpot, p99: 1.2 * tpot };
+    let mut out = served(input, rate, batch, step, first, spread);
+    out.max_concurrency = capacity.sequences;
+    out.fits = capacity.fits;
+    out.capacity_requests_per_sec = most.min(limit * workers / (steps * step_at(limit).total()).max(1e-9));
+    let accelerators = pools.prefill.accelerators() + pools.decode.accelerators();
+    out.output_tokens_per_sec_per_accelerator = out.output_tokens_per_sec / accelerators.max(1.0);
+    out.tokens_per_sec_per_user = if tpot > 0.0 { 1.0 / tpot } else { 0.0 };
+    out
+}

@@ -1,0 +1,167 @@
+//! How a batch runs empty: answers end one by one, the longest last, and what still runs decodes in ever smaller steps.
+//!
+//! Lengths are told by their mean and their longest, as the simulation draws them (`Distribution::Upto`): with a longest
+//! of s means, evenly about the mean up to s = 2, and beyond that with the survivor function (1 - t / s)^(s - 1), whose
+//! mean is 1. Time t counts in mean answers.
+
+use super::input::ServingInput;
+use super::steady_state;
+use super::step::{Machine, StepTime};
+
+/// Points of the integral over the time that a batch takes to run empty.
+const POINTS: usize = 12;
+
+/// The longest answer in mean answers, as far as any is let through.
+pub fn longest(input: &ServingInput) -> f64 {
+    input.osl_spread.max(input.osl_most / input.osl.max(1.0)).max(1.0)
+}
+
+/// Share of answers longer than `t`.
+fn surviving(longest: f64, t: f64) -> f64 {
+    if longest > 2.0 {
+        return (1.0 - t / longest).max(0.0).powf(longest - 1.0);
+    }
+    let half = longest - 1.0;
+    if half > 0.0 { ((1.0 + half - t) / (2.0 * half)).clamp(0.0, 1.0) } else { f64::from(u8::from(t < 1.0)) }
+}
+
+/// Share of running answers, met at any time, that run on for `t` more: the integral of [`surviving`] beyond t.
+fn remaining(longest: f64, t: f64) -> f64 {
+    if longest > 2.0 {
+        return (1.0 - t / longest).max(0.0).powf(longest);
+    }
+    let half = longest - 1.0;
+    if t < 1.0 - half { 1.0 - t } else { (longest - t).max(0.0).powi(2) / (4.0 * half).max(1e-12) }
+}
+
+/// What a running answer, met at any time, has behind it on average, and as much before it, in mean answers: half of one
+/// where all are equal, more where the long ones stay (the inspection paradox, Feller, *An Introduction to Probability
+/// Theory* II, section I.4).
+pub fn mean_age(input: &ServingInput) -> f64 {
+    let longest = longest(input);
+    let variance =
+        if longest > 2.0 { (longest - 1.0) / (longest + 1.0) } else { (longest - 1.0) * (longest - 1.0) / 3.0 };
+    0.5 * (1.0 + variance)
+}
+
+/// Seconds over the time that sequences take to end of which `running` tells how many are there at t on average and how
+/// probably any is; and what they are of a mean sequence's life where `batch` begin.
+fn until_empty(
+    m: &Machine,
+    input: &ServingInput,
+    (longest, batch): (f64, f64),
+    running: impl Fn(f64) -> (f64, f64),
+) -> (StepTime, f64) {
+    let (mut all, mut life) = (StepTime::default(), 0.0);
+    for point in 0..POINTS {
+        // Denser at the start, where most end.
+        let u = (point as f64 + 0.5) / POINTS as f64;
+        let weight = longest * 2.0 * u / POINTS as f64;
+        let (left, any) = running(longest * u * u);
+        // While any is there, at least one is.
+        let step = m.step(&steady_state::decode_tokens(input, (left / any.max(1e-12)).max(1.0)));
+        all = all.add(&step, weight * any);
+        life += weight * step.total() * left / batch.max(1e-12);
+    }
+    let steps = steady_state::decode_steps(input);
+    (all.scaled(steps), life * steps)
+}
+
+/// Decoding of `batch` sequences that begin together and are not replaced: until the last has ended, and seconds of a
+/// mean one.
+pub fn together(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64) {
+    let longest = longest(input);
+    if longest <= 1.0 || batch <= 1.0 {
+        let time = m.step(&steady_state::decode_tokens(input, batch)).scaled(steady_state::decode_steps(input));
+        return (time, time.total());
+    }
+    let running = |t| {
+        let share = surviving(longest, t);
+        (batch * share, 1.0 - (1.0 - share).powf(batch))
+    };
+    until_empty(m, input, (longest, batch), running)
+}
+
+/// The end of a run whose `batch` running sequences are replaced no more, the last of them just begun: its decoding, and
+/// the mean answers that each of them still had before it.
+pub fn drain(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64) {
+    let longest = longest(input);
+    let others = (batch - 1.0).max(0.0);
+    let running = |t| {
+        let (fresh, share) = (surviving(longest, t), remaining(longest, t));
+        (fresh + others * share, 1.0 - (1.0 - fresh) * (1.0 - share).max(0.0).powf(others))
+    };
+    let (time, _) = until_empty(m, input, (longest, batch), running);
+    (time, (1.0 + others * mean_age(input)) / batch.max(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serving_constants::ServingConstants;
+
+    const LONGEST: [f64; 6] = [1.0, 1.2, 1.5, 2.0, 3.0, 10.0];
+
+    fn asked(osl_spread: f64) -> (Machine, ServingInput) {
+        let input = ServingInput { osl_spread, ..ServingInput::default() };
+        (Machine::new(&input, &input.layout, &ServingConstants::default()), input)
+    }
+
+    /// Integral over all times at which anybody runs.
+    fn integral(longest: f64, of: impl Fn(f64) -> f64) -> f64 {
+        let points = 100_000;
+        (0..points).map(|i| of(longest * (f64::from(i) + 0.5) / f64::from(points))).sum::<f64>() * longest
+            / f64::from(points)
+    }
+
+    #[test]
+    fn the_mean_answer_is_one_and_its_age_what_remains_of_it() {
+        for longest in LONGEST {
+            let mean = integral(longest, |t| surviving(longest, t));
+            let left = integral(longest, |t| remaining(longest, t));
+            let (_, input) = asked(longest);
+            assert!((mean - 1.0).abs() < 1e-4, "{longest}: {mean}");
+            assert!((left - mean_age(&input)).abs() < 1e-4, "{longest}: {left} {}", mean_age(&input));
+        }
+    }
+
+    #[test]
+    fn equal_answers_end_together() {
+        let (m, input) = asked(1.0);
+        let (time, life) = together(&m, &input, 64.0);
+        let steps = m.step(&steady_state::decode_tokens(&input, 64.0)).total() * steady_state::decode_steps(&input);
+        assert!((time.total() / steps - 1.0).abs() < 1e-12 && life == time.total(), "{} {steps}", time.total());
+    }
+
+    #[test]
+    fn a_batch_of_uneven_answers_lasts_longer_than_one_of_equal_and_shorter_than_a_full_one_to_the_longest() {
+        let (m, input) = asked(1.0);
+        let equal = together(&m, &input, 256.0).0.total();
+        let mut last = equal;
+        for longest in [1.2, 1.5, 2.0, 3.0] {
+            let (m, input) = asked(longest);
+            let (time, life) = together(&m, &input, 256.0);
+            assert!(time.total() > last && time.total() < longest * equal, "{longest}: {} {equal}", time.total());
+            assert!(life < time.total(), "{longest}");
+            last = time.total();
+        }
+    }
+
+    #[test]
+    fn one_stream_has_no_drain() {
+        for longest in LONGEST {
+            let (m, input) = asked(longest);
+            let (time, left) = drain(&m, &input, 1.0);
+            let whole = m.step(&steady_state::decode_tokens(&input, 1.0)).total() * steady_state::decode_steps(&input);
+            assert_eq!(left, 1.0);
+            assert!((time.total() / whole - 1.0).abs() < 0.01, "{longest}: {} {whole}", time.total() / whole);
+        }
+    }
+
+    #[test]
+    fn of_many_equal_answers_half_is_left_and_of_the_last_all() {
+        let (m, input) = asked(1.0);
+        let (_, left) = drain(&m, &input, 100.0);
+        assert!((left - 0.505).abs() < 1e-12, "{left}");
+    }
+}

@@ -1,0 +1,174 @@
+//! Which bytes are read and which units multiply: the numeric formats of a deployment, from what it stores, what the
+//! device multiplies and what the software does with such weights.
+
+use super::input::{Formats, Stack};
+use crate::accelerator::{Accelerator, Precision};
+use crate::arch::Architecture;
+use crate::traits::{QuantizedKv, QuantizedProduct, ServingTraits};
+use atlas_core::plan::Format;
+
+/// Formats as a deployment states them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stated {
+    /// Format of the weights.
+    pub weights: Format,
+    /// Bits per weight with scales, where the format does not decide them.
+    pub bits: Option<f64>,
+    /// Format of the matrix products; absent: what the software does with such weights.
+    pub compute: Option<Format>,
+    /// Format of the KV cache; absent: what the software does with such weights.
+    pub kv: Option<Format>,
+}
+
+impl From<Format> for Precision {
+    fn from(format: Format) -> Precision {
+        match format {
+            Format::Fp32 => Precision::Fp32,
+            Format::Tf32 => Precision::Tf32,
+            Format::Bf16 => Precision::Bf16,
+            Format::Fp16 => Precision::Fp16,
+            Format::Fp8 | Format::Mxfp8 => Precision::Fp8,
+            Format::Int8 => Precision::Int8,
+            Format::Fp6 => Precision::Fp6,
+            Format::Fp4 => Precision::Fp4,
+            Format::Int4 => Precision::Int4,
+        }
+    }
+}
+
+/// Bytes of one stored weight, block scales counted: 4-bit formats have one 8-bit scale per 16 or 32 weights.
+#[must_use]
+pub const fn stored_bytes(format: Format) -> f64 {
+    match format {
+        Format::Fp32 | Format::Tf32 => 4.0,
+        Format::Bf16 | Format::Fp16 => 2.0,
+        Format::Fp8 | Format::Mxfp8 | Format::Int8 => 1.0,
+        Format::Fp6 => 0.78,
+        Format::Fp4 | Format::Int4 => 0.53,
+    }
+}
+
+/// How a quantized product runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Product {
+    precision: Precision,
+    unpacked: bool,
+    /// Kernels for one of a product in 16 bit.
+    kernels: f64,
+    /// Times that the bytes of a weight pass the memory.
+    passes: f64,
+}
+
+impl Product {
+    const fn of(precision: Precision, unpacked: bool) -> Product {
+        Product { precision, unpacked, kernels: 1.0, passes: 1.0 }
+    }
+}
+
+/// The product of weights stored as `stored`, `bytes` each.
+fn product(acc: &Accelerator, stored: Precision, bytes: f64, compute: Option<Format>, t: &ServingTraits) -> Product {
+    let how = match stored {
+        Precision::Fp8 => t.fp8,
+        Precision::Fp6 | Precision::Fp4 => t.fp4,
+        Precision::Int8 => t.int8,
+        Precision::Int4 => t.int4,
+        wide => return Product::of(compute.map_or(wide, Precision::from), false),
+    };
+    if let Some(asked) = compute.map(Precision::from)
+        && asked != stored
+    {
+        // Narrow activations need units that multiply them; wider ones need the weights unpacked.
+        let narrow = asked.is_narrow() && acc.has(asked);
+        return Product::of(if narrow { asked } else { Precision::Bf16 }, asked != Precision::Fp8 || !narrow);
+    }
+    match how {
+        QuantizedProduct::Native if stored == Precision::Int4 && acc.has(Precision::Int8) => {
+            Product::of(Precision::Int8, true)
+        }
+        QuantizedProduct::Native if stored != Precision::Int4 && acc.has(stored) => Product::of(stored, false),
+        QuantizedProduct::Native | QuantizedProduct::Unpacked => Product::of(Precision::Bf16, true),
+        QuantizedProduct::Separate => Product { kernels: 3.0, ..Product::of(Precision::Bf16, true) },
+        QuantizedProduct::Buffered => {
+            // Weights are read, written in 16 bit, and read again.
+            Product { kernels: 3.0, passes: 1.0 + 4.0 / bytes, ..Product::of(Precision::Bf16, true) }
+        }
+        // Eight launches: outliers found, rows and columns quantized, layouts changed, multiplied, scaled, outliers
+        // multiplied and added (bitsandbytes, `MatMul8bitLt`; arXiv 2208.07339).
+        QuantizedProduct::Outliers => Product { kernels: 8.0, ..Product::of(Precision::Bf16, true) },
+    }
+}
+
+/// The formats of a deployment.
+#[must_use]
+pub fn formats(acc: &Accelerator, arch: &Architecture, stated: &Stated, t: &ServingTraits) -> Formats {
+    let stored = Precision::from(stated.weights);
+    let bytes = stated.bits.map_or(stored_bytes(stated.weights), |bits| bits / 8.0);
+    let found = product(acc, stored, bytes, stated.compute, t);
+    let kv_bytes = match stated.kv {
+        Some(kv) => stored_bytes(kv),
+        None if t.quantized_kv == QuantizedKv::Fp8 && matches!(stored, Precision::Fp8 | Precision::Fp4) => 1.0,
+        None => 2.0,
+    };
+    let mut formats = Formats {
+        dense_bytes: bytes,
+        expert_bytes: bytes,
+        dense: found.precision,
+        expert: found.precision,
+        dense_unpack: found.unpacked,
+        expert_unpack: found.unpacked,
+        product_kernels: found.kernels,
+        unpack_passes: found.passes,
+        kv_bytes,
+    };
+    if arch.is_moe() && stored == Precision::Fp4 {
+        // Published 4-bit checkpoints of mixtures quantize the experts and leave attention in 16 bit (gpt-oss model card;
+        // NVIDIA's DeepSeek-R1-FP4 model card); GGUF files keep attention in 8 bit.
+        (formats.dense_bytes, formats.dense, formats.dense_unpack) = (2.0, Precision::Bf16, false);
+        if t.runtime == Stack::Local {
+            (formats.dense_bytes, formats.dense_unpack) = (1.0625, true);
+        }
+    }
+    formats
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing)]
+    use super::*;
+    use crate::accelerator::Accelerator;
+
+    fn stated(weights: Format) -> Stated {
+        Stated { weights, bits: None, compute: None, kv: None }
+    }
+
+    fn with_fp8() -> Accelerator {
+        let mut acc = Accelerator::default();
+        acc.flops[Precision::Fp8 as usize] = 2.0 * acc.flops[Precision::Bf16 as usize];
+        acc
+    }
+
+    #[test]
+    fn fp8_weights_are_multiplied_in_fp8_where_the_device_can() {
+        let (arch, traits) = (Architecture::default(), ServingTraits::default());
+        let found = formats(&with_fp8(), &arch, &stated(Format::Fp8), &traits);
+        assert_eq!((found.dense, found.dense_unpack), (Precision::Fp8, false));
+        let mut without = Accelerator::default();
+        without.flops[Precision::Fp8 as usize] = 0.0;
+        let found = formats(&without, &arch, &stated(Format::Fp8), &traits);
+        assert_eq!((found.dense, found.dense_unpack), (Precision::Bf16, true));
+    }
+
+    #[test]
+    fn a_stated_wider_product_means_weight_only_quantization() {
+        let asked = Stated { compute: Some(Format::Bf16), ..stated(Format::Fp8) };
+        let found = formats(&with_fp8(), &Architecture::default(), &asked, &ServingTraits::default());
+        assert_eq!((found.dense, found.dense_unpack, found.dense_bytes), (Precision::Bf16, true, 1.0));
+    }
+
+    #[test]
+    fn stated_bits_replace_the_size_of_the_format() {
+        let asked = Stated { bits: Some(4.85), ..stated(Format::Int4) };
+        let found = formats(&with_fp8(), &Architecture::default(), &asked, &ServingTraits::default());
+        assert!((found.dense_bytes - 4.85 / 8.0).abs() < 1e-12);
+    }
+}

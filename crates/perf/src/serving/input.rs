@@ -1,0 +1,328 @@
+//! What a serving estimate is asked: plain numbers only.
+
+use crate::accelerator::{Accelerator, Precision};
+use crate::arch::Architecture;
+
+/// How the runtime drives the accelerator: this decides the fixed cost of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stack {
+    /// Ahead-of-time compiled engine with a C++ runtime (TensorRT-LLM, FasterTransformer, NeuronX, SambaFlow).
+    Compiled,
+    /// Python engine with continuous batching that replays captured graphs (vLLM, SGLang, ATOM).
+    #[default]
+    Graphed,
+    /// Python framework that launches kernel by kernel (Transformers, Accelerate, DeepSpeed).
+    Eager,
+    /// Native runtime for one or a few streams (llama.cpp, exllamav2, MLX).
+    Local,
+}
+
+/// When a scheduler looks at its queue and hands out first tokens: a setting, and the largest part of an unloaded
+/// system's TTFT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Admission {
+    /// Before every step (vLLM).
+    #[default]
+    EveryStep,
+    /// After a fixed number of steps counted in iterations: responses and admissions are batched (TensorRT-LLM's
+    /// `stream_interval`, `batching_wait_iters`).
+    Batched,
+    /// By polling separate tokeniser and detokeniser processes (SGLang's `scheduler_recv_interval`, more steps the
+    /// shorter they are, so about constant in time).
+    Polled,
+}
+
+/// Offered load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// One batch of equal requests that start and end together.
+    Static {
+        /// Sequences side by side.
+        batch: f64,
+    },
+    /// As [`Load::Static`], but only the generation phase is counted.
+    DecodeOnly {
+        /// Sequences side by side.
+        batch: f64,
+    },
+    /// As [`Load::Static`], but only the prefill is counted.
+    PrefillOnly {
+        /// Sequences side by side.
+        batch: f64,
+    },
+    /// A constant number of requests in flight; `requests` in all (infinite where unknown).
+    Closed {
+        /// Requests kept in flight.
+        concurrency: f64,
+        /// Requests of the whole run; infinite where unknown.
+        requests: f64,
+    },
+    /// `requests` queued at once (infinite: an endless backlog).
+    Burst {
+        /// Requests that arrive at once; infinite for an endless backlog.
+        requests: f64,
+    },
+    /// Open arrivals, requests per second.
+    Open {
+        /// Requests per second.
+        rate: f64,
+    },
+}
+
+/// Numeric formats of a deployment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Formats {
+    /// Bytes of one weight of the dense layers, scales counted.
+    pub dense_bytes: f64,
+    /// Bytes of one routed-expert weight.
+    pub expert_bytes: f64,
+    /// Format in which dense layers multiply.
+    pub dense: Precision,
+    /// Format in which experts multiply.
+    pub expert: Precision,
+    /// Dense weights are unpacked to the wider multiplication format inside the GEMM.
+    pub dense_unpack: bool,
+    /// Experts' weights are unpacked to a wider format before they are multiplied.
+    pub expert_unpack: bool,
+    /// Kernels that a framework launches for one of a layer's, where quantised products are split (outliers, scales,
+    /// layouts; LLM.int8(), arXiv 2208.07339).
+    pub product_kernels: f64,
+    /// Times that a dense weight's bytes pass the memory in a step: more than once where it is unpacked to a buffer that
+    /// the product reads.
+    pub unpack_passes: f64,
+    /// Bytes of one KV-cache element.
+    pub kv_bytes: f64,
+}
+
+impl Default for Formats {
+    fn default() -> Self {
+        Formats {
+            dense_bytes: 2.0,
+            expert_bytes: 2.0,
+            dense: Precision::Bf16,
+            expert: Precision::Bf16,
+            dense_unpack: false,
+            expert_unpack: false,
+            product_kernels: 1.0,
+            unpack_passes: 1.0,
+            kv_bytes: 2.0,
+        }
+    }
+}
+
+/// Layout over accelerators: `dp` replicas of `pp` stages of `attention_dp` x `tp` ranks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Layout {
+    /// Tensor-parallel ranks.
+    pub tp: f64,
+    /// Pipeline stages.
+    pub pp: f64,
+    /// Ranks that hold different whole experts; 1 = experts are sliced as the dense layers are.
+    pub ep: f64,
+    /// Data-parallel attention inside one replica: each group attends to its own sequences, experts are shared.
+    pub attention_dp: f64,
+    /// Independent replicas.
+    pub dp: f64,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Layout { tp: 1.0, pp: 1.0, ep: 1.0, attention_dp: 1.0, dp: 1.0 }
+    }
+}
+
+impl Layout {
+    /// Accelerators of one replica.
+    pub fn replica(&self) -> f64 {
+        self.tp * self.pp * self.attention_dp
+    }
+    /// All accelerators.
+    pub fn accelerators(&self) -> f64 {
+        self.replica() * self.dp
+    }
+}
+
+/// Speculative decoding: a draft of `tokens`, each accepted with probability `acceptance`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Speculation {
+    /// Drafted tokens per step; 0 = off.
+    pub tokens: f64,
+    /// Probability that a drafted token is accepted.
+    pub acceptance: f64,
+    /// Cost of drafting one token relative to a step of the target at batch 1 (an MTP or EAGLE layer: 1 / layers).
+    pub draft_cost: f64,
+}
+
+/// Separate pools for prefill and decode (DistServe, arXiv 2401.09670; Splitwise, arXiv 2311.18677).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pools {
+    /// How the prefill pool is cut.
+    pub prefill: Layout,
+    /// How the decode pool is cut.
+    pub decode: Layout,
+}
+
+/// A serving scenario.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServingInput {
+    /// On what it runs.
+    pub accelerator: Accelerator,
+    /// The model.
+    pub arch: Architecture,
+    /// How it is cut.
+    pub layout: Layout,
+    /// Numeric formats.
+    pub formats: Formats,
+    /// Prompt tokens (mean).
+    pub isl: f64,
+    /// Generated tokens (mean).
+    pub osl: f64,
+    /// Longest output over the mean one: 1 for fixed lengths.
+    pub osl_spread: f64,
+    /// The longest output that is let through, tokens, where a run's rare long ones go far beyond `osl_spread`; 0 = none
+    /// does.
+    pub osl_most: f64,
+    /// What is asked of it.
+    pub load: Load,
+    /// Requests of a run with open arrivals, which ends with its last answer; infinite for a service.
+    pub arrivals: f64,
+    /// What kind of software serves.
+    pub stack: Stack,
+    /// Decode steps replay captured graphs; off is vLLM's `enforce_eager`, SGLang's `disable_cuda_graph`.
+    pub captured_graphs: bool,
+    /// Prompts run through the framework kernel by kernel, uncompiled (SGLang); off where they run a compiled model (vLLM's
+    /// `torch.compile`, TensorRT-LLM).
+    pub eager_prompts: bool,
+    /// Decode attention reads a group's keys and values once for all its query heads; off where a kernel works head by
+    /// head (TensorRT-LLM before XQA, vLLM's own paged attention where FlashAttention-2 is missing).
+    pub grouped_decode: bool,
+    /// Every expert that a step touches is multiplied by launches of its own, for want of a grouped kernel.
+    pub experts_in_turn: bool,
+    /// Matrix products are tuned for few rows; off where a library's untuned kernels pass all weights through the caches
+    /// once for every row (hipBLASLt on CDNA 3 before its tuned tables shipped).
+    pub tuned_products: bool,
+    /// The next step is scheduled while the accelerator computes (vLLM V1, SGLang's overlap scheduler, TensorRT-LLM).
+    pub overlapped: bool,
+    /// The scheduler and sampler of a compiled runtime run in Python (TensorRT-LLM's PyTorch backend, the default from
+    /// 1.0), so that every running sequence costs host time as in a Python engine.
+    pub python_executor: bool,
+    /// How requests are let in.
+    pub admission: Admission,
+    /// Decode steps between two looks of a polling scheduler at what has come in (SGLang's `scheduler_recv_interval`, 1 where
+    /// nobody says otherwise). The closed form has what short intervals cost in `polled_seconds`.
+    pub recv_interval: f64,
+    /// Beams per request (beam search); 1 = sampling or greedy.
+    pub beams: f64,
+    /// A sequence is admitted only when its whole output fits (TensorRT-LLM's GUARANTEED_NO_EVICT); paging engines
+    /// (vLLM, SGLang) admit more and preempt.
+    pub reserve_output: bool,
+    /// Ranks over which a sequence's keys and values are spread in decode where tensor-parallel ranks would each keep all of
+    /// them (vLLM's `decode_context_parallel_size`); 1 = none.
+    pub context_ranks: f64,
+    /// Scheduler: most sequences in one step (`max_num_seqs`, `max_running_requests`, `max_batch_size`).
+    pub max_num_seqs: f64,
+    /// Sequences that a graph compiled for a fixed shape always computes, present or not (Neuron); 0 = those present.
+    pub compiled_batch: f64,
+    /// Scheduler: most tokens in one step (`max_num_batched_tokens`, `chunked_prefill_size`, `max_num_tokens`).
+    pub max_num_batched_tokens: f64,
+    /// Share of device memory that the engine may use (`gpu_memory_utilization`, `mem_fraction_static`).
+    pub memory_utilization: f64,
+    /// Prompt chunks share steps with decoding (Sarathi-Serve, arXiv 2403.02310).
+    pub chunked_prefill: bool,
+    /// Share of prompt tokens found in the prefix cache.
+    pub prefix_hit: f64,
+    /// Speculative decoding.
+    pub speculation: Speculation,
+    /// Every drafted token is verified as a sequence of its own, which reads its keys and values and costs the host what
+    /// a sequence costs (batch expansion, vLLM before V1).
+    pub expanded_drafts: bool,
+    /// Separate pools for prefill and decode.
+    pub pools: Option<Pools>,
+}
+
+impl Default for ServingInput {
+    fn default() -> Self {
+        ServingInput {
+            accelerator: Accelerator::default(),
+            arch: Architecture::default(),
+            layout: Layout::default(),
+            formats: Formats::default(),
+            isl: 1024.0,
+            osl: 256.0,
+            osl_spread: 1.0,
+            osl_most: 0.0,
+            load: Load::Closed { concurrency: 16.0, requests: f64::INFINITY },
+            arrivals: f64::INFINITY,
+            stack: Stack::Graphed,
+            captured_graphs: true,
+            eager_prompts: false,
+            grouped_decode: true,
+            experts_in_turn: false,
+            tuned_products: true,
+            overlapped: true,
+            python_executor: false,
+            admission: Admission::EveryStep,
+            recv_interval: 1.0,
+            beams: 1.0,
+            reserve_output: false,
+            context_ranks: 1.0,
+            max_num_seqs: 256.0,
+            compiled_batch: 0.0,
+            max_num_batched_tokens: 8192.0,
+            memory_utilization: 0.9,
+            chunked_prefill: true,
+            prefix_hit: 0.0,
+            speculation: Speculation::default(),
+            expanded_drafts: false,
+            pools: None,
+        }
+    }
+}
+
+impl Layout {
+    /// At least one rank along every axis.
+    fn bounded(self) -> Layout {
+        let one = |x: f64| if x.is_finite() { x.clamp(1.0, 1e6) } else { 1.0 };
+        Layout {
+            tp: one(self.tp),
+            pp: one(self.pp),
+            ep: one(self.ep),
+            attention_dp: one(self.attention_dp),
+            dp: one(self.dp),
+        }
+    }
+}
+
+impl ServingInput {
+    /// The same scenario with every count inside the range where the equations hold; sensible input is unchanged.
+    pub(super) fn bounded(&self) -> ServingInput {
+        let least = |x: f64, low: f64| if x.is_finite() { x.clamp(low, 1e12) } else { low };
+        let endless = |x: f64| if x.is_nan() { 1.0 } else { x.max(1.0) };
+        let load = match self.load {
+            Load::Static { batch } => Load::Static { batch: least(batch, 1.0) },
+            Load::DecodeOnly { batch } => Load::DecodeOnly { batch: least(batch, 1.0) },
+            Load::PrefillOnly { batch } => Load::PrefillOnly { batch: least(batch, 1.0) },
+            Load::Closed { concurrency, requests } => {
+                Load::Closed { concurrency: least(concurrency, 1e-3), requests: endless(requests) }
+            }
+            Load::Burst { requests } => Load::Burst { requests: endless(requests) },
+            Load::Open { rate } => Load::Open { rate: least(rate, 1e-9) },
+        };
+        ServingInput {
+            layout: self.layout.bounded(),
+            pools: self.pools.map(|p| Pools { prefill: p.prefill.bounded(), decode: p.decode.bounded() }),
+            load,
+            arrivals: endless(self.arrivals),
+            isl: least(self.isl, 0.0),
+            osl: least(self.osl, 1.0),
+            osl_spread: least(self.osl_spread, 1.0),
+            beams: least(self.beams, 1.0),
+            context_ranks: least(self.context_ranks, 1.0),
+            max_num_seqs: endless(self.max_num_seqs),
+            compiled_batch: least(self.compiled_batch, 0.0),
+            max_num_batched_tokens: endless(self.max_num_batched_tokens),
+            prefix_hit: least(self.prefix_hit, 0.0).min(1.0),
+            ..*self
+        }
+    }
+}

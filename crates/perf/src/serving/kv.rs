@@ -1,0 +1,55 @@
+//! How many sequences fit: memory left for keys and values after weights and the engine's own needs.
+
+use super::emptying;
+use super::input::{Layout, ServingInput};
+use super::shape::Shape;
+use crate::accelerator::Accelerator;
+use crate::serving_constants::ServingConstants;
+
+/// Memory sizes of data sheets are powers of two: "80 GB" is 80 GiB (nvidia-smi: 81,559 MiB on an H100).
+const BINARY: f64 = 1.0737;
+
+/// Bytes of a device as software finds them.
+#[must_use]
+pub fn device_bytes(accelerator: &Accelerator) -> f64 {
+    BINARY * accelerator.mem_bytes
+}
+
+/// Room for keys and values on one replica.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Capacity {
+    /// Bytes per rank left for KV; negative where the weights do not fit.
+    pub free_bytes: f64,
+    /// Tokens whose KV one replica can hold.
+    pub tokens: f64,
+    /// Sequences at their mean length that one replica can hold.
+    pub sequences: f64,
+    /// Bytes per rank of one sequence at its full length.
+    pub whole_sequence: f64,
+    /// Whether the weights and at least one sequence fit.
+    pub fits: bool,
+}
+
+/// Capacity of one replica of `layout`.
+pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &ServingConstants) -> Capacity {
+    let acc = &input.accelerator;
+    let usable = BINARY * acc.mem_bytes * input.memory_utilization.clamp(0.05, 1.0)
+        - (c.reserve_bytes + c.reserve_share * acc.mem_bytes);
+    let free_bytes = usable - shape.resident_bytes;
+    // Beams share the prompt's keys and values, not the output's.
+    // A scheduler that never evicts reserves the whole output at admission; a paging one fills it as it grows.
+    let filled = if input.reserve_output { 2.0 } else { 1.0 } * emptying::mean_age(input);
+    let length = input.isl + filled * input.osl * input.beams.max(1.0);
+    // Windowed layers keep only their window.
+    let per_sequence = shape.seen(length) * shape.kv_bytes_token + shape.state_bytes;
+    let groups = layout.attention_dp.max(1.0);
+    // What is published was measured, so a model that seems not to fit still ran: one sequence is always granted.
+    let sequences = (free_bytes / per_sequence.max(1.0)).max(0.0) * groups;
+    Capacity {
+        free_bytes,
+        tokens: (free_bytes / shape.kv_bytes_token.max(1e-9)).max(0.0) * groups,
+        sequences,
+        whole_sequence: shape.seen(input.isl + input.osl * input.beams.max(1.0)) * shape.kv_bytes_token,
+        fits: sequences >= 1.0,
+    }
+}

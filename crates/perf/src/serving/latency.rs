@@ -1,0 +1,98 @@
+//! Latency of one request: time to first token (TTFT), time per output token (TPOT), end to end (E2E).
+//!
+//! TTFT runs from a request's arrival to its first token: queueing for a sequence slot, waiting for the step in
+//! flight, waiting for prefills ahead, its own prefill. TPOT is (E2E - TTFT) / (OSL - 1), averaged over a request's
+//! tokens; ITL is the gap between two successive tokens, so prompt chunks of others show up in ITL's tail.
+
+use super::front_end::FrontEnd;
+use super::input::{Admission, ServingInput};
+use super::queue;
+use super::steady_state::Cycle;
+use crate::serving_constants::ServingConstants;
+
+/// Mean and quantiles, seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Spread {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+}
+
+impl Spread {
+    /// A fixed part, a part spread evenly from 0 to twice its mean (a burst served in order), and an exponential one
+    /// (random arrivals).
+    pub fn of(fixed: f64, even: f64, random: f64) -> Spread {
+        let at = |q: f64, ln: f64| fixed + 2.0 * q * even + ln * random;
+        Spread { mean: fixed + even + random, p50: at(0.5, 0.693), p95: at(0.95, 2.996), p99: at(0.99, 4.605) }
+    }
+}
+
+/// Parts of the time to first token.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct FirstToken {
+    /// Waiting for a sequence slot.
+    pub slot: f64,
+    /// Waiting for a step boundary and for prefills ahead.
+    pub queue: f64,
+    /// Waiting because requests arrive in bursts.
+    pub burst: f64,
+    /// Own prefill, in the company of decoding sequences.
+    pub prefill: f64,
+    /// Acceptance, tokenising, first response.
+    pub overhead: f64,
+}
+
+impl FirstToken {
+    /// All parts together, s.
+    pub fn total(&self) -> f64 {
+        self.slot + self.queue + self.burst + self.prefill + self.overhead
+    }
+
+    /// Mean and percentiles.
+    pub fn spread(&self) -> Spread {
+        Spread::of(self.prefill + self.overhead + self.slot, self.burst, self.queue)
+    }
+}
+
+/// TTFT where `waiting` requests per replica stand before the running ones and finished requests are replaced.
+pub fn closed_loop(input: &ServingInput, c: &ServingConstants, cycle: &Cycle, waiting: f64) -> FirstToken {
+    let life = cycle.time.total().max(1e-12);
+    let fresh = super::steady_state::fresh_prompt(input);
+    let chunks = (fresh / input.max_num_batched_tokens.max(1.0)).max(1.0).ceil();
+    // Own prefill: the chunk that carries it, alone or in the company of decoding sequences.
+    let own = cycle.prompt_alone
+        + if input.chunked_prefill && cycle.batch > 1.0 { chunks * cycle.decode_step * 0.5 } else { 0.0 };
+    let busy = (cycle.batch * cycle.prefill / life).min(0.95);
+    let others = (cycle.batch - 1.0).max(0.0);
+    let random = queue::mean_wait(busy / cycle.prefill.max(1e-12), cycle.prefill, 1.0, c.variability)
+        .min(others * cycle.prefill * 0.5);
+    // Steps in flight must end first, and the scheduler runs ahead of the accelerator.
+    let boundary = if cycle.batch > 1.0 { c.boundary_steps * cycle.decode_step } else { 0.0 };
+    FirstToken {
+        slot: waiting * life / cycle.batch.max(1e-12),
+        queue: random + boundary,
+        burst: 0.5 * burst_share(input, c) * others * cycle.prefill,
+        prefill: own,
+        overhead: FrontEnd::of(input, c).apart() + cadence(input, c, cycle.decode_step),
+    }
+}
+
+/// Delay of a first token by the scheduler's cadence, where a decode step lasts `step` seconds.
+pub fn cadence(input: &ServingInput, c: &ServingConstants, step: f64) -> f64 {
+    match input.admission {
+        Admission::EveryStep => 0.0,
+        Admission::Batched => c.batched_steps * step,
+        Admission::Polled => c.polled_seconds,
+    }
+}
+
+/// Share of the population that arrives together. Where prefill runs in steps of its own, all decoding sequences stall
+/// and then end together, so that their successors arrive together too; chunks in mixed steps spread them.
+pub fn burst_share(input: &ServingInput, c: &ServingConstants) -> f64 {
+    if input.chunked_prefill || input.pools.is_some() { c.burst_share } else { c.burst_share_separate }
+}

@@ -1,0 +1,368 @@
+//! Serving: throughput, time to first token and time per output token of a model on an engine, from the operators of
+//! a step, the scheduler's limits and the room for keys and values.
+//!
+//! * [`input`] – what is asked
+//! * [`formats`] – what is stored, read and multiplied
+//! * [`shape`] – the work of one rank
+//! * [`step`] – the time of one engine step
+//! * [`kv`] – how many sequences fit
+//! * [`steady_state`] – how prefill and decode share the accelerator
+//! * [`emptying`] – how a batch that is not refilled runs empty
+//! * [`waves`] – how equal requests that all wait at once run
+//! * [`front_end`] – what a request costs outside the steps
+//! * [`latency`], [`queue`] – what a request waits for
+//! * [`speculative`], [`disaggregated`] – drafting, separate pools
+//! * [`frontier`] – throughput against interactivity
+//! * [`interval`] – how far a figure can be trusted
+pub mod disaggregated;
+pub mod emptying;
+pub mod formats;
+pub mod front_end;
+pub mod frontier;
+pub mod input;
+pub mod interval;
+pub mod kv;
+pub mod latency;
+pub mod queue;
+pub mod shape;
+pub mod speculative;
+pub mod steady_state;
+pub mod step;
+pub mod waves;
+
+#[cfg(test)]
+mod tests;
+
+use crate::serving_constants::ServingConstants;
+use front_end::FrontEnd;
+pub use input::{Admission, Formats, Layout, Load, Pools, ServingInput, Speculation, Stack};
+use latency::{FirstToken, Spread};
+use steady_state::Cycle;
+use step::{Machine, StepTime};
+
+/// What limits the throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Bottleneck {
+    /// Reading the weights.
+    #[default]
+    Weights,
+    /// Matrix arithmetic.
+    Compute,
+    /// Reading the KV cache.
+    KvCache,
+    /// Traffic of activations.
+    Activations,
+    /// Collectives and transfers.
+    Communication,
+    /// Kernel launches.
+    Launch,
+    /// The host's work between steps.
+    Host,
+    /// The offered load is below what the system can serve.
+    Load,
+}
+
+/// The answer. Rates count the whole deployment unless they say otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ServingEstimate {
+    /// Generated tokens per second, all accelerators.
+    pub output_tokens_per_sec: f64,
+    /// Prompt and generated tokens per second, all accelerators.
+    pub total_tokens_per_sec: f64,
+    /// Requests finished per second.
+    pub requests_per_sec: f64,
+    /// Generated tokens per second and accelerator.
+    pub output_tokens_per_sec_per_accelerator: f64,
+    /// Interactivity: tokens per second that one user sees, 1 / TPOT.
+    pub tokens_per_sec_per_user: f64,
+    /// Time to first token, s.
+    pub ttft: Spread,
+    /// What the time to first token is made of.
+    pub first_token: FirstToken,
+    /// Time per output token after the first, of a request, s.
+    pub tpot: Spread,
+    /// Time between two tokens of a stream, s.
+    pub itl: Spread,
+    /// Time from request to last token, s.
+    pub e2e: Spread,
+    /// Sequences running per replica.
+    pub batch: f64,
+    /// Sequences that the KV memory of one replica holds.
+    pub max_concurrency: f64,
+    /// Whether weights and at least one sequence fit.
+    pub fits: bool,
+    /// Time that one output token costs a replica, by cause, seconds; sums to the step's mean time.
+    pub time: StepTime,
+    /// The largest part of a decode step.
+    pub bottleneck: Bottleneck,
+    /// Requests per second the deployment could serve at most (equal to the rate where it is saturated).
+    pub capacity_requests_per_sec: f64,
+}
+
+impl ServingEstimate {
+    /// The same requests at another rate.
+    fn at_rate(&mut self, requests_per_sec: f64) {
+        let share = requests_per_sec / self.requests_per_sec.max(1e-12);
+        self.requests_per_sec *= share;
+        self.output_tokens_per_sec *= share;
+        self.total_tokens_per_sec *= share;
+    }
+}
+
+/// Estimates a scenario.
+pub fn estimate(input: &ServingInput, c: &ServingConstants) -> ServingEstimate {
+    let input = &input.bounded();
+    if let Some(pools) = input.pools {
+        return disaggregated::estimate(input, &pools, c);
+    }
+    let machine = Machine::new(input, &input.layout, c);
+    let capacity = kv::capacity(input, &input.layout, &machine.shape, c);
+    let replicas = input.layout.dp.max(1.0);
+    // Published runs did run, and a planner shows `fits`: one sequence is always granted.
+    // The sequence limit counts per attention group: each is an engine rank with its own scheduler.
+    let most = input.max_num_seqs.max(1.0) * input.layout.attention_dp.max(1.0);
+    let limit = capacity.sequences.max(1.0).min(most);
+    let mut out = match input.load {
+        Load::Static { batch } => batch_run(input, &machine, batch / replicas, limit),
+        Load::DecodeOnly { batch } => decode_only(input, &machine, batch / replicas, limit),
+        Load::PrefillOnly { batch } => prefill_only(input, &machine, batch / replicas),
+        Load::Closed { concurrency, requests } => closed(input, c, &machine, concurrency, requests, limit),
+        Load::Burst { requests } => burst(input, c, &machine, requests / replicas, limit),
+        Load::Open { rate } => open(input, c, &machine, rate / replicas, limit),
+    };
+    out.max_concurrency = capacity.sequences;
+    out.fits = capacity.fits;
+    finish(out, input, replicas)
+}
+
+/// Scales one replica's rates to the deployment and derives the remaining figures.
+fn finish(mut out: ServingEstimate, input: &ServingInput, replicas: f64) -> ServingEstimate {
+    out.requests_per_sec *= replicas;
+    out.capacity_requests_per_sec *= replicas;
+    out.output_tokens_per_sec *= replicas;
+    out.total_tokens_per_sec *= replicas;
+    out.output_tokens_per_sec_per_accelerator = out.output_tokens_per_sec / input.layout.accelerators().max(1.0);
+    out.tokens_per_sec_per_user = if out.tpot.mean > 0.0 { 1.0 / out.tpot.mean } else { 0.0 };
+    out
+}
+
+/// The largest part of a step.
+pub fn bottleneck(t: &StepTime) -> Bottleneck {
+    let parts = [
+        (t.weights, Bottleneck::Weights),
+        (t.compute, Bottleneck::Compute),
+        (t.kv, Bottleneck::KvCache),
+        (t.activations, Bottleneck::Activations),
+        (t.communication, Bottleneck::Communication),
+        (t.launch, Bottleneck::Launch),
+        (t.host, Bottleneck::Host),
+    ];
+    parts.iter().fold((-1.0, Bottleneck::Weights), |best, &p| if p.0 > best.0 { p } else { best }).1
+}
+
+/// Fills the figures of a replica that serves `rate` requests per second.
+fn served(
+    input: &ServingInput,
+    rate: f64,
+    batch: f64,
+    time: StepTime,
+    first: FirstToken,
+    tpot: Spread,
+) -> ServingEstimate {
+    let ttft = first.spread();
+    let rest = (input.osl - 1.0).max(0.0);
+    let e2e = |a: f64, b: f64| a + rest * b;
+    ServingEstimate {
+        requests_per_sec: rate,
+        capacity_requests_per_sec: rate,
+        output_tokens_per_sec: rate * input.osl,
+        total_tokens_per_sec: rate * (input.osl + input.isl),
+        ttft,
+        first_token: first,
+        tpot,
+        itl: tpot,
+        e2e: Spread {
+            mean: e2e(ttft.mean, tpot.mean),
+            p50: e2e(ttft.p50, tpot.p50),
+            p95: e2e(ttft.p95, tpot.p95),
+            p99: e2e(ttft.p99, tpot.p99),
+        },
+        batch,
+        bottleneck: bottleneck(&time),
+        time,
+        ..ServingEstimate::default()
+    }
+}
+
+/// One batch of equal requests, prefilled together, decoded to the longest output. What does not fit runs in turns.
+fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> ServingEstimate {
+    // Fewer requests than replicas leave some idle: a share below one is one sequence on a part of the replicas.
+    let batch = share.max(1.0);
+    // Equal requests end together, so what does not fit runs in whole turns.
+    let turns = (batch / limit).max(1.0).ceil();
+    let at_once = batch / turns;
+    let prefill = steady_state::prefill(m, input, at_once);
+    let factor = speculative::draft_factor(&input.speculation);
+    let (decode, life) = emptying::together(m, input, at_once);
+    let decode = decode.scaled(factor);
+    let total = prefill.add(&decode, 1.0).scaled(turns);
+    let seconds = total.total();
+    let first = FirstToken { prefill: prefill.total(), ..FirstToken::default() };
+    let tpot = factor * life / (input.osl - 1.0).max(1.0);
+    served(input, share / seconds, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, Spread::of(tpot, 0.0, 0.0))
+}
+
+/// The generation phase alone.
+fn decode_only(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> ServingEstimate {
+    let batch = share.max(1.0).min(limit.max(1.0));
+    let factor = speculative::draft_factor(&input.speculation);
+    let step = m.step(&steady_state::decode_tokens(input, batch)).scaled(factor);
+    let tpot = step.total() / speculative::tokens_per_step(&input.speculation);
+    let rate = batch * share.min(1.0) / (tpot * input.osl.max(1.0));
+    served(input, rate, batch, step, FirstToken::default(), Spread::of(tpot, 0.0, 0.0))
+}
+
+/// The prefill alone: rates count prompt tokens as the total.
+fn prefill_only(input: &ServingInput, m: &Machine, share: f64) -> ServingEstimate {
+    let batch = share.max(1.0);
+    let time = steady_state::prefill(m, input, batch);
+    let first = FirstToken { prefill: time.total(), ..FirstToken::default() };
+    let rate = share / time.total().max(1e-12);
+    served(&ServingInput { osl: 1.0, ..*input }, rate, batch, time, first, Spread::default())
+}
+
+/// TPOT of a cycle whose requests spend `inside` of it before their first token.
+fn cycle_tpot(input: &ServingInput, cycle: &Cycle, inside: f64) -> Spread {
+    let rest = (input.osl - 1.0).max(1.0);
+    let floor = cycle.decode_step * steady_state::decode_steps(input) / rest;
+    let mean = ((cycle.time.total() - inside) / rest).max(floor);
+    Spread { mean, p50: mean, p95: mean * 1.1, p99: mean * 1.2 }
+}
+
+/// Gap between tokens: plain steps, and steps that carry somebody's prompt chunk.
+fn cycle_itl(cycle: &Cycle, tokens_per_step: f64) -> Spread {
+    let per = |t: f64| t / tokens_per_step.max(1.0);
+    let at = |q: f64| per(if cycle.prefill_share > 1.0 - q { cycle.mixed_step } else { cycle.decode_step });
+    let s = cycle.prefill_share;
+    Spread {
+        mean: per(s * cycle.mixed_step + (1.0 - s) * cycle.decode_step),
+        p50: at(0.5),
+        p95: at(0.95),
+        p99: at(0.99),
+    }
+}
+
+/// A constant number of requests in flight, finished ones replaced at once.
+fn closed(
+    input: &ServingInput,
+    c: &ServingConstants,
+    m: &Machine,
+    concurrency: f64,
+    requests: f64,
+    limit: f64,
+) -> ServingEstimate {
+    let replicas = input.layout.dp.max(1.0);
+    let offered = (concurrency / replicas).max(concurrency.min(1.0)).max(1e-9);
+    // Fewer requests than replicas leave some idle.
+    let busy = (concurrency / replicas / offered).min(1.0);
+    let batch = offered.min(limit);
+    let cycle = steady_state::cycle(m, input, batch);
+    let life = cycle.time.total();
+    let first = latency::closed_loop(input, c, &cycle, offered - batch);
+    let front = FrontEnd::of(input, c);
+    let apart = if offered > batch { 0.0 } else { front.apart() };
+    let mut rate = busy * (batch / (life + apart)).min(front.most());
+    if requests.is_finite() {
+        // The last requests drain at a falling batch.
+        let runs = (requests / replicas / batch).max(1.0);
+        rate *= runs / (runs + drain(input, m, &cycle));
+    }
+    let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue + first.burst);
+    let mut out = served(input, rate, batch, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
+    out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
+    out
+}
+
+/// Cycles that the drain at the end of a finite run costs on top of the work it does.
+fn drain(input: &ServingInput, m: &Machine, cycle: &Cycle) -> f64 {
+    let factor = speculative::draft_factor(&input.speculation);
+    let (tail, left) = emptying::drain(m, input, cycle.batch);
+    (factor * tail.total() / cycle.time.total().max(1e-12) - left).clamp(0.0, 3.0)
+}
+
+/// All requests queued at once: equal ones in waves of the largest batch, others in turns that mix, and a drain.
+fn burst(input: &ServingInput, c: &ServingConstants, m: &Machine, requests: f64, limit: f64) -> ServingEstimate {
+    let equal = emptying::longest(input) <= 1.0;
+    let waves = || requests / waves::time(m, input, requests, limit).total();
+    if requests.is_finite() && requests <= limit {
+        let mut out = batch_run(input, m, requests, limit);
+        if equal {
+            out.at_rate(waves());
+        }
+        return out;
+    }
+    let cycle = steady_state::cycle(m, input, limit);
+    let life = cycle.time.total();
+    let mut rate = limit / life;
+    let mut slot = 0.0;
+    if requests.is_finite() {
+        let runs = (requests / limit).max(1.0);
+        rate = if equal { waves() } else { rate * runs / (runs + drain(input, m, &cycle)) };
+        slot = 0.5 * (requests - limit).max(0.0) / rate;
+    }
+    let mut first = latency::closed_loop(input, c, &cycle, 0.0);
+    first.slot = slot;
+    let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue + first.burst);
+    let mut out = served(input, rate, limit, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
+    out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
+    out
+}
+
+/// Open arrivals of a run that ends: no more run together than there are, and the last answer is waited for.
+fn open(input: &ServingInput, c: &ServingConstants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
+    let arrivals = input.arrivals / input.layout.dp.max(1.0);
+    if !arrivals.is_finite() {
+        return service(input, c, m, rate, limit);
+    }
+    let mut out = service(input, c, m, rate, limit.min(arrivals.max(1.0)));
+    let mut rest = out.e2e.mean;
+    if !rest.is_finite() {
+        // Faster than they can be served: as good as all at once.
+        out = burst(input, c, m, arrivals.max(1.0), limit);
+        rest = (arrivals / out.requests_per_sec.max(1e-12) - arrivals / rate).max(0.0);
+    }
+    out.at_rate(arrivals / (arrivals / rate + rest));
+    out
+}
+
+/// Open arrivals: the batch follows from Little's law; at or above capacity the system serves what it can.
+fn service(input: &ServingInput, c: &ServingConstants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
+    let full = steady_state::cycle(m, input, limit);
+    let most = (limit / full.time.total().max(1e-12)).min(FrontEnd::of(input, c).most());
+    if rate >= most {
+        let mut out = burst(input, c, m, f64::INFINITY, limit);
+        out.ttft = Spread::of(f64::INFINITY, 0.0, 0.0);
+        out.e2e = out.ttft;
+        out.first_token.slot = f64::INFINITY;
+        return out;
+    }
+    // Batch b with b / cycle(b) = rate: the cycle's time is nearly linear in b, so two secant steps suffice.
+    let one = steady_state::cycle(m, input, 1.0f64.min(limit)).time.total();
+    let slope = (full.time.total() - one) / (limit - 1.0).max(1e-9);
+    let mut batch = (rate * (one - slope) / (1.0 - rate * slope).max(1e-6)).clamp(1e-6, limit);
+    for _ in 0..2 {
+        let life = steady_state::cycle(m, input, batch).time.total();
+        batch = (0.5 * batch + 0.5 * rate * life).clamp(1e-6, limit);
+    }
+    let cycle = steady_state::cycle(m, input, batch.max(1.0));
+    let mut first = latency::closed_loop(input, c, &cycle, 0.0);
+    first.burst = 0.0;
+    first.queue = queue::mean_wait(rate, cycle.prefill, 1.0, c.variability) + 0.5 * cycle.decode_step * batch.min(1.0);
+    first.slot = queue::mean_wait(rate, cycle.time.total(), limit, c.variability);
+    let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue);
+    let mut out = served(input, rate, batch, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
+    out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
+    out.capacity_requests_per_sec = most;
+    out.bottleneck = Bottleneck::Load;
+    out
+}

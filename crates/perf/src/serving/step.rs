@@ -1,0 +1,455 @@
+//! The time of one engine step: linear layers, attention, collectives, launches, host. Each operator is the longer of
+//! arithmetic and traffic plus a share of the shorter one (imperfect overlap).
+
+use super::front_end::FrontEnd;
+use super::input::{Layout, Load, ServingInput, Stack};
+use super::shape::Shape;
+use crate::accelerator::{Accelerator, Generation, Precision};
+use crate::arch::Attention;
+use crate::serving_constants::ServingConstants;
+
+/// Seconds of a step by what they are spent on; they sum to [`StepTime::total`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StepTime {
+    /// Arithmetic of linear layers and attention.
+    pub compute: f64,
+    /// Reading weights.
+    pub weights: f64,
+    /// Reading keys and values.
+    pub kv: f64,
+    /// Activations outside GEMMs.
+    pub activations: f64,
+    /// Collectives between ranks and stages.
+    pub communication: f64,
+    /// Kernel launches and gaps.
+    pub launch: f64,
+    /// Host work between steps.
+    pub host: f64,
+}
+
+impl StepTime {
+    /// Names of the parts in order of declaration.
+    pub const NAMES: [&'static str; 7] =
+        ["compute", "weights", "KV cache", "activations", "communication", "launch", "host"];
+
+    /// Values in order of declaration, s.
+    pub fn values(&self) -> [f64; 7] {
+        [self.compute, self.weights, self.kv, self.activations, self.communication, self.launch, self.host]
+    }
+
+    /// All parts together, s.
+    pub fn total(&self) -> f64 {
+        self.compute + self.weights + self.kv + self.activations + self.communication + self.launch + self.host
+    }
+
+    /// `self + factor * other`, part by part.
+    pub fn add(&self, other: &StepTime, factor: f64) -> StepTime {
+        StepTime {
+            compute: self.compute + factor * other.compute,
+            weights: self.weights + factor * other.weights,
+            kv: self.kv + factor * other.kv,
+            activations: self.activations + factor * other.activations,
+            communication: self.communication + factor * other.communication,
+            launch: self.launch + factor * other.launch,
+            host: self.host + factor * other.host,
+        }
+    }
+
+    /// Every part times a factor.
+    pub fn scaled(&self, factor: f64) -> StepTime {
+        StepTime::default().add(self, factor)
+    }
+}
+
+/// Tokens in one step of a replica.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Tokens {
+    /// Sequences that decode, and keys each of them sees.
+    pub decode: f64,
+    /// Keys that a decoding sequence attends to.
+    pub context: f64,
+    /// Prompt tokens, and keys each of them sees on average.
+    pub prefill: f64,
+    /// Keys that a prefilled token attends to.
+    pub prefill_context: f64,
+    /// Prompts that finish in this step (they sample a token).
+    pub prompts: f64,
+    /// Tokens that each decoding sequence verifies (1 without speculation).
+    pub verified: f64,
+    /// Attention groups over which the prompt tokens lie, the tokens over those of the busiest: a prompt is computed by the
+    /// one group that has it. 0 = evenly over all.
+    pub prefill_groups: f64,
+}
+
+impl Tokens {
+    /// These decoding sequences beside those prompts.
+    pub fn with(&self, prompts: &Tokens) -> Tokens {
+        Tokens { decode: self.decode, context: self.context, verified: self.verified, ..*prompts }
+    }
+}
+
+/// A replica prepared for timing: rates and shapes with all constants applied.
+#[derive(Debug, Clone, Copy)]
+pub struct Machine {
+    /// What one rank holds and computes.
+    pub shape: Shape,
+    dense_rate: f64,
+    mlp_rate: f64,
+    expert_rate: f64,
+    attention_rate: f64,
+    weight_bw: f64,
+    kv_seconds: f64,
+    state_seconds: f64,
+    activation_seconds: f64,
+    row_seconds: f64,
+    expert_seconds: f64,
+    unpack_passes: f64,
+    fixed_shapes: bool,
+    pipelined: bool,
+    expansion: bool,
+    dense_tile: f64,
+    expert_tile: f64,
+    overlap_loss: f64,
+    kernel_seconds: f64,
+    prefill_launch_seconds: f64,
+    step_seconds: f64,
+    sequence_seconds: f64,
+    draft_share: f64,
+    reduce_latency: f64,
+    reduce_bytes_seconds: f64,
+    exchange_latency: f64,
+    exchange_bytes_seconds: f64,
+    hop_seconds: f64,
+    imbalance: f64,
+    group_excess: f64,
+    routing_exponent: f64,
+    pp: f64,
+    attention_dp: f64,
+    intake: f64,
+}
+
+/// FLOP/s of linear layers in a format, on many tokens.
+fn linear_rate(acc: &Accelerator, c: &ServingConstants, format: Precision, unpack: bool, slice: f64) -> f64 {
+    let measured = acc.gemm_fraction;
+    // The library's measured maximum, where one is published, scales the fitted share (0.80 on the fit's H100).
+    let share = if measured > 0.0 { c.gemm_fraction * measured / 0.80 } else { c.gemm_fraction };
+    let narrow = match format {
+        Precision::Fp8 | Precision::Int8 if acc.peak(format) > 1.01 * acc.peak(Precision::Bf16) => c.narrow8_fraction,
+        Precision::Fp4 | Precision::Fp6 if acc.has(Precision::Fp4) => c.narrow4_fraction,
+        _ => 1.0,
+    };
+    let unpacked = if unpack { c.unpack_fraction } else { 1.0 };
+    acc.peak(format) * share * narrow * unpacked * slice / (slice + c.slice_half)
+}
+
+/// Share of the rooflines that stacks for this family reach.
+fn maturity(acc: &Accelerator, c: &ServingConstants) -> f64 {
+    use Generation::{Cdna3, Cdna4};
+    match acc.generation {
+        g if g.is_nvidia() => 1.0,
+        Cdna3 | Cdna4 => c.cdna_fraction,
+        _ => c.other_stack_fraction,
+    }
+}
+
+impl Machine {
+    /// The rates of a deployment.
+    pub fn new(input: &ServingInput, layout: &Layout, c: &ServingConstants) -> Machine {
+        let (acc, f) = (&input.accelerator, &input.formats);
+        let mut shape = Shape::new(&input.arch, f, layout);
+        if input.stack == Stack::Graphed && f.expert == Precision::Fp8 && !f.expert_unpack {
+            shape.kernels += c.scaling_kernels * shape.moe_layers;
+        }
+        // Keys are spread only over ranks that would keep the same ones.
+        let alike = match input.arch.attention {
+            Attention::Latent { .. } => layout.tp,
+            Attention::Grouped => layout.tp / input.arch.kv_heads.max(1.0),
+        };
+        let spread = input.context_ranks.min(alike).max(1.0);
+        shape.kv_bytes_token /= spread;
+        let ranks = layout.tp * layout.attention_dp;
+        let pipelined = input.stack == Stack::Compiled && acc.generation == Generation::Other;
+        // Dataflow graphs read weights at the rate of the memory (Prabhakar et al., section 6); native runtimes run the
+        // same kernels everywhere.
+        let mature = if pipelined || input.stack == Stack::Local { 1.0 } else { maturity(acc, c) };
+        // Gaudi streams from its memory as much of the datasheet as GPUs do: its compiler overlaps both engines.
+        let planned = acc.generation == Generation::Gaudi;
+        let streaming = if planned { 1.0 } else { mature };
+        // Neuron's compiler reaches less of the systolic arrays than kernels written by hand do elsewhere.
+        let mature_arithmetic =
+            if acc.generation == Generation::Trainium { mature * c.neuron_fraction } else { mature };
+        let fabric = Fabric::of(acc, ranks, pipelined, c);
+        let reduce = Fabric::of(acc, layout.tp, pipelined, c);
+        let hidden = shape.hidden * 2.0;
+        let (kernel_seconds, step_seconds) = match input.stack {
+            Stack::Compiled => (c.kernel_graph, c.step_compiled),
+            Stack::Graphed if !input.captured_graphs => {
+                (f.product_kernels * (c.kernel_graph + c.kernel_prefill), c.step_python)
+            }
+            Stack::Graphed => (c.kernel_graph, c.step_python),
+            Stack::Eager => (c.kernel_eager * f.product_kernels, c.step_python),
+            // Three launches for one of an engine's where nothing is fused: llama.cpp's graph has 23 operators a layer.
+            Stack::Local if !input.captured_graphs => {
+                let launch = if acc.generation.is_nvidia() { c.kernel_native } else { c.kernel_prefill };
+                (3.0 * (c.kernel_graph + launch), 0.0)
+            }
+            Stack::Local => (c.kernel_graph, 0.0),
+        };
+        let exposed = if input.overlapped { c.host_exposed } else { 1.0 };
+        // Two all-reduces a layer; a ring moves 2 (n-1)/n of the vector.
+        let reduces = if layout.tp > 1.0 { 2.0 * shape.layers } else { 0.0 };
+        // Attention-parallel groups gather and scatter tokens around the experts: one hidden vector per token to
+        // each of its experts' ranks, at most one per rank, and back.
+        let exchanges = if layout.attention_dp > 1.0 { 2.0 * shape.moe_layers } else { 0.0 };
+        if input.stack == Stack::Eager {
+            // Collectives are launched as kernels are.
+            shape.kernels += reduces + exchanges;
+        }
+        let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(1.0);
+        Machine {
+            dense_rate: mature_arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, shape.slice),
+            mlp_rate: mature_arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, shape.slice),
+            expert_rate: mature_arithmetic
+                * c.grouped_fraction
+                * linear_rate(acc, c, f.expert, f.expert_unpack, shape.expert_slice.max(1.0)),
+            attention_rate: mature_arithmetic
+                * c.attention_fraction
+                * acc.peak(Precision::Bf16)
+                * if acc.gemm_fraction > 0.0 { acc.gemm_fraction } else { 0.8 },
+            // Matrix-vector kernels of native runtimes stream no faster than their cores can unpack.
+            weight_bw: match input.stack {
+                Stack::Local => (streaming * acc.mem_bw * c.weight_fraction).min(acc.cores.max(1.0) * c.core_bw),
+                _ => streaming * acc.mem_bw * c.weight_fraction,
+            },
+            kv_seconds: (1.0 / (streaming * acc.mem_bw * c.kv_fraction)).max(match input.arch.attention {
+                // Head by head, the same keys pass a core's caches once for every query head of the group.
+                Attention::Grouped if !input.grouped_decode => {
+                    let (ranks, own) = (layout.tp.max(1.0), &input.arch);
+                    let readers = (own.heads / ranks) / (own.kv_heads / ranks).max(1.0);
+                    readers / (mature * acc.cores.max(1.0) * c.head_bw)
+                }
+                _ => 0.0,
+            }),
+            state_seconds: 2.0 / (streaming * acc.mem_bw * c.kv_fraction),
+            activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes)
+                / (streaming * acc.mem_bw * c.weight_fraction),
+            row_seconds: if input.tuned_products { 0.0 } else { 1.0 / (acc.cores.max(1.0) * c.row_bw) },
+            // Two launches an expert: up with gate, down.
+            expert_seconds: if input.experts_in_turn {
+                2.0 * (c.kernel_graph + c.kernel_prefill) / mature
+            } else {
+                0.0
+            },
+            // Dataflow accelerators stream collectives through the graph that multiplies (Prabhakar et al., section 4).
+            unpack_passes: f.unpack_passes.max(1.0),
+            fixed_shapes: input.compiled_batch > 0.0,
+            pipelined,
+            expansion: input.expanded_drafts,
+            dense_tile: tile(acc, input.stack, f.dense_unpack, c),
+            expert_tile: tile(acc, input.stack, true, c),
+            overlap_loss: c.overlap_loss,
+            // Dataflow accelerators run a whole decoder layer as one kernel (Prabhakar et al., arXiv 2405.07518).
+            kernel_seconds: match (input.stack, acc.generation) {
+                (Stack::Compiled, Generation::Other) => 0.1 * kernel_seconds,
+                // XLA's and Neuron's compilers make one program of a whole step.
+                (Stack::Compiled | Stack::Graphed, Generation::Tpu | Generation::Trainium) => 0.1 * kernel_seconds,
+                // What a framework's Python takes to launch is the host's alone.
+                (Stack::Eager, _) => kernel_seconds,
+                _ => kernel_seconds / mature,
+            },
+            prefill_launch_seconds: match input.stack {
+                Stack::Local => 0.0,
+                Stack::Graphed if input.eager_prompts => c.kernel_eager,
+                _ => c.kernel_prefill,
+            },
+            step_seconds: exposed * step_seconds,
+            sequence_seconds: match input.stack {
+                // Answers that clients follow as they grow are written out at every step, by the loop that schedules where
+                // nothing overlaps.
+                Stack::Graphed
+                    if !input.overlapped && matches!(input.load, Load::Closed { .. } | Load::Open { .. }) =>
+                {
+                    c.host_per_sequence + c.stream_per_sequence
+                }
+                Stack::Graphed | Stack::Eager => exposed * c.host_per_sequence,
+                Stack::Compiled if input.python_executor => exposed * c.host_per_sequence,
+                // Native runtimes do the same work in compiled code.
+                Stack::Compiled | Stack::Local => 0.1 * c.host_per_sequence,
+            },
+            draft_share: if input.overlapped { 0.0 } else { 1.0 },
+            // Spread keys gather queries and scatter outputs once more a layer each.
+            reduce_latency: if spread > 1.0 { 2.0 * reduces } else { reduces } * reduce.latency,
+            reduce_bytes_seconds: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(1.0) / reduce.bw,
+            exchange_latency: exchanges * fabric.latency,
+            // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
+            exchange_bytes_seconds: exchanges
+                * 0.5
+                * shape.hidden
+                * (f.expert.bytes().min(2.0) + 2.0)
+                * copies
+                * (ranks - 1.0)
+                / ranks
+                / fabric.bw,
+            hop_seconds: if layout.pp > 1.0 { fabric.latency } else { 0.0 },
+            imbalance: 1.0 + c.expert_excess * layout.ep.max(1.0).log2(),
+            group_excess: c.group_excess * layout.attention_dp.max(1.0).log2(),
+            routing_exponent: c.routing_exponent,
+            pp: layout.pp.max(1.0),
+            attention_dp: layout.attention_dp.max(1.0),
+            intake: FrontEnd::of(input, c).between,
+            shape,
+        }
+    }
+
+    /// The same without the allowance for the busiest attention group, for whoever knows what that one has.
+    pub fn with_groups_known(&self) -> Machine {
+        Machine { group_excess: 0.0, ..*self }
+    }
+
+    /// A step, and before it what its prompts cost the loop that took them in.
+    pub fn step_taking_in(&self, t: &Tokens) -> StepTime {
+        let step = self.step(t);
+        StepTime { host: step.host + self.intake * t.prompts, ..step }
+    }
+
+    /// Pipeline stages.
+    pub fn stages(&self) -> f64 {
+        self.pp
+    }
+
+    /// One step of all sequences of the replica. With `pp` stages the work is cut into `pp` micro-batches that follow
+    /// one another through the stages, so the step lasts `pp` stage times.
+    pub fn step(&self, t: &Tokens) -> StepTime {
+        let s = &self.shape;
+        // Sequences per micro-batch and attention group; at least one where any decode.
+        let cut = self.pp.min((t.decode + t.prompts.max(if t.prefill > 0.0 { 1.0 } else { 0.0 })).max(1.0));
+        let verified = t.verified.max(1.0);
+        let sequences = group(t.decode / cut, self.attention_dp);
+        let occupied = if t.prefill_groups > 0.0 { t.prefill_groups.min(self.attention_dp) } else { self.attention_dp };
+        let prefill = group(t.prefill / cut, occupied);
+        let tokens = sequences * verified + prefill;
+        let all_tokens = (t.decode * verified + t.prefill) / cut;
+        let mut out = StepTime::default();
+        // Linear layers of this rank.
+        let rows = tokens.max(self.dense_tile);
+        // Where kernels are not made for few rows, every row of a decode step passes the weights through the caches.
+        let again = if prefill > 0.0 { 0.0 } else { tokens * self.row_seconds * self.weight_bw };
+        let passes = again.max(self.unpack_passes);
+        self.linear(&mut out, passes * s.projection_bytes, s.projection_flops * rows, self.dense_rate);
+        self.linear(&mut out, passes * s.mlp_bytes, s.mlp_flops * rows, self.mlp_rate);
+        if s.experts > 0.0 {
+            // Fixed shapes leave nothing to route: once tokens and choices outnumber the experts, all compute everything.
+            let all = self.fixed_shapes && all_tokens * s.top_k >= s.experts;
+            let touched = if all { s.experts } else { s.touched(all_tokens.max(0.0).powf(self.routing_exponent)) };
+            let computed = if all { all_tokens * s.experts / s.top_k.max(1.0) } else { all_tokens };
+            let bytes = s.expert_bytes * touched;
+            out.launch += s.moe_layers * touched * self.expert_seconds;
+            let padded = touched * self.expert_tile / s.top_k.max(1.0);
+            let flops = s.expert_flops * computed.max(padded);
+            let mut experts = StepTime::default();
+            self.linear(&mut experts, bytes, flops, self.expert_rate);
+            out = out.add(&experts, if all_tokens > 1.0 { self.imbalance } else { 1.0 });
+        }
+        let sampled = sequences * verified + group(t.prompts / cut, self.attention_dp);
+        self.linear(&mut out, s.head_bytes, s.head_flops * sampled, self.dense_rate);
+        // Attention: decode reads each sequence's keys and values once, prefill multiplies them.
+        if sequences > 0.0 {
+            let seen = s.seen(t.context);
+            // A state is read and written back.
+            let readers = if self.expansion { verified } else { 1.0 };
+            let traffic =
+                readers * sequences * (seen * s.kv_bytes_token * self.kv_seconds + s.state_bytes * self.state_seconds);
+            let compute = sequences * verified * seen * s.decode_pair_flops / self.attention_rate;
+            if traffic >= compute {
+                out.kv += traffic;
+                out.compute += self.overlap_loss * compute;
+            } else {
+                out.compute += compute;
+                out.kv += self.overlap_loss * traffic;
+            }
+        }
+        if prefill > 0.0 {
+            out.compute += prefill * s.seen(t.prefill_context) * s.prefill_pair_flops / self.attention_rate;
+        }
+        out.activations += tokens * self.activation_seconds;
+        // Work of the busiest attention group.
+        out = out.scaled(1.0 + self.group_excess);
+        out.communication += self.reduce_latency
+            + self.reduce_bytes_seconds * tokens
+            + self.exchange_latency
+            + self.exchange_bytes_seconds * tokens
+            + self.hop_seconds;
+        if self.pipelined {
+            let work = out.compute + out.weights + out.kv + out.activations;
+            out.communication = (out.communication - work).max(self.overlap_loss * out.communication);
+        }
+        out.launch += s.kernels * self.kernel_seconds;
+        if prefill > 0.0 {
+            // No captured graph covers prompt chunks: the host launches kernel by kernel, hidden while the accelerator
+            // is the slower one.
+            // Prompts of fewer keys than an indexer selects attend to all.
+            let skipped = if 2.0 * t.prefill_context <= s.selected { s.index_kernels } else { 0.0 };
+            out.launch += ((s.kernels - skipped) * self.prefill_launch_seconds - out.total()).max(0.0);
+        }
+        let mut step = out.scaled(self.pp);
+        // Every attention group has a scheduler of its own.
+        let listed = if self.expansion { t.decode * verified } else { t.decode };
+        step.host = self.step_seconds + self.sequence_seconds * (listed + t.prompts) / self.attention_dp;
+        // Where nothing is scheduled ahead, every drafted token is a step of its own to the host.
+        step.host += (verified - 1.0) * self.draft_share * step.host;
+        step
+    }
+
+    /// A linear layer: the longer of traffic and arithmetic plus a share of the shorter.
+    fn linear(&self, out: &mut StepTime, bytes: f64, flops: f64, rate: f64) {
+        let traffic = bytes / self.weight_bw;
+        let compute = flops / rate.max(1.0);
+        if traffic >= compute {
+            out.weights += traffic;
+            out.compute += self.overlap_loss * compute;
+        } else {
+            out.compute += compute;
+            out.weights += self.overlap_loss * traffic;
+        }
+    }
+}
+
+/// Rows that a multiplication pads its tokens to.
+fn tile(acc: &Accelerator, stack: Stack, unpack: bool, c: &ServingConstants) -> f64 {
+    let warpgroup = matches!(acc.generation, Generation::Hopper | Generation::Blackwell);
+    match stack {
+        // Native runtimes multiply a few rows as vectors.
+        Stack::Local => 1.0,
+        // Kernels that unpack weights are built on `mma.m16n8k16`, as everything is before Hopper.
+        _ if unpack || !warpgroup => c.tile_rows.min(16.0),
+        _ => c.tile_rows,
+    }
+}
+
+/// Share of `n` on the busiest of `groups`.
+fn group(n: f64, groups: f64) -> f64 {
+    if n <= 0.0 { 0.0 } else { (n / groups).max(n.min(1.0)) }
+}
+
+/// Latency and rate of a collective over `ranks` accelerators.
+struct Fabric {
+    latency: f64,
+    bw: f64,
+}
+
+impl Fabric {
+    fn of(acc: &Accelerator, ranks: f64, streamed: bool, c: &ServingConstants) -> Fabric {
+        if ranks > acc.domain.max(1.0) {
+            return Fabric { latency: c.nic_latency + c.link_latency, bw: (acc.nic_bw * c.link_fraction).max(1e6) };
+        }
+        // Links slower than 70 GB/s one way are PCIe: no peer loads and stores through a switch.
+        let latency = match acc.generation {
+            // Rings and tori pass a message on from neighbour to neighbour.
+            Generation::Trainium | Generation::Tpu => c.hop_latency * ranks,
+            // Dataflow sockets stream to one another without the host (Prabhakar et al., section 4).
+            _ if acc.link_bw < 70e9 && !streamed => c.pcie_latency,
+            _ => c.link_latency,
+        };
+        Fabric { latency, bw: (acc.link_bw * c.link_fraction).max(1e6) }
+    }
+}

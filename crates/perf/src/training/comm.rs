@@ -1,0 +1,151 @@
+//! Communication of one training step: per layer (tensor, context, expert parallel), per micro-batch (pipeline, and
+//! weights under ZeRO-3), per step (gradients, weights).
+
+use super::{Plan, Reshard, Sharding, TrainingInput};
+use crate::collective as coll;
+use crate::collective::{Fabric, Group};
+use crate::constants::Constants;
+use crate::memory::LocalParams;
+
+/// The scale-up and scale-out links that collectives of this run use.
+pub fn fabric(i: &TrainingInput, c: &Constants) -> Fabric {
+    Fabric::new(&i.accelerator, c, i.nic_bw, i.oversubscription)
+}
+
+/// Tensor-parallel seconds of one layer, forward, backward and recomputation together.
+pub fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
+    if i.tp <= 1.0 {
+        return 0.0;
+    }
+    let g = Group::strided(i.tp, 1.0, i.domain);
+    let bytes = i.micro * 0.5 * i.reduced_tokens() / i.cp * i.arch.hidden * 2.0;
+    // Two all-reduces a pass (Megatron-LM, arXiv 1909.08053); with sequence parallelism each becomes a
+    // reduce-scatter and an all-gather of the same volume.
+    let one = if i.sequence_parallel {
+        coll::all_gather(f, g, bytes) + coll::reduce_scatter(f, g, bytes)
+    } else {
+        coll::all_reduce(f, g, bytes)
+    };
+    let passes = 4.0 + 2.0 * plan.full_share;
+    let exposed = if i.software.overlap_tensor { c.tensor_exposed } else { 1.0 };
+    passes * one * exposed
+}
+
+/// Context-parallel seconds of one layer: keys and values travel round the ring while each rank attends to those that it
+/// has (arXiv 2310.01889, section 3), so that all but the last of its steps hide them. `attention` are the seconds of both
+/// passes.
+pub fn context(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan, attention: f64) -> f64 {
+    if i.cp <= 1.0 {
+        return 0.0;
+    }
+    let moved = exchange(i, f);
+    let beside = attention * (i.cp - 1.0) / i.cp;
+    let forward = 1.0 / (1.0 + 2.5 * c.attention_backward);
+    let shown = |moved: f64, beside: f64| (moved - beside).max(0.0);
+    // Backward moves keys and values again, and their gradients; recomputing moves them as forward does.
+    (1.0 + plan.full_share) * shown(moved, forward * beside) + shown(2.0 * moved, (1.0 - forward) * beside)
+}
+
+/// Seconds in which a layer's keys and values travel round the ring once.
+pub fn exchange(i: &TrainingInput, f: &Fabric) -> f64 {
+    if i.cp <= 1.0 {
+        return 0.0;
+    }
+    let g = Group::strided(i.cp, i.tp, i.domain);
+    // Hybrids have keys and values in few layers; states of linear mixers are small.
+    let kv = i.arch.attention_share * i.micro * i.seq * i.arch.kv_width().min(2.0 * i.arch.q_width()) / i.tp * 2.0;
+    coll::all_gather(f, g, kv)
+}
+
+/// Expert-parallel seconds of one MoE layer: dispatch and combine, forward and backward.
+pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
+    let ranks = i.ep * i.etp;
+    if ranks <= 1.0 || !i.arch.is_moe() {
+        return 0.0;
+    }
+    let g = Group::strided(ranks, if i.etp > 1.0 { 1.0 } else { i.tp.min(i.domain) }, i.domain);
+    let own = i.micro * i.seq / i.cp / if i.sequence_parallel { i.tp } else { 1.0 };
+    let bytes = own * i.arch.top_k * i.arch.expert_width() * 2.0 * i.imbalance;
+    let passes = 4.0 + 2.0 * plan.full_share;
+    let copies = if i.software.deduplicated_dispatch { i.arch.top_k } else { 1.0 };
+    passes * coll::all_to_all(f, g, bytes, copies) * c.expert_exposed
+}
+
+/// Pipeline transfers of one micro-batch through one stage, forward and backward, as far as other passes do not hide them.
+pub(super) fn pipeline(i: &TrainingInput, c: &Constants, hop: f64) -> f64 {
+    let exposed = if i.software.overlap_pipeline { c.pipeline_exposed } else { 1.0 };
+    2.0 * i.vpp.max(1.0) * hop * exposed
+}
+
+/// Seconds of one transfer from a stage to the next: between domains, and on average over all stages.
+pub(super) fn hops(i: &TrainingInput, f: &Fabric) -> (f64, f64) {
+    if i.pp <= 1.0 {
+        return (0.0, 0.0);
+    }
+    // Each tensor-parallel rank sends its share, and the receivers gather (arXiv 2104.04473, section 4.1).
+    let bytes = i.micro * i.seq / i.cp * i.arch.hidden * 2.0 / i.tp;
+    let each = i.tp * i.cp * i.dp;
+    let near = coll::point_to_point(f, bytes, true);
+    if each * i.pp <= i.domain {
+        return (near, near);
+    }
+    let far = coll::point_to_point(f, bytes, false);
+    // Whole stages share a domain, so that only some steps leave it.
+    let together = if i.domain % each == 0.0 { i.domain / each } else { 1.0 };
+    let leaving = ((i.pp / together).ceil() - 1.0) / (i.pp - 1.0);
+    (far, near + leaving * (far - near))
+}
+
+/// Data-parallel traffic of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct DataTraffic {
+    /// Once a step, beside the last micro-batch's backward or the first one's forward.
+    pub(super) per_step: f64,
+    /// Every micro-batch, layer by layer (ZeRO-3).
+    pub(super) per_micro: f64,
+}
+
+fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut DataTraffic) {
+    if g.size <= 1.0 || params <= 0.0 {
+        return;
+    }
+    let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
+    let gradients = params * i.trained * reduced;
+    let weights = params * 2.0;
+    match i.sharding {
+        Sharding::None => out.per_step += coll::all_reduce(f, g, gradients),
+        Sharding::Zero1 => {
+            out.per_step += coll::reduce_scatter(f, g, gradients) + coll::all_gather(f, g, weights * i.trained);
+        }
+        Sharding::Zero2 => {
+            out.per_step += coll::reduce_scatter(f, g, gradients) + coll::all_gather(f, g, weights * i.trained);
+        }
+        Sharding::Zero3 => {
+            let shard = if i.shard > 0.0 { i.shard.min(g.size) } else { g.size };
+            let inner = Group { size: shard, local: g.local.min(shard) };
+            // Layer by layer, so that the latency counts every time.
+            let calls = (i.arch.depth() / i.pp).max(1.0);
+            let gather = calls * coll::all_gather(f, inner, weights / calls);
+            let scatter = calls * coll::reduce_scatter(f, inner, gradients / calls);
+            match i.resharding() {
+                Reshard::EveryMicroBatch => out.per_micro += 2.0 * gather + scatter,
+                Reshard::OncePerStep => out.per_step += gather + scatter,
+            }
+            if shard < g.size {
+                let outer = Group { size: g.size / shard, local: (g.local / shard).max(1.0) };
+                out.per_step += coll::all_reduce(f, outer, gradients / shard);
+            }
+        }
+    }
+}
+
+/// Data-parallel traffic, dense weights and experts over their own groups.
+pub(super) fn data(i: &TrainingInput, f: &Fabric, local: &LocalParams) -> DataTraffic {
+    let mut out = DataTraffic::default();
+    let dense = Group::strided(i.dp * i.cp, i.tp, i.domain);
+    group_traffic(i, f, local.dense + local.embedding, dense, &mut out);
+    let shards = (i.ep * i.etp).max(1.0);
+    let replicas = i.dp * i.cp * i.tp / shards;
+    group_traffic(i, f, local.experts, Group::strided(replicas, shards, i.domain), &mut out);
+    out
+}

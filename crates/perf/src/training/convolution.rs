@@ -1,0 +1,86 @@
+//! Compute of a convolutional network for one micro-batch of images, channels last: convolutions as matrix
+//! multiplications whose operands are read in place (implicit GEMM), batch norms bound by memory.
+
+use super::TrainingInput;
+use super::layer::LayerTime;
+use crate::accelerator::Precision;
+use crate::constants::Constants;
+use crate::convolution::{Place, Residual};
+use crate::roofline;
+use crate::roofline::Gemm;
+
+/// Bytes per element that a batch norm with its activation moves, forward: statistics read once, normalisation reads and
+/// writes; backward reads input and gradient for the sums, and again for the gradient that it writes (Ioffe and Szegedy,
+/// arXiv 1502.03167, section 3). The activation is fused where element-wise chains are; else it reads and writes once more.
+const NORM: (f64, f64) = (3.0, 5.0);
+/// What an activation of its own adds.
+const ACTIVATION: (f64, f64) = (2.0, 3.0);
+/// What the addition of a block's input adds: one read forward, one write backward.
+const JOIN: (f64, f64) = (1.0, 1.0);
+
+/// Bytes of an element of an activation.
+fn element(i: &TrainingInput) -> f64 {
+    if matches!(i.precision, Precision::Fp32 | Precision::Tf32) { 4.0 } else { 2.0 }
+}
+
+fn convolution(i: &TrainingInput, c: &Constants, at: &Place) -> LayerTime {
+    let (shape, images, wide) = (&at.shape, i.micro, element(i));
+    let taps = shape.kernel * shape.kernel;
+    let pixels = images * shape.side * shape.side;
+    let read = images * at.side_in * at.side_in * shape.channels_in * wide;
+    let written = pixels * shape.channels_out * wide;
+    let weights = shape.channels_in * shape.channels_out * taps * wide;
+    let time = |g: &Gemm| {
+        let memory = roofline::memory_seconds(&i.accelerator, c, read + written + weights);
+        roofline::gemm_compute(&i.accelerator, c, g, i.precision) + memory
+    };
+    let forward = time(&Gemm::new(pixels, shape.channels_out, shape.channels_in * taps));
+    // The first convolution needs no gradient of the images.
+    let input = Gemm::new(images * at.side_in * at.side_in, shape.channels_in, shape.channels_out * taps);
+    let input = if shape.channels_in > 3.0 {
+        time(&Gemm { k: input.k * shape.side * shape.side / (at.side_in * at.side_in), ..input })
+    } else {
+        0.0
+    };
+    let weight = time(&Gemm::new(shape.channels_out, shape.channels_in * taps, pixels));
+    let passes = |pick: fn((f64, f64)) -> f64| {
+        let own = if i.software.fused_elementwise { 0.0 } else { pick(ACTIVATION) };
+        pick(NORM) + own + if at.joins { pick(JOIN) } else { 0.0 }
+    };
+    let [before, behind] =
+        [passes(|p| p.0), passes(|p| p.1)].map(|bytes| roofline::memory_seconds(&i.accelerator, c, written * bytes));
+    // Convolution; batch norm, activation, addition: forward, and about twice as many backward.
+    let kernels = if i.software.fused_elementwise { 6.0 } else { 12.0 };
+    LayerTime {
+        gemm: forward + input + i.trained * weight,
+        elementwise: before + behind + kernels * c.kernel_gap,
+        forward: forward + before + kernels * c.kernel_gap / 3.0,
+        weights: i.trained * weight,
+        kernels,
+        ..LayerTime::default()
+    }
+}
+
+/// Mean of the convolutions, each with the batch norm behind it.
+pub(super) fn mean(i: &TrainingInput, c: &Constants, network: &Residual) -> LayerTime {
+    let mut sum = LayerTime::default();
+    network.visit(|at| sum = sum.plus(&convolution(i, c, &at).scaled(at.times)));
+    // The pooling behind the stem reads what the stem wrote and writes a quarter, forward and backward.
+    let stem = (network.image_size / 2.0).powi(2) * network.stem_width * i.micro * element(i);
+    sum.elementwise += roofline::memory_seconds(&i.accelerator, c, 2.0 * 1.25 * stem);
+    sum.scaled(1.0 / network.depth().max(1.0))
+}
+
+/// Pooling and classifier.
+pub(super) fn head(i: &TrainingInput, c: &Constants, network: &Residual) -> LayerTime {
+    let (images, classes, features) = (i.micro, network.classes, network.features());
+    let gemm = |m, n, k| roofline::gemm_seconds(&i.accelerator, c, &Gemm::new(m, n, k), i.precision);
+    let (forward, weights) = (gemm(images, classes, features), gemm(classes, features, images));
+    LayerTime {
+        gemm: forward + gemm(images, features, classes) + weights,
+        forward,
+        weights,
+        kernels: 10.0,
+        ..LayerTime::default()
+    }
+}

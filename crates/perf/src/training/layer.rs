@@ -1,0 +1,302 @@
+//! Compute of one layer for one micro-batch: forward, backward and recomputation, operator by operator.
+
+use super::{Plan, Software, TrainingInput};
+use crate::accelerator::{Generation, Precision};
+use crate::constants::Constants;
+use crate::ops;
+use crate::ops::{Op, OpList, OpName, Slice, Work};
+use crate::roofline;
+use crate::roofline::Gemm;
+
+/// Seconds of arithmetic and traffic, and what the host must launch.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct LayerTime {
+    /// Matrix products, s.
+    pub gemm: f64,
+    /// Attention kernels, s.
+    pub attention: f64,
+    /// Memory-bound kernels, s.
+    pub elementwise: f64,
+    /// Recomputation, s.
+    pub recompute: f64,
+    /// Of the first three, the forward pass, s.
+    pub forward: f64,
+    /// Of the first three, gradients of weights, s.
+    pub weights: f64,
+    /// Kernel launches.
+    pub kernels: f64,
+    /// Hardware FLOPs that recomputation adds.
+    pub recompute_flops: f64,
+}
+
+impl LayerTime {
+    pub(super) fn scaled(&self, by: f64) -> LayerTime {
+        LayerTime {
+            gemm: self.gemm * by,
+            attention: self.attention * by,
+            elementwise: self.elementwise * by,
+            recompute: self.recompute * by,
+            forward: self.forward * by,
+            weights: self.weights * by,
+            kernels: self.kernels * by,
+            recompute_flops: self.recompute_flops * by,
+        }
+    }
+
+    pub(super) fn plus(&self, o: &LayerTime) -> LayerTime {
+        LayerTime {
+            gemm: self.gemm + o.gemm,
+            attention: self.attention + o.attention,
+            elementwise: self.elementwise + o.elementwise,
+            recompute: self.recompute + o.recompute,
+            forward: self.forward + o.forward,
+            weights: self.weights + o.weights,
+            kernels: self.kernels + o.kernels,
+            recompute_flops: self.recompute_flops + o.recompute_flops,
+        }
+    }
+
+    /// Seconds of arithmetic and memory traffic, recomputation included.
+    pub fn total(&self) -> f64 {
+        self.gemm + self.attention + self.elementwise + self.recompute
+    }
+}
+
+/// Forward and backward seconds of one operator.
+struct Pair {
+    forward: f64,
+    backward: f64,
+    /// Part of `backward` that makes gradients of weights.
+    weights: f64,
+}
+
+fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Pair {
+    let acc = &i.accelerator;
+    let rate = roofline::best_rate(acc, c, precision);
+    let t =
+        |g: &Gemm| roofline::gemm_seconds_at(rate, acc, c, g, precision) + roofline::cast_seconds(acc, c, g, precision);
+    // Input gradient: the weight's transpose; weight gradient: tokens become the inner dimension.
+    let input = Gemm { m: g.m, n: g.k, k: g.n, batch: g.batch };
+    let weight = Gemm { m: g.n, n: g.k, k: g.m, batch: g.batch };
+    let weight = if precision == Precision::Int8 {
+        // Integer training keeps the weight gradient in 16 bit (AQT: forward and input gradient only).
+        roofline::gemm_seconds(acc, c, &weight, Precision::Bf16)
+    } else {
+        t(&weight)
+    };
+    let weights = i.trained * weight;
+    Pair { forward: t(g), backward: t(&input) + weights, weights }
+}
+
+/// Narrow side of an expert's matrix at which [`Constants::grouped_gemm`] is stated: DeepSeek-V3's experts.
+const EXPERT_WIDTH: f64 = 2048.0;
+
+/// The products of several experts. One kernel, or one stream each, serves groups of uneven size without the library's
+/// choice of tiles, so that each product waits for its own last wave; what else is lost grows as experts narrow.
+fn grouped_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Pair {
+    let each = gemm_pair(i, &Constants { wave_loss: 1.0, ..*c }, &Gemm { batch: 1.0, ..*g }, precision);
+    let narrow = 1.0 + (1.0 / c.grouped_gemm - 1.0) * EXPERT_WIDTH / g.n.min(g.k);
+    let all = g.batch * narrow;
+    Pair { forward: all * each.forward, backward: all * each.backward, weights: all * each.weights }
+}
+
+/// Attention whose scores go through memory: two batched GEMMs and a softmax (with dropout) between them.
+fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> Pair {
+    let a = &i.arch;
+    let tokens = i.micro * i.seq / i.cp;
+    // It computes the whole square, and masks the upper half.
+    let whole = if a.causal { 2.0 } else { 1.0 };
+    let heads = a.heads / i.tp;
+    let per_head = Gemm { m: i.seq / i.cp, n: i.seq, k: a.head_dim, batch: heads * i.micro };
+    let scores = tokens * i.seq * heads;
+    let efficiency = roofline::shape_efficiency(&i.accelerator, c, &per_head);
+    let rate = i.accelerator.peak(attended(i)) * roofline::best_fraction(&i.accelerator, c) * efficiency;
+    let multiply = whole * flops / rate;
+    // Bytes per score. Forward: written, softmax read and written on the lower half, dropout read and written with a
+    // 1-byte mask, read again. Backward: gradient written, dropout, softmax (two reads, one write), three reads.
+    let (forward, backward) = if i.software.dropout { (11.0, 17.0) } else { (6.0, 12.0) };
+    let traffic = |bytes: f64| roofline::memory_seconds(&i.accelerator, c, bytes * scores);
+    Pair { forward: multiply + traffic(forward), backward: 2.0 * multiply + traffic(backward), weights: 0.0 }
+}
+
+/// Format of what is multiplied in 16 bit wherever layers are: attention's scores, the output layer. Wider layers keep
+/// theirs.
+pub fn attended(i: &TrainingInput) -> Precision {
+    match i.precision {
+        wide @ (Precision::Fp32 | Precision::Tf32) => wide,
+        _ => Precision::Bf16,
+    }
+}
+
+fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, bytes: f64) -> Pair {
+    let unfused = flops;
+    // As many FLOPs of the 16-bit rate as take the same time.
+    let flops = flops * (i.accelerator.peak(Precision::Bf16) / i.accelerator.peak(attended(i))).max(1.0);
+    if name == OpName::Recurrence {
+        // Chunks of a linear mixer. Mamba-2's kernels take as long as FlashAttention-2 does for 2048 keys (arXiv 2405.21060,
+        // figure 10, on A100): half of its rate, once their traffic is counted apart. They are written for Ampere's
+        // instructions, which later generations run at what Hopper makes of them; backward recomputes the states.
+        let hopper = 0.62 * 989.4e12 / i.accelerator.peak(Precision::Bf16);
+        let carried =
+            if matches!(i.accelerator.generation, Generation::Hopper | Generation::Blackwell) { hopper } else { 1.0 };
+        let share = 0.5 * carried.clamp(0.05, 1.0);
+        let forward = roofline::attention_seconds(&i.accelerator, c, flops / share, bytes);
+        return Pair { forward, backward: 2.5 * forward, weights: 0.0 };
+    }
+    if !i.software.fused_attention {
+        return unfused_attention(i, c, unfused);
+    }
+    let head = i.arch.q_width() / i.arch.heads.max(1.0);
+    // Narrow heads leave the matrix units waiting for the softmax between the two products.
+    let narrow = head / (head + c.attention_head_half) * (1.0 + c.attention_head_half / 128.0);
+    let newer = matches!(i.accelerator.generation, Generation::Hopper | Generation::Blackwell);
+    // Kernels written for Ampere's mma instructions reach 0.62 of what Hopper's wgmma can (arXiv 2407.08608).
+    let carried = if newer && !i.software.native_attention { 0.62 } else { 1.0 };
+    let ported = carried * if i.software.first_flash { c.attention_first } else { 1.0 };
+    let forward = roofline::attention_seconds(&i.accelerator, c, flops / (narrow.min(1.0) * ported), bytes);
+    Pair { forward, backward: forward * 2.5 * c.attention_backward, weights: 0.0 }
+}
+
+fn traffic_pair(i: &TrainingInput, c: &Constants, bytes: f64) -> Pair {
+    let fused = if i.software.fused_elementwise { c.fused_traffic } else { c.eager_traffic };
+    let forward = roofline::memory_seconds(&i.accelerator, c, bytes * fused);
+    // Backward reads what forward wrote, and the gradient.
+    Pair { forward, backward: 1.5 * forward, weights: 0.0 }
+}
+
+/// Whether a matrix carries an adapter: attention's projections do, those of MLPs where `mlps` says so.
+fn adapted(name: OpName, mlps: bool) -> bool {
+    match name {
+        OpName::QueryKeyValue | OpName::OutputProjection => true,
+        OpName::MlpUp | OpName::MlpDown | OpName::SharedUp | OpName::SharedDown => mlps,
+        _ => false,
+    }
+}
+
+/// A low-rank adapter beside a frozen matrix (LoRA, arXiv 2106.09685, section 4.1): its products are small, but it reads the
+/// input once more, and reads and writes the output to add its own; backward reads the output's gradient and the input
+/// for its two weight gradients, and adds to the input's gradient.
+fn with_adapter(i: &TrainingInput, c: &Constants, g: &Gemm, plain: &Pair) -> Pair {
+    let (input, output) = (2.0 * g.batch * g.m * g.k, 2.0 * g.batch * g.m * g.n);
+    let seconds = |bytes| roofline::memory_seconds(&i.accelerator, c, bytes) + 2.0 * c.kernel_gap;
+    Pair {
+        forward: plain.forward + seconds(input + 3.0 * output),
+        backward: plain.backward + seconds(4.0 * input + 2.0 * output),
+        weights: plain.weights,
+    }
+}
+
+/// How much of an operator's forward pass is run again.
+fn recomputed(plan: Plan, op: &Op, software: &Software) -> f64 {
+    let cheap = match op.name {
+        // Fused attention recomputes its scores anyway; elsewhere "selective" re-runs the cheap operators.
+        OpName::Attention if !software.fused_attention => 1.0,
+        OpName::Logits => 0.0,
+        _ if software.alternate_recompute && matches!(op.work, Work::Gemm(_)) => 0.5,
+        OpName::Norm | OpName::Activation => 1.0,
+        _ => 0.0,
+    };
+    let partly = plan.selective_share * cheap;
+    let mlp = match op.name {
+        OpName::Router
+        | OpName::Dispatch
+        | OpName::MlpUp
+        | OpName::Activation
+        | OpName::MlpDown
+        | OpName::Latent
+        | OpName::SharedUp
+        | OpName::SharedDown => plan.mlp_share,
+        _ => 0.0,
+    };
+    let partly = mlp + (1.0 - mlp) * partly;
+    plan.full_share + (1.0 - plan.full_share) * partly
+}
+
+/// Adds up the operators of `list` under the recompute plan.
+pub fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: Precision, plan: Plan) -> LayerTime {
+    let mut sum = LayerTime::default();
+    for op in list.iter() {
+        let (pair, slot) = match op.work {
+            Work::Gemm(g) => {
+                let p = if op.name == OpName::Router { Precision::Bf16 } else { precision };
+                let mut pair = if g.batch > 1.0 { grouped_pair(i, c, &g, p) } else { gemm_pair(i, c, &g, p) };
+                if i.trained < 1.0 && adapted(op.name, i.adapted_mlps) {
+                    pair = with_adapter(i, c, &g, &pair);
+                }
+                (pair, &mut sum.gemm)
+            }
+            Work::Attention { flops, bytes } => (attention_pair(i, c, op.name, flops, bytes), &mut sum.attention),
+            Work::Vector { flops } => {
+                let forward = flops / (i.accelerator.peak(Precision::Fp32) * c.memory_fraction);
+                (Pair { forward, backward: 2.0 * forward, weights: 0.0 }, &mut sum.elementwise)
+            }
+            Work::Traffic { bytes } => {
+                let unfused = op.name == OpName::Dispatch && !i.software.fused_experts;
+                let passes = if unfused { c.dispatch_unfused } else { 1.0 };
+                (traffic_pair(i, c, bytes * passes), &mut sum.elementwise)
+            }
+        };
+        let gap = op.kernels * c.kernel_gap;
+        *slot += pair.forward + pair.backward + 3.0 * gap;
+        sum.forward += pair.forward + gap;
+        sum.weights += pair.weights;
+        let again = recomputed(plan, op, &i.software);
+        sum.recompute += again * (pair.forward + gap);
+        sum.recompute_flops += again * op.flops();
+        // The host waits for the routing where it runs: forward, and again where that is recomputed.
+        let waits = op.name == OpName::Dispatch && i.software.synchronous_routing;
+        sum.kernels += op.kernels * (3.0 + again) + if waits { c.routing_issue * (1.0 + again) } else { 0.0 };
+    }
+    sum
+}
+
+/// The slice of a layer that one accelerator computes for one micro-batch.
+pub fn slice(i: &TrainingInput) -> Slice {
+    Slice {
+        tokens: i.micro * i.seq / i.cp,
+        context: i.arch.mean_context(i.seq),
+        scored: if i.arch.causal { 0.5 * i.seq } else { i.seq },
+        sequences: i.micro,
+        tp: i.tp,
+        sequence_parallel: i.sequence_parallel,
+        ep: i.ep,
+        etp: i.etp,
+        imbalance: i.imbalance,
+        ..Slice::default()
+    }
+}
+
+/// Mean layer of a stage: mixers and MLPs of every kind in the model's proportion.
+pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan) -> LayerTime {
+    let a = &i.arch;
+    let mut s = slice(i);
+    let depth = a.depth().max(1.0);
+    let mut sum = LayerTime::default();
+    let mut add = |layers: f64, list: &dyn Fn() -> OpList| {
+        if layers > 0.0 {
+            sum = sum.plus(&time(i, c, &list(), i.precision, plan).scaled(layers / depth));
+        }
+    };
+    if a.encoder_layers > 0.0 {
+        let encoder = Slice { context: i.seq, ..s };
+        add(a.encoder_layers, &|| ops::attention(a, &encoder));
+        add(a.encoder_layers, &|| ops::mlp(a, &encoder));
+        let keys = s.tokens;
+        s = Slice { tokens: i.micro * i.target() / i.cp, context: a.mean_context(i.target()), ..s };
+        let cross = Slice { context: i.seq, ..s };
+        add(a.layers, &|| ops::cross_attention(a, &cross, keys));
+    }
+    let moe = a.moe_layers();
+    add(a.attention_layers(), &|| ops::attention(a, &s));
+    add(a.linear_layers(), &|| ops::linear(a, &s));
+    add(a.mlp_layers() - moe, &|| ops::mlp(a, &s));
+    add(moe, &|| ops::mixture(a, &s));
+    sum
+}
+
+/// Output layer and loss; never recomputed, and multiplied in [`attended`]'s format.
+pub(super) fn head(i: &TrainingInput, c: &Constants) -> LayerTime {
+    let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
+    let list = ops::head(&i.arch, tokens, i.tp, true);
+    time(i, c, &list, attended(i), Plan::NONE)
+}

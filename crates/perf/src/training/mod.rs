@@ -1,0 +1,457 @@
+//! The time of one optimizer step, from the operators up.
+//!
+//! A micro-batch's forward and backward pass on the slowest pipeline stage is summed operator by operator; the
+//! schedule adds its bubble, data parallelism what it cannot hide, then the optimizer and the host.
+//!
+//! Conventions. A token of an encoder-decoder is one of the encoder's input. A sample of a vision network is an image: a
+//! convolutional one has `seq` = 1, so that `micro` and `global` count images and "tokens" per second are images per
+//! second; a vision transformer has its patches and the class token as `seq`.
+
+pub mod comm;
+mod convolution;
+pub mod interval;
+pub mod layer;
+mod memo;
+pub mod optimizer;
+pub mod pipeline;
+pub mod stages;
+pub mod step;
+pub mod supported;
+#[cfg(test)]
+mod tests;
+
+pub use interval::Regime;
+pub use layer::slice;
+pub use memo::Memo;
+pub use optimizer::{Offload, Optimizer};
+pub use step::{estimate, memoized, under};
+pub use supported::{Unsupported, supported};
+
+pub use atlas_core::plan::{PipelineSchedule as Schedule, Recompute, Sharding};
+
+use crate::accelerator::{Accelerator, Precision};
+use crate::arch::Architecture;
+use crate::memory::MemoryBreakdown;
+
+/// What is recomputed, resolved. Shares are means over stages and micro-batches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plan {
+    /// The least that any layer recomputes.
+    pub mode: Recompute,
+    /// Share of layers that recompute their norms and activation functions.
+    pub selective_share: f64,
+    /// Share of layers that also recompute their MLP or mixture of experts (Megatron-Core's `--recompute-modules mlp moe`).
+    /// By the byte this is cheaper than attention, above all for long sequences.
+    pub mlp_share: f64,
+    /// Share of layers recomputed in full (Megatron's `--recompute-num-layers` over all layers).
+    pub full_share: f64,
+}
+
+impl Plan {
+    /// The plan that keeps everything.
+    pub const NONE: Plan = Plan { mode: Recompute::None, selective_share: 0.0, mlp_share: 0.0, full_share: 0.0 };
+    /// The plan that recomputes norms and activation functions.
+    pub const SELECTIVE: Plan = Plan { mode: Recompute::Selective, selective_share: 1.0, ..Plan::NONE };
+    /// The plan that also recomputes every MLP.
+    pub const MLPS: Plan = Plan { mlp_share: 1.0, ..Plan::SELECTIVE };
+    /// The plan that recomputes every layer from its input.
+    pub const FULL: Plan = Plan { mode: Recompute::Full, full_share: 1.0, ..Plan::NONE };
+
+    /// The plan of a stated mode; [`Recompute::Auto`] keeps everything.
+    #[must_use]
+    pub const fn of(mode: Recompute) -> Self {
+        match mode {
+            Recompute::None | Recompute::Auto => Plan::NONE,
+            Recompute::Selective => Plan::SELECTIVE,
+            Recompute::Full => Plan::FULL,
+        }
+    }
+
+    /// The plan `share` of the way to `to`, in the mode of `to` unless nothing of it is used.
+    #[must_use]
+    pub fn toward(self, to: Plan, share: f64) -> Plan {
+        let mix = |a: f64, b: f64| a + share * (b - a);
+        Plan {
+            mode: if share > 0.0 { to.mode } else { self.mode },
+            selective_share: mix(self.selective_share, to.selective_share),
+            mlp_share: mix(self.mlp_share, to.mlp_share),
+            full_share: mix(self.full_share, to.full_share),
+        }
+    }
+
+    /// Layers of a model of `depth` layers that are recomputed in full.
+    #[must_use]
+    pub fn full_layers(&self, depth: f64) -> f64 {
+        self.full_share * depth
+    }
+}
+
+/// When fully sharded weights are gathered and given up again, and their gradients reduced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reshard {
+    /// In every micro-batch: gathered for the forward and for the backward pass, given up behind each; gradients are
+    /// reduced and scattered behind each backward pass (FSDP2's `reshard_after_forward=True`).
+    EveryMicroBatch,
+    /// Weights are gathered once a step and stay whole; whole gradients are summed over the micro-batches and reduced once
+    /// (FSDP2 under pipeline parallelism; Llama 3, arXiv 2407.21783, section 3.3.2).
+    OncePerStep,
+}
+
+/// What the software does, as far as it changes the operators or hides communication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Software {
+    /// Attention never writes its scores to memory (FlashAttention).
+    pub fused_attention: bool,
+    /// Element-wise chains are fused into few kernels (Megatron's and Transformer Engine's, XLA, torch.compile).
+    pub fused_elementwise: bool,
+    /// The step is compiled or replayed as a graph, so that the host launches little (XLA, CUDA graphs).
+    pub compiled: bool,
+    /// Attention is written for this generation's matrix units (FlashAttention-3, cuDNN 9 on Hopper), rather than
+    /// carried over from the one before.
+    pub native_attention: bool,
+    /// Attention is of the first fused generation (FlashAttention-1, Triton).
+    pub first_flash: bool,
+    /// Experts run as grouped GEMMs, with fused routing and permutation.
+    pub fused_experts: bool,
+    /// The host waits in every mixture of experts for the number of tokens that each expert got. Not where routing is
+    /// fused, nor where tokens beyond an expert's capacity are dropped, which fixes all shapes.
+    pub synchronous_routing: bool,
+    /// Expert dispatch sends a token once to each domain that wants it (DeepEP, HybridEP) instead of once per expert.
+    pub deduplicated_dispatch: bool,
+    /// Tensor-parallel collectives are split and overlapped with their GEMMs.
+    pub overlap_tensor: bool,
+    /// Pipeline transfers run beside the next micro-batch.
+    pub overlap_pipeline: bool,
+    /// Gradient reduction and weight gathering run beside backward and forward.
+    pub overlap_data: bool,
+    /// Dropout masks are kept.
+    pub dropout: bool,
+    /// Weight gradients are added to their fp32 sum by the GEMM that makes them (Megatron's
+    /// `gradient_accumulation_fusion`) or as they are reduced; else DeepSpeed's bf16 optimizer does it afterwards,
+    /// weight by weight (`BF16_Optimizer.update_hp_grads`).
+    pub fused_sums: bool,
+    /// Selective recomputation re-runs every other matrix multiplication as well (torchtitan's `op` policy).
+    pub alternate_recompute: bool,
+}
+
+impl Default for Software {
+    fn default() -> Self {
+        Software {
+            fused_attention: true,
+            native_attention: true,
+            first_flash: false,
+            fused_experts: true,
+            synchronous_routing: false,
+            deduplicated_dispatch: true,
+            fused_elementwise: true,
+            compiled: false,
+            overlap_tensor: true,
+            overlap_pipeline: true,
+            overlap_data: true,
+            dropout: false,
+            fused_sums: true,
+            alternate_recompute: false,
+        }
+    }
+}
+
+/// One training scenario as plain numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrainingInput {
+    /// The model.
+    pub arch: Architecture,
+    /// The device.
+    pub accelerator: Accelerator,
+    /// Accelerators in the job: tp * cp * pp * dp.
+    pub accelerators: f64,
+    /// Accelerators that share the fast fabric (node, or NVL72 rack, or TPU slice).
+    pub domain: f64,
+    /// Scale-out bytes/s per accelerator; 0 = the accelerator's reference.
+    pub nic_bw: f64,
+    /// Downlinks over uplinks of the scale-out network; 1 = non-blocking.
+    pub oversubscription: f64,
+    /// Tokens of a sequence.
+    pub seq: f64,
+    /// Sequences of a micro-batch.
+    pub micro: f64,
+    /// Sequences of a step.
+    pub global: f64,
+    /// Tensor-parallel ranks.
+    pub tp: f64,
+    /// Pipeline stages.
+    pub pp: f64,
+    /// Model chunks of each stage (interleaving).
+    pub vpp: f64,
+    /// Layers of the first stage, where stated; the stages without a stated number share the rest. See
+    /// [`stages::stage_layers`].
+    pub first_layers: Option<f64>,
+    /// Layers of the last stage, where stated.
+    pub last_layers: Option<f64>,
+    /// Data-parallel ranks.
+    pub dp: f64,
+    /// Context-parallel ranks.
+    pub cp: f64,
+    /// Expert-parallel ranks.
+    pub ep: f64,
+    /// Tensor-parallel ranks inside an expert.
+    pub etp: f64,
+    /// Norms and residuals split over the tensor-parallel ranks (sequence parallelism).
+    pub sequence_parallel: bool,
+    /// How model states are spread.
+    pub sharding: Sharding,
+    /// When weights are gathered under [`Sharding::Zero3`]; `None` as in [`TrainingInput::resharding`].
+    pub reshard: Option<Reshard>,
+    /// Ranks that states are sharded over; 0 = all data-parallel ranks.
+    pub shard: f64,
+    /// Pipeline schedule.
+    pub schedule: Schedule,
+    /// What is recomputed.
+    pub recompute: Recompute,
+    /// Layers of the whole model that are recomputed in full, where stated. The others recompute what
+    /// [`Recompute::Selective`] says if that is asked for, else nothing; memory does not change the plan.
+    pub recompute_layers: Option<f64>,
+    /// Format of the layers' matrix multiplications.
+    pub precision: Precision,
+    /// The format carries a scale per block (MXFP8, NVFP4) rather than per tensor.
+    pub block_scaled: bool,
+    /// Bytes of a weight as it is multiplied.
+    pub weight_bytes: f64,
+    /// Bytes of a gradient as it is kept and reduced.
+    pub grad_bytes: f64,
+    /// Bytes of a gradient as it is reduced over the data-parallel ranks; 0 = as it is kept.
+    pub reduce_bytes: f64,
+    /// Bytes of optimizer state per weight (Adam with fp32 master weights: 12); see [`Optimizer::bytes`].
+    pub optimizer_bytes: f64,
+    /// What a step computes besides; [`TrainingInput::with_optimizer`] sets both.
+    pub optimizer: Optimizer,
+    /// What is kept on the host.
+    pub offload: Offload,
+    /// Tokens of a sequence on the decoder's side of an encoder-decoder; 0 = T5's 114 for 512 of the encoder
+    /// (arXiv 1910.10683, section 3.1.4). [`TrainingInput::seq`], and tokens in all figures, are the encoder's.
+    pub target_seq: f64,
+    /// Bytes of buckets that the framework allocates for its collectives (DeepSpeed: two of 5e8 elements).
+    pub bucket_bytes: f64,
+    /// Load of the busiest expert-parallel rank over the mean.
+    pub imbalance: f64,
+    /// Share of the weights that is trained (frozen layers, adapters): scales weight gradients and their reduction.
+    pub trained: f64,
+    /// Adapters of a frozen model stand beside MLPs too, not only beside attention's projections.
+    pub adapted_mlps: bool,
+    /// What the software does.
+    pub software: Software,
+}
+
+impl Default for TrainingInput {
+    fn default() -> Self {
+        TrainingInput {
+            arch: Architecture::default(),
+            accelerator: Accelerator::default(),
+            accelerators: 8.0,
+            domain: 8.0,
+            nic_bw: 0.0,
+            oversubscription: 1.0,
+            seq: 4096.0,
+            micro: 1.0,
+            global: 128.0,
+            tp: 1.0,
+            pp: 1.0,
+            vpp: 1.0,
+            first_layers: None,
+            last_layers: None,
+            dp: 8.0,
+            cp: 1.0,
+            ep: 1.0,
+            etp: 1.0,
+            sequence_parallel: false,
+            sharding: Sharding::Zero1,
+            reshard: None,
+            shard: 0.0,
+            schedule: Schedule::OneForwardOneBackward,
+            recompute: Recompute::Auto,
+            recompute_layers: None,
+            precision: Precision::Bf16,
+            block_scaled: false,
+            weight_bytes: 2.0,
+            grad_bytes: 4.0,
+            reduce_bytes: 0.0,
+            optimizer_bytes: 12.0,
+            optimizer: Optimizer::Adam,
+            offload: Offload::default(),
+            target_seq: 0.0,
+            bucket_bytes: 0.0,
+            imbalance: 1.0,
+            trained: 1.0,
+            adapted_mlps: true,
+            software: Software::default(),
+        }
+    }
+}
+
+impl TrainingInput {
+    /// Micro-batches that each pipeline processes in a step.
+    pub fn micro_batches(&self) -> f64 {
+        (self.global / (self.dp * self.micro)).ceil().max(1.0)
+    }
+
+    /// When fully sharded weights are gathered. Where nothing is stated: once a step under pipeline parallelism, as
+    /// torchtitan's default and NeMo Automodel have it (`reshard_after_forward` off), unless a compiled loop over
+    /// micro-batches gathers in each (MaxText without `pipeline_fsdp_ag_once`); else in every micro-batch.
+    #[must_use]
+    pub fn resharding(&self) -> Reshard {
+        self.reshard.unwrap_or(if self.pp > 1.0 && !self.software.compiled {
+            Reshard::OncePerStep
+        } else {
+            Reshard::EveryMicroBatch
+        })
+    }
+
+    /// The sharding of what a device holds between micro-batches: fully sharded weights that are gathered once a step
+    /// leave only optimizer states sharded.
+    #[must_use]
+    pub fn held_sharding(&self) -> Sharding {
+        match (self.sharding, self.resharding()) {
+            (Sharding::Zero3, Reshard::OncePerStep) => Sharding::Zero1,
+            (sharding, _) => sharding,
+        }
+    }
+
+    /// The same run under another optimizer, with or without fp32 master weights.
+    #[must_use]
+    pub fn with_optimizer(self, optimizer: Optimizer, master: bool) -> Self {
+        TrainingInput { optimizer, optimizer_bytes: optimizer.bytes(master), ..self }
+    }
+
+    /// Tokens of a sequence on the decoder's side; without an encoder, [`TrainingInput::seq`].
+    pub fn target(&self) -> f64 {
+        if self.arch.encoder_layers <= 0.0 {
+            self.seq
+        } else if self.target_seq > 0.0 {
+            self.target_seq
+        } else {
+            (self.seq * 114.0 / 512.0).ceil()
+        }
+    }
+
+    /// Tokens that a layer passes through a tensor-parallel reduction in one pass, per sequence and layer: every block
+    /// (mixer, MLP, cross attention) ends in one. 2 × seq in plain transformers.
+    fn reduced_tokens(&self) -> f64 {
+        let a = &self.arch;
+        if a.encoder_layers > 0.0 {
+            return (2.0 * a.encoder_layers * self.seq + 3.0 * a.layers * self.target()) / a.depth().max(1.0);
+        }
+        self.seq * (a.attention_share + a.mlp_share + a.linear.map_or(0.0, |linear| linear.share))
+    }
+}
+
+/// Seconds of a step by cause; [`TimeBreakdown::total`] is the step time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TimeBreakdown {
+    /// Matrix multiplications.
+    pub gemm: f64,
+    /// Attention.
+    pub attention: f64,
+    /// Memory-bound operators.
+    pub elementwise: f64,
+    /// What is recomputed.
+    pub recompute: f64,
+    /// Waiting for the host to launch.
+    pub host: f64,
+    /// Visible tensor-parallel communication.
+    pub tensor_parallel: f64,
+    /// Visible context-parallel communication.
+    pub context_parallel: f64,
+    /// Visible expert dispatch and combine.
+    pub expert_parallel: f64,
+    /// Visible transfers between stages.
+    pub pipeline_transfer: f64,
+    /// Idle pipeline.
+    pub pipeline_bubble: f64,
+    /// Visible gradient reduction and weight gathering.
+    pub data_parallel: f64,
+    /// Optimizer and per-step overhead.
+    pub optimizer: f64,
+    /// Visible transfers to and from the host, and what it computes.
+    pub offload: f64,
+}
+
+impl TimeBreakdown {
+    /// Names of the parts in order of declaration.
+    pub const NAMES: [&'static str; 13] = [
+        "gemm",
+        "attention",
+        "elementwise",
+        "recompute",
+        "host",
+        "tensor parallel",
+        "context parallel",
+        "expert parallel",
+        "pipeline transfer",
+        "pipeline bubble",
+        "data parallel",
+        "optimizer",
+        "offload",
+    ];
+
+    /// Values in order of declaration.
+    pub fn values(&self) -> [f64; 13] {
+        [
+            self.gemm,
+            self.attention,
+            self.elementwise,
+            self.recompute,
+            self.host,
+            self.tensor_parallel,
+            self.context_parallel,
+            self.expert_parallel,
+            self.pipeline_transfer,
+            self.pipeline_bubble,
+            self.data_parallel,
+            self.optimizer,
+            self.offload,
+        ]
+    }
+
+    /// Names and values in order of declaration.
+    pub fn parts(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
+        Self::NAMES.into_iter().zip(self.values())
+    }
+
+    /// The step time.
+    pub fn total(&self) -> f64 {
+        self.values().iter().sum()
+    }
+}
+
+/// The answer for one scenario.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrainingEstimate {
+    /// Seconds of an optimizer step.
+    pub step_seconds: f64,
+    /// Tokens per second of the job.
+    pub tokens_per_second: f64,
+    /// Tokens per second and device.
+    pub tokens_per_second_per_accelerator: f64,
+    /// Model FLOPs utilisation as PaLM defines it (arXiv 2204.02311, appendix B): observed tokens/s times 6 N + 12 L H Q T
+    /// over the peak in [`TrainingInput::precision`]; the whole square of attention counts, recomputation does not, and N
+    /// are the weights that a token multiplies (output layer counted, embedding look-up not).
+    pub mfu: f64,
+    /// The same with only the half of attention that causal masks and windows leave (Megatron-Core, MaxText since 2025).
+    pub mfu_causal: f64,
+    /// Hardware FLOPs utilization (arXiv 2205.05198, section 4.4): what the hardware executes, recomputation included. Fused
+    /// attention skips what the mask leaves out, so that this is at least [`TrainingEstimate::mfu_causal`] and at most 1.
+    pub hfu: f64,
+    /// Model FLOPs of one token, forward and backward, behind `mfu`.
+    pub flops_per_token: f64,
+    /// Recomputation that was assumed (resolved where the input's is [`Recompute::Auto`]).
+    pub recompute: Plan,
+    /// Micro-batches whose activations the first pipeline stage holds at once.
+    pub in_flight: f64,
+    /// Where the time goes.
+    pub time: TimeBreakdown,
+    /// What the fullest device holds.
+    pub memory: MemoryBreakdown,
+    /// Upper bound of the memory, which decides whether it fits.
+    pub memory_upper: f64,
+    /// Whether the upper bound fits.
+    pub fits: bool,
+}

@@ -1,0 +1,170 @@
+//! What optimizers keep for every weight, and what offloading to the host costs.
+
+use super::{Sharding, TrainingInput};
+use crate::accelerator::{Generation, Precision};
+use crate::arch::Architecture;
+use crate::constants::Constants;
+use crate::memory::LocalParams;
+use crate::roofline;
+
+pub use atlas_core::plan::Optimizer;
+
+/// FLOPs of a step for every weight beyond the memory-bound update. Muon's five iterations multiply an n × m matrix
+/// (n ≤ m) with its transpose, square the product and multiply it back: 4 n² m + 2 n³ each (arXiv 2502.16982,
+/// algorithm 1), at most 6 n a weight.
+fn flops_per_weight(optimizer: Optimizer, a: &Architecture) -> f64 {
+    if optimizer != Optimizer::Muon {
+        return 0.0;
+    }
+    let short = if a.is_moe() { a.hidden.min(a.moe_ffn) } else { a.hidden };
+    5.0 * 6.0 * short
+}
+
+/// What is kept in the host's memory, and the links that it travels.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Offload {
+    /// Share of the optimizer states that are kept and updated on the host (ZeRO-Offload, arXiv 2101.06840).
+    pub optimizer: f64,
+    /// Share of the layers' kept activations that travel to the host and back.
+    pub activations: f64,
+    /// Share of the weights that are kept on the host and streamed in (FSDP's `CPUOffload`): their gradients travel out.
+    pub weights: f64,
+    /// Bytes/s one way between host and accelerator; 0 = the PCIe generation that its family was sold with.
+    pub link_bw: f64,
+    /// Bytes/s of the host's memory for each accelerator; 0 = an eighth of a server's of the time.
+    pub host_bw: f64,
+}
+
+impl Offload {
+    /// Whether anything is offloaded.
+    pub fn any(&self) -> bool {
+        self.optimizer > 0.0 || self.activations > 0.0 || self.weights > 0.0
+    }
+
+    /// Bytes/s one way to the host: PCIe x16 of the third to fifth generation.
+    fn link(&self, generation: Generation, c: &Constants) -> f64 {
+        let raw = match generation {
+            _ if self.link_bw > 0.0 => return self.link_bw,
+            Generation::Volta => 16e9,
+            Generation::Hopper | Generation::Blackwell | Generation::Cdna3 | Generation::Cdna4 => 64e9,
+            _ => 32e9,
+        };
+        raw * c.link_fraction
+    }
+
+    /// Bytes/s of host memory for each accelerator: eight share two sockets of DDR4-3200 or DDR5-4800 with eight channels.
+    fn host(&self, generation: Generation, c: &Constants) -> f64 {
+        let raw = match generation {
+            _ if self.host_bw > 0.0 => return self.host_bw,
+            Generation::Hopper | Generation::Blackwell | Generation::Cdna3 | Generation::Cdna4 => 614e9 / 8.0,
+            _ => 410e9 / 8.0,
+        };
+        raw * c.memory_fraction
+    }
+}
+
+/// Weights whose states one accelerator owns, and updates.
+fn owned(i: &TrainingInput, local: &LocalParams) -> f64 {
+    let within = if i.shard > 0.0 { i.shard } else { f64::INFINITY };
+    let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { ranks.min(within).max(1.0) };
+    ((local.dense + local.embedding) / shard(i.dp * i.cp)
+        + local.experts / shard(i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0)))
+        * i.trained
+}
+
+/// Seconds of the update: states are read and written once, memory-bound, and what of it runs on the host.
+pub(super) fn seconds(i: &TrainingInput, c: &Constants, local: &LocalParams) -> f64 {
+    let owned = owned(i, local);
+    // Read and write the states, read the gradient twice (norm and update), write the weight.
+    let bytes = owned * (2.0 * i.optimizer_bytes + 2.0 * i.grad_bytes + i.weight_bytes);
+    let flops = owned * flops_per_weight(i.optimizer, &i.arch);
+    let rate = i.accelerator.peak(Precision::Bf16) * roofline::best_fraction(&i.accelerator, c);
+    let here = 1.0 - i.offload.optimizer.clamp(0.0, 1.0);
+    here * (roofline::memory_seconds(&i.accelerator, c, bytes) + flops / rate) + c.step_overhead
+}
+
+/// Seconds of a step that offloading adds. `micro` is the device's time for one micro-batch, beside which transfers hide;
+/// `activations` the bytes that one micro-batch keeps.
+pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl FnOnce() -> f64) -> f64 {
+    let o = &i.offload;
+    if !o.any() {
+        return 0.0;
+    }
+    let local = LocalParams::of(i);
+    let owned = owned(i, &local);
+    let (link, host) = (o.link(i.accelerator.generation, c), o.host(i.accelerator.generation, c));
+    let hide = |seconds: f64, beside: f64| (seconds - c.overlap_share * beside).max(0.0);
+    let share = o.optimizer.clamp(0.0, 1.0);
+    // Gradients go out in 16 bit beside the last backward pass, the host updates, weights come back.
+    let out = hide(share * owned * 2.0 / link, micro);
+    let update = share * owned * (2.0 * i.optimizer_bytes + i.grad_bytes + i.weight_bytes) / host;
+    let back = share * owned * i.weight_bytes / link;
+    // Every micro-batch: weights in for forward and backward, gradients out; kept activations out and in again.
+    let ranks = if i.held_sharding() == Sharding::Zero3 { (i.dp * i.cp).max(1.0) } else { 1.0 };
+    let streamed = o.weights.clamp(0.0, 1.0) * local.total() / ranks * (2.0 * i.weight_bytes + 2.0 * i.trained);
+    let kept = o.activations.clamp(0.0, 1.0) * 2.0 * activations();
+    let each = hide((streamed + kept) / link, micro);
+    out + update + back + i.micro_batches() * each
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::training::estimate;
+
+    #[test]
+    fn states_have_their_documented_bytes() {
+        assert_eq!(Optimizer::Adam.bytes(true), 12.0);
+        assert_eq!(Optimizer::Adam.bytes(false), 8.0);
+        assert!((Optimizer::Adam8bit.bytes(false) - 2.03).abs() < 0.01);
+        assert_eq!(Optimizer::Lion.bytes(true), 8.0);
+        assert_eq!(Optimizer::Sgd.bytes(false), 0.0);
+        for (name, optimizer) in Optimizer::WORDS.iter().copied() {
+            assert_eq!(Optimizer::named(name), Some(optimizer));
+            assert_eq!(optimizer.name(), name);
+        }
+        assert_eq!(Optimizer::named("AdamW"), Some(Optimizer::Adam));
+        assert_eq!(Optimizer::named("shampoo"), None);
+    }
+
+    #[test]
+    fn fewer_bytes_of_state_need_less_memory_and_no_more_time() {
+        let c = Constants::default();
+        let mut last = f64::INFINITY;
+        for optimizer in [Optimizer::Adam, Optimizer::Adam16bit, Optimizer::Adam8bit, Optimizer::Sgd] {
+            let i = TrainingInput::default().with_optimizer(optimizer, true);
+            let e = estimate(&i, &c);
+            assert!(e.memory.total() < last);
+            last = e.memory.total();
+        }
+    }
+
+    #[test]
+    fn muon_costs_flops_that_adam_does_not() {
+        let c = Constants::default();
+        let adam = estimate(&TrainingInput::default(), &c);
+        let muon = estimate(&TrainingInput::default().with_optimizer(Optimizer::Muon, true), &c);
+        assert!(muon.time.optimizer > adam.time.optimizer);
+        assert!(muon.memory.optimizer < adam.memory.optimizer);
+    }
+
+    #[test]
+    fn offloading_frees_memory_and_costs_time() {
+        let c = Constants::default();
+        let base = TrainingInput { recompute: crate::training::Recompute::None, ..TrainingInput::default() };
+        let plain = estimate(&base, &c);
+        let offloads = [
+            Offload { optimizer: 1.0, ..Offload::default() },
+            Offload { activations: 1.0, ..Offload::default() },
+            Offload { weights: 1.0, ..Offload::default() },
+        ];
+        for offload in offloads {
+            let e = estimate(&TrainingInput { offload, ..base }, &c);
+            assert!(e.memory.total() < plain.memory.total(), "{offload:?}");
+            assert!(e.step_seconds >= plain.step_seconds, "{offload:?}");
+            assert!((e.time.total() / e.step_seconds - 1.0).abs() < 1e-12);
+            let quick = Offload { link_bw: 900e9, host_bw: 500e9, ..offload };
+            assert!(estimate(&TrainingInput { offload: quick, ..base }, &c).step_seconds <= e.step_seconds);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The pipeline schedule: micro-batches in flight, and idle time.
+
+use super::{Schedule, TrainingInput};
+
+/// Micro-batches whose activations `stage` holds at once. For [`Schedule::ZeroBubble`] this is the least it needs; see
+/// [`most_in_flight`].
+#[must_use]
+pub fn in_flight(i: &TrainingInput, stage: f64) -> f64 {
+    let (p, v, m) = (i.pp, i.vpp.max(1.0), i.micro_batches());
+    if p <= 1.0 {
+        return 1.0;
+    }
+    let of = |stage: f64| {
+        // Forward chunks before the first backward one, and one more (arXiv 2104.04473, section 2.2).
+        if v > 1.0 { (2.0 * (p - 1.0 - stage) + (v - 1.0) * p + 1.0) / v } else { p - stage }
+    };
+    let most = match i.schedule {
+        Schedule::OneForwardOneBackward => of(stage),
+        Schedule::AllForward => m,
+        // Later stages keep their weight gradients' inputs instead: all stages fill the same memory (arXiv 2401.10241,
+        // section 2.2).
+        Schedule::ZeroBubble | Schedule::ZeroBubble1p => of(0.0),
+    };
+    most.min(m)
+}
+
+/// Micro-batches in flight beyond which a schedule gains nothing: 2 p - 1 for zero bubble (arXiv 2401.10241, ZB-H2), else
+/// [`in_flight`].
+#[must_use]
+pub fn most_in_flight(i: &TrainingInput) -> f64 {
+    let least = in_flight(i, 0.0);
+    if i.schedule == Schedule::ZeroBubble && i.pp > 1.0 && i.vpp <= 1.0 {
+        (2.0 * i.pp - 1.0).min(i.micro_batches()).max(least)
+    } else {
+        least
+    }
+}
+
+/// Whether micro-batches fill the groups in which interleaved chunks take them; Megatron-Core refuses to run otherwise
+/// (`forward_backward_pipelining_with_interleaving`). Where all forward passes come first any number runs.
+#[must_use]
+pub fn full_groups(i: &TrainingInput) -> bool {
+    i.pp <= 1.0 || i.vpp <= 1.0 || i.schedule == Schedule::AllForward || i.micro_batches() % i.pp == 0.0
+}
+
+/// Seconds of one micro-batch by pass.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Pass {
+    /// Forward.
+    pub(super) forward: f64,
+    /// Gradient of the input, with what is recomputed for it.
+    pub(super) input: f64,
+    /// Gradient of the weights.
+    pub(super) weights: f64,
+}
+
+impl Pass {
+    pub(super) fn total(&self) -> f64 {
+        self.forward + self.input + self.weights
+    }
+
+    /// `self + factor * other`.
+    pub(super) fn plus(self, other: &Pass, factor: f64) -> Pass {
+        Pass {
+            forward: self.forward + factor * other.forward,
+            input: self.input + factor * other.input,
+            weights: self.weights + factor * other.weights,
+        }
+    }
+}
+
+/// Seconds that the idle time depends on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pace {
+    /// One micro-batch on the first stage.
+    pub(super) first: Pass,
+    /// On the last stage, output layer included.
+    pub(super) last: Pass,
+    /// Sum over all stages.
+    pub(super) path: Pass,
+    /// All passes on the slowest stage.
+    pub(super) slowest: f64,
+    /// One transfer between two stages.
+    pub(super) hop: f64,
+    /// Share of it that other passes hide where there are any.
+    pub(super) hidden: f64,
+    /// Micro-batches in flight on the first stage.
+    pub(super) in_flight: f64,
+}
+
+/// Seconds of a step in which the slowest stage is idle.
+pub(super) fn bubble(i: &TrainingInput, pace: &Pace) -> f64 {
+    let (p, v, m) = (i.pp, i.vpp.max(1.0), i.micro_batches());
+    if p <= 1.0 {
+        return 0.0;
+    }
+    // The way through all stages and back; the first micro-batches also wait between their chunks.
+    let hops = 2.0 * (p - 1.0 + (v - 1.0) * p * pace.hidden) * pace.hop;
+    if i.schedule.splits() && v <= 1.0 {
+        return zero_bubble(p, m, pace) + hops;
+    }
+    let unit = pace.path.total() / p;
+    let (fill, round) = if i.schedule.splits() {
+        // Weight gradients fill a part of it (arXiv 2401.10241, table 2), not of what waits for the next chunk.
+        (((p - 1.0) * (unit - 2.0 * pace.path.weights / p)).max(0.0), unit - pace.path.weights / p)
+    } else {
+        ((pace.path.total() - pace.slowest).max(0.0), unit)
+    };
+    // Chunks go round in groups of as many micro-batches as stages: a smaller last group waits in every round but one.
+    let short = if m % p > 0.0 { p - m % p } else { 0.0 };
+    fill / v + (v - 1.0) / v * short * round + hops
+}
+
+/// Idle seconds of the slowest stage where weight gradients run apart and every stage has its own optimizer, so that one
+/// step's end overlaps the next one's beginning (arXiv 2401.10241, sections 2.2 and 4).
+fn zero_bubble(p: f64, m: f64, pace: &Pace) -> f64 {
+    let Pace { first, last, path, .. } = pace;
+    // The first stage runs what it may hold, waits for the first gradient to come back, then does the rest.
+    let ahead = pace.in_flight.min(m);
+    let comes_back = (path.forward + path.input - first.input).max(ahead * first.forward);
+    let first_done = comes_back + m * (first.input + first.weights) + (m - ahead) * first.forward;
+    // The last gradient leaves the last stage, which may put off weight gradients, and goes back to the first.
+    let done = (m - pace.in_flight.max(p)).max(0.0);
+    let last_leaves = path.forward - last.forward + m * (last.forward + last.input) + done * last.weights;
+    let back_done = last_leaves + path.input - last.input + first.weights;
+    (first_done.max(back_done) - m * pace.slowest).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constants::Constants;
+    use crate::training::{Recompute, estimate};
+
+    fn job(schedule: Schedule, pp: f64, vpp: f64, m: f64) -> TrainingInput {
+        let base = TrainingInput { recompute: Recompute::None, dp: 1.0, accelerators: pp, ..TrainingInput::default() };
+        TrainingInput { schedule, pp, vpp, global: m, ..base }
+    }
+
+    #[test]
+    fn every_schedule_holds_what_its_paper_says() {
+        let first = |schedule, vpp, m| in_flight(&job(schedule, 8.0, vpp, m), 0.0);
+        assert_eq!(first(Schedule::OneForwardOneBackward, 1.0, 64.0), 8.0);
+        assert_eq!(first(Schedule::OneForwardOneBackward, 1.0, 3.0), 3.0);
+        // arXiv 2205.05198, section 4.2.3: 1 + (p - 1) / (p m) times as much interleaved.
+        assert_eq!(first(Schedule::OneForwardOneBackward, 4.0, 64.0), 8.0 * (1.0 + 7.0 / 32.0));
+        assert_eq!(first(Schedule::AllForward, 1.0, 64.0), 64.0);
+        assert_eq!(first(Schedule::ZeroBubble1p, 1.0, 64.0), 8.0);
+        let last = |schedule, vpp| in_flight(&job(schedule, 8.0, vpp, 64.0), 7.0);
+        assert_eq!(last(Schedule::OneForwardOneBackward, 1.0), 1.0);
+        assert_eq!(last(Schedule::OneForwardOneBackward, 4.0), 25.0 / 4.0);
+        assert_eq!(last(Schedule::ZeroBubble, 1.0), 8.0);
+        assert_eq!(most_in_flight(&job(Schedule::ZeroBubble, 8.0, 1.0, 64.0)), 15.0);
+        assert_eq!(most_in_flight(&job(Schedule::ZeroBubble, 8.0, 1.0, 10.0)), 10.0);
+    }
+
+    #[test]
+    fn all_forward_passes_first_need_memory_for_all_micro_batches() {
+        let c = Constants::default();
+        let bytes = |schedule, m| estimate(&job(schedule, 8.0, 1.0, m), &c).memory.activations;
+        assert!((bytes(Schedule::AllForward, 256.0) / bytes(Schedule::AllForward, 32.0) - 8.0).abs() < 1e-9);
+        assert!(
+            (bytes(Schedule::AllForward, 256.0) / bytes(Schedule::OneForwardOneBackward, 256.0) - 32.0).abs() < 1e-9
+        );
+        assert!(!estimate(&job(Schedule::AllForward, 8.0, 1.0, 256.0), &c).fits);
+    }
+
+    #[test]
+    fn zero_bubble_trades_memory_for_its_bubble() {
+        let c = Constants::default();
+        let at = |gb: f64, m| {
+            let mut i = job(Schedule::ZeroBubble, 8.0, 1.0, m);
+            i.accelerator.mem_bytes = gb;
+            estimate(&i, &c)
+        };
+        let (mut bubble, mut held) = (f64::INFINITY, 0.0);
+        for gb in [45e9, 50e9, 55e9, 60e9, 80e9] {
+            let e = at(gb, 64.0);
+            assert!(e.fits && e.time.pipeline_bubble <= bubble && e.in_flight >= held, "{gb} {e:?}");
+            (bubble, held) = (e.time.pipeline_bubble, e.in_flight);
+        }
+        assert_eq!(held, 15.0);
+        assert!(bubble < 0.1 * at(45e9, 64.0).time.pipeline_bubble);
+        // As many micro-batches as stages are too few to fill it, whatever the memory.
+        assert!(at(80e9, 8.0).time.pipeline_bubble > 5.0 * bubble);
+    }
+}

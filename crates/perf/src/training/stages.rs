@@ -1,0 +1,140 @@
+//! Layers of each pipeline stage and of each of its chunks.
+
+use super::TrainingInput;
+
+/// Layers of chunk `k` in the order a micro-batch passes them: chunk `c` of stage `s` is number `c * pp + s`.
+///
+/// Layers that divide evenly are spread evenly. Otherwise the embedding and the output layer count as one layer each:
+/// the first and the last chunk get one layer less (none, if chunks have one layer), and longer chunks come last.
+/// [`TrainingInput::first_layers`] and [`TrainingInput::last_layers`] override this.
+#[must_use]
+pub fn chunk_layers(i: &TrainingInput, k: f64) -> f64 {
+    let (depth, n) = (i.arch.depth(), chunks(i));
+    if i.pp > 1.0 && (i.first_layers.is_some() || i.last_layers.is_some()) {
+        return stage_layers(i, k % i.pp) / i.vpp.max(1.0);
+    }
+    if !uneven(depth, n) {
+        return depth / n;
+    }
+    let all = depth.round() + 2.0;
+    let longer = one(k >= n - all % n);
+    let end = one(k < 0.5 || k > n - 1.5);
+    (all / n).floor() + longer - end
+}
+
+/// Layers of pipeline stage `stage`: the sum of its [`chunk_layers`].
+#[must_use]
+pub fn stage_layers(i: &TrainingInput, stage: f64) -> f64 {
+    let (depth, p, v) = (i.arch.depth(), i.pp.max(1.0), i.vpp.max(1.0));
+    if p <= 1.0 {
+        return depth;
+    }
+    let (first, last) = (stage < 0.5, stage > p - 1.5);
+    match (i.first_layers, i.last_layers) {
+        (None, None) => {}
+        (Some(layers), _) if first => return layers,
+        (_, Some(layers)) if last => return layers,
+        (stated, other) => {
+            let rest = depth - stated.unwrap_or(0.0) - other.unwrap_or(0.0);
+            let stages = p - one(stated.is_some()) - one(other.is_some());
+            return (rest / stages.max(1.0)).max(0.0);
+        }
+    }
+    let n = p * v;
+    if !uneven(depth, n) {
+        return depth / p;
+    }
+    let all = depth.round() + 2.0;
+    let longer = all % n;
+    v * (all / n).floor() + (longer / p).floor() + one(stage >= p - longer % p) - one(first) - one(last)
+}
+
+/// The first of the stages between the ends that has as many layers as any of them; `None` without such stages.
+pub(crate) fn longest_middle(i: &TrainingInput) -> Option<f64> {
+    let (p, n) = (i.pp, chunks(i));
+    if p <= 2.0 {
+        return None;
+    }
+    let stated = i.first_layers.is_some() || i.last_layers.is_some();
+    if stated || !uneven(i.arch.depth(), n) {
+        return Some(1.0);
+    }
+    let longer = (i.arch.depth().round() + 2.0) % n % p;
+    Some(if longer >= 2.0 { p - longer } else { 1.0 })
+}
+
+/// Chunks of the model over all stages.
+fn chunks(i: &TrainingInput) -> f64 {
+    (i.pp * i.vpp).max(1.0)
+}
+
+/// Whether layers do not divide over `n` chunks and the embedding and output layer fill the gap. With more chunks than
+/// that no distribution exists; the mean stands in.
+fn uneven(depth: f64, n: f64) -> bool {
+    let even = depth / n;
+    n >= 2.0 && (even - even.round()).abs() >= 1e-9 && depth.round() + 2.0 >= n
+}
+
+fn one(yes: bool) -> f64 {
+    f64::from(u8::from(yes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::Architecture;
+
+    fn job(layers: f64, pp: f64, vpp: f64) -> TrainingInput {
+        TrainingInput { arch: Architecture { layers, ..Architecture::default() }, pp, vpp, ..TrainingInput::default() }
+    }
+
+    fn stages(i: &TrainingInput) -> Vec<f64> {
+        (0..i.pp as u32).map(|stage| stage_layers(i, f64::from(stage))).collect()
+    }
+
+    #[test]
+    fn layers_that_divide_are_spread_evenly() {
+        assert_eq!(stages(&job(80.0, 4.0, 5.0)), [20.0; 4]);
+        assert_eq!(stages(&job(61.0, 1.0, 1.0)), [61.0]);
+    }
+
+    #[test]
+    fn the_ends_have_a_layer_less_each_where_layers_do_not_divide() {
+        // Llama 3.1 405B, arXiv 2407.21783, section 3.3.2: 126 layers, 16 stages of 8 chunks, both end chunks empty.
+        let meta = job(126.0, 16.0, 8.0);
+        let chunks: Vec<f64> = (0..128).map(|k| chunk_layers(&meta, f64::from(k))).collect();
+        assert_eq!((chunks.first(), chunks.last()), (Some(&0.0), Some(&0.0)));
+        assert!(chunks.iter().skip(1).take(126).all(|layers| *layers == 1.0));
+        let stages = stages(&meta);
+        assert_eq!((stages.first(), stages.get(1), stages.last()), (Some(&7.0), Some(&8.0), Some(&7.0)));
+    }
+
+    #[test]
+    fn chunks_sum_to_their_stage_and_stages_to_the_model() {
+        for layers in [12.0, 30.0, 61.0, 62.0, 94.0, 126.0] {
+            for (pp, vpp) in [(2.0, 1.0), (3.0, 2.0), (4.0, 3.0), (7.0, 1.0), (8.0, 4.0), (16.0, 8.0), (64.0, 1.0)] {
+                let i = job(layers, pp, vpp);
+                let all = stages(&i);
+                assert!((all.iter().sum::<f64>() - layers).abs() < 1e-9, "{layers} {pp} {vpp}: {all:?}");
+                for (stage, layers) in (0..).zip(&all) {
+                    let own: f64 =
+                        (0..vpp as u32).map(|c| chunk_layers(&i, f64::from(c) * pp + f64::from(stage))).sum();
+                    assert!((own - layers).abs() < 1e-9, "{i:?} {stage}");
+                }
+                let most = all.iter().skip(1).take(pp as usize - 2).copied().fold(0.0, f64::max);
+                let found = longest_middle(&i).and_then(|stage| all.get(stage as usize).copied());
+                assert_eq!(found.unwrap_or(0.0), if pp > 2.0 { most } else { 0.0 }, "{layers} {pp} {vpp}");
+            }
+        }
+    }
+
+    #[test]
+    fn stated_ends_leave_the_rest_to_the_others() {
+        let both = TrainingInput { first_layers: Some(3.0), last_layers: Some(2.0), ..job(61.0, 16.0, 1.0) };
+        let all = stages(&both);
+        assert_eq!((all.first(), all.get(1), all.last()), (Some(&3.0), Some(&4.0), Some(&2.0)));
+        let one = TrainingInput { last_layers: Some(1.0), ..job(61.0, 4.0, 2.0) };
+        assert_eq!(stages(&one), [20.0, 20.0, 20.0, 1.0]);
+        assert_eq!(chunk_layers(&one, 7.0), 0.5);
+    }
+}

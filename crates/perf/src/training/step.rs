@@ -1,0 +1,259 @@
+//! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host.
+
+use super::memo::{Memo, Passes};
+use super::pipeline::{self, Pace, Pass};
+use super::stages::stage_layers;
+use super::{Plan, Recompute, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, layer, optimizer};
+use crate::constants::Constants;
+use crate::memory;
+use crate::memory::{Ends, LocalParams, MemoryBreakdown};
+use crate::roofline;
+
+/// What is recomputed: as stated, or the least whose upper bound of the memory fits. [`Recompute::Auto`] starts from
+/// nothing, [`Recompute::Selective`] from the cheap operators; MLPs follow, then whole layers.
+fn resolve(i: &TrainingInput, ends: &Ends<'_>) -> Plan {
+    if let Some(layers) = i.recompute_layers {
+        let others = if i.recompute == Recompute::Selective { Plan::SELECTIVE } else { Plan::NONE };
+        let full_share = (layers / i.arch.depth().max(1.0)).clamp(0.0, 1.0);
+        return Plan { full_share, ..others };
+    }
+    // So that rounding leaves the bound below the capacity.
+    let room = i.accelerator.capacity() * (1.0 - 1e-9);
+    let mut plan = match i.recompute {
+        Recompute::None | Recompute::Full => return Plan::of(i.recompute),
+        Recompute::Auto => Plan::NONE,
+        Recompute::Selective => Plan::SELECTIVE,
+    };
+    let more = Plan { mode: Recompute::Selective, ..Plan::MLPS };
+    let steps = [Plan::SELECTIVE, more, Plan { full_share: 1.0, ..more }];
+    for next in steps.into_iter().skip(usize::from(plan.mode == Recompute::Selective)) {
+        let share = ends.share(&plan, &next, room);
+        if share < 1.0 {
+            return plan.toward(next, share);
+        }
+        plan = next;
+    }
+    plan
+}
+
+/// Host-bound excess: launches run ahead of the device until they no longer can. A p-norm joins the two regimes.
+fn host_excess(device: f64, host: f64) -> f64 {
+    let ratio = host / device.max(1e-12);
+    if ratio < 0.2 {
+        return 0.0;
+    }
+    let r4 = ratio * ratio * ratio * ratio;
+    device * ((1.0 + r4).sqrt().sqrt() - 1.0)
+}
+
+/// Seconds per micro-batch of adding weight gradients to their fp32 sum.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Sums {
+    /// Of a mean layer.
+    pub layer: f64,
+    /// Of the embedding or the output layer, on the stages at the ends.
+    pub head: f64,
+}
+
+/// Sums are read and written once, beyond the 16-bit result that the GEMM's traffic counts. Fully sharded gradients are
+/// reduced instead.
+pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Sums {
+    if i.held_sharding() == Sharding::Zero3 || i.micro_batches() <= 1.0 {
+        return Sums::default();
+    }
+    let each = if i.software.fused_sums {
+        2.0 * i.grad_bytes - 2.0
+    } else {
+        // Autograd adds to a 16-bit gradient (6), which is converted (2 + fp32), added (3 fp32) and cleared (2).
+        10.0 + 4.0 * i.grad_bytes
+    };
+    let seconds = |weights: f64| roofline::memory_seconds(&i.accelerator, c, weights * i.trained * each);
+    let layers = (i.arch.depth() / i.pp).max(1e-9);
+    Sums { layer: seconds(local.dense + local.experts) / layers, head: seconds(local.embedding) }
+}
+
+/// Collectives that the host starts per layer and micro-batch.
+fn collective_calls(i: &TrainingInput, plan: Plan, moe_share: f64) -> f64 {
+    let passes = 2.0 + plan.full_share;
+    let tensor = if i.tp > 1.0 { 2.0 * passes } else { 0.0 };
+    let expert = if i.ep * i.etp > 1.0 { 2.0 * passes * moe_share } else { 0.0 };
+    let context = if i.cp > 1.0 { passes } else { 0.0 };
+    tensor + expert + context
+}
+
+/// What data parallelism cannot hide behind the compute beside it: `once` a step, and in each micro-batch.
+fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: comm::DataTraffic) -> f64 {
+    let m = i.micro_batches();
+    if !i.software.overlap_data {
+        return t.per_step + m * t.per_micro;
+    }
+    let hide = |traffic: f64, beside: f64, slowdown: f64| {
+        let hidden = traffic.min(c.overlap_share * beside);
+        traffic - hidden + slowdown * hidden
+    };
+    // Once a step: gradients of interleaved chunks are ready one by one, while the pipeline drains.
+    let draining = if i.vpp > 1.0 { i.pp.min(m) } else { 1.0 };
+    // Fully sharded models share their SMs and links with their own gathers; elsewhere the traffic is thin.
+    let slowdown = if i.held_sharding() == Sharding::Zero3 { c.overlap_slowdown } else { 0.0 };
+    hide(t.per_step, once * draining, slowdown) + m * hide(t.per_micro, micro, c.overlap_slowdown)
+}
+
+/// What is recomputed, and what is held then.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Settled {
+    plan: Plan,
+    memory: MemoryBreakdown,
+    in_flight: f64,
+}
+
+impl Settled {
+    /// Under the plan that [`resolve`] finds.
+    pub(super) fn of(i: &TrainingInput, c: &Constants) -> Settled {
+        let stages = Ends::of(i, c);
+        Settled::under(&stages, resolve(i, &stages))
+    }
+
+    fn under(stages: &Ends<'_>, plan: Plan) -> Settled {
+        let (memory, in_flight) = stages.filled(&plan);
+        Settled { plan, memory, in_flight }
+    }
+}
+
+/// One step, without the number of sequences in it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Step {
+    plan: Plan,
+    in_flight: f64,
+    time: TimeBreakdown,
+    memory: MemoryBreakdown,
+    memory_upper: f64,
+    /// FLOPs of a token: of the model, without what is masked, and as executed.
+    flops: [f64; 3],
+}
+
+/// The estimate of one step.
+pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
+    report(i, &timed(i, c, None, None))
+}
+
+/// As [`estimate`]; the memo carries over what neighboring inputs have in common and changes no figure.
+pub fn memoized(i: &TrainingInput, c: &Constants, memo: Option<&mut Memo>) -> TrainingEstimate {
+    match memo {
+        Some(memo) => report(i, &memo.step(i, c)),
+        None => estimate(i, c),
+    }
+}
+
+/// The estimate of one step under a resolved plan, whatever the input asks for and whether or not it fits.
+pub fn under(i: &TrainingInput, c: &Constants, plan: Plan) -> TrainingEstimate {
+    report(i, &timed(i, c, Some(plan), None))
+}
+
+/// The estimate of a step of the input's sequences.
+fn report(i: &TrainingInput, of: &Step) -> TrainingEstimate {
+    let step = of.time.total();
+    let tokens = i.global * i.seq;
+    let per_second = tokens / step;
+    let peak = i.accelerators * i.accelerator.peak(i.precision);
+    let [model, causal, hardware] = of.flops;
+    TrainingEstimate {
+        step_seconds: step,
+        tokens_per_second: per_second,
+        tokens_per_second_per_accelerator: per_second / i.accelerators,
+        mfu: per_second * model / peak,
+        mfu_causal: per_second * causal / peak,
+        hfu: per_second * hardware / peak,
+        flops_per_token: model,
+        recompute: of.plan,
+        in_flight: of.in_flight,
+        time: of.time,
+        memory: of.memory,
+        memory_upper: of.memory_upper,
+        fits: of.memory_upper <= i.accelerator.capacity(),
+    }
+}
+
+/// The step under a plan, or under the one that [`resolve`] finds.
+pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: Option<&mut Memo>) -> Step {
+    let mut memo = memo;
+    let Settled { plan, memory, in_flight } = match (plan, memo.as_deref_mut()) {
+        (Some(plan), _) => Settled::under(&Ends::of(i, c), plan),
+        (None, Some(memo)) => memo.settled(i, c),
+        (None, None) => Settled::of(i, c),
+    };
+    let m = i.micro_batches();
+    let f = comm::fabric(i, c);
+    let passes = match memo {
+        Some(memo) => memo.passes(i, c, plan),
+        None => Passes::of(i, c, plan),
+    };
+    let (one, head) = (passes.layer, passes.head);
+    let local = LocalParams::of(i);
+    let moe_share = i.arch.moe_layers() / i.arch.depth().max(1.0);
+
+    let tensor = comm::tensor(i, c, &f, plan);
+    let context = comm::context(i, c, &f, plan, one.attention);
+    let expert = moe_share * comm::expert(i, c, &f, plan);
+    let (far, hop) = comm::hops(i, &f);
+    let transfer = comm::pipeline(i, c, far);
+    let each = accumulation(i, c, &local);
+    let per_layer = one.total() + tensor + context + expert;
+    // The slowest stage: the last one, with the output layer on top of its layers, or one with more layers.
+    let last = stage_layers(i, i.pp - 1.0);
+    let before = if i.pp == 1.0 { last } else { stage_layers(i, i.pp - 2.0).max(stage_layers(i, 0.0)) };
+    let ends = last * (per_layer + each.layer) + head.total() + each.head;
+    let (layers, head, ends_sums) = if before * (per_layer + each.layer) > ends {
+        (before, layer::LayerTime::default(), 0.0)
+    } else {
+        (last, head, each.head)
+    };
+    let stage = one.scaled(layers).plus(&head);
+    let sums = layers * each.layer + ends_sums;
+    let device = stage.total() + sums + layers * (tensor + context + expert) + transfer;
+    let eager = if i.software.compiled { c.compiled_kernels } else { 1.0 };
+    let calls = collective_calls(i, plan, moe_share) * layers;
+    let host = host_excess(device, (stage.kernels + calls) * eager * c.issue);
+
+    let upper = memory.upper(c);
+    // Where collectives of a layer stand: as often in each pass, a third of a ring's exchange forward.
+    let passes_of = 2.0 + plan.full_share;
+    let forward = one.forward + (tensor + expert) / passes_of + context / (1.0 + passes_of);
+    let layer = Pass { forward, input: per_layer - forward - one.weights, weights: one.weights + each.layer };
+    let output = Pass {
+        forward: passes.head.forward,
+        input: passes.head.total() - passes.head.forward - passes.head.weights,
+        weights: passes.head.weights + each.head,
+    };
+    let pace = Pace {
+        first: Pass::default().plus(&layer, stage_layers(i, 0.0)),
+        last: output.plus(&layer, last),
+        path: output.plus(&layer, i.arch.depth()),
+        slowest: stage.total() + sums + layers * (tensor + context + expert),
+        hop,
+        hidden: if i.software.overlap_pipeline { 1.0 - c.pipeline_exposed.min(1.0) } else { 0.0 },
+        in_flight,
+    };
+    let bubble = pipeline::bubble(i, &pace);
+    // Weights are gathered beside the first forward pass, and gradients reduced beside the pass that completes them.
+    let once = if i.schedule.splits() { pace.first.forward + pace.first.weights } else { device + host };
+    let data = comm::data(i, &f, &local);
+    let time = TimeBreakdown {
+        gemm: m * stage.gemm,
+        attention: m * stage.attention,
+        elementwise: m * (stage.elementwise + sums),
+        recompute: m * stage.recompute,
+        host: m * host,
+        tensor_parallel: m * layers * tensor,
+        context_parallel: m * layers * context,
+        expert_parallel: m * layers * expert,
+        pipeline_transfer: m * transfer,
+        pipeline_bubble: bubble,
+        data_parallel: exposed_data(i, c, [once, device + host], data),
+        optimizer: optimizer::seconds(i, c, &local),
+        offload: optimizer::offloaded(i, c, device + host, || memory::kept(i, plan)),
+    };
+    let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
+    let executed = if i.software.fused_attention { passes.causal_flops } else { passes.flops };
+    let flops = [passes.flops, passes.causal_flops, executed + again];
+    Step { plan, in_flight, time, memory, memory_upper: upper, flops }
+}

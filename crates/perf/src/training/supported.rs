@@ -1,0 +1,182 @@
+//! Whether hardware and schedules can run what is asked for. An estimate of a run that they cannot is no figure to show.
+
+use thiserror::Error;
+
+use super::TrainingInput;
+use super::pipeline::full_groups;
+use crate::accelerator::{Accelerator, Precision};
+
+/// Why a training run cannot run as asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
+pub enum Unsupported {
+    /// The accelerator does not multiply in the asked format.
+    #[error("the accelerator has no rate for {} matrix multiplication{}", name(*.precision), instead(*.has))]
+    Precision {
+        /// The format.
+        precision: Precision,
+        /// The nearest format that it multiplies in, if any.
+        has: Option<Precision>,
+    },
+    /// The format stores weights for inference; gradients and activations have none in it.
+    #[error("{} is a storage format for inference; train in a format that is multiplied", name(*.0))]
+    StorageOnly(Precision),
+    /// Interleaved schedules take micro-batches in groups of as many as there are stages.
+    #[error(
+        "{micro_batches} micro-batches are no multiple of {stages} stages, as interleaved chunks need; change the batch, \
+         dp, pp, or use vpp 1"
+    )]
+    Interleaving {
+        /// Micro-batches of a step.
+        micro_batches: f64,
+        /// Pipeline stages.
+        stages: f64,
+    },
+    /// There are more chunks than layers, even where the first and the last one have none.
+    #[error("{layers} layers do not fill {chunks} chunks; reduce pp or vpp")]
+    Chunks {
+        /// Layers of the model.
+        layers: f64,
+        /// Chunks of all stages.
+        chunks: f64,
+    },
+    /// The stated layers of the first and the last stage leave too few or too many for the others.
+    #[error(
+        "{first} layers of the first and {last} of the last stage do not go with {layers} layers on {stages} stages"
+    )]
+    StageLayers {
+        /// Layers of the first stage; 0 where not stated.
+        first: f64,
+        /// Layers of the last stage; 0 where not stated.
+        last: f64,
+        /// Layers of the model.
+        layers: f64,
+        /// Pipeline stages.
+        stages: f64,
+    },
+}
+
+/// Whether the run can run: formats first, then the pipeline. Memory and the number of devices are not looked at.
+///
+/// # Errors
+///
+/// The first reason why it cannot.
+pub fn supported(i: &TrainingInput) -> Result<(), Unsupported> {
+    formats(i)?;
+    stages(i)
+}
+
+fn formats(i: &TrainingInput) -> Result<(), Unsupported> {
+    if i.precision == Precision::Int4 {
+        return Err(Unsupported::StorageOnly(i.precision));
+    }
+    let a = &i.accelerator;
+    let lacks = |precision| Unsupported::Precision { precision, has: nearest(a) };
+    if !a.has(i.precision) {
+        return Err(lacks(i.precision));
+    }
+    // The output layer is multiplied in 16 bit, or in what stands in for it.
+    if nearest(a).is_none() {
+        return Err(lacks(Precision::Bf16));
+    }
+    // Recurrences run on vector units, in 32 bit.
+    if i.arch.linear.is_some_and(|linear| linear.vector_flops() > 0.0) && !a.has(Precision::Fp32) {
+        return Err(lacks(Precision::Fp32));
+    }
+    Ok(())
+}
+
+fn stages(i: &TrainingInput) -> Result<(), Unsupported> {
+    let (layers, chunks) = (i.arch.depth(), i.pp * i.vpp);
+    if i.pp > 1.0 && (i.first_layers.is_some() || i.last_layers.is_some()) {
+        let [first, last] = [i.first_layers, i.last_layers].map(|stated| stated.unwrap_or(0.0));
+        let others =
+            i.pp - f64::from(u8::from(i.first_layers.is_some())) - f64::from(u8::from(i.last_layers.is_some()));
+        let rest = layers - first - last;
+        if first < 0.0 || last < 0.0 || rest < 0.0 || (others <= 0.0 && rest != 0.0) {
+            return Err(Unsupported::StageLayers { first, last, layers, stages: i.pp });
+        }
+    } else if i.pp > 1.0 && chunks > layers + 2.0 {
+        return Err(Unsupported::Chunks { layers, chunks });
+    }
+    if !full_groups(i) {
+        return Err(Unsupported::Interleaving { micro_batches: i.micro_batches(), stages: i.pp });
+    }
+    Ok(())
+}
+
+/// The first format of 16 bit or wider that an accelerator multiplies in.
+fn nearest(a: &Accelerator) -> Option<Precision> {
+    [Precision::Bf16, Precision::Fp16, Precision::Tf32, Precision::Fp32].into_iter().find(|precision| a.has(*precision))
+}
+
+fn name(precision: Precision) -> &'static str {
+    match precision {
+        Precision::Fp32 => "fp32",
+        Precision::Tf32 => "tf32",
+        Precision::Bf16 => "bf16",
+        Precision::Fp16 => "fp16",
+        Precision::Fp8 => "fp8",
+        Precision::Int8 => "int8",
+        Precision::Fp6 => "fp6",
+        Precision::Fp4 => "fp4",
+        Precision::Int4 => "int4",
+    }
+}
+
+fn instead(has: Option<Precision>) -> String {
+    has.map_or_else(String::new, |precision| format!("; it has {}", name(precision)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::Architecture;
+    use crate::training::Schedule;
+
+    #[test]
+    fn formats_that_the_accelerator_lacks_are_refused() {
+        // The default is an A100: no fp8, no fp4.
+        let at = |precision| supported(&TrainingInput { precision, ..TrainingInput::default() });
+        for precision in [Precision::Fp32, Precision::Tf32, Precision::Bf16, Precision::Fp16, Precision::Int8] {
+            assert_eq!(at(precision), Ok(()));
+        }
+        for precision in [Precision::Fp8, Precision::Fp6, Precision::Fp4] {
+            assert_eq!(at(precision), Err(Unsupported::Precision { precision, has: Some(Precision::Bf16) }));
+        }
+        assert_eq!(at(Precision::Int4), Err(Unsupported::StorageOnly(Precision::Int4)));
+        let words = at(Precision::Fp8).map_err(|refused| refused.to_string());
+        let expected = "the accelerator has no rate for fp8 matrix multiplication; it has bf16";
+        assert_eq!(words, Err(expected.to_owned()));
+    }
+
+    #[test]
+    fn interleaved_stages_need_full_groups_of_micro_batches() {
+        let at = |schedule, vpp, m| {
+            let arch = Architecture { layers: 80.0, ..Architecture::default() };
+            supported(&TrainingInput { arch, schedule, pp: 8.0, vpp, dp: 1.0, global: m, ..TrainingInput::default() })
+        };
+        let refused = |m| Err(Unsupported::Interleaving { micro_batches: m, stages: 8.0 });
+        for m in [1.0, 4.0, 12.0] {
+            assert_eq!(at(Schedule::OneForwardOneBackward, 5.0, m), refused(m));
+            assert_eq!(at(Schedule::ZeroBubble, 5.0, m), refused(m));
+            assert_eq!(at(Schedule::AllForward, 5.0, m), Ok(()));
+            assert_eq!(at(Schedule::OneForwardOneBackward, 1.0, m), Ok(()));
+        }
+        assert_eq!(at(Schedule::OneForwardOneBackward, 5.0, 16.0), Ok(()));
+    }
+
+    #[test]
+    fn end_chunks_may_be_empty_but_no_others() {
+        let at = |layers, pp, vpp| {
+            let arch = Architecture { layers, ..Architecture::default() };
+            supported(&TrainingInput { arch, pp, vpp, dp: 1.0, ..TrainingInput::default() })
+        };
+        assert_eq!(at(126.0, 16.0, 8.0), Ok(()));
+        assert_eq!(at(125.0, 16.0, 8.0), Err(Unsupported::Chunks { layers: 125.0, chunks: 128.0 }));
+        let arch = Architecture { layers: 61.0, ..Architecture::default() };
+        let base = TrainingInput { arch, pp: 16.0, dp: 1.0, ..TrainingInput::default() };
+        let stated = |first, last| supported(&TrainingInput { first_layers: first, last_layers: last, ..base });
+        assert_eq!(stated(Some(3.0), Some(2.0)), Ok(()));
+        assert!(stated(Some(60.0), Some(2.0)).is_err() && stated(Some(-1.0), None).is_err());
+    }
+}

@@ -1,0 +1,166 @@
+//! Recomputation is planned against the bound that decides whether a run fits.
+
+use super::*;
+use crate::memory::Ends;
+
+fn arch(depth: f64, hidden: f64, experts: Option<(f64, f64)>) -> Architecture {
+    let dense = Architecture {
+        layers: depth,
+        hidden,
+        heads: hidden / 128.0,
+        kv_heads: 8.0,
+        ffn: 3.5 * hidden,
+        vocab: 128_256.0,
+        ..Architecture::default()
+    };
+    match experts {
+        None => dense,
+        Some((experts, top_k)) => {
+            Architecture { experts, top_k, moe_ffn: 3.5 * hidden / top_k, dense_layers: 1.0, ..dense }
+        }
+    }
+}
+
+/// Memory between what the run needs at least and at most, so that a part of the layers is recomputed.
+fn on_the_edge(i: TrainingInput, between: f64) -> TrainingInput {
+    let c = Constants::default();
+    let ends = Ends::of(&i, &c);
+    let [least, most] = [Plan::FULL, Plan::NONE].map(|plan| ends.under(&plan).upper(&c));
+    let bytes = least + between * (most - least);
+    let mut accelerator = i.accelerator;
+    accelerator.mem_bytes *= bytes / accelerator.capacity();
+    TrainingInput { accelerator, ..i }
+}
+
+pub(super) fn scenario() -> impl Strategy<Value = TrainingInput> {
+    let shape = (
+        prop::sample::select(vec![40.0, 32.0, 61.0, 80.0, 126.0]),
+        prop::sample::select(vec![4096.0, 8192.0]),
+        prop::option::of(prop::sample::select(vec![(8.0, 2.0), (64.0, 6.0), (128.0, 8.0)])),
+    );
+    let layout = (
+        prop::sample::select(vec![1.0, 2.0, 8.0]),
+        prop::sample::select(vec![(1.0, 1.0), (2.0, 1.0), (4.0, 2.0), (8.0, 1.0), (4.0, 3.0)]),
+        prop::sample::select(vec![1.0, 2.0]),
+        prop::sample::select(vec![Sharding::None, Sharding::Zero1, Sharding::Zero3]),
+        prop::sample::select(vec![Recompute::Auto, Recompute::Selective]),
+    );
+    let batch = (1024.0..16_384.0f64, prop::sample::select(vec![1.0, 2.0, 4.0]), 2u32..8);
+    let software = (any::<bool>(), any::<bool>());
+    (shape, layout, batch, software, 0.01..1.0f64).prop_map(
+        |(shape, (tp, (pp, vpp), cp, sharding, recompute), (seq, micro, groups), (fused, alternate), between)| {
+            let dp = 8.0;
+            on_the_edge(
+                TrainingInput {
+                    arch: arch(shape.0, shape.1, shape.2),
+                    accelerators: tp * pp * cp * dp,
+                    seq: seq.round(),
+                    micro,
+                    global: dp * micro * pp * f64::from(groups),
+                    tp,
+                    pp,
+                    vpp,
+                    cp,
+                    dp,
+                    ep: if shape.2.is_some() { 8.0 } else { 1.0 },
+                    sequence_parallel: tp > 1.0,
+                    sharding,
+                    recompute,
+                    software: Software {
+                        fused_attention: fused,
+                        alternate_recompute: alternate,
+                        ..Software::default()
+                    },
+                    ..TrainingInput::default()
+                },
+                between,
+            )
+        },
+    )
+}
+
+/// Seconds a token, and the same where memory does not matter.
+fn per_token(i: &TrainingInput) -> (f64, f64) {
+    let c = Constants::default();
+    let seconds = |e: TrainingEstimate| e.step_seconds / (i.global * i.seq);
+    (seconds(estimate(i, &c)), seconds(under(i, &c, Plan::of(i.recompute))))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, max_global_rejects: 1_000_000, ..ProptestConfig::default() })]
+
+    /// A few percent more activations cost a few percent more time, wherever memory ends.
+    ///
+    /// Where activations are a fifth of memory, `x` more of them have to be saved by recomputing `5x` more layers.
+    #[test]
+    fn neighbors_on_the_edge_of_memory_differ_by_less_than_ten_percent(i in scenario(), ratio in 1.05..1.12f64) {
+        let ends = [Plan::FULL, Plan::NONE].map(|plan| under(&i, &Constants::default(), plan).memory_upper);
+        prop_assume!(ends[1] > 1.25 * ends[0]);
+        let (here, plain) = per_token(&i);
+        let longer = TrainingInput { seq: (i.seq * ratio).round(), ..i };
+        let wider = TrainingInput { micro: i.micro * ratio, global: i.global * ratio, ..i };
+        let more = TrainingInput { global: i.global + i.dp * i.micro * i.pp, ..i };
+        for next in [longer, wider, more] {
+            if !estimate(&next, &Constants::default()).fits {
+                continue;
+            }
+            let (there, plain_there) = per_token(&next);
+            // Without what the longer attention or the shorter bubble takes by itself.
+            let by_memory = (there / here) / (plain_there / plain);
+            prop_assert!((by_memory - 1.0).abs() < 0.1, "{by_memory} {:?}", estimate(&next, &Constants::default()).recompute);
+        }
+    }
+
+    /// What is planned fits by the bound, unless nothing does, and leaves no room that it could use.
+    #[test]
+    fn plans_fill_memory_up_to_the_bound(i in scenario()) {
+        let c = Constants::default();
+        let e = estimate(&i, &c);
+        prop_assert!(e.fits, "{} of {}", e.memory_upper, i.accelerator.capacity());
+        prop_assert!((e.memory.upper(&c) - e.memory_upper).abs() < 1.0);
+        let recomputes = e.recompute != Plan::of(i.recompute);
+        prop_assert!(!recomputes || e.memory_upper > 0.999 * i.accelerator.capacity(), "{e:?}");
+    }
+}
+
+#[test]
+fn a_longer_sequence_recomputes_a_few_more_layers_not_all() {
+    // 8B on one node of 80 GB devices, fully sharded: full recomputation at 14,336 tokens left half of the memory empty.
+    let c = Constants::default();
+    let arch = arch(32.0, 4096.0, None);
+    let at = |seq| {
+        let i = TrainingInput { arch, sharding: Sharding::Zero3, seq, global: 64.0, ..TrainingInput::default() };
+        estimate(&i, &c)
+    };
+    let (shorter, longer) = (at(12_288.0), at(14_336.0));
+    assert!(longer.tokens_per_second > 0.93 * shorter.tokens_per_second);
+    assert!(longer.fits && longer.recompute.full_share < 0.2 && longer.memory_upper > 80e9);
+}
+
+#[test]
+fn stated_layers_are_recomputed_in_full_and_no_others() {
+    let c = Constants::default();
+    let base = TrainingInput { recompute: Recompute::None, ..TrainingInput::default() };
+    let at = |recompute, layers| estimate(&TrainingInput { recompute, recompute_layers: Some(layers), ..base }, &c);
+    let depth = base.arch.depth();
+    let (none, full) = (estimate(&base, &c), estimate(&TrainingInput { recompute: Recompute::Full, ..base }, &c));
+    let seconds = |layers| at(Recompute::Full, layers).step_seconds;
+    assert_eq!(seconds(0.0), none.step_seconds);
+    assert!((seconds(depth) / full.step_seconds - 1.0).abs() < 1e-12);
+    // Each layer costs the same time, and frees the same memory.
+    let half = at(Recompute::Auto, depth / 2.0);
+    assert!(
+        (2.0 * (half.step_seconds - none.step_seconds) / (full.step_seconds - none.step_seconds) - 1.0).abs() < 0.01
+    );
+    assert!((2.0 * half.memory.activations / (none.memory.activations + full.memory.activations) - 1.0).abs() < 1e-9);
+    assert_eq!(half.recompute.full_layers(depth), depth / 2.0);
+    assert_eq!(half.recompute.mode, Recompute::None);
+    // The others recompute their cheap operators where that is asked for.
+    let selective = at(Recompute::Selective, depth / 2.0);
+    assert!(selective.memory.activations < half.memory.activations && selective.step_seconds > half.step_seconds);
+    // A stated number is kept, whether or not it fits.
+    let mut small = TrainingInput { recompute_layers: Some(3.0), seq: 65_536.0, ..base };
+    small.accelerator.mem_bytes = 40e9;
+    let e = estimate(&small, &c);
+    assert!(!e.fits && (e.recompute.full_layers(depth) - 3.0).abs() < 1e-12);
+}

@@ -1,0 +1,201 @@
+//! What rules look at: the scenario's numbers by short names, and changes that keep the rest of it consistent.
+
+use super::Changes;
+use crate::estimate::{Cause, Detail, Estimate, Verdict};
+use crate::knob::{Knob, Setting};
+use crate::scenario::{Parts, Phase, Scenario};
+use atlas_config::Mode;
+use atlas_core::plan::{Format, Recompute, Sharding};
+use atlas_perf::accelerator::{Accelerator, Precision};
+use atlas_perf::arch::Architecture;
+
+/// A scenario and its estimate, as rules look at them.
+pub(super) struct Case<'a> {
+    /// The scenario.
+    pub(super) scenario: &'a Scenario,
+    /// The fabrics that its profile knows.
+    pub(super) fabrics: &'a [(std::sync::Arc<str>, f64)],
+    /// Its estimate.
+    pub(super) estimate: Estimate,
+    /// One device; a default where none is known, which only rules of the calibrated model see.
+    pub(super) device: Accelerator,
+    /// The model; as above.
+    pub(super) arch: Architecture,
+    /// Devices that the close fabric joins.
+    pub(super) domain: f64,
+    /// Devices that the target has.
+    pub(super) devices: f64,
+    pub(super) tp: f64,
+    pub(super) pp: f64,
+    pub(super) cp: f64,
+    pub(super) ep: f64,
+    pub(super) dp: f64,
+    pub(super) vpp: f64,
+    /// Sequences of a micro-batch.
+    pub(super) micro: f64,
+    /// Sequences of a step.
+    pub(super) global: f64,
+    /// Tokens of a sequence.
+    pub(super) sequence: f64,
+    pub(super) sharding: Sharding,
+    pub(super) recompute: Recompute,
+    pub(super) format: Format,
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn of(scenario: &'a Scenario, parts: &'a Parts, estimate: Estimate) -> Case<'a> {
+        let Phase { shape, plan, .. } = &scenario.base;
+        let machine = scenario.machine;
+        Case {
+            device: machine.map_or_else(Accelerator::default, |machine| machine.device),
+            arch: scenario.model.unwrap_or_default(),
+            domain: machine.map_or(scenario.accelerators_per_node, |machine| machine.domain),
+            devices: scenario.accelerators() * machine.map_or(1.0, |machine| machine.dies),
+            tp: shape.tp,
+            pp: shape.pp,
+            cp: if shape.mode == Mode::Training { plan.cp.unwrap_or(1.0) } else { 1.0 },
+            ep: plan.ep.unwrap_or(1.0),
+            dp: shape.dp,
+            vpp: plan.vpp.unwrap_or(1.0),
+            micro: scenario.microbatch,
+            global: scenario.global(&scenario.base),
+            sequence: (shape.prompt + shape.generate).max(1.0),
+            sharding: plan.sharding.unwrap_or(Sharding::Zero1),
+            recompute: plan.recompute.unwrap_or(Recompute::Auto),
+            format: scenario.format(&scenario.base),
+            scenario,
+            fabrics: parts.fabrics(),
+            estimate,
+        }
+    }
+
+    pub(super) fn detail(&self) -> Option<&Detail> {
+        self.estimate.detail.as_ref()
+    }
+
+    /// Whether memory is what does not fit.
+    pub(super) fn short_of_memory(&self) -> bool {
+        self.detail().is_some_and(|detail| matches!(detail.verdict, Verdict::Memory { .. }))
+    }
+
+    /// A cause's share of the time.
+    pub(super) fn share(&self, cause: Cause) -> f64 {
+        self.detail().map_or(0.0, |detail| detail.limits.share(cause))
+    }
+
+    /// A part's share of the time.
+    pub(super) fn part(&self, name: &str) -> f64 {
+        self.detail().map_or(0.0, |detail| detail.time.part(name) / detail.time.total().max(1e-12))
+    }
+
+    /// Whether the device itself multiplies in a format, at a higher rate than in 16 bit.
+    pub(super) fn gains_from(&self, precision: Precision) -> bool {
+        self.device.has(precision) && self.device.peak(precision) > 1.01 * self.device.peak(Precision::Bf16)
+    }
+
+    /// Requests in flight.
+    pub(super) fn concurrency(&self) -> f64 {
+        self.scenario.concurrency(&self.scenario.base)
+    }
+
+    /// Whether requests arrive at a rate rather than being kept in flight.
+    pub(super) fn open_load(&self) -> bool {
+        self.scenario.base.plan.serving.request_rate.is_some_and(|rate| rate > 0.0)
+    }
+
+    /// A number's value in force.
+    pub(super) fn number(&self, knob: Knob) -> f64 {
+        match self.scenario.get(knob) {
+            Setting::Number(value) => value,
+            _ => 0.0,
+        }
+    }
+
+    /// Another cut of the model over the same devices: replicas follow, and the batch stays what it was. Nothing where
+    /// the model cannot be cut so.
+    pub(super) fn layout(&self, tp: f64, pp: f64, cp: f64) -> Changes {
+        self.cut(tp, pp, cp, self.micro)
+    }
+
+    /// Another micro-batch, the batch of a step staying what it was.
+    pub(super) fn micro(&self, micro: f64) -> Changes {
+        self.cut(self.tp, self.pp, self.cp, micro)
+    }
+
+    /// As [`Case::layout`], with another micro-batch as well.
+    pub(super) fn cut(&self, tp: f64, pp: f64, cp: f64, micro: f64) -> Changes {
+        let mut changes = Changes::new();
+        let sound = |ranks: f64| ranks >= 1.0 && ranks.fract() == 0.0;
+        if !(sound(tp) && sound(pp) && sound(cp)) || pp > self.arch.layers || self.arch.heads % tp != 0.0 {
+            return changes;
+        }
+        let ranks = [(Knob::Tp, self.tp, tp), (Knob::Pp, self.pp, pp), (Knob::Cp, self.cp, cp)];
+        for (knob, now, then) in ranks.into_iter().chain([(Knob::Microbatch, self.micro, micro)]) {
+            if now != then {
+                changes.push(number(knob, then));
+            }
+        }
+        if changes.is_empty() {
+            return changes;
+        }
+        // A stage has at least one layer a chunk.
+        if pp != self.pp && self.vpp > 1.0 && pp * self.vpp > self.arch.layers {
+            changes.push(number(Knob::Vpp, 1.0));
+        }
+        let mut dp = self.dp;
+        if ranks.iter().any(|(_, now, then)| now != then) {
+            let pinned = self.scenario.base.plan.dp.is_some();
+            let used = self.tp * self.pp * self.cp * self.dp;
+            let have = if pinned { used.min(self.devices) } else { self.devices };
+            dp = (have / (tp * pp * cp)).floor().max(1.0);
+            if pinned && dp != self.dp {
+                changes.push(number(Knob::Dp, dp));
+            }
+        }
+        self.keep_load(&mut changes, dp, micro);
+        changes
+    }
+
+    /// Pins what follows from the number of replicas where nobody says otherwise: advice compares the same work.
+    pub(super) fn keep_load(&self, changes: &mut Changes, dp: f64, micro: f64) {
+        let plan = &self.scenario.base.plan;
+        match self.scenario.mode() {
+            Mode::Training if plan.global.is_none() && dp * micro != self.global => {
+                changes.push((Knob::Global, Setting::Number(self.global)));
+            }
+            Mode::Inference if plan.serving.concurrency.is_none() && !self.open_load() && dp != self.dp => {
+                changes.push((Knob::Concurrency, Setting::Number(self.concurrency())));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A number to turn a knob to.
+pub(super) fn number(knob: Knob, value: f64) -> (Knob, Setting) {
+    (knob, Setting::Number(value))
+}
+
+/// A word to turn a knob to.
+pub(super) fn word(knob: Knob, word: &'static str) -> (Knob, Setting) {
+    (knob, Setting::Choice(word.into()))
+}
+
+/// On or off.
+pub(super) fn toggle(knob: Knob, on: bool) -> (Knob, Setting) {
+    (knob, Setting::Toggle(on))
+}
+
+/// The largest power of two that is at most `value`.
+pub(super) fn floor_power(value: f64) -> f64 {
+    if value < 1.0 { 1.0 } else { value.log2().floor().exp2() }
+}
+
+/// The largest whole number up to `most` that divides `of`.
+pub(super) fn divisor(of: f64, most: f64) -> f64 {
+    let mut by = most.min(of).floor().clamp(1.0, 4096.0);
+    while by > 1.0 && of % by != 0.0 {
+        by -= 1.0;
+    }
+    by
+}

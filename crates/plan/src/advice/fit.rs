@@ -1,0 +1,295 @@
+//! What cannot run, by how much, and the smallest changes that make it run.
+//!
+//! Each knob that bears on the complaint has a ladder of values, the nearest to what is set first. A single knob is
+//! tried before two together, and of each only the first rung that runs is offered. Whether memory fits is decided on
+//! its upper bound, as everywhere.
+
+use super::case::{Case, toggle, word};
+use super::trial::{Trial, verdict};
+use super::{Advice, Changes, Objective, rules};
+use crate::estimate::{Estimate, Verdict};
+use crate::knob::{Knob, Setting};
+use crate::scenario::{Parts, Scenario};
+use atlas_config::Mode;
+use atlas_core::plan::{Recompute, Sharding};
+use atlas_perf::accelerator::Precision;
+
+/// Most estimates that one call of [`fit`] makes.
+const MOST_TRIALS: usize = 240;
+
+/// Why a scenario cannot run, and what makes it run.
+#[derive(Debug, Clone)]
+pub struct Fit {
+    /// What is wrong.
+    pub verdict: Verdict,
+    /// Bytes too much on the fullest device, upper bound; 0 where memory is not what is wrong.
+    pub excess_bytes: f64,
+    /// The smallest changes that make it run: of one knob where that is enough, of two else; the least loss of tokens/s
+    /// per accelerator first.
+    pub fixes: Vec<Advice>,
+}
+
+/// What does not fit and what makes it fit; `None` where the scenario runs. A simulated scenario is judged by the closed
+/// form of the same physics, as [`super::advise`] does.
+#[must_use]
+pub fn fit(scenario: &Scenario, parts: &Parts, estimate: &Estimate) -> Option<Fit> {
+    let found = verdict(estimate);
+    if found.fits() {
+        return None;
+    }
+    if scenario.engine.simulates() {
+        let twin = crate::engine::at_once(scenario);
+        return fit(&twin, parts, &crate::engine::estimate(&twin));
+    }
+    let mut trial = Trial::new(scenario, parts, estimate, Objective::Throughput, MOST_TRIALS);
+    let case = Case::of(scenario, parts, trial.before());
+    let mut fixes = search(&mut trial, &case);
+    for fix in &mut fixes {
+        fix.text = trial.words(&fix.changes);
+    }
+    let excess_bytes = match found {
+        Verdict::Memory { needs, has } => (needs - has).max(0.0),
+        _ => 0.0,
+    };
+    Some(Fit { verdict: found, excess_bytes, fixes })
+}
+
+/// Values of one knob, nearest first.
+struct Ladder {
+    knob: Knob,
+    rungs: Vec<Setting>,
+}
+
+/// The changes that make the case run, least loss first.
+pub(super) fn search(trial: &mut Trial<'_>, case: &Case<'_>) -> Vec<Advice> {
+    let ladders = ladders(case);
+    let mut fixes: Vec<Advice> = Vec::new();
+    for ladder in &ladders {
+        let found = ladder.rungs.iter().find_map(|rung| attempt(trial, case, &[(ladder.knob, rung)]));
+        fixes.extend(found);
+    }
+    if fixes.is_empty() {
+        for (i, a) in ladders.iter().enumerate() {
+            for b in ladders.iter().skip(i + 1) {
+                fixes.extend(pair(trial, case, a, b));
+            }
+        }
+    }
+    // More nodes give more tokens/s at no merit of theirs: what counts is what an accelerator still does.
+    let per_accelerator = |fix: &Advice| {
+        let nodes = fix.changes.iter().find(|(knob, _)| *knob == Knob::NumNodes);
+        let count = match nodes {
+            Some((_, Setting::Number(nodes))) => *nodes,
+            _ => case.scenario.num_nodes,
+        };
+        fix.rate / count
+    };
+    fixes.sort_by(|a, b| per_accelerator(b).total_cmp(&per_accelerator(a)));
+    fixes
+}
+
+/// The smallest rungs of two ladders that fit together: both at their ends, then each taken back as far as it goes.
+fn pair(trial: &mut Trial<'_>, case: &Case<'_>, a: &Ladder, b: &Ladder) -> Option<Advice> {
+    let (mut x, y) = (a.rungs.last()?, b.rungs.last()?);
+    let mut best = attempt(trial, case, &[(a.knob, x), (b.knob, y)])?;
+    for rung in &a.rungs {
+        if let Some(fix) = (rung != x).then(|| attempt(trial, case, &[(a.knob, rung), (b.knob, y)])).flatten() {
+            (x, best) = (rung, fix);
+            break;
+        }
+    }
+    for rung in &b.rungs {
+        if let Some(fix) = (rung != y).then(|| attempt(trial, case, &[(a.knob, x), (b.knob, rung)])).flatten() {
+            best = fix;
+            break;
+        }
+    }
+    Some(best)
+}
+
+/// Tries rungs together; the replicas and the batch follow as [`Case::cut`] has it.
+fn attempt(trial: &mut Trial<'_>, case: &Case<'_>, rungs: &[(Knob, &Setting)]) -> Option<Advice> {
+    let value = |knob: Knob, now: f64| {
+        rungs.iter().find(|(turned, _)| *turned == knob).map_or(now, |(_, setting)| match setting {
+            Setting::Number(value) => *value,
+            _ => now,
+        })
+    };
+    let cut = [Knob::Tp, Knob::Pp, Knob::Cp, Knob::Microbatch];
+    let mut changes = if rungs.iter().any(|(knob, _)| cut.contains(knob)) {
+        let changes = case.cut(
+            value(Knob::Tp, case.tp),
+            value(Knob::Pp, case.pp),
+            value(Knob::Cp, case.cp),
+            value(Knob::Microbatch, case.micro),
+        );
+        if changes.is_empty() {
+            return None;
+        }
+        changes
+    } else {
+        Changes::new()
+    };
+    for (knob, setting) in rungs.iter().filter(|(knob, _)| !cut.contains(knob)) {
+        changes.push((*knob, (*setting).clone()));
+    }
+    trial.advice(&rules::MAKE_IT_FIT, changes, 0.0)
+}
+
+/// Doublings of a number, up to a bound.
+fn doubled(from: f64, most: f64) -> Vec<Setting> {
+    let values = std::iter::successors(Some(2.0 * from), |value| Some(2.0 * value));
+    values.take_while(|value| *value <= most).take(6).map(Setting::Number).collect()
+}
+
+/// Halvings of a number, down to 1.
+fn halved(from: f64) -> Vec<Setting> {
+    let values = std::iter::successors(Some((from / 2.0).floor()), |value| Some((value / 2.0).floor()));
+    values.take_while(|value| *value >= 1.0).take(6).map(Setting::Number).collect()
+}
+
+/// Whole numbers beside `from` that divide `of`, the nearest first.
+fn divisors(of: f64, from: f64, most: f64) -> Vec<Setting> {
+    let mut all: Vec<f64> = Vec::new();
+    let mut by = 1.0;
+    while by <= most.min(of).min(4096.0) {
+        if of % by == 0.0 {
+            all.push(by);
+        }
+        by += 1.0;
+    }
+    all.sort_by(|a, b| (a - from).abs().total_cmp(&(b - from).abs()));
+    all.into_iter().take(3).map(Setting::Number).collect()
+}
+
+fn words(knob: Knob, all: &[&'static str]) -> Vec<Setting> {
+    all.iter().map(|name| word(knob, name).1).collect()
+}
+
+/// The knobs that bear on what is wrong.
+fn ladders(case: &Case<'_>) -> Vec<Ladder> {
+    let Some(detail) = case.detail() else { return Vec::new() };
+    let all = match (detail.verdict, case.scenario.mode()) {
+        (Verdict::Fits, _) => Vec::new(),
+        (Verdict::Memory { .. }, Mode::Training) => training_memory(case),
+        (Verdict::Memory { .. }, Mode::Inference) => serving_memory(case),
+        (Verdict::Accelerators { needs, has }, _) => accelerators(case, needs / has),
+        (Verdict::Indivisible { what, .. }, _) => indivisible(case, what),
+        (Verdict::Format { instead, .. }, _) if !instead.is_empty() => {
+            vec![(Knob::Precision, words(Knob::Precision, &[instead]))]
+        }
+        (Verdict::Format { .. }, _) => Vec::new(),
+        (Verdict::Overload { offered, capacity }, _) => overload(case, offered, capacity),
+    };
+    let ladders = all.into_iter().map(|(knob, rungs)| Ladder { knob, rungs });
+    ladders.filter(|ladder| !ladder.rungs.is_empty() && case.scenario.heeds(ladder.knob)).collect()
+}
+
+type Rungs = Vec<(Knob, Vec<Setting>)>;
+
+fn training_memory(case: &Case<'_>) -> Rungs {
+    let later = |names: &[&'static str], now: &str| -> Vec<Setting> {
+        let at = names.iter().position(|name| *name == now).map_or(0, |at| at + 1);
+        words(Knob::Sharding, names.get(at..).unwrap_or_default())
+    };
+    let recompute = match case.recompute {
+        Recompute::Full => Vec::new(),
+        Recompute::Selective => words(Knob::Recompute, &["full"]),
+        Recompute::None | Recompute::Auto => words(Knob::Recompute, &["selective", "full"]),
+    };
+    let sharding = if case.dp * case.cp > 1.0 { later(Sharding::NAMES, case.sharding.name()) } else { Vec::new() };
+    let shard = case.number(Knob::Shard);
+    let whole = if shard > 0.0 { vec![Setting::Number(0.0)] } else { Vec::new() };
+    let experts = if case.arch.is_moe() { doubled(case.ep, case.arch.experts.min(case.devices)) } else { Vec::new() };
+    vec![
+        (Knob::Recompute, recompute),
+        (Knob::Sharding, sharding),
+        (Knob::Microbatch, halved(case.micro)),
+        (Knob::Tp, doubled(case.tp, case.domain.min(case.devices))),
+        (Knob::Pp, doubled(case.pp, case.arch.layers.min(case.devices))),
+        (Knob::Ep, experts),
+        (Knob::Shard, whole),
+        (Knob::Cp, doubled(case.cp, 16.0f64.min(case.devices))),
+        (Knob::NumNodes, doubled(case.scenario.num_nodes, 64.0 * case.scenario.num_nodes)),
+    ]
+}
+
+/// Narrower weights that the device or its kernels can use.
+fn narrower(case: &Case<'_>) -> Vec<Setting> {
+    let mut names: Vec<&'static str> = Vec::new();
+    if case.format.name() != "fp8" && case.device.has(Precision::Fp8) {
+        names.push("fp8");
+    }
+    if case.device.has(Precision::Fp4) {
+        names.push("fp4");
+    } else {
+        names.push("int4");
+    }
+    names.retain(|name| *name != case.format.name());
+    if matches!(case.format.name(), "fp4" | "int4") { Vec::new() } else { words(Knob::Precision, &names) }
+}
+
+fn serving_memory(case: &Case<'_>) -> Rungs {
+    let share = case.number(Knob::GpuMemoryUtilization);
+    let more = if share < 0.95 { vec![Setting::Number(0.95)] } else { Vec::new() };
+    vec![
+        (Knob::GpuMemoryUtilization, more),
+        (Knob::Tp, doubled(case.tp, case.domain.min(case.devices))),
+        (Knob::Precision, narrower(case)),
+        (Knob::KvPrecision, words(Knob::KvPrecision, &["fp8"])),
+        (Knob::Pp, doubled(case.pp, case.arch.layers)),
+        (Knob::NumNodes, doubled(case.scenario.num_nodes, 64.0 * case.scenario.num_nodes)),
+    ]
+}
+
+fn accelerators(case: &Case<'_>, times: f64) -> Rungs {
+    let fewer = (case.devices / (case.tp * case.pp * case.cp)).floor();
+    let replicas = if fewer >= 1.0 && fewer < case.dp { vec![Setting::Number(fewer)] } else { Vec::new() };
+    vec![
+        (Knob::Dp, replicas),
+        (Knob::NumNodes, vec![Setting::Number((case.scenario.num_nodes * times).ceil())]),
+        (Knob::Tp, halved(case.tp)),
+        (Knob::Pp, halved(case.pp)),
+        (Knob::Cp, halved(case.cp)),
+    ]
+}
+
+fn indivisible(case: &Case<'_>, what: &str) -> Rungs {
+    let unit = case.dp * case.micro;
+    match what {
+        "query heads" => vec![(Knob::Tp, divisors(case.arch.heads, case.tp, case.devices))],
+        "experts" => vec![(Knob::Ep, divisors(case.arch.experts, case.ep, case.devices))],
+        "layers" => vec![(Knob::Vpp, halved(case.vpp)), (Knob::Pp, halved(case.pp))],
+        what => {
+            let groups = what == "micro-batches of interleaved stages";
+            let unit = if groups { unit * case.pp } else { unit };
+            let up = (case.global / unit).ceil() * unit;
+            let mut near = vec![up, up - unit];
+            near.retain(|global| *global >= 1.0);
+            near.sort_by(|a, b| (a - case.global).abs().total_cmp(&(b - case.global).abs()));
+            vec![
+                (Knob::Global, near.into_iter().map(Setting::Number).collect()),
+                (Knob::Microbatch, divisors((case.global / case.dp).floor(), case.micro, case.micro)),
+                (Knob::Dp, divisors((case.global / case.micro).floor(), case.dp, case.dp)),
+                (Knob::Vpp, if groups { vec![Setting::Number(1.0)] } else { Vec::new() }),
+            ]
+        }
+    }
+}
+
+fn overload(case: &Case<'_>, offered: f64, capacity: f64) -> Rungs {
+    // Just below what can be served: at it, the queue would still grow.
+    let served = (0.9 * capacity * 1e3).floor() / 1e3;
+    let seqs = case.number(Knob::MaxNumSeqs);
+    let enough = (case.scenario.num_nodes * offered / (0.9 * capacity)).ceil().min(1e6);
+    vec![
+        (Knob::MaxNumSeqs, doubled(seqs, 4096.0)),
+        (Knob::Tp, halved(case.tp).into_iter().chain(doubled(case.tp, case.domain.min(case.devices))).collect()),
+        (Knob::KvPrecision, words(Knob::KvPrecision, &["fp8"])),
+        (Knob::Precision, narrower(case)),
+        (Knob::ChunkedPrefill, vec![toggle(Knob::ChunkedPrefill, true).1]),
+        (Knob::PrefillAccelerators, vec![Setting::Number(0.0)]),
+        (Knob::NumNodes, vec![Setting::Number(enough), Setting::Number(2.0 * enough)]),
+        (Knob::RequestRate, vec![Setting::Number(served)]),
+    ]
+}

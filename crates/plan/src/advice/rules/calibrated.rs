@@ -1,0 +1,68 @@
+//! What the calibrated model can tell: its own knobs.
+
+use super::super::Rule;
+use super::super::case::{number, toggle, word};
+use crate::knob::{Knob, Setting};
+use atlas_core::plan::Engine;
+
+const fn calibrated(name: &'static str, reason: &'static str, source: &'static str, propose: super::Propose) -> Rule {
+    Rule { name, reason, source, mode: None, engine: Some(Engine::SemiEmpirical), propose, worth: super::any_gain }
+}
+
+pub(super) static RULES: &[Rule] = &[
+    calibrated(
+        "CUDA graphs",
+        "kernels launched as captured graphs keep the device busier",
+        "NVIDIA, CUDA Programming Guide, CUDA Graphs; the profile's delta_rho_cuda",
+        |case, out| {
+            if !case.scenario.cuda_graphs {
+                out.push(vec![toggle(Knob::CudaGraphs, true)]);
+            }
+        },
+    ),
+    calibrated(
+        "GPUDirect RDMA",
+        "NICs that read accelerator memory save a copy through the host on every transfer",
+        "NVIDIA, GPUDirect RDMA documentation; the profile's gpudirect_multiplier",
+        |case, out| {
+            if !case.scenario.gpudirect_rdma {
+                out.push(vec![toggle(Knob::GpudirectRdma, true)]);
+            }
+        },
+    ),
+    calibrated(
+        "bare metal in place of SR-IOV",
+        "shared NICs add jitter, and collectives wait for the slowest",
+        "the profile's jitter_per_sriov and sriov_tail",
+        |case, out| {
+            if case.scenario.sriov {
+                out.push(vec![word(Knob::Virt, "bare")]);
+            }
+        },
+    ),
+    calibrated(
+        "the fabric with the smallest factor",
+        "communication is weighted by the fabric's calibrated factor",
+        "the profile's fabric_factors",
+        |case, out| {
+            for (name, factor) in case.fabrics {
+                if *factor < case.scenario.fabric_factor {
+                    out.push(vec![(Knob::Fabric, Setting::Choice(name.clone()))]);
+                }
+            }
+        },
+    ),
+    calibrated(
+        "less model parallelism",
+        "each tensor-parallel rank and pipeline stage adds to the intensity of communication",
+        "the profile's intensity per_tp and per_pp",
+        |case, out| {
+            if case.tp > 1.0 {
+                out.push(vec![number(Knob::Tp, (case.tp / 2.0).floor())]);
+            }
+            if case.pp > 1.0 {
+                out.push(vec![number(Knob::Pp, (case.pp / 2.0).floor())]);
+            }
+        },
+    ),
+];

@@ -1,0 +1,174 @@
+//! What one family of hardware wants, and others do not.
+
+use super::super::Rule;
+use super::super::case::{floor_power, number, toggle, word};
+use super::{serving, training};
+use crate::knob::Knob;
+use atlas_core::plan::{Format, Sharding};
+use atlas_perf::accelerator::{Generation, Precision};
+
+/// Bytes of memory from which a device holds models that others must cut: MI300X and its successors.
+const LARGE_MEMORY: f64 = 180e9;
+/// Devices from which a scale-up domain is a rack rather than a node.
+const RACK: f64 = 16.0;
+
+fn is_amd(generation: Generation) -> bool {
+    matches!(generation, Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4)
+}
+
+/// Whether programs are compiled whole for it.
+fn compiles(generation: Generation) -> bool {
+    matches!(generation, Generation::Tpu | Generation::Trainium | Generation::Gaudi)
+}
+
+pub(super) static RULES: &[Rule] = &[
+    training(
+        "NVIDIA rack: tensor and expert parallelism beyond eight",
+        "NVLink joins the whole rack, so that cuts which elsewhere stop at the node may span it",
+        "NVIDIA, GB200 NVL72 reference architecture; Megatron Core documentation, parallelism strategies",
+        |case, out| {
+            if case.device.generation == Generation::Blackwell && case.domain >= RACK {
+                out.push(case.layout(16.0, (case.pp / 2.0).ceil(), case.cp));
+                let ep = floor_power(case.arch.experts.min(case.domain));
+                if case.arch.is_moe() && ep > case.ep {
+                    out.push(vec![number(Knob::Ep, ep)]);
+                }
+            }
+        },
+    ),
+    serving(
+        "NVIDIA rack: serve wide",
+        "an NVLink rack is one fast domain: wider replicas hold fewer copies of the weights and larger KV caches",
+        "NVIDIA, Scaling Large MoE Models with Wide Expert Parallelism on NVL72 (2025)",
+        |case, out| {
+            if case.device.generation == Generation::Blackwell && case.domain >= RACK {
+                for tp in [16.0, 32.0] {
+                    if tp > case.tp && tp <= case.devices {
+                        let mut changes = case.layout(tp, 1.0, 1.0);
+                        if case.arch.is_moe() && !changes.is_empty() {
+                            changes.push(number(Knob::Ep, tp));
+                        }
+                        out.push(changes);
+                    }
+                }
+            }
+        },
+    ),
+    training(
+        "NVIDIA Hopper: fp8 with a larger micro-batch",
+        "fp8 halves what projections keep for the backward pass, which is room for more tokens in each product",
+        "NVIDIA, Transformer Engine documentation; Micikevicius et al., arXiv 2209.05433",
+        |case, out| {
+            if case.device.generation == Generation::Hopper && matches!(case.format, Format::Bf16 | Format::Fp16) {
+                let mut changes = case.micro(2.0 * case.micro);
+                if !changes.is_empty() {
+                    changes.push(word(Knob::Precision, "fp8"));
+                    out.push(changes);
+                }
+            }
+        },
+    ),
+    training(
+        "AMD: use the large memory instead of cutting the model",
+        "192 GB and more hold in one device what others cut in two to four; FSDP then needs no tensor parallelism",
+        "AMD, ROCm documentation, Training performance on Instinct MI300X",
+        |case, out| {
+            if is_amd(case.device.generation) && case.device.mem_bytes >= LARGE_MEMORY {
+                let mut changes = case.cut(1.0, 1.0, case.cp, 2.0 * case.micro);
+                if !changes.is_empty() && case.sharding != Sharding::Zero3 {
+                    changes.push(word(Knob::Sharding, Sharding::Zero3.name()));
+                }
+                out.push(changes);
+            }
+        },
+    ),
+    serving(
+        "AMD: one replica per accelerator",
+        "models up to 70B fit in 192 GB, and the links between the eight devices are no switch",
+        "AMD, ROCm documentation, Inference optimisation on Instinct MI300X (vLLM)",
+        |case, out| {
+            if is_amd(case.device.generation) && case.device.mem_bytes >= LARGE_MEMORY && case.tp > 1.0 {
+                let mut changes = case.layout(1.0, 1.0, 1.0);
+                if !changes.is_empty() && case.device.has(Precision::Fp8) && case.format == Format::Bf16 {
+                    changes.push(word(Knob::Precision, "fp8"));
+                }
+                out.push(changes);
+            }
+        },
+    ),
+    training(
+        "TPU: shard the data over the torus",
+        "ICI gathers weights at its full rate along every axis, so fully sharded data parallelism comes before any other cut",
+        "Austin et al., How to Scale Your Model (Google DeepMind, 2025), part 5",
+        |case, out| {
+            if case.device.generation == Generation::Tpu && (case.sharding != Sharding::Zero3 || case.tp > 1.0) {
+                let mut changes = case.layout(1.0, 1.0, case.cp);
+                if case.sharding != Sharding::Zero3 {
+                    changes.push(word(Knob::Sharding, Sharding::Zero3.name()));
+                }
+                out.push(changes);
+            }
+        },
+    ),
+    training(
+        "TPU: int8 training",
+        "the matrix units run int8 at twice the bf16 rate; forward and input gradients are quantised, weight gradients not",
+        "Google Cloud, Accurate Quantized Training (AQT) for TPU v5e (2023)",
+        |case, out| {
+            let wide = matches!(case.format, Format::Bf16 | Format::Fp16 | Format::Fp32);
+            if case.device.generation == Generation::Tpu && wide && case.gains_from(Precision::Int8) {
+                out.push(vec![word(Knob::Precision, "int8")]);
+            }
+        },
+    ),
+    training(
+        "TPU, Trainium, Gaudi: compile the whole step",
+        "XLA, Neuron and Synapse run a step as one program: nothing is left for the host to launch",
+        "OpenXLA documentation; AWS Neuron documentation, NeuronX Distributed training",
+        |case, out| {
+            if compiles(case.device.generation) && !case.scenario.cuda_graphs {
+                out.push(vec![toggle(Knob::CudaGraphs, true)]);
+            }
+        },
+    ),
+    training(
+        "Trainium: tensor parallelism over the cores of a chip group, ZeRO-1 beyond",
+        "cores share little memory but close links: cut each layer over 8 of them and shard the optimizer over the rest",
+        "AWS Neuron documentation, NeuronX Distributed: Llama 2 and 3 training tutorials (tp 8, 32)",
+        |case, out| {
+            if case.device.generation == Generation::Trainium {
+                for tp in [8.0, 32.0] {
+                    let mut changes = case.layout(tp, case.pp, case.cp);
+                    if !changes.is_empty() && case.sharding != Sharding::Zero1 {
+                        changes.push(word(Knob::Sharding, Sharding::Zero1.name()));
+                    }
+                    out.push(changes);
+                }
+            }
+        },
+    ),
+    serving(
+        "Trainium and Inferentia: cut over the whole instance",
+        "a token's time is that of reading the weights, and NeuronLink joins all cores of the instance",
+        "AWS Neuron documentation, NeuronX Distributed Inference: Llama 3 tutorials (tp 32, 64)",
+        |case, out| {
+            let tp = floor_power(case.domain.min(case.devices)).min(floor_power(case.arch.heads));
+            if case.device.generation == Generation::Trainium && tp > case.tp {
+                out.push(case.layout(tp, 1.0, 1.0));
+            }
+        },
+    ),
+    serving(
+        "consumer and workstation cards: 4-bit weights",
+        "with GDDR bandwidth and PCIe between cards, bytes read per token decide everything",
+        "Lin et al., AWQ, arXiv 2306.00978; llama.cpp documentation, quantisation",
+        |case, out| {
+            let card = case.device.generation == Generation::Workstation;
+            if card && !matches!(case.format, Format::Int4 | Format::Fp4) {
+                let mut changes = case.layout((case.tp / 2.0).ceil(), case.pp, 1.0);
+                changes.push(word(Knob::Precision, "int4"));
+                out.push(changes);
+            }
+        },
+    ),
+];

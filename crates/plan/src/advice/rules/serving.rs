@@ -1,0 +1,176 @@
+//! How a model is cut and in which formats it is served.
+
+use super::super::Rule;
+use super::super::case::{floor_power, number, word};
+use super::{serving, training};
+use crate::knob::Knob;
+use crate::scenario::SERVING_SOFTWARE;
+use atlas_core::plan::Format;
+use atlas_perf::accelerator::Precision;
+
+/// Sequences on a replica up to which verifying drafts costs little: decoding is still bound by reading the weights
+/// (Liu et al., arXiv 2406.14066).
+const SMALL_BATCH: f64 = 32.0;
+
+/// Whether weights are 16 bit or wider.
+fn wide(format: Format) -> bool {
+    matches!(format, Format::Bf16 | Format::Fp16 | Format::Tf32 | Format::Fp32)
+}
+
+pub(super) static RULES: &[Rule] = &[
+    serving(
+        "replicas in place of tensor parallelism",
+        "a model that fits needs no all-reduces; as many replicas serve more than as many ranks",
+        "vLLM documentation, Parallelism and Scaling",
+        |case, out| {
+            if case.tp > 1.0 {
+                out.push(case.layout((case.tp / 2.0).floor(), case.pp, 1.0));
+                out.push(case.layout(1.0, case.pp, 1.0));
+            }
+        },
+    ),
+    serving(
+        "more tensor parallelism",
+        "ranks read the weights side by side: each token comes sooner, and more memory is left for the KV cache",
+        "Pope et al., Efficiently Scaling Transformer Inference, arXiv 2211.05102, section 3",
+        |case, out| {
+            for tp in [2.0 * case.tp, floor_power(case.domain.min(case.devices)).min(8.0 * case.tp)] {
+                if tp > case.tp && tp <= case.domain.min(case.devices) {
+                    out.push(case.layout(tp, case.pp, 1.0));
+                }
+            }
+        },
+    ),
+    serving(
+        "tensor parallelism in place of a pipeline",
+        "stages add their times to every token; ranks inside the fast domain divide them",
+        "vLLM documentation, Parallelism and Scaling",
+        |case, out| {
+            let tp = case.tp * case.pp;
+            if case.pp > 1.0 && tp <= case.domain {
+                out.push(case.layout(tp, 1.0, 1.0));
+            }
+        },
+    ),
+    serving(
+        "pipeline between nodes",
+        "an all-reduce per layer over the network costs more than one hand-over per stage",
+        "vLLM documentation, Parallelism and Scaling",
+        |case, out| {
+            if case.tp > case.domain {
+                out.push(case.layout(case.domain, case.pp * (case.tp / case.domain).ceil(), 1.0));
+            }
+        },
+    ),
+    serving(
+        "heads divisible by tp",
+        "every tensor-parallel rank serves whole heads; an uneven cut cannot run",
+        "Shoeybi et al., Megatron-LM, arXiv 1909.08053, section 3",
+        |case, out| {
+            if case.arch.heads % case.tp != 0.0 {
+                out.push(case.layout(super::super::case::divisor(case.arch.heads, case.tp), case.pp, 1.0));
+            }
+        },
+    ),
+    serving(
+        "whole experts on each rank",
+        "experts that are not sliced keep their products large, and each rank reads fewer of them",
+        "DeepSeek-V3, arXiv 2412.19437, section 3.4",
+        |case, out| {
+            if case.arch.is_moe() && case.ep <= 1.0 && case.tp > 1.0 {
+                out.push(vec![number(Knob::Ep, case.tp)]);
+            } else if case.ep > 1.0 {
+                out.push(vec![number(Knob::Ep, 1.0)]);
+            }
+        },
+    ),
+    serving(
+        "weights in fp8",
+        "decoding reads every weight at each step; half the bytes are half the time, at a loss within the noise of tasks",
+        "Kurtic et al., arXiv 2411.02355 (W8A8-FP is lossless over half a million evaluations)",
+        |case, out| {
+            if wide(case.format) && case.device.has(Precision::Fp8) {
+                out.push(vec![word(Knob::Precision, "fp8")]);
+            } else if wide(case.format) && case.device.has(Precision::Int8) {
+                out.push(vec![word(Knob::Precision, "int8")]);
+            }
+        },
+    ),
+    serving(
+        "weights in 4-bit floating point",
+        "matrix units that multiply block-scaled fp4 read a quarter of the bytes and compute at four times the 16-bit rate",
+        "OCP Microscaling Formats specification 1.0; NVIDIA, Introducing NVFP4 (2025)",
+        |case, out| {
+            if case.device.has(Precision::Fp4) && !matches!(case.format, Format::Fp4 | Format::Int4) {
+                out.push(vec![word(Knob::Precision, "fp4")]);
+            }
+        },
+    ),
+    serving(
+        "4-bit weights at small batch",
+        "while decoding is bound by reading weights, unpacking them costs less than reading four times as much",
+        "Lin et al., AWQ, arXiv 2306.00978; Frantar et al., Marlin, arXiv 2408.11743",
+        |case, out| {
+            if wide(case.format) && !case.device.has(Precision::Fp4) {
+                out.push(vec![word(Knob::Precision, "int4")]);
+            }
+        },
+    ),
+    serving(
+        "KV cache in fp8",
+        "half the bytes per token are twice the sequences in memory, and half the reading in long contexts",
+        "vLLM documentation, Quantized KV Cache; Liu et al., KIVI, arXiv 2402.02750",
+        |case, out| {
+            if case.scenario.base.served.formats.kv_bytes > 1.0 {
+                out.push(vec![word(Knob::KvPrecision, "fp8")]);
+            }
+        },
+    ),
+    serving(
+        "speculative decoding at small batch",
+        "verifying a few drafted tokens costs little more than decoding one, while weights are what is waited for",
+        "Leviathan et al., arXiv 2211.17192; Li et al., EAGLE-2, arXiv 2406.16858",
+        |case, out| {
+            let batch = case.detail().and_then(|detail| detail.serving).map_or(0.0, |serving| serving.batch);
+            if batch <= SMALL_BATCH && case.number(Knob::DraftTokens) == 0.0 {
+                out.extend([2.0, 4.0].map(|tokens| vec![number(Knob::DraftTokens, tokens)]));
+            }
+        },
+    ),
+    serving(
+        "no speculation at large batch",
+        "drafts that are rejected take compute from sequences that wait for it",
+        "Liu et al., Optimizing Speculative Decoding for Serving LLMs Using Goodput, arXiv 2406.14066",
+        |case, out| {
+            if case.number(Knob::DraftTokens) > 0.0 {
+                out.push(vec![number(Knob::DraftTokens, 0.0)]);
+            }
+        },
+    ),
+    serving(
+        "a server with continuous batching",
+        "a static batch waits for its longest answer; continuous batching replaces what has ended at every step",
+        "Yu et al., Orca, OSDI 2022; Kwon et al., vLLM, arXiv 2309.06180",
+        |case, out| {
+            if !case.scenario.base.served.continuous {
+                out.push(vec![word(Knob::Software, SERVING_SOFTWARE)]);
+            }
+        },
+    ),
+    // Training's counterpart of the rule on small ranks: kept here, since it is about the same slices.
+    training(
+        "fewer, larger slices of experts",
+        "experts cut over tensor-parallel ranks leave products too narrow for the matrix units",
+        "DeepSeek-V3, arXiv 2412.19437, section 3.2 (no tensor parallelism beside 64-way expert parallelism)",
+        |case, out| {
+            let ep = floor_power(case.arch.experts.min(case.domain));
+            if case.arch.is_moe() && case.tp > 1.0 && ep > case.ep {
+                let mut changes = case.layout(1.0, case.pp, case.cp);
+                if !changes.is_empty() {
+                    changes.push(number(Knob::Ep, ep));
+                    out.push(changes);
+                }
+            }
+        },
+    ),
+];

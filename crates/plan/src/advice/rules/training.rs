@@ -1,0 +1,176 @@
+//! Batch, recomputation, formats and overlap of a training step.
+
+use super::super::Rule;
+use super::super::case::{number, toggle, word};
+use super::training;
+use crate::knob::Knob;
+use atlas_core::plan::{Format, Recompute};
+use atlas_perf::accelerator::{Generation, Precision};
+
+/// Tokens of a step beyond which no published run of language models went: the last stage of Llama 3 405B's batch
+/// (arXiv 2407.21783, section 3.4.1).
+const MOST_TOKENS_PER_STEP: f64 = 16.8e6;
+/// Rows of activations that a tile of a matrix product holds (NVIDIA, Matrix Multiplication Background).
+const TILE: f64 = 128.0;
+
+pub(super) static RULES: &[Rule] = &[
+    training(
+        "recompute less",
+        "recomputing a layer costs a third of its time again; selective recomputation keeps most of the memory gain",
+        "Korthikanti et al., arXiv 2205.05198, sections 5 and 6",
+        |case, out| match case.recompute {
+            Recompute::Full => {
+                out.push(vec![word(Knob::Recompute, "selective")]);
+                out.push(vec![word(Knob::Recompute, "none")]);
+            }
+            Recompute::Selective => out.push(vec![word(Knob::Recompute, "none")]),
+            Recompute::None | Recompute::Auto => {}
+        },
+    ),
+    training(
+        "recompute more, for a larger micro-batch",
+        "memory won by recomputation may buy larger matrix products and fewer passes than it costs",
+        "Chen et al., arXiv 1604.06174; Korthikanti et al., arXiv 2205.05198, section 5",
+        |case, out| {
+            // `auto` recomputes as much as a larger micro-batch asks for without being told.
+            let mode = match case.recompute {
+                Recompute::None => "selective",
+                Recompute::Selective => "full",
+                Recompute::Full | Recompute::Auto => return,
+            };
+            let mut changes = case.micro(2.0 * case.micro);
+            if !changes.is_empty() {
+                changes.push(word(Knob::Recompute, mode));
+                out.push(changes);
+            }
+        },
+    ),
+    training(
+        "larger micro-batch",
+        "more tokens fill the matrix units and amortise launches and gathers, as long as the pipeline stays full",
+        "Narayanan et al., SC 2021, arXiv 2104.04473, section 3, takeaway 3",
+        |case, out| {
+            out.push(case.micro(2.0 * case.micro));
+            out.push(case.micro(4.0 * case.micro));
+        },
+    ),
+    training(
+        "smaller micro-batch",
+        "more micro-batches make the bubble a smaller share of the step, and need less memory",
+        "Narayanan et al., SC 2021, arXiv 2104.04473, section 3, takeaway 3",
+        |case, out| {
+            if case.micro > 1.0 {
+                out.push(case.micro((case.micro / 2.0).floor()));
+            }
+        },
+    ),
+    training(
+        "accumulate gradients over a larger batch",
+        "bubble, gradient reduction and optimizer are paid once a step; below the critical batch nothing is lost",
+        "McCandlish et al., An Empirical Model of Large-Batch Training, arXiv 1812.06162",
+        |case, out| {
+            for global in [2.0 * case.global, 4.0 * case.global] {
+                if global * case.sequence <= MOST_TOKENS_PER_STEP {
+                    out.push(vec![number(Knob::Global, global)]);
+                }
+            }
+        },
+    ),
+    training(
+        "batch a multiple of dp x micro-batch",
+        "replicas that run out of sequences wait for the others",
+        "Narayanan et al., SC 2021, arXiv 2104.04473, section 3.1",
+        |case, out| {
+            let unit = case.dp * case.micro;
+            if case.global % unit != 0.0 {
+                out.push(vec![number(Knob::Global, (case.global / unit).ceil() * unit)]);
+            }
+        },
+    ),
+    training(
+        "sequences of a multiple of 128 tokens",
+        "tiles of matrix products hold 128 rows; a remainder costs a whole tile and often a whole wave",
+        "NVIDIA, Matrix Multiplication Background User's Guide, tile and wave quantisation",
+        |case, out| {
+            let prompt = case.number(Knob::Prompt);
+            if prompt >= TILE && prompt % TILE != 0.0 {
+                out.push(vec![number(Knob::Prompt, (prompt / TILE).ceil() * TILE)]);
+            }
+        },
+    ),
+    training(
+        "micro-batch of a power of two",
+        "tokens of a micro-batch then fill whole waves of tiles on most devices",
+        "NVIDIA, Matrix Multiplication Background User's Guide, tile and wave quantisation",
+        |case, out| {
+            let power = case.micro.log2().round().exp2();
+            if power != case.micro {
+                out.push(case.micro(power));
+            }
+        },
+    ),
+    training(
+        "16-bit arithmetic",
+        "matrix units run 16-bit products at least twice as fast as wider ones, and bf16 keeps fp32's range",
+        "Micikevicius et al., Mixed Precision Training, arXiv 1710.03740; Kalamkar et al., arXiv 1905.12322",
+        |case, out| {
+            if matches!(case.format, Format::Fp32 | Format::Tf32) {
+                out.push(vec![word(Knob::Precision, "bf16")]);
+            }
+        },
+    ),
+    training(
+        "train in fp8",
+        "8-bit products run at twice the 16-bit rate, and published runs lose no accuracy by them",
+        "Micikevicius et al., FP8 Formats for Deep Learning, arXiv 2209.05433; DeepSeek-V3, arXiv 2412.19437, section 3.3",
+        |case, out| {
+            let wide = matches!(case.format, Format::Bf16 | Format::Fp16 | Format::Tf32 | Format::Fp32);
+            if wide && case.gains_from(Precision::Fp8) {
+                out.push(vec![word(Knob::Precision, "fp8")]);
+            }
+        },
+    ),
+    training(
+        "train in MXFP8",
+        "a scale per block of 32 is handled by the matrix units, and needs no history of maxima",
+        "Mishra et al., Recipes for Pre-training LLMs with MXFP8, arXiv 2506.08027",
+        |case, out| {
+            let block_scaled = matches!(case.device.generation, Generation::Blackwell | Generation::Cdna4);
+            if block_scaled && !matches!(case.format, Format::Mxfp8 | Format::Fp4) {
+                out.push(vec![word(Knob::Precision, "mxfp8")]);
+            }
+        },
+    ),
+    training(
+        "train in NVFP4",
+        "4-bit products run at twice the 8-bit rate or more; a 12B model trained on 10T tokens matched its fp8 twin",
+        "NVIDIA, Pretraining Large Language Models with NVFP4, arXiv 2509.25149",
+        |case, out| {
+            if case.device.generation == Generation::Blackwell && case.gains_from(Precision::Fp4) {
+                out.push(vec![word(Knob::Precision, "fp4")]);
+            }
+        },
+    ),
+    training(
+        "overlap communication with computation",
+        "gradients can be reduced, and weights gathered, while other layers compute",
+        "Li et al., PyTorch Distributed, arXiv 2006.15704, section 3.2",
+        |case, out| {
+            if case.scenario.base.plan.overlap == Some(false) {
+                out.push(vec![toggle(Knob::Overlap, true)]);
+            }
+        },
+    ),
+    training(
+        "CUDA graphs",
+        "a captured step is launched at once, so that the device does not wait for the host",
+        "PyTorch, Accelerating PyTorch with CUDA Graphs (2021)",
+        |case, out| {
+            let graphed = case.device.generation.is_nvidia()
+                || matches!(case.device.generation, Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4);
+            if graphed && !case.scenario.cuda_graphs && case.part("host") > 0.0 {
+                out.push(vec![toggle(Knob::CudaGraphs, true)]);
+            }
+        },
+    ),
+];

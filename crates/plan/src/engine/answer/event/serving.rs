@@ -1,0 +1,422 @@
+//! Serving, request by request: arrivals and lengths as the knobs say, then the run's distributions as figures.
+
+use super::Events;
+use crate::estimate::{Simulated, SimulatedServing};
+use crate::scenario::Simulation;
+use atlas_core::plan;
+use atlas_perf::serving::latency::{FirstToken, Spread};
+use atlas_perf::serving::{Load, ServingEstimate, ServingInput, bottleneck, estimate};
+use atlas_perf::serving_constants::ServingConstants;
+use atlas_sim::kernel::{Distribution, Progress, Quantiles, Tally};
+use atlas_sim::serving::{Arrivals, Input, Output, Slo, simulate};
+
+/// Requests that a run counts at least where anything is drawn: a 99th percentile stands on ten of them.
+const LEAST_REQUESTS: f64 = 1000.0;
+/// Times that the load in flight is replaced in a run at least.
+const LEAST_TURNS: f64 = 6.0;
+/// Times that it is replaced before requests count.
+const WARM_UP_TURNS: f64 = 2.0;
+/// Engine steps of a run at most, where nobody says how many requests it serves: about half a second of computing.
+const MOST_STEPS: f64 = 2e6;
+/// Tokens of a run at most, likewise.
+const MOST_TOKENS: f64 = 50e6;
+/// Times that the load in flight is replaced in a run, however long that takes.
+const LEAST_TURNS_OF_ALL: f64 = 2.0;
+/// Requests that wait where they wait without end, as a share of those that run.
+const BACKLOG: f64 = 0.5;
+/// Growth of the number in the system, as a share of the arrivals meanwhile, beyond which the load is an overload.
+const GROWTH: f64 = 0.05;
+
+/// The answer to a phase: the load as it was simulated, its figures, and what the simulation adds.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The deployment with the load and the arrivals that the knobs ask for, where it was to be simulated.
+    changed: Option<Box<ServingInput>>,
+    /// In the closed form's words.
+    pub estimate: ServingEstimate,
+    /// What the simulation adds; none of a closed form, nor where the input could not be simulated.
+    pub simulated: Option<Simulated>,
+}
+
+impl Answer {
+    /// The closed form's answer as it is.
+    #[must_use]
+    pub fn closed(estimate: ServingEstimate) -> Answer {
+        Answer { changed: None, estimate, simulated: None }
+    }
+
+    /// The deployment that was answered, where that is what `asked` names but for what the knobs change.
+    #[must_use]
+    pub fn input<'i>(&'i self, asked: &'i ServingInput) -> &'i ServingInput {
+        self.changed.as_deref().unwrap_or(asked)
+    }
+}
+
+/// A deployment under the load that it names, as measurements are predicted: from beginning to end where the load has
+/// one. `None` where it cannot be simulated, for want of memory.
+#[must_use]
+pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
+    let system = &match system.load {
+        // The prefill alone is a batch that ends with its first token.
+        Load::PrefillOnly { batch } => ServingInput { load: Load::Static { batch }, osl: 1.0, ..*system },
+        _ => *system,
+    };
+    let constants = ServingConstants::default();
+    let closed = estimate(system, &constants);
+    let progress = Progress::new();
+    let settings = Simulation::measured(system);
+    let (answer, _) = answer(&settings, system, &constants, closed, &Events::alone(&progress));
+    answer.simulated.map(|_| answer.estimate)
+}
+
+/// The load that the knobs ask for. Open arrivals without a rate come as fast as the closed load would be served.
+fn loaded(settings: &Simulation, input: &ServingInput, closed: &ServingEstimate) -> ServingInput {
+    use plan::Arrivals as Asked;
+    let in_flight = match input.load {
+        Load::Closed { concurrency, .. } => concurrency,
+        Load::Static { batch } => batch,
+        _ => (closed.batch * input.layout.dp).max(1.0),
+    };
+    let load = match (settings.arrivals, input.load) {
+        // An engine without continuous batching runs its batch as one, however it is asked; so does a phase alone.
+        (_, Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. }) => input.load,
+        (Asked::Closed, Load::Closed { .. }) | (Asked::Poisson | Asked::Gamma, Load::Open { .. }) => input.load,
+        (Asked::Closed, _) => Load::Closed { concurrency: in_flight.round().max(1.0), requests: f64::INFINITY },
+        (Asked::Poisson | Asked::Gamma, _) => Load::Open { rate: closed.requests_per_sec.max(1e-9) },
+        (Asked::Burst, Load::Burst { .. }) => input.load,
+        (Asked::Burst, _) => {
+            let asked = if settings.requests > 0 { f64::from(settings.requests) } else { in_flight };
+            Load::Burst { requests: asked.max(1.0) }
+        }
+    };
+    ServingInput { load, ..*input }
+}
+
+/// The simulation's input: the deployment under that load.
+#[must_use]
+pub fn input(
+    settings: &Simulation,
+    system: &ServingInput,
+    constants: &ServingConstants,
+    closed: &ServingEstimate,
+) -> Input {
+    let system = loaded(settings, system, closed);
+    let mut input = Input::of(&system, constants, 1);
+    if let (plan::Arrivals::Gamma, Load::Open { rate }) = (settings.arrivals, system.load) {
+        input.arrivals = Arrivals::Gamma { rate, cv: settings.arrival_cv };
+    }
+    // Who draws outputs of different lengths draws prompts so, too: data sets of conversations have both, and so do the
+    // random ones of vLLM's and SGLang's benchmarks (`--random-range-ratio`).
+    let spread = system.osl_spread.max(system.osl_most / system.osl.max(1.0)).max(1.0);
+    let lengths = |mean: f64, cv: f64| match cv > 0.0 {
+        true => Distribution::LogNormal { mean, cv },
+        false if spread > 1.0 => Distribution::Upto { mean, most: spread * mean },
+        false => Distribution::Constant(mean),
+    };
+    input.lengths.isl = lengths(system.isl, settings.prompt_cv);
+    input.lengths.osl = lengths(system.osl, settings.generate_cv);
+    let limit = |ms: f64| if ms > 0.0 { 1e-3 * ms } else { f64::INFINITY };
+    let [ttft, tpot, e2e] = settings.slo_ms.map(limit);
+    input.slo = Slo { ttft, tpot, e2e };
+    let drawn = is_drawn(&input);
+    // Requests that are all alike and begin at once would end at once for ever. No engine is found like that after a
+    // while: outputs end where the model ends them, clients come and go.
+    input.staggered = match system.load {
+        Load::Closed { concurrency, requests } => !drawn && requests >= 2.0 * WARM_UP_TURNS * concurrency,
+        _ => false,
+    };
+    let replicas = system.layout.dp.max(1.0);
+    match system.load {
+        // A run that ends is run to its end.
+        Load::Closed { requests, .. } if requests.is_finite() => input.requests = count(requests),
+        Load::Open { .. } if system.arrivals.is_finite() => input.requests = count(system.arrivals),
+        Load::Closed { concurrency, .. } => {
+            let mut in_flight = concurrency.round().max(1.0);
+            if !drawn {
+                // Replicas that are alike and equally loaded do the same at the same time: one stands for all.
+                if let Some(one) = alone(&system, in_flight) {
+                    in_flight = one;
+                    input.system.layout.dp = 1.0;
+                    input.arrivals = Arrivals::Closed { concurrency: one as u32 };
+                }
+            }
+            let turns = if drawn { (LEAST_REQUESTS / in_flight).ceil().max(LEAST_TURNS) } else { LEAST_TURNS };
+            let affordable = MOST_STEPS / (system.osl * input.system.layout.dp).max(1.0);
+            let affordable = affordable.min(MOST_TOKENS / (system.osl * in_flight).max(1.0));
+            let turns = turns.min(affordable.floor().max(LEAST_TURNS_OF_ALL));
+            // Whole turns, so that none is counted in part.
+            let turns = match settings.requests {
+                0 => turns,
+                asked => (f64::from(asked) / in_flight).ceil().max(1.0),
+            };
+            input.warm_up = count(WARM_UP_TURNS * in_flight);
+            input.requests = count((WARM_UP_TURNS + turns) * in_flight + 1.0);
+        }
+        Load::Burst { requests } if requests.is_infinite() => {
+            // An endless backlog: a queue that never runs dry, in front of one replica that stands for all alike.
+            let one = if system.pools.is_some() { replicas } else { 1.0 };
+            let most = (system.max_num_seqs * system.layout.attention_dp).min(closed.max_concurrency).max(1.0) * one;
+            let backlog = (BACKLOG * most).ceil();
+            input.system.layout.dp = one;
+            input.arrivals = Arrivals::Closed { concurrency: count(most + backlog) };
+            let turns = (LEAST_REQUESTS / most).ceil().max(LEAST_TURNS_OF_ALL);
+            input.warm_up = count(WARM_UP_TURNS * most + backlog);
+            input.requests = count((WARM_UP_TURNS + turns) * most + backlog + 1.0);
+        }
+        Load::Open { rate } => {
+            let stay = if closed.e2e.mean.is_finite() { closed.e2e.mean } else { 0.0 };
+            let most = closed.max_concurrency.min(system.max_num_seqs * system.layout.attention_dp);
+            let most = most.max(1.0) * replicas;
+            let in_flight = if stay > 0.0 { (rate * stay).min(4.0 * most) } else { most };
+            let affordable = MOST_STEPS * (in_flight / replicas).max(1.0) / system.osl.max(1.0);
+            // The burstier the arrivals, the more of them tell as much as independent ones.
+            let burstiness = match input.arrivals {
+                Arrivals::Gamma { cv, .. } => (0.5 * (1.0 + cv * cv)).max(1.0),
+                _ => 1.0,
+            };
+            let least = LEAST_TURNS * in_flight;
+            let wanted = (LEAST_REQUESTS * burstiness).max(least).min(affordable.max(least));
+            let counted = if settings.requests > 0 { f64::from(settings.requests) } else { wanted };
+            let warm_up = (WARM_UP_TURNS * in_flight).max(0.1 * counted);
+            input.warm_up = count(warm_up);
+            input.requests = count(warm_up + counted);
+        }
+        // A batch or a burst is its requests.
+        _ => {}
+    }
+    input
+}
+
+fn count(requests: f64) -> u32 {
+    requests.clamp(1.0, 1e7) as u32
+}
+
+/// Requests in flight on one replica, where all replicas have equally many.
+fn alone(system: &ServingInput, in_flight: f64) -> Option<f64> {
+    let each = in_flight / system.layout.dp.max(1.0);
+    (system.pools.is_none() && system.layout.dp > 1.0 && each >= 1.0 && each.fract() == 0.0).then_some(each)
+}
+
+/// Whether two runs under different seeds differ.
+fn is_drawn(input: &Input) -> bool {
+    let random_arrivals = match input.arrivals {
+        Arrivals::Poisson { .. } => true,
+        Arrivals::Gamma { cv, .. } => cv > 0.0,
+        _ => false,
+    };
+    let drafts = input.system.speculation;
+    let random_drafts = drafts.tokens > 0.0 && drafts.acceptance > 0.0 && drafts.acceptance < 1.0;
+    random_arrivals || random_drafts || input.lengths.isl.cv() > 0.0 || input.lengths.osl.cv() > 0.0
+}
+
+/// Runs the phase; `None` beside it where it could not be simulated.
+pub(super) fn answer(
+    settings: &Simulation,
+    system: &ServingInput,
+    constants: &ServingConstants,
+    closed: ServingEstimate,
+    events: &Events<'_>,
+) -> (Answer, Option<Output>) {
+    let input = input(settings, system, constants, &closed);
+    let stood_for = system.layout.dp.max(1.0) / input.system.layout.dp.max(1.0);
+    // The deployment as it is asked for, whatever part of it is simulated.
+    let whole = ServingInput { load: loaded(settings, system, &closed).load, ..*system };
+    let drawn = is_drawn(&input);
+    let runs = if drawn { settings.replications } else { 1 };
+    let ends = match whole.load {
+        Load::Closed { requests, .. } | Load::Burst { requests } => requests.is_finite(),
+        Load::Open { .. } => system.arrivals.is_finite(),
+        Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => true,
+    };
+    let mut mean = Mean { whole: ends, ..Mean::default() };
+    let mut kept = None;
+    for number in 0..runs {
+        events.within(number, runs);
+        let seed = settings.seed.wrapping_add(u64::from(number));
+        let Ok(out) = simulate(&input, seed, events.progress) else {
+            return (Answer { changed: Some(Box::new(whole)), estimate: closed, simulated: None }, None);
+        };
+        mean.add(&out);
+        kept.get_or_insert(out);
+        if events.progress.cancelled() {
+            break;
+        }
+    }
+    let reference = estimate(&whole, constants);
+    let full = mean.overloads(&whole).then(|| saturated(settings, system, constants, events.progress)).flatten();
+    let figures = mean.estimate(&whole, &reference, stood_for, full);
+    let mut simulated = super::simulated(settings, mean.runs, &mean.rates, drawn, mean.events);
+    simulated.serving = Some(mean.serving(stood_for));
+    (Answer { changed: Some(Box::new(whole)), estimate: figures, simulated: Some(simulated) }, kept)
+}
+
+/// Tokens per second of the deployment before an endless backlog: a queue that grows takes long to fill the system, and
+/// is measured while it does.
+fn saturated(
+    settings: &Simulation,
+    system: &ServingInput,
+    constants: &ServingConstants,
+    progress: &Progress,
+) -> Option<f64> {
+    let settings = &Simulation { arrivals: plan::Arrivals::Burst, requests: 0, ..*settings };
+    let backlog = &ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..*system };
+    let mut input = input(settings, backlog, constants, &estimate(backlog, constants));
+    // Answers are streamed as those of the service are.
+    input.system.load = system.load;
+    let steady = simulate(&input, settings.seed, progress).ok()?.steady;
+    let stood_for = system.layout.dp.max(1.0) / input.system.layout.dp.max(1.0);
+    (steady.seconds > 0.0).then(|| stood_for * steady.tokens / steady.seconds)
+}
+
+/// Means over runs.
+#[derive(Debug, Default)]
+struct Mean {
+    runs: u32,
+    events: u64,
+    rates: Tally,
+    sum: ServingEstimate,
+    seen: SimulatedServing,
+    /// Requests that stay behind for every one that arrives.
+    growth: f64,
+    /// Whether the runs count from beginning to end.
+    whole: bool,
+}
+
+impl Mean {
+    fn add(&mut self, out: &Output) {
+        self.runs += 1;
+        self.events += out.events;
+        let steady = &out.steady;
+        let per_second = |n: f64| if steady.seconds > 0.0 { n / steady.seconds } else { 0.0 };
+        // Of a run without an end the steady part counts, of one with an end all.
+        let tokens = if self.whole { out.output_tokens_per_sec } else { per_second(steady.tokens) };
+        self.rates.add(tokens);
+        let one = |q: &Quantiles| Spread { mean: q.mean, p50: q.p50, p95: q.p95, p99: q.p99 };
+        let add = |sum: &mut Spread, spread: Spread| {
+            *sum = Spread {
+                mean: sum.mean + spread.mean,
+                p50: sum.p50 + spread.p50,
+                p95: sum.p95 + spread.p95,
+                p99: sum.p99 + spread.p99,
+            };
+        };
+        let sum = &mut self.sum;
+        add(&mut sum.ttft, one(&out.ttft));
+        add(&mut sum.tpot, one(&out.tpot));
+        add(&mut sum.itl, one(&out.itl));
+        add(&mut sum.e2e, one(&out.e2e));
+        let first = &out.first_token;
+        sum.first_token.slot += first.slot;
+        sum.first_token.queue += first.queue;
+        sum.first_token.prefill += first.prefill;
+        sum.first_token.overhead += first.overhead;
+        sum.output_tokens_per_sec += tokens;
+        let replicas = if steady.seconds > 0.0 { (steady.replicas / steady.seconds).max(1.0) } else { 1.0 };
+        sum.batch += steady.running / replicas;
+        // A step gives every running sequence a token: its time is what a token of all of them costs.
+        let sequences = if steady.stepping > 0.0 { steady.running * steady.seconds / steady.stepping } else { 0.0 };
+        let per_token = if steady.tokens > 0.0 { sequences.max(0.0) / steady.tokens } else { 0.0 };
+        sum.time = sum.time.add(&steady.work, per_token);
+        let counted = out.requests.max(1) as f64;
+        let seen = &mut self.seen;
+        seen.requests += out.requests as f64;
+        seen.arrival_rate += per_second(steady.arrived);
+        seen.good_share += out.good_share;
+        seen.goodput += out.good_share * per_second(steady.finished);
+        seen.waiting += steady.waiting;
+        seen.most_waiting = seen.most_waiting.max(out.most_waiting);
+        seen.kv += out.kv;
+        seen.most_kv = seen.most_kv.max(out.most_kv);
+        seen.preemptions += out.preemptions as f64 / counted;
+        seen.rejected += out.rejected as f64 / (out.rejected as f64 + counted);
+        seen.busy += if steady.replicas > 0.0 { steady.stepping / steady.replicas } else { 0.0 };
+        self.growth += steady.growth;
+    }
+
+    fn per_run(&self) -> f64 {
+        1.0 / f64::from(self.runs.max(1))
+    }
+
+    fn serving(&self, stood_for: f64) -> SimulatedServing {
+        let (by, all) = (self.per_run(), self.per_run() * stood_for);
+        let seen = self.seen;
+        SimulatedServing {
+            requests: seen.requests * by,
+            arrival_rate: seen.arrival_rate * all,
+            good_share: seen.good_share * by,
+            goodput: seen.goodput * all,
+            waiting: seen.waiting * all,
+            most_waiting: seen.most_waiting * stood_for,
+            kv: seen.kv * by,
+            most_kv: seen.most_kv,
+            preemptions: seen.preemptions * by,
+            rejected: seen.rejected * by,
+            busy: seen.busy * by,
+        }
+    }
+
+    /// Whether the requests of a service without an end become ever more.
+    fn overloads(&self, input: &ServingInput) -> bool {
+        matches!(input.load, Load::Open { .. }) && !self.whole && self.growth * self.per_run() > GROWTH
+    }
+
+    /// The figures, in the closed form's words; what only that knows, it says. `full` is what a full system serves,
+    /// tokens per second, where the load seems to be more.
+    fn estimate(
+        &self,
+        input: &ServingInput,
+        reference: &ServingEstimate,
+        stood_for: f64,
+        full: Option<f64>,
+    ) -> ServingEstimate {
+        let (by, all) = (self.per_run(), self.per_run() * stood_for);
+        let scaled = |s: &Spread| Spread { mean: s.mean * by, p50: s.p50 * by, p95: s.p95 * by, p99: s.p99 * by };
+        let sum = &self.sum;
+        let first = &sum.first_token;
+        let mut overloaded = false;
+        let tokens = match input.load {
+            // What comes is what goes: how many came by chance while they were counted, and how long they were, is none of
+            // the service's doing.
+            Load::Open { rate } if !self.whole => {
+                let asked = rate * input.osl * (1.0 - self.seen.rejected * by);
+                overloaded = full.is_some_and(|full| full < asked);
+                full.map_or(asked, |full| full.min(asked))
+            }
+            _ => sum.output_tokens_per_sec * all,
+        };
+        let rate = tokens / input.osl.max(1.0);
+        let mut out = ServingEstimate {
+            output_tokens_per_sec: tokens,
+            total_tokens_per_sec: tokens + rate * input.isl,
+            requests_per_sec: rate,
+            output_tokens_per_sec_per_accelerator: tokens / input.layout.accelerators().max(1.0),
+            ttft: scaled(&sum.ttft),
+            first_token: FirstToken {
+                slot: first.slot * by,
+                queue: first.queue * by,
+                burst: 0.0,
+                prefill: first.prefill * by,
+                overhead: first.overhead * by,
+            },
+            tpot: scaled(&sum.tpot),
+            itl: scaled(&sum.itl),
+            e2e: scaled(&sum.e2e),
+            batch: sum.batch * by,
+            time: sum.time.scaled(by),
+            ..*reference
+        };
+        out.tokens_per_sec_per_user = if out.tpot.mean > 0.0 { 1.0 / out.tpot.mean } else { 0.0 };
+        out.bottleneck = bottleneck(&out.time);
+        if !matches!(input.load, Load::Open { .. }) {
+            out.capacity_requests_per_sec = rate;
+        } else if overloaded {
+            // The longer it is watched the longer they wait: no steady state, and no latency to tell. What is served is
+            // what a full system serves.
+            out.capacity_requests_per_sec = rate;
+            let endless = Spread { mean: f64::INFINITY, p50: f64::INFINITY, p95: f64::INFINITY, p99: f64::INFINITY };
+            (out.ttft, out.e2e) = (endless, endless);
+            out.first_token.slot = f64::INFINITY;
+        }
+        out
+    }
+}

@@ -1,0 +1,44 @@
+//! What time is spent waiting for, from the parts of a step.
+
+use crate::estimate::{Cause, Limits};
+use atlas_perf::serving::step::StepTime;
+use atlas_perf::serving::{Layout, ServingInput};
+use atlas_perf::training::{TimeBreakdown, TrainingInput};
+
+/// Shares of an optimizer step, in which `uneven` seconds are lost to what is slow or fails. Communication counts for the
+/// slowest fabric that its group spans.
+pub(super) fn training(i: &TrainingInput, t: &TimeBreakdown, uneven: f64) -> Limits {
+    let mut intra = 0.0;
+    let mut inter = 0.0;
+    let mut charge = |span: f64, seconds: f64| if span > i.domain { inter += seconds } else { intra += seconds };
+    charge(i.tp, t.tensor_parallel);
+    charge(i.tp * i.cp, t.context_parallel);
+    charge(i.ep * i.etp, t.expert_parallel);
+    let replica = i.tp * i.cp;
+    charge(replica * i.pp, t.pipeline_transfer);
+    charge(i.accelerators, t.data_parallel);
+    Limits::of([
+        (Cause::Compute, t.gemm + t.attention + t.recompute),
+        (Cause::MemoryBandwidth, t.elementwise + t.optimizer),
+        (Cause::IntraNode, intra + t.offload),
+        (Cause::InterNode, inter),
+        (Cause::PipelineBubble, t.pipeline_bubble),
+        (Cause::Launch, t.host),
+        (Cause::Stragglers, uneven),
+    ])
+}
+
+/// Shares of the time that an output token costs.
+pub(super) fn serving(input: &ServingInput, layout: &Layout, domain: f64, t: &StepTime) -> Limits {
+    let spans = layout.replica().max(layout.ep) > domain || input.pools.is_some();
+    let (intra, inter) = if spans { (0.0, t.communication) } else { (t.communication, 0.0) };
+    Limits::of([
+        (Cause::Compute, t.compute),
+        (Cause::MemoryBandwidth, t.weights + t.kv + t.activations),
+        (Cause::IntraNode, intra),
+        (Cause::InterNode, inter),
+        (Cause::PipelineBubble, 0.0),
+        (Cause::Launch, t.launch + t.host),
+        (Cause::Stragglers, 0.0),
+    ])
+}

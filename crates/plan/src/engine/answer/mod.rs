@@ -1,0 +1,125 @@
+//! A scenario put to the physics: inputs made of it, answers told in the words that all engines share.
+//!
+//! * [`training`], [`serving`] – inputs and figures of a phase
+//! * `schedule` – phases under their own loads
+//! * [`event`] – the same, with times and rates from a simulation
+//! * [`power`] – what that draws
+
+pub mod event;
+mod limits;
+pub mod power;
+mod schedule;
+pub mod serving;
+pub mod training;
+
+use crate::estimate::{Detail, Estimate, Figures, Latency, Queue};
+use crate::scenario::{Phase, Scenario};
+use atlas_config::Mode;
+use atlas_perf::serving::{ServingEstimate, ServingInput};
+use atlas_perf::training::{Memo, TrainingEstimate, TrainingInput};
+
+/// How times and rates of a phase come about. `closed` is the closed form's answer.
+trait Physics {
+    /// What the estimate before this one left for it.
+    fn memo(&mut self) -> Option<&mut Memo> {
+        None
+    }
+
+    /// An optimizer step.
+    fn training(
+        &mut self,
+        scenario: &Scenario,
+        phase: &Phase,
+        input: &TrainingInput,
+        closed: TrainingEstimate,
+    ) -> event::training::Answer;
+
+    /// A deployment under load.
+    fn serving(
+        &mut self,
+        scenario: &Scenario,
+        phase: &Phase,
+        input: &ServingInput,
+        closed: ServingEstimate,
+    ) -> event::serving::Answer;
+}
+
+/// The closed form's answers as they are.
+struct ClosedForm<'m> {
+    memo: Option<&'m mut Memo>,
+}
+
+impl Physics for ClosedForm<'_> {
+    fn memo(&mut self) -> Option<&mut Memo> {
+        self.memo.as_deref_mut()
+    }
+
+    fn training(
+        &mut self,
+        _: &Scenario,
+        _: &Phase,
+        _: &TrainingInput,
+        closed: TrainingEstimate,
+    ) -> event::training::Answer {
+        event::training::Answer::closed(closed)
+    }
+
+    fn serving(
+        &mut self,
+        _: &Scenario,
+        _: &Phase,
+        _: &ServingInput,
+        closed: ServingEstimate,
+    ) -> event::serving::Answer {
+        event::serving::Answer::closed(closed)
+    }
+}
+
+/// Answers a scenario by closed forms. One that lacks machine or model, which [`Scenario::check`] refuses, is answered by
+/// nothing.
+pub fn estimate_into(scenario: &Scenario, memo: Option<&mut Memo>, estimate: &mut Estimate) {
+    estimate_with(scenario, &mut ClosedForm { memo }, estimate);
+}
+
+/// As [`estimate_into`], without the schedule.
+pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
+    estimate_unscheduled_with(scenario, &mut ClosedForm { memo: None }, estimate);
+}
+
+fn estimate_with(scenario: &Scenario, physics: &mut impl Physics, estimate: &mut Estimate) {
+    estimate_unscheduled_with(scenario, physics, estimate);
+    if !scenario.phases.is_empty() {
+        schedule::estimate_into(scenario, physics, estimate);
+        price(scenario, estimate);
+    }
+}
+
+/// Prices the whole: tokens of a layout that asks for more accelerators than there are cost what those would.
+fn price(scenario: &Scenario, estimate: &mut Estimate) {
+    estimate.cost = super::cost(scenario, &estimate.total);
+    estimate.cost.usd_per_1k_tokens *= estimate.shortfall();
+}
+
+fn estimate_unscheduled_with(scenario: &Scenario, physics: &mut impl Physics, estimate: &mut Estimate) {
+    estimate.phases.clear();
+    estimate.service = Latency::default();
+    estimate.queue = Queue::default();
+    estimate.total_minutes = scenario.base.minutes;
+    // Told piece by piece: a pair of them would be copied once more.
+    if let Some((figures, detail)) = phase(scenario, &scenario.base, physics) {
+        estimate.total = figures;
+        estimate.detail = Some(detail);
+    } else {
+        estimate.total = Figures::default();
+        estimate.detail = None;
+    }
+    price(scenario, estimate);
+}
+
+/// One phase, before the schedule scales it.
+fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
+    match phase.shape.mode {
+        Mode::Training => training::answer(scenario, phase, physics),
+        Mode::Inference => serving::answer(scenario, phase, physics),
+    }
+}

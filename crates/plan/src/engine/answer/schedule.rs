@@ -1,0 +1,119 @@
+//! Schedules: every phase answered under its own load, then averaged by duration.
+
+use super::{Physics, serving};
+use crate::engine::semi_empirical::schedule::aggregate;
+use crate::estimate::{Estimate, Figures, Latency, Queue, Serving};
+use crate::scenario::{Phase, Scenario};
+use atlas_config::Mode;
+use atlas_perf::serving::{Load, ServingInput, estimate};
+use atlas_perf::serving_constants::ServingConstants;
+
+/// Answers every phase and averages them.
+pub(super) fn estimate_into(scenario: &Scenario, physics: &mut impl Physics, estimate: &mut Estimate) {
+    let mut mean = Mean::default();
+    estimate.phases.extend(scenario.phases.iter().map(|phase| match phase.shape.mode {
+        Mode::Training => {
+            scaled(super::phase(scenario, phase, physics).map(|(figures, _)| figures).unwrap_or_default(), phase)
+        }
+        Mode::Inference => {
+            let Some((figures, serving)) = served(scenario, phase, physics) else { return Figures::default() };
+            mean.add(&serving, phase.minutes);
+            figures
+        }
+    }));
+    aggregate(estimate);
+    if let (Some(detail), Some(serving)) = (&mut estimate.detail, mean.of()) {
+        // What a device holds and where its time goes are those of the workload as such; what a request sees is the day's.
+        detail.serving = Some(serving);
+    }
+}
+
+/// A phase that runs at a share of its pace: warming up, or fewer accelerators.
+fn scaled(mut figures: Figures, phase: &Phase) -> Figures {
+    let scale = phase.tokens_scale * phase.autoscale_factor;
+    figures.tokens_per_sec *= scale;
+    figures.step_time_ms /= scale.max(1e-6);
+    figures.node_power_w *= phase.autoscale_factor;
+    figures
+}
+
+/// A phase of serving: replicas follow the autoscaling, and requests arrive at the phase's own rate or at its
+/// profile's share of what the deployment can serve.
+fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Serving)> {
+    let constants = ServingConstants::with(&scenario.efficiency.serving);
+    let mut input = serving::input(scenario, phase)?;
+    let replicas = phase.arrival.dp_override.unwrap_or(phase.shape.dp) * phase.autoscale_factor;
+    input.layout.dp = replicas.round().max(1.0);
+    let full = estimate(&ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..input }, &constants);
+    let capacity = full.requests_per_sec.max(1e-12);
+    let rate =
+        phase.arrival.requests_per_sec.filter(|rate| *rate > 0.0).unwrap_or(capacity * phase.traffic.load_factor);
+    let rho = rate / capacity;
+    // An overload lasts only as long as the phase: the queue is a fluid that rises, and never empties, within it.
+    let overload = (rho - 1.0).max(0.0) * phase.minutes * 60.0;
+    // Just below capacity: where the steady state of what does get in can still be told.
+    const NEAR_CAPACITY: f64 = 0.98;
+    input.load = Load::Open { rate: rate.min(NEAR_CAPACITY * capacity) };
+    let answer = physics.serving(scenario, phase, &input, estimate(&input, &constants));
+    let out = answer.estimate;
+    let (mut figures, detail) = serving::told(scenario, phase, answer.input(&input), &answer, &constants);
+    let mut serving = detail.serving?;
+    let wait_ms = 1e3 * out.first_token.slot;
+    let waited = |q: f64| wait_ms + 1e3 * q * overload;
+    let wait = Latency { p50: waited(0.5), p95: waited(0.95), p99: waited(0.99), ttft: waited(0.5) };
+    let scale = if phase.tokens_scale > 0.0 { phase.tokens_scale } else { 1.0 };
+    figures.tokens_per_sec = rate.min(capacity) * input.osl * scale;
+    let alone = figures.latency;
+    figures.latency = Latency {
+        p50: alone.p50 - wait_ms,
+        p95: alone.p95 - wait_ms,
+        p99: alone.p99 - wait_ms,
+        ttft: alone.ttft - wait_ms,
+    };
+    let whole = Latency {
+        p50: figures.latency.p50 + wait.p50,
+        p95: figures.latency.p95 + wait.p95,
+        p99: figures.latency.p99 + wait.p99,
+        ttft: figures.latency.ttft + wait.ttft,
+    };
+    figures.queue = Some(Queue {
+        arrival_rate: rate,
+        servers: input.layout.dp * out.max_concurrency.min(input.max_num_seqs).max(1.0),
+        service_mean_ms: serving.e2e_ms[0] - wait_ms,
+        service_cv: phase.arrival.service_cv.unwrap_or(phase.traffic.cv),
+        arrival_cv: phase.arrival.arrival_cv.unwrap_or(phase.traffic.cv),
+        utilization: rho.min(1.0),
+        latency: whole,
+        wait,
+        waiting_fraction_p99: if whole.p99 > 0.0 { wait.p99 / whole.p99 } else { 0.0 },
+    });
+    serving.requests_per_sec = rate.min(capacity);
+    serving.total_tokens_per_sec = serving.requests_per_sec * (input.isl + input.osl) * scale;
+    let queued = [overload / 2.0, overload / 2.0, 0.95 * overload, 0.99 * overload];
+    for (i, wait) in queued.into_iter().enumerate() {
+        for slot in [serving.ttft_ms.get_mut(i), serving.e2e_ms.get_mut(i)].into_iter().flatten() {
+            *slot += 1e3 * wait;
+        }
+    }
+    Some((figures, serving))
+}
+
+/// A mean over phases, weighted by their minutes.
+#[derive(Debug, Default)]
+struct Mean {
+    sum: Option<Serving>,
+    minutes: f64,
+}
+
+impl Mean {
+    fn add(&mut self, phase: &Serving, minutes: f64) {
+        let mut sum = self.sum.unwrap_or(phase.map(|_| 0.0));
+        sum.combine(phase, |sum, value| sum + minutes * value);
+        self.minutes += minutes;
+        self.sum = Some(sum);
+    }
+
+    fn of(&self) -> Option<Serving> {
+        self.sum.filter(|_| self.minutes > 0.0).map(|sum| sum.map(|value| value / self.minutes))
+    }
+}

@@ -1,0 +1,290 @@
+//! Serving: a scenario as a deployment under load, and the deployment's answer as figures.
+
+use super::event::serving::Answer;
+use super::{Physics, limits, power};
+use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryUse, Serving, Verdict};
+use crate::scenario::{Phase, Scenario};
+use atlas_config::workload::{PoolSpec, PoolsSpec};
+use atlas_core::plan::LoadKind;
+use atlas_perf::arch::Architecture;
+use atlas_perf::serving;
+use atlas_perf::serving::latency::Spread;
+use atlas_perf::serving::shape::Shape;
+use atlas_perf::serving::{Layout, Load, Pools, ServingEstimate, ServingInput, Speculation, Stack, interval, kv, step};
+use atlas_perf::serving_constants::ServingConstants;
+use atlas_perf::traits::MemoryRule;
+
+/// Cost of drafting one token by an MTP or EAGLE layer, in layers of the model.
+const DRAFT_LAYERS: f64 = 1.0;
+
+/// The engine's input of a phase; `None` where machine or model is not known.
+#[must_use]
+pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
+    let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
+    let (shape, served, asked) = (&phase.shape, &phase.served, &phase.plan.serving);
+    let mut layout = layout(phase, arch);
+    let load = load(scenario, phase);
+    let drafted = asked.draft_tokens.unwrap_or(0.0);
+    let isl = shape.prompt;
+    let mut accelerator = machine.device;
+    if layout.pp > 1.0 && matches!(served.stack, Stack::Local | Stack::Eager) {
+        // Layers split over devices that take turns: one device with the memory of all.
+        accelerator.mem_bytes *= layout.pp;
+        layout.pp = 1.0;
+    }
+    // Graphs of fixed shapes attend to a whole bucket, window or not, and take one prompt at a time.
+    let arch = match served.fixed_shapes {
+        true => Architecture { window: 0.0, window_share: 0.0, ..*arch },
+        false => *arch,
+    };
+    let whole_prompts = served.fixed_shapes && served.stack == Stack::Graphed;
+    let compiled_batch = asked.compiled_batch.unwrap_or(match (served.fixed_shapes, asked.max_num_seqs) {
+        (true, Some(sequences)) => sequences,
+        _ => 0.0,
+    });
+    // A batch whose steps are timed runs at once.
+    let timed = matches!(load, Load::DecodeOnly { .. });
+    let max_num_seqs = if timed { f64::INFINITY } else { asked.max_num_seqs.unwrap_or(served.max_num_seqs) };
+    let tokens = asked.max_num_batched_tokens.unwrap_or(served.max_num_batched_tokens);
+    Some(ServingInput {
+        accelerator,
+        arch,
+        layout,
+        formats: served.formats,
+        isl,
+        osl: shape.generate.max(1.0),
+        osl_spread: asked.generate_spread.unwrap_or(1.0),
+        osl_most: asked.generate_max.unwrap_or(0.0),
+        load,
+        arrivals: match load {
+            Load::Open { .. } => run_requests(phase),
+            _ => f64::INFINITY,
+        },
+        stack: served.stack,
+        python_executor: asked.python_executor.unwrap_or(served.python_executor),
+        captured_graphs: scenario.graphs(phase),
+        eager_prompts: served.eager_prompts,
+        experts_in_turn: served.experts_in_turn,
+        grouped_decode: served.grouped_decode,
+        tuned_products: served.tuned_products,
+        expanded_drafts: served.expanded_drafts,
+        overlapped: asked.overlap_scheduling.unwrap_or(served.overlapped),
+        admission: served.admission,
+        recv_interval: asked.recv_interval.unwrap_or(1.0),
+        context_ranks: asked.context_ranks.unwrap_or(1.0),
+        beams: asked.beams.unwrap_or(1.0),
+        reserve_output: asked.reserve_output.unwrap_or(served.reserve_output),
+        max_num_seqs,
+        compiled_batch,
+        max_num_batched_tokens: if whole_prompts { isl.max(1.0) } else { tokens },
+        memory_utilization: memory_share(scenario, phase),
+        chunked_prefill: !whole_prompts && asked.chunked_prefill.unwrap_or(served.chunked_prefill),
+        prefix_hit: asked.prefix_hit.unwrap_or(0.0),
+        speculation: Speculation {
+            tokens: drafted,
+            acceptance: asked.draft_acceptance.unwrap_or(crate::scenario::DRAFT_ACCEPTANCE),
+            draft_cost: DRAFT_LAYERS / arch.layers.max(1.0),
+        },
+        pools: asked.pools.map(stated_pools).or_else(|| pools(layout, asked.prefill_accelerators.unwrap_or(0.0))),
+    })
+}
+
+/// How a phase is cut over devices.
+fn layout(phase: &Phase, arch: &Architecture) -> Layout {
+    let (shape, plan) = (&phase.shape, &phase.plan);
+    let ep = if arch.is_moe() { plan.ep.unwrap_or(1.0) } else { 1.0 };
+    Layout { tp: shape.tp, pp: shape.pp, ep, attention_dp: plan.attention_dp.unwrap_or(1.0), dp: shape.dp }
+}
+
+/// Requests of the whole run; infinite where the load never ends.
+fn run_requests(phase: &Phase) -> f64 {
+    phase.plan.serving.run_requests.filter(|requests| *requests > 0.0).unwrap_or(f64::INFINITY)
+}
+
+/// The load of a phase: as stated, else open loop with a request rate, else a constant number in flight.
+#[must_use]
+pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
+    let (served, asked) = (&phase.served, &phase.plan.serving);
+    let rate = asked.request_rate.filter(|rate| *rate > 0.0);
+    let (concurrency, requests) = (scenario.concurrency(phase), run_requests(phase));
+    match (asked.load, rate) {
+        (Some(LoadKind::Static), _) => Load::Static { batch: concurrency },
+        (Some(LoadKind::DecodeOnly), _) => Load::DecodeOnly { batch: concurrency },
+        (Some(LoadKind::PrefillOnly), _) => Load::PrefillOnly { batch: concurrency },
+        (Some(LoadKind::Burst), _) => Load::Burst { requests },
+        (Some(LoadKind::Closed), None) | (None, None) if served.continuous => Load::Closed { concurrency, requests },
+        (Some(LoadKind::Open) | None, Some(rate)) => Load::Open { rate },
+        // A rate with a cap on requests in flight: whichever binds. Beyond the capacity the cap does.
+        (Some(LoadKind::Closed), Some(_)) => Load::Closed { concurrency, requests },
+        (Some(LoadKind::Open), None) => Load::Closed { concurrency, requests },
+        // Without continuous batching requests run side by side as one batch.
+        (Some(LoadKind::Closed) | None, None) => Load::Static { batch: concurrency },
+    }
+}
+
+/// Share of device memory for weights and KV cache.
+#[must_use]
+pub fn memory_share(scenario: &Scenario, phase: &Phase) -> f64 {
+    if let Some(stated) = phase.plan.serving.gpu_memory_utilization {
+        return stated;
+    }
+    let rule = phase.served.memory;
+    if let MemoryRule::OfTotal(share) = rule {
+        return share;
+    }
+    let (Some(machine), Some(arch)) = (scenario.machine.as_ref(), scenario.model.as_ref()) else { return 0.9 };
+    let layout = layout(phase, arch);
+    let weights = Shape::new(arch, &phase.served.formats, &layout).resident_bytes;
+    rule.share(kv::device_bytes(&machine.device), weights, layout.replica())
+}
+
+/// Pools as the workload writes them.
+fn stated_pools(pools: PoolsSpec) -> Pools {
+    let of = |pool: PoolSpec| Layout {
+        tp: pool.tp,
+        pp: pool.pp,
+        ep: pool.ep,
+        attention_dp: pool.attention_dp,
+        dp: pool.workers,
+    };
+    Pools { prefill: of(pools.prefill), decode: of(pools.decode) }
+}
+
+/// The deployment cut into a pool that prefills and one that decodes, replicas of both alike.
+fn pools(layout: Layout, prefill: f64) -> Option<Pools> {
+    let replicas = (prefill / layout.replica()).floor();
+    let rest = layout.dp - replicas;
+    (replicas >= 1.0 && rest >= 1.0)
+        .then_some(Pools { prefill: Layout { dp: replicas, ..layout }, decode: Layout { dp: rest, ..layout } })
+}
+
+/// Figures and detail of a phase.
+pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
+    let input = input(scenario, phase)?;
+    let constants = ServingConstants::with(&scenario.efficiency.serving);
+    let closed = serving::estimate(&input, &constants);
+    let answer = physics.serving(scenario, phase, &input, closed);
+    Some(told(scenario, phase, answer.input(&input), &answer, &constants))
+}
+
+/// An answer in the words that all engines share.
+pub(super) fn told(
+    scenario: &Scenario,
+    phase: &Phase,
+    input: &ServingInput,
+    answer: &Answer,
+    constants: &ServingConstants,
+) -> (Figures, Detail) {
+    let Answer { estimate: out, simulated, .. } = answer;
+    let dies = scenario.machine.as_ref().map_or(1.0, |machine| machine.dies);
+    let domain = scenario.machine.as_ref().map_or(1.0, |machine| machine.domain);
+    let devices = scenario.accelerators() * dies;
+    let mut used = power::Use::serving(input, out);
+    if let Some(seen) = simulated.and_then(|simulated| simulated.serving) {
+        used = used.while_active(seen.busy);
+    }
+    let at_work = (input.layout.accelerators() / devices).min(1.0);
+    let mut limits = limits::serving(input, &input.layout, domain, &out.time);
+    let offered = match input.load {
+        Load::Closed { concurrency, .. } => concurrency / input.layout.dp.max(1.0),
+        _ => out.batch,
+    };
+    limits.memory_capacity = out.max_concurrency < input.max_num_seqs && offered > out.max_concurrency;
+    limits.load = matches!(input.load, Load::Open { .. }) && out.ttft.mean.is_finite();
+    let ms = |s: &Spread| [s.mean * 1e3, s.p50 * 1e3, s.p95 * 1e3, s.p99 * 1e3];
+    let first = &out.first_token;
+    let factors = |f: interval::Factors| Interval { low: f.low, high: f.high };
+    let memory = memory(input, out, constants);
+    let detail = Detail {
+        time: Breakdown::of(&step::StepTime::NAMES, out.time.values()),
+        memory,
+        limits,
+        verdict: verdict(input, out, devices, &memory),
+        throughput_interval: factors(interval::throughput(input)).widened(simulated.as_ref()),
+        training: None,
+        simulated: *simulated,
+        serving: Some(Serving {
+            total_tokens_per_sec: out.total_tokens_per_sec,
+            requests_per_sec: out.requests_per_sec,
+            tokens_per_sec_per_user: out.tokens_per_sec_per_user,
+            ttft_ms: ms(&out.ttft),
+            tpot_ms: ms(&out.tpot),
+            itl_ms: ms(&out.itl),
+            e2e_ms: ms(&out.e2e),
+            first_token: Breakdown::of(
+                &["slot", "queue", "burst", "prefill", "overhead"],
+                [first.slot, first.queue, first.burst, first.prefill, first.overhead].map(|seconds| seconds * 1e3),
+            ),
+            batch: out.batch,
+            max_concurrency: out.max_concurrency,
+            capacity_requests_per_sec: out.capacity_requests_per_sec,
+            ttft_interval: factors(interval::ttft(input)),
+            tpot_interval: factors(interval::tpot(input)),
+        }),
+    };
+    let total = out.time.total().max(1e-12);
+    let figures = Figures {
+        tokens_per_sec: out.output_tokens_per_sec,
+        flop_utilization: at_work * used.compute,
+        hbm_bw_util: at_work * used.memory,
+        comm_compute_ratio: out.time.communication / total,
+        step_time_ms: 0.0,
+        latency: Latency {
+            p50: out.e2e.p50 * 1e3,
+            p95: out.e2e.p95 * 1e3,
+            p99: out.e2e.p99 * 1e3,
+            ttft: out.ttft.mean * 1e3,
+        },
+        peak_mem_gb: memory.total() * dies * 1e-9,
+        node_power_w: power::node(scenario, &used, at_work),
+        minutes: phase.minutes,
+        ..Figures::default()
+    };
+    (figures, detail)
+}
+
+/// What a device holds: weights, the keys and values of the sequences that run, the engine's own needs. A paging engine
+/// takes its whole share of memory at start; what counts here is what the load uses of it, and for the bound what it
+/// would use with every sequence at its full length, of which at least one must fit.
+fn memory(input: &ServingInput, out: &ServingEstimate, c: &ServingConstants) -> MemoryUse {
+    let layout = input.pools.map_or(input.layout, |pools| pools.decode);
+    let shape = Shape::new(&input.arch, &input.formats, &layout);
+    let capacity = kv::capacity(input, &layout, &shape, c);
+    let weights = shape.resident_bytes;
+    let usable = kv::device_bytes(&input.accelerator) * input.memory_utilization;
+    let reserve = (usable - weights - capacity.free_bytes).max(0.0);
+    let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
+    let keys = share * capacity.free_bytes.max(0.0);
+    let whole = (capacity.whole_sequence * out.batch).min(capacity.free_bytes).max(capacity.whole_sequence).max(keys);
+    let parts = Breakdown::of(&["weights", "KV cache", "engine reserve"], [weights, keys, reserve]);
+    MemoryUse { parts, upper: weights + reserve + whole, capacity: usable }
+}
+
+/// Whether the layout is possible, then whether it fits, then whether it keeps up.
+fn verdict(i: &ServingInput, out: &ServingEstimate, devices: f64, memory: &MemoryUse) -> Verdict {
+    let needs = match i.pools {
+        Some(pools) => pools.prefill.accelerators() + pools.decode.accelerators(),
+        None => i.layout.accelerators(),
+    };
+    if needs > devices {
+        return Verdict::Accelerators { needs, has: devices };
+    }
+    let even = |what, of: f64, by: f64| ((of / by).fract() != 0.0).then_some(Verdict::Indivisible { what, of, by });
+    let indivisible = even("query heads", i.arch.heads, i.layout.tp)
+        .or_else(|| even("experts", i.arch.experts, i.layout.ep))
+        .or_else(|| {
+            (i.layout.pp > i.arch.layers).then_some(Verdict::Indivisible {
+                what: "layers",
+                of: i.arch.layers,
+                by: i.layout.pp,
+            })
+        });
+    match (indivisible, i.load) {
+        (Some(verdict), _) => verdict,
+        (None, _) if memory.excess() > 0.0 => Verdict::Memory { needs: memory.upper, has: memory.capacity },
+        (None, Load::Open { rate }) if !out.ttft.mean.is_finite() => {
+            Verdict::Overload { offered: rate, capacity: out.capacity_requests_per_sec }
+        }
+        _ => Verdict::Fits,
+    }
+}

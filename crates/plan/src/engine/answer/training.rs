@@ -1,0 +1,204 @@
+//! Training: a scenario as an optimizer step, and the step as figures.
+
+use super::event::training::Answer;
+use super::{Physics, limits, power};
+use crate::estimate::{Breakdown, Detail, Figures, Interval, MemoryUse, Training, Verdict};
+use crate::scenario::{Machine, Phase, Scenario};
+use atlas_core::plan::{CpuOffload, Format, LoraTargets, Trained};
+use atlas_perf::accelerator::Precision;
+use atlas_perf::arch::Architecture;
+use atlas_perf::constants::Constants;
+use atlas_perf::memory::MemoryBreakdown;
+use atlas_perf::serving::formats::stored_bytes;
+use atlas_perf::training;
+use atlas_perf::training::{
+    Offload, Optimizer, Recompute, Reshard, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput,
+    Unsupported, interval,
+};
+use atlas_perf::traits::{Regather, WeightCopies};
+
+/// The engine's input of a phase; `None` where machine or model is not known.
+#[must_use]
+pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
+    Some(asked(scenario, phase, scenario.machine.as_ref()?, scenario.model.as_ref()?))
+}
+
+/// What the files and knobs ask for.
+fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architecture) -> TrainingInput {
+    let (shape, plan) = (&phase.shape, &phase.plan);
+    let cp = plan.cp.unwrap_or(1.0);
+    let format = scenario.format(phase);
+    let precision = Precision::from(format);
+    let traits = &scenario.in_force.training;
+    let wide = matches!(format, Format::Fp32 | Format::Tf32);
+    let masters = traits.weights == WeightCopies::MasterOnly || wide;
+    let optimizer = plan.optimizer.unwrap_or(Optimizer::Adam);
+    let grad_bytes = plan.gradient_format.map_or(traits.gradient_format.bytes(precision), stored_bytes);
+    let reduce_bytes = plan.gradient_format.map_or(traits.reduce_format.bytes(precision), stored_bytes);
+    let sharding = scenario.sharding(phase);
+    let lora = plan.trained == Some(Trained::Lora);
+    TrainingInput {
+        arch: *arch,
+        accelerator: machine.device,
+        accelerators: shape.tp * cp * shape.pp * shape.dp,
+        domain: machine.domain,
+        nic_bw: machine.device.nic_bw,
+        oversubscription: machine.oversubscription,
+        seq: (shape.prompt + shape.generate).max(1.0),
+        micro: scenario.micro(phase),
+        global: scenario.global(phase),
+        tp: shape.tp,
+        pp: shape.pp,
+        vpp: plan.vpp.unwrap_or(1.0),
+        first_layers: None,
+        last_layers: None,
+        dp: shape.dp,
+        cp,
+        ep: if arch.is_moe() { plan.ep.unwrap_or(1.0) } else { 1.0 },
+        etp: plan.etp.unwrap_or(1.0),
+        sequence_parallel: scenario.sequence_parallel(phase),
+        sharding,
+        reshard: Some(match traits.regather {
+            Regather::OncePerStep => Reshard::OncePerStep,
+            Regather::OnceUnderPipeline if shape.pp > 1.0 => Reshard::OncePerStep,
+            Regather::OnceUnderPipeline | Regather::EveryMicroBatch => Reshard::EveryMicroBatch,
+        }),
+        shard: plan.shard.unwrap_or(0.0),
+        schedule: plan.schedule.unwrap_or(Schedule::OneForwardOneBackward),
+        recompute: scenario.recompute(phase),
+        recompute_layers: plan.recompute_layers.filter(|layers| *layers > 0.0),
+        precision,
+        block_scaled: matches!(format, Format::Mxfp8 | Format::Fp4),
+        imbalance: plan.imbalance.unwrap_or(1.0),
+        weight_bytes: if masters { 4.0 } else { 2.0 },
+        grad_bytes,
+        reduce_bytes,
+        optimizer,
+        optimizer_bytes: optimizer.bytes(!masters),
+        offload: match plan.cpu_offload {
+            None | Some(CpuOffload::None) => Offload::default(),
+            Some(CpuOffload::Optimizer) => Offload { optimizer: 1.0, ..Offload::default() },
+            Some(CpuOffload::Parameters) => Offload { optimizer: 1.0, weights: 1.0, ..Offload::default() },
+        },
+        target_seq: 0.0,
+        bucket_bytes: if sharding == Sharding::None { 0.0 } else { traits.bucket_bytes },
+        trained: if lora { LORA_SHARE } else { 1.0 },
+        adapted_mlps: plan.lora_targets != Some(LoraTargets::Attention),
+        software: scenario.training_software(phase),
+    }
+}
+
+/// Share of the weights that adapters of the usual ranks add and train.
+const LORA_SHARE: f64 = 0.01;
+
+/// Figures and detail of a phase.
+pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
+    let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
+    let dies = machine.dies;
+    let input = asked(scenario, phase, machine, arch);
+    let closed = training::memoized(&input, &Constants::with(&scenario.efficiency.training), physics.memo());
+    let answer = physics.training(scenario, phase, &input, closed);
+    let out = &answer.estimate;
+    let limits = limits::training(&input, &out.time, answer.stragglers + answer.failures);
+    let (low, high) = interval::bounds(&input);
+    let used = power::Use::training(out);
+    let devices = scenario.accelerators() * dies;
+    let detail = Detail {
+        time: breakdown(&answer),
+        memory: MemoryUse {
+            parts: memory(&out.memory),
+            upper: out.memory_upper,
+            capacity: input.accelerator.capacity(),
+        },
+        limits,
+        verdict: verdict(&input, scenario.format(phase), out, devices),
+        throughput_interval: Interval { low, high }.widened(answer.simulated.as_ref()),
+        training: Some(Training {
+            mfu: out.mfu,
+            mfu_causal: out.mfu_causal,
+            hfu: out.hfu,
+            recompute: if out.recompute.full_share >= 1.0 { Recompute::Full } else { out.recompute.mode },
+            full_recompute_share: out.recompute.full_share,
+            micro_batches: input.micro_batches(),
+            tokens_per_step: input.global * input.seq,
+            run_tokens: phase.plan.train_tokens.unwrap_or(1e12),
+        }),
+        serving: None,
+        simulated: answer.simulated,
+    };
+    let figures = Figures {
+        tokens_per_sec: out.tokens_per_second,
+        flop_utilization: out.mfu,
+        hbm_bw_util: used.memory,
+        comm_compute_ratio: communication(&out.time) / out.step_seconds.max(1e-12),
+        step_time_ms: out.step_seconds * 1e3,
+        peak_mem_gb: detail.memory.total() * dies * 1e-9,
+        node_power_w: power::node(scenario, &used, input.accelerators / devices),
+        minutes: phase.minutes,
+        ..Figures::default()
+    };
+    Some((figures, detail))
+}
+
+/// Parts of a step that was simulated: what only a simulation sees stands behind the closed form's.
+const SIMULATED: [&str; TimeBreakdown::NAMES.len() + 2] = {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m] = TimeBreakdown::NAMES;
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, "stragglers", "failures"]
+};
+
+/// Where a step's time goes.
+fn breakdown(answer: &Answer) -> Breakdown {
+    let closed = answer.estimate.time.values();
+    if answer.simulated.is_none() {
+        return Breakdown::of(&TimeBreakdown::NAMES, closed);
+    }
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m] = closed;
+    Breakdown::of(&SIMULATED, [a, b, c, d, e, f, g, h, i, j, k, l, m, answer.stragglers, answer.failures])
+}
+
+/// Seconds of a step in which communication is waited for.
+fn communication(time: &TimeBreakdown) -> f64 {
+    time.tensor_parallel + time.context_parallel + time.expert_parallel + time.pipeline_transfer + time.data_parallel
+}
+
+fn memory(m: &MemoryBreakdown) -> Breakdown {
+    Breakdown::of(&MemoryBreakdown::NAMES, m.values())
+}
+
+/// Whether the layout is possible, and then whether it fits.
+fn verdict(i: &TrainingInput, format: Format, out: &TrainingEstimate, devices: f64) -> Verdict {
+    if i.accelerators > devices {
+        return Verdict::Accelerators { needs: i.accelerators, has: devices };
+    }
+    let even = |what, of: f64, by: f64| ((of / by).fract() != 0.0).then_some(Verdict::Indivisible { what, of, by });
+    let indivisible = even("query heads", i.arch.heads, i.tp)
+        .or_else(|| even("experts", i.arch.experts, i.ep))
+        .or_else(|| even("sequences of a step", i.global, i.dp * i.micro))
+        .or_else(|| {
+            // The chunks at both ends may have no layers beside the embedding and the output layer.
+            let most = i.arch.depth() + if i.pp > 1.0 { 2.0 } else { 0.0 };
+            (i.pp * i.vpp > most).then_some(Verdict::Indivisible {
+                what: "layers",
+                of: i.arch.layers,
+                by: i.pp * i.vpp,
+            })
+        })
+        .or_else(|| match training::supported(i) {
+            Err(Unsupported::Interleaving { micro_batches, stages }) => Some(Verdict::Indivisible {
+                what: "micro-batches of interleaved stages",
+                of: micro_batches,
+                by: stages,
+            }),
+            _ => None,
+        });
+    if let Err(Unsupported::Precision { .. } | Unsupported::StorageOnly(_)) = training::supported(i) {
+        let has = |format: &Format| i.accelerator.has(Precision::from(*format)) && *format != Format::Int4;
+        let instead = [Format::Bf16, Format::Fp16, Format::Tf32, Format::Fp32].into_iter().find(has);
+        return Verdict::Format { format: format.name(), instead: instead.map_or("", Format::name) };
+    }
+    match indivisible {
+        Some(verdict) => verdict,
+        None if out.fits => Verdict::Fits,
+        None => Verdict::Memory { needs: out.memory_upper, has: i.accelerator.capacity() },
+    }
+}

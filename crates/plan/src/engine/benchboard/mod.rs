@@ -1,0 +1,150 @@
+//! The founding dashboard's estimator beside the other engines: a scenario put to it, its answers in shared words.
+
+pub mod contrast;
+pub mod estimator;
+
+use self::estimator::{Answer, Bottleneck, Input};
+use crate::estimate::{
+    Breakdown, Cause, Cost, Detail, Estimate, Figures, Interval, Latency, Limits, MemoryUse, Queue, Training, Verdict,
+};
+use crate::scenario::{Phase, Scenario};
+use atlas_config::Mode;
+use atlas_core::plan::{Format, Recompute};
+
+/// Bytes of a number in the formats that the dashboard knows; `None` for the others, for which it answers NaN.
+#[must_use]
+pub fn width(format: Format) -> Option<f64> {
+    match format {
+        Format::Fp32 => Some(4.0),
+        Format::Fp16 | Format::Bf16 => Some(2.0),
+        Format::Int8 => Some(1.0),
+        Format::Tf32 | Format::Fp8 | Format::Mxfp8 | Format::Fp6 | Format::Fp4 | Format::Int4 => None,
+    }
+}
+
+/// The format that the files or the user ask for.
+#[must_use]
+pub fn format(phase: &Phase) -> Format {
+    phase.plan.format.unwrap_or(Format::Bf16)
+}
+
+/// The estimator's input of a phase.
+#[must_use]
+pub fn input(scenario: &Scenario, phase: &Phase) -> Input {
+    let (known, shape, plan) = (&scenario.dashboard, &phase.shape, &phase.plan);
+    Input {
+        parameters: known.parameters,
+        hidden: known.hidden,
+        layers: known.layers,
+        context: shape.prompt + shape.generate,
+        width: width(format(phase)).unwrap_or(f64::NAN),
+        batch: match shape.mode {
+            Mode::Training => scenario.global(phase),
+            Mode::Inference => scenario.concurrency(phase),
+        },
+        micro: scenario.microbatch,
+        dp: shape.dp,
+        tp: shape.tp,
+        pp: shape.pp,
+        checkpointing: matches!(plan.recompute, Some(Recompute::Full | Recompute::Selective)),
+        tflops: known.tflops,
+        memory_gb: if known.memory_gb > 0.0 { known.memory_gb } else { scenario.memory_gb_per_accel },
+        link_gb_per_sec: known.link_gb_per_sec,
+        usd_per_hour: scenario.hourly_usd / scenario.accelerators_per_node,
+        tpu: known.tpu,
+        gpu: known.gpu,
+    }
+}
+
+/// What the estimator needs and nobody says, in words.
+#[must_use]
+pub fn lacks(scenario: &Scenario) -> Vec<String> {
+    let i = input(scenario, &scenario.base);
+    let mut lacks = Vec::new();
+    let mut need = |holds: bool, what: &str| {
+        if !holds {
+            lacks.push(what.to_owned());
+        }
+    };
+    need(i.tflops > 0.0, "`accelerator:`, or `benchboard: { fp16Tflops }`, in the target");
+    need(i.dp <= 1.0 || i.link_gb_per_sec > 0.0, "the bandwidth of the target's `interconnect`");
+    need(i.parameters > 0.0, "`model:`, or `benchboard: { parameters }` in billions, in the workload");
+    need(i.context > 0.0, "a sequence of at least one token");
+    need(i.memory_gb > 0.0, "the accelerator's memory");
+    need(i.width > 0.0, "precision fp32, fp16, bf16 or int8: the founding estimator has no width for others");
+    lacks
+}
+
+/// Answers a scenario. It knows no schedule.
+pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
+    let phase = &scenario.base;
+    let i = input(scenario, phase);
+    let answer = estimator::estimate(&i);
+    estimate.phases.clear();
+    estimate.service = Latency::default();
+    estimate.queue = Queue::default();
+    estimate.total_minutes = phase.minutes;
+    estimate.total = Figures {
+        tokens_per_sec: answer.tokens_per_sec,
+        flop_utilization: answer.mfu,
+        hbm_bw_util: 0.0,
+        comm_compute_ratio: answer.communication_percent / 100.0,
+        step_time_ms: answer.step_ms(),
+        peak_mem_gb: answer.total_gib(),
+        node_power_w: scenario.node_watts,
+        minutes: phase.minutes,
+        ..Figures::default()
+    };
+    let per_thousand = answer.usd_per_million / 1000.0;
+    estimate.cost = Cost {
+        usd_per_hour: answer.usd_per_hour,
+        energy_usd_per_hour: 0.0,
+        usd_per_1k_tokens: per_thousand,
+        usd_per_1k_tokens_parity: per_thousand,
+    };
+    estimate.detail = Some(detail(scenario, phase, &i, &answer));
+}
+
+fn detail(scenario: &Scenario, phase: &Phase, i: &Input, answer: &Answer) -> Detail {
+    // Its GiB are held against GB, as it does itself: its verdict would be another otherwise.
+    let bytes = |gib: f64| gib * 1e9;
+    let (compute, network) = (answer.compute_ms / 1000.0, answer.all_reduce_ms / 1000.0);
+    let mut limits = Limits::of(Cause::ALL.map(|cause| match cause {
+        Cause::Compute => (cause, compute),
+        Cause::IntraNode => (cause, network),
+        other => (other, 0.0),
+    }));
+    limits.memory_capacity = answer.bottleneck == Bottleneck::Memory;
+    let training = Training {
+        mfu: answer.mfu,
+        mfu_causal: answer.mfu,
+        hfu: answer.mfu,
+        recompute: if i.checkpointing { Recompute::Full } else { Recompute::None },
+        full_recompute_share: f64::from(u8::from(i.checkpointing)),
+        micro_batches: i.batch / (i.dp * i.worked()),
+        tokens_per_step: i.batch * i.context,
+        run_tokens: phase.plan.train_tokens.unwrap_or(1e12),
+    };
+    Detail {
+        time: Breakdown::of(&["compute", "all-reduce"], [compute, network]),
+        memory: MemoryUse {
+            parts: Breakdown::of(
+                &["weights and gradients", "optimizer states", "activations"],
+                [answer.model_gib, answer.optimizer_gib, answer.activation_gib].map(bytes),
+            ),
+            upper: bytes(answer.total_gib()),
+            capacity: bytes(i.memory_gb),
+        },
+        limits,
+        verdict: if answer.memory_percent > 100.0 {
+            Verdict::Memory { needs: bytes(answer.total_gib()), has: bytes(i.memory_gb) }
+        } else {
+            Verdict::Fits
+        },
+        // Nobody measured it: metrics of this engine show no interval.
+        throughput_interval: Interval { low: 1.0, high: 1.0 },
+        training: (scenario.mode() == Mode::Training).then_some(training),
+        serving: None,
+        simulated: None,
+    }
+}

@@ -1,0 +1,235 @@
+//! What the catalog says of a device or a model, in the numbers this engine reasons with.
+
+use atlas_catalog::accelerator::Accelerator as Sheet;
+use atlas_catalog::convolution::Convolutional;
+use atlas_catalog::model::{Architecture as Network, Model};
+use atlas_catalog::transformer;
+use atlas_catalog::transformer::{Bias, Kind, Transformer};
+use atlas_perf::accelerator::{Accelerator, Generation, Precision};
+use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind};
+use atlas_perf::convolution::{MAX_STAGES, Residual, Stage};
+
+fn generation(sheet: &Sheet) -> Generation {
+    let memory = sheet.memory.kind.as_deref().unwrap_or_default();
+    let workstation = memory.starts_with("GDDR") || sheet.vendor == "Apple";
+    match (sheet.vendor.as_str(), sheet.generation.as_str()) {
+        ("NVIDIA" | "Apple", _) if workstation => Generation::Workstation,
+        (_, "Volta") => Generation::Volta,
+        (_, "Ampere") => Generation::Ampere,
+        (_, "Hopper") => Generation::Hopper,
+        (_, "Blackwell" | "Blackwell Ultra" | "Rubin") => Generation::Blackwell,
+        (_, "CDNA2") => Generation::Cdna2,
+        (_, "CDNA3") => Generation::Cdna3,
+        (_, "CDNA4" | "CDNA5") => Generation::Cdna4,
+        (_, "TPU") => Generation::Tpu,
+        (_, "Trainium" | "Inferentia") => Generation::Trainium,
+        (_, "Gaudi") => Generation::Gaudi,
+        (_, "Ascend") => Generation::Ascend,
+        (_, "Ponte Vecchio") => Generation::PonteVecchio,
+        _ => Generation::Other,
+    }
+}
+
+/// GB/s one way where the catalog leaves the scale-up link blank.
+fn blank_link(vendor: &str) -> f64 {
+    match vendor {
+        // NeuronLink-v2: 384 GB/s both ways per chip (AWS Neuron documentation, trn1 architecture).
+        "AWS" => 192.0,
+        // Xe Link: one 28 GB/s link to each of five peers (Aurora node description).
+        "Intel" => 140.0,
+        // PCIe 4.0 x16, half of its 32 GB/s: what peers reach through the host.
+        _ => 16.0,
+    }
+}
+
+/// A datasheet in SI units.
+#[must_use]
+pub fn accelerator(sheet: &Sheet) -> Accelerator {
+    let peaks = &sheet.peaks;
+    let mut flops = [0.0; Precision::COUNT];
+    for (precision, tera) in [
+        (Precision::Fp32, peaks.fp32),
+        (Precision::Tf32, peaks.tf32),
+        (Precision::Bf16, peaks.bf16),
+        (Precision::Fp16, peaks.fp16),
+        (Precision::Fp8, peaks.fp8),
+        (Precision::Int8, peaks.int8),
+        (Precision::Fp4, peaks.fp4),
+    ] {
+        if let Some(slot) = flops.get_mut(precision as usize) {
+            *slot = tera.unwrap_or(0.0) * 1e12;
+        }
+    }
+    let scale_up = sheet.scale_up.as_ref();
+    let link = scale_up.and_then(|link| link.kind.as_deref()).unwrap_or_default();
+    let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
+    let bf16 = positive(peaks.bf16);
+    let measured = sheet.measured.as_ref().zip(bf16).map_or(0.0, |(measured, peak)| measured.tflops_bf16 / peak);
+    Accelerator {
+        generation: generation(sheet),
+        flops,
+        mem_bytes: sheet.memory.gb * 1e9,
+        mem_bw: positive(sheet.memory.bw_gbytes_per_sec).unwrap_or(0.0) * 1e9,
+        cores: positive(sheet.cores).unwrap_or(1.0),
+        cache_bytes: positive(sheet.cache_mb).unwrap_or(0.0) * 1e6,
+        tdp_w: positive(sheet.tdp_w).unwrap_or(0.0),
+        link_bw: scale_up
+            .and_then(|link| positive(link.bw_gbytes_per_sec))
+            .unwrap_or_else(|| blank_link(&sheet.vendor))
+            * 1e9,
+        domain: scale_up.and_then(|link| positive(link.domain_size)).unwrap_or(1.0),
+        switched: link.starts_with("NVLink") && !link.contains("bridge") && !link.starts_with("NVLink 2"),
+        nic_bw: positive(sheet.scale_out_gbits_per_sec).unwrap_or(100.0) * 1e9 / 8.0,
+        gemm_fraction: measured,
+    }
+}
+
+/// A model of the catalog: a transformer, or a network of convolutions.
+#[must_use]
+pub fn model(model: &Model) -> Architecture {
+    match &model.architecture {
+        Network::Transformer(transformer) => architecture(transformer),
+        Network::Convolutional(network) => convolutional(&residual(network)),
+    }
+}
+
+/// A convolutional network of the catalog in the engines' terms.
+fn residual(network: &Convolutional) -> Residual {
+    let mut stages = [Stage::default(); MAX_STAGES];
+    for (stage, (&blocks, &width)) in stages.iter_mut().zip(network.blocks.iter().zip(&network.widths)) {
+        *stage = Stage { blocks, width };
+    }
+    Residual {
+        stem_width: network.stem_width,
+        stages,
+        expansion: network.expansion,
+        image_size: network.image_size,
+        classes: network.classes,
+    }
+}
+
+/// A network of convolutions: no transformer's fields count, but widths that sums may be taken of.
+fn convolutional(network: &Residual) -> Architecture {
+    Architecture {
+        layers: network.depth(),
+        hidden: network.features(),
+        heads: 1.0,
+        kv_heads: 1.0,
+        head_dim: 1.0,
+        ffn: 0.0,
+        vocab: 0.0,
+        tied: true,
+        causal: false,
+        attention_share: 0.0,
+        mlp_share: 0.0,
+        head: Head::Classes(network.classes),
+        convolutions: Some(*network),
+        ..Architecture::default()
+    }
+}
+
+fn linear(t: &Transformer) -> Option<Linear> {
+    let linear = t.linear.as_ref()?;
+    Some(Linear {
+        kind: match linear.kind {
+            transformer::LinearKind::Mamba1 => LinearKind::Mamba1,
+            transformer::LinearKind::Mamba2 => LinearKind::Mamba2,
+            transformer::LinearKind::GatedDelta => LinearKind::GatedDelta,
+        },
+        share: linear.layers / t.n_layers.max(1.0),
+        heads: linear.heads,
+        head_dim: linear.head_dim,
+        state: linear.state,
+        groups: linear.groups,
+        taps: linear.taps,
+    })
+}
+
+/// A transformer of the catalog.
+#[must_use]
+pub fn architecture(t: &Transformer) -> Architecture {
+    let attention = t.latent.map_or(Attention::Grouped, |latent| Attention::Latent {
+        q_rank: latent.q_lora_rank,
+        kv_rank: latent.kv_lora_rank,
+        nope: latent.qk_nope_dim,
+        rope: latent.qk_rope_dim,
+        value: latent.v_head_dim,
+    });
+    let experts = t.experts.as_ref();
+    let of = |get: fn(&transformer::Experts) -> f64| experts.map_or(0.0, get);
+    let patches = t.patches.filter(|_| t.kind == Kind::Vision);
+    let layers = t.n_layers.max(1.0);
+    Architecture {
+        layers: t.n_layers,
+        hidden: t.hidden_size,
+        heads: t.n_heads.max(1.0),
+        kv_heads: t.n_kv_heads,
+        head_dim: t.head_dim,
+        ffn: t.ffn_hidden_size,
+        gated: t.gated_mlp,
+        vocab: t.vocab_size,
+        tied: t.tied_embeddings,
+        attention,
+        window: t.window.map_or(0.0, |window| window.size),
+        window_share: t.window.map_or(1.0, |window| window.share),
+        state_bytes: 0.0,
+        streams: 1.0,
+        selected: t.indexer.map_or(0.0, |indexer| indexer.top_k),
+        causal: matches!(t.kind, Kind::Decoder | Kind::EncoderDecoder),
+        positions: if t.learned_positions { t.max_context } else { 0.0 },
+        attn_bias: matches!(t.attention_bias, Bias::Qkv | Bias::All),
+        mlp_bias: t.mlp_bias,
+        experts: of(|e| e.count),
+        top_k: of(|e| e.per_token),
+        moe_ffn: of(|e| e.ffn_hidden_size),
+        shared_ffn: of(|e| e.shared_ffn_hidden_size),
+        dense_layers: of(|e| e.first_dense_layers),
+        moe_step: experts.map_or(1.0, |e| e.layer_step.max(1.0)),
+        moe_hidden: of(|e| e.hidden_size),
+        attention_share: t.attention_layers / layers,
+        mlp_share: t.mlp_layers / layers,
+        linear: linear(t),
+        attention_gate: t.attention_gate,
+        indexer: t.indexer.map(|indexer| Indexer { heads: indexer.heads, dim: indexer.dim, top_k: indexer.top_k }),
+        encoder_layers: if t.kind == Kind::EncoderDecoder { t.n_layers } else { 0.0 },
+        head: match (t.kind, patches) {
+            (Kind::Encoder, _) => Head::Masked,
+            (_, Some(patches)) => Head::Classes(patches.classes),
+            _ => Head::Language,
+        },
+        patch: patches.map_or(0.0, |patches| 3.0 * patches.patch_size * patches.patch_size),
+        token_types: if t.kind == Kind::Encoder { 2.0 } else { 0.0 },
+        convolutions: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use atlas_catalog::Catalog;
+
+    #[test]
+    fn every_model_keeps_the_parameters_that_the_catalog_counts() {
+        let catalog = Catalog::built_in();
+        let mut n = 0;
+        for entry in catalog.models() {
+            let (ours, theirs) = (model(&entry).params(), entry.parameters());
+            assert!((ours / theirs - 1.0).abs() < 0.003, "{}: {ours} against {theirs}", entry.id);
+            let (ours, theirs) = (model(&entry).active_params(), entry.active_parameters());
+            assert!((ours / theirs - 1.0).abs() < 0.003, "{}: {ours} against {theirs} active", entry.id);
+            n += 1;
+        }
+        assert!(n > 100);
+    }
+
+    #[test]
+    fn it_counts_what_the_catalog_counts() {
+        let network = Convolutional::resnet_50();
+        let plain = residual(&network);
+        assert_eq!(plain.params(), network.parameters());
+        assert!((plain.multiply_adds() / network.multiply_adds() - 1.0).abs() < 1e-12);
+        assert_eq!(plain.depth(), 53.0);
+        // 11.1 M activations of torchvision's table, batch norms' inputs alone.
+        assert!((plain.outputs() / 11.11e6 - 1.0).abs() < 0.01, "{}", plain.outputs());
+    }
+}

@@ -1,0 +1,215 @@
+//! What a reader of an engine's numbers must know: assumptions and weaknesses, where they bear on the scenario at hand.
+
+use super::answer::power::ACCELERATORS_OF_NODE;
+use super::benchboard;
+use crate::estimate::Estimate;
+use crate::scenario::Scenario;
+use atlas_config::Mode;
+use atlas_core::plan::{Arrivals, Engine};
+use atlas_core::units::duration_ms;
+
+/// Notes on an estimate of a scenario, most important first.
+#[must_use]
+pub fn notes(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
+    match scenario.engine {
+        Engine::SemiEmpirical => calibrated(scenario),
+        Engine::Analytical => analytical(scenario),
+        Engine::Event => {
+            let mut notes = simulated(scenario, estimate);
+            notes.extend(analytical(scenario));
+            notes
+        }
+        Engine::Benchboard => dashboard(scenario),
+    }
+}
+
+/// What was run, and what a run does not know.
+fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
+    let settings = scenario.simulation(&scenario.base);
+    let Some(simulated) = estimate.detail.and_then(|detail| detail.simulated) else {
+        return vec![
+            "could not be simulated: no memory is left for keys and values, or a step has more passes than are \
+                     simulated; the figures are the closed form's"
+                .to_owned(),
+        ];
+    };
+    let runs = simulated.replications;
+    let seeds = match runs {
+        1 => format!("seed {}", settings.seed),
+        _ => format!("seeds {} to {}", settings.seed, settings.seed.saturating_add(u64::from(runs - 1))),
+    };
+    let chance = match simulated.half_width {
+        Some(0.0) => "nothing is drawn, so that every run would be the same".to_owned(),
+        Some(share) => format!("chance carries the mean throughput ± {:.1} % (90 %)", 100.0 * share),
+        None => "one run does not tell how far chance carries".to_owned(),
+    };
+    let plural = if runs == 1 { "run" } else { "runs" };
+    let mut notes = Vec::new();
+    if let Some(seen) = simulated.serving {
+        notes.push(format!(
+            "simulated: {runs} {plural} of {:.0} counted requests ({seeds}), {} events; {chance}",
+            seen.requests, simulated.events
+        ));
+        if simulated.half_width == Some(0.0)
+            && settings.arrivals == Arrivals::Closed
+            && scenario.concurrency(&scenario.base) > 1.0
+        {
+            notes.push(
+                "requests that are all alike stay in step, and their prompts come all at once: prompt_cv and generate_cv \
+                 spread them"
+                    .to_owned(),
+            );
+        }
+        let rateless = scenario.base.plan.serving.request_rate.is_none_or(|rate| rate <= 0.0);
+        if rateless && matches!(settings.arrivals, Arrivals::Poisson | Arrivals::Gamma) {
+            notes.push(format!(
+                "requests arrive at {:.3}/s, since request_rate says nothing: as fast as {} in flight would be served",
+                seen.arrival_rate,
+                scenario.concurrency(&scenario.base)
+            ));
+        }
+        if seen.rejected > 0.0 {
+            let share = 100.0 * seen.rejected;
+            notes.push(format!("{share:.1} % of the requests are longer than a replica's KV memory and are refused"));
+        }
+    }
+    if let Some(seen) = simulated.training {
+        let dp = scenario.base.shape.dp;
+        let stand = if f64::from(seen.replicas) < dp { "; replicas that are alike stand for one another" } else { "" };
+        notes.push(format!(
+            "simulated: {runs} {plural} of {} steps of {} of {dp} replicas ({seeds}), {} events; {chance}{stand}",
+            seen.steps, seen.replicas, simulated.events
+        ));
+        if seen.goodput < 1.0 {
+            notes.push(format!(
+                "a step takes {} alone; failures ({:.2} a day) and checkpoints ({} every {}) add the rest on average, with \
+                 a spare node always at hand",
+                duration_ms(1e3 * seen.step_s),
+                seen.failures_per_day,
+                duration_ms(1e3 * seen.checkpoint_s),
+                duration_ms(1e3 * seen.checkpoint_interval_s),
+            ));
+        }
+        notes.push(
+            "a pass of a chunk of layers is one task: operators, and contention between collectives, are not simulated"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+fn analytical(scenario: &Scenario) -> Vec<String> {
+    let mut notes = Vec::new();
+    let phase = &scenario.base;
+    let devices = scenario.accelerators();
+    let used = phase.shape.tp * phase.shape.pp * phase.plan.cp.unwrap_or(1.0) * phase.shape.dp
+        / scenario.machine.map_or(1.0, |machine| machine.dies);
+    if used < devices {
+        notes.push(format!("{used} of {devices} accelerators work; the rest idle, and are paid for"));
+    }
+    if scenario.machine.is_some_and(|machine| machine.device.tdp_w <= 0.0) {
+        let share = 100.0 * ACCELERATORS_OF_NODE;
+        notes.push(format!(
+            "no design power is published of this accelerator: power takes it for {share:.0} % of the node's"
+        ));
+    }
+    let mut assume = |silent: bool, what: String| {
+        if silent {
+            notes.push(format!("assumed, since the files do not say: {what}"));
+        }
+    };
+    match phase.shape.mode {
+        Mode::Training => {
+            let plan = &phase.plan;
+            let global = scenario.global(phase);
+            assume(plan.global.is_none(), format!("global batch {global}, one micro-batch on each replica"));
+            let sharding = format!("sharding {}", scenario.sharding(phase).name());
+            assume(plan.sharding.is_none() && phase.shape.dp > 1.0, sharding);
+            assume(plan.format.is_none(), "precision bf16".to_owned());
+        }
+        Mode::Inference => {
+            let asked = &phase.plan.serving;
+            let concurrency = scenario.concurrency(phase);
+            let closed = asked.request_rate.is_none_or(|rate| rate <= 0.0);
+            assume(asked.concurrency.is_none() && closed, format!("{concurrency} requests in flight"));
+        }
+    }
+    let software = &scenario.in_force;
+    if software.family_assumed {
+        notes.push(format!("no software is stated: the defaults of {}", software.name));
+    } else if software.release_assumed {
+        notes.push(format!("no release is stated: {}, the newest known", software.name));
+    }
+    notes
+}
+
+/// What the dashboard's estimator warns of, and what its figures leave out.
+fn dashboard(scenario: &Scenario) -> Vec<String> {
+    let input = benchboard::input(scenario, &scenario.base);
+    let answer = benchboard::estimator::estimate(&input);
+    let mut notes = vec![format!(
+        "the founding dashboard's estimate, kept for comparison; it calls this bottleneck {}",
+        answer.bottleneck.name()
+    )];
+    notes.extend(answer.warnings(&input).into_iter().map(|told| format!("it warns: {told}")));
+    let inflated = input.batch / input.worked();
+    if inflated != 1.0 {
+        notes.push(format!(
+            "its tokens are those of {} sequences, its work that of {}: no device shares the work, and tokens/s are \
+             counted {inflated} times",
+            input.batch,
+            input.worked()
+        ));
+    }
+    if scenario.mode() == Mode::Inference {
+        notes.push("it answers inference by the formula of training: no cache, no decoding, no latency".to_owned());
+    }
+    if !scenario.phases.is_empty() {
+        notes.push("it knows no schedule: this is the workload without its phases".to_owned());
+    }
+    notes.push(format!(
+        "it pays for {} devices, not for the target's {}, and knows no power: the node's nominal power stands here, \
+         unpaid; memory is in GiB, held against GB",
+        input.devices(),
+        scenario.accelerators()
+    ));
+    notes.push("`atlas scenario compare` shows where the analytical engine differs, and why".to_owned());
+    notes
+}
+
+fn calibrated(scenario: &Scenario) -> Vec<String> {
+    let mut notes = Vec::new();
+    let c = &scenario.coefficients;
+    let shape = &scenario.base.shape;
+    notes.push(
+        "calibrated model: throughput scales with accelerators and utilisation, not with the size of the model"
+            .to_owned(),
+    );
+    let wanted = shape.tp * shape.pp * shape.dp;
+    let have = scenario.accelerators();
+    if wanted > have {
+        notes.push(format!(
+            "tp × pp × dp = {wanted} needs more than the target's {have} accelerators; this model does not check"
+        ));
+    }
+    let peak = c.peak_tokens_factor * shape.hidden * shape.layers;
+    if peak > scenario.memory_gb_per_accel {
+        notes.push(format!(
+            "memory is clipped at the {} GB an accelerator has; the formula says {peak:.0} GB, so it may not fit",
+            scenario.memory_gb_per_accel
+        ));
+    }
+    if shape.mode == Mode::Inference {
+        notes.push(format!(
+            "p50 is the profile's floor of {} ms for any fast accelerator; it does not grow with the output",
+            c.lat_min
+        ));
+    }
+    if scenario.num_nodes > 1.0 {
+        notes.push(
+            "cost and power count all nodes; records keep the founding figure of one node's cost as `parity`"
+                .to_owned(),
+        );
+    }
+    notes
+}

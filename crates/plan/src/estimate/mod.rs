@@ -1,0 +1,156 @@
+//! What every engine answers.
+//!
+//! * [`metric`] – the registry that names each figure
+//! * [`breakdown`] – where time and memory go, in parts that sum
+//! * [`detail`] – what only an engine that reasons from hardware can say
+
+pub mod breakdown;
+pub mod detail;
+pub mod metric;
+
+pub use breakdown::Breakdown;
+pub use detail::{
+    Cause, Detail, Interval, Limits, MemoryUse, Serving, Simulated, SimulatedServing, SimulatedTraining, Training,
+    Verdict,
+};
+pub use metric::{Applies, Better, Format, METRICS, Metric, Section};
+
+/// The answer to a scenario.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Estimate {
+    /// The aggregate over the schedule's phases, or the single answer without a schedule.
+    pub total: Figures,
+    /// Per phase; empty without a schedule.
+    pub phases: Vec<Figures>,
+    /// Minutes of all phases.
+    pub total_minutes: f64,
+    /// Latency of the service alone, weighted over phases that were queued; zero without a schedule.
+    pub service: Latency,
+    /// Means over the phases of what queueing adds.
+    pub queue: Queue,
+    /// Cost of all nodes.
+    pub cost: Cost,
+    /// What an engine that reasons from hardware adds.
+    pub detail: Option<Detail>,
+}
+
+impl Estimate {
+    /// How many times the target's accelerators the layout asks for; 1 where there are enough. Figures of a layout that
+    /// asks for more are those it would have if there were; shares and prices of one accelerator count what is asked for.
+    #[must_use]
+    pub fn shortfall(&self) -> f64 {
+        match self.detail.as_ref().map(|detail| &detail.verdict) {
+            Some(Verdict::Accelerators { needs, has }) => (needs / has.max(1.0)).max(1.0),
+            _ => 1.0,
+        }
+    }
+}
+
+impl Estimate {
+    /// Whether every figure that records hold is a finite number.
+    ///
+    /// # Errors
+    /// The names of those that are not.
+    pub fn finite(&self) -> Result<(), String> {
+        let total = &self.total;
+        let figures = [
+            ("tokens_per_sec", total.tokens_per_sec),
+            ("flop_utilization", total.flop_utilization),
+            ("hbm_bw_util", total.hbm_bw_util),
+            ("comm_compute_ratio", total.comm_compute_ratio),
+            ("step_time_ms", total.step_time_ms),
+            ("p99_ms", total.latency.p99),
+            ("ttft_ms", total.latency.ttft),
+            ("node_power_w", total.node_power_w),
+            ("dollar_per_1k_tokens", self.cost.usd_per_1k_tokens_parity),
+        ];
+        // If more arrives than can be served, waiting has no bound; the verdict says so.
+        let overload = self.detail.is_some_and(|detail| matches!(detail.verdict, Verdict::Overload { .. }));
+        let endless = |name: &str| overload && matches!(name, "p99_ms" | "ttft_ms");
+        let bad = figures.iter().filter(|(name, value)| !value.is_finite() && !endless(name));
+        let bad: Vec<&str> = bad.map(|(name, _)| *name).collect();
+        if bad.is_empty() {
+            return Ok(());
+        }
+        Err(format!("no finite number for {}; a value in the files is out of range", bad.join(", ")))
+    }
+}
+
+/// Figures of a phase or of the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Figures {
+    /// Tokens per second of all accelerators; generated tokens in inference.
+    pub tokens_per_sec: f64,
+    /// Share of peak FLOP/s that does useful work.
+    pub flop_utilization: f64,
+    /// Share of peak memory bandwidth in use.
+    pub hbm_bw_util: f64,
+    /// Share of the time that goes into communication.
+    pub comm_compute_ratio: f64,
+    /// Time of one optimizer step, ms; 0 in inference.
+    pub step_time_ms: f64,
+    /// Latency of a request; 0 in training.
+    pub latency: Latency,
+    /// Peak memory of an accelerator, GB; clipped at what it has.
+    pub peak_mem_gb: f64,
+    /// Power of one node, W.
+    pub node_power_w: f64,
+    /// Steps that had to be repeated.
+    pub retries: u32,
+    /// Runs that failed; the model never predicts one.
+    pub failures: u32,
+    /// Weight of the phase, minutes.
+    pub minutes: f64,
+    /// Queueing, where the phase serves requests.
+    pub queue: Option<Queue>,
+}
+
+/// Percentiles of a latency, ms.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Latency {
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Time to first token.
+    pub ttft: f64,
+}
+
+/// What waiting in line adds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Queue {
+    /// Arrivals, requests/s.
+    pub arrival_rate: f64,
+    /// Parallel servers.
+    pub servers: f64,
+    /// Mean service time, ms.
+    pub service_mean_ms: f64,
+    /// Coefficient of variation of the service time.
+    pub service_cv: f64,
+    /// Coefficient of variation of the arrivals.
+    pub arrival_cv: f64,
+    /// Share of the servers' time in use.
+    pub utilization: f64,
+    /// Service and waiting together.
+    pub latency: Latency,
+    /// Waiting alone.
+    pub wait: Latency,
+    /// Waiting over the whole, at p99.
+    pub waiting_fraction_p99: f64,
+}
+
+/// Cost, USD.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    /// Rental and energy of all nodes, USD/h.
+    pub usd_per_hour: f64,
+    /// Of which energy, USD/h.
+    pub energy_usd_per_hour: f64,
+    /// Rental and energy of all nodes per 1000 tokens.
+    pub usd_per_1k_tokens: f64,
+    /// The founding system's figure: rental and energy of ONE node over the tokens of ALL nodes. Equal to
+    /// `usd_per_1k_tokens` for one node, too low by the number of nodes otherwise; kept for comparison with old records.
+    pub usd_per_1k_tokens_parity: f64,
+}

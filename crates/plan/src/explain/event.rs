@@ -1,0 +1,150 @@
+//! Figures of a simulation: sums and quotients of what was counted, and the knobs that the runs hang on. What happens in
+//! between has no equation; the timeline shows it.
+
+use super::expression::sum;
+use super::{Origin, Term, Whole, serving, training};
+use crate::estimate::{Serving, Simulated, Training};
+use crate::knob::Knob;
+use atlas_config::Mode;
+
+/// The derivation of a figure. Figures that a simulation does not touch – memory, power, prices – are the closed form's.
+pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
+    let closed = || match whole.scenario.mode() {
+        Mode::Training => training::explain(whole, name, value),
+        Mode::Inference => serving::explain(whole, name, value),
+    };
+    let Some((detail, simulated)) = whole.estimate.detail.and_then(|d| Some((d, d.simulated?))) else {
+        return closed();
+    };
+    let told = Told { whole, simulated };
+    match (detail.training, detail.serving) {
+        (Some(training), _) => told.training(&training, name, value),
+        (_, Some(serving)) => told.serving(&serving, name, value),
+        _ => None,
+    }
+    .or_else(closed)
+}
+
+struct Told<'a> {
+    whole: &'a Whole<'a>,
+    simulated: Simulated,
+}
+
+impl Told<'_> {
+    fn knob(&self, symbol: &'static str, knob: Knob) -> Term {
+        self.whole.inputs.knob(symbol, knob)
+    }
+
+    /// What was counted, and the knobs that it hangs on.
+    fn counted(&self, symbol: &'static str, name: &str, unit: &'static str, value: f64, how: &'static str) -> Term {
+        let knobs: &[Knob] = match self.whole.scenario.mode() {
+            Mode::Training => &[Knob::Seed, Knob::Steps, Knob::Jitter, Knob::SlowNodes, Knob::SlowFactor],
+            Mode::Inference => &[
+                Knob::Seed,
+                Knob::Replications,
+                Knob::Requests,
+                Knob::Arrivals,
+                Knob::ArrivalCv,
+                Knob::PromptCv,
+                Knob::GenerateCv,
+            ],
+        };
+        let bearing = knobs.iter().map(|knob| self.knob(knob.name(), *knob)).collect();
+        Term::input(symbol, name.to_owned(), unit, value).from(Origin::Engine(how)).borne(bearing)
+    }
+
+    /// Seconds of a step: integrals over what the stages did, mean over stages and steps.
+    fn step(&self) -> Term {
+        let detail = self.whole.estimate.detail;
+        let parts = detail.iter().flat_map(|detail| detail.time.parts()).filter(|(_, seconds)| *seconds != 0.0);
+        let parts = parts.map(|(name, seconds)| {
+            let symbol = format!("T_{}", name.replace(' ', "_"));
+            let (how, bearing) = match name {
+                "stragglers" => (
+                    "the simulated step less the same step on even hardware",
+                    vec![
+                        self.knob("n_slow", Knob::SlowNodes),
+                        self.knob("f_slow", Knob::SlowFactor),
+                        self.knob("cv", Knob::Jitter),
+                    ],
+                ),
+                "failures" => (
+                    "lost work, restarts and checkpoints of a long simulated course, over its steps",
+                    vec![
+                        self.knob("mtbf", Knob::NodeMtbf),
+                        self.knob("tau", Knob::CheckpointInterval),
+                        self.knob("C", Knob::Checkpoint),
+                        self.knob("R", Knob::Restart),
+                    ],
+                ),
+                "pipeline bubble" => ("integral: stages wait for one another", Vec::new()),
+                "pipeline transfer" => ("integral: stages wait for what is sent", Vec::new()),
+                "data parallel" => ("integral: stages wait for their group's collectives", Vec::new()),
+                _ => ("integral: stages compute, in the closed form's proportions", Vec::new()),
+            };
+            Term::input(symbol, name, "s", seconds).from(Origin::Engine(how)).borne(bearing)
+        });
+        let seconds = self.whole.total.step_time_ms / 1000.0;
+        Term::stated("T", "time of an optimizer step, mean over the simulated steps", "s", seconds, sum(parts))
+    }
+
+    fn training(&self, training: &Training, name: &str, value: f64) -> Option<Term> {
+        let seen = self.simulated.training?;
+        Some(match name {
+            "tokens_per_sec" => {
+                let tokens = Term::input("D", "tokens of a step", "tok", training.tokens_per_step)
+                    .from(Origin::Engine("sequences of a step times their tokens"));
+                Term::stated("X", "", "tok/s", value, tokens / self.step())
+            }
+            "step_time_ms" => Term::stated("T_ms", "", "ms", value, self.step() * 1000.0),
+            "goodput" => self.counted("g", "", "", value, "work that counts over the wall time of a long course"),
+            "straggler_share" => {
+                let how = "the simulated step less the same step on even hardware, over the step";
+                self.counted("s", "", "", value, how)
+            }
+            "failures_per_day" => {
+                let day = Term::input("day", "hours of a day", "h", 24.0).from(Origin::Engine("by definition"));
+                let rate = self.knob("nodes", Knob::NumNodes) * day / self.knob("mtbf", Knob::NodeMtbf);
+                if seen.failures_per_day <= 0.0 {
+                    return Some(self.counted("f", "", "", value, "no node fails"));
+                }
+                Term::stated("f", "", "", value, rate)
+            }
+            _ => return None,
+        })
+    }
+
+    fn serving(&self, serving: &Serving, name: &str, value: f64) -> Option<Term> {
+        let output = || self.knob("OSL", Knob::Generate);
+        let rate = |value| {
+            self.counted(
+                "R",
+                "requests served per second",
+                "req/s",
+                value,
+                "counted between the first counted arrival and the last one",
+            )
+        };
+        let spread = |what, value| self.counted(what, "", "ms", value, "over the counted requests of all runs");
+        Some(match name {
+            "tokens_per_sec" => Term::stated("X", "", "tok/s", value, rate(serving.requests_per_sec) * output()),
+            "requests_per_sec" => rate(value),
+            "tpot_ms" => spread("TPOT", value),
+            "ttft_ms" if serving.first_token.total().is_finite() => {
+                let parts = serving.first_token.parts().filter(|(_, ms)| *ms > 0.0).map(|(name, ms)| {
+                    Term::input(format!("t_{name}"), name, "ms", ms)
+                        .from(Origin::Engine("mean over the counted requests"))
+                });
+                let whole = self.counted("TTFT", "", "ms", value, "mean over the counted requests");
+                Term::stated("TTFT", "", "ms", value, sum(parts)).borne(whole.bearing)
+            }
+            "ttft_ms" | "ttft_p99_ms" => spread("TTFT", value),
+            "itl_p99_ms" => spread("ITL", value),
+            "p50_ms" | "p95_ms" | "p99_ms" => spread("E2E", value),
+            "good_share" | "goodput_rps" | "waiting_requests" | "kv_used" | "preemptions_per_request" => {
+                self.counted("n", "", "", value, "counted in the simulation")
+            }
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,340 @@
+//! The derivation of a figure: a tree from a metric down to its inputs, each term with its equation in symbols and in
+//! numbers, its unit, and where it was written: file and line, catalog, knob, or a constant with its source.
+//!
+//! Terms with an equation are computed from their children; the engine's own figure stands beside, and where the
+//! equation does not say all that the engine counts, what is left is a term of its own, so that the tree always adds up.
+
+mod benchboard;
+mod event;
+mod expression;
+mod money;
+mod origin;
+mod semi_empirical;
+mod serving;
+mod training;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+
+pub use expression::{Expression, Written};
+pub use origin::{Origin, Place};
+
+use crate::estimate::{Estimate, Figures, METRICS, Metric};
+use crate::scenario::{Parts, Scenario};
+use atlas_config::Mode;
+use atlas_core::plan::Engine;
+use atlas_document::decode::nearest;
+use expression::sum;
+use origin::Inputs;
+
+/// Relative difference between an equation and the engine's figure that is rounding.
+const ROUNDING: f64 = 1e-12;
+
+/// A term of a derivation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Term {
+    /// How equations call it: `T_step`.
+    pub symbol: Cow<'static, str>,
+    /// What it is.
+    pub name: Cow<'static, str>,
+    /// Its value.
+    pub value: f64,
+    /// The word in force, where the input is a word or a switch rather than a number.
+    pub word: Option<Arc<str>>,
+    /// Its unit; empty where there is none.
+    pub unit: &'static str,
+    /// How it follows from [`Term::terms`]; `None` for inputs.
+    pub equation: Option<Expression>,
+    /// What the equation is made of.
+    pub terms: Vec<Term>,
+    /// What bears on it beyond the equation: constants and inputs of the engine's own reckoning.
+    pub bearing: Vec<Term>,
+    /// Where an input comes from.
+    pub origin: Option<Origin>,
+}
+
+impl Term {
+    /// An input, or a figure of the engine's own.
+    pub fn input(
+        symbol: impl Into<Cow<'static, str>>,
+        name: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+        value: f64,
+    ) -> Term {
+        Term {
+            symbol: symbol.into(),
+            name: name.into(),
+            value,
+            word: None,
+            unit,
+            equation: None,
+            terms: Vec::new(),
+            bearing: Vec::new(),
+            origin: None,
+        }
+    }
+
+    /// What follows from others by an equation.
+    pub fn derived(
+        symbol: impl Into<Cow<'static, str>>,
+        name: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+        written: impl Into<Written>,
+    ) -> Term {
+        let written = written.into();
+        let value = written.value();
+        Term { equation: Some(written.expression), terms: written.terms, ..Term::input(symbol, name, unit, value) }
+    }
+
+    /// The engine's figure, and the equation behind it. What the equation leaves out is a factor of its own.
+    pub fn stated(
+        symbol: impl Into<Cow<'static, str>>,
+        name: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+        value: f64,
+        written: impl Into<Written>,
+    ) -> Term {
+        let written = written.into();
+        let computed = written.value();
+        let same = computed == value || (computed - value).abs() <= ROUNDING * value.abs();
+        if same {
+            return Term { value, ..Term::derived(symbol, name, unit, written) };
+        }
+        if computed == 0.0 || !computed.is_finite() || !value.is_finite() {
+            return Term::input(symbol, name, unit, value).from(Origin::Engine("the engine's figure"));
+        }
+        let rest = Term::input("beyond", "what the engine counts beyond this equation", "", value / computed)
+            .from(Origin::Engine("the engine's figure over the equation's"));
+        Term { value, ..Term::derived(symbol, name, unit, written * rest) }
+    }
+
+    /// With where it comes from.
+    pub fn from(self, origin: Origin) -> Term {
+        Term { origin: Some(origin), ..self }
+    }
+
+    /// With what bears on it.
+    pub fn borne(self, bearing: Vec<Term>) -> Term {
+        Term { bearing, ..self }
+    }
+
+    /// The equation in symbols: `X = D / T`.
+    #[must_use]
+    pub fn in_symbols(&self) -> Option<String> {
+        let equation = self.equation.as_ref()?;
+        Some(format!("{} = {}", self.symbol, equation.symbols(&self.terms)))
+    }
+
+    /// The equation in numbers, without its left-hand side: `1048576 / 14.06`.
+    #[must_use]
+    pub fn in_numbers(&self) -> Option<String> {
+        Some(self.equation.as_ref()?.numbers(&self.terms))
+    }
+
+    /// Value with unit, or the word in force.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.word.as_ref().map_or_else(|| origin::shown(self.value, self.unit), |word| word.to_string())
+    }
+
+    /// This term and all below it, depth first, what bears on them left out.
+    pub fn walk(&self) -> Vec<&Term> {
+        let mut all = vec![self];
+        for term in &self.terms {
+            all.extend(term.walk());
+        }
+        all
+    }
+}
+
+impl Serialize for Term {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("symbol", &self.symbol)?;
+        map.serialize_entry("name", &self.name)?;
+        match &self.word {
+            Some(word) => map.serialize_entry("value", &**word)?,
+            // JSON has no infinities.
+            None => map.serialize_entry("value", &self.value.is_finite().then_some(self.value))?,
+        }
+        map.serialize_entry("unit", self.unit)?;
+        if let (Some(symbols), Some(numbers)) = (self.in_symbols(), self.in_numbers()) {
+            map.serialize_entry("equation", &symbols)?;
+            map.serialize_entry("numbers", &numbers)?;
+        }
+        if let Some(origin) = &self.origin {
+            map.serialize_entry("origin", &origin.to_string())?;
+        }
+        if !self.terms.is_empty() {
+            map.serialize_entry("terms", &self.terms)?;
+        }
+        if !self.bearing.is_empty() {
+            map.serialize_entry("bearing", &self.bearing)?;
+        }
+        map.end()
+    }
+}
+
+/// Why a figure cannot be explained.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExplainError {
+    /// No metric has that name.
+    #[error("no metric `{found}`{}; known are {}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")), known.join(", "))]
+    Unknown {
+        /// The name given.
+        found: String,
+        /// A name that is nearly it.
+        near: Option<&'static str>,
+        /// The metrics that say something about the scenario.
+        known: Vec<&'static str>,
+    },
+    /// The metric says nothing about this scenario.
+    #[error("`{metric}` says nothing about {mode} under the {engine} engine; known are {}", known.join(", "))]
+    Silent {
+        /// The metric.
+        metric: &'static str,
+        /// Training or inference.
+        mode: &'static str,
+        /// The engine.
+        engine: &'static str,
+        /// The metrics that do say something.
+        known: Vec<&'static str>,
+    },
+}
+
+/// The metric of a name, if it says something about the scenario.
+///
+/// # Errors
+/// A name that is no metric's, with the nearest; a metric of another mode or engine.
+pub fn metric(name: &str, scenario: &Scenario) -> Result<&'static Metric, ExplainError> {
+    let wanted = name.trim().replace('-', "_").to_lowercase();
+    let known = || METRICS.iter().filter(|metric| metric.applies_to(scenario)).map(|metric| metric.name).collect();
+    // Labels are what screens show, so they are understood as well.
+    let found = METRICS.iter().find(|metric| metric.name == wanted || metric.label.eq_ignore_ascii_case(name.trim()));
+    match found {
+        Some(metric) if metric.applies_to(scenario) => Ok(metric),
+        Some(metric) => Err(ExplainError::Silent {
+            metric: metric.name,
+            mode: scenario.mode().name(),
+            engine: scenario.engine.name(),
+            known: known(),
+        }),
+        None => {
+            let near = nearest(&wanted, METRICS.iter().map(|metric| metric.name));
+            Err(ExplainError::Unknown { found: name.to_owned(), near, known: known() })
+        }
+    }
+}
+
+/// The derivation of a metric of an estimate of this scenario.
+#[must_use]
+pub fn explain(scenario: &Scenario, parts: &Parts, estimate: &Estimate, metric: &Metric) -> Term {
+    let inputs = Inputs::of(scenario, parts);
+    let whole = Whole { inputs: &inputs, scenario, estimate, total: &estimate.total };
+    derive(&whole, metric)
+}
+
+/// As [`explain`], where the inputs are known.
+fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
+    let Whole { scenario, estimate, .. } = *whole;
+    let value = (metric.get)(estimate, scenario);
+    let own = match scenario.engine {
+        Engine::Benchboard => benchboard::explain(whole, metric.name, value),
+        _ => None,
+    };
+    let told = own.or_else(|| money::explain(whole, metric.name, value)).or_else(|| match scenario.engine {
+        Engine::Benchboard => None,
+        Engine::SemiEmpirical => semi_empirical::explain(whole, metric.name, value),
+        Engine::Analytical | Engine::Event if !scenario.phases.is_empty() => scheduled(whole, metric.name, value),
+        Engine::Event => event::explain(whole, metric.name, value),
+        Engine::Analytical => match scenario.mode() {
+            Mode::Training => training::explain(whole, metric.name, value),
+            Mode::Inference => serving::explain(whole, metric.name, value),
+        },
+    });
+    let unit = unit(metric);
+    let mut told = told.unwrap_or_else(|| {
+        Term::input(metric.name, metric.help, unit, value).from(Origin::Engine("the engine's figure"))
+    });
+    if told.name.is_empty() {
+        told.name = metric.help.into();
+    }
+    told
+}
+
+/// The unit in which a metric's figure is kept.
+fn unit(metric: &Metric) -> &'static str {
+    use crate::estimate::Format;
+    match metric.format {
+        Format::Duration => "ms",
+        Format::Hours => "h",
+        Format::Energy => "kWh",
+        Format::Mass => "kg",
+        Format::Usd => "USD",
+        _ => metric.unit,
+    }
+}
+
+/// What derivations look at.
+pub struct Whole<'a> {
+    /// Where each input was written.
+    pub inputs: &'a Inputs<'a>,
+    /// The resolved scenario.
+    pub scenario: &'a Scenario,
+    /// The engine's answer.
+    pub estimate: &'a Estimate,
+    /// Figures of the whole run.
+    pub total: &'a Figures,
+}
+
+/// A figure of a schedule: the mean over its phases, weighted by their minutes.
+pub fn mean_over_phases(
+    whole: &Whole<'_>,
+    value: f64,
+    unit: &'static str,
+    mut of: impl FnMut(usize, &Figures) -> Option<Term>,
+) -> Option<Term> {
+    let mut products = Vec::new();
+    let mut minutes = Vec::new();
+    for (i, phase) in whole.estimate.phases.iter().enumerate() {
+        let name = whole.inputs.phase_name(i);
+        let lasts = Term::input(format!("min_{i}"), format!("minutes of phase {name}"), "min", phase.minutes)
+            .from(whole.inputs.phase_minutes(i));
+        let mut term = of(i, phase)?;
+        if !term.symbol.ends_with(&format!("_{i}")) {
+            term.symbol = format!("{}_{i}", term.symbol).into();
+        }
+        products.push(term * lasts.clone());
+        minutes.push(lasts);
+    }
+    let weighted = products.into_iter().reduce(|a, b| a + b)?;
+    Some(Term::stated("mean", "", unit, value, weighted / sum(minutes)))
+}
+
+/// Under the analytical engine each phase is answered under its own load.
+fn scheduled(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
+    let get: fn(&Figures) -> f64 = match name {
+        "tokens_per_sec" => |f| f.tokens_per_sec,
+        "flop_utilization" => |f| f.flop_utilization,
+        "hbm_bw_util" => |f| f.hbm_bw_util,
+        "comm_compute_ratio" => |f| f.comm_compute_ratio,
+        "step_time_ms" => |f| f.step_time_ms,
+        "node_power_w" => |f| f.node_power_w,
+        "p50_ms" => |f| f.queue.map_or(f.latency, |q| q.latency).p50,
+        "p95_ms" => |f| f.queue.map_or(f.latency, |q| q.latency).p95,
+        "p99_ms" => |f| f.queue.map_or(f.latency, |q| q.latency).p99,
+        "ttft_ms" => |f| f.queue.map_or(f.latency, |q| q.latency).ttft,
+        "queue_wait_p99_ms" => |f| f.queue.map_or(0.0, |q| q.wait.p99),
+        "queue_utilization" => |f| f.queue.map_or(0.0, |q| q.utilization),
+        _ => return None,
+    };
+    let unit = Metric::named(name).map_or("", unit);
+    mean_over_phases(whole, value, unit, |i, figures| {
+        let symbol = format!("phase_{i}");
+        let name = format!("the figure in phase {}, answered under its own load", whole.inputs.phase_name(i));
+        Some(Term::input(symbol, name, unit, get(figures)).from(Origin::Engine("the engine's answer to the phase")))
+    })
+}

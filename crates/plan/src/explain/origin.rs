@@ -1,0 +1,313 @@
+//! Where inputs come from.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Term;
+use crate::knob::{Home, Knob, Setting};
+use crate::scenario::{Parts, Scenario};
+use atlas_config::Factors;
+use atlas_core::units;
+use atlas_document::Node;
+use atlas_perf::constants::Listed;
+use atlas_perf::efficiency::factor_of;
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file as the user knows it, and the line.
+    pub at: atlas_document::Origin,
+    /// The path of the field in its entry: `cost.hourly_usd`.
+    pub path: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() { self.at.fmt(f) } else { write!(f, "{} {}", self.at, self.path) }
+    }
+}
+
+/// Where an input comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Origin {
+    /// A file's entry.
+    File(Place),
+    /// A knob that was turned, over what a file says.
+    Knob {
+        /// The knob.
+        knob: Knob,
+        /// What it replaces.
+        over: Option<Place>,
+    },
+    /// An entry of the catalog, and the source it names.
+    Catalog {
+        /// The entry.
+        id: String,
+        /// Where it is written.
+        place: Place,
+        /// Its source.
+        source: Option<String>,
+    },
+    /// A constant of the engine's.
+    Constant(Listed),
+    /// Nobody says; what follows then.
+    Default(&'static str),
+    /// A figure of the engine's that is not taken apart here, and how it is found.
+    Engine(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::File(place) => place.fmt(f),
+            Origin::Knob { knob, over: Some(place) } => write!(f, "knob {}, over {place}", knob.name()),
+            Origin::Knob { knob, over: None } => write!(f, "knob {}", knob.name()),
+            Origin::Catalog { id, place, source: Some(source) } => write!(f, "catalog {id} ({place}): {source}"),
+            Origin::Catalog { id, place, source: None } => write!(f, "catalog {id} ({place})"),
+            Origin::Constant(listed) => write!(f, "constant {}: {}", listed.name, told(listed).1),
+            Origin::Default(what) => write!(f, "default: {what}"),
+            Origin::Engine(how) => f.write_str(how),
+        }
+    }
+}
+
+/// What a constant is, and where its value comes from.
+fn told(listed: &Listed) -> (&'static str, &'static str) {
+    match listed.origin.split_once("Origin:") {
+        Some((what, origin)) => (what.trim().trim_end_matches('.'), origin.trim().trim_end_matches('.')),
+        None => (listed.origin, "documented"),
+    }
+}
+
+/// A value with its unit, as a reader would write it.
+pub(super) fn shown(value: f64, unit: &str) -> String {
+    match unit {
+        "ms" => units::duration_ms(value),
+        "s" => units::duration_ms(1e3 * value),
+        "h" => units::duration_ms(3.6e6 * value),
+        "USD" => units::usd(value),
+        "bytes" => units::with_unit(&units::si(value), "B"),
+        "" | "1" => {
+            if value.abs() < 1e5 {
+                let four = units::significant(value, 4);
+                if value.fract() == 0.0 { value.to_string() } else { four }
+            } else {
+                units::si(value)
+            }
+        }
+        unit if value.fract() == 0.0 && value.abs() < 1e4 => units::with_unit(&value.to_string(), unit),
+        unit => units::with_unit(&units::si(value), unit),
+    }
+}
+
+/// The inputs of a scenario, with where each was written.
+pub struct Inputs<'a> {
+    scenario: &'a Scenario,
+    pub parts: &'a Parts,
+    /// What the files alone say.
+    files: Scenario,
+}
+
+impl<'a> Inputs<'a> {
+    pub(super) fn of(scenario: &'a Scenario, parts: &'a Parts) -> Inputs<'a> {
+        Inputs { scenario, parts, files: Scenario::from_files(parts) }
+    }
+
+    fn place(at: &atlas_document::Origin, document: &Node, path: &[&str]) -> Option<Place> {
+        let node = document.at_path(path)?;
+        let file = Arc::clone(&at.file);
+        Some(Place { at: atlas_document::Origin { file, at: node.at }, path: path.join(".") })
+    }
+
+    /// A field of the target's entry.
+    pub(super) fn in_target(&self, path: &[&str]) -> Option<Place> {
+        Inputs::place(&self.parts.target.origin, &self.parts.target.document, path)
+    }
+
+    /// A field of the workload's entry.
+    pub(super) fn in_workload(&self, path: &[&str]) -> Option<Place> {
+        Inputs::place(&self.parts.workload.origin, &self.parts.workload.document, path)
+    }
+
+    /// A field of the target, or what holds where it is silent.
+    pub fn target(&self, path: &[&str], silent: &'static str) -> Origin {
+        self.in_target(path).map_or(Origin::Default(silent), Origin::File)
+    }
+
+    /// Where a knob's value was written.
+    fn written(&self, knob: Knob) -> Option<Place> {
+        // A micro-batch may stand in two places, of which this one wins.
+        if knob == Knob::Microbatch
+            && let Some(place) = self.in_workload(&["batch", "micro"])
+        {
+            return Some(place);
+        }
+        match knob.spec().home {
+            Home::Workload(path) => self.in_workload(path),
+            Home::Target(path) => self.in_target(path),
+            Home::Nowhere => None,
+        }
+    }
+
+    /// Where the value of a knob in force comes from.
+    pub fn of_knob(&self, knob: Knob) -> Origin {
+        let plan = &self.scenario.base.plan;
+        let over = self.written(knob);
+        let follows = match knob {
+            Knob::Dp if plan.dp.is_none() => Some("replicas fill the target"),
+            Knob::Global if plan.global.is_none() => Some("one micro-batch on each replica"),
+            Knob::Concurrency if plan.serving.concurrency.is_none() => Some("16 requests on each replica"),
+            _ => None,
+        };
+        if let Some(follows) = follows {
+            return Origin::Default(follows);
+        }
+        if self.scenario.get(knob) != self.files.get(knob) {
+            return Origin::Knob { knob, over };
+        }
+        match over {
+            Some(place) => Origin::File(place),
+            None => Origin::Default("the files do not say"),
+        }
+    }
+
+    /// A knob as a term. Words and switches count 1 where they are on.
+    pub fn knob(&self, symbol: &'static str, knob: Knob) -> Term {
+        let setting = self.scenario.get(knob);
+        let (value, word): (f64, Option<Arc<str>>) = match &setting {
+            Setting::Number(value) => (*value, None),
+            Setting::Toggle(on) => (f64::from(u8::from(*on)), Some(setting.to_string().into())),
+            Setting::Choice(word) => (1.0, Some(Arc::clone(word))),
+            #[expect(clippy::cast_precision_loss, reason = "a seed is shown, not reckoned with")]
+            Setting::Seed(seed) => (*seed as f64, None),
+        };
+        Term { word, ..Term::input(symbol, knob.spec().help, knob.spec().unit, value).from(self.of_knob(knob)) }
+    }
+
+    /// A figure of the accelerator's datasheet, unless the target says it itself at `path`.
+    pub fn sheet(
+        &self,
+        symbol: &'static str,
+        name: &'static str,
+        unit: &'static str,
+        value: f64,
+        path: &[&str],
+    ) -> Term {
+        let term = Term::input(symbol, name, unit, value);
+        if let Some(place) = (!path.is_empty()).then(|| self.in_target(path)).flatten() {
+            return term.from(Origin::File(place));
+        }
+        let Some(sheet) = &self.parts.accelerator else { return term };
+        let place = Place { at: sheet.origin.clone(), path: String::new() };
+        term.from(Origin::Catalog { id: sheet.id.clone(), place, source: sheet.source.clone() })
+    }
+
+    /// A figure of the model's architecture.
+    pub fn model(
+        &self,
+        symbol: &'static str,
+        name: impl Into<std::borrow::Cow<'static, str>>,
+        unit: &'static str,
+        value: f64,
+    ) -> Term {
+        let term = Term::input(symbol, name, unit, value);
+        match &self.parts.model {
+            Some(model) => {
+                let place = Place { at: model.origin.clone(), path: String::new() };
+                term.from(Origin::Catalog { id: model.id.clone(), place, source: model.source.clone() })
+            }
+            None => match self.in_workload(&["params"]) {
+                Some(place) => term.from(Origin::File(place)),
+                None => term,
+            },
+        }
+    }
+
+    /// A coefficient of the profile, under its name there.
+    pub fn coefficient(&self, symbol: &'static str, path: &'static str, unit: &'static str, value: f64) -> Term {
+        let term = Term::input(symbol, path, unit, value);
+        match &self.parts.profile {
+            Some(profile) => term.from(Origin::File(Place { at: profile.origin.clone(), path: path.to_owned() })),
+            None => term,
+        }
+    }
+
+    /// The nominal power of a node: the target's, or what its profile measured.
+    pub fn node_watts(&self) -> Term {
+        let term = Term::input("P_nominal", "nominal power of a node", "W", self.scenario.node_watts);
+        let measured = self.parts.profile.as_ref().filter(|profile| profile.node_watts.is_some());
+        term.from(match measured {
+            Some(profile) => {
+                Origin::File(Place { at: profile.origin.clone(), path: "power.node_nominal_w".to_owned() })
+            }
+            None => self.target(&["cost", "energy_watts_node"], "the files do not say"),
+        })
+    }
+
+    /// The efficiency factors, other than 1, that move any of these constants.
+    pub fn efficiency(&self, names: &[&'static str], serving: bool) -> Vec<Term> {
+        let efficiency = &self.scenario.efficiency;
+        let factors = if serving { efficiency.serving } else { efficiency.training };
+        let mode = if serving { "serving" } else { "training" };
+        let mut moved: Vec<usize> = names.iter().filter_map(|name| factor_of(name, serving)).collect();
+        moved.sort();
+        moved.dedup();
+        let term = |index: usize| {
+            let (name, value) = (Factors::NAMES.get(index)?, factors.all().get(index).copied()?);
+            let path = ["efficiency", mode, name];
+            let in_profile = || {
+                let profile = self.parts.profile.as_ref()?;
+                let place = Place { at: profile.origin.clone(), path: path.join(".") };
+                // The day and the number of measurements, where the profile tells them.
+                let known = profile.calibration.as_ref().and_then(|all| all.of(&path.join(".")));
+                let told = known.map(|known| {
+                    let n = known.n.map_or(String::new(), |n| format!(", n = {n}"));
+                    format!("{}{n}", known.date.as_deref().unwrap_or("calibrated"))
+                });
+                Some(match told {
+                    Some(told) => Place { path: format!("{} ({told})", place.path), ..place },
+                    None => place,
+                })
+            };
+            let origin = self.in_target(&path).or_else(in_profile);
+            let origin = origin.map_or(Origin::Default("as shipped"), Origin::File);
+            let words = match index {
+                0 => "efficiency factor of this target on compute",
+                1 => "efficiency factor of this target on memory",
+                2 => "efficiency factor of this target on the network",
+                _ => "efficiency factor of this target on the host",
+            };
+            (value != 1.0).then(|| Term::input(format!("e_{name}"), words, "", value).from(origin))
+        };
+        moved.into_iter().filter_map(term).collect()
+    }
+
+    /// Accelerators of the target: those of a node, and the nodes.
+    pub fn accelerators(&self) -> Term {
+        let of_node = Term::input("n_node", "accelerators of a node", "", self.scenario.accelerators_per_node)
+            .from(self.target(&["accelerators_per_node"], "the files do not say"));
+        Term::derived("N", "accelerators of the target", "", of_node * self.knob("nodes", Knob::NumNodes))
+    }
+
+    /// The name of a phase of the schedule.
+    pub(super) fn phase_name(&self, index: usize) -> String {
+        self.parts.workload.phases.get(index).map_or_else(|| index.to_string(), |phase| phase.name.to_string())
+    }
+
+    /// Where the length of a phase is written.
+    pub(super) fn phase_minutes(&self, _index: usize) -> Origin {
+        let place = self.in_workload(&["schedule", "phases"]).or_else(|| self.in_workload(&["schedule"]));
+        place.map_or(Origin::Default("the workload's duration"), Origin::File)
+    }
+}
+
+/// The constants of a list by name; names that the list has not are left out.
+pub(crate) fn constants(listed: impl Iterator<Item = Listed> + Clone, names: &[&'static str]) -> Vec<Term> {
+    let of = |name: &&'static str| {
+        let found = listed.clone().find(|one| one.name == *name)?;
+        let unit = if found.unit == "1" { "" } else { found.unit };
+        let (what, _) = told(&found);
+        Some(Term::input(found.name, what, unit, found.value).from(Origin::Constant(found)))
+    };
+    names.iter().filter_map(of).collect()
+}

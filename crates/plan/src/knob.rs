@@ -1,0 +1,361 @@
+//! The registry of knobs: everything a user may turn, described once.
+//!
+//! The terminal's pane, `--set`, demos, the batch format, completions and the README all read this table; a knob added
+//! here appears everywhere.
+
+mod names;
+mod registry;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+pub use names::{Group, Knob};
+pub use registry::KNOBS;
+
+use atlas_document::decode::{Bounds, nearest};
+
+use atlas_catalog::software::{Caveat, Software};
+use atlas_config::Mode;
+use atlas_core::plan::{Engine, canonical};
+use atlas_document::{Node, Value};
+
+/// Where a knob's value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Home {
+    /// In the workload's entry, at this path.
+    Workload(&'static [&'static str]),
+    /// In the target's entry, at this path.
+    Target(&'static [&'static str]),
+    /// In no file.
+    Nowhere,
+}
+
+impl Home {
+    /// The path in the workload's entry, if it is there.
+    #[must_use]
+    pub fn in_workload(self) -> Option<&'static [&'static str]> {
+        match self {
+            Home::Workload(path) => Some(path),
+            Home::Target(_) | Home::Nowhere => None,
+        }
+    }
+}
+
+/// How far one step goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// Add or subtract.
+    Add(f64),
+    /// Double or halve, through the powers of two.
+    Double,
+}
+
+/// What values a knob takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// On or off.
+    Toggle,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// One of the fabrics the profile knows.
+    Fabric,
+    /// A training framework or serving engine, with or without its release.
+    Software,
+    /// A number.
+    Number {
+        /// What is allowed.
+        bounds: Bounds,
+        /// How far Left and Right go.
+        step: Step,
+    },
+    /// Any whole number, as Python's generator takes it.
+    Seed,
+}
+
+/// All there is to know about a knob.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spec {
+    /// Which one.
+    pub knob: Knob,
+    /// Its name in files, flags and panes.
+    pub name: &'static str,
+    /// Other names it answers to.
+    pub aliases: &'static [&'static str],
+    /// Where it stands.
+    pub group: Group,
+    /// What it takes.
+    pub kind: Kind,
+    /// Unit, or nothing.
+    pub unit: &'static str,
+    /// Where files write it.
+    pub home: Home,
+    /// The mode it matters in; both where unset.
+    pub mode: Option<Mode>,
+    /// The engines it matters to.
+    pub engines: &'static [Engine],
+    /// A mode in which it matters nothing to some of them all the same.
+    pub except: Option<(Mode, &'static [Engine])>,
+    /// One line of help.
+    pub help: &'static str,
+}
+
+impl Spec {
+    /// Whether turning it changes anything in this mode and under this engine.
+    #[must_use]
+    pub fn matters(&self, mode: Mode, engine: Engine) -> bool {
+        if engine == Engine::Benchboard {
+            return registry::DASHBOARD.contains(&self.knob) && self.mode.is_none_or(|only| only == mode);
+        }
+        self.mode.is_none_or(|only| only == mode)
+            && self.engines.contains(&engine)
+            && !self.except.is_some_and(|(silent, engines)| silent == mode && engines.contains(&engine))
+    }
+}
+
+impl Knob {
+    /// Its entry in the registry.
+    #[must_use]
+    pub fn spec(self) -> &'static Spec {
+        KNOBS.get(self as usize).unwrap_or(&KNOBS[0])
+    }
+
+    /// Whether it switches something that the software otherwise decides, perhaps by the layout.
+    #[must_use]
+    pub fn is_switch(self) -> bool {
+        matches!(
+            self,
+            Knob::OverlapTensor
+                | Knob::OverlapPipeline
+                | Knob::OverlapData
+                | Knob::AttentionKernel
+                | Knob::GraphCapture
+                | Knob::Compiled
+                | Knob::MoeDispatcher
+                | Knob::MoeCapacity
+        )
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.spec().name
+    }
+
+    /// All knobs in order.
+    pub fn all() -> impl Iterator<Item = Knob> {
+        KNOBS.iter().map(|spec| spec.knob)
+    }
+
+    /// The knob of that name or alias; hyphens count as underscores.
+    pub fn named(name: &str) -> Result<Knob, KnobError> {
+        let wanted = name.trim().replace('-', "_").to_lowercase();
+        let found = KNOBS.iter().find(|spec| spec.name == wanted || spec.aliases.contains(&wanted.as_str()));
+        found.map(|spec| spec.knob).ok_or_else(|| {
+            let names = KNOBS.iter().flat_map(|spec| std::iter::once(&spec.name).chain(spec.aliases)).copied();
+            KnobError::Unknown { found: name.to_owned(), near: nearest(&wanted, names) }
+        })
+    }
+
+    /// Reads a value as a user types it. `fabrics` are those the profile knows.
+    pub fn parse(self, text: &str, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError> {
+        let text = text.trim();
+        let spec = self.spec();
+        let refuse = |expected: String| KnobError::Value { knob: spec.name, found: text.to_owned(), expected };
+        match spec.kind {
+            Kind::Toggle => match text.to_lowercase().as_str() {
+                "on" | "true" | "yes" | "1" => Ok(Setting::Toggle(true)),
+                "off" | "false" | "no" | "0" => Ok(Setting::Toggle(false)),
+                _ => Err(refuse("on or off".to_owned())),
+            },
+            Kind::Choice(choices) => {
+                let usual = canonical(text);
+                let found = choices.iter().find(|choice| choice.eq_ignore_ascii_case(usual));
+                found.map(|choice| Setting::Choice((*choice).into())).ok_or_else(|| {
+                    refuse(if choices.len() > 2 {
+                        format!("one of {}", choices.join(", "))
+                    } else {
+                        choices.join(" or ")
+                    })
+                })
+            }
+            Kind::Fabric => {
+                let found = fabrics.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+                let names = || fabrics.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(", ");
+                found
+                    .map(|(name, _)| Setting::Choice(Arc::clone(name)))
+                    .ok_or_else(|| refuse(format!("one of {}", names())))
+            }
+            Kind::Software => match Software::parse(text) {
+                // The release stays open where none is stated.
+                Ok(found) if found.caveat == Some(Caveat::Newest) => {
+                    Ok(Setting::Choice(found.family.id.as_str().into()))
+                }
+                Ok(found) => Ok(Setting::Choice(found.spec().into())),
+                Err(problem) => Err(refuse(format!("software, such as vllm@0.11 ({problem})"))),
+            },
+            Kind::Number { bounds, .. } => {
+                let value = parse_number(text).filter(|value| bounds.allow(*value));
+                value.map(Setting::Number).ok_or_else(|| refuse(bounds.describe()))
+            }
+            Kind::Seed => text.parse().map(Setting::Seed).map_err(|_| refuse("a whole number".to_owned())),
+        }
+    }
+
+    /// Reads a value from a document: a batch line, a record. Text is read as a user types it.
+    pub fn read(self, value: &Node, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError> {
+        match (&value.value, self.spec().kind) {
+            (Value::Text(text), _) => self.parse(text, fabrics),
+            (Value::Bool(on), Kind::Toggle) => Ok(Setting::Toggle(*on)),
+            (Value::Int(seed), Kind::Seed) => Ok(Setting::Seed(*seed)),
+            (_, Kind::Number { bounds, .. }) if value.number().is_some_and(|number| bounds.allow(number)) => {
+                Ok(Setting::Number(value.number().unwrap_or_default()))
+            }
+            // Anything else a knob may still understand as text (1 for a toggle) or refuses in its own words.
+            _ => self.parse(&value.describe(), fabrics),
+        }
+    }
+
+    /// The next value up (`by > 0`) or down, `by.abs()` steps away; stays where there is none.
+    #[must_use]
+    pub fn step(self, from: &Setting, by: i32, fabrics: &[(Arc<str>, f64)]) -> Setting {
+        match (self.spec().kind, from) {
+            (Kind::Toggle, Setting::Toggle(_)) => Setting::Toggle(by > 0),
+            (Kind::Choice(choices), Setting::Choice(now)) => {
+                let names: Vec<Arc<str>> = choices.iter().map(|choice| (*choice).into()).collect();
+                Setting::Choice(neighbour(&names, now, by))
+            }
+            (Kind::Fabric, Setting::Choice(now)) => {
+                let names: Vec<Arc<str>> = fabrics.iter().map(|(name, _)| Arc::clone(name)).collect();
+                Setting::Choice(neighbour(&names, now, by))
+            }
+            (Kind::Software, Setting::Choice(now)) => Setting::Choice(neighboring_release(now, by)),
+            (Kind::Number { bounds, step }, Setting::Number(now)) => {
+                let mut value = *now;
+                for _ in 0..by.unsigned_abs() {
+                    value = match step {
+                        Step::Add(step) => ((value + step * f64::from(by.signum())) / step).round() * step,
+                        Step::Double if by > 0 => next_power_of_two(value),
+                        Step::Double => previous_power_of_two(value),
+                    };
+                }
+                // Multiples of 0.05 and the like carry binary dust; six decimals are finer than any step.
+                Setting::Number(((value * 1e6).round() / 1e6).clamp(bounds.min, bounds.max))
+            }
+            (Kind::Seed, Setting::Seed(now)) => Setting::Seed(now.saturating_add(i128::from(by))),
+            _ => from.clone(),
+        }
+    }
+}
+
+/// The release `by` steps later (or earlier) of the same software; stays at the ends.
+fn neighboring_release(now: &Arc<str>, by: i32) -> Arc<str> {
+    let Ok(found) = Software::parse(now) else { return Arc::clone(now) };
+    let Some(index) = found.release else { return Arc::clone(now) };
+    let last = found.family.releases.len().saturating_sub(1);
+    let next = if by > 0 {
+        index.saturating_add(by.unsigned_abs() as usize).min(last)
+    } else {
+        index.saturating_sub(by.unsigned_abs() as usize)
+    };
+    Software { release: Some(next), caveat: None, ..found }.spec().into()
+}
+
+fn neighbour(names: &[Arc<str>], now: &Arc<str>, by: i32) -> Arc<str> {
+    let last = names.len().saturating_sub(1);
+    let index = names.iter().position(|name| name == now);
+    let index = match index {
+        Some(index) if by > 0 => index.saturating_add(by.unsigned_abs() as usize).min(last),
+        Some(index) => index.saturating_sub(by.unsigned_abs() as usize),
+        None => 0,
+    };
+    names.get(index).map_or_else(|| Arc::clone(now), Arc::clone)
+}
+
+fn next_power_of_two(value: f64) -> f64 {
+    if value < 1.0 { 1.0 } else { (value.log2().floor() + 1.0).exp2() }
+}
+
+fn previous_power_of_two(value: f64) -> f64 {
+    if value <= 1.0 { 0.0 } else { (value.log2().ceil() - 1.0).exp2() }
+}
+
+/// Numbers as people type them: `8192`, `8k`, `1.5M`, `15T` tokens, `1_000`, `0.12`.
+fn parse_number(text: &str) -> Option<f64> {
+    let clean = text.replace('_', "");
+    let (digits, scale) = match clean.char_indices().next_back() {
+        Some((at, 'k' | 'K')) => (clean.get(..at)?, 1e3),
+        Some((at, 'M')) => (clean.get(..at)?, 1e6),
+        Some((at, 'G' | 'B')) => (clean.get(..at)?, 1e9),
+        Some((at, 'T')) => (clean.get(..at)?, 1e12),
+        _ => (clean.as_str(), 1.0),
+    };
+    // `inf` and `nan` are numbers to Rust, not to a user.
+    if !digits.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+')) {
+        return None;
+    }
+    digits.parse::<f64>().ok().map(|value| value * scale).filter(|value| value.is_finite())
+}
+
+/// The value of a knob.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Setting {
+    /// On or off.
+    Toggle(bool),
+    /// A number.
+    Number(f64),
+    /// A word.
+    Choice(Arc<str>),
+    /// A seed.
+    Seed(i128),
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Setting::Toggle(true) => f.pad("on"),
+            Setting::Toggle(false) => f.pad("off"),
+            Setting::Number(value) => f.pad(&value.to_string()),
+            Setting::Choice(word) => f.pad(word),
+            Setting::Seed(seed) => f.pad(&seed.to_string()),
+        }
+    }
+}
+
+/// Why a knob cannot be set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KnobError {
+    /// No knob has that name.
+    #[error("no knob `{found}`{}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    Unknown {
+        /// The name given.
+        found: String,
+        /// A name that is nearly it.
+        near: Option<&'static str>,
+    },
+    /// The value is not one the knob takes.
+    #[error("{knob}: found \"{found}\", expected {expected}")]
+    Value {
+        /// The knob.
+        knob: &'static str,
+        /// The value given.
+        found: String,
+        /// What it takes.
+        expected: String,
+    },
+    /// `--set` without `=`.
+    #[error("found \"{0}\", expected knob=value")]
+    Assignment(String),
+}
+
+/// Knobs the user has turned, over what the files say.
+pub type Overrides = BTreeMap<Knob, Setting>;
+
+/// Splits `knob=value`, as `--set` and demos write it. The value is parsed later, when the profile is known.
+pub fn assignment(text: &str) -> Result<(Knob, String), KnobError> {
+    let (name, value) = text.split_once('=').ok_or_else(|| KnobError::Assignment(text.to_owned()))?;
+    Ok((Knob::named(name)?, value.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

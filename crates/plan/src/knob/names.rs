@@ -1,0 +1,232 @@
+//! The knobs and the groups that panes and tables show them in.
+
+/// One thing the user may turn. Order is the order in which panes and tables show them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Knob {
+    /// What answers.
+    Engine,
+    /// Training framework or serving engine, with its release.
+    Software,
+    /// Sequences per device and step.
+    Microbatch,
+    /// Sequences of an optimizer step.
+    Global,
+    /// Format of matrix multiplications and weights.
+    Precision,
+    /// Format of matrix products.
+    Compute,
+    /// Bits per weight.
+    WeightBits,
+    /// Format of the KV cache.
+    KvPrecision,
+    /// Format of gradients.
+    GradientFormat,
+    /// Optimizer.
+    Optimizer,
+    /// Which weights are trained.
+    Trained,
+    /// Which linear layers have adapters.
+    LoraTargets,
+    /// What is kept in host memory.
+    CpuOffload,
+    /// What the backward pass computes again.
+    Recompute,
+    /// Layers recomputed in full.
+    RecomputeLayers,
+    /// Communication beside computation.
+    Overlap,
+    /// Tensor-parallel communication beside its matrix products.
+    OverlapTensor,
+    /// Pipeline transfers beside the next micro-batch.
+    OverlapPipeline,
+    /// Gradient and parameter communication beside computation.
+    OverlapData,
+    /// How attention is computed.
+    AttentionKernel,
+    /// What a step replays as captured graphs.
+    GraphCapture,
+    /// Whether the model is compiled.
+    Compiled,
+    /// How tokens travel to experts.
+    MoeDispatcher,
+    /// What happens to tokens beyond the capacity of an expert.
+    MoeCapacity,
+    /// Load of the busiest expert-parallel rank over the mean.
+    ExpertImbalance,
+    /// Kernels launched as captured graphs.
+    CudaGraphs,
+    /// NICs that read accelerator memory directly.
+    GpudirectRdma,
+    /// Bare metal or SR-IOV.
+    Virt,
+    /// The fabric between accelerators.
+    Fabric,
+    /// Tensor-parallel ranks.
+    Tp,
+    /// Pipeline stages.
+    Pp,
+    /// Model chunks of a stage.
+    Vpp,
+    /// Data-parallel replicas.
+    Dp,
+    /// Context-parallel ranks.
+    Cp,
+    /// Expert-parallel ranks.
+    Ep,
+    /// Tensor-parallel ranks inside an expert.
+    Etp,
+    /// Data-parallel attention groups inside a serving replica.
+    AttentionDp,
+    /// Ranks that share the KV cache of a sequence.
+    ContextRanks,
+    /// Sequence parallelism.
+    Sp,
+    /// How model states are spread over replicas.
+    Sharding,
+    /// Ranks that states are spread over.
+    Shard,
+    /// The order of a pipeline's passes.
+    PipelineSchedule,
+    /// Prompt tokens, the ISL.
+    Prompt,
+    /// Generated tokens, the OSL.
+    Generate,
+    /// Tokens of the whole training run.
+    TrainTokens,
+    /// Spread of the prompts' lengths.
+    PromptCv,
+    /// Spread of the outputs' lengths.
+    GenerateCv,
+    /// Longest output.
+    GenerateMax,
+    /// Longest usual output over the mean.
+    GenerateSpread,
+    /// How requests are offered.
+    Load,
+    /// Requests in flight.
+    Concurrency,
+    /// Requests per second.
+    RequestRate,
+    /// Requests of the whole run.
+    RunRequests,
+    /// Most sequences in a step.
+    MaxNumSeqs,
+    /// Most tokens in a step.
+    MaxNumBatchedTokens,
+    /// Share of memory the engine may use.
+    GpuMemoryUtilization,
+    /// Prompt chunks in decoding steps.
+    ChunkedPrefill,
+    /// The next step is scheduled while the accelerator computes.
+    OverlapScheduling,
+    /// Decode steps between two looks at the queue.
+    RecvInterval,
+    /// Whole outputs are reserved at admission.
+    ReserveOutput,
+    /// Scheduler and sampler of a compiled runtime run in Python.
+    PythonExecutor,
+    /// Batch that graphs of fixed shape were compiled for.
+    CompiledBatch,
+    /// Beams of beam search.
+    Beams,
+    /// Share of prompts found in the cache.
+    PrefixHit,
+    /// Tokens drafted per step.
+    DraftTokens,
+    /// Probability that a draft is accepted.
+    DraftAcceptance,
+    /// Accelerators that only prefill.
+    PrefillAccelerators,
+    /// How requests arrive.
+    Arrivals,
+    /// Burstiness of open arrivals.
+    ArrivalCv,
+    /// Most time to a first token that is good.
+    SloTtft,
+    /// Most time per output token that is good.
+    SloTpot,
+    /// Most time to a last token that is good.
+    SloE2e,
+    /// Nodes.
+    NumNodes,
+    /// Network bandwidth of one accelerator.
+    NetworkGbps,
+    /// Downlinks over uplinks.
+    Oversubscription,
+    /// Rental of a node.
+    HourlyUsd,
+    /// Price of energy.
+    UsdPerKwh,
+    /// Power usage effectiveness.
+    Pue,
+    /// Emissions of the grid.
+    KgCo2ePerKwh,
+    /// Purchase price of a node.
+    CapexUsdNode,
+    /// Years of writing off.
+    AmortizationYears,
+    /// Share of the time that owned hardware works.
+    Utilization,
+    /// Seed of the noise.
+    Seed,
+    /// Whether noise is drawn at all.
+    Noise,
+    /// Independent runs of a simulation.
+    Replications,
+    /// Requests that a simulation serves.
+    Requests,
+    /// Optimizer steps that a simulation runs.
+    Steps,
+    /// Spread of one rank's pass.
+    Jitter,
+    /// Nodes that are slow all the time.
+    SlowNodes,
+    /// How slow.
+    SlowFactor,
+    /// Mean time between failures of a node.
+    NodeMtbf,
+    /// Work between two checkpoints.
+    CheckpointInterval,
+    /// What a checkpoint costs.
+    Checkpoint,
+    /// What a failure costs besides lost work.
+    Restart,
+}
+
+/// The section a knob stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// What answers.
+    Engine,
+    /// What the software stack does.
+    Runtime,
+    /// How the model is cut.
+    Parallelism,
+    /// How long the sequences are, and how many.
+    Sequence,
+    /// How requests come and are scheduled.
+    Serving,
+    /// How much hardware, at which price.
+    Target,
+    /// Reproducibility.
+    Run,
+    /// What only a simulation sees.
+    Simulation,
+}
+
+impl Group {
+    /// Its heading.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Engine => "engine",
+            Group::Runtime => "runtime",
+            Group::Parallelism => "parallelism",
+            Group::Sequence => "sequence",
+            Group::Serving => "serving",
+            Group::Target => "target",
+            Group::Run => "run",
+            Group::Simulation => "simulation",
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! How a model is cut over devices, and the sequences that it is cut for.
+
+use super::{entry, ranks, real, whole};
+use crate::knob::{Group, Kind, Knob, Spec, Step};
+use atlas_core::plan::{PipelineSchedule, Sharding};
+use atlas_document::decode::Bounds;
+
+pub(super) const LAYOUT: [Spec; 20] = [
+    entry(
+        Knob::Tp,
+        "tp",
+        &["tensor_parallel"],
+        Group::Parallelism,
+        ranks(4096.0),
+        &["parallelism", "tp"],
+        "tensor-parallel ranks: each layer cut across accelerators",
+    ),
+    entry(
+        Knob::Pp,
+        "pp",
+        &["pipeline_parallel"],
+        Group::Parallelism,
+        ranks(4096.0),
+        &["parallelism", "pp"],
+        "pipeline stages: layers in a row of accelerators",
+    ),
+    entry(
+        Knob::Vpp,
+        "vpp",
+        &["virtual_pipeline"],
+        Group::Parallelism,
+        ranks(256.0),
+        &["parallelism", "vpp"],
+        "model chunks of each pipeline stage (interleaving): a smaller bubble, more transfers",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::Dp,
+        "dp",
+        &["data_parallel"],
+        Group::Parallelism,
+        ranks(1_048_576.0),
+        &["parallelism", "dp"],
+        "data-parallel replicas; unset, they fill the target",
+    ),
+    entry(
+        Knob::Cp,
+        "cp",
+        &["context_parallel"],
+        Group::Parallelism,
+        ranks(1024.0),
+        &["parallelism", "cp"],
+        "context-parallel ranks: each sequence cut across accelerators",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::Ep,
+        "ep",
+        &["expert_parallel"],
+        Group::Parallelism,
+        ranks(4096.0),
+        &["parallelism", "ep"],
+        "expert-parallel ranks: experts spread over accelerators",
+    )
+    .reasoned(),
+    entry(
+        Knob::Etp,
+        "etp",
+        &["expert_tensor_parallel"],
+        Group::Parallelism,
+        ranks(4096.0),
+        &["parallelism", "etp"],
+        "tensor-parallel ranks inside an expert",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::AttentionDp,
+        "attention_dp",
+        &["dp_attention", "enable_dp_attention"],
+        Group::Parallelism,
+        ranks(4096.0),
+        &["parallelism", "attention_dp"],
+        "data-parallel attention groups inside a replica, which share its experts; a replica has tp x pp x attention_dp",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::ContextRanks,
+        "context_ranks",
+        &["decode_context_parallel_size", "dcp"],
+        Group::Parallelism,
+        ranks(4096.0),
+        &["serving", "context_ranks"],
+        "ranks that share the KV cache of a sequence in decode",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::Sp,
+        "sp",
+        &["sequence_parallel"],
+        Group::Parallelism,
+        Kind::Toggle,
+        &["parallelism", "sp"],
+        "norms and residuals split over the tensor-parallel ranks; unset, on where tp > 1",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::Sharding,
+        "sharding",
+        &["zero"],
+        Group::Parallelism,
+        Kind::Choice(Sharding::NAMES),
+        &["sharding"],
+        "how model states are spread over replicas: optimizer, gradients, weights (zero3 is FSDP)",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::Shard,
+        "shard",
+        &["hsdp"],
+        Group::Parallelism,
+        whole(0.0, 1_048_576.0, Step::Double),
+        &["shard"],
+        "replicas that states are spread over (HSDP); 0: all",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::PipelineSchedule,
+        "pp_schedule",
+        &["pipeline_schedule"],
+        Group::Parallelism,
+        Kind::Choice(PipelineSchedule::NAMES),
+        &["pipeline_schedule"],
+        "order of a pipeline's forward and backward passes",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::Prompt,
+        "prompt",
+        &["isl", "seq"],
+        Group::Sequence,
+        whole(0.0, 16_777_216.0, Step::Double),
+        &["sequence", "prompt"],
+        "prompt tokens (ISL); the whole sequence in training",
+    )
+    .unit("tok"),
+    entry(
+        Knob::Generate,
+        "generate",
+        &["osl"],
+        Group::Sequence,
+        whole(0.0, 16_777_216.0, Step::Double),
+        &["sequence", "generate"],
+        "generated tokens (OSL); 0 in training",
+    )
+    .unit("tok"),
+    entry(
+        Knob::TrainTokens,
+        "train_tokens",
+        &["budget_tokens"],
+        Group::Sequence,
+        Kind::Number { bounds: Bounds { min: 1.0, max: 1e18, whole: false }, step: Step::Double },
+        &["train_tokens"],
+        "tokens of the whole training run: its time, cost, energy",
+    )
+    .unit("tok")
+    .training()
+    .reasoned(),
+    entry(
+        Knob::PromptCv,
+        "prompt_cv",
+        &["isl_cv"],
+        Group::Sequence,
+        real(0.0, 10.0, 0.1),
+        &["sequence", "prompt_cv"],
+        "standard deviation over mean of the prompts' lengths (log-normal); 0: all alike",
+    )
+    .inference()
+    .simulated(),
+    entry(
+        Knob::GenerateCv,
+        "generate_cv",
+        &["osl_cv"],
+        Group::Sequence,
+        real(0.0, 10.0, 0.1),
+        &["sequence", "generate_cv"],
+        "standard deviation over mean of the outputs' lengths (log-normal); 0: all alike",
+    )
+    .inference()
+    .simulated(),
+    entry(
+        Knob::GenerateMax,
+        "generate_max",
+        &["max_output"],
+        Group::Sequence,
+        whole(0.0, 16_777_216.0, Step::Double),
+        &["sequence", "generate_max"],
+        "longest output that is let through; 0: no limit",
+    )
+    .unit("tok")
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::GenerateSpread,
+        "generate_spread",
+        &[],
+        Group::Sequence,
+        real(1.0, 1e4, 0.1),
+        &["sequence", "generate_spread"],
+        "longest usual output over the mean; 1: all alike",
+    )
+    .inference()
+    .reasoned(),
+];

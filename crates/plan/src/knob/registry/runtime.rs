@@ -1,0 +1,323 @@
+//! How work is done on a device: the engine that answers, formats, what is recomputed, overlap.
+
+use super::{REASONING, entry, ranks, real, whole};
+use crate::knob::{Group, Kind, Knob, Spec, Step};
+use atlas_config::Mode;
+use atlas_core::plan::{
+    AttentionKernel, CpuOffload, Engine, Format, GraphCapture, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer,
+    Recompute, Trained,
+};
+
+pub(super) const RUNTIME: [Spec; 29] = [
+    entry(
+        Knob::Engine,
+        "engine",
+        &[],
+        Group::Engine,
+        Kind::Choice(Engine::NAMES),
+        &[],
+        "what answers: closed forms, the calibrated model, an event simulation, or the legacy dashboard estimator",
+    ),
+    entry(
+        Knob::Software,
+        "software",
+        &["framework", "server", "serving_engine"],
+        Group::Engine,
+        Kind::Software,
+        &["software"],
+        "training framework or serving engine, with its release: vllm@0.11; without one, the newest known release",
+    )
+    .reasoned(),
+    entry(
+        Knob::Microbatch,
+        "microbatch",
+        &["micro", "micro_batch"],
+        Group::Runtime,
+        ranks(65_536.0),
+        &["runtime_tuning", "microbatch"],
+        "sequences per device and step; in inference, requests served side by side",
+    )
+    .unit("seq")
+    .except(Mode::Inference, REASONING),
+    entry(
+        Knob::Global,
+        "global",
+        &["global_batch", "gbs"],
+        Group::Runtime,
+        ranks(16_777_216.0),
+        &["batch", "global"],
+        "sequences of one optimizer step, over all replicas",
+    )
+    .unit("seq")
+    .training()
+    .reasoned(),
+    entry(
+        Knob::Precision,
+        "precision",
+        &["dtype", "format"],
+        Group::Runtime,
+        Kind::Choice(Format::NAMES),
+        &["precision", "weights"],
+        "format of the weights, and of matrix products where the hardware multiplies it",
+    )
+    .reasoned(),
+    entry(
+        Knob::Compute,
+        "compute",
+        &["compute_dtype", "activations"],
+        Group::Runtime,
+        Kind::Choice(Format::NAMES),
+        &["precision", "compute"],
+        "format of matrix products, where it differs from the weights (W8A16, W4A8)",
+    )
+    .reasoned(),
+    entry(
+        Knob::WeightBits,
+        "weight_bits",
+        &["bits_per_weight", "bpw"],
+        Group::Runtime,
+        real(1.0, 32.0, 0.5),
+        &["precision", "weight_bits"],
+        "bits per weight with scales, for formats described by their size (GGUF, EXL2)",
+    )
+    .unit("bit")
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::KvPrecision,
+        "kv_precision",
+        &["kv_cache_dtype", "kv"],
+        Group::Runtime,
+        Kind::Choice(Format::NAMES),
+        &["precision", "kv"],
+        "format of the KV cache",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::GradientFormat,
+        "gradient_format",
+        &["grad_dtype"],
+        Group::Runtime,
+        Kind::Choice(Format::NAMES),
+        &["precision", "gradients"],
+        "format in which gradients are kept and reduced",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::Optimizer,
+        "optimizer",
+        &["optim"],
+        Group::Runtime,
+        Kind::Choice(Optimizer::NAMES),
+        &["optimizer"],
+        "optimizer: decides the states kept for every weight",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::Trained,
+        "trained",
+        &["peft"],
+        Group::Runtime,
+        Kind::Choice(Trained::NAMES),
+        &["trained"],
+        "weights that are trained: all, or adapters of a frozen model",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::LoraTargets,
+        "lora_targets",
+        &["lora_target_modules"],
+        Group::Runtime,
+        Kind::Choice(LoraTargets::NAMES),
+        &["lora_targets"],
+        "linear layers that have adapters",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::CpuOffload,
+        "cpu_offload",
+        &["offload"],
+        Group::Runtime,
+        Kind::Choice(CpuOffload::NAMES),
+        &["cpu_offload"],
+        "training state kept in host memory",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::Recompute,
+        "recompute",
+        &["activation_checkpointing"],
+        Group::Runtime,
+        Kind::Choice(Recompute::NAMES),
+        &["recompute"],
+        "activations computed again in the backward pass: less memory, more work",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::RecomputeLayers,
+        "recompute_layers",
+        &["recompute_num_layers"],
+        Group::Runtime,
+        whole(0.0, 100_000.0, Step::Add(1.0)),
+        &["recompute", "layers"],
+        "layers recomputed in full; the others follow `recompute`",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::Overlap,
+        "overlap",
+        &[],
+        Group::Runtime,
+        Kind::Toggle,
+        &["overlap"],
+        "communication runs beside computation, as far as it can",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::OverlapTensor,
+        "overlap_tensor",
+        &["tp_comm_overlap"],
+        Group::Runtime,
+        Kind::Toggle,
+        &["runtime_tuning", "overlap_tensor"],
+        "tensor-parallel communication runs beside its matrix products",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::OverlapPipeline,
+        "overlap_pipeline",
+        &["overlap_p2p_comm"],
+        Group::Runtime,
+        Kind::Toggle,
+        &["runtime_tuning", "overlap_pipeline"],
+        "pipeline transfers run beside the next micro-batch",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::OverlapData,
+        "overlap_data",
+        &["overlap_grad_reduce"],
+        Group::Runtime,
+        Kind::Toggle,
+        &["runtime_tuning", "overlap_data"],
+        "gradient and parameter communication runs beside computation",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::AttentionKernel,
+        "attention_kernel",
+        &["attn_implementation"],
+        Group::Runtime,
+        Kind::Choice(AttentionKernel::NAMES),
+        &["runtime_tuning", "attention_kernel"],
+        "attention kernel: unfused, FlashAttention-1 or -2, or written for this device generation",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::GraphCapture,
+        "graph_capture",
+        &[],
+        Group::Runtime,
+        Kind::Choice(GraphCapture::NAMES),
+        &["runtime_tuning", "graph_capture"],
+        "what a training step replays as captured graphs",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::Compiled,
+        "compiled",
+        &["torch_compile"],
+        Group::Runtime,
+        Kind::Toggle,
+        &["runtime_tuning", "compiled"],
+        "the model is compiled: element-wise kernels are fused, the host launches less",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::MoeDispatcher,
+        "moe_dispatcher",
+        &["moe_token_dispatcher_type"],
+        Group::Runtime,
+        Kind::Choice(MoeDispatcher::NAMES),
+        &["runtime_tuning", "moe_dispatcher"],
+        "how tokens travel to experts: once per expert, or once per scale-up domain",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::MoeCapacity,
+        "moe_capacity",
+        &[],
+        Group::Runtime,
+        Kind::Choice(MoeCapacity::NAMES),
+        &["runtime_tuning", "moe_capacity"],
+        "tokens beyond the capacity of an expert: all kept, or dropped, which fixes all shapes",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::ExpertImbalance,
+        "expert_imbalance",
+        &["imbalance"],
+        Group::Runtime,
+        real(1.0, 100.0, 0.1),
+        &["expert_imbalance"],
+        "load of the busiest expert-parallel rank over the mean",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::CudaGraphs,
+        "cuda_graphs",
+        &["graphs"],
+        Group::Runtime,
+        Kind::Toggle,
+        &["runtime_tuning", "cuda_graphs"],
+        "launch kernels as captured graphs: less launch overhead, higher utilization",
+    ),
+    entry(
+        Knob::GpudirectRdma,
+        "gpudirect_rdma",
+        &["gpudirect", "gdr"],
+        Group::Runtime,
+        Kind::Toggle,
+        &["runtime_tuning", "gpudirect_rdma"],
+        "NICs read accelerator memory directly: cheaper communication",
+    )
+    .calibrated(),
+    entry(
+        Knob::Virt,
+        "virt",
+        &["virtualization"],
+        Group::Runtime,
+        Kind::Choice(&["bare", "sriov"]),
+        &["runtime_tuning", "virt"],
+        "bare metal, or NICs shared by SR-IOV: jitter and longer tails",
+    )
+    .calibrated(),
+    entry(
+        Knob::Fabric,
+        "fabric",
+        &["network"],
+        Group::Runtime,
+        Kind::Fabric,
+        &["runtime_tuning", "fabric"],
+        "fabric between accelerators, one of those the profile is calibrated for",
+    )
+    .calibrated(),
+];

@@ -1,0 +1,271 @@
+//! How requests come and are served.
+
+use super::{entry, ranks, real, whole};
+use crate::knob::{Group, Kind, Knob, Spec, Step};
+use atlas_core::plan::{Arrivals, LoadKind};
+
+pub(super) const SERVING: [Spec; 23] = [
+    entry(
+        Knob::Load,
+        "load",
+        &["load_type"],
+        Group::Serving,
+        Kind::Choice(LoadKind::NAMES),
+        &["serving", "load"],
+        "how requests are offered: closed loop, open loop, all at once, or one static batch",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::Concurrency,
+        "concurrency",
+        &["users"],
+        Group::Serving,
+        ranks(1_048_576.0),
+        &["serving", "concurrency"],
+        "requests in flight, over all replicas; each is replaced when it ends",
+    )
+    .unit("req")
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::RequestRate,
+        "request_rate",
+        &["rps", "qps"],
+        Group::Serving,
+        real(0.0, 1e9, 1.0),
+        &["serving", "request_rate"],
+        "requests per second that arrive at random, in place of a concurrency; 0: none",
+    )
+    .unit("req/s")
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::RunRequests,
+        "run_requests",
+        &["total_requests"],
+        Group::Serving,
+        whole(0.0, 1e9, Step::Double),
+        &["serving", "run_requests"],
+        "requests of the whole run, whose start and end count; 0: the load never ends",
+    )
+    .unit("req")
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::MaxNumSeqs,
+        "max_num_seqs",
+        &["max_running_requests", "max_batch_size"],
+        Group::Serving,
+        ranks(65_536.0),
+        &["serving", "max_num_seqs"],
+        "most sequences in one step of a replica",
+    )
+    .unit("seq")
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::MaxNumBatchedTokens,
+        "max_num_batched_tokens",
+        &["chunked_prefill_size", "max_num_tokens"],
+        Group::Serving,
+        ranks(1_048_576.0),
+        &["serving", "max_num_batched_tokens"],
+        "most tokens in one step of a replica: the size of a prompt's chunk",
+    )
+    .unit("tok")
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::GpuMemoryUtilization,
+        "gpu_memory_utilization",
+        &["mem_fraction_static"],
+        Group::Serving,
+        real(0.05, 1.0, 0.01),
+        &["serving", "gpu_memory_utilization"],
+        "share of device memory that the engine may use",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::ChunkedPrefill,
+        "chunked_prefill",
+        &[],
+        Group::Serving,
+        Kind::Toggle,
+        &["serving", "chunked_prefill"],
+        "prompt chunks share steps with decoding (Sarathi-Serve)",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::OverlapScheduling,
+        "overlap_scheduling",
+        &["async_scheduling"],
+        Group::Serving,
+        Kind::Toggle,
+        &["serving", "overlap_scheduling"],
+        "the next step is scheduled while the accelerator computes",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::RecvInterval,
+        "recv_interval",
+        &["scheduler_recv_interval"],
+        Group::Serving,
+        ranks(4096.0),
+        &["serving", "recv_interval"],
+        "decode steps between two looks at the request queue",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::ReserveOutput,
+        "reserve_output",
+        &["guaranteed_no_evict"],
+        Group::Serving,
+        Kind::Toggle,
+        &["serving", "reserve_output"],
+        "admit a sequence only when its whole output fits in the KV cache",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::PythonExecutor,
+        "python_executor",
+        &[],
+        Group::Serving,
+        Kind::Toggle,
+        &["serving", "python_executor"],
+        "scheduler and sampler of a compiled runtime run in Python",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::CompiledBatch,
+        "compiled_batch",
+        &[],
+        Group::Serving,
+        whole(0.0, 65_536.0, Step::Double),
+        &["serving", "compiled_batch"],
+        "batch that graphs of fixed shape were compiled for; 0: shapes follow the batch",
+    )
+    .unit("seq")
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::Beams,
+        "beams",
+        &["beam_width"],
+        Group::Serving,
+        ranks(1024.0),
+        &["serving", "beams"],
+        "beams per request; 1: sampling or greedy decoding",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::PrefixHit,
+        "prefix_hit",
+        &["prefix_cache_hit"],
+        Group::Serving,
+        real(0.0, 1.0, 0.1),
+        &["serving", "prefix_cache_hit"],
+        "share of prompt tokens found in the prefix cache",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::DraftTokens,
+        "draft_tokens",
+        &["speculative_tokens"],
+        Group::Serving,
+        whole(0.0, 64.0, Step::Add(1.0)),
+        &["serving", "speculative", "tokens"],
+        "tokens drafted per step (speculative decoding, MTP, EAGLE); 0: off",
+    )
+    .unit("tok")
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::DraftAcceptance,
+        "draft_acceptance",
+        &["acceptance"],
+        Group::Serving,
+        real(0.0, 1.0, 0.05),
+        &["serving", "speculative", "acceptance"],
+        "probability that a drafted token is accepted",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::PrefillAccelerators,
+        "prefill_accelerators",
+        &["prefill_pool"],
+        Group::Serving,
+        whole(0.0, 1_048_576.0, Step::Double),
+        &["serving", "prefill_accelerators"],
+        "accelerators that only prefill, apart from those that decode; 0: both on all",
+    )
+    .inference()
+    .reasoned(),
+    entry(
+        Knob::Arrivals,
+        "arrivals",
+        &["arrival_process"],
+        Group::Serving,
+        Kind::Choice(Arrivals::NAMES),
+        &["serving", "arrivals"],
+        "how requests come: a constant number in flight, at random, in bursts, or all at once",
+    )
+    .inference()
+    .simulated(),
+    entry(
+        Knob::ArrivalCv,
+        "arrival_cv",
+        &["burstiness_cv"],
+        Group::Serving,
+        real(0.0, 20.0, 0.5),
+        &["serving", "arrival_cv"],
+        "standard deviation over mean of the gaps of gamma arrivals: 1 is Poisson, 0 a metronome, more comes in bursts",
+    )
+    .inference()
+    .simulated(),
+    entry(
+        Knob::SloTtft,
+        "slo_ttft_ms",
+        &[],
+        Group::Serving,
+        real(0.0, 1e7, 100.0),
+        &["serving", "slo", "ttft_ms"],
+        "a request is good where its first token comes within this; 0: whenever it comes",
+    )
+    .unit("ms")
+    .inference()
+    .simulated(),
+    entry(
+        Knob::SloTpot,
+        "slo_tpot_ms",
+        &[],
+        Group::Serving,
+        real(0.0, 1e7, 5.0),
+        &["serving", "slo", "tpot_ms"],
+        "a request is good where its tokens come this fast after the first; 0: however slowly",
+    )
+    .unit("ms")
+    .inference()
+    .simulated(),
+    entry(
+        Knob::SloE2e,
+        "slo_e2e_ms",
+        &[],
+        Group::Serving,
+        real(0.0, 1e8, 1000.0),
+        &["serving", "slo", "e2e_ms"],
+        "a request is good where its last token comes within this; 0: whenever it comes",
+    )
+    .unit("ms")
+    .inference()
+    .simulated(),
+];

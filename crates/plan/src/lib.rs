@@ -1,0 +1,13 @@
+//! Scenarios and what is asked of them: estimates, explanations, search, advice and simulation studies.
+
+#![forbid(unsafe_code)]
+
+pub mod advice;
+pub mod engine;
+pub mod estimate;
+pub mod explain;
+pub mod knob;
+pub mod record;
+pub mod scenario;
+pub mod search;
+pub mod simulation;

@@ -1,0 +1,415 @@
+//! Estimates written down with all that made them, in the founding system's format.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::estimate::{Detail, Estimate, Figures, Latency};
+use crate::knob::{Knob, Setting};
+use crate::scenario::Scenario;
+use atlas_config::Workload;
+use atlas_document::Node;
+
+/// A run: who, what, with which knobs, and the answer.
+#[derive(Debug, Serialize)]
+pub struct Record<'a> {
+    /// When, RFC 3339, UTC.
+    pub ts: String,
+    /// Name of the target.
+    pub target: &'a str,
+    /// Name of the workload.
+    pub workload: &'a str,
+    /// The track it is filed under.
+    pub track: &'a str,
+    /// The knobs in force.
+    pub knobs: Knobs<'a>,
+    /// The answer.
+    pub record: Body<'a>,
+    /// USD per 1000 tokens as the founding system counts: one node's cost over the tokens of all nodes.
+    pub dollar_per_1k_tokens: f64,
+    /// USD per 1000 tokens with the cost of all nodes.
+    pub dollar_per_1k_tokens_all_nodes: f64,
+    /// `pre-opt` or `post-opt`.
+    pub label: &'a str,
+    /// The engine that answered.
+    pub engine: &'a str,
+    /// Seed of the noise.
+    pub seed: i128,
+    /// Knobs beyond the founding five that differ from the files, as `--set` takes them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+}
+
+/// The founding five knobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Knobs<'a> {
+    /// Sequences per device and step.
+    pub microbatch: Whole,
+    /// Kernels launched as captured graphs.
+    pub cuda_graphs: bool,
+    /// NICs that read accelerator memory directly.
+    pub gpudirect_rdma: bool,
+    /// `bare` or `sriov`.
+    pub virt: &'a str,
+    /// The fabric between accelerators.
+    pub fabric: &'a str,
+}
+
+impl<'a> Knobs<'a> {
+    /// Those in force in a scenario.
+    #[must_use]
+    pub fn of(scenario: &'a Scenario) -> Knobs<'a> {
+        Knobs {
+            microbatch: Whole(scenario.microbatch),
+            cuda_graphs: scenario.cuda_graphs,
+            gpudirect_rdma: scenario.gpudirect_rdma,
+            virt: if scenario.sriov { "sriov" } else { "bare" },
+            fabric: &scenario.fabric,
+        }
+    }
+}
+
+/// A count, written without a decimal point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Whole(pub f64);
+
+impl Serialize for Whole {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and small")]
+        if self.0.fract() == 0.0 && self.0.abs() < 9e15 {
+            serializer.serialize_i64(self.0 as i64)
+        } else {
+            serializer.serialize_f64(self.0)
+        }
+    }
+}
+
+/// Where a real run would have left its logs.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Artifacts {
+    logs: &'static str,
+    trace: &'static str,
+    env: &'static str,
+}
+
+const ARTIFACTS: Artifacts = Artifacts { logs: "sim://logs", trace: "sim://trace", env: "sim://manifest" };
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Percentiles {
+    p50: f64,
+    p95: f64,
+    p99: f64,
+    ttft: f64,
+}
+
+impl From<Latency> for Percentiles {
+    fn from(l: Latency) -> Percentiles {
+        Percentiles { p50: l.p50, p95: l.p95, p99: l.p99, ttft: l.ttft }
+    }
+}
+
+/// The figures every record has, of a phase or of the whole.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Plain {
+    tokens_per_sec: f64,
+    flop_utilization: f64,
+    hbm_bw_util: f64,
+    comm_compute_ratio: f64,
+    step_time_ms: f64,
+    p50_ms: f64,
+    p95_ms: f64,
+    p99_ms: f64,
+    ttft_ms: f64,
+    peak_mem_gb: f64,
+    node_power_w: f64,
+    retries: u32,
+    failures: u32,
+    artifacts: Artifacts,
+}
+
+impl From<&Figures> for Plain {
+    fn from(f: &Figures) -> Plain {
+        Plain {
+            tokens_per_sec: f.tokens_per_sec,
+            flop_utilization: f.flop_utilization,
+            hbm_bw_util: f.hbm_bw_util,
+            comm_compute_ratio: f.comm_compute_ratio,
+            step_time_ms: f.step_time_ms,
+            p50_ms: f.latency.p50,
+            p95_ms: f.latency.p95,
+            p99_ms: f.latency.p99,
+            ttft_ms: f.latency.ttft,
+            peak_mem_gb: f.peak_mem_gb,
+            node_power_w: f.node_power_w,
+            retries: f.retries,
+            failures: f.failures,
+            artifacts: ARTIFACTS,
+        }
+    }
+}
+
+/// `record` of a run: the figures, and with a schedule its queueing and its phases.
+#[derive(Debug, Serialize)]
+pub struct Body<'a> {
+    #[serde(flatten)]
+    plain: Plain,
+    #[serde(flatten)]
+    schedule: Option<Scheduled<'a>>,
+    /// What an engine that reasons from hardware adds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<Detail>,
+}
+
+#[derive(Debug, Serialize)]
+struct Scheduled<'a> {
+    service_latency_ms: Percentiles,
+    queue_latency_ms: Percentiles,
+    queue_wait_ms: Percentiles,
+    queue_utilization: f64,
+    queue_arrival_rate_rps: f64,
+    queue_servers: f64,
+    queue_wait_fraction_p99: f64,
+    schedule_breakdown: Vec<PhaseEntry<'a>>,
+    schedule_total_minutes: f64,
+    schedule_effects: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct PhaseEntry<'a> {
+    name: &'a str,
+    weight_minutes: f64,
+    settings: Settings<'a>,
+    overrides: &'a Node,
+    record: PhaseBody,
+}
+
+#[derive(Debug, Serialize)]
+struct Settings<'a> {
+    tokens_scale: &'a Node,
+    autoscale_factor: &'a Node,
+    request_profile: &'a Node,
+}
+
+#[derive(Debug, Serialize)]
+struct PhaseBody {
+    #[serde(flatten)]
+    plain: Plain,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue_metrics: Option<QueueMetrics>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue_adjusted: Option<QueueAdjusted>,
+}
+
+#[derive(Debug, Serialize)]
+struct QueueMetrics {
+    arrival_rate: f64,
+    servers: Whole,
+    service_mean_ms: f64,
+    service_cv: f64,
+    arrival_cv: f64,
+    utilization: f64,
+    p50_latency_ms: f64,
+    p95_latency_ms: f64,
+    p99_latency_ms: f64,
+    ttft_latency_ms: f64,
+    wait_p50_ms: f64,
+    wait_p95_ms: f64,
+    wait_p99_ms: f64,
+    wait_ttft_ms: f64,
+    waiting_fraction_p99: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct QueueAdjusted {
+    p50_ms: f64,
+    p95_ms: f64,
+    p99_ms: f64,
+    ttft_ms: f64,
+    waiting_fraction_p99: f64,
+}
+
+impl<'a> Body<'a> {
+    /// Writes down an estimate of a workload.
+    #[must_use]
+    pub fn of(estimate: &Estimate, workload: &'a Workload) -> Body<'a> {
+        let plain = Plain::from(&estimate.total);
+        if estimate.phases.is_empty() {
+            return Body { plain, schedule: None, detail: estimate.detail };
+        }
+        let queue = &estimate.queue;
+        let phases = workload.phases.iter().zip(&estimate.phases);
+        let schedule = Scheduled {
+            // Phases that are not queued count with zero wait and no latency of their own, as in the founding records.
+            service_latency_ms: estimate.service.into(),
+            queue_latency_ms: queue.latency.into(),
+            queue_wait_ms: queue.wait.into(),
+            queue_utilization: queue.utilization,
+            queue_arrival_rate_rps: queue.arrival_rate,
+            queue_servers: queue.servers,
+            queue_wait_fraction_p99: queue.waiting_fraction_p99,
+            schedule_breakdown: phases
+                .map(|(spec, figures)| {
+                    let [tokens_scale, autoscale_factor, request_profile] = &*spec.settings;
+                    PhaseEntry {
+                        name: &spec.name,
+                        weight_minutes: figures.minutes,
+                        settings: Settings { tokens_scale, autoscale_factor, request_profile },
+                        overrides: &spec.overrides,
+                        record: PhaseBody::of(figures),
+                    }
+                })
+                .collect(),
+            schedule_total_minutes: estimate.total_minutes,
+            schedule_effects: true,
+        };
+        Body { plain, schedule: Some(schedule), detail: estimate.detail }
+    }
+}
+
+impl PhaseBody {
+    fn of(figures: &Figures) -> PhaseBody {
+        let queue = figures.queue.as_ref();
+        PhaseBody {
+            plain: figures.into(),
+            queue_metrics: queue.map(|q| QueueMetrics {
+                arrival_rate: q.arrival_rate,
+                servers: Whole(q.servers),
+                service_mean_ms: q.service_mean_ms,
+                service_cv: q.service_cv,
+                arrival_cv: q.arrival_cv,
+                utilization: q.utilization,
+                p50_latency_ms: q.latency.p50,
+                p95_latency_ms: q.latency.p95,
+                p99_latency_ms: q.latency.p99,
+                ttft_latency_ms: q.latency.ttft,
+                wait_p50_ms: q.wait.p50,
+                wait_p95_ms: q.wait.p95,
+                wait_p99_ms: q.wait.p99,
+                wait_ttft_ms: q.wait.ttft,
+                waiting_fraction_p99: q.waiting_fraction_p99,
+            }),
+            queue_adjusted: queue.map(|q| QueueAdjusted {
+                p50_ms: q.latency.p50,
+                p95_ms: q.latency.p95,
+                p99_ms: q.latency.p99,
+                ttft_ms: q.latency.ttft,
+                waiting_fraction_p99: q.waiting_fraction_p99,
+            }),
+        }
+    }
+}
+
+impl<'a> Record<'a> {
+    /// A record of an estimate, dated now. `overrides` are the knobs the user has turned.
+    #[must_use]
+    pub fn new(
+        target: &'a str,
+        workload: &'a Workload,
+        track: &'a str,
+        label: &'a str,
+        scenario: &'a Scenario,
+        overrides: &crate::knob::Overrides,
+        estimate: &Estimate,
+    ) -> Record<'a> {
+        Record {
+            ts: now(),
+            target,
+            workload: &workload.name,
+            track,
+            knobs: Knobs::of(scenario),
+            record: Body::of(estimate, workload),
+            dollar_per_1k_tokens: estimate.cost.usd_per_1k_tokens_parity,
+            dollar_per_1k_tokens_all_nodes: estimate.cost.usd_per_1k_tokens,
+            label,
+            engine: scenario.engine.name(),
+            seed: scenario.seed,
+            set: assignments(overrides),
+        }
+    }
+
+    /// `<target>_<workload>_<track>_<seed>.json`, names made safe for a file system.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        format!("{}_{}_{}_{}.json", safe(self.target), safe(self.workload), safe(self.track), self.seed)
+    }
+
+    /// `optimized_<target>_<workload>_<seed>.json`.
+    #[must_use]
+    pub fn optimized_file_name(&self) -> String {
+        format!("optimized_{}_{}_{}.json", safe(self.target), safe(self.workload), self.seed)
+    }
+
+    /// Writes the record under `dir` as `name`, and as `last_run.json` too. Returns the path of the first.
+    pub fn write(&self, dir: &Path, name: &str) -> std::io::Result<PathBuf> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        let path = dir.join(name);
+        write_atomically(&path, &text)?;
+        write_atomically(&dir.join("last_run.json"), &text)?;
+        Ok(path)
+    }
+}
+
+/// Knobs the record's five do not carry, as `--set` takes them.
+fn assignments(overrides: &crate::knob::Overrides) -> Vec<String> {
+    const FOUNDING: [Knob; 6] =
+        [Knob::Microbatch, Knob::CudaGraphs, Knob::GpudirectRdma, Knob::Virt, Knob::Fabric, Knob::Seed];
+    let further = overrides.iter().filter(|(knob, _)| !FOUNDING.contains(knob));
+    further.map(|(knob, setting): (&Knob, &Setting)| format!("{}={setting}", knob.name())).collect()
+}
+
+/// A name without path separators or control characters.
+fn safe(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() || matches!(c, '/' | '\\' | ':') { '_' } else { c }).collect()
+}
+
+/// Writes a file so that a reader sees the old content or the new, never half: a temporary file in the same directory,
+/// synced, then renamed. Makes the directory where it is missing.
+pub fn write_atomically(path: &Path, text: &str) -> std::io::Result<()> {
+    written_beside(path, text)?.persist(path)?;
+    Ok(())
+}
+
+/// As [`write_atomically`], but a file that is there already stays as it is.
+///
+/// # Errors
+/// What the system says; [`std::io::ErrorKind::AlreadyExists`] where there is one.
+pub fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
+    written_beside(path, text)?.persist_noclobber(path)?;
+    Ok(())
+}
+
+/// A file of this text in the same directory, all of it on the disk.
+fn written_beside(path: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(dir)?;
+    let mut file = tempfile::Builder::new().prefix(".atlas-").tempfile_in(dir)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    make_readable(file.as_file())?;
+    Ok(file)
+}
+
+/// Temporary files are private; what we hand over has the mode any new file would have.
+#[cfg(unix)]
+fn make_readable(file: &std::fs::File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn make_readable(_: &std::fs::File) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// Now, RFC 3339 in UTC to the second.
+#[must_use]
+pub fn now() -> String {
+    at(jiff::Timestamp::now())
+}
+
+/// A moment, RFC 3339 in UTC to the second: what a timestamp without a fraction is written as.
+pub fn at(moment: jiff::Timestamp) -> String {
+    jiff::Timestamp::from_second(moment.as_second()).unwrap_or(moment).to_string()
+}

@@ -1,0 +1,70 @@
+//! What the founding dashboard's estimator would be told of a target and a workload.
+
+use super::Parts;
+use super::machine::architecture;
+use crate::engine::datasheet;
+use atlas_perf::accelerator::Precision;
+
+/// Hardware and model as that estimator knows them; 0 where nobody says.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Dashboard {
+    /// Rate of one device in 16 bit, TFLOP/s.
+    pub tflops: f64,
+    /// Memory of one device, GB.
+    pub memory_gb: f64,
+    /// Bandwidth of its links, both directions together, GB/s.
+    pub link_gb_per_sec: f64,
+    /// Whether it is a TPU.
+    pub tpu: bool,
+    /// Whether it is a GPU.
+    pub gpu: bool,
+    /// Parameters of the model, experts and all.
+    pub parameters: f64,
+    /// Hidden size.
+    pub hidden: f64,
+    /// Layers.
+    pub layers: f64,
+}
+
+impl Dashboard {
+    /// What an imported scenario says itself, else what the catalog says.
+    pub(super) fn of(parts: &Parts) -> Dashboard {
+        let (target, workload) = (&parts.target, &parts.workload);
+        let profile = target.benchboard.as_ref();
+        let device = parts.accelerator.as_ref().map(|sheet| datasheet::accelerator(sheet));
+        let rate = device.map_or(0.0, |device| {
+            let (bf16, fp16) = (device.peak(Precision::Bf16), device.peak(Precision::Fp16));
+            bf16.max(fp16) * 1e-12
+        });
+        let link = target.interconnect.as_ref().and_then(|link| link.bw_gbytes_per_sec);
+        let kind = profile.and_then(|profile| profile.kind.as_deref());
+        let sheet = parts.accelerator.as_ref();
+        let google = sheet.is_some_and(|sheet| sheet.generation == "TPU");
+        let graphics = sheet.is_some_and(|sheet| matches!(sheet.vendor.as_str(), "NVIDIA" | "AMD"));
+        let hardware = Dashboard {
+            tflops: profile.and_then(|profile| profile.fp16_tflops).unwrap_or(rate),
+            memory_gb: profile.and_then(|profile| profile.vram_gb).unwrap_or_default(),
+            link_gb_per_sec: profile
+                .and_then(|profile| profile.interconnect_gb_per_sec)
+                .or(link)
+                .unwrap_or_else(|| device.map_or(0.0, |device| 2e-9 * device.link_bw)),
+            tpu: kind.map_or(google, |kind| kind == "tpu"),
+            gpu: kind.map_or(graphics, |kind| kind == "gpu"),
+            ..Dashboard::default()
+        };
+        match &workload.benchboard {
+            Some(model) => Dashboard {
+                parameters: model.parameters.unwrap_or_default() * 1e9,
+                hidden: model.hidden_size.unwrap_or_default(),
+                layers: model.num_layers.unwrap_or_default(),
+                ..hardware
+            },
+            None => architecture(parts).map_or(hardware, |model| Dashboard {
+                parameters: model.params(),
+                hidden: model.hidden,
+                layers: model.depth(),
+                ..hardware
+            }),
+        }
+    }
+}

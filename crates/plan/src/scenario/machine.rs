@@ -1,0 +1,117 @@
+//! The hardware and the model, as the analytical engine reasons about them.
+
+use super::Parts;
+use crate::engine::datasheet;
+use atlas_perf::accelerator::{Accelerator, Generation};
+use atlas_perf::arch::{Architecture, Attention};
+
+/// Accelerators and the fabrics that join them, one way, in SI units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Machine {
+    /// One device as software sees it: an accelerator, or one of its dies.
+    pub device: Accelerator,
+    /// Devices that software sees of one accelerator.
+    pub dies: f64,
+    /// Devices that the close fabric could join.
+    reach: f64,
+    /// Devices that it joins here: no more than the target has.
+    pub domain: f64,
+    /// Downlinks over uplinks of the network between domains.
+    pub oversubscription: f64,
+}
+
+impl Machine {
+    /// The machine of a target that names an accelerator whose datasheet says enough.
+    pub(super) fn of(parts: &Parts) -> Option<Machine> {
+        let (target, sheet) = (&parts.target, parts.accelerator.as_ref()?);
+        let mut device = datasheet::accelerator(sheet);
+        // The target's memory may be another than the catalog's: a variant of the same part.
+        if target.memory_gb_per_accel > 0.0 {
+            device.mem_bytes = target.memory_gb_per_accel * 1e9;
+        }
+        let link = target.interconnect.as_ref();
+        // Datasheets and targets count both directions.
+        if let Some(both_ways) = link.and_then(|link| link.bw_gbytes_per_sec) {
+            device.link_bw = both_ways * 0.5e9;
+        }
+        // The part may be linked otherwise than in its usual box: a DGX-2's V100 through switches.
+        device.switched |= link.is_some_and(|link| link.kind.contains("NVSwitch"));
+        if let Some(gbits) = target.network.as_ref().and_then(|network| network.gbits_per_accel) {
+            device.nic_bw = gbits * 1e9 / 8.0;
+        }
+        let node = target.accelerators_per_node;
+        // A fabric that reaches beyond one host (NVL72, a TPU slice) joins what the catalog says; any other, the node.
+        let usual = if device.domain > node.max(8.0) { device.domain } else { node };
+        let reach = link.and_then(|link| link.domain_size).unwrap_or(usual);
+        let dies = dies(device.generation);
+        if dies > 1.0 {
+            device = device.split(dies);
+        }
+        let sound = device.mem_bw > 0.0 && device.mem_bytes > 0.0 && device.flops.iter().any(|rate| *rate > 0.0);
+        let oversubscription = target.network.as_ref().and_then(|n| n.oversubscription).unwrap_or(1.0);
+        let mut machine = Machine { device, dies, reach: reach * dies, domain: 1.0, oversubscription };
+        machine.spread(target.accelerators());
+        sound.then_some(machine)
+    }
+
+    /// Lets the close fabric join what there is of this many accelerators: a slice of a pod is a fabric of its own.
+    pub(super) fn spread(&mut self, accelerators: f64) {
+        self.domain = self.reach.min(accelerators * self.dies).max(1.0);
+        self.device.domain = self.domain;
+    }
+}
+
+/// Devices that software sees of one accelerator: two dies, tiles or cores of these families are devices of their own.
+#[must_use]
+pub fn dies(generation: Generation) -> f64 {
+    match generation {
+        Generation::Trainium | Generation::PonteVecchio | Generation::Cdna2 => 2.0,
+        _ => 1.0,
+    }
+}
+
+/// The architecture of a workload: the catalog's, with what `params` says laid over it; else what `params` alone says,
+/// read as a GPT (a plain MLP four times as wide as the hidden size, a key-value head for each query head).
+#[must_use]
+pub fn architecture(parts: &Parts) -> Option<Architecture> {
+    let workload = &parts.workload;
+    let stated = |value: f64| (value > 0.0).then_some(value);
+    let (hidden, layers) = (stated(workload.shape.hidden), stated(workload.shape.layers));
+    let vocab = workload.vocab_size.and_then(stated);
+    if let Some(model) = &parts.model {
+        let known = datasheet::model(model);
+        let layers = layers.unwrap_or(known.layers);
+        // A shortened model keeps the share of its leading dense layers, at least one.
+        let dense_layers = match known.dense_layers > 0.0 && layers != known.layers {
+            true => (known.dense_layers * layers / known.layers).round().max(1.0),
+            false => known.dense_layers,
+        };
+        return Some(Architecture {
+            hidden: hidden.unwrap_or(known.hidden),
+            layers,
+            dense_layers,
+            heads: workload.n_heads.and_then(stated).unwrap_or(known.heads),
+            kv_heads: workload.n_kv_heads.and_then(stated).unwrap_or(known.kv_heads),
+            ffn: workload.ffn_hidden_size.and_then(stated).unwrap_or(known.ffn),
+            vocab: vocab.unwrap_or(known.vocab),
+            ..known
+        });
+    }
+    let (hidden, layers) = (hidden?, layers?);
+    let heads = workload.n_heads.and_then(stated).unwrap_or((hidden / 128.0).ceil());
+    Some(Architecture {
+        layers,
+        hidden,
+        heads,
+        kv_heads: heads,
+        head_dim: hidden / heads,
+        ffn: 4.0 * hidden,
+        gated: false,
+        vocab: vocab.unwrap_or(GPT2_VOCABULARY),
+        attention: Attention::Grouped,
+        ..Architecture::default()
+    })
+}
+
+/// Tokens of GPT-2's vocabulary (Radford et al. 2019): what a workload without one is read with.
+const GPT2_VOCABULARY: f64 = 50_257.0;

@@ -1,0 +1,332 @@
+//! Target × workload × profile × knobs, resolved to plain numbers: the only thing an engine sees.
+
+mod dashboard;
+mod machine;
+mod noise;
+mod parts;
+mod phase;
+mod set_knob;
+mod simulation;
+mod software;
+
+use std::sync::Arc;
+
+pub use dashboard::Dashboard;
+pub use machine::{Machine, architecture, dies};
+pub use noise::first_draw;
+pub use parts::Parts;
+pub use phase::{Phase, Pinned};
+pub use set_knob::{CONCURRENCY, DRAFT_ACCEPTANCE};
+pub use simulation::{SLOW_FACTOR, Simulation};
+pub use software::{SERVING_SOFTWARE, Served, SoftwareInForce, TRAINING_SOFTWARE};
+
+use crate::knob::{Knob, KnobError, Overrides};
+use atlas_config::profile::Coefficients;
+use atlas_config::{Efficiency, Mode};
+use atlas_core::plan::Engine;
+use atlas_perf::arch::Architecture;
+
+/// Price of energy where a target states none, USD/kWh. The founding system's fixed figure, near the price US industry
+/// pays; `cost.usd_per_kwh` of a target and the knob `usd_per_kwh` replace it.
+pub const USD_PER_KWH: f64 = 0.12;
+/// The seed where none is given: the founding system's default.
+pub const SEED: i128 = 1337;
+/// The fabric where a workload names none: the founding system's default.
+pub const FABRIC: &str = "IB";
+
+/// Years of writing off where a target states none: the useful life that the large clouds report for servers was six
+/// years in 2024, and five for accelerators' (Amazon, 10-K for 2024).
+pub const AMORTIZATION_YEARS: f64 = 5.0;
+/// Emissions where a target states none, kg CO2e per kWh: the world's electricity in 2023, 0.481 (Ember, Global
+/// Electricity Review 2024), rounded to the two digits that one place differs from another by.
+pub const KG_CO2E_PER_KWH: f64 = 0.48;
+
+/// Plain numbers for an engine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// Which engine answers.
+    pub engine: Engine,
+    /// The accelerator and its fabrics, where the target names one.
+    pub machine: Option<Machine>,
+    /// The model's architecture, where the workload says enough of it.
+    pub model: Option<Architecture>,
+    /// The software as files or knobs state it: `vllm@0.11`.
+    pub software: Option<Arc<str>>,
+    /// What that software does.
+    pub in_force: SoftwareInForce,
+    /// What the founding dashboard's estimator would be told.
+    pub dashboard: Dashboard,
+    /// Whether a profile gives the coefficients below.
+    pub calibrated: bool,
+    /// Accelerators in one node.
+    pub accelerators_per_node: f64,
+    /// Nodes.
+    pub num_nodes: f64,
+    /// Memory of one accelerator, GB.
+    pub memory_gb_per_accel: f64,
+    /// Nominal power of one node, W.
+    pub node_watts: f64,
+    /// Rental of one node, USD/h.
+    pub hourly_usd: f64,
+    /// Power usage effectiveness.
+    pub pue: f64,
+    /// Price of energy, USD/kWh.
+    pub usd_per_kwh: f64,
+    /// Emissions of the grid, kg CO2e per kWh.
+    pub kg_co2e_per_kwh: f64,
+    /// Purchase price of one node, USD; 0 where none is stated.
+    pub capex_usd_node: f64,
+    /// Years over which a purchase is written off.
+    pub amortization_years: f64,
+    /// Share of the time that owned hardware works.
+    pub utilization: f64,
+    /// Tokens that the model was trained on, as its makers say; 0 where they do not.
+    pub published_tokens: f64,
+    /// Efficiency factors of the analytical engine.
+    pub efficiency: Efficiency,
+    /// Coefficients of the semi-empirical model.
+    pub coefficients: Coefficients,
+    /// gamma_fabric of the fabric in force.
+    pub fabric_factor: f64,
+    /// Name of the fabric in force.
+    pub fabric: Arc<str>,
+    /// Sequences per device and step.
+    pub microbatch: f64,
+    /// Whether a file or a knob states them.
+    pub micro_stated: bool,
+    /// Kernels launched as captured graphs.
+    pub cuda_graphs: bool,
+    /// NICs that read accelerator memory directly.
+    pub gpudirect_rdma: bool,
+    /// NICs shared by SR-IOV rather than bare metal.
+    pub sriov: bool,
+    /// The workload as a whole.
+    pub base: Phase,
+    /// The phases of its schedule; empty without one.
+    pub phases: Vec<Phase>,
+    /// Seed of the noise.
+    pub seed: i128,
+    /// Whether noise is drawn.
+    pub noise: bool,
+}
+
+/// Why a scenario cannot be resolved.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ScenarioError {
+    /// A knob was refused.
+    #[error(transparent)]
+    Knob(#[from] KnobError),
+    /// The fabric in force is none the profile is calibrated for.
+    #[error("fabric `{fabric}` is not calibrated in profile `{profile}`; known are {known}")]
+    Fabric {
+        /// The fabric.
+        fabric: Arc<str>,
+        /// The profile.
+        profile: Arc<str>,
+        /// The fabrics it knows.
+        known: String,
+    },
+    /// The files do not say all that the engine reasons from.
+    #[error("the {engine} engine needs {lacks}")]
+    Lacks {
+        /// The engine.
+        engine: &'static str,
+        /// All that it lacks, in words.
+        lacks: String,
+    },
+}
+
+impl Scenario {
+    /// Resolves what the files say, then lays the user's knobs over it.
+    ///
+    /// # Errors
+    /// A knob that is refused, or an engine that cannot answer for want of data: all of what it wants.
+    pub fn resolve(parts: &Parts, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
+        let mut scenario = Scenario::from_files(parts);
+        for (knob, setting) in overrides {
+            scenario.set(*knob, setting, parts)?;
+        }
+        scenario.check(parts)?;
+        Ok(scenario)
+    }
+
+    /// What the files say, without a look at whether an engine can answer it: [`Scenario::check`] tells.
+    #[must_use]
+    pub fn from_files(parts: &Parts) -> Scenario {
+        let Parts { target, workload, profile, .. } = parts;
+        let tuning = &workload.tuning;
+        let fabric = tuning.fabric.clone().unwrap_or_else(|| FABRIC.into());
+        let mut scenario = Scenario {
+            engine: parts.engine(),
+            machine: Machine::of(parts),
+            model: architecture(parts),
+            software: workload.software.clone(),
+            in_force: SoftwareInForce::default(),
+            dashboard: Dashboard::of(parts),
+            calibrated: profile.as_ref().is_some_and(|profile| profile.calibrated),
+            accelerators_per_node: target.accelerators_per_node,
+            num_nodes: target.num_nodes,
+            memory_gb_per_accel: target.memory_gb_per_accel,
+            node_watts: profile
+                .as_ref()
+                .and_then(|profile| profile.node_watts)
+                .unwrap_or(target.cost.energy_watts_node),
+            hourly_usd: target.cost.hourly_usd,
+            pue: target.cost.pue,
+            usd_per_kwh: target.cost.usd_per_kwh.unwrap_or(USD_PER_KWH),
+            kg_co2e_per_kwh: target.cost.kg_co2e_per_kwh.unwrap_or(KG_CO2E_PER_KWH),
+            capex_usd_node: target.cost.capex_usd_node.unwrap_or(0.0),
+            amortization_years: target.cost.amortization_years.unwrap_or(AMORTIZATION_YEARS),
+            utilization: target.cost.utilization.unwrap_or(1.0),
+            published_tokens: parts.model.as_ref().and_then(|model| model.published_tokens).unwrap_or(0.0),
+            efficiency: target
+                .efficiency
+                .or_else(|| profile.as_ref().and_then(|profile| profile.efficiency))
+                .unwrap_or_default(),
+            coefficients: profile.as_ref().map_or(Coefficients::default(), |profile| profile.coefficients),
+            fabric_factor: profile.as_ref().and_then(|profile| profile.fabric_factor(&fabric)).unwrap_or(f64::NAN),
+            fabric,
+            microbatch: workload.plan.micro.or(tuning.microbatch).unwrap_or(1.0),
+            micro_stated: workload.plan.micro.or(tuning.microbatch).is_some(),
+            cuda_graphs: tuning.cuda_graphs.unwrap_or(false),
+            gpudirect_rdma: tuning.gpudirect_rdma.unwrap_or(false),
+            sriov: tuning.virt.as_deref() == Some("sriov"),
+            base: Phase::whole(workload),
+            phases: workload.phases.iter().map(Phase::of).collect(),
+            seed: SEED,
+            noise: true,
+        };
+        let size = scenario.model.map(|model| (model.hidden, model.layers));
+        for phase in scenario.all_phases() {
+            // A model of the catalog says what `params` does not, to the calibrated model too.
+            if let Some((hidden, layers)) = size.filter(|_| phase.shape.hidden <= 0.0 && phase.shape.layers <= 0.0) {
+                (phase.shape.hidden, phase.shape.layers) = (hidden, layers);
+            }
+        }
+        scenario.resolve_software(parts);
+        scenario.serve(parts);
+        scenario.fill();
+        scenario.reseed(SEED, first_draw);
+        scenario
+    }
+
+    /// Whether the engine in force has all it needs.
+    ///
+    /// # Errors
+    /// Everything it lacks.
+    pub fn check(&self, parts: &Parts) -> Result<(), ScenarioError> {
+        match self.engine {
+            Engine::SemiEmpirical => self.check_profile(parts),
+            Engine::Analytical | Engine::Event => {
+                let lacks = self.lacks(parts);
+                if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
+            }
+            Engine::Benchboard => {
+                let lacks = crate::engine::benchboard::lacks(self).join(", and ");
+                if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
+            }
+        }
+    }
+
+    /// What an engine that reasons would need and the files do not say.
+    fn lacks(&self, parts: &Parts) -> String {
+        let mut lacks = Vec::new();
+        if self.machine.is_none() {
+            lacks.push(match &parts.accelerator {
+                Some(sheet) => format!("the memory bandwidth and matrix rate of `{}`", sheet.id),
+                None => format!("`accelerator:`, a key into the catalog, in target `{}`", parts.target.name),
+            });
+        }
+        if self.model.is_none() {
+            lacks.push(match &parts.model {
+                Some(model) => format!("an architecture that it knows in place of `{}`", model.id),
+                None => format!("`model:` or `params` with layers and widths in workload `{}`", parts.workload.name),
+            });
+        }
+        if let Some(model) = self.model.as_ref().filter(|_| self.mode() == Mode::Inference)
+            && (model.convolutions.is_some() || !model.causal)
+        {
+            lacks
+                .push("a model that generates tokens: encoders and convolutional networks are only trained".to_owned());
+        }
+        lacks.join(", and ")
+    }
+
+    fn check_profile(&self, parts: &Parts) -> Result<(), ScenarioError> {
+        let Some(profile) = parts.profile.as_ref().filter(|profile| profile.calibrated) else {
+            let lacks =
+                format!("a profile with coefficients for `{}` or vendor `{}`", parts.target.name, parts.target.vendor);
+            return Err(ScenarioError::Lacks { engine: self.engine.name(), lacks });
+        };
+        if self.fabric_factor.is_finite() {
+            return Ok(());
+        }
+        Err(ScenarioError::Fabric {
+            fabric: Arc::clone(&self.fabric),
+            profile: Arc::clone(&profile.name),
+            known: profile.fabrics.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// The base, and every phase of the schedule.
+    fn all_phases(&mut self) -> impl Iterator<Item = &mut Phase> {
+        std::iter::once(&mut self.base).chain(&mut self.phases)
+    }
+
+    /// Looks up what the software does on this accelerator.
+    fn resolve_software(&mut self, parts: &Parts) {
+        let sheet = parts.accelerator.as_deref();
+        let dies = self.machine.map_or(1.0, |machine| machine.dies);
+        self.in_force = SoftwareInForce::of(self.software.as_deref(), self.mode(), sheet, dies);
+    }
+
+    /// Works out what the serving software does by default.
+    fn serve(&mut self, parts: &Parts) {
+        let (Some(machine), Some(model)) = (self.machine, self.model) else { return };
+        let native = parts.model.as_ref().and_then(|model| model.native_format);
+        let traits = self.in_force.serving;
+        for phase in self.all_phases() {
+            let context = phase.shape.prompt + phase.shape.generate;
+            phase.served = Served::of(&traits, (&phase.plan, context), &machine, &model, native);
+        }
+    }
+
+    /// Lets replicas fill the target where nobody says how many there are.
+    fn fill(&mut self) {
+        let have = self.accelerators() * self.machine.as_ref().map_or(1.0, |machine| machine.dies);
+        for phase in self.all_phases().filter(|phase| phase.plan.dp.is_none()) {
+            let groups = match phase.shape.mode {
+                Mode::Training => phase.plan.cp.unwrap_or(1.0),
+                Mode::Inference => phase.plan.attention_dp.unwrap_or(1.0),
+            };
+            let replica = phase.shape.tp * phase.shape.pp * groups;
+            phase.shape.dp = (have / replica).floor().max(1.0);
+        }
+    }
+
+    /// Accelerators in all nodes.
+    #[must_use]
+    pub fn accelerators(&self) -> f64 {
+        self.accelerators_per_node * self.num_nodes
+    }
+
+    /// Training or inference.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.base.shape.mode
+    }
+
+    /// Whether turning a knob changes anything here.
+    #[must_use]
+    pub fn heeds(&self, knob: Knob) -> bool {
+        knob.spec().matters(self.mode(), self.engine)
+    }
+
+    /// Sets the seed. `draw` gives the first draw of a seed: [`first_draw`], or a memory of it.
+    pub fn reseed(&mut self, seed: i128, mut draw: impl FnMut(i128) -> f64) {
+        self.seed = seed;
+        for phase in self.all_phases() {
+            phase.draw = draw(seed.saturating_add(i128::from(phase.index)));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a scenario is made of: the documents it names, found in the library and the catalog.
+
+use std::sync::Arc;
+
+use atlas_catalog::{Accelerator, Catalog, Model};
+use atlas_config::library::Library;
+use atlas_config::{Profile, Target, Workload};
+use atlas_core::plan::Engine;
+use atlas_document::node::Position;
+use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Severity};
+
+/// Target and workload, and what stands behind them.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// The target.
+    pub target: Arc<Target>,
+    /// The workload.
+    pub workload: Arc<Workload>,
+    /// The calibrated model's coefficients for the target, where a profile applies.
+    pub profile: Option<Arc<Profile>>,
+    /// The datasheet of the accelerator that the target names.
+    pub accelerator: Option<Arc<Accelerator>>,
+    /// The model that the workload names.
+    pub model: Option<Arc<Model>>,
+}
+
+impl Parts {
+    /// Finds everything that a target's and a workload's name lead to.
+    ///
+    /// # Errors
+    /// Every name that leads nowhere; a target without profile only where it names no accelerator either, since then no
+    /// engine could answer.
+    pub fn find(library: &Library, target: &str, workload: &str) -> Result<Parts, Diagnostics> {
+        let mut problems = Diagnostics::new();
+        let target = library.target(target).map_err(|problem| problems.push(problem)).ok().cloned();
+        let workload = library.workload(workload).map_err(|problem| problems.push(problem)).ok().cloned();
+        match (target, workload) {
+            (Some(target), Some(workload)) => Parts::of(library, &target, &workload),
+            _ => Err(problems),
+        }
+    }
+
+    /// As [`Parts::find`], for documents at hand.
+    ///
+    /// # Errors
+    /// As [`Parts::find`].
+    pub fn of(library: &Library, target: &Arc<Target>, workload: &Arc<Workload>) -> Result<Parts, Diagnostics> {
+        let profile = library.profile_for(target).map(Arc::clone);
+        Parts::with(library.catalog(), target, &library.tailored(target, workload), profile)
+    }
+
+    /// As [`Parts::of`], with a profile that was found, or the complaint that there is none.
+    ///
+    /// # Errors
+    /// As [`Parts::find`].
+    pub fn with(
+        catalog: &Catalog,
+        target: &Arc<Target>,
+        workload: &Arc<Workload>,
+        profile: Result<Arc<Profile>, Diagnostic>,
+    ) -> Result<Parts, Diagnostics> {
+        let mut problems = Diagnostics::new();
+        let accelerator =
+            Parts::accelerator_of(catalog, target).map_err(|problem| problems.push(problem)).ok().flatten();
+        let model = Parts::model_of(catalog, workload).map_err(|found| problems.extend(found)).ok().flatten();
+        let profile = match profile {
+            Ok(profile) => Some(profile),
+            Err(_) if target.accelerator.is_some() || target.benchboard.is_some() => None,
+            Err(problem) => {
+                problems.push(problem);
+                None
+            }
+        };
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        let (target, workload) = (Arc::clone(target), Arc::clone(workload));
+        Ok(Parts { target, workload, profile, accelerator, model })
+    }
+
+    /// The datasheet of the accelerator that a target names, if it names one.
+    ///
+    /// # Errors
+    /// That the catalog has no such accelerator, at the place that names it.
+    pub fn accelerator_of(catalog: &Catalog, target: &Target) -> Result<Option<Arc<Accelerator>>, Diagnostic> {
+        let Some(name) = target.accelerator.as_deref() else { return Ok(None) };
+        let placed = |problem| placed(problem, &target.origin, &target.document, &target.name, "accelerator");
+        catalog.accelerator(name).map(Some).map_err(placed)
+    }
+
+    /// The model that a workload names, if it names one.
+    ///
+    /// # Errors
+    /// That the catalog has no such model, at the place that names it, or all that is wrong with its config.
+    pub fn model_of(catalog: &Catalog, workload: &Workload) -> Result<Option<Arc<Model>>, Diagnostics> {
+        if let Some(model) = &workload.architecture {
+            return Ok(Some(Arc::clone(model)));
+        }
+        let Some(name) = workload.model.as_deref() else { return Ok(None) };
+        catalog.model_in(name, workload.origin.folder()).map(Some).map_err(|found| {
+            let mut problems = Diagnostics::new();
+            for problem in found.iter() {
+                problems.push(placed(problem.clone(), &workload.origin, &workload.document, &workload.name, "model"));
+            }
+            problems
+        })
+    }
+
+    /// What only the calibrated model needs.
+    #[must_use]
+    pub fn calibrated(target: &Arc<Target>, workload: &Arc<Workload>, profile: &Arc<Profile>) -> Parts {
+        let (target, workload, profile) = (Arc::clone(target), Arc::clone(workload), Some(Arc::clone(profile)));
+        Parts { target, workload, profile, accelerator: None, model: None }
+    }
+
+    /// The engine that answers where nobody chose one: first principles wherever the target names an accelerator.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        match (&self.accelerator, &self.target.benchboard) {
+            (Some(_), _) => Engine::Analytical,
+            // A profile of the dashboard's that the catalog does not know.
+            (None, Some(_)) => Engine::Benchboard,
+            (None, None) => Engine::SemiEmpirical,
+        }
+    }
+
+    /// The fabrics that the profile is calibrated for.
+    #[must_use]
+    pub fn fabrics(&self) -> &[(Arc<str>, f64)] {
+        self.profile.as_ref().map_or(&[], |profile| &profile.fabrics)
+    }
+}
+
+/// A complaint of the catalog's, at the place that asked; one about a place within a file stays there.
+fn placed(problem: Diagnostic, origin: &Origin, document: &Node, entry: &str, key: &str) -> Diagnostic {
+    let asked = problem.file.starts_with("command line");
+    if !asked && problem.at != Position::default() {
+        return problem;
+    }
+    Diagnostic {
+        severity: Severity::Error,
+        file: Arc::clone(&origin.file),
+        at: document.get(key).map_or(origin.at, |node| node.at),
+        path: format!("{entry}.{key}"),
+        message: if asked { problem.message } else { format!("{}: {}", problem.file, problem.message) },
+        ..problem
+    }
+}

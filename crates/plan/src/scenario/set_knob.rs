@@ -1,0 +1,426 @@
+//! Reading and turning the knobs of a scenario.
+
+use std::sync::Arc;
+
+use super::{Parts, Phase, Scenario, first_draw};
+use crate::knob::{Knob, KnobError, Setting};
+use atlas_config::Mode;
+use atlas_core::plan::{
+    Arrivals, AttentionKernel, CpuOffload, Engine, Format, GraphCapture, LoadKind, LoraTargets, MoeCapacity,
+    MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Sharding, Trained,
+};
+use atlas_perf::serving::Load;
+use atlas_perf::traits::{Accumulation, StepLaunch};
+
+impl Scenario {
+    /// The value of a knob in force: the user's, the files', or what follows from the rest.
+    #[must_use]
+    pub fn get(&self, knob: Knob) -> Setting {
+        let Phase { shape, plan, served, .. } = &self.base;
+        let number = Setting::Number;
+        let word = |name: &str| Setting::Choice(name.into());
+        match knob {
+            Knob::Engine => word(self.engine.name()),
+            Knob::Software => Setting::Choice(self.software_name()),
+            Knob::Microbatch => number(self.micro(&self.base)),
+            Knob::Global => number(self.global(&self.base)),
+            Knob::Precision => word(self.format(&self.base).name()),
+            Knob::Compute => word(plan.compute.unwrap_or_else(|| self.compute(&self.base)).name()),
+            Knob::WeightBits => number(plan.weight_bits.unwrap_or(served.formats.dense_bytes * 8.0)),
+            Knob::GradientFormat => word(self.gradient_format(&self.base).name()),
+            Knob::Optimizer => word(plan.optimizer.unwrap_or(Optimizer::Adam).name()),
+            Knob::Trained => word(plan.trained.unwrap_or(Trained::All).name()),
+            Knob::LoraTargets => word(plan.lora_targets.unwrap_or(LoraTargets::All).name()),
+            Knob::CpuOffload => word(plan.cpu_offload.unwrap_or(CpuOffload::None).name()),
+            Knob::RecomputeLayers => number(plan.recompute_layers.unwrap_or(0.0)),
+            Knob::OverlapTensor => Setting::Toggle(self.training_software(&self.base).overlap_tensor),
+            Knob::OverlapPipeline => Setting::Toggle(self.training_software(&self.base).overlap_pipeline),
+            Knob::OverlapData => Setting::Toggle(self.training_software(&self.base).overlap_data),
+            Knob::AttentionKernel => word(self.attention_kernel(&self.base).name()),
+            Knob::GraphCapture => word(plan.switches.graph_capture.unwrap_or(GraphCapture::None).name()),
+            Knob::Compiled => {
+                let usual = self.in_force.training.launch != StepLaunch::Eager;
+                Setting::Toggle(plan.switches.compiled.unwrap_or(usual))
+            }
+            Knob::MoeDispatcher => word(self.moe_dispatcher(&self.base).name()),
+            Knob::MoeCapacity => word(plan.switches.moe_capacity.unwrap_or(MoeCapacity::Dropless).name()),
+            Knob::Etp => number(plan.etp.unwrap_or(1.0)),
+            Knob::AttentionDp => number(plan.attention_dp.unwrap_or(1.0)),
+            Knob::ContextRanks => number(plan.serving.context_ranks.unwrap_or(1.0)),
+            Knob::GenerateMax => number(plan.serving.generate_max.unwrap_or(0.0)),
+            Knob::GenerateSpread => number(plan.serving.generate_spread.unwrap_or(1.0)),
+            Knob::Load => {
+                let usual = || load_kind(&crate::engine::answer::serving::load(self, &self.base));
+                word(plan.serving.load.unwrap_or_else(usual).name())
+            }
+            Knob::RunRequests => number(plan.serving.run_requests.unwrap_or(0.0)),
+            Knob::OverlapScheduling => Setting::Toggle(plan.serving.overlap_scheduling.unwrap_or(served.overlapped)),
+            Knob::RecvInterval => number(plan.serving.recv_interval.unwrap_or(1.0)),
+            Knob::ReserveOutput => Setting::Toggle(plan.serving.reserve_output.unwrap_or(served.reserve_output)),
+            Knob::PythonExecutor => Setting::Toggle(plan.serving.python_executor.unwrap_or(served.python_executor)),
+            Knob::CompiledBatch => number(plan.serving.compiled_batch.unwrap_or(0.0)),
+            Knob::Beams => number(plan.serving.beams.unwrap_or(1.0)),
+            Knob::KvPrecision => word(kv_format(&self.base).name()),
+            Knob::Recompute => word(self.recompute(&self.base).name()),
+            Knob::Overlap => Setting::Toggle(plan.overlap.unwrap_or(true)),
+            Knob::ExpertImbalance => number(plan.imbalance.unwrap_or(1.0)),
+            Knob::CudaGraphs => Setting::Toggle(self.graphs(&self.base)),
+            Knob::GpudirectRdma => Setting::Toggle(self.gpudirect_rdma),
+            Knob::Virt => word(if self.sriov { "sriov" } else { "bare" }),
+            Knob::Fabric => Setting::Choice(Arc::clone(&self.fabric)),
+            Knob::Tp => number(shape.tp),
+            Knob::Pp => number(shape.pp),
+            Knob::Vpp => number(plan.vpp.unwrap_or(1.0)),
+            Knob::Dp => number(shape.dp),
+            Knob::Cp => number(plan.cp.unwrap_or(1.0)),
+            Knob::Ep => number(plan.ep.unwrap_or(1.0)),
+            Knob::Sp => Setting::Toggle(self.sequence_parallel(&self.base)),
+            Knob::Sharding => word(self.sharding(&self.base).name()),
+            Knob::Shard => number(plan.shard.unwrap_or(0.0)),
+            Knob::PipelineSchedule => word(plan.schedule.unwrap_or(PipelineSchedule::OneForwardOneBackward).name()),
+            Knob::Prompt => number(shape.prompt),
+            Knob::Generate => number(shape.generate),
+            Knob::TrainTokens => number(plan.train_tokens.unwrap_or(1e12)),
+            Knob::Concurrency => number(self.concurrency(&self.base)),
+            Knob::RequestRate => number(plan.serving.request_rate.unwrap_or(0.0)),
+            Knob::MaxNumSeqs => number(plan.serving.max_num_seqs.unwrap_or(served.max_num_seqs)),
+            Knob::MaxNumBatchedTokens => {
+                number(plan.serving.max_num_batched_tokens.unwrap_or(served.max_num_batched_tokens))
+            }
+            Knob::GpuMemoryUtilization => number(crate::engine::answer::serving::memory_share(self, &self.base)),
+            Knob::ChunkedPrefill => Setting::Toggle(plan.serving.chunked_prefill.unwrap_or(served.chunked_prefill)),
+            Knob::PrefixHit => number(plan.serving.prefix_hit.unwrap_or(0.0)),
+            Knob::DraftTokens => number(plan.serving.draft_tokens.unwrap_or(0.0)),
+            Knob::DraftAcceptance => number(plan.serving.draft_acceptance.unwrap_or(DRAFT_ACCEPTANCE)),
+            Knob::PrefillAccelerators => number(plan.serving.prefill_accelerators.unwrap_or(0.0)),
+            Knob::NumNodes => number(self.num_nodes),
+            Knob::NetworkGbps => number(self.machine.map_or(0.0, |m| round(m.device.nic_bw * m.dies * 8e-9))),
+            Knob::Oversubscription => number(self.machine.map_or(1.0, |machine| machine.oversubscription)),
+            Knob::HourlyUsd => number(self.hourly_usd),
+            Knob::UsdPerKwh => number(self.usd_per_kwh),
+            Knob::Pue => number(self.pue),
+            Knob::KgCo2ePerKwh => number(self.kg_co2e_per_kwh),
+            Knob::CapexUsdNode => number(self.capex_usd_node),
+            Knob::AmortizationYears => number(self.amortization_years),
+            Knob::Utilization => number(self.utilization),
+            Knob::Seed => Setting::Seed(self.seed),
+            Knob::Noise => Setting::Toggle(self.noise),
+            Knob::Replications => number(f64::from(self.simulation(&self.base).replications)),
+            Knob::Requests => number(f64::from(self.simulation(&self.base).requests)),
+            Knob::Steps => number(f64::from(self.simulation(&self.base).steps)),
+            Knob::Arrivals => word(self.simulation(&self.base).arrivals.name()),
+            Knob::ArrivalCv => number(self.simulation(&self.base).arrival_cv),
+            Knob::PromptCv => number(self.simulation(&self.base).prompt_cv),
+            Knob::GenerateCv => number(self.simulation(&self.base).generate_cv),
+            Knob::SloTtft => number(plan.simulation.slo_ttft_ms.unwrap_or(0.0)),
+            Knob::SloTpot => number(plan.simulation.slo_tpot_ms.unwrap_or(0.0)),
+            Knob::SloE2e => number(plan.simulation.slo_e2e_ms.unwrap_or(0.0)),
+            Knob::Jitter => number(self.simulation(&self.base).jitter),
+            Knob::SlowNodes => number(self.simulation(&self.base).slow_nodes),
+            Knob::SlowFactor => number(self.simulation(&self.base).slow_factor),
+            Knob::NodeMtbf => number(plan.simulation.node_mtbf_h.unwrap_or(0.0)),
+            Knob::CheckpointInterval => number(plan.simulation.checkpoint_interval_s.unwrap_or(0.0)),
+            Knob::Checkpoint => number(round(self.simulation(&self.base).checkpoint)),
+            Knob::Restart => number(self.simulation(&self.base).restart),
+        }
+    }
+
+    /// Turns a knob. A phase that overrides the same value keeps its own.
+    ///
+    /// # Errors
+    /// A setting of a kind that the knob does not take.
+    pub fn set(&mut self, knob: Knob, setting: &Setting, parts: &Parts) -> Result<(), KnobError> {
+        let turned = match setting {
+            Setting::Number(value) => self.set_number(knob, *value),
+            Setting::Toggle(on) => self.set_toggle(knob, *on),
+            Setting::Choice(word) => self.set_word(knob, word, parts),
+            Setting::Seed(seed) => {
+                self.reseed(*seed, first_draw);
+                knob == Knob::Seed
+            }
+        };
+        if !turned {
+            // A setting of the wrong kind can only come from a program, which then reads what it should have passed.
+            let parsed = knob.parse(&setting.to_string(), parts.fabrics())?;
+            if &parsed != setting {
+                return self.set(knob, &parsed, parts);
+            }
+        }
+        if knob == Knob::Precision {
+            // A format chosen by name replaces what the file says of sizes and products.
+            self.each(knob, |phase| (phase.plan.weight_bits, phase.plan.compute) = (None, None));
+        }
+        if knob == Knob::Software {
+            self.resolve_software(parts);
+        }
+        if matches!(
+            knob,
+            Knob::Precision
+                | Knob::Compute
+                | Knob::WeightBits
+                | Knob::KvPrecision
+                | Knob::Software
+                | Knob::Prompt
+                | Knob::Generate
+        ) {
+            self.serve(parts);
+        }
+        self.fill();
+        Ok(())
+    }
+
+    fn set_number(&mut self, knob: Knob, value: f64) -> bool {
+        match knob {
+            Knob::Microbatch => (self.microbatch, self.micro_stated) = (value, true),
+            Knob::NumNodes => {
+                self.num_nodes = value;
+                let accelerators = self.accelerators();
+                if let Some(machine) = &mut self.machine {
+                    machine.spread(accelerators);
+                }
+            }
+            Knob::HourlyUsd => self.hourly_usd = value,
+            Knob::UsdPerKwh => self.usd_per_kwh = value,
+            Knob::Pue => self.pue = value,
+            Knob::KgCo2ePerKwh => self.kg_co2e_per_kwh = value,
+            Knob::CapexUsdNode => self.capex_usd_node = value,
+            Knob::AmortizationYears => self.amortization_years = value,
+            Knob::Utilization => self.utilization = value,
+            Knob::NetworkGbps => {
+                if let Some(machine) = &mut self.machine {
+                    machine.device.nic_bw = value * 1e9 / 8.0 / machine.dies;
+                }
+            }
+            Knob::Oversubscription => {
+                if let Some(machine) = &mut self.machine {
+                    machine.oversubscription = value;
+                }
+            }
+            Knob::Tp => self.each(knob, |phase| phase.shape.tp = value),
+            Knob::Pp => self.each(knob, |phase| phase.shape.pp = value),
+            Knob::Dp => self.each(knob, |phase| (phase.shape.dp, phase.plan.dp) = (value, Some(value))),
+            Knob::Prompt => self.each(knob, |phase| phase.shape.prompt = value),
+            Knob::Generate => self.each(knob, |phase| phase.shape.generate = value),
+            _ => {
+                let Some(slot) = number_slot(knob) else { return false };
+                self.each(knob, |phase| *slot(phase) = Some(value));
+            }
+        }
+        true
+    }
+
+    fn set_toggle(&mut self, knob: Knob, on: bool) -> bool {
+        match knob {
+            Knob::CudaGraphs => {
+                self.cuda_graphs = on;
+                self.each(knob, |phase| phase.plan.graphs = Some(on));
+            }
+            Knob::GpudirectRdma => self.gpudirect_rdma = on,
+            Knob::Noise => self.noise = on,
+            Knob::Overlap => self.each(knob, |phase| phase.plan.overlap = Some(on)),
+            Knob::Sp => self.each(knob, |phase| phase.plan.sp = Some(on)),
+            Knob::OverlapTensor => self.each(knob, |phase| phase.plan.switches.overlap_tensor = Some(on)),
+            Knob::OverlapPipeline => self.each(knob, |phase| phase.plan.switches.overlap_pipeline = Some(on)),
+            Knob::OverlapData => self.each(knob, |phase| phase.plan.switches.overlap_data = Some(on)),
+            Knob::Compiled => self.each(knob, |phase| phase.plan.switches.compiled = Some(on)),
+            Knob::OverlapScheduling => self.each(knob, |phase| phase.plan.serving.overlap_scheduling = Some(on)),
+            Knob::ReserveOutput => self.each(knob, |phase| phase.plan.serving.reserve_output = Some(on)),
+            Knob::PythonExecutor => self.each(knob, |phase| phase.plan.serving.python_executor = Some(on)),
+            Knob::ChunkedPrefill => self.each(knob, |phase| phase.plan.serving.chunked_prefill = Some(on)),
+            _ => return false,
+        }
+        true
+    }
+
+    fn set_word(&mut self, knob: Knob, word: &Arc<str>, parts: &Parts) -> bool {
+        match knob {
+            Knob::Virt => self.sriov = &**word == "sriov",
+            Knob::Fabric => {
+                self.fabric = Arc::clone(word);
+                let factor = parts.profile.as_ref().and_then(|profile| profile.fabric_factor(word));
+                self.fabric_factor = factor.unwrap_or(f64::NAN);
+            }
+            Knob::Engine => match Engine::named(word) {
+                Some(engine) => self.engine = engine,
+                None => return false,
+            },
+            Knob::Precision => return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.format),
+            Knob::KvPrecision => return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.kv),
+            Knob::Recompute => {
+                return self.each_word(knob, Recompute::named(word), |phase| &mut phase.plan.recompute);
+            }
+            Knob::Sharding => return self.each_word(knob, Sharding::named(word), |phase| &mut phase.plan.sharding),
+            Knob::PipelineSchedule => {
+                return self.each_word(knob, PipelineSchedule::named(word), |phase| &mut phase.plan.schedule);
+            }
+            Knob::Software => self.software = Some(Arc::clone(word)),
+            Knob::Compute => return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.compute),
+            Knob::GradientFormat => {
+                return self.each_word(knob, Format::named(word), |phase| &mut phase.plan.gradient_format);
+            }
+            Knob::Optimizer => return self.each_word(knob, Optimizer::named(word), |phase| &mut phase.plan.optimizer),
+            Knob::Trained => return self.each_word(knob, Trained::named(word), |phase| &mut phase.plan.trained),
+            Knob::LoraTargets => {
+                return self.each_word(knob, LoraTargets::named(word), |phase| &mut phase.plan.lora_targets);
+            }
+            Knob::CpuOffload => {
+                return self.each_word(knob, CpuOffload::named(word), |phase| &mut phase.plan.cpu_offload);
+            }
+            Knob::AttentionKernel => {
+                let kernel = AttentionKernel::named(word);
+                return self.each_word(knob, kernel, |phase| &mut phase.plan.switches.attention_kernel);
+            }
+            Knob::GraphCapture => {
+                let capture = GraphCapture::named(word);
+                return self.each_word(knob, capture, |phase| &mut phase.plan.switches.graph_capture);
+            }
+            Knob::MoeDispatcher => {
+                let dispatcher = MoeDispatcher::named(word);
+                return self.each_word(knob, dispatcher, |phase| &mut phase.plan.switches.moe_dispatcher);
+            }
+            Knob::MoeCapacity => {
+                let capacity = MoeCapacity::named(word);
+                return self.each_word(knob, capacity, |phase| &mut phase.plan.switches.moe_capacity);
+            }
+            Knob::Load => return self.each_word(knob, LoadKind::named(word), |phase| &mut phase.plan.serving.load),
+            Knob::Arrivals => {
+                return self.each_word(knob, Arrivals::named(word), |phase| &mut phase.plan.simulation.arrivals);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Changes the base and every phase that does not pin the knob.
+    fn each(&mut self, knob: Knob, mut change: impl FnMut(&mut Phase)) {
+        self.all_phases().filter(|phase| !phase.pinned.pins(knob)).for_each(&mut change);
+    }
+
+    /// As [`Scenario::each`], for a word; false where the word is none of the knob's.
+    fn each_word<T: Copy>(&mut self, knob: Knob, word: Option<T>, slot: fn(&mut Phase) -> &mut Option<T>) -> bool {
+        if word.is_some() {
+            self.each(knob, |phase| *slot(phase) = word);
+        }
+        word.is_some()
+    }
+
+    /// Sequences of an optimizer step; where nobody says, one micro-batch on each replica.
+    #[must_use]
+    pub fn global(&self, phase: &Phase) -> f64 {
+        phase.plan.global.unwrap_or(phase.shape.dp * self.microbatch)
+    }
+
+    /// Sequences of a micro-batch. Where the files are silent, software that does not accumulate runs the whole share of
+    /// a rank at once.
+    #[must_use]
+    pub fn micro(&self, phase: &Phase) -> f64 {
+        let whole = self.in_force.training.accumulation == Accumulation::WholeBatch;
+        match (self.micro_stated, phase.plan.global) {
+            (false, Some(global)) if whole => (global / phase.shape.dp.max(1.0)).max(1.0),
+            _ => self.microbatch,
+        }
+    }
+
+    /// Format of matrix multiplications in force.
+    #[must_use]
+    pub fn format(&self, phase: &Phase) -> Format {
+        match phase.shape.mode {
+            Mode::Inference => phase.served.format,
+            Mode::Training => phase.plan.format.unwrap_or(Format::Bf16),
+        }
+    }
+
+    /// Requests in flight; where nobody says, [`CONCURRENCY`] on each replica.
+    #[must_use]
+    pub fn concurrency(&self, phase: &Phase) -> f64 {
+        phase.plan.serving.concurrency.unwrap_or(CONCURRENCY * phase.shape.dp)
+    }
+
+    /// Whether steps are replayed as captured graphs.
+    #[must_use]
+    pub fn graphs(&self, phase: &Phase) -> bool {
+        match (self.engine.reasons(), phase.shape.mode) {
+            (true, Mode::Inference) => phase.plan.graphs.unwrap_or(phase.served.captured_graphs),
+            _ => self.cuda_graphs,
+        }
+    }
+}
+
+/// Requests in flight on a replica where nobody says: enough to keep it busy, few enough to be answered soon.
+pub const CONCURRENCY: f64 = 16.0;
+/// Probability that a drafted token is accepted where nobody says: about what EAGLE and MTP heads reach on chat
+/// (EAGLE-2, arXiv 2406.16858, table 1; DeepSeek-V3, arXiv 2412.19437, section 5.4.3: 0.85 to 0.90 for one token).
+pub const DRAFT_ACCEPTANCE: f64 = 0.7;
+
+/// Where a plan keeps a number.
+fn number_slot(knob: Knob) -> Option<fn(&mut Phase) -> &mut Option<f64>> {
+    Some(match knob {
+        Knob::Global => |phase| &mut phase.plan.global,
+        Knob::ExpertImbalance => |phase| &mut phase.plan.imbalance,
+        Knob::Vpp => |phase| &mut phase.plan.vpp,
+        Knob::Cp => |phase| &mut phase.plan.cp,
+        Knob::Ep => |phase| &mut phase.plan.ep,
+        Knob::Etp => |phase| &mut phase.plan.etp,
+        Knob::AttentionDp => |phase| &mut phase.plan.attention_dp,
+        Knob::ContextRanks => |phase| &mut phase.plan.serving.context_ranks,
+        Knob::WeightBits => |phase| &mut phase.plan.weight_bits,
+        Knob::RecomputeLayers => |phase| &mut phase.plan.recompute_layers,
+        Knob::GenerateMax => |phase| &mut phase.plan.serving.generate_max,
+        Knob::GenerateSpread => |phase| &mut phase.plan.serving.generate_spread,
+        Knob::RunRequests => |phase| &mut phase.plan.serving.run_requests,
+        Knob::RecvInterval => |phase| &mut phase.plan.serving.recv_interval,
+        Knob::CompiledBatch => |phase| &mut phase.plan.serving.compiled_batch,
+        Knob::Beams => |phase| &mut phase.plan.serving.beams,
+        Knob::Shard => |phase| &mut phase.plan.shard,
+        Knob::TrainTokens => |phase| &mut phase.plan.train_tokens,
+        Knob::Concurrency => |phase| &mut phase.plan.serving.concurrency,
+        Knob::RequestRate => |phase| &mut phase.plan.serving.request_rate,
+        Knob::MaxNumSeqs => |phase| &mut phase.plan.serving.max_num_seqs,
+        Knob::MaxNumBatchedTokens => |phase| &mut phase.plan.serving.max_num_batched_tokens,
+        Knob::GpuMemoryUtilization => |phase| &mut phase.plan.serving.gpu_memory_utilization,
+        Knob::PrefixHit => |phase| &mut phase.plan.serving.prefix_hit,
+        Knob::DraftTokens => |phase| &mut phase.plan.serving.draft_tokens,
+        Knob::DraftAcceptance => |phase| &mut phase.plan.serving.draft_acceptance,
+        Knob::PrefillAccelerators => |phase| &mut phase.plan.serving.prefill_accelerators,
+        Knob::Replications => |phase| &mut phase.plan.simulation.replications,
+        Knob::Requests => |phase| &mut phase.plan.simulation.requests,
+        Knob::Steps => |phase| &mut phase.plan.simulation.steps,
+        Knob::ArrivalCv => |phase| &mut phase.plan.simulation.arrival_cv,
+        Knob::PromptCv => |phase| &mut phase.plan.simulation.prompt_cv,
+        Knob::GenerateCv => |phase| &mut phase.plan.simulation.generate_cv,
+        Knob::SloTtft => |phase| &mut phase.plan.simulation.slo_ttft_ms,
+        Knob::SloTpot => |phase| &mut phase.plan.simulation.slo_tpot_ms,
+        Knob::SloE2e => |phase| &mut phase.plan.simulation.slo_e2e_ms,
+        Knob::Jitter => |phase| &mut phase.plan.simulation.jitter,
+        Knob::SlowNodes => |phase| &mut phase.plan.simulation.slow_nodes,
+        Knob::SlowFactor => |phase| &mut phase.plan.simulation.slow_factor,
+        Knob::NodeMtbf => |phase| &mut phase.plan.simulation.node_mtbf_h,
+        Knob::CheckpointInterval => |phase| &mut phase.plan.simulation.checkpoint_interval_s,
+        Knob::Checkpoint => |phase| &mut phase.plan.simulation.checkpoint_s,
+        Knob::Restart => |phase| &mut phase.plan.simulation.restart_s,
+        _ => return None,
+    })
+}
+
+/// The kind of a load.
+fn load_kind(load: &Load) -> LoadKind {
+    match load {
+        Load::Static { .. } => LoadKind::Static,
+        Load::DecodeOnly { .. } => LoadKind::DecodeOnly,
+        Load::PrefillOnly { .. } => LoadKind::PrefillOnly,
+        Load::Closed { .. } => LoadKind::Closed,
+        Load::Burst { .. } => LoadKind::Burst,
+        Load::Open { .. } => LoadKind::Open,
+    }
+}
+
+/// The format of the KV cache in force.
+fn kv_format(phase: &Phase) -> Format {
+    let by_width = if phase.served.formats.kv_bytes < 2.0 { Format::Fp8 } else { Format::Bf16 };
+    phase.plan.kv.unwrap_or(by_width)
+}
+
+/// Gigabits as people write them: without the dust of a division by eight.
+fn round(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}

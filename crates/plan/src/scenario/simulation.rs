@@ -1,0 +1,133 @@
+//! What a simulation heeds and no closed form sees: how long it runs, what is uneven, what fails.
+
+use super::{Phase, Scenario};
+use atlas_core::plan::Arrivals;
+use atlas_perf::serving::{Load, ServingInput};
+
+/// Independent runs where nobody says: the least whose spread can be told from chance with some confidence.
+const REPLICATIONS: f64 = 3.0;
+/// Optimizer steps of a run where nobody says: the first one fills buffers, the others are alike but for chance.
+const STEPS: f64 = 4.0;
+/// How much slower a slow node is where nobody says: about what a thermally throttled accelerator loses, and what
+/// MegaScale's diagnosis looked for (arXiv 2402.15627, section 6.3: slow machines took 10 % longer for the same pass).
+pub const SLOW_FACTOR: f64 = 1.1;
+/// Seconds from a failure until work goes on where nobody says: MegaScale detects and diagnoses in less than ten minutes
+/// (arXiv 2402.15627, section 4).
+const RESTART_S: f64 = 600.0;
+/// Bytes per second at which a node's states reach storage where nobody says: Llama 3's file system sustained 2 TB/s for
+/// 2,048 nodes (arXiv 2407.21783, section 3.3.1).
+const CHECKPOINT_BYTES_PER_NODE: f64 = 1e9;
+/// Bytes that a checkpoint keeps of a weight under Adam: master weights and two moments in fp32, and the weight in 16 bit.
+const CHECKPOINT_BYTES_PER_WEIGHT: f64 = 14.0;
+
+/// The settings of a phase in force.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Simulation {
+    /// Seed of the first run; the others count up from it.
+    pub seed: u64,
+    /// Independent runs.
+    pub replications: u32,
+    /// Requests of a run; 0 = as many as the load asks for.
+    pub requests: u32,
+    /// Optimizer steps of a run.
+    pub steps: u32,
+    /// How requests come.
+    pub arrivals: Arrivals,
+    /// Standard deviation of gamma arrivals' gaps over their mean.
+    pub arrival_cv: f64,
+    /// Spread of the prompts' lengths.
+    pub prompt_cv: f64,
+    /// Spread of the outputs' lengths.
+    pub generate_cv: f64,
+    /// Limits of a good request, ms: TTFT, TPOT, E2E; 0 = none.
+    pub slo_ms: [f64; 3],
+    /// Spread of one rank's pass.
+    pub jitter: f64,
+    /// Nodes that are slow all the time.
+    pub slow_nodes: f64,
+    /// How slow.
+    pub slow_factor: f64,
+    /// Mean time between failures of a node, s; 0 = none fails.
+    pub node_mtbf: f64,
+    /// Work between two checkpoints, s; `None` = Daly's interval.
+    pub checkpoint_interval: Option<f64>,
+    /// What a checkpoint costs, s.
+    pub checkpoint: f64,
+    /// What a failure costs besides lost work, s.
+    pub restart: f64,
+}
+
+impl Simulation {
+    /// Settings that leave a deployment's load as it is: one run, requests all alike.
+    #[must_use]
+    pub fn measured(system: &ServingInput) -> Simulation {
+        Simulation {
+            seed: 0,
+            replications: 1,
+            requests: 0,
+            steps: STEPS as u32,
+            arrivals: match system.load {
+                Load::Open { .. } => Arrivals::Poisson,
+                Load::Burst { .. } => Arrivals::Burst,
+                _ => Arrivals::Closed,
+            },
+            arrival_cv: 1.0,
+            prompt_cv: 0.0,
+            generate_cv: 0.0,
+            slo_ms: [0.0; 3],
+            jitter: 0.0,
+            slow_nodes: 0.0,
+            slow_factor: SLOW_FACTOR,
+            node_mtbf: 0.0,
+            checkpoint_interval: None,
+            checkpoint: 0.0,
+            restart: RESTART_S,
+        }
+    }
+}
+
+impl Scenario {
+    /// The settings of a simulation of this phase.
+    #[must_use]
+    pub fn simulation(&self, phase: &Phase) -> Simulation {
+        let asked = &phase.plan.simulation;
+        let rate = phase.plan.serving.request_rate.filter(|rate| *rate > 0.0);
+        let whole = |value: Option<f64>, or: f64| value.unwrap_or(or).clamp(0.0, 1e9) as u32;
+        let or_zero = |value: Option<f64>| value.unwrap_or(0.0);
+        Simulation {
+            seed: seed(self.seed.saturating_add(i128::from(phase.index))),
+            replications: whole(asked.replications, REPLICATIONS).max(1),
+            requests: whole(asked.requests, 0.0),
+            steps: whole(asked.steps, STEPS).max(1),
+            arrivals: asked.arrivals.unwrap_or(match (rate, asked.arrival_cv) {
+                (None, _) => Arrivals::Closed,
+                (Some(_), Some(cv)) if cv != 1.0 => Arrivals::Gamma,
+                (Some(_), _) => Arrivals::Poisson,
+            }),
+            arrival_cv: asked.arrival_cv.unwrap_or(1.0),
+            prompt_cv: or_zero(asked.prompt_cv),
+            generate_cv: or_zero(asked.generate_cv),
+            slo_ms: [asked.slo_ttft_ms, asked.slo_tpot_ms, asked.slo_e2e_ms].map(or_zero),
+            jitter: or_zero(asked.jitter),
+            slow_nodes: or_zero(asked.slow_nodes),
+            slow_factor: asked.slow_factor.unwrap_or(SLOW_FACTOR),
+            node_mtbf: 3600.0 * or_zero(asked.node_mtbf_h),
+            checkpoint_interval: asked.checkpoint_interval_s.filter(|seconds| *seconds > 0.0),
+            checkpoint: asked.checkpoint_s.unwrap_or_else(|| self.checkpoint_seconds()),
+            restart: asked.restart_s.unwrap_or(RESTART_S),
+        }
+    }
+
+    /// For which a checkpoint stops the work, where all nodes write their part of it at once.
+    fn checkpoint_seconds(&self) -> f64 {
+        let weights = self.model.map_or(0.0, |model| model.params());
+        weights * CHECKPOINT_BYTES_PER_WEIGHT / (self.num_nodes.max(1.0) * CHECKPOINT_BYTES_PER_NODE)
+    }
+}
+
+/// A seed as the kernel's streams take it: any whole number's low bits.
+fn seed(seed: i128) -> u64 {
+    let [low, high] = [seed, seed >> 64].map(|part| (part & i128::from(u64::MAX)) as u64);
+    // Numbers that 64 bits hold, negative ones included, stand for themselves; the rest are folded.
+    if i128::from(low as i64) == seed || i128::from(low) == seed { low } else { low ^ high.rotate_left(17) }
+}

@@ -1,0 +1,286 @@
+//! The software of a scenario: its traits, and what follows from them where the files are silent.
+
+use std::sync::Arc;
+
+use super::{Machine, Phase, Scenario};
+use atlas_catalog::Accelerator as Sheet;
+use atlas_catalog::software::{self, AcceleratorClass};
+use atlas_config::Mode;
+use atlas_config::workload::PlanSpec;
+use atlas_core::plan::{AttentionKernel, Format, GraphCapture, MoeCapacity, MoeDispatcher, Recompute, Sharding};
+use atlas_perf::accelerator::Precision;
+use atlas_perf::arch::Architecture;
+use atlas_perf::serving::formats::{Stated, formats};
+use atlas_perf::serving::{Admission, Formats, Stack};
+use atlas_perf::training::Software as TrainingSoftware;
+use atlas_perf::traits::{
+    Batching, DecodeAttention, DraftVerification, Executor, ExpertExchange, ExpertProducts, HostOverlap, MemoryRule,
+    PromptLaunch, Routing, SelectiveRecompute, ServingTraits, Shapes, SmallProducts, StepLaunch, TrainingTraits,
+};
+
+/// Software of training workloads that name none.
+pub const TRAINING_SOFTWARE: &str = "megatron-core";
+/// Software of inference workloads that name none.
+pub const SERVING_SOFTWARE: &str = "vllm";
+
+/// What the software of a scenario does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SoftwareInForce {
+    /// Family and release: `vllm@0.11.0`.
+    pub name: Arc<str>,
+    /// Whether the release was not stated: the newest known one.
+    pub release_assumed: bool,
+    /// Whether the software was not stated either.
+    pub family_assumed: bool,
+    /// What it does in training.
+    pub training: TrainingTraits,
+    /// What it does in serving.
+    pub serving: ServingTraits,
+}
+
+impl Default for SoftwareInForce {
+    fn default() -> SoftwareInForce {
+        SoftwareInForce {
+            name: "".into(),
+            release_assumed: true,
+            family_assumed: true,
+            training: TrainingTraits::default(),
+            serving: ServingTraits::default(),
+        }
+    }
+}
+
+impl SoftwareInForce {
+    /// The software that `stated` names, or the default of the mode, on this accelerator.
+    pub(super) fn of(stated: Option<&str>, mode: Mode, sheet: Option<&Sheet>, dies: f64) -> SoftwareInForce {
+        let default = match mode {
+            Mode::Training => TRAINING_SOFTWARE,
+            Mode::Inference => SERVING_SOFTWARE,
+        };
+        let Some(sheet) = sheet else { return SoftwareInForce::default() };
+        let class = AcceleratorClass::of(sheet, dies);
+        let resolved = |name: &str| {
+            let kind = match mode {
+                Mode::Training => software::Kind::Training,
+                Mode::Inference => software::Kind::Serving,
+            };
+            let found = software::resolve(name, kind, &class).ok()?;
+            Some((found.software().spec(), found))
+        };
+        // Software that is not known, or that does not do what is asked, has the traits of no software in particular.
+        let generic = match mode {
+            Mode::Training => "generic-training",
+            Mode::Inference => "generic-serving",
+        };
+        let known = resolved(stated.unwrap_or(default));
+        let unknown = known.is_none();
+        let Some((name, found)) = known.or_else(|| resolved(generic)) else { return SoftwareInForce::default() };
+        SoftwareInForce {
+            name: name.into(),
+            release_assumed: found.release_assumed(),
+            family_assumed: stated.is_none() || unknown,
+            training: found.training.unwrap_or_default().tuned,
+            serving: found.serving.unwrap_or_default().tuned,
+        }
+    }
+}
+
+/// Runtime, formats and scheduler of a deployment where neither file nor knob says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Served {
+    /// Kind of runtime.
+    pub stack: Stack,
+    /// Whether requests join and leave between steps.
+    pub continuous: bool,
+    /// How it admits requests.
+    pub admission: Admission,
+    /// Whether decode steps replay captured graphs.
+    pub captured_graphs: bool,
+    /// Whether prompts run uncompiled, kernel by kernel.
+    pub eager_prompts: bool,
+    /// Whether the experts of a mixture are multiplied one after another.
+    pub experts_in_turn: bool,
+    /// Whether decode attention reads keys and values once per group of query heads.
+    pub grouped_decode: bool,
+    /// Whether products of a few rows run on tuned kernels.
+    pub tuned_products: bool,
+    /// Whether drafted tokens are verified as sequences of their own.
+    pub expanded_drafts: bool,
+    /// Whether graphs have fixed shapes.
+    pub fixed_shapes: bool,
+    /// Whether the host prepares the next step while the accelerator computes.
+    pub overlapped: bool,
+    /// Whether a compiled runtime is driven from Python.
+    pub python_executor: bool,
+    /// Whether a sequence is admitted only when its whole output fits.
+    pub reserve_output: bool,
+    /// Format of the weights in force.
+    pub format: Format,
+    /// Bytes and arithmetic of weights and KV cache.
+    pub formats: Formats,
+    /// Most sequences in a step.
+    pub max_num_seqs: f64,
+    /// Most tokens in a step.
+    pub max_num_batched_tokens: f64,
+    /// Whether prompt chunks share steps with decoding.
+    pub chunked_prefill: bool,
+    /// Memory for weights and KV cache.
+    pub memory: MemoryRule,
+}
+
+/// Sequences in a step where only memory limits them.
+const UNLIMITED: f64 = 2048.0;
+
+impl Default for Served {
+    fn default() -> Served {
+        Served::with(&ServingTraits::default(), Format::Bf16, Formats::default(), 0.0)
+    }
+}
+
+impl Served {
+    fn with(t: &ServingTraits, format: Format, formats: Formats, context: f64) -> Served {
+        let captured = t.decode_graphs != atlas_perf::traits::GraphCapture::None;
+        Served {
+            stack: t.runtime,
+            continuous: t.batching == Batching::Continuous,
+            admission: t.admission,
+            captured_graphs: captured && t.graph_context.is_none_or(|most| context <= most),
+            eager_prompts: t.prompts == PromptLaunch::Eager,
+            experts_in_turn: t.experts == ExpertProducts::Sequential,
+            grouped_decode: t.decode_attention == DecodeAttention::Grouped,
+            tuned_products: t.small_products == SmallProducts::Tuned,
+            expanded_drafts: t.drafts == DraftVerification::Expanded,
+            fixed_shapes: t.shapes == Shapes::Compiled,
+            overlapped: t.host != HostOverlap::None,
+            python_executor: t.runtime == Stack::Compiled && t.executor == Executor::Python,
+            reserve_output: t.reserve_output,
+            format,
+            formats,
+            max_num_seqs: t.max_num_seqs.unwrap_or(UNLIMITED),
+            max_num_batched_tokens: t.max_num_batched_tokens.tokens(context),
+            chunked_prefill: t.prefill.mixed(context),
+            memory: t.memory,
+        }
+    }
+
+    /// The defaults of the software on this machine for this model, whose published weights have the format `native`.
+    pub(super) fn of(
+        t: &ServingTraits,
+        phase: (&PlanSpec, f64),
+        machine: &Machine,
+        model: &Architecture,
+        native: Option<Format>,
+    ) -> Served {
+        let (plan, context) = phase;
+        let format = plan.format.or(native).unwrap_or(Format::Bf16);
+        let stated = Stated { weights: format, bits: plan.weight_bits, compute: plan.compute, kv: plan.kv };
+        let formats = formats(&machine.device, model, &stated, t);
+        Served::with(t, format, formats, context)
+    }
+}
+
+impl Scenario {
+    /// The software in force, as its knob shows it.
+    #[must_use]
+    pub fn software_name(&self) -> Arc<str> {
+        Arc::clone(&self.in_force.name)
+    }
+
+    /// How model states are sharded.
+    #[must_use]
+    pub fn sharding(&self, phase: &Phase) -> Sharding {
+        phase.plan.sharding.unwrap_or(self.in_force.training.sharding)
+    }
+
+    /// What is recomputed. Where nothing is stated and the software recomputes nothing, the least that fits.
+    #[must_use]
+    pub fn recompute(&self, phase: &Phase) -> Recompute {
+        let usual = match self.in_force.training.recompute {
+            Recompute::None => Recompute::Auto,
+            stated => stated,
+        };
+        phase.plan.recompute.unwrap_or(usual)
+    }
+
+    /// Whether norms and residuals are split over tensor-parallel ranks.
+    #[must_use]
+    pub fn sequence_parallel(&self, phase: &Phase) -> bool {
+        phase.plan.sp.unwrap_or(self.in_force.training.sequence_parallel && phase.shape.tp > 1.0)
+    }
+
+    /// The attention kernel of a training run.
+    #[must_use]
+    pub fn attention_kernel(&self, phase: &Phase) -> AttentionKernel {
+        phase.plan.switches.attention_kernel.unwrap_or(self.in_force.training.attention)
+    }
+
+    /// How tokens travel to experts.
+    #[must_use]
+    pub fn moe_dispatcher(&self, phase: &Phase) -> MoeDispatcher {
+        let usual = match self.in_force.training.exchange {
+            ExpertExchange::Deduplicated => MoeDispatcher::DeepEp,
+            _ => MoeDispatcher::AllToAll,
+        };
+        phase.plan.switches.moe_dispatcher.unwrap_or(usual)
+    }
+
+    /// Format in which gradients are kept.
+    #[must_use]
+    pub fn gradient_format(&self, phase: &Phase) -> Format {
+        let computed = Precision::from(self.format(phase));
+        let usual =
+            if self.in_force.training.gradient_format.bytes(computed) > 2.0 { Format::Fp32 } else { Format::Bf16 };
+        phase.plan.gradient_format.unwrap_or(usual)
+    }
+
+    /// Format of matrix products.
+    #[must_use]
+    pub fn compute(&self, phase: &Phase) -> Format {
+        if let Some(stated) = phase.plan.compute {
+            return stated;
+        }
+        let format = self.format(phase);
+        if phase.shape.mode == Mode::Training || phase.served.formats.expert == Precision::from(format) {
+            return format;
+        }
+        match phase.served.formats.expert {
+            Precision::Fp8 => Format::Fp8,
+            Precision::Int8 => Format::Int8,
+            _ => Format::Bf16,
+        }
+    }
+
+    /// What the training software does, with the switches of this run.
+    #[must_use]
+    pub fn training_software(&self, phase: &Phase) -> TrainingSoftware {
+        let (t, plan) = (&self.in_force.training, &phase.plan);
+        let switches = &plan.switches;
+        let kernel = self.attention_kernel(phase);
+        let graphs = switches.graph_capture.unwrap_or(if plan.graphs == Some(true) {
+            GraphCapture::Layer
+        } else {
+            GraphCapture::None
+        });
+        let compiled = switches.compiled.unwrap_or(t.launch != StepLaunch::Eager) || graphs != GraphCapture::None;
+        let whole = graphs == GraphCapture::FullIteration;
+        let fixed = switches.moe_capacity == Some(MoeCapacity::Dropped);
+        let overlap = |own: Option<bool>, usual: bool| own.or(plan.overlap).unwrap_or(usual);
+        TrainingSoftware {
+            fused_attention: kernel != AttentionKernel::Unfused,
+            native_attention: kernel == AttentionKernel::Native,
+            first_flash: kernel == AttentionKernel::Flash1,
+            fused_elementwise: t.fused_elementwise || compiled,
+            compiled,
+            fused_experts: (t.experts == ExpertProducts::Grouped && t.fused_permutation) || whole,
+            // A captured iteration cannot wait for the host.
+            synchronous_routing: t.routing == Routing::HostSync && !fixed && !whole,
+            deduplicated_dispatch: self.moe_dispatcher(phase) != MoeDispatcher::AllToAll,
+            overlap_tensor: overlap(switches.overlap_tensor, t.overlap_tensor),
+            overlap_pipeline: overlap(switches.overlap_pipeline, t.overlap_pipeline.applies(plan.vpp.unwrap_or(1.0))),
+            overlap_data: overlap(switches.overlap_data, t.overlap_gradients.applies(self.sharding(phase))),
+            dropout: t.dropout,
+            fused_sums: t.gradient_sums.fused(Precision::from(self.format(phase))),
+            alternate_recompute: t.selective_recompute == SelectiveRecompute::AlternateProducts,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The values worth looking at when one knob is turned: where curves and heat maps begin and end when nobody says so.
+
+use std::sync::Arc;
+
+use crate::knob::{Kind, Knob, Setting, Step};
+use crate::scenario::Scenario;
+use atlas_core::plan::Engine;
+use atlas_document::decode::Bounds;
+
+use super::space::{Axis, divisors};
+
+/// How far a count is doubled and halved from where it stands.
+const OCTAVES: u32 = 6;
+/// Most words of a choice; all have fewer.
+const MOST_WORDS: usize = 64;
+
+/// The values of a knob around where it stands, its own among them: words and switches all, ranks of a layout as far as
+/// the accelerators go, counts up and down by powers of two, real numbers in `steps` over their range or from a quarter to
+/// four times their value. `None` where there is nothing to turn: the seed, a knob that changes nothing here, a single word.
+#[must_use]
+pub fn around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)], steps: u32) -> Option<Axis> {
+    if !scenario.heeds(knob) {
+        return None;
+    }
+    let now = scenario.get(knob);
+    let mut values: Vec<Setting> = match (knob.spec().kind, &now) {
+        (Kind::Toggle, _) => vec![Setting::Toggle(false), Setting::Toggle(true)],
+        // Engines that simulate take too long to be asked for a point of a curve.
+        (Kind::Choice(words), _) if knob == Knob::Engine => {
+            let quick = |word: &&&str| Engine::named(word).is_some_and(|engine| !engine.simulates());
+            words.iter().filter(quick).map(|word| Setting::Choice((*word).into())).collect()
+        }
+        (Kind::Choice(words), _) => words.iter().take(MOST_WORDS).map(|word| Setting::Choice((*word).into())).collect(),
+        (Kind::Fabric, _) => fabrics.iter().map(|(name, _)| Setting::Choice(name.clone())).collect(),
+        (Kind::Number { bounds, step }, Setting::Number(now)) => {
+            numbers(knob, scenario, bounds, step, *now, steps.max(2)).into_iter().map(Setting::Number).collect()
+        }
+        _ => return None,
+    };
+    values.dedup();
+    (values.len() > 1).then_some(Axis { knob, values })
+}
+
+fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64, steps: u32) -> Vec<f64> {
+    let model = scenario.model.unwrap_or_default();
+    let devices = scenario.accelerators() * scenario.machine.map_or(1.0, |machine| machine.dies);
+    let parts = |of: f64| -> Vec<f64> {
+        if of >= 1.0 { divisors(of).filter(|part| *part <= devices).collect() } else { doublings(1.0, devices) }
+    };
+    let mut values = match (knob, step) {
+        // Cuts of the model: only divisors are layouts that can be.
+        (Knob::Tp, _) => parts(model.heads),
+        (Knob::Pp, _) => parts(model.layers),
+        (Knob::Vpp, _) => divisors((model.layers / scenario.base.shape.pp).max(1.0).floor()).collect(),
+        (Knob::Ep, _) => parts(model.experts),
+        (Knob::Cp | Knob::Dp, _) => doublings(1.0, devices),
+        (_, Step::Double) => {
+            let reach = f64::from(OCTAVES).exp2();
+            let from = if now > 0.0 { (now / reach).log2().ceil().exp2() } else { 1.0 };
+            let from = if bounds.whole { from.max(1.0) } else { from };
+            let mut values = doublings(from, (now * reach).max(reach));
+            if bounds.allow(0.0) {
+                values.insert(0, 0.0);
+            }
+            values
+        }
+        (_, Step::Add(by)) if bounds.whole => {
+            (0..=steps).map(|i| now + by * (f64::from(i) - f64::from(steps / 2))).collect()
+        }
+        // A share: all of its range.
+        (_, Step::Add(_)) if bounds.max <= 1.0 => {
+            (0..=steps).map(|i| bounds.min + (bounds.max - bounds.min) * f64::from(i) / f64::from(steps)).collect()
+        }
+        (_, Step::Add(by)) if now <= 0.0 => (0..=steps).map(|i| by * f64::from(i)).collect(),
+        (_, Step::Add(_)) => {
+            (0..=steps).map(|i| now * 4f64.powf(2.0 * f64::from(i) / f64::from(steps) - 1.0)).collect()
+        }
+    };
+    for value in &mut values {
+        *value = if bounds.whole { value.round() } else { rounded(*value) };
+    }
+    values.push(now);
+    values.retain(|value| bounds.allow(*value));
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    values
+}
+
+/// Three digits: what stands on an axis can be read, and typed.
+fn rounded(value: f64) -> f64 {
+    let scale = 10f64.powf(2.0 - value.abs().max(1e-12).log10().floor());
+    (value * scale).round() / scale
+}
+
+/// Powers of two from `from`, one itself, up to `to`.
+fn doublings(from: f64, to: f64) -> Vec<f64> {
+    let next = |value: &f64| Some(value * 2.0).filter(|next| *next <= to);
+    std::iter::successors(Some(from), next).take(64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use crate::knob::Overrides;
+    use crate::scenario::Parts;
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    fn each(check: impl Fn(&Scenario, &Parts, Knob, Option<Axis>)) {
+        let library = Library::load(&Sources::built_in(), None);
+        for (target, workload) in [("h100-sxm-8", "llama3.1-70b-serve"), ("NVIDIA_H100_8x_NVLink", "gpt5_1t_train")] {
+            let parts = Parts::find(&library, target, workload).unwrap();
+            let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+            for knob in Knob::all() {
+                check(&scenario, &parts, knob, around(knob, &scenario, parts.fabrics(), 32));
+            }
+        }
+    }
+
+    #[test]
+    fn every_value_is_one_that_its_knob_takes_and_the_present_one_is_among_them() {
+        each(|scenario, parts, knob, axis| {
+            let Some(axis) = axis else { return };
+            assert!(axis.values.contains(&scenario.get(knob)), "{axis:?}");
+            assert!((2..=80).contains(&axis.values.len()), "{axis:?}");
+            for value in &axis.values {
+                assert_eq!(scenario.clone().set(knob, value, parts), Ok(()), "{} = {value}", knob.name());
+            }
+        });
+    }
+
+    #[test]
+    fn what_is_heeded_can_be_swept_but_the_seed() {
+        each(|scenario, _, knob, axis| {
+            let sweepable = scenario.heeds(knob) && knob != Knob::Seed;
+            assert!(axis.is_none() || sweepable, "{}", knob.name());
+            if [Knob::Tp, Knob::Concurrency, Knob::HourlyUsd, Knob::CudaGraphs].contains(&knob) {
+                assert_eq!(axis.is_some(), sweepable, "{}", knob.name());
+            }
+        });
+    }
+}

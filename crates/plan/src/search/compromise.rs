@@ -1,0 +1,151 @@
+//! What is traded for what: pairs of figures, and the knobs that trade one for the other.
+
+use super::optimise::{Problem, freed};
+use super::space::{Axis, Space, divisors};
+use super::{figure, optimise::MOST};
+use crate::estimate::Metric;
+use crate::knob::{Knob, Setting};
+use crate::scenario::{Parts, Scenario};
+use atlas_config::Mode;
+use atlas_core::plan::Recompute;
+
+/// Two figures that work against each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    /// In words.
+    pub name: &'static str,
+    /// The figure that runs across, by name.
+    pub across: &'static str,
+    /// The figure that runs up, by name.
+    pub up: &'static str,
+    /// Whose.
+    pub mode: Mode,
+    /// Whether the number of nodes is turned, too.
+    pub nodes: bool,
+}
+
+const fn pair(name: &'static str, across: &'static str, up: &'static str, mode: Mode, nodes: bool) -> Pair {
+    Pair { name, across, up, mode, nodes }
+}
+
+/// The pairs, the usual one of each mode first.
+pub const PAIRS: [Pair; 7] = [
+    pair(
+        "throughput against interactivity",
+        "tokens_per_sec_per_user",
+        "tokens_per_sec_per_accel",
+        Mode::Inference,
+        false,
+    ),
+    pair("cost against interactivity", "tokens_per_sec_per_user", "dollar_per_1m_tokens", Mode::Inference, false),
+    pair("throughput against time to first token", "ttft_ms", "tokens_per_sec_per_accel", Mode::Inference, false),
+    pair("energy against interactivity", "tokens_per_sec_per_user", "joules_per_token", Mode::Inference, false),
+    pair("cost against time", "time_to_train_h", "usd_per_run", Mode::Training, true),
+    pair("energy against time", "time_to_train_h", "kwh_per_run", Mode::Training, true),
+    pair("throughput against free memory", "headroom", "tokens_per_sec", Mode::Training, false),
+];
+
+impl Pair {
+    /// The pairs that say something about a scenario.
+    pub fn of(scenario: &Scenario) -> impl Iterator<Item = &'static Pair> {
+        let known = |name| figure::named(name).is_some_and(|metric| metric.applies_to(scenario));
+        PAIRS.iter().filter(move |pair| pair.mode == scenario.mode() && known(pair.across) && known(pair.up))
+    }
+
+    /// Its figures: across, up.
+    #[must_use]
+    pub fn metrics(&self) -> Option<[&'static Metric; 2]> {
+        Some([figure::named(self.across)?, figure::named(self.up)?])
+    }
+
+    /// The starting point of its search.
+    #[must_use]
+    pub fn start(&self, scenario: &Scenario, parts: &Parts) -> Scenario {
+        freed(scenario, &|_| false, parts)
+    }
+
+    /// The search for its best compromises from [`Pair::start`]: layouts, and what is traded: the load in serving; nodes,
+    /// micro-batch and recomputation in training. Small enough to be looked at everywhere in the blink of an eye.
+    #[must_use]
+    pub fn problem<'p>(&self, start: &'p Scenario, parts: &'p Parts) -> Option<Problem<'p>> {
+        let front = self.metrics()?.to_vec();
+        let objective = *front.last()?;
+        let space = self.space(start);
+        let conditions = Vec::new();
+        Some(Problem { start, parts, space, objective, conditions, idle: false, front, runners_up: 0, most: MOST })
+    }
+
+    fn space(&self, start: &Scenario) -> Space {
+        let model = start.model.unwrap_or_default();
+        let nodes =
+            if self.nodes { doublings((start.num_nodes / 8.0).ceil(), start.num_nodes * 8.0) } else { Vec::new() };
+        let dies = start.machine.map_or(1.0, |machine| machine.dies);
+        let per_node = start.accelerators() / start.num_nodes.max(1.0) * dies;
+        let devices = nodes.last().copied().unwrap_or(start.num_nodes) * per_node;
+        let cuts = |of: f64, most: f64| -> Vec<f64> {
+            if of >= 1.0 { divisors(of).filter(|cut| *cut <= most).collect() } else { doublings(1.0, most) }
+        };
+        // Tensor-parallel ranks beyond a node's, or beyond the fast domain's, are never the better choice.
+        let domain = start.machine.map_or(per_node, |machine| machine.device.domain.max(per_node));
+        let mut axes = vec![
+            Axis::of(Knob::NumNodes, nodes),
+            Axis::of(Knob::Tp, cuts(model.heads, domain.min(devices))),
+            Axis::of(Knob::Pp, cuts(model.layers, devices.min(64.0))),
+        ];
+        if model.is_moe() {
+            axes.push(Axis::of(Knob::Ep, cuts(model.experts, devices)));
+        }
+        match self.mode {
+            Mode::Training => {
+                axes.push(Axis::of(Knob::Microbatch, doublings(1.0, 16.0)));
+                let words = Recompute::NAMES.iter().map(|word| Setting::Choice((*word).into()));
+                axes.push(Axis { knob: Knob::Recompute, values: words.collect() });
+            }
+            Mode::Inference => axes.push(Axis::of(Knob::Concurrency, doublings(1.0, 16_384.0))),
+        }
+        axes.retain(|axis| start.heeds(axis.knob) && axis.values.len() > 1);
+        Space::of(axes).unwrap_or_default()
+    }
+}
+
+/// One, two, four … within the ends; the first where none is.
+fn doublings(from: f64, to: f64) -> Vec<f64> {
+    let from = from.max(1.0);
+    std::iter::successors(Some(from), |value| Some(value * 2.0).filter(|next| *next <= to)).take(64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::knob::Overrides;
+    use crate::search::{Gauge, optimise};
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    #[test]
+    fn every_pair_has_compromises_of_which_none_beats_another() {
+        let library = Library::load(&Sources::built_in(), None);
+        for (target, workload) in [("h100-sxm-8", "llama3.1-70b-serve"), ("h100-sxm-128", "llama3.1-70b-train")] {
+            let parts = Parts::find(&library, target, workload).unwrap();
+            let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+            assert!(Pair::of(&scenario).count() >= 3);
+            for pair in Pair::of(&scenario) {
+                let start = pair.start(&scenario, &parts);
+                let problem = pair.problem(&start, &parts).unwrap();
+                assert!(problem.space.size() < 200_000, "{}: {}", pair.name, problem.space.size());
+                let found = optimise(&problem, &Gauge::default());
+                assert!(found.front.len() > 1, "{}: nothing is traded", pair.name);
+                let [across, up] = pair.metrics().unwrap();
+                let scores = |candidate: &crate::search::optimise::Candidate| {
+                    [across, up].map(|metric| figure::score(metric, &candidate.estimate, &candidate.scenario))
+                };
+                let front: Vec<[f64; 2]> = found.front.iter().map(scores).collect();
+                for (i, a) in front.iter().enumerate() {
+                    let beaten = front.iter().enumerate().any(|(j, b)| i != j && b[0] <= a[0] && b[1] <= a[1]);
+                    assert!(!beaten, "{}: {a:?} is beaten", pair.name);
+                }
+            }
+        }
+    }
+}

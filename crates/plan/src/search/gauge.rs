@@ -1,0 +1,8 @@
+//! How far a search is, and how to stop it.
+
+pub use atlas_sim::kernel::Progress as Gauge;
+
+/// Threads that a search runs on: what the machine has.
+pub(super) fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).clamp(1, 64)
+}

@@ -1,0 +1,18 @@
+//! Two fair ways to compare targets: with the same knobs, or each with its own best ones under the same constraints,
+//! which [`super::optimise()`] finds from what [`super::optimise::freed`] leaves free.
+
+use crate::knob::{Knob, Setting};
+use crate::scenario::Scenario;
+pub use atlas_core::plan::Methodology;
+
+/// Knobs that are not the same in all scenarios that heed them, with each one's value; `None` where it is not heeded.
+#[must_use]
+pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)> {
+    let values = |knob: Knob| -> Vec<Option<Setting>> {
+        scenarios.iter().map(|scenario| scenario.heeds(knob).then(|| scenario.get(knob))).collect()
+    };
+    Knob::all()
+        .map(|knob| (knob, values(knob)))
+        .filter(|(_, values)| values.windows(2).any(|pair| matches!(pair, [a, b] if a != b)))
+        .collect()
+}

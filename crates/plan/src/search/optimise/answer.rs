@@ -1,0 +1,194 @@
+//! What a search answers.
+
+use std::time::Instant;
+
+use super::tally::{Ranked, Tally};
+use super::{Problem, Rule, estimate_into, hill_climb};
+use crate::estimate::{Estimate, Metric};
+use crate::knob::{Knob, Setting};
+use crate::scenario::Scenario;
+use crate::search::figure::score;
+
+/// A point of the space, answered.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Knobs that differ from the starting point's, and their values here.
+    pub changes: Vec<(Knob, Setting)>,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Its estimate, schedule and all.
+    pub estimate: Estimate,
+}
+
+/// What a rule or a condition did.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    /// In words.
+    pub what: String,
+    /// Candidates that it removed.
+    pub removed: u128,
+    /// Candidates that only it removed; `None` for rules of layouts, which are no matter of choice.
+    pub alone: Option<u64>,
+    /// The best there would be without it, where that is better than the best there is.
+    pub without: Option<Candidate>,
+}
+
+/// Why the answer can be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// Every candidate was looked at: nothing in the space is better.
+    Exhaustive,
+    /// The space was too large: no change of two knobs improves on what was found from that many starts.
+    Local {
+        /// Starts.
+        starts: u64,
+    },
+    /// The search was stopped: this is the best so far.
+    Cancelled,
+}
+
+/// How far was looked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Looked {
+    /// Points of the space.
+    pub space: u128,
+    /// Of which layouts that can be.
+    pub admissible: u128,
+    /// Of which were estimated.
+    pub estimated: u64,
+    /// What that proves.
+    pub proof: Proof,
+    /// Time it took, s.
+    pub seconds: f64,
+}
+
+/// The answer of a search.
+#[derive(Debug, Clone)]
+pub struct Optimum {
+    /// The best; `None` where no candidate meets all conditions.
+    pub best: Option<Candidate>,
+    /// The next best, no two alike in all figures.
+    pub runners_up: Vec<Candidate>,
+    /// The best compromises between the figures of [`Problem::front`], by the first of them.
+    pub front: Vec<Candidate>,
+    /// What each rule and condition did; those that did nothing included.
+    pub bounds: Vec<Bound>,
+    /// The starting point.
+    pub start: Candidate,
+    /// The founding system's best single change, judged by the same estimate.
+    pub hill_climb: Candidate,
+    /// How far was looked.
+    pub looked: Looked,
+}
+
+impl Optimum {
+    /// Whether a candidate meets the conditions of its problem.
+    #[must_use]
+    pub fn meets(problem: &Problem<'_>, candidate: &Candidate) -> bool {
+        super::fits(&candidate.estimate)
+            && problem.conditions.iter().all(|condition| condition.holds(&candidate.estimate, &candidate.scenario))
+    }
+}
+
+/// A latency, the longest that the loosest interactive service of MLPerf Inference v5.0 allows its 99th percentile, ms
+/// (Llama 3.1 405B: 6 s to the first token; Llama 2 70B: 200 ms a token), and the figures a bound on which bounds it.
+const PATIENCE: [(&str, f64, &[&str]); 2] = [
+    ("ttft_ms", 6000.0, &["ttft_ms", "ttft_p99_ms", "p50_ms", "p95_ms", "p99_ms"]),
+    ("tpot_ms", 200.0, &["tpot_ms", "itl_p99_ms", "tokens_per_sec_per_user", "p50_ms", "p95_ms", "p99_ms"]),
+];
+
+impl Optimum {
+    /// What the best bought that nobody asked about: latencies that no user waits for, where nothing bounds them.
+    #[must_use]
+    pub fn warnings(&self, problem: &Problem<'_>) -> Vec<String> {
+        let Some(best) = &self.best else { return Vec::new() };
+        let mut warnings = Vec::new();
+        for (name, patience, bounding) in PATIENCE {
+            let bounds = |metric: &Metric| bounding.contains(&metric.name);
+            let bounded = problem.conditions.iter().any(|condition| match condition {
+                crate::search::Condition::Figure(metric, ..) => bounds(metric),
+                _ => false,
+            });
+            let metric = Metric::named(name).filter(|metric| metric.applies_to(&best.scenario));
+            let Some(metric) = metric.filter(|_| !bounded && !bounds(problem.objective)) else { continue };
+            let value = (metric.get)(&best.estimate, &best.scenario);
+            if value > patience {
+                warnings.push(format!(
+                    "{} became {}, and no constraint bounds it; the loosest service that MLPerf Inference measures allows {}",
+                    metric.label,
+                    metric.show(value),
+                    metric.show(patience)
+                ));
+            }
+        }
+        warnings
+    }
+}
+
+impl Candidate {
+    /// A scenario answered, with what sets it apart from another.
+    #[must_use]
+    pub fn of(scenario: Scenario, from: &Scenario) -> Candidate {
+        let mut estimate = Estimate::default();
+        estimate_into(&scenario, &mut estimate);
+        // Defaults of the software that follow the layout are not changes of their own.
+        let same = scenario.base.plan.switches == from.base.plan.switches;
+        let follows = |knob: Knob| same && knob.is_switch();
+        let differs = |knob: &Knob| scenario.heeds(*knob) && scenario.get(*knob) != from.get(*knob) && !follows(*knob);
+        let changes = Knob::all().filter(differs).map(|knob| (knob, scenario.get(knob))).collect();
+        Candidate { changes, scenario, estimate }
+    }
+
+    fn at(problem: &Problem<'_>, point: u128) -> Candidate {
+        let mut scenario = problem.start.clone();
+        for (knob, value) in problem.space.settings(point) {
+            // Axes hold values that their knobs take.
+            let _ = scenario.set(knob, value, problem.parts);
+        }
+        Candidate::of(scenario, problem.start)
+    }
+}
+
+/// Puts the tally into words and candidates.
+pub(super) fn told(problem: &Problem<'_>, tally: Tally, looked: Looked, began: Instant) -> Optimum {
+    let mut ranked = tally.top.iter().map(|ranked| Candidate::at(problem, ranked.point));
+    let best = ranked.next();
+    let runners_up: Vec<Candidate> = ranked.collect();
+    let best_score = tally.top.first().map_or(f64::INFINITY, |best| best.score);
+    let mut front: Vec<Candidate> =
+        tally.front.iter().map(|compromise| Candidate::at(problem, compromise.point)).collect();
+    if let Some(first) = problem.front.first() {
+        let by = |candidate: &Candidate| score(first, &candidate.estimate, &candidate.scenario);
+        front.sort_by(|a, b| by(a).total_cmp(&by(b)));
+    }
+    let rules = Rule::ALL.iter().zip(tally.cut).map(|(rule, removed)| Bound {
+        what: rule.describe().to_owned(),
+        removed,
+        alone: None,
+        without: None,
+    });
+    let words = std::iter::once(crate::search::Condition::Fits).chain(problem.conditions.iter().cloned());
+    let better = |ranked: &Ranked| ranked.score < best_score;
+    let conditions = words.zip(&tally.bound).map(|(condition, (alone, removed, without))| Bound {
+        what: condition.to_string(),
+        removed: u128::from(*removed),
+        alone: Some(*alone),
+        without: without.filter(better).map(|ranked| Candidate::at(problem, ranked.point)),
+    });
+    let bounds = rules.chain(conditions).collect();
+    // The founding method ignores schedules and knows one bound, on p99, which binds inference only.
+    let sla = problem.conditions.iter().find_map(|condition| match condition {
+        crate::search::Condition::Figure(metric, _, bound) if metric.name == "p99_ms" => Some(*bound),
+        _ => None,
+    });
+    let climbed = hill_climb(problem.start, problem.parts, sla.unwrap_or(f64::INFINITY));
+    Optimum {
+        best,
+        runners_up,
+        front,
+        bounds,
+        start: Candidate::of(problem.start.clone(), problem.start),
+        hill_climb: Candidate::of(climbed.scenario, problem.start),
+        looked: Looked { estimated: tally.estimated, seconds: began.elapsed().as_secs_f64(), ..looked },
+    }
+}

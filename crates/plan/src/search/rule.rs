@@ -1,0 +1,133 @@
+//! What a layout must divide: rules that can be told from the knobs alone, so that whole branches of a space are left
+//! out before anything is estimated.
+
+use crate::knob::Knob;
+use crate::scenario::{Phase, Scenario};
+use atlas_config::Mode;
+
+use super::figure::working;
+
+/// A rule of layouts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// tp × pp × cp × dp = accelerators: none is missing, none idles.
+    Accelerators,
+    /// tp divides the attention heads.
+    Heads,
+    /// pp × vpp divides the layers.
+    Layers,
+    /// ep divides the experts, and expert-parallel ranks lie within the ranks that hold other data.
+    Experts,
+    /// dp × micro divides the global batch.
+    Batch,
+    /// The micro-batches of an interleaved pipeline come in rounds of pp (Megatron-LM, arXiv 2104.04473, section 2.2).
+    Rounds,
+    /// What can have no effect is not turned: it would be the same candidate again.
+    Redundant,
+}
+
+impl Rule {
+    /// All rules, cheapest first.
+    pub const ALL: [Rule; 7] =
+        [Rule::Heads, Rule::Layers, Rule::Accelerators, Rule::Experts, Rule::Batch, Rule::Rounds, Rule::Redundant];
+
+    /// The knobs it looks at.
+    #[must_use]
+    pub fn reads(self) -> &'static [Knob] {
+        const LAYOUT: [Knob; 5] = [Knob::NumNodes, Knob::Tp, Knob::Pp, Knob::Cp, Knob::Dp];
+        match self {
+            Rule::Heads => &[Knob::Tp],
+            Rule::Layers => &[Knob::Pp, Knob::Vpp],
+            Rule::Accelerators => &LAYOUT,
+            Rule::Experts => &[Knob::NumNodes, Knob::Tp, Knob::Pp, Knob::Cp, Knob::Dp, Knob::Ep],
+            Rule::Batch => &[Knob::NumNodes, Knob::Tp, Knob::Pp, Knob::Cp, Knob::Dp, Knob::Microbatch, Knob::Global],
+            Rule::Rounds => {
+                &[Knob::NumNodes, Knob::Tp, Knob::Pp, Knob::Cp, Knob::Dp, Knob::Microbatch, Knob::Global, Knob::Vpp]
+            }
+            Rule::Redundant => &[
+                Knob::NumNodes,
+                Knob::Tp,
+                Knob::Pp,
+                Knob::Cp,
+                Knob::Dp,
+                Knob::Vpp,
+                Knob::Sp,
+                Knob::Ep,
+                Knob::PipelineSchedule,
+                Knob::Sharding,
+                Knob::Shard,
+            ],
+        }
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Rule::Accelerators => "tp × pp × cp × dp = accelerators",
+            Rule::Heads => "tp divides the attention heads",
+            Rule::Layers => "pp × vpp divides the layers",
+            Rule::Experts => "ep divides the experts and the ranks of a stage",
+            Rule::Batch => "dp × micro divides the global batch",
+            Rule::Rounds => "interleaved: pp divides the micro-batches",
+            Rule::Redundant => "the same as another candidate",
+        }
+    }
+
+    /// Whether the base of a scenario keeps it. `idle`: accelerators may idle. `turned`: knobs whose value is
+    /// another than the first of their axis, so that of values without effect the first one stands for all.
+    #[must_use]
+    pub fn holds(self, scenario: &Scenario, idle: bool, turned: &dyn Fn(Knob) -> bool) -> bool {
+        let phase = &scenario.base;
+        let Phase { shape, plan, .. } = phase;
+        let training = shape.mode == Mode::Training;
+        let model = scenario.model.unwrap_or_default();
+        let cp = plan.cp.unwrap_or(1.0);
+        let ep = plan.ep.unwrap_or(1.0);
+        let vpp = if training { plan.vpp.unwrap_or(1.0) } else { 1.0 };
+        match self {
+            Rule::Accelerators => {
+                let have = scenario.accelerators() * scenario.machine.map_or(1.0, |machine| machine.dies);
+                let used = working(scenario);
+                if idle { used <= have } else { used == have }
+            }
+            Rule::Heads => model.heads <= 0.0 || divides(shape.tp, model.heads),
+            // Serving spreads layers unevenly where it must; training's interleaving cannot.
+            Rule::Layers if training => model.layers <= 0.0 || divides(shape.pp * vpp, model.layers),
+            Rule::Layers => model.layers <= 0.0 || shape.pp <= model.layers,
+            Rule::Experts if !model.is_moe() => true,
+            // Serving: experts over the ranks of a replica, or of all replicas. Training: within one stage.
+            Rule::Experts => divides(ep, model.experts) && divides(ep, shape.tp * cp * shape.dp),
+            Rule::Batch => !training || divides(shape.dp * scenario.microbatch, scenario.global(phase)),
+            Rule::Rounds => {
+                let micros = scenario.global(phase) / (shape.dp * scenario.microbatch);
+                !training || vpp <= 1.0 || divides(shape.pp, micros)
+            }
+            Rule::Redundant => {
+                let no_pipeline = training && shape.pp <= 1.0;
+                let alone = training && shape.dp * cp <= 1.0;
+                let redundant = (no_pipeline && (turned(Knob::Vpp) || turned(Knob::PipelineSchedule)))
+                    || (shape.tp <= 1.0 && turned(Knob::Sp))
+                    || (!model.is_moe() && turned(Knob::Ep))
+                    || (alone && (turned(Knob::Sharding) || turned(Knob::Shard)))
+                    || (plan.shard.is_some_and(|shard| shard >= shape.dp * cp) && turned(Knob::Shard));
+                !redundant
+            }
+        }
+    }
+}
+
+fn divides(by: f64, of: f64) -> bool {
+    by > 0.0 && of >= by && (of / by).fract() == 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn division_is_of_whole_numbers_and_never_into_nothing() {
+        assert!(divides(8.0, 64.0) && divides(1.0, 1.0));
+        assert!(!divides(3.0, 64.0) && !divides(128.0, 64.0) && !divides(0.0, 64.0));
+    }
+}

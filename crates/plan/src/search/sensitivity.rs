@@ -1,0 +1,289 @@
+//! Which knob and which hardware number matter most for a figure: each one moved alone, a step or ten per cent up and
+//! down, all else as it stands but the replicas, which follow the layout. The bars of a tornado chart.
+
+use super::condition::fits;
+use super::optimise::freed;
+use crate::engine::estimate_into;
+use crate::estimate::{Better, Estimate, Metric};
+use crate::knob::{Kind, Knob, Setting};
+use crate::scenario::{Machine, Parts, Scenario};
+use atlas_perf::roofline::power_limited;
+
+/// How far a hardware number is moved, up and down.
+pub const SHARE: f64 = 0.10;
+
+/// A number of the hardware or its price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hardware {
+    /// Peak rate of the matrix units, in all formats.
+    PeakFlops,
+    /// Memory bandwidth.
+    MemoryBandwidth,
+    /// Memory size.
+    Memory,
+    /// Bandwidth of the links inside a node.
+    Link,
+    /// Network bandwidth of an accelerator.
+    Network,
+    /// Rental of a node.
+    Price,
+    /// Nominal power of a node, and design power of its accelerators.
+    Power,
+}
+
+impl Hardware {
+    /// All of them.
+    pub const ALL: [Hardware; 7] = [
+        Hardware::PeakFlops,
+        Hardware::MemoryBandwidth,
+        Hardware::Memory,
+        Hardware::Link,
+        Hardware::Network,
+        Hardware::Price,
+        Hardware::Power,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Hardware::PeakFlops => "peak FLOP/s",
+            Hardware::MemoryBandwidth => "memory bandwidth",
+            Hardware::Memory => "memory size",
+            Hardware::Link => "intra-node link",
+            Hardware::Network => "network (NIC)",
+            Hardware::Price => "price",
+            Hardware::Power => "power",
+        }
+    }
+
+    /// The scenario with this number times a factor.
+    fn scaled(self, scenario: &Scenario, factor: f64) -> Scenario {
+        let mut scenario = scenario.clone();
+        let mut machine = |change: &dyn Fn(&mut Machine)| {
+            if let Some(machine) = &mut scenario.machine {
+                change(machine);
+            }
+        };
+        match self {
+            Hardware::PeakFlops => machine(&|machine| {
+                for rate in &mut machine.device.flops {
+                    *rate *= factor;
+                }
+            }),
+            Hardware::MemoryBandwidth => machine(&|machine| machine.device.mem_bw *= factor),
+            Hardware::Memory => {
+                machine(&|machine| machine.device.mem_bytes *= factor);
+                scenario.memory_gb_per_accel *= factor;
+            }
+            Hardware::Link => machine(&|machine| machine.device.link_bw *= factor),
+            Hardware::Network => machine(&|machine| machine.device.nic_bw *= factor),
+            Hardware::Price => scenario.hourly_usd *= factor,
+            Hardware::Power => {
+                machine(&|machine| machine.device.tdp_w *= factor);
+                scenario.node_watts *= factor;
+            }
+        }
+        scenario
+    }
+}
+
+/// What is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lever {
+    /// A knob, a step.
+    Knob(Knob),
+    /// A hardware number, ten per cent.
+    Hardware(Hardware),
+}
+
+impl Lever {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Lever::Knob(knob) => knob.name(),
+            Lever::Hardware(hardware) => hardware.name(),
+        }
+    }
+}
+
+/// The figure after a move.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// What the lever was moved to: a knob's value, or `+10 %`.
+    pub to: String,
+    /// The figure there.
+    pub value: f64,
+    /// Why it cannot run there, in words; `None` where it can.
+    pub trouble: Option<String>,
+}
+
+/// A lever, and the figure when it is moved down and up. `None` where it is at its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Swing {
+    /// The lever.
+    pub lever: Lever,
+    /// Where it stands.
+    pub from: String,
+    /// One step or ten per cent down; for words the one before, for toggles off.
+    pub down: Option<Outcome>,
+    /// One step or ten per cent up.
+    pub up: Option<Outcome>,
+    /// The largest relative change of the figure among moves that can run.
+    pub reach: f64,
+}
+
+/// The figure as it stands, and every lever that moves it, the farthest-reaching first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tornado {
+    /// The figure.
+    pub metric: &'static Metric,
+    /// Its value as it stands.
+    pub value: f64,
+    /// Levers that change it, or that cannot be moved without leaving what can run.
+    pub swings: Vec<Swing>,
+    /// Levers that change nothing.
+    pub idle: Vec<Lever>,
+    /// What might surprise, and why it is so.
+    pub notes: Vec<&'static str>,
+}
+
+/// Why the peak rate may move nothing.
+const POWER_LIMITED: &str = "peak FLOP/s: large products of this generation run at the device's power limit, so that their \
+                             rate follows its power; a higher peak at the same power is no faster";
+
+impl Tornado {
+    /// Whether a move improves the figure.
+    #[must_use]
+    pub fn better(&self, outcome: &Outcome) -> bool {
+        match self.metric.better {
+            Better::Higher => outcome.value > self.value,
+            Better::Lower | Better::Neutral => outcome.value < self.value,
+        }
+    }
+}
+
+/// Moves every lever that the scenario heeds.
+#[must_use]
+pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) -> Tornado {
+    let mut estimate = Estimate::default();
+    estimate_into(scenario, &mut estimate);
+    let value = (metric.get)(&estimate, scenario);
+    let stood = fits(&estimate);
+    let mut ask = |scenario: &Scenario, to: String| {
+        estimate_into(scenario, &mut estimate);
+        let verdict = estimate.detail.as_ref().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
+        Outcome { to, value: (metric.get)(&estimate, scenario), trouble: verdict.map(|verdict| verdict.describe()) }
+    };
+    let mut swings = Vec::new();
+    // Price and network are told among the hardware.
+    let skipped = [Knob::Engine, Knob::Seed, Knob::Noise, Knob::HourlyUsd, Knob::NetworkGbps];
+    for knob in Knob::all().filter(|knob| scenario.heeds(*knob) && !skipped.contains(knob)) {
+        let from = scenario.get(knob);
+        let mut moved = |by: i32| {
+            let to = step(knob, &from, by, parts)?;
+            // Replicas follow the layout, or no cut of the model could be moved alone on a target that is full.
+            let layout = matches!(knob, Knob::Tp | Knob::Pp | Knob::Cp | Knob::NumNodes);
+            let mut scenario = if layout { freed(scenario, &|_| false, parts) } else { scenario.clone() };
+            scenario.set(knob, &to, parts).ok()?;
+            scenario.check(parts).ok()?;
+            Some(ask(&scenario, to.to_string()))
+        };
+        let (down, up) = (moved(-1), moved(1));
+        swings.push(Swing { lever: Lever::Knob(knob), from: from.to_string(), down, up, reach: 0.0 });
+    }
+    let analytical = scenario.machine.is_some() && scenario.engine.reasons();
+    for hardware in Hardware::ALL {
+        if !analytical && !matches!(hardware, Hardware::Price | Hardware::Power | Hardware::Memory) {
+            continue;
+        }
+        let mut moved = |factor: f64| {
+            let to = format!("{:+.0} %", 100.0 * (factor - 1.0));
+            Some(ask(&hardware.scaled(scenario, factor), to))
+        };
+        let (down, up) = (moved(1.0 - SHARE), moved(1.0 + SHARE));
+        swings.push(Swing { lever: Lever::Hardware(hardware), from: String::new(), down, up, reach: 0.0 });
+    }
+    for swing in &mut swings {
+        let ran = [&swing.down, &swing.up].into_iter().flatten();
+        let ran = ran.filter(|outcome| outcome.trouble.is_none() || !stood).map(|outcome| outcome.value);
+        swing.reach = ran.map(|moved| change(value, moved).abs()).fold(0.0, f64::max);
+    }
+    // Levers that reach no further than rounding change nothing; one that cannot be moved is worth telling.
+    const DUST: f64 = 1e-9;
+    let matters = |swing: &Swing| {
+        let stuck = [&swing.down, &swing.up].into_iter().flatten().any(|outcome| outcome.trouble.is_some() && stood);
+        swing.reach > DUST || stuck
+    };
+    let (mut swings, idle): (Vec<Swing>, Vec<Swing>) = swings.into_iter().partition(matters);
+    swings.sort_by(|a, b| b.reach.total_cmp(&a.reach));
+    let idle: Vec<Lever> = idle.into_iter().map(|swing| swing.lever).collect();
+    let limited = scenario.machine.is_some_and(|machine| power_limited(&machine.device));
+    let surprises = analytical && limited && idle.contains(&Lever::Hardware(Hardware::PeakFlops));
+    let notes = if surprises { vec![POWER_LIMITED] } else { Vec::new() };
+    Tornado { metric, value, swings, idle, notes }
+}
+
+/// The value a step away; `None` at the end.
+fn step(knob: Knob, from: &Setting, by: i32, parts: &Parts) -> Option<Setting> {
+    let to = match (knob.spec().kind, from) {
+        // A real number is moved by ten per cent, as hardware is: its steps are made for typing.
+        (Kind::Number { bounds, .. }, Setting::Number(now)) if !bounds.whole && *now > 0.0 => {
+            let moved = now * (1.0 + SHARE * f64::from(by));
+            Setting::Number(moved.clamp(bounds.min, bounds.max))
+        }
+        _ => knob.step(from, by, parts.fabrics()),
+    };
+    (to != *from).then_some(to)
+}
+
+/// A relative change.
+fn change(before: f64, after: f64) -> f64 {
+    if before == after {
+        0.0
+    } else if before == 0.0 || !after.is_finite() {
+        1.0
+    } else {
+        after / before - 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::knob::Overrides;
+    use crate::search::figure;
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    /// What moves Hopper's products is power; on Ampere it is the peak, and nothing needs to be said.
+    #[test]
+    fn where_power_is_the_limit_the_peak_moves_nothing_and_that_is_said() {
+        let library = Library::load(&Sources::built_in(), None);
+        for (target, limited) in [("h100-sxm-8", true), ("a100-sxm-80gb-8", false)] {
+            let parts = Parts::find(&library, target, "llama3.1-8b-train").unwrap();
+            let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+            let tornado = sensitivity(&scenario, &parts, figure::named("throughput").unwrap());
+            let moves = |hardware| tornado.swings.iter().any(|swing| swing.lever == Lever::Hardware(hardware));
+            assert_eq!((moves(Hardware::Power), moves(Hardware::PeakFlops)), (limited, !limited), "{target}");
+            assert_eq!(!tornado.notes.is_empty(), limited, "{target}");
+        }
+    }
+
+    #[test]
+    fn the_price_moves_cost_and_nothing_else() {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, "NVIDIA_H100_8x_NVLink", "gpt5_1t_inference").unwrap();
+        let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+        let cost = sensitivity(&scenario, &parts, figure::named("cost").unwrap());
+        let price = cost.swings.iter().find(|swing| swing.lever == Lever::Hardware(Hardware::Price)).unwrap();
+        assert!(cost.better(price.down.as_ref().unwrap()) && !cost.better(price.up.as_ref().unwrap()));
+        // Energy is paid besides, so a tenth of the rental is less than a tenth of the cost.
+        assert!(price.reach > 0.05 && price.reach < SHARE);
+        let speed = sensitivity(&scenario, &parts, figure::named("throughput").unwrap());
+        assert!(speed.idle.contains(&Lever::Hardware(Hardware::Price)));
+        assert!(speed.swings.is_sorted_by(|a, b| a.reach >= b.reach));
+    }
+}

@@ -1,0 +1,332 @@
+//! The space that a search looks through: an axis for each knob, and on it the values it may take.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::knob::{Kind, Knob, KnobError, Setting, Step};
+use crate::scenario::Scenario;
+
+/// Most values on one axis.
+pub const MOST_VALUES: usize = 1_000_000;
+
+/// A knob and the values it may take, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// The knob.
+    pub knob: Knob,
+    /// Its values; never empty, none twice.
+    pub values: Vec<Setting>,
+}
+
+/// Why axes are none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpaceError {
+    /// A knob or one of its values was refused.
+    #[error(transparent)]
+    Knob(#[from] KnobError),
+    /// The text is no axis.
+    #[error("found \"{0}\", expected knob=VALUES, where VALUES are 1,2,4 or 1..16 or 0..1:0.25 or divisors(64) or all")]
+    Form(String),
+    /// A range that holds nothing.
+    #[error("{knob}: the range \"{found}\" is empty: {why}")]
+    Range {
+        /// The knob.
+        knob: &'static str,
+        /// The range as written.
+        found: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// An axis with more values than can be kept.
+    #[error("{knob}: more than {MOST_VALUES} values")]
+    TooMany {
+        /// The knob.
+        knob: &'static str,
+    },
+    /// Two axes of one knob.
+    #[error("{0}: two axes; write all its values in one")]
+    Twice(&'static str),
+}
+
+impl Axis {
+    /// An axis of numbers.
+    #[must_use]
+    pub fn of(knob: Knob, values: impl IntoIterator<Item = f64>) -> Axis {
+        Axis { knob, values: values.into_iter().map(Setting::Number).collect() }
+    }
+
+    /// Reads `tp=1,2,4,8`, `micro=1..16` (doubling where the knob steps so), `pue=1..1.5:0.1`, `pp=divisors(layers)`,
+    /// `virt=all`. `scenario` says how many heads, layers, experts and accelerators there are.
+    ///
+    /// # Errors
+    /// An unknown knob, a value that the knob does not take, a range that holds nothing.
+    pub fn parse(text: &str, scenario: &Scenario, fabrics: &[(Arc<str>, f64)]) -> Result<Axis, SpaceError> {
+        let (name, list) = text.split_once('=').ok_or_else(|| SpaceError::Form(text.to_owned()))?;
+        let knob = Knob::named(name)?;
+        let mut axis = Axis { knob, values: Vec::new() };
+        for item in list.split(',').map(str::trim) {
+            if item.is_empty() {
+                return Err(SpaceError::Form(text.to_owned()));
+            }
+            if item.eq_ignore_ascii_case("all") {
+                axis.extend(all(knob, fabrics).ok_or_else(|| SpaceError::Form(text.to_owned()))?)?;
+            } else if let Some(of) = item.strip_prefix("divisors(").and_then(|rest| rest.strip_suffix(')')) {
+                axis.extend(divisors(count(of, knob, scenario, fabrics)?).map(Setting::Number))?;
+            } else if let Some((from, to)) = item.split_once("..") {
+                axis.range(item, from, to, fabrics)?;
+            } else {
+                axis.extend([knob.parse(item, fabrics)?])?;
+            }
+            if axis.values.len() > MOST_VALUES {
+                axis.distinct();
+                if axis.values.len() > MOST_VALUES {
+                    return Err(SpaceError::TooMany { knob: knob.name() });
+                }
+            }
+        }
+        axis.distinct();
+        Ok(axis)
+    }
+
+    fn range(&mut self, item: &str, from: &str, to: &str, fabrics: &[(Arc<str>, f64)]) -> Result<(), SpaceError> {
+        let knob = self.knob;
+        let refuse = |why| SpaceError::Range { knob: knob.name(), found: item.to_owned(), why };
+        let Kind::Number { step, bounds } = knob.spec().kind else {
+            return Err(refuse("this knob takes no numbers"));
+        };
+        let (to, by) = to.trim_start_matches('=').split_once(':').map_or((to, None), |(to, by)| (to, Some(by)));
+        let number = |text: &str| match knob.parse(text, fabrics)? {
+            Setting::Number(value) => Ok(value),
+            _ => Err(SpaceError::Form(item.to_owned())),
+        };
+        let (from, to) = (number(from)?, number(to.trim_start_matches('='))?);
+        if from > to {
+            return Err(refuse("it ends before it begins"));
+        }
+        let stated = by.map(|by| by.trim().parse::<f64>().ok().filter(|by| *by > 0.0 && by.is_finite()));
+        let next: Box<dyn Fn(usize, f64) -> f64> = match (stated, step) {
+            (Some(None), _) => return Err(refuse("its step is no positive number")),
+            (Some(Some(by)), _) | (None, Step::Add(by)) => {
+                #[expect(clippy::cast_precision_loss, reason = "an axis has few values")]
+                let at = move |i: usize, _| round(from + by * i as f64);
+                Box::new(at)
+            }
+            (None, Step::Double) => Box::new(|_, now| if now < 1.0 { 1.0 } else { now * 2.0 }),
+        };
+        let mut value = from;
+        // A millionth of slack, so that 0.1 steps reach an end that binary fractions cannot write.
+        let end = to + 1e-9 * to.abs();
+        for i in 1..=MOST_VALUES + 1 {
+            if value > end {
+                return Ok(());
+            }
+            if !bounds.allow(value) {
+                let expected = bounds.describe();
+                return Err(KnobError::Value { knob: knob.name(), found: value.to_string(), expected }.into());
+            }
+            self.values.push(Setting::Number(value));
+            value = next(i, value);
+        }
+        Err(SpaceError::TooMany { knob: knob.name() })
+    }
+
+    fn extend(&mut self, values: impl IntoIterator<Item = Setting>) -> Result<(), SpaceError> {
+        for value in values {
+            if let (Kind::Number { bounds, .. }, Setting::Number(number)) = (self.knob.spec().kind, &value)
+                && !bounds.allow(*number)
+            {
+                let (knob, found, expected) = (self.knob.name(), number.to_string(), bounds.describe());
+                return Err(KnobError::Value { knob, found, expected }.into());
+            }
+            self.values.push(value);
+        }
+        Ok(())
+    }
+
+    /// Leaves out what stands there before.
+    fn distinct(&mut self) {
+        let rises = |a: &Setting, b: &Setting| matches!((a, b), (Setting::Number(a), Setting::Number(b)) if a < b);
+        // As ranges do, which may be long: nothing stands there twice.
+        if !self.values.is_sorted_by(rises) {
+            let mut seen = BTreeSet::new();
+            self.values.retain(|value| seen.insert(value.to_string()));
+        }
+    }
+}
+
+/// All values of a knob that has few.
+fn all(knob: Knob, fabrics: &[(Arc<str>, f64)]) -> Option<Vec<Setting>> {
+    match knob.spec().kind {
+        Kind::Toggle => Some(vec![Setting::Toggle(false), Setting::Toggle(true)]),
+        Kind::Choice(words) => Some(words.iter().map(|word| Setting::Choice((*word).into())).collect()),
+        Kind::Fabric => Some(fabrics.iter().map(|(name, _)| Setting::Choice(Arc::clone(name))).collect()),
+        Kind::Software | Kind::Number { .. } | Kind::Seed => None,
+    }
+}
+
+/// What `divisors(…)` divides: a number, or what the scenario has that many of.
+fn count(text: &str, knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)]) -> Result<f64, SpaceError> {
+    let model = scenario.model.unwrap_or_default();
+    let value = match text.trim() {
+        "heads" => model.heads,
+        "layers" => model.layers,
+        "experts" => model.experts,
+        "accelerators" => scenario.accelerators(),
+        "global" => scenario.global(&scenario.base),
+        number => match knob.parse(number, fabrics)? {
+            Setting::Number(value) => value,
+            _ => 0.0,
+        },
+    };
+    if value >= 1.0 && value.fract() == 0.0 && value <= 1e12 {
+        return Ok(value);
+    }
+    let found = format!("divisors({text})");
+    Err(SpaceError::Range { knob: knob.name(), found, why: "there is no such whole number here" })
+}
+
+/// The divisors of a whole number, ascending.
+pub fn divisors(of: f64) -> impl Iterator<Item = f64> {
+    let mut low = Vec::new();
+    let mut high = Vec::new();
+    let mut divisor = 1.0;
+    while divisor * divisor <= of {
+        if (of / divisor).fract() == 0.0 {
+            low.push(divisor);
+            if divisor * divisor < of {
+                high.push(of / divisor);
+            }
+        }
+        divisor += 1.0;
+    }
+    low.into_iter().chain(high.into_iter().rev())
+}
+
+/// Without the dust of binary fractions.
+fn round(value: f64) -> f64 {
+    (value * 1e9).round() / 1e9
+}
+
+/// Axes, and the points that they span: the last axis turns fastest.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Space {
+    axes: Vec<Axis>,
+}
+
+impl Space {
+    /// The space of these axes.
+    ///
+    /// # Errors
+    /// Two axes of one knob.
+    pub fn of(axes: Vec<Axis>) -> Result<Space, SpaceError> {
+        for (i, axis) in axes.iter().enumerate() {
+            if axes.iter().take(i).any(|before| before.knob == axis.knob) {
+                return Err(SpaceError::Twice(axis.knob.name()));
+            }
+        }
+        Ok(Space { axes })
+    }
+
+    /// Its axes.
+    #[must_use]
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// Whether it has an axis of this knob.
+    #[must_use]
+    pub fn turns(&self, knob: Knob) -> bool {
+        self.axes.iter().any(|axis| axis.knob == knob)
+    }
+
+    /// How many points it has; 1 without axes.
+    #[must_use]
+    pub fn size(&self) -> u128 {
+        self.axes.iter().fold(1, |size: u128, axis| size.saturating_mul(axis.values.len() as u128))
+    }
+
+    /// Points that agree on all axes before `depth`.
+    #[must_use]
+    pub(super) fn size_below(&self, depth: usize) -> u128 {
+        self.axes.iter().skip(depth).fold(1, |size: u128, axis| size.saturating_mul(axis.values.len() as u128))
+    }
+
+    /// The knobs and values of a point.
+    pub fn settings(&self, point: u128) -> impl Iterator<Item = (Knob, &Setting)> {
+        self.axes.iter().enumerate().filter_map(move |(i, axis)| {
+            let digit = point / self.size_below(i + 1) % (axis.values.len() as u128).max(1);
+            Some((axis.knob, axis.values.get(usize::try_from(digit).ok()?)?))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::knob::Overrides;
+    use crate::scenario::Parts;
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    fn numbers(text: &str) -> Result<Vec<f64>, SpaceError> {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, "NVIDIA_H100_8x_NVLink", "gpt5_1t_inference").unwrap();
+        let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+        let axis = Axis::parse(text, &scenario, parts.fabrics())?;
+        Ok(axis
+            .values
+            .iter()
+            .map(|value| match value {
+                Setting::Number(value) => *value,
+                _ => -1.0,
+            })
+            .collect())
+    }
+
+    #[test]
+    fn lists_ranges_divisors_and_all() {
+        assert_eq!(numbers("tp=1,2, 4,8,2").unwrap(), [1.0, 2.0, 4.0, 8.0]);
+        assert_eq!(numbers("micro=1..16").unwrap(), [1.0, 2.0, 4.0, 8.0, 16.0]);
+        assert_eq!(numbers("micro=3..13").unwrap(), [3.0, 6.0, 12.0]);
+        assert_eq!(numbers("shard=0..4").unwrap(), [0.0, 1.0, 2.0, 4.0]);
+        assert_eq!(numbers("micro=1..6:2").unwrap(), [1.0, 3.0, 5.0]);
+        assert_eq!(numbers("prefix_hit=0..0.3").unwrap(), [0.0, 0.1, 0.2, 0.3]);
+        assert_eq!(numbers("pp=divisors(12)").unwrap(), [1.0, 2.0, 3.0, 4.0, 6.0, 12.0]);
+        assert_eq!(numbers("pp=divisors(accelerators)").unwrap(), [1.0, 2.0, 4.0, 8.0]);
+        assert_eq!(numbers("micro=1..5000:1,1..6000:1").unwrap().len(), 6000);
+        assert_eq!(numbers("noise=all").unwrap().len(), 2);
+        assert!(numbers("fabric=all").unwrap().len() > 1);
+    }
+
+    #[test]
+    fn what_is_no_axis_is_refused_in_words() {
+        for (text, part) in [
+            ("tp", "expected knob=VALUES"),
+            ("tp=", "expected knob=VALUES"),
+            ("tp=8..1", "ends before it begins"),
+            ("tp=1..8:0", "no positive number"),
+            ("tp=1..8:nan", "no positive number"),
+            ("tp=1..8:0.5", "whole number"),
+            ("tp=all", "expected knob=VALUES"),
+            ("noise=1..2", "takes no numbers"),
+            ("pp=divisors(layer)", "found"),
+            ("tpp=1", "did you mean"),
+            ("hourly_usd=0..1e9:0.001", "more than"),
+        ] {
+            let told = numbers(text).unwrap_err().to_string();
+            assert!(told.contains(part), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn points_are_numbered_with_the_last_axis_turning_fastest() {
+        let space = Space::of(vec![Axis::of(Knob::Tp, [1.0, 2.0]), Axis::of(Knob::Pp, [1.0, 2.0, 4.0])]).unwrap();
+        assert_eq!(space.size(), 6);
+        let at = |point| space.settings(point).map(|(_, value)| value.to_string()).collect::<Vec<_>>();
+        assert_eq!(at(0), ["1", "1"]);
+        assert_eq!(at(1), ["1", "2"]);
+        assert_eq!(at(5), ["2", "4"]);
+        assert!(Space::of(vec![Axis::of(Knob::Tp, [1.0]), Axis::of(Knob::Tp, [2.0])]).is_err());
+    }
+}

@@ -1,0 +1,428 @@
+//! Every point of a space for every target and workload, in order, on all cores, in constant memory.
+//!
+//! Points are numbered: contenders one after another, within one the space's own order. Workers answer blocks of
+//! points in turn, and blocks arrive in order, so that a sweep can stop after any block and go on from its number.
+
+use std::io;
+use std::sync::mpsc::sync_channel;
+
+use super::condition::Condition;
+use super::gauge::{Gauge, workers};
+use super::space::{Axis, Space};
+use crate::engine::{Memo, estimate_next};
+use crate::estimate::{Estimate, Metric};
+use crate::scenario::{Parts, Scenario};
+
+/// Points answered at once: some milliseconds' work, so that stopping and progress are prompt.
+pub const BLOCK: u64 = 4096;
+/// Blocks that may wait for each worker's turn.
+const AHEAD: usize = 4;
+
+/// What is swept.
+#[derive(Debug, Clone)]
+pub struct Sweep {
+    /// Targets and workloads with their scenarios before any axis is turned.
+    pub contenders: Vec<(Parts, Scenario)>,
+    /// The axes.
+    pub space: Space,
+    /// What must hold for a point to be told.
+    pub conditions: Vec<Condition>,
+}
+
+/// One answered point, lent to who tells it.
+#[derive(Debug)]
+pub struct Row<'r> {
+    /// Index of its contender.
+    pub contender: usize,
+    /// Index of its value on each axis.
+    pub digits: &'r [usize],
+    /// The scenario.
+    pub scenario: &'r Scenario,
+    /// Its estimate.
+    pub estimate: &'r Estimate,
+}
+
+/// What a block of points came to.
+#[derive(Debug)]
+pub struct Block<T> {
+    /// The number of the point behind its last one: where to go on.
+    pub next: u64,
+    /// What was told of its points.
+    pub told: T,
+}
+
+impl Sweep {
+    /// Points of all contenders; `None` where there are more than can be numbered.
+    #[must_use]
+    pub fn size(&self) -> Option<u64> {
+        u64::try_from(self.space.size().checked_mul(self.contenders.len() as u128)?).ok()
+    }
+
+    /// Answers every point from number `from` on. `tell` adds a point to a block; `take` gets the blocks in order, and
+    /// ends the sweep by an error. Returns the number of the first point that was not taken: the size, unless `gauge`
+    /// was cancelled.
+    ///
+    /// # Errors
+    /// What `take` returns; a worker that died.
+    pub fn run<T: Default + Send>(
+        &self,
+        from: u64,
+        gauge: &Gauge,
+        tell: impl Fn(&mut T, &Row<'_>) + Sync,
+        mut take: impl FnMut(Block<T>) -> io::Result<()>,
+    ) -> io::Result<u64> {
+        let size = self.size().ok_or_else(|| io::Error::other("more points than can be numbered"))?;
+        gauge.expect(size);
+        gauge.advance(from.min(size));
+        let workers = workers();
+        std::thread::scope(|scope| {
+            let mut blocks = Vec::with_capacity(workers);
+            for worker in 0..workers as u64 {
+                let (sender, receiver) = sync_channel(AHEAD);
+                blocks.push(receiver);
+                let (tell, step) = (&tell, BLOCK * workers as u64);
+                scope.spawn(move || {
+                    let mut walker = Walker::new(self);
+                    let mut first = from.saturating_add(worker * BLOCK);
+                    while first < size && !gauge.cancelled() {
+                        let next = size.min(first.saturating_add(BLOCK));
+                        let mut told = T::default();
+                        walker.block(first, next, |row| tell(&mut told, row));
+                        // Nobody listens where the sweep ended early.
+                        if sender.send(Block { next, told }).is_err() {
+                            return;
+                        }
+                        first = first.saturating_add(step);
+                    }
+                });
+            }
+            let mut taken = from;
+            // The first worker that has no block in its turn had none left, or was told to stop.
+            for receiver in blocks.iter().cycle() {
+                let Ok(block) = receiver.recv() else { break };
+                gauge.advance(block.next - taken);
+                taken = block.next;
+                take(block)?;
+            }
+            if taken < size && !gauge.cancelled() {
+                return Err(io::Error::other("a worker ended early; the sweep is not complete"));
+            }
+            Ok(taken)
+        })
+    }
+}
+
+/// A worker's place: the scenario whose knobs it turns, and where each axis stands.
+struct Walker<'s> {
+    sweep: &'s Sweep,
+    contender: usize,
+    scenario: Option<Scenario>,
+    digits: Vec<usize>,
+    /// Axes whose value the contender refuses, such as a fabric its profile is not calibrated for.
+    refused: Vec<bool>,
+    memo: Memo,
+    estimate: Estimate,
+}
+
+impl<'s> Walker<'s> {
+    fn new(sweep: &'s Sweep) -> Walker<'s> {
+        let axes = sweep.space.axes().len();
+        Walker {
+            sweep,
+            contender: usize::MAX,
+            scenario: None,
+            digits: vec![0; axes],
+            refused: vec![false; axes],
+            memo: Memo::default(),
+            estimate: Estimate::default(),
+        }
+    }
+
+    fn block(&mut self, first: u64, next: u64, mut tell: impl FnMut(&Row<'_>)) {
+        self.seek(first);
+        for point in first..next {
+            if point > first {
+                self.advance();
+            }
+            let (Some(scenario), Some((parts, _))) = (&self.scenario, self.sweep.contenders.get(self.contender)) else {
+                return;
+            };
+            // A turned engine or fabric may lack what the files do not say: there is no such point.
+            if self.refused.contains(&true) || scenario.check(parts).is_err() {
+                continue;
+            }
+            estimate_next(scenario, &mut self.memo, &mut self.estimate);
+            if self.sweep.conditions.iter().all(|condition| condition.holds(&self.estimate, scenario)) {
+                let (contender, digits) = (self.contender, self.digits.as_slice());
+                tell(&Row { contender, digits, scenario, estimate: &self.estimate });
+            }
+        }
+    }
+
+    /// Goes to a point of any number.
+    fn seek(&mut self, point: u64) {
+        let size = u64::try_from(self.sweep.space.size()).unwrap_or(u64::MAX).max(1);
+        self.enter(usize::try_from(point / size).unwrap_or(usize::MAX));
+        let mut rest = point % size;
+        for (axis, digit) in self.sweep.space.axes().iter().zip(&mut self.digits).rev() {
+            let values = axis.values.len().max(1) as u64;
+            *digit = usize::try_from(rest % values).unwrap_or_default();
+            rest /= values;
+        }
+        for axis in 0..self.digits.len() {
+            self.turn(axis);
+        }
+    }
+
+    /// Takes up a contender's scenario.
+    fn enter(&mut self, contender: usize) {
+        if self.contender != contender {
+            self.contender = contender;
+            self.scenario = self.sweep.contenders.get(contender).map(|(_, scenario)| scenario.clone());
+        }
+    }
+
+    /// Goes to the next point, turning only what changes.
+    fn advance(&mut self) {
+        for axis in (0..self.digits.len()).rev() {
+            let values = self.sweep.space.axes().get(axis).map_or(1, |axis| axis.values.len());
+            let Some(digit) = self.digits.get_mut(axis) else { return };
+            *digit += 1;
+            let carried = *digit >= values;
+            if carried {
+                *digit = 0;
+            }
+            self.turn(axis);
+            if !carried {
+                return;
+            }
+        }
+        // Every axis came round: the next contender begins.
+        self.enter(self.contender.saturating_add(1));
+        for axis in 0..self.digits.len() {
+            self.turn(axis);
+        }
+    }
+
+    fn turn(&mut self, axis: usize) {
+        let (Some(Axis { knob, values }), Some(digit)) = (self.sweep.space.axes().get(axis), self.digits.get(axis))
+        else {
+            return;
+        };
+        let parts = self.sweep.contenders.get(self.contender);
+        if let (Some(value), Some(scenario), Some((parts, _))) = (values.get(*digit), &mut self.scenario, parts)
+            && let Some(refused) = self.refused.get_mut(axis)
+        {
+            *refused = scenario.set(*knob, value, parts).is_err();
+        }
+    }
+}
+
+/// A curve or a heat map of one contender: a figure at every point of the axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grid {
+    /// A cell for each point, in order; the last axis turns fastest.
+    pub cells: Vec<Cell>,
+    /// The point at which the contender's scenario stands, where its values are on the axes.
+    pub here: Option<usize>,
+}
+
+/// A point of a [`Grid`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cell {
+    /// The figure; not a number where there is none.
+    pub value: f64,
+    /// Whether it can run and meets the conditions.
+    pub feasible: bool,
+}
+
+impl Sweep {
+    /// A figure at every point, a grid for each contender: at once for some thousand points. Points that miss a condition
+    /// are told as such. Where `gauge` was cancelled the rest of the cells are empty.
+    ///
+    /// # Errors
+    /// More points than can be numbered; a worker that died.
+    pub fn grids(&self, metric: &'static Metric, gauge: &Gauge) -> io::Result<Vec<Grid>> {
+        let size = usize::try_from(self.space.size()).map_err(io::Error::other)?;
+        let empty = Cell { value: f64::NAN, feasible: false };
+        let grid = |(_, scenario): &(Parts, Scenario)| Grid { cells: vec![empty; size], here: self.place(scenario) };
+        let mut grids: Vec<Grid> = self.contenders.iter().map(grid).collect();
+        let every = Sweep { conditions: Vec::new(), ..self.clone() };
+        let tell = |told: &mut Vec<(usize, usize, Cell)>, row: &Row<'_>| {
+            let met = |condition: &Condition| condition.holds(row.estimate, row.scenario);
+            let feasible = super::condition::fits(row.estimate) && self.conditions.iter().all(met);
+            let axes = self.space.axes().iter().zip(row.digits);
+            let point = axes.fold(0, |point, (axis, digit)| point * axis.values.len() + digit);
+            told.push((row.contender, point, Cell { value: (metric.get)(row.estimate, row.scenario), feasible }));
+        };
+        every.run(0, gauge, tell, |block: Block<Vec<_>>| {
+            for (contender, point, cell) in block.told {
+                if let Some(slot) = grids.get_mut(contender).and_then(|grid| grid.cells.get_mut(point)) {
+                    *slot = cell;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(grids)
+    }
+
+    /// The point at which a scenario stands.
+    fn place(&self, scenario: &Scenario) -> Option<usize> {
+        self.space.axes().iter().try_fold(0, |at, axis| {
+            let now = scenario.get(axis.knob);
+            Some(at * axis.values.len() + axis.values.iter().position(|value| *value == now)?)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::engine::estimate;
+    use crate::knob::{Knob, Overrides, Setting};
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    fn sweep() -> Sweep {
+        let library = Library::load(&Sources::built_in(), None);
+        let contenders = ["NVIDIA_H100_8x_NVLink", "GROQ_LPU_NODE"].map(|target| {
+            let parts = Parts::find(&library, target, "gpt5_1t_inference").unwrap();
+            let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+            (parts, scenario)
+        });
+        let many = (1..=1500).map(f64::from);
+        let axes = vec![Axis::of(Knob::Tp, [1.0, 2.0, 4.0]), Axis::of(Knob::Microbatch, many)];
+        Sweep { contenders: contenders.into(), space: Space::of(axes).unwrap(), conditions: Vec::new() }
+    }
+
+    fn rows(sweep: &Sweep, from: u64) -> Vec<(usize, Vec<usize>, f64)> {
+        let mut all = Vec::new();
+        let tell = |told: &mut Vec<_>, row: &Row<'_>| {
+            told.push((row.contender, row.digits.to_vec(), row.estimate.total.tokens_per_sec));
+        };
+        let next = sweep.run(from, &Gauge::default(), tell, |block: Block<Vec<_>>| {
+            all.extend(block.told);
+            Ok(())
+        });
+        assert_eq!(next.unwrap(), sweep.size().unwrap());
+        all
+    }
+
+    #[test]
+    fn every_point_is_answered_once_in_order_as_if_it_were_alone() {
+        let sweep = sweep();
+        let all = rows(&sweep, 0);
+        assert_eq!(all.len(), 9000);
+        for (number, (contender, digits, tokens)) in all.iter().enumerate() {
+            assert_eq!((*contender, digits[0], digits[1]), (number / 4500, number / 1500 % 3, number % 1500));
+            if number % 97 == 0 {
+                let (parts, start) = &sweep.contenders[*contender];
+                let mut scenario = start.clone();
+                for (knob, value) in sweep.space.settings(number as u128 % 4500) {
+                    scenario.set(knob, value, parts).unwrap();
+                }
+                assert_eq!(estimate(&scenario).total.tokens_per_sec.to_bits(), tokens.to_bits());
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_in_training_are_answered_as_if_each_were_alone() {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
+        let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+        let axes = [
+            Axis::of(Knob::Tp, [1.0, 4.0, 8.0]),
+            Axis::of(Knob::Pue, [1.1, 1.2]),
+            Axis::of(Knob::Dp, [2.0, 4.0]),
+            Axis::of(Knob::Microbatch, [1.0, 2.0, 3.0]),
+            Axis::of(Knob::Global, (1..=40).map(f64::from)),
+        ];
+        // Each of them turns fastest once.
+        for first in 0..axes.len() {
+            let mut axes = axes.to_vec();
+            axes.rotate_left(first);
+            let space = Space::of(axes).unwrap();
+            let sweep = Sweep { contenders: vec![(parts.clone(), scenario.clone())], space, conditions: Vec::new() };
+            let tell = |told: &mut Vec<String>, row: &Row<'_>| told.push(format!("{:?}", row.estimate));
+            let mut all = Vec::new();
+            let take = |block: Block<Vec<String>>| {
+                all.extend(block.told);
+                Ok(())
+            };
+            sweep.run(0, &Gauge::default(), tell, take).unwrap();
+            assert_eq!(all.len(), 1440);
+            for (number, told) in all.iter().enumerate().step_by(7) {
+                let mut alone = scenario.clone();
+                for (knob, value) in sweep.space.settings(number as u128) {
+                    alone.set(knob, value, &parts).unwrap();
+                }
+                assert_eq!(&format!("{:?}", estimate(&alone)), told);
+            }
+        }
+    }
+
+    #[test]
+    fn a_sweep_that_goes_on_ends_as_one_that_never_stopped() {
+        let sweep = sweep();
+        let all = rows(&sweep, 0);
+        for from in [1, 4096, 4499, 4500, 8999] {
+            assert_eq!(rows(&sweep, from), all[from as usize..]);
+        }
+    }
+
+    #[test]
+    fn a_cancelled_sweep_says_where_it_stopped() {
+        let sweep = sweep();
+        let gauge = Gauge::default();
+        let mut rows = 0;
+        let next = sweep.run(
+            0,
+            &gauge,
+            |count: &mut u64, _| *count += 1,
+            |block| {
+                rows += block.told;
+                gauge.cancel();
+                Ok(())
+            },
+        );
+        // What was on its way is still taken; nothing is lost between it and the number.
+        assert_eq!(next.unwrap(), rows);
+    }
+
+    #[test]
+    fn a_grid_knows_where_the_scenario_stands() {
+        let mut sweep = sweep();
+        sweep.contenders.truncate(1);
+        let scenario = sweep.contenders[0].1.clone();
+        let (micro, tp) = (scenario.microbatch, scenario.base.shape.tp);
+        let axes =
+            vec![Axis::of(Knob::Microbatch, [micro, 2.0 * micro, 4.0 * micro]), Axis::of(Knob::Tp, [tp + 1.0, tp])];
+        sweep.space = Space::of(axes).unwrap();
+        let metric = super::super::figure::named("throughput").unwrap();
+        let grid = sweep.grids(metric, &Gauge::default()).unwrap().remove(0);
+        assert_eq!(grid.cells.len(), 6);
+        let here = grid.here.unwrap();
+        assert_eq!(here, 1);
+        let unscheduled = estimate(&scenario).total.tokens_per_sec;
+        assert_eq!(grid.cells[here].value.to_bits(), unscheduled.to_bits());
+    }
+
+    #[test]
+    fn what_a_contender_refuses_is_an_empty_cell_and_the_others_stay_in_place() {
+        let mut sweep = sweep();
+        let (h100, groq) = (sweep.contenders[0].clone(), sweep.contenders[1].clone());
+        let names = |parts: &Parts| parts.fabrics().iter().map(|(name, _)| Arc::clone(name)).collect::<Vec<_>>();
+        let (own, other) = (names(&h100.0), names(&groq.0));
+        let foreign = own.iter().position(|name| !other.contains(name)).unwrap();
+        let axis = Axis { knob: Knob::Fabric, values: own.iter().cloned().map(Setting::Choice).collect() };
+        sweep.space = Space::of(vec![axis]).unwrap();
+        let grids = sweep.grids(super::super::figure::named("throughput").unwrap(), &Gauge::default()).unwrap();
+        assert!(grids[0].cells.iter().all(|cell| cell.feasible && cell.value > 0.0));
+        assert!(!grids[1].cells[foreign].feasible && grids[1].cells[foreign].value.is_nan());
+        assert_eq!(grids[1].cells.len(), own.len());
+    }
+}

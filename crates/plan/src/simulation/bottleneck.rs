@@ -1,0 +1,209 @@
+//! What holds a run back, judged by the founding simulator's thresholds over what the events measured: computing above
+//! 80 % of the time, memory above 70 %, the network above 30 %. The founding simulator judged formulas that its events
+//! could not change; here every share is an integral over simulated time, and kinds that it had not are added.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::Measured;
+use super::{serving, training};
+
+/// Share of time in which devices compute from which on they are the bottleneck (founding document).
+pub const COMPUTE: f64 = 0.8;
+/// Share of memory in use (founding document).
+pub const MEMORY: f64 = 0.7;
+/// Share of time spent waiting for the network (founding document).
+pub const NETWORK: f64 = 0.3;
+/// Share of that time from which on nothing else matters as much (founding document).
+pub const NETWORK_GRAVE: f64 = 0.5;
+/// Share of time lost to anything the founding simulator had no name for. A tenth of a cluster is what its operators begin
+/// to look for (goodput targets of 90 %: arXiv 2407.21783, section 3.3.4).
+pub const OTHER: f64 = 0.1;
+
+/// One possible bottleneck.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bottleneck {
+    /// `compute`, `memory`, `network` and others.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// How grave it is: the measured share, 0 to 1.
+    pub severity: f64,
+    /// The share from which on it is one.
+    pub threshold: f64,
+    /// Whether it is one.
+    pub limiting: bool,
+    /// What to do about it; empty where it is none.
+    pub recommendations: Vec<&'static str>,
+    /// The shares behind it.
+    pub metrics: Map<String, Value>,
+}
+
+fn judged(
+    kind: &'static str,
+    severity: f64,
+    threshold: f64,
+    recommendations: &[&'static str],
+    metrics: Value,
+) -> Bottleneck {
+    let severity = severity.clamp(0.0, 1.0);
+    let limiting = severity > threshold;
+    Bottleneck {
+        kind,
+        severity,
+        threshold,
+        limiting,
+        recommendations: if limiting { recommendations.to_vec() } else { Vec::new() },
+        metrics: match metrics {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        },
+    }
+}
+
+/// All possible bottlenecks of a run, those that are first, the gravest of them foremost.
+#[must_use]
+pub fn of(measured: &Measured) -> Vec<Bottleneck> {
+    let mut all = match measured {
+        Measured::Training(m) => of_training(m),
+        Measured::Serving(m) => of_serving(m),
+    };
+    all.sort_by(|a, b| b.limiting.cmp(&a.limiting).then(b.severity.total_cmp(&a.severity)));
+    all
+}
+
+fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
+    let step = m.output.step.mean.max(1e-12);
+    let busiest = m.output.stages.iter().map(|stage| stage.compute / step).fold(0.0, f64::max);
+    let compute = m.parts.compute / step;
+    let memory = m.memory_total() / m.capacity.max(1.0);
+    let network = m.parts.communication / step;
+    let network_advice: &[&str] = if network > NETWORK_GRAVE {
+        &[
+            "The network decides: more than half of a step is spent waiting for it",
+            "Reduce less often: more micro-batches to a step (knob global)",
+            "Compress gradients (--compression), or reduce them in a narrower format",
+            "Keep tensor, expert and context parallelism within the close fabric (knobs tp, ep, cp)",
+            "Reduce inside the node first, then between nodes; or more bandwidth per accelerator (knob network_gbps)",
+        ]
+    } else {
+        &[
+            "Let reduction run beside the backward pass (knob overlap), in more and smaller buckets (--buckets)",
+            "Compress gradients (--compression), or give a step more micro-batches (knob global)",
+        ]
+    };
+    let mut all = vec![
+        judged(
+            "compute",
+            compute,
+            COMPUTE,
+            &[
+                "More or faster accelerators are the way to more speed; nothing else is waited for",
+                "A narrower format (knob precision) if training runs without",
+                "Recompute less where memory allows (knob recompute)",
+                "Captured graphs and fused kernels where the host is slow (knob cuda_graphs)",
+            ],
+            json!({"avg_compute_utilization": compute, "max_compute_utilization": busiest, "stages_computing": m.output.busy}),
+        ),
+        judged(
+            "memory",
+            memory,
+            MEMORY,
+            &[
+                "Smaller micro-batches (knob microbatch)",
+                "Recompute activations (knob recompute)",
+                "Spread states over the replicas (knob sharding), or cut the model further (knobs tp, pp)",
+            ],
+            json!({"avg_memory_usage_ratio": memory, "max_memory_usage_ratio": memory, "peak_memory_gb": m.memory_total() * 1e-9}),
+        ),
+        judged(
+            "network",
+            network,
+            NETWORK,
+            network_advice,
+            json!({"avg_communication_ratio": network, "max_communication_ratio": network, "network_busy": m.network_busy}),
+        ),
+    ];
+    if m.system.pp > 1.0 {
+        let bubble = m.parts.bubble / step;
+        let advice: &[&str] = &[
+            "More micro-batches to a step (knob global), or smaller ones (knob microbatch)",
+            "Interleave (knob vpp), or zero bubble (knob pipeline_schedule)",
+            "Fewer stages (knob pp)",
+        ];
+        all.push(judged("pipeline", bubble, OTHER, advice, json!({"bubble_ratio": bubble})));
+    }
+    if m.parts.stragglers > 0.0 {
+        let share = m.parts.stragglers / step;
+        let advice: &[&str] = &[
+            "Find the slow hosts and take them out; every step waits for the slowest",
+            "Fewer synchronisation points: less tensor and pipeline parallelism across hosts",
+        ];
+        all.push(judged(
+            "stragglers",
+            share,
+            OTHER,
+            advice,
+            json!({"straggler_ratio": share, "even_step_s": m.even_step}),
+        ));
+    }
+    if m.parts.loading > 0.0 {
+        let share = m.parts.loading / step;
+        let advice: &[&str] = &["More or faster data loaders; a step cannot begin before its data are there"];
+        all.push(judged("data loading", share, OTHER, advice, json!({"loading_ratio": share})));
+    }
+    all
+}
+
+fn of_serving(m: &serving::Measured) -> Vec<Bottleneck> {
+    let o = &m.output;
+    let (memory, peak) = m.memory_use();
+    let communication = m.communication() * o.busy;
+    let compute = o.busy - communication;
+    let waiting = o.waiting / (o.waiting + o.running).max(1e-12);
+    vec![
+        judged(
+            "compute",
+            compute,
+            COMPUTE,
+            &[
+                "More replicas (knobs dp, num_nodes) or faster accelerators",
+                "A narrower format of weights and cache (knobs precision, kv_precision)",
+                "More requests to a step, where latency allows (knob max_num_seqs)",
+            ],
+            json!({"avg_compute_utilization": compute, "max_compute_utilization": o.busy, "steps": o.steps}),
+        ),
+        judged(
+            "memory",
+            // What weights leave is there to be filled: the cache's own fill is what runs out.
+            if o.preemptions > 0 { o.most_kv } else { o.kv },
+            MEMORY,
+            &[
+                "A narrower KV cache (knob kv_precision), or a larger share of memory (knob gpu_memory_utilization)",
+                "More accelerators to a replica (knob tp), or more replicas (knob dp)",
+                "Fewer sequences at a time (knob max_num_seqs) where preemptions are many",
+            ],
+            json!({
+                "avg_memory_usage_ratio": memory, "max_memory_usage_ratio": peak,
+                "avg_kv_usage_ratio": o.kv, "max_kv_usage_ratio": o.most_kv, "preemptions": o.preemptions,
+            }),
+        ),
+        judged(
+            "network",
+            communication,
+            NETWORK,
+            &["Fewer ranks to a replica (knob tp), and more replicas", "Keep replicas within the close fabric"],
+            json!({"avg_communication_ratio": communication, "max_communication_ratio": m.communication()}),
+        ),
+        judged(
+            "load",
+            waiting,
+            OTHER,
+            &[
+                "Requests wait for a place: more replicas (knobs dp, num_nodes; --autoscale), or more sequences at a time \
+                 (knob max_num_seqs)",
+                "Spread bursts, or limit what is let in",
+            ],
+            json!({"avg_waiting": o.waiting, "max_waiting": o.most_waiting, "avg_running": o.running}),
+        ),
+    ]
+}

@@ -1,0 +1,251 @@
+//! A founding configuration as work for the engine: accelerator, architecture, network, and the plan of its runs.
+
+use super::{Founding, KNOWN, Pattern, TRANSFORMER, Topology, UNKNOWN, known};
+use crate::engine::datasheet;
+use crate::simulation::options::Options;
+use crate::simulation::plan::{Plan, Work, strangers, too_many, training_work};
+use crate::simulation::words::Window;
+use crate::simulation::{Gauge, Problems};
+use atlas_catalog::Catalog;
+use atlas_config::Mode;
+use atlas_perf::accelerator::{Accelerator, Precision};
+use atlas_perf::arch::Architecture;
+use atlas_perf::constants::Constants;
+use atlas_perf::training::{Recompute, Sharding, TrainingInput};
+use atlas_sim::kernel::Progress;
+use atlas_sim::network;
+use atlas_sim::network::{Algorithm, Operation, Routing, Shape, Wire};
+use atlas_sim::training::{Hosts, Input};
+
+impl Founding {
+    /// All accelerators.
+    #[must_use]
+    pub fn accelerators(&self) -> f64 {
+        self.training.num_nodes * self.hardware.num_gpus_per_node
+    }
+
+    /// The accelerator: the catalog's, with the figures that are stated; and whether the catalog knows it.
+    fn device(&self, catalog: &Catalog) -> (Accelerator, bool) {
+        let name = self.hardware.gpu_model.trim();
+        let known = KNOWN.iter().find(|(word, ..)| word.eq_ignore_ascii_case(name)).map_or(name, |(_, id, _)| id);
+        let found = catalog.accelerator(known).ok();
+        let is_known = found.is_some();
+        let sheet = found.or_else(|| catalog.accelerator(KNOWN[0].1).ok());
+        let mut device = sheet.map(|sheet| datasheet::accelerator(&sheet)).unwrap_or_default();
+        let own = device.peak(Precision::Bf16);
+        let by = self.hardware.compute_tflops * 1e12 / own.max(1.0);
+        device.flops = device.flops.map(|rate| rate * by);
+        device.mem_bytes = self.hardware.memory_gb * 1e9;
+        device.nic_bw = self.hardware.network_bandwidth_gbps * 1e9;
+        device.link_bw = device.nic_bw;
+        device.domain = 1.0;
+        (device, is_known)
+    }
+
+    /// The architecture, where the model is one that is known.
+    fn architecture(&self, catalog: &Catalog) -> Result<Architecture, String> {
+        let m = &self.model;
+        if m.model_type.trim().eq_ignore_ascii_case(TRANSFORMER) {
+            return Ok(Architecture {
+                layers: m.num_layers,
+                hidden: m.hidden_size,
+                heads: m.num_attention_heads,
+                kv_heads: m.num_attention_heads,
+                head_dim: m.hidden_size / m.num_attention_heads,
+                ffn: 4.0 * m.hidden_size,
+                gated: false,
+                vocab: m.vocab_size,
+                tied: true,
+                positions: m.sequence_length,
+                ..Architecture::default()
+            });
+        }
+        known(&m.model_type, catalog)?.map(|model| datasheet::model(&model)).ok_or_else(|| UNKNOWN.to_owned())
+    }
+
+    /// The training job, without its network.
+    ///
+    /// # Errors
+    /// A model that nobody knows.
+    pub fn system(&self, catalog: &Catalog) -> Result<TrainingInput, Problems> {
+        let arch = self.architecture(catalog).map_err(|problem| Problems(vec![problem]))?;
+        let (device, _) = self.device(catalog);
+        let t = &self.training;
+        let accelerators = self.accelerators();
+        let images = arch.convolutions.is_some();
+        Ok(TrainingInput {
+            accelerator: device,
+            accelerators,
+            domain: 1.0,
+            nic_bw: device.nic_bw,
+            seq: if images { 1.0 } else { self.model.sequence_length },
+            micro: t.batch_size_per_gpu,
+            global: t.batch_size_per_gpu * t.gradient_accumulation_steps * accelerators,
+            dp: accelerators,
+            sharding: Sharding::None,
+            recompute: if t.gradient_checkpointing { Recompute::Full } else { Recompute::None },
+            precision: match (t.mixed_precision, device.flops.get(Precision::Bf16 as usize)) {
+                (false, _) => Precision::Tf32,
+                (true, Some(rate)) if *rate > 0.0 => Precision::Bf16,
+                (true, _) => Precision::Fp16,
+            },
+            weight_bytes: if t.mixed_precision { 2.0 } else { 4.0 },
+            // Weights in 32 bit are their own master copy.
+            optimizer_bytes: if t.mixed_precision { 12.0 } else { 8.0 },
+            arch,
+            ..TrainingInput::default()
+        })
+    }
+
+    /// The network.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        let n = self.accelerators().clamp(1.0, 1e9) as u32;
+        let us = 1e-6;
+        let (cable, switch) = (self.network.base_latency_us * us, self.network.switch_latency_us * us);
+        let bandwidth = self.hardware.network_bandwidth_gbps * 1e9;
+        let link = Wire { bandwidth, latency: cable };
+        match self.network.topology_type {
+            Topology::FullMesh => Shape::FullMesh { accelerators: n, link },
+            Topology::Ring => Shape::Ring { accelerators: n, link },
+            // Two cables meet in a switch: each bears half of it.
+            Topology::Tree => {
+                Shape::Tree { accelerators: n, fan_out: 2, link: Wire { bandwidth, latency: cable + 0.5 * switch } }
+            }
+            Topology::Torus => Shape::Torus { sides: rectangle(n), wrapped: true, link },
+        }
+    }
+
+    /// Seconds in which gradients of so many bytes are reduced over the network, by its events.
+    ///
+    /// # Errors
+    /// What the network refuses.
+    pub fn reduction(&self, bytes: f64, progress: &Progress) -> Result<f64, Problems> {
+        if self.accelerators() < 2.0 {
+            return Ok(0.0);
+        }
+        let ring = Algorithm::Ring { channels: 1, local: 0, chunks: 1 };
+        let jobs: &[(Operation, Algorithm)] = match self.training.communication_pattern {
+            Pattern::Ring => &[(Operation::AllReduce, ring)],
+            Pattern::Tree => &[(Operation::AllReduce, Algorithm::Tree { chunks: 16 })],
+            Pattern::ReduceScatter | Pattern::AllGather => {
+                &[(Operation::ReduceScatter, ring), (Operation::AllGather, ring)]
+            }
+            Pattern::AllToAll => {
+                &[(Operation::ReduceScatter, Algorithm::Direct), (Operation::AllGather, Algorithm::Direct)]
+            }
+        };
+        let mut seconds = 0.0;
+        for (operation, algorithm) in jobs.iter().copied() {
+            let job = network::Job { operation, algorithm, ranks: Vec::new(), bytes, begin: 0.0 };
+            let input =
+                network::Input { shape: self.shape(), degraded: Vec::new(), routing: Routing::First, jobs: vec![job] };
+            seconds += network::simulate(&input, 0, progress)?.seconds;
+        }
+        Ok(seconds)
+    }
+
+    /// The plan of a configuration.
+    ///
+    /// # Errors
+    /// A model that nobody knows, a network that cannot be built, options of serving.
+    pub fn plan(
+        &self,
+        catalog: &Catalog,
+        options: &Options,
+        window: Option<Window>,
+        gauge: &Gauge,
+    ) -> Result<Plan, Problems> {
+        let mut problems = strangers(options, Mode::Training);
+        let system = self.system(catalog)?;
+        let bytes = self.model.total_parameters.unwrap_or_else(|| system.arch.params()) * system.grad_bytes;
+        // The buckets of PyTorch's data parallelism hold 25 MB each (`bucket_cap_mb`).
+        let buckets = options.buckets.unwrap_or(((bytes / 25e6).ceil().clamp(1.0, 256.0)) as u32);
+        let mut options = options.clone();
+        options.buckets = Some(buckets);
+        options.steps = options.steps.or(Some(self.training.num_iterations.clamp(1.0, 1e6) as u32));
+        let hosts = Hosts { devices: system.accelerators, per_host: self.hardware.num_gpus_per_node };
+        let mut work = training_work(Input::of(&system, &Constants::default()), hosts, &options, window);
+        problems.extend(too_many(&work));
+        if !problems.is_empty() {
+            return Err(Problems(problems));
+        }
+        let one = gauge.run(|progress| self.reduction(bytes / f64::from(buckets), progress))?;
+        work.input.reduction = Some(one * f64::from(buckets));
+        let mut notes = vec![format!(
+            "network_bandwidth_gbps is read as gigabytes per second, as the founding document means it: {} GB/s a link",
+            self.hardware.network_bandwidth_gbps
+        )];
+        if !self.training.mixed_precision {
+            notes.push(
+                "without mixed precision, products are in TF32 where the accelerator has it, else in fp32".to_owned(),
+            );
+        }
+        if !self.device(catalog).1 {
+            notes.push(format!(
+                "`{}` is no accelerator of the catalog: what the file does not state, memory bandwidth above all, is an \
+                 A100's",
+                self.hardware.gpu_model
+            ));
+        }
+        Ok(Plan {
+            name: self.name.clone(),
+            work: Work::Training(Box::new(work)),
+            seed: options.seed(),
+            replications: options.replications(),
+            notes,
+        })
+    }
+}
+
+/// The squarest rectangle of `n` places.
+fn rectangle(n: u32) -> [u32; 3] {
+    let side = (1..=n).take_while(|side| u64::from(*side) * u64::from(*side) <= u64::from(n));
+    let short = side.filter(|side| n.is_multiple_of(*side)).last().unwrap_or(1);
+    [n / short, short, 1]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use crate::simulation::founding::PRESETS;
+
+    #[test]
+    fn rectangles_are_as_square_as_they_can_be() {
+        assert_eq!(rectangle(16), [4, 4, 1]);
+        assert_eq!(rectangle(128), [16, 8, 1]);
+        assert_eq!(rectangle(24), [6, 4, 1]);
+        assert_eq!(rectangle(7), [7, 1, 1]);
+    }
+
+    #[test]
+    fn presets_are_those_of_the_founding_simulator() {
+        let sizes: Vec<f64> = PRESETS.iter().map(|name| Founding::preset(name).unwrap().accelerators()).collect();
+        assert_eq!(sizes, [8.0, 32.0, 128.0]);
+        assert!(Founding::preset("huge").is_none());
+    }
+
+    #[test]
+    fn a_reduction_is_what_its_pattern_takes_on_its_topology() {
+        let catalog = Catalog::built_in();
+        let seconds = |pattern, topology| {
+            let mut config = Founding::preset("small").unwrap();
+            config.training.communication_pattern = pattern;
+            config.network.topology_type = topology;
+            config.reduction(1e8, &Progress::new()).unwrap()
+        };
+        // Two times 7/8 of the bytes and 14 latencies, wherever a ring can be laid.
+        let ideal = 1.75 * 1e8 / 100e9 + 14.0 * 5e-6;
+        for topology in [Topology::FullMesh, Topology::Ring] {
+            assert!((seconds(Pattern::Ring, topology) / ideal - 1.0).abs() < 1e-6);
+            assert!((seconds(Pattern::ReduceScatter, topology) / ideal - 1.0).abs() < 1e-6);
+        }
+        // Direct exchange pays two latencies on a mesh, and contends on a ring.
+        let direct = seconds(Pattern::AllToAll, Topology::FullMesh);
+        assert!(direct < ideal && seconds(Pattern::AllToAll, Topology::Ring) > direct);
+        assert!(seconds(Pattern::Tree, Topology::Tree) > ideal);
+        let system = Founding::preset("small").unwrap().system(&catalog).unwrap();
+        assert!((system.arch.params() / 110e6 - 1.0).abs() < 0.1, "{}", system.arch.params());
+    }
+}

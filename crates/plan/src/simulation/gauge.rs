@@ -1,0 +1,94 @@
+//! How far several runs are, and the wish to end them all.
+
+use atlas_core::cores::on_all_cores;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use atlas_sim::kernel::Progress;
+
+/// Shared by the runs, whoever watches them and whoever ends them.
+#[derive(Debug, Default)]
+pub struct Gauge {
+    cancelled: AtomicBool,
+    /// Runs announced and runs ended.
+    total: AtomicU32,
+    done: AtomicU32,
+    /// The runs under way.
+    running: Mutex<Vec<std::sync::Arc<Progress>>>,
+}
+
+impl Gauge {
+    /// For so many runs in all.
+    #[must_use]
+    pub fn of(total: u32) -> Gauge {
+        Gauge { total: AtomicU32::new(total), ..Gauge::default() }
+    }
+
+    /// Share of all runs that is done.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        let total = f64::from(self.total.load(Relaxed).max(1));
+        let under_way: f64 = self.running.lock().map_or(0.0, |running| running.iter().map(|p| p.share()).sum());
+        ((f64::from(self.done.load(Relaxed)) + under_way) / total).min(1.0)
+    }
+
+    /// Ends all runs at their next look.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Relaxed);
+        if let Ok(running) = self.running.lock() {
+            running.iter().for_each(|progress| progress.cancel());
+        }
+    }
+
+    /// Whether the runs were asked to end.
+    #[must_use]
+    pub fn cancelled(&self) -> bool {
+        self.cancelled.load(Relaxed)
+    }
+
+    /// Does one piece of work under a progress of its own.
+    pub fn run<T>(&self, work: impl FnOnce(&Progress) -> T) -> T {
+        let progress = std::sync::Arc::new(Progress::new());
+        if let Ok(mut running) = self.running.lock() {
+            running.push(std::sync::Arc::clone(&progress));
+        }
+        // Asked to end before it was listed.
+        if self.cancelled() {
+            progress.cancel();
+        }
+        let answer = work(&progress);
+        if let Ok(mut running) = self.running.lock() {
+            running.retain(|other| !std::sync::Arc::ptr_eq(other, &progress));
+        }
+        self.done.fetch_add(1, Relaxed);
+        answer
+    }
+
+    /// Does `count` pieces of work, as many at a time as there are cores, and answers in their order. After the wish to end
+    /// no further one is begun, but the first is always there.
+    pub fn each<T: Send>(&self, count: u32, work: impl Fn(u32, &Progress) -> T + Sync) -> Vec<T> {
+        let numbers: Vec<u32> = (0..count).collect();
+        let stopped = |at| at > 0 && self.cancelled();
+        on_all_cores(&numbers, stopped, |number| self.run(|progress| work(*number, progress)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_come_in_order_and_the_share_ends_at_one() {
+        let gauge = Gauge::of(20);
+        let answers = gauge.each(20, |number, _| number * number);
+        assert_eq!(answers, (0..20).map(|n| n * n).collect::<Vec<_>>());
+        assert!((gauge.share() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_cancelled_gauge_still_does_the_first_and_tells_it() {
+        let gauge = Gauge::of(5);
+        gauge.cancel();
+        assert_eq!(gauge.each(5, |_, progress| progress.cancelled()), [true]);
+    }
+}

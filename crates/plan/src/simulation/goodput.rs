@@ -1,0 +1,136 @@
+//! Weeks of training with failures: what is left for work, and how far apart checkpoints should be.
+
+use super::options::Options;
+use super::training::Work;
+use super::{Gauge, Problems};
+use atlas_sim::kernel::replication::replicate;
+use atlas_sim::kernel::{Distribution, Interval};
+use atlas_sim::training::faults;
+use atlas_sim::training::faults::{Choice, Input};
+
+/// Mean time between failures of one accelerator where nobody says, hours: 419 unexpected interruptions of 16,384 H100
+/// in 54 days (Llama 3, arXiv 2407.21783, section 3.3.4), hosts and network counted in.
+pub const MTBF_HOURS: f64 = 16_384.0 * 54.0 * 24.0 / 419.0;
+/// Seconds from a failure until it is noticed, and from there until work goes on, where nobody says: together the ten
+/// minutes within which MegaScale finds and replaces what failed (arXiv 2402.15627, section 6.3).
+const DETECTION: f64 = 120.0;
+const RESTART: f64 = 480.0;
+/// Storage bandwidth of one node where nobody says, bytes/s: the 2 TB/s that Llama 3's 2,048 nodes sustain (arXiv
+/// 2407.21783, section 3.3.1).
+const STORAGE: f64 = 1e9;
+/// Hours until a failed node stands by again where nobody says: an assumption, a working day and a night.
+const REPAIR_HOURS: f64 = 24.0;
+/// Days of the run where nobody says.
+const DAYS: f64 = 30.0;
+/// Replications where nobody says.
+const REPLICATIONS: u32 = 20;
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// What was asked, at the interval in force.
+    pub input: Input,
+    /// Mean time between failures of one accelerator, seconds.
+    pub mtbf: f64,
+    /// Bytes of a checkpoint.
+    pub checkpoint_bytes: f64,
+    /// Tokens per second while nothing fails.
+    pub tokens_per_sec: f64,
+    /// Goodput at intervals around Young's.
+    pub choices: Vec<Choice>,
+    /// The best of them.
+    pub best: Option<Choice>,
+    /// At the interval in force: goodput and the shares of the time lost to rework, checkpoints, restarts and missing nodes.
+    pub shares: [Interval; 5],
+    /// And failures.
+    pub failures: Interval,
+    /// Replications behind every interval.
+    pub replications: u32,
+    /// What was assumed where nothing was said.
+    pub notes: Vec<String>,
+}
+
+/// Names of [`Study::shares`].
+pub const SHARES: [&str; 5] = ["goodput", "lost work", "checkpoints", "restarts", "waiting for nodes"];
+
+/// Studies a job that runs at so many tokens per second.
+///
+/// # Errors
+/// All that makes no sense.
+pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &Gauge) -> Result<Study, Problems> {
+    let mut notes = Vec::new();
+    let mut assumed = |name: &str, value: String| notes.push(format!("assumed: {name} {value}"));
+    let mtbf = options.mtbf.map_or_else(
+        || {
+            assumed("--mtbf", format!("{MTBF_HOURS:.0}h of one accelerator, Llama 3's"));
+            MTBF_HOURS * 3600.0
+        },
+        |span| span.0,
+    );
+    let system = &work.input.system;
+    let nodes = f64::from(work.hosts.count());
+    let checkpoint_bytes = system.arch.params() * (system.weight_bytes + system.optimizer_bytes);
+    let storage = options.storage_gbytes.map_or(STORAGE, |gbytes| gbytes * 1e9);
+    let checkpoint = options.checkpoint_seconds.map_or_else(
+        || {
+            assumed(
+                "--checkpoint-seconds",
+                format!("{:.0} GB over {:.3} GB/s from each of {nodes} nodes", checkpoint_bytes * 1e-9, storage * 1e-9),
+            );
+            checkpoint_bytes / (storage * nodes)
+        },
+        |span| span.0,
+    );
+    let spares = options.spares.unwrap_or_else(|| {
+        let spares = (0.01 * nodes).ceil().max(1.0) as u32;
+        assumed("--spares", format!("{spares}, 1 % of the nodes"));
+        spares
+    });
+    let mut input = Input {
+        work: options.work.map_or(DAYS * 86_400.0, |span| span.0),
+        nodes,
+        // A failure of any accelerator stops its node.
+        node_mtbf: mtbf / work.hosts.per_host.min(work.hosts.devices).max(1.0),
+        interval: 1.0,
+        checkpoint,
+        flush: options.checkpoint_flush.map_or(0.0, |span| span.0),
+        detection: options.detection.map_or(DETECTION, |span| span.0),
+        restart: options.restart.map_or(RESTART, |span| span.0),
+        spares,
+        repair: Distribution::Exponential { mean: options.repair.map_or(REPAIR_HOURS * 3600.0, |span| span.0) },
+    };
+    if options.detection.is_none() && options.restart.is_none() {
+        assumed("--detection and --restart", "two and eight minutes, MegaScale's ten together".to_owned());
+    }
+    if options.repair.is_none() {
+        assumed("--repair", format!("{REPAIR_HOURS}h"));
+    }
+    // Checkpoints that cost nothing may come every second.
+    input.interval = options.checkpoint_interval.map_or_else(|| input.young().max(1.0), |span| span.0);
+    let problems = input.problems();
+    if !problems.is_empty() {
+        return Err(problems.into());
+    }
+    let replications = options.replications.unwrap_or(REPLICATIONS).max(2);
+    let seed = options.seed();
+    let (choices, best) =
+        gauge.run(|progress| faults::best_interval(&input, seed, replications, progress)).map_err(Problems::from)?;
+    let mut unfinished = false;
+    let [g, l, c, r, s, failures] = gauge.run(|progress| {
+        replicate(seed, replications, super::LEVEL, |seed| {
+            let out = faults::simulate(&input, seed, progress).unwrap_or_default();
+            unfinished |= out.unfinished;
+            let of = |seconds: f64| seconds / out.wall.max(1e-12);
+            [out.goodput, of(out.lost), of(out.checkpoints), of(out.restarts), of(out.starved), out.failures as f64]
+        })
+    });
+    if unfinished {
+        notes.push(
+            "some runs were not through after 213 days, the longest that is simulated; their goodput is that of the time \
+             that was"
+                .to_owned(),
+        );
+    }
+    let shares = [g, l, c, r, s];
+    Ok(Study { input, mtbf, checkpoint_bytes, tokens_per_sec, choices, best, shares, failures, replications, notes })
+}

@@ -1,0 +1,166 @@
+//! Studies with the event engine: what is run, how often, and what its events say.
+//!
+//! A [`Plan`] is a whole question in plain data: a training job or a deployment under load, a seed and a number of
+//! independent runs. [`run`] answers it with figures of every run, their confidence intervals, where the time went as the
+//! events measured it, and what holds the run back.
+//!
+//! * [`words`], [`options`] – what a user may say, on the command line and in files alike
+//! * [`founding`] – the founding simulator's configuration and presets
+//! * [`config`] – configuration files: the founding ones, and ours
+//! * [`plan`] – from a scenario to a plan
+//! * [`training`], [`serving`] – one run and what is measured in it
+//! * [`bottleneck`] – what holds a run back, by the founding thresholds
+//! * [`goodput`] – failures and checkpoints over weeks
+//! * [`scale`] – strong and weak scaling
+//! * [`jobs`] – several jobs and a scheduler
+//! * [`gauge`] – how far all runs are
+
+pub mod bottleneck;
+pub mod config;
+pub mod founding;
+pub mod gauge;
+pub mod goodput;
+pub mod jobs;
+pub mod options;
+pub mod plan;
+pub mod scale;
+pub mod serving;
+pub mod trace;
+pub mod training;
+pub mod words;
+
+use atlas_sim::kernel::{Interval, Progress, Tally};
+use bottleneck::Bottleneck;
+pub use gauge::Gauge;
+pub use options::Options;
+pub use plan::Plan;
+use serde::Serialize;
+
+/// Confidence of all intervals.
+pub const LEVEL: f64 = 0.95;
+
+/// What a figure of a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct FigureSpec {
+    /// Its name in data.
+    pub name: &'static str,
+    /// Its name for people.
+    pub label: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+}
+
+/// One figure over all runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// What it is.
+    pub spec: FigureSpec,
+    /// Its value in every run, in the order of their seeds.
+    pub runs: Vec<f64>,
+}
+
+impl Figure {
+    /// Mean and half width over the runs.
+    #[must_use]
+    pub fn interval(&self) -> Interval {
+        interval(self.runs.iter().copied())
+    }
+}
+
+fn interval(values: impl Iterator<Item = f64>) -> Interval {
+    let mut tally = Tally::default();
+    values.for_each(|value| tally.add(value));
+    Interval::of(&tally, LEVEL)
+}
+
+/// What one run measured.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Measured {
+    /// Optimizer steps.
+    Training(Box<training::Measured>),
+    /// Requests.
+    Serving(Box<serving::Measured>),
+}
+
+/// The answer to a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Figures over all runs that ended.
+    pub figures: Vec<Figure>,
+    /// The first run in full.
+    pub first: Measured,
+    /// What holds it back, gravest first.
+    pub bottlenecks: Vec<Bottleneck>,
+    /// Events of all runs.
+    pub events: u64,
+    /// Whether it was ended before all runs were through.
+    pub cancelled: bool,
+}
+
+/// Why a plan cannot be run: all that makes no sense in it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub struct Problems(pub Vec<String>);
+
+impl<T: std::fmt::Display> From<Vec<T>> for Problems {
+    fn from(problems: Vec<T>) -> Self {
+        Problems(problems.iter().map(ToString::to_string).collect())
+    }
+}
+
+/// One run of a plan.
+struct Run {
+    figures: Vec<(FigureSpec, f64)>,
+    /// Of the first run only: the records of thousands would fill the memory.
+    measured: Option<Measured>,
+    events: u64,
+    cancelled: bool,
+}
+
+/// Runs a plan under each of its seeds, as many at a time as the machine has cores; the answer does not depend on how many
+/// those are.
+///
+/// # Errors
+/// All that makes no sense in the plan.
+pub fn run(plan: &Plan, gauge: &Gauge) -> Result<Outcome, Problems> {
+    let runs = gauge.each(plan.replications, |number, progress| one(plan, number, progress));
+    let mut runs = runs.into_iter().collect::<Result<Vec<Run>, Problems>>()?.into_iter();
+    let Some((first, measured)) =
+        runs.next().and_then(|mut run| Some((run.measured.take()?, run))).map(|(m, r)| (r, m))
+    else {
+        return Err(Problems(vec!["ended before the first run".to_owned()]));
+    };
+    let mut figures: Vec<Figure> =
+        first.figures.iter().map(|(spec, value)| Figure { spec: *spec, runs: vec![*value] }).collect();
+    let mut cancelled = first.cancelled || gauge.cancelled();
+    let mut events = first.events;
+    for run in runs {
+        events += run.events;
+        cancelled |= run.cancelled;
+        // A run that was ended early is none of the sample.
+        if !run.cancelled {
+            for (figure, (_, value)) in figures.iter_mut().zip(&run.figures) {
+                figure.runs.push(*value);
+            }
+        }
+    }
+    let bottlenecks = bottleneck::of(&measured);
+    Ok(Outcome { figures, first: measured, bottlenecks, events, cancelled })
+}
+
+fn one(plan: &Plan, number: u32, progress: &Progress) -> Result<Run, Problems> {
+    let seed = plan.seed.wrapping_add(u64::from(number));
+    match &plan.work {
+        plan::Work::Training(work) => training::run(work, seed, progress, number == 0),
+        plan::Work::Serving(work) => serving::run(work, seed, progress, number == 0),
+    }
+}
+
+/// The difference of a figure between two answers, run by run under the same seeds: what is drawn is the same for both, so
+/// that the interval is that of the difference alone. `None` where the figure or the seeds are not the same.
+#[must_use]
+pub fn difference(one: &Outcome, other: &Outcome, name: &str) -> Option<Interval> {
+    let of = |outcome: &Outcome| outcome.figures.iter().find(|figure| figure.spec.name == name).cloned();
+    let (a, b) = (of(one)?, of(other)?);
+    (a.runs.len() == b.runs.len()).then(|| interval(a.runs.iter().zip(&b.runs).map(|(a, b)| b - a)))
+}

@@ -1,0 +1,398 @@
+//! From a scenario and options to a plan: everything a run needs, in plain data.
+
+use std::path::Path;
+
+use super::options::Options;
+use super::trace;
+use super::words::{ArrivalsWord, HostsWord, Window};
+use super::{Problems, serving, training};
+use crate::engine::answer;
+use crate::engine::datasheet;
+use crate::scenario::Scenario;
+use atlas_catalog::Catalog;
+use atlas_config::Mode;
+use atlas_perf::serving as closed;
+use atlas_perf::serving::{Load, ServingInput};
+use atlas_perf::serving_constants::ServingConstants;
+use atlas_perf::training::estimate;
+use atlas_sim::serving as event_serving;
+use atlas_sim::serving::{Arrivals, Autoscaling, Phase, Prefixes, Slo, TraceRequest};
+use atlas_sim::training::{Compression, Hosts, Input, OtherKind};
+
+/// A whole question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Its name.
+    pub name: String,
+    /// What is run.
+    pub work: Work,
+    /// Seed of the first run; the others take the numbers after it.
+    pub seed: u64,
+    /// Independent runs.
+    pub replications: u32,
+    /// What was assumed where nothing was said.
+    pub notes: Vec<String>,
+}
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// A training job.
+    Training(Box<training::Work>),
+    /// A deployment under load.
+    Serving(Box<serving::Work>),
+}
+
+/// Share of what the deployment can serve that is offered where nobody says: busy, and not yet in a queue without end.
+pub const USUAL_LOAD: f64 = 0.8;
+/// Requests that are counted where nobody says.
+const REQUESTS: u32 = 2000;
+/// Most requests of a trace where nobody says.
+const MOST_REQUESTS: u32 = 200_000;
+/// Requests of a schedule where nobody says: enough for every phase to be seen, few enough for seconds of computing.
+const SCHEDULED_REQUESTS: u32 = 20_000;
+
+impl Plan {
+    /// The plan of a scenario.
+    ///
+    /// # Errors
+    /// Options that say nothing here, traces that cannot be read, a scenario without machine or model.
+    pub fn of(name: String, scenario: &Scenario, options: &Options, window: Option<Window>) -> Result<Plan, Problems> {
+        let mut notes = Vec::new();
+        let mut problems = strangers(options, scenario.mode());
+        let options = &options.clone().or(Options::stated(scenario));
+        let lacking = || Problems(vec!["the scenario lacks a machine or a model".to_owned()]);
+        let work = match scenario.mode() {
+            Mode::Training => {
+                let input = answer::training::input(scenario, &scenario.base).ok_or_else(lacking)?;
+                let usual = answer::event::training::input(scenario, &scenario.simulation(&scenario.base), &input);
+                let work = training_work(usual, answer::event::training::hosts(scenario, &input), options, window);
+                problems.extend(too_many(&work));
+                Work::Training(Box::new(work))
+            }
+            Mode::Inference => {
+                let input = answer::serving::input(scenario, &scenario.base).ok_or_else(lacking)?;
+                let asked = serving_input(scenario, &input, options, &mut notes, &mut problems);
+                Work::Serving(Box::new(serving::Work { input: asked }))
+            }
+        };
+        if problems.is_empty() {
+            Ok(Plan { name, work, seed: options.seed(), replications: options.replications(), notes })
+        } else {
+            Err(Problems(problems))
+        }
+    }
+}
+
+/// Options that the other mode would heed, and those that say nothing without another one.
+pub(super) fn strangers(options: &Options, mode: Mode) -> Vec<String> {
+    let o = options;
+    let training = [
+        ("--steps", o.steps.is_some()),
+        ("--slow-hosts", o.slow_hosts.is_some()),
+        ("--slow-factor", o.slow_factor.is_some()),
+        ("--hosts", o.hosts.is_some()),
+        ("--jitter", o.jitter.is_some()),
+        ("--dynamic-batch", o.dynamic_batch.is_some()),
+        ("--buckets", o.buckets.is_some()),
+        ("--compression", o.compression.is_some()),
+        ("--loading", o.loading.is_some()),
+        ("--every-replica", o.every_replica.is_some()),
+        ("--study goodput", o.study.is_some()),
+        ("--mtbf", o.mtbf.is_some()),
+        ("--detection", o.detection.is_some()),
+        ("--restart", o.restart.is_some()),
+        ("--spares", o.spares.is_some()),
+        ("--repair", o.repair.is_some()),
+        ("--checkpoint-seconds", o.checkpoint_seconds.is_some()),
+        ("--checkpoint-flush", o.checkpoint_flush.is_some()),
+        ("--checkpoint-interval", o.checkpoint_interval.is_some()),
+        ("--storage-gbytes", o.storage_gbytes.is_some()),
+        ("--work", o.work.is_some()),
+    ];
+    let serving = [
+        ("--requests", o.requests.is_some()),
+        ("--warm-up", o.warm_up.is_some()),
+        ("--arrivals", o.arrivals.is_some()),
+        ("--rate", o.rate.is_some()),
+        ("--isl", o.isl.is_some()),
+        ("--osl", o.osl.is_some()),
+        ("--max-model-len", o.max_model_len.is_some()),
+        ("--block-size", o.block_size.is_some()),
+        ("--router", o.router.is_some()),
+        ("--autoscale", o.autoscale.is_some()),
+        ("--slo-ttft", o.slo_ttft.is_some()),
+        ("--slo-tpot", o.slo_tpot.is_some()),
+        ("--slo-e2e", o.slo_e2e.is_some()),
+    ];
+    let (others, what): (&[(&str, bool)], &str) = match mode {
+        Mode::Training => (&serving, "serving, and the workload is training"),
+        Mode::Inference => (&training, "training, and the workload is serving"),
+    };
+    let mut problems: Vec<String> =
+        others.iter().filter(|(_, said)| *said).map(|(flag, _)| format!("{flag} is one of {what}")).collect();
+    if o.slow_factor.is_some() && o.slow_hosts.is_none() {
+        problems.push("--slow-factor says how slow hosts are; --slow-hosts says how many".to_owned());
+    }
+    problems
+}
+
+impl Plan {
+    /// Puts the accelerators that the options name on the job's last hosts.
+    ///
+    /// # Errors
+    /// Accelerators that the catalog does not know, more hosts than the job has.
+    pub fn mix(mut self, options: &Options, catalog: &Catalog) -> Result<Plan, Problems> {
+        let (Some(HostsWord(named)), Work::Training(work)) = (&options.hosts, &mut self.work) else { return Ok(self) };
+        let mut problems = Vec::new();
+        let (hosts, wanted) = (work.hosts.count(), named.iter().map(|(_, count)| count).sum::<u32>());
+        if wanted > hosts {
+            problems.push(format!("--hosts: found {wanted}, the job has {hosts}"));
+        }
+        let system = work.input.system;
+        for (name, count) in named {
+            let Some(sheet) = catalog.accelerator_meant(name, None) else {
+                let unknown = catalog.accelerator(name).err().map(|problem| problem.to_string());
+                problems.push(format!("--hosts: {}", unknown.unwrap_or_default()));
+                continue;
+            };
+            let accelerator = datasheet::accelerator(&sheet);
+            // A card reaches no further than the network it hangs on.
+            let job = if system.nic_bw > 0.0 { system.nic_bw } else { f64::INFINITY };
+            let kind = OtherKind { accelerator, nic_bw: accelerator.nic_bw.min(job), places: Vec::new() };
+            let there = estimate(&kind.system(&system), &work.input.constants);
+            if !there.fits {
+                self.notes.push(format!(
+                    "{} may not hold its share: up to {:.1} GB of {:.1} GB",
+                    sheet.id,
+                    there.memory_upper / 1e9,
+                    accelerator.capacity() / 1e9
+                ));
+            }
+            self.notes.push(format!("the last {count} of {hosts} hosts have {}", sheet.id));
+            work.kinds.push((kind, *count));
+        }
+        if problems.is_empty() { Ok(self) } else { Err(Problems(problems)) }
+    }
+}
+
+/// More slow hosts than there are hosts.
+pub(super) fn too_many(work: &training::Work) -> Option<String> {
+    let hosts = work.hosts.count();
+    (work.slow_hosts > hosts).then(|| format!("--slow-hosts: found {}, the job has {hosts}", work.slow_hosts))
+}
+
+/// A training job with the unevenness that options ask for.
+pub(super) fn training_work(usual: Input, hosts: Hosts, options: &Options, window: Option<Window>) -> training::Work {
+    let images = usual.system.arch.convolutions.is_some();
+    let input = Input {
+        steps: options.steps.unwrap_or(usual.steps),
+        buckets: options.buckets.unwrap_or(usual.buckets),
+        jitter: options.jitter.unwrap_or(usual.jitter),
+        lengths: options.dynamic_batch.unwrap_or(0.0),
+        compression: options.compression.map(|c| Compression { ratio: c.ratio, seconds: c.seconds }),
+        loading: options.loading.map_or(0.0, |span| span.0),
+        every_replica: options.every_replica.unwrap_or(false),
+        ..usual
+    };
+    training::Work {
+        hosts,
+        slow_hosts: options.slow_hosts.unwrap_or(0),
+        slow_factor: options.slow_factor.unwrap_or(crate::scenario::SLOW_FACTOR),
+        kinds: Vec::new(),
+        sample: if images { "image" } else { "sequence" },
+        window,
+        input,
+    }
+}
+
+fn serving_input(
+    scenario: &Scenario,
+    system: &ServingInput,
+    options: &Options,
+    notes: &mut Vec<String>,
+    problems: &mut Vec<String>,
+) -> event_serving::Input {
+    let constants = ServingConstants::with(&scenario.efficiency.serving);
+    let mut input = event_serving::Input::of(system, &constants, REQUESTS);
+    if let Some(isl) = options.isl {
+        input.lengths.isl = isl.0;
+    }
+    if let Some(osl) = options.osl {
+        input.lengths.osl = osl.0;
+    }
+    input.lengths.max_model_len = options.max_model_len.unwrap_or(u32::MAX);
+    input.block_size = options.block_size.unwrap_or(input.block_size);
+    input.router = options.router.map_or(input.router, |router| router.0);
+    let limit = |millis: Option<super::words::Millis>| millis.map_or(f64::INFINITY, |millis| millis.0);
+    input.slo = Slo { ttft: limit(options.slo_ttft), tpot: limit(options.slo_tpot), e2e: limit(options.slo_e2e) };
+    input.autoscaling = options.autoscale.map(|scale| Autoscaling {
+        least: scale.least,
+        most: scale.most,
+        target: scale.target,
+        ..AUTOSCALING
+    });
+    input.system.isl = input.lengths.isl.mean();
+    input.system.osl = input.lengths.osl.mean();
+    arrive(scenario, &mut input, options, notes, problems);
+    let alike = input.lengths.isl.cv() <= 0.0 && input.lengths.osl.cv() <= 0.0;
+    input.staggered = alike && matches!(input.arrivals, Arrivals::Closed { .. });
+    let all = match &input.arrivals {
+        Arrivals::Trace(trace) => Some((trace.len() as u32).min(MOST_REQUESTS)),
+        Arrivals::Phases(phases) => {
+            let expected: f64 = phases.iter().map(|phase| phase.rate * phase.seconds).sum();
+            let most = f64::from(options.requests.unwrap_or(SCHEDULED_REQUESTS));
+            let by = (most / expected.max(1.0)).min(1.0);
+            if by < 1.0 {
+                notes.push(format!(
+                    "the schedule brings about {expected:.0} requests; every phase is cut to {:.3} % of its length, so that \
+                     about {most} come (--requests for more)",
+                    100.0 * by
+                ));
+                let shorter = phases.iter().map(|phase| Phase { seconds: by * phase.seconds, ..*phase });
+                input.arrivals = Arrivals::Phases(shorter.collect());
+            }
+            // Those that come are random: room for a few more than are expected.
+            Some((1.2 * by * expected + 100.0) as u32)
+        }
+        // A batch or a burst is its requests: the load's own, or as many as are in flight otherwise.
+        Arrivals::Burst => Some(match (&options.arrivals, system.load) {
+            (Some(ArrivalsWord::Burst), Load::Closed { concurrency, .. }) => concurrency.round().max(1.0) as u32,
+            _ => input.requests,
+        }),
+        _ => None,
+    };
+    let asked = options.requests.filter(|_| !matches!(input.arrivals, Arrivals::Phases(_)));
+    let counted = asked.or(all).unwrap_or(REQUESTS);
+    let warm_up = options.warm_up.unwrap_or(match (&input.arrivals, all) {
+        // Until every place of a closed load has been taken twice, its requests move in step.
+        (Arrivals::Closed { concurrency }, _) => concurrency.saturating_mul(2).min(counted),
+        (_, Some(_)) => 0,
+        _ => counted / 10,
+    });
+    (input.requests, input.warm_up) = match (&input.arrivals, all) {
+        (Arrivals::Trace(_), _) => (counted.max(1), warm_up),
+        _ => (counted.saturating_add(warm_up), warm_up),
+    };
+    input
+}
+
+/// Scaling decisions every half minute, replicas that start in two, and patience of five: the defaults of Kubernetes'
+/// horizontal autoscaler (15 s to sync, 300 s to scale down), and the time in which a node loads a 70B model's weights.
+const AUTOSCALING: Autoscaling =
+    Autoscaling { least: 1, most: 1, target: 1.0, every: 15.0, start: 120.0, patience: 300.0 };
+
+/// Who comes when: what the options say, else the workload's schedule, rate or concurrency.
+fn arrive(
+    scenario: &Scenario,
+    input: &mut event_serving::Input,
+    options: &Options,
+    notes: &mut Vec<String>,
+    problems: &mut Vec<String>,
+) {
+    let (system, constants) = (input.system, input.constants);
+    let stated = options.rate.or(match system.load {
+        Load::Open { rate } => Some(rate),
+        _ => None,
+    });
+    let mut open = |own: Option<f64>| {
+        own.or(stated).unwrap_or_else(|| {
+            let rate = USUAL_LOAD * capacity(&system, &constants);
+            notes.push(format!(
+                "nobody says how many requests come: {rate:.3} a second, {USUAL_LOAD} of what the deployment can serve \
+                 (--rate, or knob request_rate)"
+            ));
+            rate
+        })
+    };
+    let scheduled = !scenario.phases.is_empty() && scenario.phases.iter().all(|p| p.shape.mode == Mode::Inference);
+    let fixed = |problems: &mut Vec<String>| {
+        if options.rate.is_some() {
+            problems.push("--rate belongs to open arrivals: poisson or gamma".to_owned());
+        }
+    };
+    match options.arrivals.clone() {
+        None if options.rate.is_some() => input.arrivals = Arrivals::Poisson { rate: open(None) },
+        None if scheduled => input.arrivals = Arrivals::Phases(phases(scenario, &system, &constants)),
+        None => {}
+        Some(ArrivalsWord::Poisson(own)) => input.arrivals = Arrivals::Poisson { rate: open(own) },
+        Some(ArrivalsWord::Gamma(cv, own)) => input.arrivals = Arrivals::Gamma { rate: open(own), cv },
+        Some(ArrivalsWord::Closed(own)) => {
+            fixed(problems);
+            let concurrency = own.unwrap_or_else(|| scenario.concurrency(&scenario.base).round().max(1.0) as u32);
+            input.arrivals = Arrivals::Closed { concurrency };
+        }
+        Some(ArrivalsWord::Burst) => {
+            fixed(problems);
+            input.arrivals = Arrivals::Burst;
+        }
+        Some(ArrivalsWord::Schedule) => {
+            fixed(problems);
+            if scheduled {
+                input.arrivals = Arrivals::Phases(phases(scenario, &system, &constants));
+            } else {
+                problems.push("--arrivals schedule: the workload has no schedule of serving".to_owned());
+            }
+        }
+        Some(ArrivalsWord::Trace(file)) => {
+            fixed(problems);
+            match read_trace(&file) {
+                Ok(requests) => {
+                    // Pieces have 512 tokens in Mooncake's traces, the only ones that name them.
+                    if requests.iter().any(|request| !request.prefix.is_empty()) {
+                        input.prefixes = Prefixes::Trace { piece: 512 };
+                    }
+                    input.arrivals = Arrivals::Trace(requests);
+                }
+                Err(problem) => problems.push(format!("--arrivals: {problem}")),
+            }
+        }
+    }
+}
+
+/// Requests per second that the deployment can serve, by the closed form.
+fn capacity(system: &ServingInput, constants: &ServingConstants) -> f64 {
+    let full = ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..*system };
+    closed::estimate(&full, constants).requests_per_sec.max(1e-9)
+}
+
+/// The workload's phases as arrivals: their own rates, or their profiles' shares of what the deployment can serve.
+fn phases(scenario: &Scenario, system: &ServingInput, constants: &ServingConstants) -> Vec<Phase> {
+    let capacity = capacity(system, constants);
+    let phase = |phase: &crate::scenario::Phase| Phase {
+        seconds: phase.minutes * 60.0,
+        rate: phase
+            .arrival
+            .requests_per_sec
+            .filter(|rate| *rate > 0.0)
+            .unwrap_or(capacity * phase.traffic.load_factor * phase.autoscale_factor),
+        cv: phase.arrival.arrival_cv.unwrap_or(phase.traffic.cv),
+    };
+    scenario.phases.iter().map(phase).filter(|phase| phase.seconds > 0.0).collect()
+}
+
+/// Largest trace that is read.
+const MOST_TRACE_BYTES: u64 = 1 << 30;
+
+/// Reads a trace, whichever of the known forms it has.
+///
+/// # Errors
+/// A file that cannot be read, or why it is no trace.
+pub fn read_trace(file: &Path) -> Result<Vec<TraceRequest>, String> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+    let size = std::fs::metadata(file).map_err(|error| named(&error))?.len();
+    if size > MOST_TRACE_BYTES {
+        return Err(named(&format!("{size} bytes are more than the {MOST_TRACE_BYTES} that are read")));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| named(&error))?;
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let read = if first.trim_start().starts_with('{') {
+        // One object a line with its own time is Mooncake's; a whole result is a benchmark's.
+        let timed = ["timestamp", "input_length"].iter().any(|key| first.contains(&format!("\"{key}\"")));
+        if timed { trace::mooncake(&text) } else { trace::benchmark(&text) }
+    } else {
+        trace::azure(&text)
+    };
+    let requests = read.map_err(|error| named(&error))?;
+    if requests.is_empty() { Err(named(&"found no requests")) } else { Ok(requests) }
+}

@@ -1,0 +1,321 @@
+//! What more nodes bring: the same work on more of them, or work that grows with them, by events and by the closed form.
+
+use super::founding::Founding;
+use super::options::Options;
+use super::plan::Plan;
+use super::training::Parts;
+use super::words::ArrivalsWord;
+use super::{Gauge, Measured, Problems, run};
+use crate::engine;
+use crate::estimate::Verdict;
+use crate::knob::{Knob, Overrides, Setting};
+use crate::scenario::{Parts as Documents, Scenario};
+use atlas_catalog::Catalog;
+use atlas_config::Mode;
+use atlas_core::plan::Engine;
+use atlas_sim::scaling::{BROKEN, Run, Scaling, Work, scaling};
+
+/// What is scaled.
+#[derive(Debug, Clone)]
+pub enum Base<'a> {
+    /// The founding simulator's description.
+    Founding(&'a Founding),
+    /// A target and a workload.
+    Scenario(&'a Documents, &'a Overrides),
+}
+
+/// One size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Nodes.
+    pub nodes: f64,
+    /// Accelerators.
+    pub accelerators: f64,
+    /// What was found, or why there is nothing.
+    pub answer: Result<Answer, String>,
+}
+
+/// What one size does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Seconds of a step; 0 where there are none.
+    pub step: f64,
+    /// Tokens per second.
+    pub rate: f64,
+    /// Tokens per second by the closed form.
+    pub analytical_rate: f64,
+    /// Where a step's time went; `None` for serving.
+    pub parts: Option<Parts>,
+    /// Share of the time in which replicas step; serving only.
+    pub busy: f64,
+    /// Speed-up over the smallest size that runs, over the ideal one.
+    pub efficiency: f64,
+    /// The same by the closed form.
+    pub analytical_efficiency: f64,
+}
+
+/// A curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// How the work grows.
+    pub work: Work,
+    /// The sizes, in ascending order.
+    pub points: Vec<Point>,
+    /// Nodes at which efficiency first falls below the limit.
+    pub broken_at: Option<f64>,
+    /// Why it does.
+    pub why: Option<String>,
+    /// The most nodes that are still above it.
+    pub recommended: Option<f64>,
+    /// The limit.
+    pub limit: f64,
+}
+
+/// The limit where nobody says one.
+pub const LIMIT: f64 = BROKEN;
+
+/// Draws one curve.
+///
+/// # Errors
+/// What makes no sense at any size, such as options of the other mode.
+pub fn curve(
+    base: &Base<'_>,
+    catalog: &Catalog,
+    nodes: &[f64],
+    work: Work,
+    limit: f64,
+    options: &Options,
+    gauge: &Gauge,
+) -> Result<Curve, Problems> {
+    let mut nodes = nodes.to_vec();
+    nodes.sort_by(f64::total_cmp);
+    nodes.dedup();
+    let mut points = Vec::new();
+    for count in nodes {
+        if gauge.cancelled() {
+            break;
+        }
+        let (accelerators, plan) = match base {
+            Base::Founding(config) => founding(config, catalog, count, work, options, gauge),
+            Base::Scenario(parts, overrides) => scenario(parts, overrides, count, work, options),
+        };
+        let answer = match plan {
+            Ok(plan) => answer(&plan, gauge),
+            Err(Refusal::Here(why)) => Err(why),
+            Err(Refusal::Everywhere(problems)) => return Err(problems),
+        };
+        points.push(Point { nodes: count, accelerators, answer });
+    }
+    Ok(judged(points, work, limit))
+}
+
+enum Refusal {
+    /// This size cannot be run.
+    Here(String),
+    /// No size can.
+    Everywhere(Problems),
+}
+
+fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
+    let outcome = run(plan, gauge).map_err(|problems| problems.0.join("; "))?;
+    if outcome.cancelled {
+        return Err("ended early".to_owned());
+    }
+    let figure = |name: &str| outcome.figures.iter().find(|f| f.spec.name == name).map(|f| f.interval().mean);
+    let rate = figure("steady_tokens_per_sec").or_else(|| figure("tokens_per_sec")).unwrap_or(0.0);
+    Ok(match &outcome.first {
+        Measured::Training(m) => Answer {
+            step: m.output.step.mean,
+            rate,
+            analytical_rate: m.system.global * m.system.seq / m.analytical_step.max(1e-12),
+            parts: Some(m.parts),
+            busy: m.output.busy,
+            efficiency: 0.0,
+            analytical_efficiency: 0.0,
+        },
+        Measured::Serving(m) => Answer {
+            step: 0.0,
+            rate,
+            analytical_rate: m.analytical_tokens_per_sec,
+            parts: None,
+            busy: m.output.busy,
+            efficiency: 0.0,
+            analytical_efficiency: 0.0,
+        },
+    })
+}
+
+/// The founding description on so many nodes: the same sequences in all, or on each accelerator.
+fn founding(
+    config: &Founding,
+    catalog: &Catalog,
+    nodes: f64,
+    work: Work,
+    options: &Options,
+    gauge: &Gauge,
+) -> (f64, Result<Plan, Refusal>) {
+    let mut here = config.clone();
+    here.training.num_nodes = nodes;
+    let accelerators = here.accelerators();
+    if work == Work::Fixed {
+        let all = config.training.batch_size_per_gpu * config.accelerators();
+        let each = all / accelerators;
+        if each < 1.0 || each.fract() != 0.0 {
+            let why = format!("{all} sequences do not divide over {accelerators} accelerators");
+            return (accelerators, Err(Refusal::Here(why)));
+        }
+        here.training.batch_size_per_gpu = each;
+    }
+    // Iterations are alike where hosts are: a few tell as much as all.
+    let options = Options { steps: options.steps.or(Some(3)), ..options.clone() };
+    (accelerators, here.plan(catalog, &options, None, gauge).map_err(Refusal::Everywhere))
+}
+
+/// A target of so many nodes, its replicas filling them.
+fn scenario(
+    parts: &Documents,
+    overrides: &Overrides,
+    nodes: f64,
+    work: Work,
+    options: &Options,
+) -> (f64, Result<Plan, Refusal>) {
+    let everywhere = |problem: String| Refusal::Everywhere(Problems(vec![problem]));
+    let resolved = resolve(parts, overrides).and_then(|files| {
+        let mut here = files.clone();
+        here.set(Knob::NumNodes, &Setting::Number(nodes), parts).map_err(|error| error.to_string())?;
+        Ok((files, here))
+    });
+    let (files, mut here) = match resolved {
+        Ok(both) => both,
+        Err(problem) => return (0.0, Err(everywhere(problem))),
+    };
+    let accelerators = here.accelerators();
+    let mut set = |knob: Knob, value: f64| {
+        let _ = here.set(knob, &Setting::Number(value), parts);
+    };
+    let dies = files.machine.map_or(1.0, |machine| machine.dies);
+    let replica = files.base.shape.tp * files.base.shape.pp * files.base.plan.cp.unwrap_or(1.0);
+    let replicas = (accelerators * dies / replica).floor();
+    if replicas < 1.0 {
+        let why = format!("a replica takes {} accelerators, there are {accelerators}", replica / dies);
+        return (accelerators, Err(Refusal::Here(why)));
+    }
+    set(Knob::Dp, replicas);
+    let grown = if work == Work::Fixed { 1.0 } else { accelerators / files.accelerators() };
+    let mut options = options.clone();
+    match files.mode() {
+        Mode::Training => {
+            let micro = files.microbatch;
+            let all = files.global(&files.base) * grown;
+            let least = replicas * micro;
+            // Growing work keeps whole micro-batches on every replica; fixed work is what it is.
+            let all = if work == Work::Fixed { all } else { (all / least).round().max(1.0) * least };
+            if all < least {
+                let why =
+                    format!("{all} sequences of a step do not reach {replicas} replicas of micro-batches of {micro}");
+                return (accelerators, Err(Refusal::Here(why)));
+            }
+            set(Knob::Global, all);
+            options.steps = options.steps.or(Some(3));
+        }
+        Mode::Inference => {
+            // An open load below capacity is served whole by any size: what tells them apart is a closed one.
+            let all = (files.concurrency(&files.base) * grown).round().max(1.0);
+            set(Knob::Concurrency, all);
+            set(Knob::RequestRate, 0.0);
+            options.arrivals = options.arrivals.or(Some(ArrivalsWord::Closed(Some(all as u32))));
+        }
+    }
+    // Whether it fits is the closed form's to say, in microseconds.
+    let asked = Scenario { engine: Engine::Analytical, ..here.clone() };
+    let verdict = engine::estimate(&asked).detail.map(|detail| detail.verdict);
+    let impossible = |v: &Verdict| !matches!(v, Verdict::Fits | Verdict::Overload { .. });
+    if let Some(verdict) = verdict.filter(impossible) {
+        return (accelerators, Err(Refusal::Here(verdict.describe())));
+    }
+    let name = format!("{} × {}", parts.target.name, parts.workload.name);
+    (accelerators, Plan::of(name, &here, &options, None).map_err(Refusal::Everywhere))
+}
+
+/// The scenario as the files and knobs have it, answered from first principles.
+fn resolve(parts: &Documents, overrides: &Overrides) -> Result<Scenario, String> {
+    let mut scenario = Scenario::from_files(parts);
+    for (knob, setting) in overrides {
+        scenario.set(*knob, setting, parts).map_err(|error| error.to_string())?;
+    }
+    scenario.engine = Engine::Event;
+    scenario.check(parts).map_err(|error| error.to_string())?;
+    Ok(scenario)
+}
+
+/// Fills in efficiencies and says where they break and why.
+fn judged(mut points: Vec<Point>, work: Work, limit: f64) -> Curve {
+    // Seconds of a unit of work: what a step is when the work is the same, what a step is on each accelerator otherwise.
+    let series = |of: fn(&Answer) -> f64| -> Scaling {
+        let run = |point: &Point| {
+            let rate = point.answer.as_ref().map_or(0.0, of);
+            let work = if work == Work::Fixed { 1.0 } else { point.accelerators };
+            Run { accelerators: point.accelerators, seconds: if rate > 0.0 { work / rate } else { 0.0 } }
+        };
+        scaling(&points.iter().map(run).collect::<Vec<_>>(), work, limit)
+    };
+    let (simulated, closed) = (series(|answer| answer.rate), series(|answer| answer.analytical_rate));
+    let at = |scaling: &Scaling, accelerators: f64| {
+        scaling.efficiencies.iter().find(|(count, _)| *count == accelerators).map_or(0.0, |(_, share)| *share)
+    };
+    for point in &mut points {
+        if let Ok(answer) = &mut point.answer {
+            answer.efficiency = at(&simulated, point.accelerators);
+            answer.analytical_efficiency = at(&closed, point.accelerators);
+        }
+    }
+    let nodes = |accelerators: Option<f64>| {
+        points.iter().find(|point| Some(point.accelerators) == accelerators).map(|point| point.nodes)
+    };
+    let why = simulated.broken_at.and_then(|accelerators| why(&points, accelerators, work));
+    Curve {
+        broken_at: nodes(simulated.broken_at),
+        recommended: nodes(simulated.largest_efficient),
+        why,
+        work,
+        limit,
+        points,
+    }
+}
+
+/// The part of a step that grew most over what it would be if all scaled.
+fn why(points: &[Point], accelerators: f64, work: Work) -> Option<String> {
+    let answered = || points.iter().filter_map(|point| Some((point.accelerators, point.answer.as_ref().ok()?)));
+    let (base_count, base) = answered().next()?;
+    let (count, broken) = answered().find(|(count, _)| *count == accelerators)?;
+    let (Some(before), Some(now)) = (base.parts, broken.parts) else {
+        return Some(format!(
+            "replicas step in {:.0} % of the time, {:.0} % at the smallest size: there is too little work for each, or too \
+             much waiting in the batch",
+            100.0 * broken.busy,
+            100.0 * base.busy
+        ));
+    };
+    let ideal = if work == Work::Fixed { base_count / count } else { 1.0 };
+    let worst = before
+        .list()
+        .into_iter()
+        .zip(now.list())
+        .map(|((name, before), (_, now))| (name, now - ideal * before, now))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (name, more, now_s) = worst;
+    let step = broken.step.max(1e-12);
+    let told = match name {
+        "compute" => "smaller pieces compute less well",
+        "communication" => "the network is no longer hidden",
+        "stragglers" => "more hosts wait for the slowest",
+        "pipeline bubble" => "too few micro-batches fill the pipeline",
+        "optimizer" => "the optimizer does not shrink with the work",
+        _ => "data come too late",
+    };
+    Some(format!(
+        "{told}: {name} takes {:.0} % of the step, {:.1} ms more than if all scaled",
+        100.0 * now_s / step,
+        1e3 * more
+    ))
+}

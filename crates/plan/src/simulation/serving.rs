@@ -1,0 +1,154 @@
+//! One run of a deployment under load, and what its events say about it.
+
+use super::{FigureSpec, Problems, Run};
+use atlas_perf::serving::step::StepTime;
+use atlas_perf::serving::{Load, ServingInput, estimate};
+use atlas_sim::kernel::Progress;
+use atlas_sim::serving;
+use atlas_sim::serving::{Arrivals, Input, Output, Slo};
+
+/// A deployment and its load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Work {
+    /// What is run.
+    pub input: Input,
+}
+
+/// What the first run measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The deployment.
+    pub system: ServingInput,
+    /// The run.
+    pub output: Output,
+    /// Limits that a good request keeps.
+    pub slo: Slo,
+    /// Requests per second that were offered; `None` where others decide when they come.
+    pub offered: Option<f64>,
+    /// Where the time of the closed form's mean step goes, seconds.
+    pub step: StepTime,
+    /// Share of the device's memory that weights and engine take, and that keys and values could take.
+    pub memory: (f64, f64),
+    /// Tokens per second that the closed form answers for the same load.
+    pub analytical_tokens_per_sec: f64,
+}
+
+impl Measured {
+    /// Generated tokens per second while requests come: the system neither filling nor draining. Where all come at once,
+    /// of the whole run.
+    #[must_use]
+    pub fn steady_rate(&self) -> f64 {
+        steady(&self.output)
+    }
+
+    /// Share of a step that ranks spend talking to each other.
+    #[must_use]
+    pub fn communication(&self) -> f64 {
+        self.step.communication / self.step.total().max(1e-12)
+    }
+
+    /// Mean and largest share of the device's memory in use.
+    #[must_use]
+    pub fn memory_use(&self) -> (f64, f64) {
+        let (fixed, keys) = self.memory;
+        (fixed + keys * self.output.kv, fixed + keys * self.output.most_kv)
+    }
+}
+
+pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> Result<Run, Problems> {
+    let output = serving::simulate(&work.input, seed, progress)?;
+    let figures = figures(&output, &work.input.slo);
+    let (events, cancelled) = (output.events, output.cancelled);
+    let measured = first.then(|| super::Measured::Serving(Box::new(measure(&work.input, output))));
+    Ok(Run { figures, measured, events, cancelled })
+}
+
+fn steady(o: &Output) -> f64 {
+    if o.steady_output_tokens_per_sec > 0.0 { o.steady_output_tokens_per_sec } else { o.output_tokens_per_sec }
+}
+
+fn figures(o: &Output, slo: &Slo) -> Vec<(FigureSpec, f64)> {
+    let spec = |name, label, unit| FigureSpec { name, label, unit };
+    let mut all = vec![
+        (spec("tokens_per_sec", "tokens/s", "tok/s"), o.output_tokens_per_sec),
+        (spec("steady_tokens_per_sec", "while requests come", "tok/s"), steady(o)),
+        (spec("total_tokens_per_sec", "with prompts", "tok/s"), o.total_tokens_per_sec),
+        (spec("requests_per_sec", "requests/s", "1/s"), o.requests_per_sec),
+        (spec("ttft_p50_ms", "TTFT p50", "ms"), 1e3 * o.ttft.p50),
+        (spec("ttft_p90_ms", "TTFT p90", "ms"), 1e3 * o.ttft.p90),
+        (spec("ttft_p99_ms", "TTFT p99", "ms"), 1e3 * o.ttft.p99),
+        (spec("tpot_p50_ms", "TPOT p50", "ms"), 1e3 * o.tpot.p50),
+        (spec("tpot_p90_ms", "TPOT p90", "ms"), 1e3 * o.tpot.p90),
+        (spec("tpot_p99_ms", "TPOT p99", "ms"), 1e3 * o.tpot.p99),
+        (spec("itl_p99_ms", "ITL p99", "ms"), 1e3 * o.itl.p99),
+        (spec("e2e_p50_ms", "E2E p50", "ms"), 1e3 * o.e2e.p50),
+        (spec("e2e_p90_ms", "E2E p90", "ms"), 1e3 * o.e2e.p90),
+        (spec("e2e_p99_ms", "E2E p99", "ms"), 1e3 * o.e2e.p99),
+        (spec("waiting", "requests waiting", ""), o.waiting),
+        (spec("running", "requests running", ""), o.running),
+        (spec("busy", "replicas stepping", ""), o.busy),
+        (spec("kv", "KV blocks in use", ""), o.kv),
+    ];
+    if *slo != Slo::default() {
+        all.push((spec("goodput", "goodput", "1/s"), o.goodput));
+        all.push((spec("good_share", "requests within limits", ""), o.good_share));
+    }
+    all
+}
+
+/// Requests per second that arrive, where they do not wait for others to leave.
+fn offered(input: &Input) -> Option<f64> {
+    match &input.arrivals {
+        Arrivals::Poisson { rate } | Arrivals::Gamma { rate, .. } => Some(*rate),
+        Arrivals::Phases(phases) => {
+            let (requests, seconds) = phases.iter().fold((0.0, 0.0), |(requests, seconds), phase| {
+                (requests + phase.rate * phase.seconds, seconds + phase.seconds)
+            });
+            Some(requests / f64::max(seconds, 1e-12))
+        }
+        Arrivals::Trace(trace) => {
+            trace.last().map(|last| (trace.len() as f64 - 1.0) / last.seconds.max(1e-9)).filter(|rate| *rate < 1e9)
+        }
+        Arrivals::Burst | Arrivals::Closed { .. } => None,
+    }
+}
+
+fn measure(input: &Input, output: Output) -> Measured {
+    let lengths = &input.lengths;
+    let mut system = ServingInput { isl: lengths.isl.mean(), osl: lengths.osl.mean(), ..input.system };
+    if let Arrivals::Trace(trace) = &input.arrivals {
+        let mean = |of: fn(&serving::TraceRequest) -> u32| {
+            trace.iter().map(|r| f64::from(of(r))).sum::<f64>() / trace.len().max(1) as f64
+        };
+        (system.isl, system.osl) = (mean(|r| r.isl).max(1.0), mean(|r| r.osl).max(1.0));
+    }
+    let offered = offered(input);
+    system.load = match (&input.arrivals, offered) {
+        (Arrivals::Closed { concurrency }, _) => {
+            Load::Closed { concurrency: f64::from(*concurrency), requests: f64::INFINITY }
+        }
+        (_, Some(rate)) => Load::Open { rate },
+        _ => Load::Burst { requests: f64::from(input.requests) },
+    };
+    let closed = estimate(&system, &input.constants);
+    Measured {
+        memory: memory(&system, &input.constants),
+        step: closed.time,
+        analytical_tokens_per_sec: closed.output_tokens_per_sec,
+        slo: input.slo,
+        offered,
+        system,
+        output,
+    }
+}
+
+/// Shares of a decoding device's memory: what is always there, and what keys and values may take.
+fn memory(system: &ServingInput, c: &atlas_perf::serving_constants::ServingConstants) -> (f64, f64) {
+    use atlas_perf::serving::{kv, step};
+    let layout = system.pools.map_or(system.layout, |pools| pools.decode);
+    let machine = step::Machine::new(system, &layout, c);
+    let free = kv::capacity(system, &layout, &machine.shape, c).free_bytes.max(0.0);
+    let device = kv::device_bytes(&system.accelerator).max(1.0);
+    let fixed = (device * system.memory_utilization - free).max(0.0);
+    (fixed / device, free / device)
+}

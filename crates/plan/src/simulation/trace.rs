@@ -1,0 +1,226 @@
+//! Recorded requests as others publish them: Azure's LLM inference traces (CSV), Mooncake's (JSON lines), and the
+//! detailed result files of vLLM's and SGLang's serving benchmarks. Text in, requests out; files are read elsewhere.
+
+use atlas_sim::serving::TraceRequest;
+use serde::Deserialize;
+use thiserror::Error;
+
+/// Why a text is no trace.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TraceError {
+    /// Lines that cannot be read: the first of them, and how many there are.
+    #[error("{}{}", first.join("; "), more(*count, first.len()))]
+    Lines {
+        /// What is wrong with which.
+        first: Vec<String>,
+        /// Of all.
+        count: usize,
+    },
+    /// A file that cannot be read.
+    #[error("{0}")]
+    File(String),
+}
+
+/// Lines that are told of: those after them are most likely wrong in the same way.
+const TOLD: usize = 3;
+
+fn more(count: usize, told: usize) -> String {
+    if count > told { format!("; and {} lines more", count - told) } else { String::new() }
+}
+
+fn bad(line: usize, what: impl std::fmt::Display) -> String {
+    format!("line {line}: {what}")
+}
+
+/// The requests, or what is wrong with the lines that tell of none.
+fn gathered(lines: impl Iterator<Item = Result<TraceRequest, String>>) -> Result<Vec<TraceRequest>, TraceError> {
+    let (mut requests, mut first, mut count) = (Vec::new(), Vec::new(), 0);
+    for line in lines {
+        match line {
+            Ok(request) => requests.push(request),
+            Err(what) => {
+                count += 1;
+                if first.len() < TOLD {
+                    first.push(what);
+                }
+            }
+        }
+    }
+    if count > 0 { Err(TraceError::Lines { first, count }) } else { Ok(settled(requests)) }
+}
+
+/// Sorts by time and lets the first request come at zero.
+fn settled(mut requests: Vec<TraceRequest>) -> Vec<TraceRequest> {
+    requests.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let begin = requests.first().map_or(0.0, |r| r.seconds);
+    requests.iter_mut().for_each(|r| r.seconds -= begin);
+    requests
+}
+
+/// Those of Azure's traces.
+const COLUMNS: [&str; 3] = ["TIMESTAMP", "ContextTokens", "GeneratedTokens"];
+
+/// Azure's traces (AzurePublicDataset, `AzureLLMInferenceTrace_*.csv`): `TIMESTAMP,ContextTokens,GeneratedTokens`, the
+/// columns in any order, others ignored. Timestamps with or without a zone.
+///
+/// # Errors
+///
+/// Missing columns, or lines that cannot be read.
+pub fn azure(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+    let header = reader.headers().map_err(|e| TraceError::File(bad(1, e)))?.clone();
+    let column = |name: &str| header.iter().position(|h| h.trim_start_matches('\u{feff}').eq_ignore_ascii_case(name));
+    let [Some(time), Some(isl), Some(osl)] = COLUMNS.map(column) else {
+        let missing: Vec<&str> = COLUMNS.into_iter().filter(|name| column(name).is_none()).collect();
+        let found: Vec<&str> = header.iter().filter(|name| !name.is_empty()).collect();
+        let found = if found.is_empty() { "no columns".to_owned() } else { format!("columns {}", found.join(", ")) };
+        return Err(TraceError::File(bad(
+            1,
+            format!("found {found}, expected one named {}", missing.join(" and one named ")),
+        )));
+    };
+    gathered(reader.records().zip(2..).map(|(record, line)| {
+        let record = record.map_err(|e| bad(line, e))?;
+        let field = |at: usize| record.get(at).unwrap_or("");
+        let count = |at: usize| {
+            field(at)
+                .parse::<u32>()
+                .map_err(|_| bad(line, format!("found {:?}, expected a count of tokens", field(at))))
+        };
+        let seconds = timestamp(field(time), line)?;
+        Ok(TraceRequest { seconds, isl: count(isl)?, osl: count(osl)?, prefix: vec![] })
+    }))
+}
+
+/// Seconds of a date and time, or of a plain number.
+fn timestamp(text: &str, line: usize) -> Result<f64, String> {
+    if let Some(seconds) = text.parse::<f64>().ok().filter(|s| s.is_finite()) {
+        return Ok(seconds);
+    }
+    let zoned = text.parse::<jiff::Timestamp>().ok();
+    let at = zoned.or_else(|| {
+        let civil: jiff::civil::DateTime = text.parse().ok()?;
+        civil.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|z| z.timestamp())
+    });
+    let at = at.ok_or_else(|| bad(line, format!("found {text:?}, expected a time such as 2023-11-16 18:15:46.68")))?;
+    Ok(at.as_second() as f64 + f64::from(at.subsec_nanosecond()) * 1e-9)
+}
+
+#[derive(Deserialize)]
+struct MooncakeLine {
+    timestamp: f64,
+    input_length: u32,
+    output_length: u32,
+    #[serde(default)]
+    hash_ids: Vec<u64>,
+}
+
+/// Mooncake's traces (arXiv 2407.00079): one object a line, milliseconds, and the names of the prompt's pieces of 512
+/// tokens ([`Prefixes::Trace`](atlas_sim::serving::Prefixes::Trace)).
+///
+/// # Errors
+///
+/// Lines that cannot be read.
+pub fn mooncake(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
+    let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+    gathered(lines.map(|(text, line)| {
+        let l: MooncakeLine = serde_json::from_str(text).map_err(|e| bad(line, within(&e)))?;
+        let (isl, osl) = (l.input_length, l.output_length);
+        Ok(TraceRequest { seconds: 1e-3 * l.timestamp, isl, osl, prefix: l.hash_ids })
+    }))
+}
+
+/// An error in one line of several: which line that is, who parses it does not know.
+fn within(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column ", " at column ")
+}
+
+#[derive(Deserialize)]
+struct BenchmarkResult {
+    input_lens: Vec<u32>,
+    output_lens: Vec<u32>,
+    #[serde(default)]
+    start_times: Vec<f64>,
+    #[serde(default)]
+    request_rate: serde_json::Value,
+}
+
+/// A detailed result of a serving benchmark (vLLM's `--save-detailed`, SGLang's `--output-details`; the last object where
+/// there are several lines). Where it holds no `start_times`, requests are spread evenly at its `request_rate`, or come
+/// at once where that is `inf`.
+///
+/// # Errors
+///
+/// A file without `input_lens` and `output_lens`.
+pub fn benchmark(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
+    let whole = serde_json::from_str(text);
+    let last = || serde_json::from_str(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(""));
+    let r: BenchmarkResult = whole.or_else(|_| last()).map_err(|e| {
+        TraceError::File(format!(
+            "{e}; a benchmark's result holds input_lens and output_lens only in its detailed form"
+        ))
+    })?;
+    let rate = r.request_rate.as_f64().filter(|&rate| rate > 0.0);
+    let start = |k: usize| r.start_times.get(k).copied().unwrap_or(rate.map_or(0.0, |rate| k as f64 / rate));
+    let both = r.input_lens.iter().zip(&r.output_lens).enumerate();
+    let request = |(k, (&isl, &osl))| TraceRequest { seconds: start(k), isl, osl, prefix: vec![] };
+    Ok(settled(both.map(request).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn plain(requests: &[TraceRequest]) -> Vec<(f64, u32, u32)> {
+        requests.iter().map(|r| ((r.seconds * 1e6).round() / 1e6, r.isl, r.osl)).collect()
+    }
+
+    #[test]
+    fn azure_s_columns_and_times_are_read() {
+        let text = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n\
+                    2023-11-16 18:15:50.9951690,396,109\n";
+        assert_eq!(plain(&azure(text).unwrap()), [(0.0, 374, 44), (4.314579, 396, 109)]);
+        let zoned =
+            "ContextTokens,TIMESTAMP,GeneratedTokens\n5,2024-05-10 00:00:01.5+00:00,7\n6,2024-05-10 00:00:01+00:00,8\n";
+        assert_eq!(plain(&azure(zoned).unwrap()), [(0.0, 6, 8), (0.5, 5, 7)]);
+        let missing = azure("a,TIMESTAMP\n1,2\n").unwrap_err().to_string();
+        assert_eq!(
+            missing,
+            "line 1: found columns a, TIMESTAMP, expected one named ContextTokens and one named GeneratedTokens"
+        );
+        assert!(azure("").unwrap_err().to_string().starts_with("line 1: found no columns, expected"));
+        let broken = azure("TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,1,2\n").unwrap_err();
+        assert!(broken.to_string().starts_with("line 2: found \"noon\""), "{broken}");
+        let lines = (0..5).map(|k| format!("{k},-{k}.5,1\n")).collect::<String>();
+        let all = azure(&format!("TIMESTAMP,ContextTokens,GeneratedTokens\n{lines}9,1,1\n")).unwrap_err().to_string();
+        assert!(all.contains("line 2: found \"-0.5\"") && all.contains("line 4:") && !all.contains("line 5:"), "{all}");
+        assert!(all.ends_with("; and 2 lines more"), "{all}");
+    }
+
+    #[test]
+    fn mooncake_s_lines_are_read_with_their_pieces() {
+        let text = r#"{"timestamp": 3000, "input_length": 1024, "output_length": 5, "hash_ids": [0, 7]}
+
+{"timestamp": 1000, "input_length": 10, "output_length": 6}"#;
+        let requests = mooncake(text).unwrap();
+        assert_eq!(plain(&requests), [(0.0, 10, 6), (2.0, 1024, 5)]);
+        assert_eq!(requests.last().unwrap().prefix, [0, 7]);
+        let broken = mooncake("{}\n{\"timestamp\": 0, \"input_length\": 3, \"output_length\": 1}\n{bad")
+            .unwrap_err()
+            .to_string();
+        assert!(broken.starts_with("line 1: missing field `timestamp` at column 2; line 3: "), "{broken}");
+    }
+
+    #[test]
+    fn benchmark_results_are_read_in_detail_only() {
+        let timed = r#"{"input_lens": [3, 4], "output_lens": [5, 6], "start_times": [12.5, 12.0]}"#;
+        assert_eq!(plain(&benchmark(timed).unwrap()), [(0.0, 4, 6), (0.5, 3, 5)]);
+        let spread = r#"{"input_lens": [3, 4], "output_lens": [5, 6], "request_rate": 4.0, "other": null}"#;
+        assert_eq!(plain(&benchmark(spread).unwrap()), [(0.0, 3, 5), (0.25, 4, 6)]);
+        let at_once = "{}\n{\"input_lens\": [3], \"output_lens\": [5], \"request_rate\": \"inf\"}\n";
+        assert_eq!(plain(&benchmark(at_once).unwrap()), [(0.0, 3, 5)]);
+        assert!(benchmark(r#"{"completed": 5}"#).unwrap_err().to_string().contains("detailed"));
+    }
+}

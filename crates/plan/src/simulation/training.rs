@@ -1,0 +1,245 @@
+//! One run of a training job, and what its events say about where the time went.
+
+use super::words::Window;
+use super::{FigureSpec, Problems, Run};
+use atlas_perf::training::{TimeBreakdown, TrainingInput, estimate};
+use atlas_sim::kernel::Progress;
+use atlas_sim::training;
+use atlas_sim::training::input::StageLoad;
+use atlas_sim::training::{Hosts, Input, OtherKind, Output, allocation};
+
+/// A training job and the unevenness asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Work {
+    /// The job; its `slow` and `kinds` are filled for each run.
+    pub input: Input,
+    /// How accelerators sit in hosts.
+    pub hosts: Hosts,
+    /// Hosts that are slow.
+    pub slow_hosts: u32,
+    /// Their time over the others'.
+    pub slow_factor: f64,
+    /// Accelerators of other kinds, and on how many of the job's last hosts.
+    pub kinds: Vec<(OtherKind, u32)>,
+    /// What a sample is called.
+    pub sample: &'static str,
+    /// The stretch of time whose tasks are kept; the first step where unset.
+    pub window: Option<Window>,
+}
+
+/// Where the mean step went, seconds; the parts sum to it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Parts {
+    /// Computing, mean over stages.
+    pub compute: f64,
+    /// Waiting for the network: collectives and transfers that nothing hides.
+    pub communication: f64,
+    /// Waiting for slow, unlucky or other hosts: the step's time over that of the same step on even hardware.
+    pub stragglers: f64,
+    /// Idle in the pipeline.
+    pub bubble: f64,
+    /// The optimizer.
+    pub optimizer: f64,
+    /// Waiting for data.
+    pub loading: f64,
+}
+
+impl Parts {
+    /// Names and seconds.
+    #[must_use]
+    pub fn list(&self) -> [(&'static str, f64); 6] {
+        [
+            ("compute", self.compute),
+            ("communication", self.communication),
+            ("stragglers", self.stragglers),
+            ("pipeline bubble", self.bubble),
+            ("optimizer", self.optimizer),
+            ("data loading", self.loading),
+        ]
+    }
+
+    /// The step.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.list().iter().map(|(_, seconds)| seconds).sum()
+    }
+}
+
+/// What the first run measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The job.
+    pub system: TrainingInput,
+    /// The run.
+    pub output: Output,
+    /// Where the mean step went.
+    pub parts: Parts,
+    /// Share of the stages' time in which their network streams carry something, hidden or not.
+    pub network_busy: f64,
+    /// The same step on even hardware, seconds.
+    pub even_step: f64,
+    /// The closed form's step, seconds.
+    pub analytical_step: f64,
+    /// And its parts.
+    pub closed: TimeBreakdown,
+    /// Model FLOPs of a token, forward and backward.
+    pub flops_per_token: f64,
+    /// Bytes on the fullest device by purpose.
+    pub memory: Vec<(&'static str, f64)>,
+    /// The same in the order in which it is asked for, through a caching allocator.
+    pub allocation: allocation::Output,
+    /// Bytes that a device has.
+    pub capacity: f64,
+    /// What a sample is called.
+    pub sample: &'static str,
+    /// The stretch of time that was asked for.
+    pub window: Option<Window>,
+}
+
+impl Measured {
+    /// The closed form's step in the same parts.
+    #[must_use]
+    pub fn closed_parts(&self) -> Parts {
+        let t = &self.closed;
+        Parts {
+            compute: t.gemm + t.attention + t.elementwise + t.recompute + t.host + t.offload,
+            communication: t.tensor_parallel
+                + t.context_parallel
+                + t.expert_parallel
+                + t.pipeline_transfer
+                + t.data_parallel,
+            stragglers: 0.0,
+            bubble: t.pipeline_bubble,
+            optimizer: t.optimizer,
+            loading: 0.0,
+        }
+    }
+
+    /// Bytes on the fullest device.
+    #[must_use]
+    pub fn memory_total(&self) -> f64 {
+        self.memory.iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Samples per second.
+    #[must_use]
+    pub fn samples_per_second(&self) -> f64 {
+        self.system.global / self.output.step.mean.max(1e-12)
+    }
+
+    /// Model FLOPs utilisation of the simulated step.
+    #[must_use]
+    pub fn mfu(&self) -> f64 {
+        let peak = self.system.accelerator.peak(self.system.precision) * self.system.accelerators;
+        self.output.tokens_per_second * self.flops_per_token / peak.max(1.0)
+    }
+}
+
+pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> Result<Run, Problems> {
+    let slow = work.hosts.slow(&work.input.system, work.slow_hosts, work.slow_factor, seed);
+    let kinds = work.hosts.mixed(&work.input.system, &work.input.constants, &work.kinds);
+    let mut input = Input { slow, kinds, recorded_step: u32::MAX, ..work.input.clone() };
+    if first {
+        (input.recorded_step, input.recorded_steps) = match work.window {
+            Some(window) => seen(&training::simulate(&input, seed, &Progress::new())?.steps, &window),
+            None => (0, 1),
+        };
+    }
+    let output = training::simulate(&input, seed, progress)?;
+    let figures = figures(work, &output);
+    let (events, cancelled) = (output.events, output.cancelled);
+    let measured = match first {
+        true => Some(super::Measured::Training(Box::new(measure(work, &input, output, even(&input)?, seed)))),
+        false => None,
+    };
+    Ok(Run { figures, measured, events, cancelled })
+}
+
+/// The first step that a window sees, and how many; the first step where it sees none.
+fn seen(steps: &[f64], window: &Window) -> (u32, u32) {
+    let mut begin = 0.0;
+    let (mut first, mut count) = (0, 0);
+    for (number, step) in (0..).zip(steps) {
+        if window.sees(begin, begin + step) {
+            first = if count == 0 { number } else { first };
+            count += 1;
+        }
+        begin += step;
+    }
+    (first, count.max(1))
+}
+
+/// What every run tells.
+fn figures(work: &Work, output: &Output) -> Vec<(FigureSpec, f64)> {
+    let spec = |name, label, unit| FigureSpec { name, label, unit };
+    let s = &work.input.system;
+    vec![
+        (spec("step_time_ms", "step time", "ms"), 1e3 * output.step.mean),
+        (spec("step_time_p99_ms", "step time p99", "ms"), 1e3 * output.step.p99),
+        (spec("tokens_per_sec", "tokens/s", "tok/s"), output.tokens_per_second),
+        (
+            spec("tokens_per_sec_per_accel", "tokens/s of one accelerator", "tok/s"),
+            output.tokens_per_second / s.accelerators.max(1.0),
+        ),
+        (spec("busy", "stages computing", ""), output.busy),
+    ]
+}
+
+/// Where a step goes when every host is alike and data are there.
+fn even(input: &Input) -> Result<StageLoad, Problems> {
+    let even = Input {
+        slow: Vec::new(),
+        kinds: Vec::new(),
+        jitter: 0.0,
+        lengths: 0.0,
+        loading: 0.0,
+        every_replica: false,
+        steps: 1,
+        recorded_step: u32::MAX,
+        ..input.clone()
+    };
+    Ok(training::simulate(&even, 0, &Progress::new())?.load)
+}
+
+/// Steps after which the allocator has seen what there is to see.
+const ALLOCATED_STEPS: u32 = 3;
+
+fn measure(work: &Work, input: &Input, output: Output, even: StageLoad, seed: u64) -> Measured {
+    let system = input.system;
+    let closed = estimate(&system, &input.constants);
+    let step = output.step.mean;
+    let even_step = even.total();
+    let loading = output.load.loading;
+    // What unevenness costs is what it adds: the others wait for the slow ones wherever they meet.
+    let stragglers = (step - loading - even_step).max(0.0);
+    let uneven = input.jitter > 0.0
+        || input.lengths > 0.0
+        || !input.slow.is_empty()
+        || !input.kinds.iter().all(|k| k.places.is_empty());
+    let stragglers = if uneven { stragglers } else { 0.0 };
+    let parts = Parts {
+        compute: even.compute,
+        communication: even.collectives + even.transfer + even.exposed_data,
+        stragglers,
+        bubble: even.bubble,
+        optimizer: even.optimizer,
+        loading,
+    };
+    let carried: f64 = output.stages.iter().map(|stage| stage.data).sum();
+    let stages = output.stages.len().max(1) as f64;
+    Measured {
+        network_busy: ((carried / stages + output.load.collectives) / step.max(1e-12)).min(1.0),
+        parts,
+        even_step,
+        analytical_step: closed.step_seconds,
+        closed: closed.time,
+        flops_per_token: closed.flops_per_token,
+        memory: closed.memory.parts().collect(),
+        allocation: allocation::simulate(&system, &input.constants, input.lengths, seed, ALLOCATED_STEPS),
+        capacity: system.accelerator.capacity(),
+        sample: work.sample,
+        window: work.window,
+        system,
+        output,
+    }
+}

@@ -1,0 +1,88 @@
+//! Advice, told: what to turn, what it gains, why, and who says so.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::table::wrap;
+use atlas_core::units;
+use atlas_plan::advice::Advice;
+use atlas_plan::advice::fit::Fit;
+
+/// A line: what is gained, and what to turn.
+#[must_use]
+pub fn line(advice: &Advice) -> String {
+    let (before, after) = (advice.metric.show(advice.before), advice.metric.show(advice.after));
+    if advice.fixes {
+        let rule = if advice.is_plain_fix() { String::new() } else { format!("{}: ", advice.rule.name) };
+        return format!("makes it run: {rule}{}; {} {after}", advice.text, advice.metric.label);
+    }
+    let change = units::relative(advice.before, advice.after);
+    format!("{change} {}: {}: {}; {before} → {after}", advice.metric.label, advice.rule.name, advice.text)
+}
+
+/// All of it, with reasons and sources.
+#[must_use]
+pub fn tell(fit: Option<&Fit>, all: &[Advice], width: usize) -> String {
+    let mut out = String::new();
+    if let Some(fit) = fit {
+        let _ = writeln!(out, "{}", wrap(&fit.verdict.describe(), width, "  "));
+        if fit.fixes.is_empty() {
+            out.push_str("no change of one or two knobs makes it run\n");
+        } else {
+            out.push_str("\nthe smallest changes that make it run, least loss first:\n");
+            for fix in &fit.fixes {
+                let rate = units::with_unit(&units::si(fix.rate), "tok/s");
+                let _ = writeln!(out, "  {}", wrap(&format!("{}; {rate}", fix.text), width.saturating_sub(2), "    "));
+            }
+        }
+        out.push('\n');
+    }
+    // What was just listed is not said twice.
+    let listed = |advice: &&Advice| fit.is_none_or(|fit| fit.fixes.iter().all(|fix| fix.changes != advice.changes));
+    let all: Vec<&Advice> = all.iter().filter(listed).collect();
+    if all.is_empty() && fit.is_none() {
+        out.push_str("no rule of the playbook gains anything here\n");
+    }
+    for (i, advice) in all.iter().enumerate() {
+        let head = format!("{}. {}", i + 1, line(advice));
+        let _ = writeln!(out, "{}", wrap(&head, width, "   "));
+        let why = format!("{} [{}]", advice.rule.reason, advice.rule.source);
+        let _ = writeln!(out, "   {}", wrap(&why, width.saturating_sub(3), "   "));
+    }
+    out
+}
+
+/// Advice as data.
+#[derive(Debug, Serialize)]
+pub struct Row<'a> {
+    rule: &'a str,
+    reason: &'a str,
+    source: &'a str,
+    /// As `--set` takes them.
+    set: Vec<String>,
+    metric: &'a str,
+    before: Option<f64>,
+    after: f64,
+    gain: f64,
+    makes_it_run: bool,
+    tokens_per_sec: f64,
+}
+
+/// Advice as rows of data.
+#[must_use]
+pub fn rows(all: &[Advice]) -> Vec<Row<'_>> {
+    let row = |advice: &'_ Advice| Row {
+        rule: advice.rule.name,
+        reason: advice.rule.reason,
+        source: advice.rule.source,
+        set: advice.changes.iter().map(|(knob, setting)| format!("{}={setting}", knob.name())).collect(),
+        metric: advice.metric.name,
+        before: advice.before.is_finite().then_some(advice.before),
+        after: advice.after,
+        gain: advice.gain,
+        makes_it_run: advice.fixes,
+        tokens_per_sec: advice.rate,
+    };
+    all.iter().map(row).collect()
+}

@@ -1,0 +1,216 @@
+//! A calibration, told.
+
+use serde_json::{Value, json};
+
+use super::table::{Align, Table};
+use atlas_config::{Efficiency, Mode};
+use atlas_core::plan::Engine;
+use atlas_core::units;
+use atlas_evidence::calibrate::judge::{Judged, median_errors};
+use atlas_evidence::calibrate::plan::Plan;
+use atlas_evidence::calibrate::{Outcome, Parameter};
+
+/// The value of a parameter, four digits.
+fn shown(value: f64) -> String {
+    units::significant(value, 4)
+}
+
+fn interval(ends: Option<[f64; 2]>) -> String {
+    ends.map_or_else(|| "unknown".to_owned(), |[low, high]| format!("{} – {}", shown(low), shown(high)))
+}
+
+fn percent(error: f64) -> String {
+    format!("{:+.1} %", 100.0 * error)
+}
+
+/// The parameters as a table.
+#[must_use]
+pub fn parameters(all: &[Parameter]) -> String {
+    let mut table = Table::new([
+        ("parameter", Align::Left),
+        ("before", Align::Right),
+        ("value", Align::Right),
+        ("95 % interval", Align::Right),
+        ("n", Align::Right),
+        ("R²", Align::Right),
+        ("in the profile", Align::Left),
+    ]);
+    for one in all {
+        table.row([
+            one.symbol.clone(),
+            one.before.map_or_else(|| "-".to_owned(), shown),
+            shown(one.value),
+            interval(one.interval),
+            one.n.to_string(),
+            one.r2.map_or_else(String::new, |r2| format!("{r2:.3}")),
+            one.path.clone(),
+        ]);
+    }
+    table.render()
+}
+
+/// Rows beside their predictions.
+#[must_use]
+pub fn judged(all: &[Judged], most: usize) -> String {
+    let mut table = Table::new([
+        ("row", Align::Left),
+        ("engine", Align::Left),
+        ("figure", Align::Left),
+        ("measured", Align::Right),
+        ("predicted", Align::Right),
+        ("error", Align::Right),
+        ("calibrated", Align::Right),
+        ("error", Align::Right),
+    ]);
+    for one in all.iter().take(most) {
+        table.row([
+            one.source.rsplit(['/', '\\']).next().unwrap_or_default().to_owned(),
+            one.engine.name().to_owned(),
+            one.figure.name().to_owned(),
+            shown(one.measured),
+            shown(one.before),
+            percent(one.error_before()),
+            one.after.map_or_else(String::new, shown),
+            one.error_after().map_or_else(String::new, percent),
+        ]);
+    }
+    let mut out = table.render();
+    if all.len() > most {
+        out += &format!("… and {} more; --format json has all\n", all.len() - most);
+    }
+    out
+}
+
+/// The change in error, an engine and figure each: name, rows, median before and after in per cent.
+#[must_use]
+pub fn changes(all: &[Judged]) -> Vec<(String, usize, f64, f64)> {
+    let mut out = Vec::new();
+    for engine in [Engine::Analytical, Engine::SemiEmpirical] {
+        for figure in atlas_evidence::calibrate::predict::Figure::ALL {
+            let of = all.iter().filter(|one| one.engine == engine && one.figure == figure);
+            if let Some((n, before, after)) = median_errors(of) {
+                out.push((format!("{}: {}", engine.name(), figure.name()), n, before, after));
+            }
+        }
+    }
+    out
+}
+
+/// All of it as text.
+#[must_use]
+pub fn table(outcome: &Outcome, before: &Efficiency) -> String {
+    let all = outcome.all(before);
+    let mut out = format!("Calibration of {}\n\n", outcome.target);
+    if !all.is_empty() {
+        out += &parameters(&all);
+        out.push('\n');
+    }
+    let methods: Vec<&Parameter> = all.iter().filter(|one| !one.path.starts_with("efficiency.")).collect();
+    for one in methods {
+        out += &format!("{}: {}; {}\n", one.symbol, one.method, one.sources.join(", "));
+    }
+    for posterior in &outcome.posteriors {
+        out += &format!(
+            "e_*({}): {} configurations; 1 leaves the shipped constants as they are\n",
+            if posterior.mode == Mode::Training { "training" } else { "serving" },
+            posterior.n
+        );
+    }
+    if !outcome.judged.is_empty() {
+        out += "\nMeasured beside predicted\n\n";
+        out += &judged(&outcome.judged, 24);
+        out += "\nMedian absolute error\n";
+        for (name, n, before, after) in changes(&outcome.judged) {
+            out += &format!("  {name} (n = {n}): {before:.1} % before, {after:.1} % after\n");
+        }
+    }
+    let mut list = |title: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            out += &format!("\n{title}\n");
+            lines.iter().for_each(|line| out += &format!("  {line}\n"));
+        }
+    };
+    list("Warnings", outcome.warnings.clone());
+    let refused = outcome.refused.iter().map(|(row, reason)| format!("{row}: {reason}"));
+    list("Rows that the analytical engine cannot answer", refused.collect());
+    let missing = outcome.missing.iter().map(|missing| format!("{}: needs {}", missing.symbol, missing.needs));
+    list("Not told by these measurements (atlas calibrate --plan writes scripts that measure it)", missing.collect());
+    out
+}
+
+/// The order of measurements as text.
+#[must_use]
+pub fn plan(target: &str, plan: &Plan) -> String {
+    let mut out = format!("Measurements that would make {target} more certain, the most telling first\n\n");
+    let mut table = Table::new([
+        ("", Align::Right),
+        ("measurement", Align::Left),
+        ("variance less", Align::Right),
+        ("left", Align::Right),
+        ("minutes", Align::Right),
+        ("tells", Align::Left),
+    ]);
+    for (index, step) in plan.steps.iter().enumerate() {
+        table.row([
+            (index + 1).to_string(),
+            step.measurement.name().to_owned(),
+            units::percent(step.reduction),
+            format!("±{:.1} %", 196.0 * step.left),
+            format!("{:.0}", step.measurement.minutes()),
+            step.measurement.tells().to_owned(),
+        ]);
+    }
+    out += &table.render();
+    out += &format!(
+        "\nNow the figures below are known to ±{:.1} % (95 %, their root mean square); `left` is the same behind a \
+         measurement and all before it.\n\n",
+        196.0 * plan.now
+    );
+    for (name, sd) in &plan.figures {
+        out += &format!("  {name}: ±{:.1} %\n", 196.0 * sd);
+    }
+    if !plan.due.is_empty() {
+        out += "\nBy the guide's calendar\n";
+        plan.due.iter().for_each(|line| out += &format!("  {line}\n"));
+    }
+    out
+}
+
+/// All of it as JSON.
+#[must_use]
+pub fn document(outcome: &Outcome, before: &Efficiency, date: &str) -> Value {
+    let rows: Vec<Value> = outcome.judged.iter().map(row).collect();
+    let errors = changes(&outcome.judged).into_iter().map(|(name, n, before, after)| {
+        json!({"what": name, "n": n, "median_abs_pct_before": before, "median_abs_pct_after": after})
+    });
+    let refused = outcome.refused.iter().map(|(row, reason)| json!({"row": row, "reason": reason}));
+    json!({
+        "target": outcome.target,
+        "date": date,
+        "parameters": outcome.all(before),
+        "errors": errors.collect::<Vec<_>>(),
+        "rows": rows,
+        "warnings": outcome.warnings,
+        "missing": outcome.missing,
+        "refused": refused.collect::<Vec<_>>(),
+    })
+}
+
+/// One judged figure as JSON.
+#[must_use]
+pub fn row(one: &Judged) -> Value {
+    json!({
+        "row": one.source,
+        "engine": one.engine.name(),
+        "figure": one.figure.name(),
+        "mode": one.mode.name(),
+        "accelerators": one.accelerators,
+        "measured": one.measured,
+        "measured_interval": one.measured_interval,
+        "predicted": one.before,
+        "predicted_interval": one.before_interval,
+        "error": one.error_before(),
+        "calibrated": one.after,
+        "calibrated_error": one.error_after(),
+    })
+}

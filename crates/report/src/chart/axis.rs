@@ -1,0 +1,170 @@
+//! Axes: which values they span, where their ticks stand.
+
+use atlas_core::units;
+
+/// How values are spread along an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scale {
+    /// Evenly.
+    #[default]
+    Linear,
+    /// By powers of ten.
+    Log,
+}
+
+impl Scale {
+    /// Whether it has a place for the value.
+    #[must_use]
+    pub fn shows(self, value: f64) -> bool {
+        value.is_finite() && (self == Scale::Linear || value > 0.0)
+    }
+
+    fn place(self, value: f64) -> f64 {
+        if self == Scale::Log { value.log10() } else { value }
+    }
+
+    fn value(self, place: f64) -> f64 {
+        if self == Scale::Log { 10f64.powf(place) } else { place }
+    }
+}
+
+/// Decades below which a logarithmic axis has ticks within them.
+const FINE: f64 = 2.5;
+
+/// One axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// What it measures, with its unit.
+    pub label: String,
+    /// How values are spread.
+    pub scale: Scale,
+    /// Whether it begins at zero, as lengths must.
+    pub from_zero: bool,
+}
+
+impl Axis {
+    /// An even axis from zero.
+    #[must_use]
+    pub fn linear(label: impl Into<String>) -> Axis {
+        Axis { label: label.into(), scale: Scale::Linear, from_zero: true }
+    }
+
+    /// A logarithmic axis.
+    #[must_use]
+    pub fn log(label: impl Into<String>) -> Axis {
+        Axis { label: label.into(), scale: Scale::Log, from_zero: false }
+    }
+
+    /// The range that holds these values, widened to round ticks.
+    #[must_use]
+    pub fn range(&self, values: impl Iterator<Item = f64>) -> Option<Range> {
+        let (mut low, mut high) = values
+            .map(|value| self.scale.place(value))
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| (low.min(place), high.max(place)));
+        if low > high {
+            return None;
+        }
+        if self.from_zero {
+            (low, high) = (low.min(0.0), high.max(0.0));
+        }
+        if high - low < 1e-12 * high.abs().max(1e-300) {
+            // One value alone gets room on both sides.
+            let room = if self.scale == Scale::Log { 0.5 } else { (0.1 * high.abs()).max(1e-9) };
+            (low, high) = (low - room, high + room);
+        }
+        let step = if self.scale == Scale::Log { ((high - low) / 6.0).ceil().max(1.0) } else { round_step(high - low) };
+        // Whole decades would waste most of a narrow range.
+        let (low, high) = if self.scale == Scale::Log && high - low < FINE {
+            (low - 0.05, high + 0.05)
+        } else {
+            ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step)
+        };
+        Some(Range { scale: self.scale, low, high, step })
+    }
+}
+
+/// A tenth, fifth or half of a power of ten: about five of them make the span.
+fn round_step(span: f64) -> f64 {
+    let rough = span / 5.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let times = [1.0, 2.0, 2.5, 5.0, 10.0];
+    power * times.into_iter().find(|times| times * power >= rough * (1.0 - 1e-9)).unwrap_or(10.0)
+}
+
+/// What an axis spans, in its own scale.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Range {
+    scale: Scale,
+    low: f64,
+    high: f64,
+    step: f64,
+}
+
+impl Range {
+    /// Where a value stands: 0 at the low end, 1 at the high end.
+    #[must_use]
+    pub fn share(&self, value: f64) -> f64 {
+        (self.scale.place(value) - self.low) / (self.high - self.low)
+    }
+
+    /// Values at which ticks stand, with their labels.
+    #[must_use]
+    pub fn ticks(&self) -> Vec<(f64, String)> {
+        let tick = |place: f64| {
+            let value = self.scale.value(place);
+            // A sum of steps carries binary dust, which would be shown at zero.
+            let value = if value.abs() < 1e-9 * self.step { 0.0 } else { value };
+            (value, label(value))
+        };
+        if self.scale == Scale::Log && self.high - self.low < FINE + 0.1 {
+            // Too few decades: ones, twos and fives between them.
+            #[expect(clippy::cast_possible_truncation, reason = "decades are few")]
+            let decades = self.low.floor() as i32..=self.high.ceil() as i32;
+            let fine = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|times| times * 10f64.powi(decade)));
+            let inside = |value: &f64| (-1e-9..=1.0 + 1e-9).contains(&self.share(*value));
+            return fine.filter(inside).map(|value| (value, label(value))).collect();
+        }
+        let mut ticks = Vec::new();
+        let mut place = (self.low / self.step - 1e-9).ceil() * self.step;
+        while place <= self.high + 1e-9 * self.step && ticks.len() < 32 {
+            ticks.push(tick(place));
+            place += self.step;
+        }
+        ticks
+    }
+}
+
+/// A tick's value, as short as it can be said.
+fn label(value: f64) -> String {
+    let text = units::si(value);
+    let (number, prefix) = text.split_once(' ').unwrap_or((&text, ""));
+    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    format!("{number}{prefix}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn labels(axis: &Axis, values: &[f64]) -> Vec<String> {
+        axis.range(values.iter().copied()).unwrap().ticks().into_iter().map(|(_, label)| label).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_hold_the_values() {
+        assert_eq!(labels(&Axis::linear(""), &[3.0, 97.0]), ["0", "20", "40", "60", "80", "100"]);
+        assert_eq!(labels(&Axis::linear(""), &[1300.0]), ["0", "500", "1000", "1500"]);
+        assert_eq!(labels(&Axis::log(""), &[12.0, 90_000.0]), ["10", "100", "1000", "10k", "100k"]);
+        assert_eq!(labels(&Axis::log(""), &[2.0, 9.0]), ["2", "5", "10"]);
+        assert!(Axis::linear("").range(std::iter::empty()).is_none());
+    }
+
+    #[test]
+    fn every_value_lies_within_its_range() {
+        for values in [[1.0, 1.0], [0.0, 0.0], [-3.0, 8.0], [1e-9, 1e9]] {
+            let range = Axis::linear("").range(values.into_iter()).unwrap();
+            assert!(values.iter().all(|value| (-1e-9..=1.0 + 1e-9).contains(&range.share(*value))), "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What is configured differently in the columns of a comparison, and by which methodology they came about.
+
+use serde_json::{Map, Value, json};
+
+use super::comparison::Comparison;
+use super::table::{Align, Table};
+use super::{csv, optimum};
+use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::scenario::Scenario;
+use atlas_plan::search::Methodology;
+use atlas_plan::search::methodology::differences;
+
+/// Most targets that stand side by side; more stand one below the other.
+const MOST_COLUMNS: usize = 4;
+
+/// Methodology, and the knobs that are not the same in all columns that have an answer.
+#[derive(Debug, Clone)]
+pub struct Configurations {
+    methodology: Methodology,
+    targets: Vec<String>,
+    differences: Vec<(Knob, Vec<Option<Setting>>)>,
+    /// Targets whose layout cannot run, and why.
+    troubles: Vec<(String, String)>,
+}
+
+impl Configurations {
+    /// Those of a comparison.
+    #[must_use]
+    pub fn of(comparison: &Comparison, methodology: Methodology) -> Configurations {
+        let answered = || comparison.columns.iter().filter_map(|c| Some((&c.target, c.answer.as_ref().ok()?)));
+        let scenarios: Vec<&Scenario> = answered().map(|(_, (scenario, _))| scenario).collect();
+        let trouble = |(target, (_, estimate)): (&String, &(Scenario, atlas_plan::estimate::Estimate))| {
+            let verdict = estimate.detail.as_ref().map(|detail| detail.verdict).filter(|verdict| !verdict.fits())?;
+            Some((target.clone(), verdict.describe()))
+        };
+        Configurations {
+            methodology,
+            targets: answered().map(|(target, _)| target.clone()).collect(),
+            differences: differences(&scenarios),
+            troubles: answered().filter_map(trouble).collect(),
+        }
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let meaning = match self.methodology {
+            Methodology::IdenticalConfig => "every target with the same knobs",
+            Methodology::MaximumPerformance => "every target with its own best knobs under the same constraints",
+        };
+        let mut out = format!("\nmethodology {}: {meaning}\n", self.methodology.name());
+        for (target, trouble) in &self.troubles {
+            out.push_str(&format!("note: {target} {trouble}\n"));
+        }
+        if self.differences.is_empty() {
+            out.push_str("no knob differs\n");
+            return out;
+        }
+        let show = |value: &Option<Setting>| value.as_ref().map_or_else(|| "n/a".to_owned(), Setting::to_string);
+        let few = self.targets.len() <= MOST_COLUMNS;
+        let names: Vec<String> = self.differences.iter().map(|(knob, _)| knob.name().to_owned()).collect();
+        let columns = if few { self.targets.clone() } else { names };
+        let columns = columns.into_iter().map(|name| (name, Align::Right));
+        let mut table = Table::new(std::iter::once(("differs".to_owned(), Align::Left)).chain(columns));
+        if few {
+            for (knob, values) in &self.differences {
+                table.row(std::iter::once(knob.name().to_owned()).chain(values.iter().map(show)));
+            }
+        } else {
+            for (i, target) in self.targets.iter().enumerate() {
+                let values = self.differences.iter().map(|(_, values)| values.get(i).map_or_else(String::new, show));
+                table.row(std::iter::once(target.clone()).chain(values));
+            }
+        }
+        out.push('\n');
+        out.push_str(&table.render());
+        out
+    }
+
+    /// Laid into a comparison's document.
+    #[must_use]
+    pub fn within(&self, mut document: Value) -> Value {
+        let differences = self.differences.iter().map(|(knob, values)| {
+            let values = self.targets.iter().zip(values);
+            let values = values.map(|(target, value)| (target.clone(), json!(value.as_ref().map(optimum::setting))));
+            (knob.name().to_owned(), Value::Object(values.collect()))
+        });
+        if let Some(document) = document.as_object_mut() {
+            document.insert("methodology".to_owned(), json!(self.methodology.name()));
+            document.insert("differences".to_owned(), Value::Object(differences.collect::<Map<_, _>>()));
+        }
+        document
+    }
+
+    /// As lines behind a comparison's CSV: `knob:NAME` and a value a target.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let mut out = csv::line(["methodology", self.methodology.name()]);
+        for (knob, values) in &self.differences {
+            let mut cells = vec![format!("knob:{}", knob.name())];
+            cells.extend(values.iter().map(|value| value.as_ref().map_or_else(String::new, Setting::to_string)));
+            out.push_str(&csv::line(cells.iter().map(String::as_str)));
+        }
+        out
+    }
+}

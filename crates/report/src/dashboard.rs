@@ -1,0 +1,341 @@
+//! A scenario in the founding dashboard's JSON, and its estimate beside the analytical engine's.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::table::{Align, Table};
+use atlas_config::Mode;
+use atlas_core::units::significant;
+use atlas_document::Node;
+use atlas_plan::engine::benchboard::contrast::Contrast;
+use atlas_plan::engine::benchboard::estimator;
+use atlas_plan::engine::benchboard::estimator::{Answer, Input};
+use atlas_plan::engine::benchboard::{format, input};
+use atlas_plan::scenario::{Parts, Scenario};
+
+/// A number as the dashboard writes it: whole ones without a point.
+fn number(value: f64) -> Value {
+    #[expect(clippy::cast_possible_truncation, reason = "whole and small")]
+    if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
+}
+
+/// Values of a node of the document, those of `over` laid over them; what is `null` there is left out.
+fn object(kept: Option<&Node>, keys: &[&str], over: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    let mut out = Map::new();
+    for key in keys {
+        if let Some(value) = kept.and_then(|node| node.get(key)).and_then(|node| serde_json::to_value(node).ok()) {
+            out.insert((*key).to_owned(), value);
+        }
+    }
+    for (key, value) in over.into_iter().filter(|(_, value)| !value.is_null()) {
+        out.insert(key.to_owned(), value);
+    }
+    Value::Object(out)
+}
+
+/// A scenario as the dashboard writes it: with its model, its parallelism, its workload and its hardware.
+#[must_use]
+pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
+    let asked = input(scenario, &scenario.base);
+    let said = parts.workload.document.get("benchboard");
+    let unknown = |value: f64| if value > 0.0 { number(value) } else { Value::Null };
+    let moe = scenario.model.is_some_and(|model| model.is_moe());
+    let named = said.and_then(|said| said.get("name")).and_then(Node::text).map(str::to_owned);
+    let name = named.or_else(|| parts.model.as_ref().map(|model| model.id.clone()));
+    let mut model = vec![
+        ("name", json!(name.unwrap_or_else(|| parts.workload.name.to_string()))),
+        ("parameters", number(asked.parameters / 1e9)),
+        ("contextLength", number(asked.context)),
+        ("precision", json!(format(&scenario.base).name())),
+        ("hiddenSize", unknown(asked.hidden)),
+        ("numLayers", unknown(asked.layers)),
+    ];
+    if said.is_none() {
+        model.push(("architectureType", json!(if moe { "moe" } else { "dense" })));
+        model.push(("numHeads", scenario.model.map_or(Value::Null, |model| unknown(model.heads))));
+        model.push(("vocabularySize", scenario.model.map_or(Value::Null, |model| unknown(model.vocab))));
+    }
+    let keys = ["name", "parameters", "architectureType", "numExperts", "contextLength", "precision"];
+    let keys: Vec<&str> = keys.into_iter().chain(["hiddenSize", "numLayers", "numHeads", "vocabularySize"]).collect();
+    let accumulation = (asked.batch / (asked.worked() * asked.dp)).round().max(1.0);
+    let sp = scenario.base.plan.sp.unwrap_or(asked.tp > 1.0);
+    let parallelism = [
+        ("dataParallel", number(asked.dp)),
+        ("tensorParallel", number(asked.tp)),
+        ("pipelineParallel", number(asked.pp)),
+        (
+            "gradientAccumulationSteps",
+            said.and_then(|said| said.get("gradientAccumulationSteps"))
+                .and_then(Node::number)
+                .map_or_else(|| number(accumulation), number),
+        ),
+        ("activationCheckpointing", json!(asked.checkpointing)),
+        ("sequenceParallel", json!(sp)),
+    ];
+    let workload = [
+        ("type", json!(if scenario.mode() == Mode::Training { "training" } else { "inference" })),
+        ("batchSize", number(asked.batch)),
+        ("microBatchSize", number(asked.micro)),
+        ("targetMetric", json!("tokens_per_second")),
+    ];
+    let aim = said.and_then(|said| said.get("targetMetric")).and_then(Node::text).map(str::to_owned);
+    let mut workload = object(None, &[], workload);
+    if let (Some(aim), Some(map)) = (aim, workload.as_object_mut()) {
+        map.insert("targetMetric".to_owned(), json!(aim));
+    }
+    json!({
+        "id": &*parts.workload.name,
+        "name": parts.workload.description.clone().unwrap_or_else(|| parts.workload.name.to_string()),
+        "model": object(said, &keys, model),
+        "parallelism": object(None, &[], parallelism),
+        "workload": workload,
+        "hardware": hardware(parts, &asked),
+    })
+}
+
+/// A target as the dashboard's hardware profile: of one device.
+fn hardware(parts: &Parts, asked: &Input) -> Value {
+    let said = parts.target.document.get("benchboard");
+    let sheet = parts.accelerator.as_ref();
+    let fixed = [
+        ("id", json!(&*parts.target.name)),
+        ("vendor", json!(parts.target.vendor)),
+        ("fp16Tflops", number(asked.tflops)),
+        ("vramSizeGB", number(asked.memory_gb)),
+        ("interconnectBandwidthGBps", number(asked.link_gb_per_sec)),
+        ("costPerHour", number(asked.usd_per_hour)),
+    ];
+    let mut over: Vec<(&'static str, Value)> = fixed.into();
+    if said.is_none() {
+        let of = |value: Option<f64>| value.map_or(Value::Null, number);
+        let kind = match (asked.gpu, asked.tpu) {
+            (true, _) => "gpu",
+            (false, true) => "tpu",
+            (false, false) => "other",
+        };
+        let link = parts.target.interconnect.as_ref().map(|link| link.kind.clone());
+        let link = link.or_else(|| sheet?.scale_up.as_ref()?.kind.clone());
+        let name = parts.target.description.clone().unwrap_or_else(|| parts.target.name.to_string());
+        over.extend([
+            ("name", json!(name)),
+            ("type", json!(kind)),
+            ("smCount", of(sheet.and_then(|sheet| sheet.cores))),
+            ("fp32Tflops", of(sheet.and_then(|sheet| sheet.peaks.fp32))),
+            ("int8Tops", of(sheet.and_then(|sheet| sheet.peaks.int8))),
+            ("hbmBandwidthGBps", of(sheet.and_then(|sheet| sheet.memory.bw_gbytes_per_sec))),
+            ("interconnect", link.map_or(Value::Null, |link| json!(link))),
+            ("frameworks", json!([])),
+        ]);
+    }
+    let keys = ["id", "name", "type", "vendor", "smCount", "fp16Tflops", "fp32Tflops", "int8Tops", "hbmBandwidthGBps"];
+    let more = ["vramSizeGB", "interconnect", "interconnectBandwidthGBps", "podSize", "costPerHour", "frameworks"];
+    object(said, &keys.into_iter().chain(more).chain(["notes"]).collect::<Vec<_>>(), over)
+}
+
+/// An answer under the dashboard's names.
+#[must_use]
+pub fn result(parts: &Parts, asked: &Input, answer: &Answer) -> Value {
+    json!({
+        "scenarioId": &*parts.workload.name,
+        "hardwareId": &*parts.target.name,
+        "theoreticalFlopsPerStep": answer.flops,
+        "estimatedStepTimeMs": answer.step_ms(),
+        "tokensPerSecond": answer.tokens_per_sec,
+        "mfu": answer.mfu,
+        "modelMemoryGB": answer.model_gib,
+        "activationMemoryGB": answer.activation_gib,
+        "optimizerMemoryGB": answer.optimizer_gib,
+        "totalMemoryGB": answer.total_gib(),
+        "memoryUtilization": answer.memory_percent,
+        "costPerMillionTokens": answer.usd_per_million,
+        "costPerHour": answer.usd_per_hour,
+        "allReduceTimeMs": answer.all_reduce_ms,
+        "communicationOverhead": answer.communication_percent,
+        "bottleneck": answer.bottleneck.name(),
+        "warnings": answer.warnings(asked),
+    })
+}
+
+/// The answer to a scenario, under the dashboard's names.
+#[must_use]
+pub fn answered(scenario: &Scenario, parts: &Parts) -> Value {
+    let asked = input(scenario, &scenario.base);
+    result(parts, &asked, &estimator::estimate(&asked))
+}
+
+/// Four digits, with a prefix where that is shorter.
+fn shown(value: f64) -> String {
+    if value >= 1e5 { atlas_core::units::si(value) } else { significant(value, 4) }
+}
+
+/// One pair put to both engines, told.
+#[derive(Debug)]
+pub struct Pair<'a> {
+    /// What it is made of.
+    pub parts: &'a Parts,
+    /// Both answers.
+    pub contrast: &'a Contrast,
+}
+
+/// A figure of both engines.
+#[derive(Debug, Serialize)]
+struct Line {
+    figure: &'static str,
+    dashboard: f64,
+    analytical: Option<f64>,
+}
+
+impl Pair<'_> {
+    fn lines(&self) -> Vec<Line> {
+        let Contrast { dashboard, analytical, input, .. } = self.contrast;
+        let other = analytical.as_ref().ok().map(|(scenario, estimate)| (scenario, estimate));
+        let training = other.is_some_and(|(scenario, _)| scenario.mode() == Mode::Training);
+        let of = |get: &dyn Fn(&Scenario, &atlas_plan::estimate::Estimate) -> f64| {
+            other.map(|(scenario, estimate)| get(scenario, estimate))
+        };
+        let line = |figure, dashboard, analytical| Line { figure, dashboard, analytical };
+        let used = |scenario: &Scenario| input.devices() / scenario.accelerators();
+        vec![
+            line("tokens/s", dashboard.tokens_per_sec, of(&|_, e| e.total.tokens_per_sec)),
+            line("step time, ms", dashboard.step_ms(), of(&|_, e| e.total.step_time_ms).filter(|_| training)),
+            line("MFU, %", 100.0 * dashboard.mfu, of(&|_, e| 100.0 * e.total.flop_utilization)),
+            line("communication, %", dashboard.communication_percent, of(&|_, e| 100.0 * e.total.comm_compute_ratio)),
+            line(
+                "memory of a device, GB",
+                dashboard.total_gib() * estimator::GIB * 1e-9,
+                of(&|_, e| e.total.peak_mem_gb),
+            ),
+            line(
+                "memory of a device, %",
+                dashboard.memory_percent,
+                of(&|_, e| e.detail.map_or(0.0, |detail| 100.0 * detail.memory.total() / detail.memory.capacity)),
+            ),
+            // The dashboard pays for the devices in use only, and for no energy.
+            line(
+                "$/h",
+                dashboard.usd_per_hour,
+                of(&|s, e| (e.cost.usd_per_hour - e.cost.energy_usd_per_hour) * used(s)),
+            ),
+            line(
+                "$/1M tokens",
+                dashboard.usd_per_million,
+                of(&|s, e| {
+                    (e.cost.usd_per_hour - e.cost.energy_usd_per_hour) * used(s) / (e.total.tokens_per_sec * 3600.0)
+                        * 1e6
+                }),
+            ),
+        ]
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let Contrast { dashboard, analytical, input, factors } = self.contrast;
+        let head = [("", Align::Left), ("benchboard", Align::Right), ("analytical", Align::Right), ("", Align::Right)];
+        let mut table = Table::new(head);
+        for Line { figure, dashboard, analytical } in self.lines() {
+            let ratio = analytical.map(|value| value / dashboard).filter(|ratio| ratio.is_finite());
+            table.row([
+                figure.to_owned(),
+                significant(dashboard, 5),
+                analytical.map_or_else(|| "-".to_owned(), |value| significant(value, 5)),
+                ratio.map_or_else(String::new, |ratio| format!("x{}", significant(ratio, 3))),
+            ]);
+        }
+        let verdict = if dashboard.memory_percent > 100.0 { "out of memory" } else { "fits" };
+        let other = analytical.as_ref().ok().and_then(|(_, estimate)| estimate.detail);
+        let fits = other.map_or("-", |detail| if detail.verdict.fits() { "fits" } else { "does not fit" });
+        table.row(["verdict".to_owned(), verdict.to_owned(), fits.to_owned(), String::new()]);
+        let bound = other.map_or("-", |detail| detail.limits.first().name());
+        table.row(["bound by".to_owned(), dashboard.bottleneck.name().to_owned(), bound.to_owned(), String::new()]);
+        let name = format!("{} on {}", self.parts.workload.name, self.parts.target.name);
+        let mut out = format!("{name}, {} devices\n\n{}", input.devices(), table.render());
+        match analytical {
+            Err(problem) => out += &format!("\nno analytical answer: {problem}\n"),
+            Ok((_, estimate)) => {
+                if let Some(detail) = estimate.detail.filter(|detail| !detail.verdict.fits()) {
+                    out += &format!("\nanalytical: {}\n", detail.verdict.describe());
+                }
+            }
+        }
+        if factors.is_empty() {
+            if analytical.is_ok() {
+                out += "\nthe dashboard answers inference by its formula of training: it counts all tokens of the \
+                        sequences, and neither prefill, decoding nor a cache; the two figures mean different things\n";
+            }
+            return out;
+        }
+        let product: f64 = factors.iter().map(|factor| factor.factor).product();
+        out += &format!("\nwhy the analytical throughput is x{} of the dashboard's\n\n", significant(product, 4));
+        let mut table = Table::new(head);
+        for factor in factors {
+            table.row([
+                factor.what.to_owned(),
+                shown(factor.dashboard),
+                shown(factor.analytical),
+                format!("x{}", significant(factor.factor, 4)),
+            ]);
+        }
+        out += &table.render();
+        for factor in factors {
+            out += &format!("\n{}\n", super::table::wrap(&format!("{}: {}", factor.what, factor.why), 100, "  "));
+        }
+        out
+    }
+
+    /// For programs.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        let Contrast { analytical, factors, .. } = self.contrast;
+        let verdict = analytical.as_ref().ok().and_then(|(_, estimate)| estimate.detail).map(|detail| detail.verdict);
+        json!({
+            "scenario": &*self.parts.workload.name,
+            "hardware": &*self.parts.target.name,
+            "devices": self.contrast.input.devices(),
+            "figures": self.lines(),
+            "analytical_verdict": verdict,
+            "analytical_error": analytical.as_ref().err().map(ToString::to_string),
+            "why": factors,
+        })
+    }
+
+    /// Head of the rows that [`Pair::row`] makes.
+    pub const HEAD: [&'static str; 9] = [
+        "scenario",
+        "hardware",
+        "devices",
+        "benchboard tokens/s",
+        "analytical tokens/s",
+        "ratio",
+        "benchboard memory %",
+        "analytical memory %",
+        "largest cause",
+    ];
+
+    /// One row of many.
+    #[must_use]
+    pub fn row(&self, exact: bool) -> Vec<String> {
+        let show = |value: f64| if exact { value.to_string() } else { significant(value, 4) };
+        let lines = self.lines();
+        let pair = |figure: &str| {
+            let line = lines.iter().find(|line| line.figure == figure);
+            let other = line.and_then(|line| line.analytical).map_or_else(|| "-".to_owned(), show);
+            (line.map_or_else(String::new, |line| show(line.dashboard)), other)
+        };
+        let ratio = lines.first().and_then(|line| Some(line.analytical? / line.dashboard));
+        let cause = self.contrast.factors.iter().max_by(|a, b| a.factor.ln().abs().total_cmp(&b.factor.ln().abs()));
+        let cause = cause.map_or_else(String::new, |cause| format!("{} x{}", cause.what, significant(cause.factor, 3)));
+        let ((rate, other_rate), (memory, other_memory)) = (pair("tokens/s"), pair("memory of a device, %"));
+        vec![
+            self.parts.workload.name.to_string(),
+            self.parts.target.name.to_string(),
+            self.contrast.input.devices().to_string(),
+            rate,
+            other_rate,
+            ratio.map_or_else(|| "-".to_owned(), |ratio| format!("x{}", significant(ratio, 3))),
+            memory,
+            other_memory,
+            cause,
+        ]
+    }
+}

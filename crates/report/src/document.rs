@@ -1,0 +1,181 @@
+//! A view or a report on its way to a file: what people read as blocks, what programs read as rows, in the format that
+//! was asked for.
+
+use serde_json::{Map, Value, json};
+
+use super::chart::drawing::{self, Drawing};
+use super::chart::svg;
+use super::csv;
+use super::study::{Block, Cell, Grid, html, markdown};
+
+/// Width and height of a chart that is a file of its own, in its own units.
+const CHART: (f64, f64) = (760.0, 420.0);
+
+/// What a document can be written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// Markdown.
+    #[default]
+    Markdown,
+    /// One HTML file that needs no network.
+    Html,
+    /// JSON.
+    Json,
+    /// Comma-separated values with a header.
+    Csv,
+    /// The first chart as a file of its own.
+    Svg,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 5] = [Kind::Markdown, Kind::Html, Kind::Json, Kind::Csv, Kind::Svg];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Markdown => "Markdown",
+            Kind::Html => "HTML",
+            Kind::Json => "JSON",
+            Kind::Csv => "CSV",
+            Kind::Svg => "SVG",
+        }
+    }
+
+    /// What its files end in.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Kind::Markdown => "md",
+            Kind::Html => "html",
+            Kind::Json => "json",
+            Kind::Csv => "csv",
+            Kind::Svg => "svg",
+        }
+    }
+}
+
+/// A document.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Document {
+    /// Its title.
+    pub title: String,
+    /// What people read.
+    pub blocks: Vec<Block>,
+    /// What programs read.
+    pub rows: Grid,
+}
+
+impl Document {
+    /// The first chart, drawn; `None` where there is none.
+    fn chart(&self) -> Option<Drawing> {
+        self.blocks.iter().find_map(|block| match block {
+            Block::Plot(plot) => drawing::plot(plot, CHART.0, CHART.1),
+            Block::Bars(bars) => drawing::bars(bars, CHART.0),
+            Block::Picture(drawing) => Some(drawing.clone()),
+            _ => None,
+        })
+    }
+
+    /// What it can be written as: as a picture only where something is charted.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<Kind> {
+        let charted = self.chart().is_some();
+        Kind::ALL.into_iter().filter(|kind| *kind != Kind::Svg || charted).collect()
+    }
+
+    /// The text of the file.
+    #[must_use]
+    pub fn write(&self, kind: Kind) -> String {
+        match kind {
+            Kind::Markdown => markdown::text(&self.blocks),
+            Kind::Html => html::page(&self.title, &self.blocks),
+            Kind::Json => self.json(),
+            Kind::Csv => self.csv(),
+            Kind::Svg => self.chart().map_or_else(String::new, svg::alone),
+        }
+    }
+
+    /// Numbers in full, as they are behind what is shown.
+    fn csv(&self) -> String {
+        let mut out = csv::line(self.rows.head.iter().map(|(name, _)| name.as_str()));
+        for row in &self.rows.rows {
+            let cells: Vec<String> =
+                row.iter().map(|cell| cell.value.map_or_else(|| bare(cell).to_owned(), |v| v.to_string())).collect();
+            out += &csv::line(cells.iter().map(String::as_str));
+        }
+        out
+    }
+
+    fn json(&self) -> String {
+        let row = |cells: &Vec<Cell>| {
+            let fields = self.rows.head.iter().zip(cells).map(|((name, _), cell)| {
+                let value = match (cell.value, bare(cell)) {
+                    (Some(value), _) => json!(value),
+                    (None, "") => Value::Null,
+                    (None, text) => json!(text),
+                };
+                (name.clone(), value)
+            });
+            Value::Object(fields.collect::<Map<String, Value>>())
+        };
+        let rows: Vec<Value> = self.rows.rows.iter().map(row).collect();
+        let version = env!("CARGO_PKG_VERSION");
+        let document = json!({ "title": self.title, "made_by": format!("atlas {version}"), "rows": rows });
+        serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+    }
+}
+
+/// A cell's words; a dash says that there are none.
+fn bare(cell: &Cell) -> &str {
+    if cell.text == "–" { "" } else { &cell.text }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use crate::chart::{Bar, Bars};
+    use crate::table::Align;
+
+    fn document() -> Document {
+        let head = vec![("what".to_owned(), Align::Left), ("value".to_owned(), Align::Right)];
+        let rows = vec![
+            vec![Cell::text("a, \"b\""), Cell::figure("1.23 k".to_owned(), 1234.5)],
+            vec![Cell::text("none"), Cell::text("–")],
+        ];
+        let rows = Grid { head, rows };
+        let blocks = vec![Block::Heading(1, "A <title>".to_owned()), Block::Table(rows.clone())];
+        Document { title: "A <title>".to_owned(), blocks, rows }
+    }
+
+    #[test]
+    fn people_get_what_is_shown_and_programs_the_numbers_behind() {
+        let document = document();
+        assert!(document.write(Kind::Markdown).contains("| a, \"b\" | 1.23 k |"));
+        let page = document.write(Kind::Html);
+        assert!(page.contains("A &lt;title&gt;") && page.contains("data-v=\"1234.5\""));
+        assert_eq!(document.write(Kind::Csv), "what,value\n\"a, \"\"b\"\"\",1234.5\nnone,\n");
+        let json: Value = serde_json::from_str(&document.write(Kind::Json)).unwrap();
+        assert_eq!(json["rows"][0]["value"], 1234.5);
+        assert_eq!(json["rows"][1]["value"], Value::Null);
+    }
+
+    #[test]
+    fn a_picture_is_offered_where_something_is_charted() {
+        let mut document = document();
+        assert!(!document.kinds().contains(&Kind::Svg));
+        let bar = |name: &str, value| Bar {
+            name: name.to_owned(),
+            parts: vec![("part".to_owned(), value)],
+            shown: value.to_string(),
+            interval: None,
+            limit: None,
+        };
+        document.blocks.push(Block::Bars(Bars { title: "bars".to_owned(), bars: vec![bar("x", 1.0), bar("y", 2.0)] }));
+        assert!(document.kinds().contains(&Kind::Svg));
+        let picture = document.write(Kind::Svg);
+        assert!(picture.starts_with("<svg") && picture.contains("<style>"), "{picture}");
+    }
+}

@@ -1,0 +1,138 @@
+//! One estimate, told to a person: every figure that applies, the phases, what to know about the numbers.
+
+use std::fmt::Write as _;
+
+use super::breakdown::bars;
+use super::table::{Align, Table, wrap};
+use atlas_config::{Mode, Workload};
+use atlas_core::units;
+use atlas_plan::advice::Advice;
+use atlas_plan::engine::notes::notes;
+use atlas_plan::estimate::{Detail, Estimate, Figures, METRICS, Section};
+use atlas_plan::knob::{Group, Knob};
+use atlas_plan::scenario::{Parts, Scenario};
+
+/// Pieces of advice that an answer ends with; `atlas advise` has all.
+const TOP: usize = 3;
+
+/// The whole answer as text, wrapped to `width` columns: figures, phases, what bounds it, where time and memory go, the
+/// first three pieces of advice, what to know about the numbers.
+#[must_use]
+pub fn tell(
+    parts: &Parts,
+    track: &str,
+    scenario: &Scenario,
+    answer: &Estimate,
+    advice: &[Advice],
+    width: usize,
+) -> String {
+    let (target, workload) = (&parts.target, &parts.workload);
+    let mut out = format!("{} × {}\n", target.name, workload.name);
+    let _ = writeln!(out, "{}, track {track}, seed {}", scenario.mode().name(), scenario.seed);
+    let _ = writeln!(out, "{}\n", wrap(&knobs(scenario), width, ""));
+    out.push_str(&figures(scenario, answer));
+    if !answer.phases.is_empty() {
+        out.push('\n');
+        out.push_str(&phases(scenario, workload, answer));
+    }
+    if let Some(detail) = &answer.detail {
+        out.push('\n');
+        out.push_str(&bounds(scenario, detail, width));
+    }
+    if !advice.is_empty() {
+        out.push_str("\nadvice\n");
+        for one in advice.iter().take(TOP) {
+            let _ = writeln!(out, "  {}", wrap(&super::advice::line(one), width.saturating_sub(2), "    "));
+        }
+    }
+    out.push('\n');
+    for note in notes(scenario, answer) {
+        let _ = writeln!(out, "{}", wrap(&format!("note: {note}"), width, "      "));
+    }
+    out
+}
+
+/// The knobs of the runtime and the parallelism in force, in one line.
+fn knobs(scenario: &Scenario) -> String {
+    let shown = Knob::all().filter(|knob| matches!(knob.spec().group, Group::Runtime | Group::Parallelism));
+    let shown = shown.filter(|knob| scenario.heeds(*knob));
+    let shown: Vec<String> = shown.map(|knob| format!("{} {}", knob.name(), scenario.get(knob))).collect();
+    shown.join(", ")
+}
+
+/// Every metric that applies, under the headings of its section.
+#[must_use]
+pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
+    let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Left)]);
+    let mut section: Option<Section> = None;
+    for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
+        if section != Some(metric.section) {
+            section = Some(metric.section);
+            table.section(metric.section.name());
+        }
+        let interval = metric.interval(answer, scenario).filter(|(low, high)| low.is_finite() && high.is_finite());
+        // The unit stands beside the figure already.
+        let within = |(low, high): (f64, f64)| format!("[{} .. {}]", metric.format.show(low), metric.format.show(high));
+        let cells = [
+            format!("  {}", metric.label),
+            metric.show((metric.get)(answer, scenario)),
+            interval.map_or_else(String::new, within),
+        ];
+        table.row(cells);
+    }
+    table.render()
+}
+
+/// What bounds the scenario, whether it runs, and where time and memory go.
+#[must_use]
+pub fn bounds(scenario: &Scenario, detail: &Detail, width: usize) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", wrap(&format!("bottleneck: {}", detail.limits.describe()), width, "  "));
+    let _ = writeln!(out, "{}", wrap(&format!("verdict: {}", detail.verdict.describe()), width, "  "));
+    let whole = match scenario.mode() {
+        Mode::Training => "an optimizer step",
+        Mode::Inference => "a token of every running sequence",
+    };
+    let _ = write!(out, "\ntime of {whole}\n{}", bars(&detail.time, |seconds| units::duration_ms(1e3 * seconds)));
+    let bytes = |bytes: f64| units::with_unit(&units::si(bytes), "B");
+    let (upper, has) = (bytes(detail.memory.upper), bytes(detail.memory.capacity));
+    let _ = write!(out, "\nmemory of a device: upper bound {upper} of {has}\n{}", bars(&detail.memory.parts, bytes));
+    out
+}
+
+/// A row a phase.
+#[must_use]
+pub fn phases(scenario: &Scenario, workload: &Workload, answer: &Estimate) -> String {
+    let inference = scenario.mode() == Mode::Inference;
+    let training = ["phase", "minutes", "tok/s", "step time", "power/node", "comm share"];
+    let serving =
+        ["phase", "minutes", "tok/s", "p50", "p95", "p99", "TTFT", "wait p99", "queue load", "requests/s", "servers"];
+    let head: &[&str] = if inference { &serving } else { &training };
+    let align = |i: usize| if i == 0 { Align::Left } else { Align::Right };
+    let mut table = Table::new(head.iter().enumerate().map(|(i, name)| (*name, align(i))));
+    for (spec, phase) in workload.phases.iter().zip(&answer.phases) {
+        let mut cells = vec![spec.name.to_string(), units::si(phase.minutes), units::si(phase.tokens_per_sec)];
+        if inference {
+            cells.extend(serving_cells(phase));
+        } else {
+            cells.push(units::duration_ms(phase.step_time_ms));
+            cells.push(units::with_unit(&units::si(phase.node_power_w), "W"));
+            cells.push(units::percent(phase.comm_compute_ratio));
+        }
+        table.row(cells);
+    }
+    table.render()
+}
+
+/// Latencies of a phase with its waiting included, and its queue where there is one.
+fn serving_cells(phase: &Figures) -> Vec<String> {
+    let latency = phase.queue.map_or(phase.latency, |queue| queue.latency);
+    let mut cells: Vec<String> = [latency.p50, latency.p95, latency.p99, latency.ttft].map(units::duration_ms).to_vec();
+    if let Some(queue) = phase.queue {
+        cells.push(units::duration_ms(queue.wait.p99));
+        cells.push(units::percent(queue.utilization));
+        cells.push(units::si(queue.arrival_rate));
+        cells.push(units::si(queue.servers));
+    }
+    cells
+}

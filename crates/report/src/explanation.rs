@@ -1,0 +1,80 @@
+//! A derivation, told as an indented tree: each term with its value, its equation in symbols and numbers, its origin.
+
+use super::table::wrap;
+use atlas_plan::explain::{Origin, Term};
+
+/// The tree down to `depth` levels below its root, wrapped to `width` columns. A term told once is not taken apart
+/// again.
+#[must_use]
+pub fn tell(tree: &Term, metric: &str, depth: usize, width: usize) -> String {
+    let mut out = format!("{metric}: {}\n\n", tree.name);
+    let mut teller = Teller { out: &mut out, width: width.max(40), told: Vec::new(), hidden: false };
+    teller.term(tree, "", "", depth);
+    if teller.hidden {
+        out.push_str("\n… stands for terms below; --depth N shows them, --format json shows all\n");
+    }
+    out
+}
+
+struct Teller<'a> {
+    out: &'a mut String,
+    width: usize,
+    told: Vec<(String, f64)>,
+    hidden: bool,
+}
+
+impl Teller<'_> {
+    /// A term and, `depth` levels deep, what it is made of. `first` stands before its first line, `rest` before others.
+    fn term(&mut self, term: &Term, first: &str, rest: &str, depth: usize) {
+        let below = if term.terms.is_empty() { " " } else { "│" };
+        let name = if term.name.is_empty() || first.is_empty() { String::new() } else { format!(" – {}", term.name) };
+        self.line(&format!("{} = {}{name}", term.symbol, term.shown()), first, &format!("{rest}{below}   "));
+        let known = (term.symbol.to_string(), term.value);
+        let again = term.equation.is_some() && self.told.contains(&known);
+        if again {
+            self.line("as above", &format!("{rest}    "), rest);
+            return;
+        }
+        let open = depth > 0 && !again;
+        let below = if open && !(term.terms.is_empty() && term.bearing.is_empty()) { "│" } else { " " };
+        let (inner, cont) = (format!("{rest}{below}   "), format!("{rest}{below}     "));
+        if let (Some(symbols), Some(numbers)) = (term.in_symbols(), term.in_numbers()) {
+            self.told.push(known);
+            let more = if open { "" } else { " …" };
+            self.hidden |= !open;
+            self.line(&format!("{symbols} = {numbers}{more}"), &inner, &cont);
+        }
+        if let Some(origin) = &term.origin {
+            self.line(&told_origin(origin), &inner, &cont);
+        }
+        if !open {
+            return;
+        }
+        // What bears on a figure that is not taken apart is told where it stands, one level down.
+        let children = term.terms.iter().map(|term| (term, false)).chain(term.bearing.iter().map(|term| (term, true)));
+        let count = term.terms.len() + term.bearing.len();
+        for (i, (child, bearing)) in children.enumerate() {
+            let (branch, trunk) = if i + 1 == count { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            let sign = if bearing { "with " } else { "" };
+            self.term(child, &format!("{rest}{branch}{sign}"), &format!("{rest}{trunk}"), depth - 1);
+        }
+    }
+
+    fn line(&mut self, text: &str, first: &str, rest: &str) {
+        // Wrapping splits at spaces, so that the indent of the first line is put before what was wrapped.
+        let room = self.width.saturating_sub(rest.chars().count()).max(24);
+        for (i, line) in wrap(text, room, "").lines().enumerate() {
+            self.out.push_str(if i == 0 { first } else { rest });
+            self.out.push_str(line);
+            self.out.push('\n');
+        }
+    }
+}
+
+/// Where an input comes from; constants by the last words about them, since their meaning stands in the documentation.
+fn told_origin(origin: &Origin) -> String {
+    match origin {
+        Origin::Engine(how) => format!("({how})"),
+        origin => format!("[{origin}]"),
+    }
+}

@@ -1,0 +1,63 @@
+//! Estimates and records, told: for people as tables and Markdown, for programs as JSON, CSV and YAML.
+
+#![forbid(unsafe_code)]
+
+pub mod advice;
+pub mod breakdown;
+pub mod calibration;
+pub mod chart;
+pub mod comparison;
+pub mod configurations;
+pub mod csv;
+pub mod dashboard;
+pub mod document;
+pub mod estimate;
+pub mod explanation;
+pub mod measured;
+pub mod measurements;
+pub mod optimum;
+pub mod parquet;
+pub mod read;
+pub mod rows;
+pub mod simulation;
+pub mod study;
+pub mod summary;
+pub mod table;
+pub mod tornado;
+
+use serde::Serialize;
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// For people
+    #[default]
+    Table,
+    /// JSON
+    Json,
+    /// Comma-separated values with a header
+    Csv,
+    /// YAML
+    Yaml,
+}
+
+/// Why something cannot be written in a format.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// Not as JSON.
+    #[error("cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Not as YAML.
+    #[error("cannot be written as YAML: {0}")]
+    Yaml(#[from] serde_yaml::Error),
+}
+
+/// Writes a value as pretty JSON or as YAML.
+pub fn serialised(value: &impl Serialize, yaml: bool) -> Result<String, ReportError> {
+    if yaml {
+        return Ok(serde_yaml::to_string(value)?);
+    }
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    Ok(text)
+}

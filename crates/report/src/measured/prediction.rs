@@ -1,0 +1,236 @@
+//! What the analytical engine predicts for a measured run, from what the run's file says of itself.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Assumptions;
+use atlas_config::library::Library;
+use atlas_config::{Mode, Target, Workload};
+use atlas_core::plan::{Engine, Format};
+use atlas_document::{Diagnostics, Node};
+use atlas_plan::engine;
+use atlas_plan::estimate::{Estimate, Interval};
+use atlas_plan::knob::Overrides;
+use atlas_plan::scenario::{Parts, Scenario};
+
+/// A figure predicted, with the ends between which nine measurements of ten lie, and what was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Figure {
+    /// Its value.
+    pub value: f64,
+    /// Lower end, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// What was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<f64>,
+    /// Prediction over measurement less one, per cent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_percent: Option<f64>,
+    /// Whether the measurement lies within the ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<bool>,
+}
+
+impl Figure {
+    /// A prediction beside its measurement.
+    #[must_use]
+    pub fn of(value: f64, interval: Option<Interval>, measured: Option<f64>) -> Figure {
+        let ends = interval.map(|interval| interval.around(value));
+        let measured = measured.filter(|measured| *measured > 0.0);
+        Figure {
+            value,
+            low: ends.map(|(low, _)| low),
+            high: ends.map(|(_, high)| high),
+            measured,
+            error_percent: measured.map(|measured| (value / measured - 1.0) * 100.0),
+            within: ends.zip(measured).map(|((low, high), measured)| (low..=high).contains(&measured)),
+        }
+    }
+}
+
+/// What is predicted of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Prediction {
+    /// The target it is for.
+    pub target: String,
+    /// The workload.
+    pub workload: String,
+    /// Which engine.
+    pub engine: &'static str,
+    /// Tokens per second of all accelerators.
+    pub tokens_per_second: Figure,
+    /// Time of a step, s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_time_s: Option<Figure>,
+    /// Memory of the fullest accelerator, GB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_gb: Option<Figure>,
+    /// Whether it fits, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// What nobody said and was taken.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumed: Vec<String>,
+}
+
+/// What was measured of a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Measured {
+    /// Tokens per second of all accelerators.
+    pub tokens_per_second: Option<f64>,
+    /// Mean time of a step, s.
+    pub step_seconds: Option<f64>,
+    /// Peak memory of an accelerator, GB.
+    pub memory_gb: Option<f64>,
+}
+
+impl Prediction {
+    /// An estimate beside what was measured.
+    #[must_use]
+    pub fn of(target: &str, workload: &str, scenario: &Scenario, estimate: &Estimate, run: Measured) -> Prediction {
+        let trusted = scenario.engine == Engine::Analytical;
+        let interval = estimate.detail.filter(|_| trusted).map(|detail| detail.throughput_interval);
+        let training = scenario.mode() == Mode::Training && estimate.total.step_time_ms > 0.0;
+        let step = training
+            .then(|| Figure::of(estimate.total.step_time_ms / 1e3, interval.map(Interval::inverse), run.step_seconds));
+        let memory = estimate.detail.map(|detail| {
+            let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
+            // The upper bound is what decides whether it fits; the point estimate is what is predicted.
+            let (used, most) = (detail.memory.total() * dies * 1e-9, detail.memory.upper * dies * 1e-9);
+            let figure = Figure::of(used, None, run.memory_gb);
+            Figure { high: trusted.then_some(most), ..figure }
+        });
+        Prediction {
+            target: target.to_owned(),
+            workload: workload.to_owned(),
+            engine: scenario.engine.name(),
+            tokens_per_second: Figure::of(estimate.total.tokens_per_sec, interval, run.tokens_per_second),
+            step_time_s: step,
+            memory_gb: memory,
+            verdict: estimate
+                .detail
+                .map(|detail| detail.verdict)
+                .filter(|verdict| !verdict.fits())
+                .map(|v| v.describe()),
+            assumed: Vec::new(),
+        }
+    }
+}
+
+/// Predicts a run from its benchmark JSON: accelerator, model, batch, lengths, parallelism and format as the file says
+/// them, else as `given` or an experiment in force does.
+///
+/// # Errors
+/// What nobody says, or why no engine answers.
+pub fn predict(
+    name: &str,
+    run: &Value,
+    given: &Assumptions,
+    library: &Library,
+    measured: Measured,
+) -> Result<Prediction, String> {
+    let at = |group: &str, field: &str| run.get(group).and_then(|group| group.get(field));
+    let number = |group: &str, field: &str| at(group, field).and_then(Value::as_f64).filter(|value| *value > 0.0);
+    let catalog = library.catalog();
+    let device = at("gpu_info", "device_name").and_then(Value::as_str).ok_or("the file names no device")?;
+    let memory = number("gpu_info", "total_memory_gb");
+    let sheet = catalog.accelerator_meant(device, memory).ok_or_else(|| format!("{device} is not in the catalog"))?;
+    let gpus = number("training_config", "num_gpus").or_else(|| number("gpu_info", "device_count"));
+    let named = at("model_info", "name").and_then(Value::as_str).map(str::to_owned);
+    let wanted = given.model.clone().or(named);
+    let model = wanted.as_deref().and_then(|name| catalog.model(name).ok());
+
+    // An experiment in force says how its models are cut on its platforms.
+    if library.methodology().is_some() {
+        let target = library.targets().iter().find(|target| {
+            target.accelerator.as_deref() == Some(&*sheet.id) && gpus.is_none_or(|gpus| gpus == target.accelerators())
+        });
+        let stem = name.to_lowercase();
+        let workload = library.workloads().iter().find(|workload| {
+            let same = model.as_ref().is_some_and(|model| workload.model.as_deref() == Some(&*model.id));
+            same || (model.is_none() && stem.contains(&workload.name.to_lowercase()))
+        });
+        if let (Some(target), Some(workload)) = (target, workload) {
+            let parts = Parts::of(library, target, workload).map_err(|problems| problems.messages())?;
+            return answer(&parts, measured);
+        }
+    }
+    let Some(model) = model else {
+        return Err(match wanted {
+            Some(name) => format!("no model of the catalog is called {name}; --model names one"),
+            None => "the file names no model; --model names one".to_owned(),
+        });
+    };
+    let sizes = [
+        ("global_batch_size", number("training_config", "global_batch_size")),
+        ("sequence_length", number("training_config", "sequence_length")),
+        ("num_gpus", gpus),
+    ];
+    let lacks: Vec<&str> = sizes.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name).collect();
+    let [(_, Some(global)), (_, Some(length)), (_, Some(gpus))] = sizes else {
+        return Err(format!("the file does not say {}", lacks.join(", ")));
+    };
+    let mut assumed = Vec::new();
+    let mut or_one = |field: &str, what: &str| {
+        number("parallelism_config", field).unwrap_or_else(|| {
+            assumed.push(format!("{what} 1"));
+            1.0
+        })
+    };
+    let tp = or_one("tensor_model_parallel_size", "tp");
+    let pp = or_one("pipeline_model_parallel_size", "pp");
+    let cp = number("parallelism_config", "context_parallel_size").unwrap_or(1.0);
+    let dp = number("parallelism_config", "data_parallel_size").unwrap_or((gpus / (tp * pp * cp)).floor().max(1.0));
+    let micro = number("training_config", "micro_batch_size").unwrap_or_else(|| {
+        assumed.push("micro-batch 1".to_owned());
+        1.0
+    });
+    let written =
+        given.precision.clone().or_else(|| at("gpu_info", "precision").and_then(Value::as_str).map(str::to_owned));
+    let format = written.as_deref().and_then(|word| {
+        let word = word.to_lowercase();
+        Format::WORDS.iter().find(|(name, _)| word.starts_with(name)).map(|(_, format)| *format)
+    });
+    let format = format.unwrap_or_else(|| {
+        assumed.push("precision bf16".to_owned());
+        Format::Bf16
+    });
+    let node = gpus.min(sheet.scale_up.as_ref().and_then(|link| link.domain_size).unwrap_or(8.0).clamp(1.0, 8.0));
+    let nodes = (gpus / node).ceil();
+    let target = json!([{
+        "name": sheet.id, "vendor": sheet.vendor, "accelerator": sheet.id,
+        "accelerators_per_node": node, "num_nodes": nodes, "memory_gb_per_accel": sheet.memory.gb,
+        "cost": {"hourly_usd": 0.0, "energy_watts_node": node * sheet.tdp_w.unwrap_or_default(), "pue": 1.0},
+    }]);
+    let workload = json!([{
+        "name": model.id, "mode": "training", "model": model.id,
+        "sequence": {"prompt": length, "generate": 0},
+        "batch": {"micro": micro, "global": global},
+        "parallelism": {"tp": tp, "pp": pp, "dp": dp, "cp": cp},
+        "precision": {"weights": format.name()},
+    }]);
+    let file: Arc<str> = name.into();
+    let mut problems = Diagnostics::new();
+    let of = |value: Value| serde_json::from_value::<Node>(value).ok()?.items()?.first().cloned();
+    let target = of(target).and_then(|node| Target::decode(&file, &node, &mut problems));
+    let workload = of(workload).and_then(|node| Workload::decode(&file, &node, &mut problems));
+    let (Some(target), Some(workload)) = (target, workload) else {
+        return Err(format!("its figures make no workload: {}", problems.messages()));
+    };
+    let parts = Parts::of(library, &Arc::new(target), &Arc::new(workload)).map_err(|problems| problems.messages())?;
+    let predicted = answer(&parts, measured)?;
+    Ok(Prediction { target: format!("{gpus} x {}", sheet.id), assumed, ..predicted })
+}
+
+fn answer(parts: &Parts, measured: Measured) -> Result<Prediction, String> {
+    let scenario = Scenario::resolve(parts, &Overrides::new()).map_err(|error| error.to_string())?;
+    let estimate = engine::estimate(&scenario);
+    estimate.finite()?;
+    Ok(Prediction::of(&parts.target.name, &parts.workload.name, &scenario, &estimate, measured))
+}

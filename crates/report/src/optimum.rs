@@ -1,0 +1,331 @@
+//! The answer of a search, told.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::table::{Align, Table, wrap};
+use super::{ReportError, csv, serialised};
+use atlas_core::units;
+use atlas_plan::estimate::{METRICS, Metric};
+use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::search::optimise::{Bound, Candidate, Looked, Optimum, Problem, Proof};
+use atlas_plan::search::{Condition, figure};
+
+/// For people.
+#[must_use]
+pub fn table(problem: &Problem<'_>, found: &Optimum) -> String {
+    let (target, workload) = (&problem.parts.target.name, &problem.parts.workload.name);
+    let start = problem.start;
+    let mut out = format!("{target} × {workload}\n");
+    let aim = format!("{} ({})", problem.objective.label, direction(problem.objective));
+    let _ = writeln!(out, "{}, {} engine; sought: {aim}", start.mode().name(), start.engine.name());
+    let axes = problem.space.axes().iter().map(|axis| format!("{} ({})", axis.knob.name(), axis.values.len()));
+    out.push_str(&wrap(&format!("turned: {}", axes.collect::<Vec<_>>().join(", ")), 110, ""));
+    out.push('\n');
+    for condition in &problem.conditions {
+        let _ = writeln!(out, "where {condition}");
+    }
+    out.push('\n');
+    match &found.best {
+        Some(best) => {
+            out.push_str(&side_by_side(problem, found, best));
+            for warning in found.warnings(problem) {
+                out.push_str(&wrap(&format!("warning: {warning}"), 110, "  "));
+                out.push('\n');
+            }
+        }
+        None => out.push_str("no candidate meets all constraints\n"),
+    }
+    if !found.runners_up.is_empty() {
+        out.push_str(&runners_up(problem, found));
+    }
+    out.push_str(&bounds(problem, found));
+    if !found.front.is_empty() {
+        out.push_str(&front(problem, &found.front));
+    }
+    out.push('\n');
+    out.push_str(&wrap(&looked(&found.looked), 110, ""));
+    out.push('\n');
+    out
+}
+
+fn direction(metric: &Metric) -> &'static str {
+    if metric.better == atlas_plan::estimate::Better::Higher { "the more the better" } else { "the less the better" }
+}
+
+/// Start, best and hill-climb, figure by figure.
+fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> String {
+    let (start, climbed) = (&found.start, &found.hill_climb);
+    let head = ["", "start", "best", "change", "hill-climb"];
+    let mut table = Table::new(head.map(|name| (name, if name.is_empty() { Align::Left } else { Align::Right })));
+    let own = [&figure::ACCELERATORS, &figure::HEADROOM];
+    for metric in METRICS.iter().chain(own).filter(|metric| metric.applies_to(problem.start)) {
+        let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
+        let (before, after) = (value(start), value(best));
+        table.row([
+            metric.label.to_owned(),
+            metric.show(before),
+            metric.show(after),
+            units::relative(before, after),
+            metric.show(value(climbed)),
+        ]);
+    }
+    table.section("knobs");
+    for knob in changed([best, climbed]) {
+        let show = |candidate: &Candidate| candidate.scenario.get(knob).to_string();
+        table.row([format!("  {}", knob.name()), show(start), show(best), String::new(), show(climbed)]);
+    }
+    let mut out = table.render();
+    for (name, candidate) in [("start", start), ("hill-climb", climbed)] {
+        if !Optimum::meets(problem, candidate) {
+            let why = match &candidate.estimate.detail {
+                Some(detail) if !detail.verdict.fits() => detail.verdict.describe(),
+                _ => "it breaks a constraint".to_owned(),
+            };
+            let _ = writeln!(out, "note: the {name} cannot stand: {why}");
+        }
+    }
+    out
+}
+
+/// Knobs that at least one of the candidates changes, in the registry's order.
+fn changed<'c>(candidates: impl IntoIterator<Item = &'c Candidate>) -> Vec<Knob> {
+    let mut knobs: Vec<Knob> =
+        candidates.into_iter().flat_map(|candidate| candidate.changes.iter().map(|(knob, _)| *knob)).collect();
+    knobs.sort();
+    knobs.dedup();
+    knobs
+}
+
+/// What sets a candidate apart, in a line.
+#[must_use]
+pub fn changes(candidate: &Candidate) -> String {
+    let all = candidate.changes.iter().map(|(knob, setting)| format!("{}={setting}", knob.name()));
+    let text = all.collect::<Vec<_>>().join(" ");
+    if text.is_empty() { "as it is".to_owned() } else { text }
+}
+
+/// What a candidate does differently from the best.
+#[must_use]
+pub fn against(best: &Candidate, other: &Candidate) -> String {
+    let knobs = changed([best, other]).into_iter().filter(|knob| best.scenario.get(*knob) != other.scenario.get(*knob));
+    knobs.map(|knob| format!("{}={}", knob.name(), other.scenario.get(knob))).collect::<Vec<_>>().join(" ")
+}
+
+fn runners_up(problem: &Problem<'_>, found: &Optimum) -> String {
+    let Some(best) = &found.best else { return String::new() };
+    let metric = problem.objective;
+    let mut table = Table::new([
+        ("runner-up".to_owned(), Align::Left),
+        (metric.label.to_owned(), Align::Right),
+        ("to best".to_owned(), Align::Right),
+        ("differs from the best by".to_owned(), Align::Left),
+    ]);
+    let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
+    for (i, candidate) in found.runners_up.iter().enumerate() {
+        table.row([
+            (i + 2).to_string(),
+            metric.show(value(candidate)),
+            units::relative(value(best), value(candidate)),
+            against(best, candidate),
+        ]);
+    }
+    format!("\n{}", table.render())
+}
+
+fn bounds(problem: &Problem<'_>, found: &Optimum) -> String {
+    let metric = problem.objective;
+    let mut table = Table::new([
+        ("constraint".to_owned(), Align::Left),
+        ("removed".to_owned(), Align::Right),
+        ("it alone".to_owned(), Align::Right),
+        (format!("best {} without it", metric.label), Align::Right),
+        ("by".to_owned(), Align::Left),
+    ]);
+    for bound in found.bounds.iter().filter(|bound| bound.removed > 0 || bound.alone.is_some()) {
+        let without = bound.without.as_ref();
+        let value = without.map(|candidate| metric.show((metric.get)(&candidate.estimate, &candidate.scenario)));
+        let by = without.map(|candidate| match &found.best {
+            Some(best) => against(best, candidate),
+            None => changes(candidate),
+        });
+        table.row([
+            bound.what.clone(),
+            bound.removed.to_string(),
+            bound.alone.map_or_else(String::new, |alone| alone.to_string()),
+            value.unwrap_or_else(|| if bound.alone.is_some() { "no better".to_owned() } else { String::new() }),
+            by.unwrap_or_default(),
+        ]);
+    }
+    format!("\n{}", table.render())
+}
+
+/// Most compromises shown in a table; JSON and CSV have all.
+const MOST_COMPROMISES: usize = 20;
+
+fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
+    let mut head: Vec<(String, Align)> =
+        problem.front.iter().map(|metric| (metric.label.to_owned(), Align::Right)).collect();
+    let names: Vec<&str> = problem.front.iter().map(|metric| metric.label).collect();
+    head.push(("knobs".to_owned(), Align::Left));
+    let mut table = Table::new(head);
+    // Evenly picked where there are more, both ends kept.
+    let shown = front.len().min(MOST_COMPROMISES);
+    for i in 0..shown {
+        let Some(candidate) = front.get(i * (front.len() - 1) / (shown - 1).max(1)) else { continue };
+        let value = |metric: &&'static Metric| metric.show((metric.get)(&candidate.estimate, &candidate.scenario));
+        table.row(problem.front.iter().map(value).chain([changes(candidate)]));
+    }
+    let some = if shown < front.len() { format!(", {shown} of {}", front.len()) } else { String::new() };
+    format!("\nbest compromises between {}{some}\n{}", names.join(" and "), table.render())
+}
+
+/// How far was looked, and what that proves.
+#[must_use]
+pub fn looked(looked: &Looked) -> String {
+    let seconds = units::significant(looked.seconds, 2);
+    let counts = format!(
+        "{} combinations, {} of them layouts that can be, {} estimated in {seconds} s",
+        grouped(looked.space),
+        grouped(looked.admissible),
+        grouped(u128::from(looked.estimated))
+    );
+    let proof = match looked.proof {
+        Proof::Exhaustive => "all were looked at, so nothing among them is better".to_owned(),
+        Proof::Local { starts } => format!(
+            "too many to look at all: no change of one or two knobs improves on the best of {starts} random starts, but \
+             a better one elsewhere is not ruled out (--most allows more)"
+        ),
+        Proof::Cancelled => "stopped early: the best so far".to_owned(),
+    };
+    format!("{counts}: {proof}")
+}
+
+/// A count with its thousands apart.
+fn grouped(count: u128) -> String {
+    let digits = count.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// As JSON.
+///
+/// # Errors
+/// None that a search's figures could cause.
+pub fn json(problem: &Problem<'_>, found: &Optimum) -> Result<String, ReportError> {
+    serialised(&document(problem, found), false)
+}
+
+/// As YAML.
+///
+/// # Errors
+/// None that a search's figures could cause.
+pub fn yaml(problem: &Problem<'_>, found: &Optimum) -> Result<String, ReportError> {
+    serialised(&document(problem, found), true)
+}
+
+fn document(problem: &Problem<'_>, found: &Optimum) -> Value {
+    let looked = &found.looked;
+    let (proof, starts) = match looked.proof {
+        Proof::Exhaustive => ("exhaustive", None),
+        Proof::Local { starts } => ("local", Some(starts)),
+        Proof::Cancelled => ("cancelled", None),
+    };
+    let axes = problem.space.axes().iter().map(|axis| {
+        let values: Vec<Value> = axis.values.iter().map(setting).collect();
+        (axis.knob.name().to_owned(), json!(values))
+    });
+    let all = |candidates: &[Candidate]| candidates.iter().map(candidate).collect::<Vec<_>>();
+    let bound = |bound: &Bound| {
+        json!({
+            "constraint": bound.what,
+            "removed": count(bound.removed),
+            "removed_alone": bound.alone,
+            "best_without": bound.without.as_ref().map(candidate),
+        })
+    };
+    json!({
+        "target": &*problem.parts.target.name,
+        "workload": &*problem.parts.workload.name,
+        "engine": problem.start.engine.name(),
+        "objective": problem.objective.name,
+        "constraints": problem.conditions.iter().map(Condition::to_string).collect::<Vec<_>>(),
+        "space": axes.collect::<Map<_, _>>(),
+        "best": found.best.as_ref().map(candidate),
+        "warnings": found.warnings(problem),
+        "runners_up": all(&found.runners_up),
+        "front_metrics": problem.front.iter().map(|metric| metric.name).collect::<Vec<_>>(),
+        "front": all(&found.front),
+        "bounds": found.bounds.iter().map(bound).collect::<Vec<_>>(),
+        "start": candidate(&found.start),
+        "hill_climb": candidate(&found.hill_climb),
+        "looked": {
+            "combinations": count(looked.space),
+            "layouts": count(looked.admissible),
+            "estimated": looked.estimated,
+            "proof": proof,
+            "starts": starts,
+            "seconds": looked.seconds,
+        },
+    })
+}
+
+/// A count as a JSON number; rounded where it is beyond 64 bits.
+#[expect(clippy::cast_precision_loss, reason = "a count beyond 64 bits is told roughly")]
+fn count(count: u128) -> Value {
+    u64::try_from(count).map_or_else(|_| json!(count as f64), |count| json!(count))
+}
+
+/// A knob's value as JSON has it.
+#[must_use]
+pub fn setting(setting: &Setting) -> Value {
+    match setting {
+        Setting::Toggle(on) => json!(on),
+        Setting::Number(value) => json!(value),
+        Setting::Choice(word) => json!(&**word),
+        Setting::Seed(seed) => json!(seed.to_string()),
+    }
+}
+
+fn candidate(candidate: &Candidate) -> Value {
+    let scenario = &candidate.scenario;
+    let own = [&figure::ACCELERATORS, &figure::HEADROOM];
+    let metrics = METRICS.iter().chain(own).filter(|metric| metric.applies_to(scenario));
+    let metrics = metrics.map(|metric| (metric.name.to_owned(), json!((metric.get)(&candidate.estimate, scenario))));
+    let changes = candidate.changes.iter().map(|(knob, value)| (knob.name().to_owned(), setting(value)));
+    json!({
+        "changes": changes.collect::<Map<_, _>>(),
+        "metrics": metrics.collect::<Map<_, _>>(),
+        "verdict": candidate.estimate.detail.map(|detail| detail.verdict),
+    })
+}
+
+/// As CSV: a line a candidate, first the best, its runners-up, then the front.
+#[must_use]
+pub fn csv(problem: &Problem<'_>, found: &Optimum) -> String {
+    let best = found.best.iter().map(|candidate| ("best", candidate));
+    let runners_up = found.runners_up.iter().map(|candidate| ("runner-up", candidate));
+    let front = found.front.iter().map(|candidate| ("front", candidate));
+    let others = [("start", &found.start), ("hill-climb", &found.hill_climb)];
+    let rows: Vec<(&str, &Candidate)> = best.chain(runners_up).chain(front).chain(others).collect();
+    let knobs = changed(rows.iter().map(|(_, candidate)| *candidate));
+    let own = [&figure::ACCELERATORS, &figure::HEADROOM];
+    let metrics: Vec<&Metric> = METRICS.iter().chain(own).filter(|metric| metric.applies_to(problem.start)).collect();
+    let names = knobs.iter().map(|knob| knob.name()).chain(metrics.iter().map(|metric| metric.name));
+    let mut out = csv::line(std::iter::once("what").chain(names));
+    for (what, candidate) in rows {
+        let mut cells = vec![what.to_owned()];
+        cells.extend(knobs.iter().map(|knob| candidate.scenario.get(*knob).to_string()));
+        let value = |metric: &&Metric| (metric.get)(&candidate.estimate, &candidate.scenario).to_string();
+        cells.extend(metrics.iter().map(value));
+        out.push_str(&csv::line(cells.iter().map(String::as_str)));
+    }
+    out
+}

@@ -1,0 +1,46 @@
+//! One record as data: JSON and YAML are the record itself, CSV is a line of its figures.
+
+use super::{Format, ReportError, csv, serialised};
+use atlas_plan::estimate::{Estimate, METRICS};
+use atlas_plan::record::Record;
+use atlas_plan::scenario::Scenario;
+
+/// The record in one of the formats for programs.
+pub fn record(
+    record: &Record<'_>,
+    scenario: &Scenario,
+    answer: &Estimate,
+    format: Format,
+) -> Result<String, ReportError> {
+    match format {
+        Format::Csv => Ok(csv_of(record, scenario, answer)),
+        format => serialised(record, format == Format::Yaml),
+    }
+}
+
+fn csv_of(record: &Record<'_>, scenario: &Scenario, answer: &Estimate) -> String {
+    let knobs = &record.knobs;
+    let mut fields: Vec<(&str, String)> = vec![
+        ("ts", record.ts.clone()),
+        ("target", record.target.to_owned()),
+        ("workload", record.workload.to_owned()),
+        ("track", record.track.to_owned()),
+        ("label", record.label.to_owned()),
+        ("engine", record.engine.to_owned()),
+        ("seed", record.seed.to_string()),
+        ("microbatch", knobs.microbatch.0.to_string()),
+        ("cuda_graphs", knobs.cuda_graphs.to_string()),
+        ("gpudirect_rdma", knobs.gpudirect_rdma.to_string()),
+        ("virt", knobs.virt.to_owned()),
+        ("fabric", knobs.fabric.to_owned()),
+        ("set", record.set.join(" ")),
+    ];
+    // What does not apply stays empty: a column means the same in training and in inference.
+    for metric in &METRICS {
+        let value =
+            if metric.applies_to(scenario) { (metric.get)(answer, scenario).to_string() } else { String::new() };
+        fields.push((metric.name, value));
+    }
+    fields.push(("dollar_per_1k_tokens_parity", record.dollar_per_1k_tokens.to_string()));
+    csv::line(fields.iter().map(|(name, _)| *name)) + &csv::line(fields.iter().map(|(_, value)| value.as_str()))
+}

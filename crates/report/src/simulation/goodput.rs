@@ -1,0 +1,142 @@
+//! The study of failures and checkpoints, told.
+
+use serde_json::{Value, json};
+
+use crate::chart::{Axis, Plot, Series};
+use crate::table::{Align, Table, wrap};
+use atlas_core::units;
+use atlas_plan::simulation::goodput::{SHARES, Study};
+use atlas_sim::kernel::Interval;
+
+fn hours(seconds: f64) -> String {
+    units::duration_ms(1e3 * seconds)
+}
+
+fn with_width(interval: &Interval) -> String {
+    if interval.half_width.is_finite() {
+        format!("{} ± {}", units::percent(interval.mean), units::percent(interval.half_width))
+    } else {
+        units::percent(interval.mean)
+    }
+}
+
+/// In text.
+#[must_use]
+pub fn tell(study: &Study, width: usize) -> String {
+    let i = &study.input;
+    let mut out = format!(
+        "failures and checkpoints: {} nodes; one node fails every {} in the mean, any of them every {}\n",
+        i.nodes,
+        hours(i.node_mtbf),
+        hours(i.mtbf())
+    );
+    out += &format!(
+        "a checkpoint of {} GB takes {}; Young's interval is {}, Daly's {}\n\n",
+        units::si(study.checkpoint_bytes * 1e-9),
+        hours(i.checkpoint),
+        hours(i.young()),
+        hours(i.daly())
+    );
+    let mut table = Table::new([("interval", Align::Right), ("goodput", Align::Right), ("", Align::Left)]);
+    let young = i.young();
+    let nearest = |to: f64| {
+        study
+            .choices
+            .iter()
+            .map(|choice| choice.interval)
+            .min_by(|a, b| (a / to).ln().abs().total_cmp(&(b / to).ln().abs()))
+            .unwrap_or(0.0)
+    };
+    let (at_young, at_daly) = (nearest(young), nearest(i.daly()));
+    for choice in &study.choices {
+        let mut marks = Vec::new();
+        if study.best.is_some_and(|best| best.interval == choice.interval) {
+            marks.push("best");
+        }
+        if choice.interval == at_young {
+            marks.push("Young");
+        }
+        if choice.interval == at_daly {
+            marks.push("Daly");
+        }
+        table.row([hours(choice.interval), with_width(&choice.goodput), marks.join(", ")]);
+    }
+    if !study.choices.is_empty() {
+        out += &table.render();
+        out.push('\n');
+    }
+    let mut table =
+        Table::new([(format!("every {}", hours(i.interval)), Align::Left), ("of the time".to_owned(), Align::Right)]);
+    for (name, share) in SHARES.iter().zip(&study.shares) {
+        table.row([(*name).to_owned(), with_width(share)]);
+    }
+    out += &table.render();
+    let [goodput, ..] = &study.shares;
+    out += &format!(
+        "{} failures in {} of work ({} runs); {} in the long run of {} without failures\n",
+        units::significant(study.failures.mean, 3),
+        hours(i.work),
+        study.replications,
+        units::with_unit(&units::si(study.tokens_per_sec * goodput.mean), "tok/s"),
+        units::with_unit(&units::si(study.tokens_per_sec), "tok/s"),
+    );
+    for note in &study.notes {
+        out += &wrap(note, width, "  ");
+        out.push('\n');
+    }
+    out
+}
+
+/// As a document.
+#[must_use]
+pub fn document(study: &Study) -> Value {
+    let i = &study.input;
+    let interval = |i: &Interval| json!({"mean": i.mean, "half_width": i.half_width});
+    let choices =
+        study.choices.iter().map(|choice| json!({"interval": choice.interval, "goodput": interval(&choice.goodput)}));
+    let shares = SHARES.iter().zip(&study.shares).map(|(name, share)| (name.replace(' ', "_"), interval(share)));
+    json!({
+        "nodes": i.nodes,
+        "accelerator_mtbf": study.mtbf,
+        "node_mtbf": i.node_mtbf,
+        "job_mtbf": i.mtbf(),
+        "checkpoint_seconds": i.checkpoint,
+        "checkpoint_bytes": study.checkpoint_bytes,
+        "flush": i.flush, "detection": i.detection, "restart": i.restart, "spares": i.spares,
+        "repair": i.repair.mean(), "work": i.work,
+        "interval": i.interval,
+        "young_interval": i.young(),
+        "daly_interval": i.daly(),
+        "daly_goodput": i.work / i.daly_wall().max(1e-12),
+        "best_interval": study.best.map(|best| best.interval),
+        "best_goodput": study.best.map(|best| interval(&best.goodput)),
+        "choices": choices.collect::<Vec<_>>(),
+        "shares": shares.collect::<serde_json::Map<_, _>>(),
+        "failures": interval(&study.failures),
+        "replications": study.replications,
+        "tokens_per_sec_without_failures": study.tokens_per_sec,
+        "tokens_per_sec": study.tokens_per_sec * study.shares[0].mean,
+        "notes": study.notes,
+    })
+}
+
+/// Goodput over the interval between checkpoints, Daly's expectation beside it.
+#[must_use]
+pub fn plot(study: &Study) -> Plot {
+    let simulated = study.choices.iter().map(|choice| (choice.interval / 60.0, choice.goodput.mean)).collect();
+    let theory = study.choices.iter().map(|choice| {
+        let at = atlas_sim::training::faults::Input { interval: choice.interval, ..study.input };
+        (choice.interval / 60.0, at.work / at.daly_wall().max(1e-12))
+    });
+    let series = |name: &str, points| Series { name: name.to_owned(), points, joined: true };
+    Plot {
+        title: "Goodput by the work between checkpoints".to_owned(),
+        across: Axis::log("minutes of work between checkpoints"),
+        up: Axis { from_zero: false, ..Axis::linear("share of the time that is work that counts") },
+        series: vec![
+            series("simulated", simulated),
+            series("Daly's expectation, spares without end", theory.collect()),
+        ],
+        here: study.best.map(|best| (best.interval / 60.0, best.goodput.mean)),
+    }
+}

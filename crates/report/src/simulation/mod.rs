@@ -1,0 +1,238 @@
+//! What simulations found: tables for people, documents and plots for files, traces for viewers.
+//!
+//! * [`table`] – a run, or several beside each other, in text
+//! * [`plots`] – pictures of a run
+//! * [`trace`] – its tasks in the Trace Event Format
+//! * [`goodput`], [`scale`], [`jobs`] – the studies
+
+pub mod goodput;
+pub mod jobs;
+pub mod plots;
+pub mod scale;
+pub mod table;
+pub mod trace;
+
+use serde_json::{Map, Value, json};
+
+use super::csv;
+use atlas_plan::simulation::{LEVEL, Measured, Outcome, Plan, serving, training};
+use atlas_sim::kernel::Quantiles;
+
+/// A run as a document: summary under the founding simulator's names, figures with their intervals, what was measured.
+#[must_use]
+pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
+    let mut out = Map::new();
+    let mut set = |name: &str, value: Value| out.insert(name.to_owned(), value);
+    set("name", json!(plan.name));
+    set("seed", json!(plan.seed));
+    set("replications", json!(plan.replications));
+    set("cancelled", json!(outcome.cancelled));
+    match &outcome.first {
+        Measured::Training(m) => {
+            set("kind", json!("training"));
+            of_training(m, &mut set);
+        }
+        Measured::Serving(m) => {
+            set("kind", json!("serving"));
+            of_serving(m, &mut set);
+        }
+    }
+    set("figures", figures(outcome));
+    set("bottlenecks", json!(outcome.bottlenecks));
+    set("total_events", json!(outcome.events));
+    set("notes", json!(plan.notes));
+    Value::Object(out)
+}
+
+/// Every figure: mean, half width of its interval (null for one run), values of all runs.
+fn figures(outcome: &Outcome) -> Value {
+    let one = |figure: &atlas_plan::simulation::Figure| {
+        let interval = figure.interval();
+        let value = json!({
+            "mean": interval.mean,
+            "half_width": interval.half_width,
+            "level": LEVEL,
+            "unit": figure.spec.unit,
+            "runs": figure.runs,
+        });
+        (figure.spec.name.to_owned(), value)
+    };
+    Value::Object(outcome.figures.iter().map(one).collect())
+}
+
+fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Option<Value>) {
+    let o = &m.output;
+    let steps = o.steps.len() as f64;
+    set(
+        "summary",
+        json!({
+            "avg_iteration_time": o.step.mean,
+            "min_iteration_time": o.step.least,
+            "max_iteration_time": o.step.most,
+            "avg_compute_time": m.parts.compute,
+            "avg_communication_time": m.parts.communication,
+            "communication_overhead_ratio": m.parts.communication / o.step.mean.max(1e-12),
+            "throughput_samples_per_sec": m.samples_per_second(),
+            "total_samples_processed": steps * m.system.global,
+            "compute_efficiency": m.parts.compute / o.step.mean.max(1e-12),
+            "tokens_per_sec": o.tokens_per_second,
+            "mfu": m.mfu(),
+            "sample": m.sample,
+        }),
+    );
+    let parts = m.parts.list().map(|(name, seconds)| (name.replace(' ', "_"), json!(seconds)));
+    set("breakdown", Value::Object(parts.into_iter().collect()));
+    set(
+        "analytical",
+        json!({"iteration_time": m.analytical_step, "simulated_over_analytical": o.step.mean / m.analytical_step.max(1e-12)}),
+    );
+    let s = &m.system;
+    set(
+        "model_info",
+        json!({
+            "total_parameters": s.arch.params(),
+            "flops_per_token": m.flops_per_token,
+            "flops_per_iteration": m.flops_per_token * s.global * s.seq,
+            "model_size_gb": s.arch.params() * s.weight_bytes * 1e-9,
+        }),
+    );
+    set(
+        "layout",
+        json!({
+            "accelerators": s.accelerators, "tp": s.tp, "pp": s.pp, "vpp": s.vpp, "dp": s.dp, "cp": s.cp, "ep": s.ep,
+            "micro_batch": s.micro, "global_batch": s.global, "micro_batches": s.micro_batches(), "sequence": s.seq,
+            "replicas_simulated": o.replicas,
+        }),
+    );
+    let memory: Map<String, Value> =
+        m.memory.iter().map(|(name, bytes)| (name.replace(' ', "_"), json!(bytes * 1e-9))).collect();
+    let stages = o.stages.iter().enumerate().map(|(stage, load)| {
+        json!({
+            "stage": stage,
+            "compute_utilization": load.compute / o.step.mean.max(1e-12),
+            "network_utilization": load.data / o.step.mean.max(1e-12),
+        })
+    });
+    set(
+        "resources",
+        json!({
+            "compute_utilization": o.busy,
+            "network_utilization": m.network_busy,
+            "memory_utilization": m.memory_total() / m.capacity.max(1.0),
+            "memory_gb": memory,
+            "memory_capacity_gb": m.capacity * 1e-9,
+            "stages": stages.collect::<Vec<_>>(),
+        }),
+    );
+    let a = &m.allocation;
+    set(
+        "allocator",
+        json!({
+            "stage": a.stage, "states_gb": a.states * 1e-9, "peak_allocated_gb": a.allocated * 1e-9,
+            "peak_reserved_gb": a.reserved * 1e-9, "fragmentation": a.fragmentation(), "allocations": a.allocations,
+        }),
+    );
+    set("iterations", json!(o.steps));
+    set("final_simulation_time", json!(o.steps.iter().sum::<f64>()));
+}
+
+fn quantiles(q: &Quantiles) -> Value {
+    json!({
+        "count": q.count, "mean": q.mean, "p50": q.p50, "p90": q.p90, "p95": q.p95, "p99": q.p99, "min": q.least, "max": q.most,
+    })
+}
+
+fn of_serving(m: &serving::Measured, set: &mut impl FnMut(&str, Value) -> Option<Value>) {
+    let o = &m.output;
+    set(
+        "summary",
+        json!({
+            "requests": o.requests,
+            "rejected": o.rejected,
+            "duration": o.seconds,
+            "requests_per_sec": o.requests_per_sec,
+            "tokens_per_sec": o.output_tokens_per_sec,
+            "total_tokens_per_sec": o.total_tokens_per_sec,
+            "steady_tokens_per_sec": o.steady_output_tokens_per_sec,
+            "goodput": o.goodput,
+            "good_share": o.good_share,
+            "offered_requests_per_sec": m.offered,
+            "preemptions": o.preemptions,
+            "prefix_hit": o.prefix_hit,
+            "replica_hours": o.replica_hours,
+            "engine_steps": o.steps,
+        }),
+    );
+    set(
+        "latency",
+        json!({"ttft": quantiles(&o.ttft), "tpot": quantiles(&o.tpot), "itl": quantiles(&o.itl), "e2e": quantiles(&o.e2e)}),
+    );
+    let limit = |limit: f64| if limit.is_finite() { json!(limit) } else { Value::Null };
+    set("slo", json!({"ttft": limit(m.slo.ttft), "tpot": limit(m.slo.tpot), "e2e": limit(m.slo.e2e)}));
+    set("analytical", json!({"tokens_per_sec": m.analytical_tokens_per_sec}));
+    let (memory, most) = m.memory_use();
+    set(
+        "resources",
+        json!({
+            "compute_utilization": o.busy,
+            "memory_utilization": memory, "max_memory_utilization": most,
+            "kv_utilization": o.kv, "max_kv_utilization": o.most_kv,
+            "network_utilization": m.communication() * o.busy,
+            "waiting": o.waiting, "max_waiting": o.most_waiting, "running": o.running,
+        }),
+    );
+    let column = |of: fn(&atlas_sim::serving::output::Levels) -> f64| o.timeline.iter().map(of).collect::<Vec<f64>>();
+    set(
+        "timeline",
+        json!({
+            "cell": o.cell, "waiting": column(|l| l.waiting), "running": column(|l| l.running), "kv": column(|l| l.kv),
+            "replicas": column(|l| l.replicas),
+        }),
+    );
+    set("final_simulation_time", json!(o.seconds));
+}
+
+/// Every request of the first run as CSV; `None` where there are none.
+#[must_use]
+pub fn requests_csv(measured: &Measured) -> Option<String> {
+    let Measured::Serving(m) = measured else { return None };
+    let mut out = csv::line([
+        "arrival_s",
+        "ttft_s",
+        "tpot_s",
+        "e2e_s",
+        "prompt_tokens",
+        "output_tokens",
+        "replica",
+        "preemptions",
+    ]);
+    for r in &m.output.records {
+        let cells = [
+            r.arrival.to_string(),
+            r.ttft.to_string(),
+            r.tpot.to_string(),
+            r.e2e.to_string(),
+            r.isl.to_string(),
+            r.osl.to_string(),
+            r.replica.to_string(),
+            r.preemptions.to_string(),
+        ];
+        out += &csv::line(cells.iter().map(String::as_str));
+    }
+    Some(out)
+}
+
+/// Figures as CSV: a line a figure of every plan.
+#[must_use]
+pub fn figures_csv<'a>(answers: impl Iterator<Item = (&'a Plan, &'a Outcome)>) -> String {
+    let mut out = csv::line(["name", "figure", "unit", "mean", "half_width", "runs"]);
+    for (plan, outcome) in answers {
+        for figure in &outcome.figures {
+            let interval = figure.interval();
+            let half = if interval.half_width.is_finite() { interval.half_width.to_string() } else { String::new() };
+            let (mean, runs) = (interval.mean.to_string(), figure.runs.len().to_string());
+            out += &csv::line([&plan.name, figure.spec.name, figure.spec.unit, &mean, &half, &runs]);
+        }
+    }
+    out
+}

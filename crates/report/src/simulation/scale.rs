@@ -1,0 +1,207 @@
+//! Scaling curves, told.
+
+use serde_json::{Value, json};
+
+use crate::chart::{Axis, Plot, Series};
+use crate::csv;
+use crate::table::{Align, Table, wrap};
+use atlas_core::units;
+use atlas_plan::simulation::scale::{Answer, Curve};
+use atlas_sim::scaling::Work;
+
+/// What a curve is called.
+#[must_use]
+pub fn name(work: Work) -> &'static str {
+    match work {
+        Work::Fixed => "strong",
+        Work::PerAccelerator => "weak",
+    }
+}
+
+fn heading(work: Work) -> &'static str {
+    match work {
+        Work::Fixed => "strong scaling: the same work on more nodes",
+        Work::PerAccelerator => "weak scaling: work that grows with the nodes",
+    }
+}
+
+/// Whether a step is waited for the network, and how much.
+fn communication(answer: &Answer) -> Option<f64> {
+    answer.parts.map(|parts| parts.communication / parts.total().max(1e-12))
+}
+
+/// In text.
+#[must_use]
+pub fn tell(curves: &[Curve], width: usize) -> String {
+    let mut out = String::new();
+    for (number, curve) in curves.iter().enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
+        out += heading(curve.work);
+        out.push('\n');
+        let training = curve.points.iter().any(|p| p.answer.as_ref().is_ok_and(|a| a.parts.is_some()));
+        let head = [
+            "nodes",
+            "accelerators",
+            if training { "step" } else { "" },
+            "tok/s",
+            "efficiency",
+            "closed form",
+            if training { "network" } else { "stepping" },
+            "",
+        ];
+        let align = |i: usize| if i == 7 { Align::Left } else { Align::Right };
+        let mut table = Table::new(head.into_iter().enumerate().map(|(i, name)| (name, align(i))));
+        for point in &curve.points {
+            let sizes = [point.nodes.to_string(), point.accelerators.to_string()];
+            let cells: Vec<String> = match &point.answer {
+                Ok(a) => vec![
+                    if a.step > 0.0 { units::duration_ms(1e3 * a.step) } else { String::new() },
+                    units::si(a.rate),
+                    units::percent(a.efficiency),
+                    units::percent(a.analytical_efficiency),
+                    units::percent(communication(a).unwrap_or(a.busy)),
+                    if Some(point.nodes) == curve.broken_at { "breaks".to_owned() } else { String::new() },
+                ],
+                Err(why) => {
+                    vec![String::new(), String::new(), String::new(), String::new(), String::new(), why.clone()]
+                }
+            };
+            table.row(sizes.into_iter().chain(cells));
+        }
+        out += &table.render();
+        out += &wrap(&verdict(curve), width, "  ");
+        out.push('\n');
+    }
+    out
+}
+
+/// Where a curve breaks, why, and what is recommended.
+#[must_use]
+pub fn verdict(curve: &Curve) -> String {
+    let mut out = judged(curve);
+    let better = curve.points.iter().filter_map(|point| point.answer.as_ref().ok()).any(|a| a.efficiency > BETTER);
+    if better {
+        out += ". Efficiencies above 100 % mean that the smallest size is short of something, as of memory, for want of which \
+                it computes activations again";
+    }
+    out
+}
+
+/// Efficiency that wants an explanation.
+const BETTER: f64 = 1.02;
+
+fn judged(curve: &Curve) -> String {
+    let limit = units::percent(curve.limit);
+    let answered = curve.points.iter().filter(|point| point.answer.is_ok()).count();
+    let recommended = curve.recommended.map(|nodes| format!("recommended scale: {nodes} nodes"));
+    match (curve.broken_at, &curve.why, recommended) {
+        _ if answered == 0 => "no size can be run".to_owned(),
+        (Some(nodes), Some(why), Some(recommended)) => {
+            format!("efficiency falls below {limit} at {nodes} nodes: {why}; {recommended}")
+        }
+        (Some(nodes), Some(why), None) => format!("efficiency falls below {limit} at {nodes} nodes: {why}"),
+        (Some(nodes), None, recommended) => {
+            format!("efficiency falls below {limit} at {nodes} nodes; {}", recommended.unwrap_or_default())
+        }
+        (None, _, Some(recommended)) => {
+            format!("efficiency stays at or above {limit} over the sizes asked for; {recommended}, the largest")
+        }
+        (None, _, None) => "there is nothing to compare".to_owned(),
+    }
+}
+
+/// As a document.
+#[must_use]
+pub fn document(name_of: &str, curves: &[Curve]) -> Value {
+    let curve = |curve: &Curve| {
+        let points = curve.points.iter().map(|point| match &point.answer {
+            Ok(a) => json!({
+                "nodes": point.nodes,
+                "accelerators": point.accelerators,
+                "iteration_time": if a.step > 0.0 { Some(a.step) } else { None },
+                "tokens_per_sec": a.rate,
+                "analytical_tokens_per_sec": a.analytical_rate,
+                "efficiency": a.efficiency,
+                "analytical_efficiency": a.analytical_efficiency,
+                "communication_ratio": communication(a),
+                "busy": a.busy,
+            }),
+            Err(why) => json!({"nodes": point.nodes, "accelerators": point.accelerators, "error": why}),
+        });
+        json!({
+            "mode": name(curve.work),
+            "points": points.collect::<Vec<_>>(),
+            "threshold": curve.limit,
+            "breakdown_point": curve.broken_at,
+            "reason": curve.why,
+            "recommended_scale": curve.recommended,
+        })
+    };
+    json!({"name": name_of, "curves": curves.iter().map(curve).collect::<Vec<_>>()})
+}
+
+/// As CSV: a line a point.
+#[must_use]
+pub fn csv_of(curves: &[Curve]) -> String {
+    let mut out = csv::line([
+        "mode",
+        "nodes",
+        "accelerators",
+        "iteration_time_s",
+        "tokens_per_sec",
+        "efficiency",
+        "analytical_tokens_per_sec",
+        "analytical_efficiency",
+        "communication_ratio",
+        "error",
+    ]);
+    for curve in curves {
+        for point in &curve.points {
+            let mut cells = vec![name(curve.work).to_owned(), point.nodes.to_string(), point.accelerators.to_string()];
+            match &point.answer {
+                Ok(a) => {
+                    cells.push(if a.step > 0.0 { a.step.to_string() } else { String::new() });
+                    cells.extend(
+                        [a.rate, a.efficiency, a.analytical_rate, a.analytical_efficiency].map(|v| v.to_string()),
+                    );
+                    cells.push(communication(a).map_or_else(String::new, |share| share.to_string()));
+                    cells.push(String::new());
+                }
+                Err(why) => {
+                    cells.extend(std::iter::repeat_n(String::new(), 6));
+                    cells.push(why.clone());
+                }
+            }
+            out += &csv::line(cells.iter().map(String::as_str));
+        }
+    }
+    out
+}
+
+/// Efficiency over accelerators, the closed form's beside the simulated one's.
+#[must_use]
+pub fn plot(name_of: &str, curves: &[Curve]) -> Plot {
+    let points = |curve: &Curve, of: fn(&Answer) -> f64| -> Vec<(f64, f64)> {
+        curve.points.iter().filter_map(|p| Some((p.accelerators, of(p.answer.as_ref().ok()?)))).collect()
+    };
+    let mut series = Vec::new();
+    for curve in curves {
+        let of = |what: &str, points| Series { name: format!("{} {what}", name(curve.work)), points, joined: true };
+        series.push(of("simulated", points(curve, |a| a.efficiency)));
+        series.push(of("closed form", points(curve, |a| a.analytical_efficiency)));
+    }
+    let all = || curves.iter().flat_map(|curve| &curve.points).filter(|p| p.answer.is_ok()).map(|p| p.accelerators);
+    let (least, most) = all().fold((f64::INFINITY, 0.0), |(least, most), n| (f64::min(least, n), f64::max(most, n)));
+    if let Some(limit) = curves.first().map(|curve| curve.limit).filter(|_| least < most) {
+        series.push(Series { name: "threshold".to_owned(), points: vec![(least, limit), (most, limit)], joined: true });
+    }
+    Plot {
+        title: format!("{name_of}: scaling efficiency"),
+        across: Axis::log("accelerators"),
+        up: Axis::linear("efficiency"),
+        series,
+        here: None,
+    }
+}

@@ -1,0 +1,261 @@
+//! Runs in text.
+
+use crate::table::{Align, Table, wrap};
+use atlas_core::units;
+use atlas_plan::simulation::bottleneck::Bottleneck;
+use atlas_plan::simulation::{Figure, Measured, Outcome, Plan, difference, serving, training};
+use atlas_sim::kernel::Interval;
+
+/// One run in full.
+#[must_use]
+pub fn tell(plan: &Plan, outcome: &Outcome, width: usize) -> String {
+    let mut out = format!("{}\n", plan.name);
+    match &outcome.first {
+        Measured::Training(m) => out += &of_training(m),
+        Measured::Serving(m) => out += &of_serving(m),
+    }
+    out.push('\n');
+    out += &figures(&[(plan, outcome)]);
+    out.push('\n');
+    match &outcome.first {
+        Measured::Training(m) => out += &breakdown(m),
+        Measured::Serving(m) => out += &levels(m),
+    }
+    out.push('\n');
+    out += &bottlenecks(&outcome.bottlenecks, width);
+    for note in &plan.notes {
+        out += &wrap(&format!("note: {note}"), width, "      ");
+        out.push('\n');
+    }
+    if outcome.cancelled {
+        out += "ended early: these are the figures of what was run\n";
+    }
+    out
+}
+
+/// Several plans beside each other, with the differences from the first, run by run under the same seeds.
+#[must_use]
+pub fn beside(answers: &[(Plan, Outcome)], width: usize) -> String {
+    let pairs: Vec<(&Plan, &Outcome)> = answers.iter().map(|(plan, outcome)| (plan, outcome)).collect();
+    let mut out = figures(&pairs);
+    if let Some(((first, base), others)) = answers.split_first()
+        && !others.is_empty()
+    {
+        out += &format!("\ndifference from {}, run by run under the same seeds\n", first.name);
+        let columns = std::iter::once((String::new(), Align::Left))
+            .chain(others.iter().map(|(plan, _)| (plan.name.clone(), Align::Right)));
+        let mut table = Table::new(columns);
+        for figure in &base.figures {
+            let cells = others.iter().map(|(_, other)| {
+                difference(base, other, figure.spec.name).map_or_else(String::new, |interval| signed(&interval, figure))
+            });
+            table.row(std::iter::once(figure.spec.label.to_owned()).chain(cells));
+        }
+        out += &table.render();
+    }
+    for (plan, outcome) in answers {
+        out.push('\n');
+        out += &format!("{}\n", plan.name);
+        out += &bottlenecks(&outcome.bottlenecks, width);
+        for note in &plan.notes {
+            out += &wrap(&format!("note: {note}"), width, "      ");
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn figures(answers: &[(&Plan, &Outcome)]) -> String {
+    let several = answers.iter().any(|(_, outcome)| outcome.figures.iter().any(|figure| figure.runs.len() > 1));
+    let head = |name: &str, runs: usize| {
+        if several { format!("{name} ({runs} runs, 95 %)") } else { name.replace("mean", "simulated") }
+    };
+    let columns = std::iter::once((String::new(), Align::Left)).chain(answers.iter().map(|(plan, outcome)| {
+        let runs = outcome.figures.first().map_or(0, |figure| figure.runs.len());
+        let name = if answers.len() > 1 { plan.name.as_str() } else { "mean" };
+        (head(name, runs), Align::Right)
+    }));
+    let mut table = Table::new(columns);
+    let Some((_, first)) = answers.first() else { return String::new() };
+    for figure in &first.figures {
+        let cells = answers.iter().map(|(_, outcome)| {
+            let same = outcome.figures.iter().find(|other| other.spec.name == figure.spec.name);
+            same.map_or_else(String::new, shown)
+        });
+        table.row(std::iter::once(figure.spec.label.to_owned()).chain(cells));
+    }
+    table.render()
+}
+
+/// A figure with its interval, where several runs make one.
+fn shown(figure: &Figure) -> String {
+    let Interval { mean, half_width } = figure.interval();
+    let value = told(mean, figure.spec.unit, is_share(figure));
+    if half_width.is_finite() {
+        format!("{value} ± {}", told(half_width, figure.spec.unit, is_share(figure)))
+    } else {
+        value
+    }
+}
+
+fn signed(interval: &Interval, figure: &Figure) -> String {
+    let share = is_share(figure);
+    let sign = if interval.mean >= 0.0 { "+" } else { "−" };
+    let value = format!("{sign}{}", told(interval.mean.abs(), figure.spec.unit, share));
+    if interval.half_width.is_finite() {
+        format!("{value} ± {}", told(interval.half_width, figure.spec.unit, share))
+    } else {
+        value
+    }
+}
+
+fn is_share(figure: &Figure) -> bool {
+    matches!(figure.spec.name, "busy" | "kv" | "good_share")
+}
+
+fn told(value: f64, unit: &str, share: bool) -> String {
+    match unit {
+        "ms" => units::duration_ms(value),
+        "" if share => units::percent(value),
+        "" => units::significant(value, 4),
+        "1/s" => format!("{}/s", units::significant(value, 4)),
+        unit => units::with_unit(&units::si(value), unit),
+    }
+}
+
+fn of_training(m: &training::Measured) -> String {
+    let s = &m.system;
+    let o = &m.output;
+    let mut out = format!(
+        "{} accelerators: tp {}, pp {}, dp {}; {} {}s a step, micro-batches to each replica: {}; steps: {}\n",
+        s.accelerators,
+        s.tp,
+        s.pp,
+        s.dp,
+        s.global,
+        m.sample,
+        s.micro_batches(),
+        o.steps.len()
+    );
+    out += &format!(
+        "mean step {}, the closed form says {} ({}); {} {}s/s; MFU {}\n",
+        units::duration_ms(1e3 * o.step.mean),
+        units::duration_ms(1e3 * m.analytical_step),
+        units::relative(m.analytical_step, o.step.mean),
+        units::si(m.samples_per_second()),
+        m.sample,
+        units::percent(m.mfu())
+    );
+    out += &format!(
+        "memory {} GB of {} on the fullest device{}\n",
+        units::significant(m.memory_total() * 1e-9, 3),
+        units::significant(m.capacity * 1e-9, 3),
+        if m.memory_total() > m.capacity { ": it does not fit, and is simulated as if it did" } else { "" }
+    );
+    out += &allocator(m);
+    out
+}
+
+/// Parts of a step below it are rounding.
+const DUST: f64 = 1e-6;
+
+/// What the allocator says, in the order in which memory is asked for.
+fn allocator(m: &training::Measured) -> String {
+    let a = &m.allocation;
+    format!(
+        "allocator on stage {}: {} GB in use at most, {} GB reserved, {} of it fragmented\n",
+        a.stage,
+        units::significant(a.allocated * 1e-9, 3),
+        units::significant(a.reserved * 1e-9, 3),
+        units::percent(a.fragmentation())
+    )
+}
+
+fn breakdown(m: &training::Measured) -> String {
+    let mut table = Table::new([
+        ("where a step goes", Align::Left),
+        ("simulated", Align::Right),
+        ("", Align::Right),
+        ("closed form", Align::Right),
+    ]);
+    let step = m.output.step.mean.max(1e-12);
+    for ((name, seconds), (_, closed)) in m.parts.list().into_iter().zip(m.closed_parts().list()) {
+        if seconds > DUST * step || closed > DUST * step {
+            table.row([
+                name.to_owned(),
+                units::duration_ms(1e3 * seconds),
+                units::percent(seconds / step),
+                units::duration_ms(1e3 * closed),
+            ]);
+        }
+    }
+    table.render()
+}
+
+fn of_serving(m: &serving::Measured) -> String {
+    let (s, o) = (&m.system, &m.output);
+    let load = m.offered.map_or_else(
+        || format!("{} requests at a time", units::significant_short(o.running + o.waiting)),
+        |rate| format!("{} requests/s", units::significant_short(rate)),
+    );
+    let mut out = format!(
+        "{} replicas of tp {}, pp {}; {load}; {} requests counted, prompts of {}, answers of {} tokens in the mean\n",
+        s.layout.dp,
+        s.layout.tp,
+        s.layout.pp,
+        o.requests,
+        units::significant_short(s.isl),
+        units::significant_short(s.osl)
+    );
+    out += &format!(
+        "{} while requests come, the closed form says {} ({})\n",
+        units::with_unit(&units::si(m.steady_rate()), "tok/s"),
+        units::with_unit(&units::si(m.analytical_tokens_per_sec), "tok/s"),
+        units::relative(m.analytical_tokens_per_sec, m.steady_rate())
+    );
+    if o.rejected > 0 {
+        out += &format!("{} requests fit no replica and were turned away\n", o.rejected);
+    }
+    out
+}
+
+fn levels(m: &serving::Measured) -> String {
+    let o = &m.output;
+    let (memory, most) = m.memory_use();
+    let mut table = Table::new([("level", Align::Left), ("mean", Align::Right), ("most", Align::Right)]);
+    table.row(["waiting".to_owned(), units::significant(o.waiting, 3), units::significant_short(o.most_waiting)]);
+    table.row(["running".to_owned(), units::significant(o.running, 3)]);
+    table.row(["KV blocks".to_owned(), units::percent(o.kv), units::percent(o.most_kv)]);
+    table.row(["device memory".to_owned(), units::percent(memory), units::percent(most)]);
+    table.row(["replicas stepping".to_owned(), units::percent(o.busy)]);
+    let mut out = table.render();
+    if o.preemptions > 0 {
+        out += &format!("{} preemptions: sequences put back for want of KV blocks\n", o.preemptions);
+    }
+    out
+}
+
+fn bottlenecks(all: &[Bottleneck], width: usize) -> String {
+    let mut out = String::new();
+    let mut table = Table::new([
+        ("bottleneck", Align::Left),
+        ("share", Align::Right),
+        ("threshold", Align::Right),
+        ("", Align::Left),
+    ]);
+    for one in all {
+        let sign = if one.limiting { "limits" } else { "" };
+        table.row([one.kind.to_owned(), units::percent(one.severity), units::percent(one.threshold), sign.to_owned()]);
+    }
+    out += &table.render();
+    for one in all.iter().filter(|one| one.limiting) {
+        for advice in &one.recommendations {
+            out += &wrap(&format!("{}: {advice}", one.kind), width, "  ");
+            out.push('\n');
+        }
+    }
+    if all.iter().all(|one| !one.limiting) {
+        out += "nothing is beyond its threshold\n";
+    }
+    out
+}

@@ -1,0 +1,73 @@
+//! What would make each scenario better: the playbook's advice, worked out on each.
+
+use super::{Block, Cell, Entry, Grid, Study};
+use crate::table::Align;
+use atlas_core::units;
+use atlas_plan::advice::{Advice, Objective, advise};
+
+/// Pieces of advice for each target of a study of several; one target alone gets all.
+const MOST: usize = 3;
+
+/// The section of a study, where a rule gains anything anywhere.
+pub fn improvements(study: &Study, out: &mut Vec<Block>) {
+    let advised = |entry: &Entry| {
+        if entry.estimate.detail.is_none() {
+            return Vec::new();
+        }
+        advise(&entry.scenario, &entry.parts, &entry.estimate, Objective::default())
+    };
+    let all: Vec<(&Entry, Vec<Advice>)> = study.entries.iter().map(|entry| (entry, advised(entry))).collect();
+    let most = if study.entries.len() == 1 { usize::MAX } else { MOST };
+    let named: Vec<(&str, &Advice)> = all
+        .iter()
+        .flat_map(|(entry, advice)| advice.iter().take(most).map(|advice| (entry.name.as_str(), advice)))
+        .collect();
+    if named.is_empty() {
+        return;
+    }
+    out.push(Block::Heading(3, "What would make it better".to_owned()));
+    out.push(Block::Text(
+        "Rules of the trade, each tried on the scenario: a gain is the scenario estimated again with the change. They \
+         are single steps; `atlas optimize` looks for the best of all combinations."
+            .to_owned(),
+    ));
+    out.push(Block::Table(table(&named, study.entries.len() > 1)));
+}
+
+/// Advice as a table, best first; with its target where there are several.
+#[must_use]
+pub fn table(all: &[(&str, &Advice)], targets: bool) -> Grid {
+    let left = |name: &str| (name.to_owned(), Align::Left);
+    let right = |name: &str| (name.to_owned(), Align::Right);
+    let mut head = if targets { vec![left("target")] } else { Vec::new() };
+    head.extend([
+        left("change"),
+        right("gain"),
+        left("figure"),
+        right("from"),
+        right("to"),
+        left("rule"),
+        left("source"),
+    ]);
+    let row = |(target, advice): &(&str, &Advice)| {
+        let show = |value: f64| {
+            if value.is_finite() { Cell::figure(advice.metric.show(value), value) } else { Cell::text("–") }
+        };
+        let gain = if advice.fixes {
+            Cell { best: true, ..Cell::text("makes it run") }
+        } else {
+            Cell::figure(units::relative(1.0, 1.0 + advice.gain), advice.gain)
+        };
+        let own = [
+            Cell::text(advice.text.clone()),
+            gain,
+            Cell::text(advice.metric.label),
+            if advice.fixes { Cell::text("–") } else { show(advice.before) },
+            show(advice.after),
+            Cell::text(format!("{}: {}", advice.rule.name, advice.rule.reason)),
+            Cell::text(advice.rule.source),
+        ];
+        targets.then(|| Cell::text(*target)).into_iter().chain(own).collect()
+    };
+    Grid { head, rows: all.iter().map(row).collect() }
+}

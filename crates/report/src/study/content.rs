@@ -1,0 +1,389 @@
+//! What a study says.
+
+use super::{Block, Cell, Entry, Grid, Study, advice, workload};
+use crate::chart::{Axis, Bar, Bars, Plot, Series};
+use crate::table::Align;
+use atlas_config::Mode;
+use atlas_core::plan::Engine;
+use atlas_core::units;
+use atlas_plan::engine::notes::notes;
+use atlas_plan::estimate::{Better, METRICS, Metric};
+use atlas_plan::search::frontier::frontier;
+
+/// The whole study.
+#[must_use]
+pub fn blocks(study: &Study) -> Vec<Block> {
+    let mut out = vec![Block::Heading(1, format!("{} on {}", workload(study), targets(study)))];
+    out.push(Block::Text(format!("Atlas Fabric {}, {}.", env!("CARGO_PKG_VERSION"), study.made)));
+    summary(study, &mut out);
+    comparison(study, &mut out);
+    charts(study, &mut out);
+    breakdowns(study, &mut out);
+    advice::improvements(study, &mut out);
+    schedule(study, &mut out);
+    assumptions(study, &mut out);
+    method(study, &mut out);
+    out
+}
+
+fn targets(study: &Study) -> String {
+    match study.entries.as_slice() {
+        [one] => one.name.clone(),
+        [one, other] => format!("{} and {}", one.name, other.name),
+        all => format!("{} targets", all.len()),
+    }
+}
+
+/// The entry that a metric likes best among those that fit.
+fn best<'s>(study: &'s Study, name: &str) -> Option<(&'s Entry, f64)> {
+    let metric = Metric::named(name)?;
+    let fitting = study.entries.iter().filter(|entry| entry.fits());
+    let values = fitting.filter_map(|entry| Some((entry, entry.value(metric).filter(|value| value.is_finite())?)));
+    match metric.better {
+        Better::Lower => values.min_by(|a, b| a.1.total_cmp(&b.1)),
+        Better::Higher | Better::Neutral => values.max_by(|a, b| a.1.total_cmp(&b.1)),
+    }
+}
+
+fn shown(name: &str, value: f64) -> String {
+    Metric::named(name).map_or_else(|| units::si(value), |metric| metric.show(value))
+}
+
+fn summary(study: &Study, out: &mut Vec<Block>) {
+    out.push(Block::Heading(2, "Summary".to_owned()));
+    let mut points = Vec::new();
+    let serving = study.entries.first().is_some_and(|entry| entry.scenario.mode() == Mode::Inference);
+    let asked: &[(&str, &str)] = if serving {
+        &[
+            ("tokens_per_sec", "Fastest"),
+            ("dollar_per_1m_tokens", "Cheapest per token"),
+            ("tpot_ms", "Quickest to each token"),
+            ("tokens_per_joule", "Thriftiest with energy"),
+        ]
+    } else {
+        &[
+            ("tokens_per_sec", "Fastest"),
+            ("dollar_per_1m_tokens", "Cheapest per token"),
+            ("mfu", "Best used"),
+            ("tokens_per_joule", "Thriftiest with energy"),
+        ]
+    };
+    for (name, title) in asked {
+        if let Some((entry, value)) = best(study, name) {
+            points.push(format!("{title}: {}, {}{}", entry.name, shown(name, value), interval(entry, name)));
+        }
+    }
+    out.extend(recommendation(study).map(Block::Callout));
+    out.push(Block::List(points));
+    let unfit = study.entries.iter().filter(|entry| !entry.fits());
+    let mut problems: Vec<String> = unfit
+        .filter_map(|entry| Some(format!("{}: {}", entry.name, entry.estimate.detail?.verdict.describe())))
+        .collect();
+    problems.extend(study.failed.iter().map(|(name, why)| format!("{name}: {why}")));
+    if !problems.is_empty() {
+        out.push(Block::Heading(3, "What cannot run".to_owned()));
+        out.push(Block::List(problems));
+    }
+    let bounds = study
+        .entries
+        .iter()
+        .filter_map(|entry| Some(format!("{} is {}", entry.name, entry.estimate.detail?.limits.describe())));
+    let bounds: Vec<String> = bounds.collect();
+    if !bounds.is_empty() {
+        out.push(Block::Heading(3, "What bounds it".to_owned()));
+        out.push(Block::List(bounds));
+    }
+}
+
+/// What to take, by price and by pace, and how far that can be relied on.
+fn recommendation(study: &Study) -> Option<String> {
+    if study.entries.len() < 2 {
+        return None;
+    }
+    let (cheap, price) = best(study, "dollar_per_1m_tokens")?;
+    let (fast, rate) = best(study, "tokens_per_sec")?;
+    let (price, rate) = (units::usd(price), shown("tokens_per_sec", rate));
+    let advice = if std::ptr::eq(cheap, fast) {
+        format!("{} is both the fastest ({rate}) and the cheapest ({price} per million tokens) that fits.", fast.name)
+    } else {
+        format!("{} costs least, {price} per million tokens; {} is the fastest, {rate}.", cheap.name, fast.name)
+    };
+    let metric = Metric::named("dollar_per_1m_tokens")?;
+    let (_, high) = metric.interval(&cheap.estimate, &cheap.scenario)?;
+    let rivals = study.entries.iter().filter(|entry| !std::ptr::eq(*entry, cheap) && entry.fits());
+    let near =
+        rivals.filter(|entry| metric.interval(&entry.estimate, &entry.scenario).is_some_and(|(low, _)| low < high));
+    let near: Vec<&str> = near.map(|entry| entry.name.as_str()).collect();
+    if near.is_empty() {
+        return Some(advice);
+    }
+    Some(format!(
+        "{advice} The price intervals of {} overlap with it: measure before a purchase hangs on it.",
+        near.join(", ")
+    ))
+}
+
+/// The ends between which nine measurements of ten lie, in words.
+fn interval(entry: &Entry, name: &str) -> String {
+    let ends = Metric::named(name).and_then(|metric| metric.interval(&entry.estimate, &entry.scenario));
+    ends.map_or_else(String::new, |(low, high)| format!(" (90 %: {} to {})", shown(name, low), shown(name, high)))
+}
+
+fn comparison(study: &Study, out: &mut Vec<Block>) {
+    out.push(Block::Heading(2, "Comparison".to_owned()));
+    let mut head = vec![("metric".to_owned(), Align::Left)];
+    head.extend(study.entries.iter().map(|entry| (entry.name.clone(), Align::Right)));
+    let mut rows = Vec::new();
+    for metric in METRICS.iter().filter(|metric| study.entries.iter().any(|entry| metric.applies_to(&entry.scenario))) {
+        let values: Vec<Option<f64>> = study.entries.iter().map(|entry| entry.value(metric)).collect();
+        let finite = || values.iter().flatten().copied().filter(|value| value.is_finite());
+        let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+        let wanted = match metric.better {
+            Better::Higher if low < high => Some(high),
+            Better::Lower if low < high => Some(low),
+            _ => None,
+        };
+        let cell = |value: &Option<f64>| {
+            let Some(value) = value else { return Cell::text("–") };
+            Cell { best: wanted == Some(*value), ..Cell::figure(metric.show(*value), *value) }
+        };
+        rows.push(std::iter::once(Cell::text(metric.label)).chain(values.iter().map(cell)).collect());
+    }
+    out.push(Block::Table(Grid { head, rows }));
+    differences(study, out);
+}
+
+/// Knobs in which the entries differ: without them a comparison of figures says little.
+fn differences(study: &Study, out: &mut Vec<Block>) {
+    let knobs = atlas_plan::knob::Knob::all().filter(|knob| {
+        let mut values =
+            study.entries.iter().filter(|entry| entry.scenario.heeds(*knob)).map(|e| e.scenario.get(*knob));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    });
+    let row = |knob: atlas_plan::knob::Knob| {
+        let value = |entry: &Entry| {
+            if entry.scenario.heeds(knob) {
+                Cell::text(entry.scenario.get(knob).to_string())
+            } else {
+                Cell::text("–")
+            }
+        };
+        std::iter::once(Cell::text(knob.name())).chain(study.entries.iter().map(value)).collect()
+    };
+    let rows: Vec<Vec<Cell>> = knobs.map(row).collect();
+    if rows.is_empty() || study.entries.len() < 2 {
+        return;
+    }
+    out.push(Block::Heading(3, "Where the configurations differ".to_owned()));
+    let mut head = vec![("knob".to_owned(), Align::Left)];
+    head.extend(study.entries.iter().map(|entry| (entry.name.clone(), Align::Right)));
+    out.push(Block::Table(Grid { head, rows }));
+}
+
+fn charts(study: &Study, out: &mut Vec<Block>) {
+    out.push(Block::Heading(2, "Charts".to_owned()));
+    for name in ["tokens_per_sec", "dollar_per_1m_tokens", "step_time_ms", "ttft_ms", "tpot_ms", "p99_ms", "power_w"] {
+        let Some(metric) = Metric::named(name) else { continue };
+        let bar = |entry: &Entry| {
+            let value = entry.value(metric).filter(|value| value.is_finite() && *value > 0.0)?;
+            Some(Bar {
+                name: entry.name.clone(),
+                parts: vec![(metric.label.to_owned(), value)],
+                shown: metric.show(value),
+                interval: metric.interval(&entry.estimate, &entry.scenario),
+                limit: None,
+            })
+        };
+        let bars: Vec<Bar> = study.entries.iter().filter_map(bar).collect();
+        if !bars.is_empty() {
+            out.push(Block::Heading(3, format!("{}: {}", metric.label, metric.help)));
+            out.push(Block::Bars(Bars { title: metric.label.to_owned(), bars }));
+        }
+    }
+    heat(study, out);
+    curves(study, out);
+}
+
+fn heat(study: &Study, out: &mut Vec<Block>) {
+    let columns = ["flop_utilization", "hbm_bw_util", "comm_compute_ratio"].map(Metric::named);
+    let mut head = vec![("utilisation".to_owned(), Align::Left)];
+    head.extend(columns.iter().flatten().map(|metric| (metric.label.to_owned(), Align::Right)));
+    head.push(("memory".to_owned(), Align::Right));
+    let row = |entry: &Entry| {
+        let mut cells = vec![Cell::text(entry.name.clone())];
+        for metric in columns.iter().flatten() {
+            let value = entry.value(metric).unwrap_or(f64::NAN);
+            cells.push(Cell::figure(units::percent(value), value));
+        }
+        let full = entry.estimate.total.peak_mem_gb / entry.scenario.memory_gb_per_accel;
+        let full = entry.estimate.detail.map_or(full, |detail| detail.memory.total() / detail.memory.capacity);
+        cells.push(Cell::figure(units::percent(full), full));
+        cells
+    };
+    out.push(Block::Heading(3, "Utilisation".to_owned()));
+    out.push(Block::Heat(Grid { head, rows: study.entries.iter().map(row).collect() }));
+}
+
+/// The frontier of every deployment whose engine knows the model.
+fn curves(study: &Study, out: &mut Vec<Block>) {
+    let curve = |entry: &Entry| {
+        if entry.scenario.mode() != Mode::Inference || !entry.scenario.engine.reasons() {
+            return None;
+        }
+        let points = frontier(&entry.scenario, &entry.parts, 65_536.0).ok()?;
+        let accelerators = entry.scenario.accelerators();
+        let place = |point: &atlas_plan::search::frontier::Point| {
+            (point.serving.tokens_per_sec_per_user, point.estimate.total.tokens_per_sec / accelerators)
+        };
+        let points: Vec<(f64, f64)> = points.iter().filter(|point| point.efficient).map(place).collect();
+        (points.len() > 1).then(|| Series { name: entry.name.clone(), points, joined: true })
+    };
+    let series: Vec<Series> = study.entries.iter().filter_map(curve).collect();
+    if !series.is_empty() {
+        out.push(Block::Heading(
+            3,
+            "Throughput against interactivity, as more requests are served side by side".to_owned(),
+        ));
+        out.push(Block::Plot(Plot {
+            title: "throughput against interactivity".to_owned(),
+            across: Axis::linear("tok/s that one user sees"),
+            up: Axis::linear("tok/s of one accelerator"),
+            series,
+            here: None,
+        }));
+    }
+}
+
+/// Appends time and memory breakdowns of every entry that has one.
+pub fn breakdowns(study: &Study, out: &mut Vec<Block>) {
+    let detailed = || study.entries.iter().filter_map(|entry| Some((entry, entry.estimate.detail?)));
+    if detailed().next().is_none() {
+        return;
+    }
+    out.push(Block::Heading(2, "Where time and memory go".to_owned()));
+    let training = study.entries.iter().any(|entry| entry.scenario.mode() == Mode::Training);
+    out.push(Block::Text(
+        if training { "Time of one optimizer step." } else { "Time that one output token costs a replica." }.to_owned(),
+    ));
+    let own = |(name, value): (&'static str, f64)| (name.to_owned(), value);
+    let time = detailed().map(|(entry, detail)| Bar {
+        name: entry.name.clone(),
+        parts: detail.time.parts().map(own).collect(),
+        shown: units::duration_ms(1e3 * detail.time.total()),
+        interval: None,
+        limit: None,
+    });
+    out.push(Block::Bars(Bars { title: "time".to_owned(), bars: time.collect() }));
+    out.push(Block::Text("Memory of the device that holds most; the dashed line is what it has, the whisker reaches to the upper bound that decides whether it fits.".to_owned()));
+    let memory = detailed().map(|(entry, detail)| Bar {
+        name: entry.name.clone(),
+        parts: detail.memory.parts.parts().map(own).collect(),
+        shown: format!(
+            "{} of {} GB",
+            units::significant(detail.memory.total() * 1e-9, 4),
+            units::significant(detail.memory.capacity * 1e-9, 4)
+        ),
+        interval: Some((detail.memory.total(), detail.memory.upper)),
+        limit: Some(detail.memory.capacity),
+    });
+    out.push(Block::Bars(Bars { title: "memory".to_owned(), bars: memory.collect() }));
+}
+
+/// Appends the phases of every entry with a schedule.
+pub fn schedule(study: &Study, out: &mut Vec<Block>) {
+    let scheduled: Vec<&Entry> = study.entries.iter().filter(|entry| !entry.estimate.phases.is_empty()).collect();
+    if scheduled.is_empty() {
+        return;
+    }
+    out.push(Block::Heading(2, "Schedule".to_owned()));
+    for entry in scheduled {
+        out.push(Block::Heading(3, entry.name.clone()));
+        let names = ["phase", "minutes", "tok/s", "p99", "wait p99", "load", "power/node"];
+        let align = |i: usize| if i == 0 { Align::Left } else { Align::Right };
+        let head = names.iter().enumerate().map(|(i, name)| ((*name).to_owned(), align(i))).collect();
+        let phases = entry.parts.workload.phases.iter().zip(&entry.estimate.phases);
+        let rows = phases.map(|(spec, figures)| {
+            let queue = figures.queue;
+            let latency = queue.map_or(figures.latency, |queue| queue.latency);
+            let or_dash = |shown: Option<String>| Cell::text(shown.unwrap_or_else(|| "–".to_owned()));
+            vec![
+                Cell::text(spec.name.to_string()),
+                Cell::figure(units::si(figures.minutes), figures.minutes),
+                Cell::figure(units::si(figures.tokens_per_sec), figures.tokens_per_sec),
+                or_dash((latency.p99 > 0.0).then(|| units::duration_ms(latency.p99))),
+                or_dash(queue.map(|queue| units::duration_ms(queue.wait.p99))),
+                or_dash(queue.map(|queue| units::percent(queue.utilization))),
+                Cell::figure(units::with_unit(&units::si(figures.node_power_w), "W"), figures.node_power_w),
+            ]
+        });
+        out.push(Block::Table(Grid { head, rows: rows.collect() }));
+    }
+}
+
+fn assumptions(study: &Study, out: &mut Vec<Block>) {
+    out.push(Block::Heading(2, "Assumptions and sources".to_owned()));
+    for entry in &study.entries {
+        out.push(Block::Heading(3, entry.name.clone()));
+        let parts = &entry.parts;
+        let mut points = notes(&entry.scenario, &entry.estimate);
+        let from = |origin: &atlas_document::Origin| origin.to_string();
+        points.push(format!("target: {}{}", from(&parts.target.origin), remark(parts.target.notes.as_deref())));
+        points.push(format!("workload: {}{}", from(&parts.workload.origin), remark(parts.workload.notes.as_deref())));
+        if let Some(sheet) = &parts.accelerator {
+            points.push(format!(
+                "accelerator {}: {}{}",
+                sheet.id,
+                from(&sheet.origin),
+                remark(sheet.source.as_deref())
+            ));
+        }
+        if let Some(model) = &parts.model {
+            points.push(format!("model {}: {}{}", model.id, from(&model.origin), remark(model.source.as_deref())));
+        }
+        if let Some(profile) = parts.profile.as_ref().filter(|_| entry.scenario.engine == Engine::SemiEmpirical) {
+            points.push(format!("profile {}: {}", profile.name, from(&profile.origin)));
+        }
+        for (knob, setting) in &entry.overrides {
+            points.push(format!("{} = {setting}, turned by hand", knob.name()));
+        }
+        out.push(Block::List(points));
+    }
+}
+
+fn remark(text: Option<&str>) -> String {
+    text.map_or_else(String::new, |text| format!(" – {}", text.trim()))
+}
+
+fn method(study: &Study, out: &mut Vec<Block>) {
+    out.push(Block::Heading(2, "Method".to_owned()));
+    let uses = |engine| study.entries.iter().any(|entry| entry.scenario.engine == engine);
+    if uses(Engine::Analytical) {
+        out.push(Block::Text(
+            "The analytical engine adds up operators on a roofline whose efficiency depends on shape and format, \
+             collectives by an alpha–beta model over the real hierarchy of links, pipeline schedules, overlap, the \
+             scheduler of the serving software, and memory by purpose. Its few constants are physical and fitted on \
+             published measurements with one source left out at a time; `atlas validate` prints the errors. Intervals \
+             are 90 % prediction intervals: split conformal, from residuals on sources that the fit did not see. They \
+             speak of figures as a whole; ratios between similar machines are more certain than either figure."
+                .to_owned(),
+        ));
+    }
+    if uses(Engine::SemiEmpirical) {
+        out.push(Block::Text(
+            "The semi-empirical engine scales calibrated coefficients of a profile; its throughput does not depend on \
+             the size of the model, and no interval is known."
+                .to_owned(),
+        ));
+    }
+    if uses(Engine::Benchboard) {
+        out.push(Block::Text(
+            "The benchboard engine repeats the estimator of the founding dashboard, for comparison: its tokens are those \
+             of the global batch, its work that of one micro-batch; `atlas scenario compare` tells where the analytical \
+             engine differs, and why. No interval is known."
+                .to_owned(),
+        ));
+    }
+    out.push(Block::Heading(3, "To make this again".to_owned()));
+    out.push(Block::Code(study.command.clone()));
+}

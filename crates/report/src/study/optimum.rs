@@ -1,0 +1,86 @@
+//! How a target's own best was found: what was sought, the runners-up, what bound, the best compromises, how far was
+//! looked.
+
+use super::{Block, Cell, Grid};
+use crate::optimum::{against, changes, looked};
+use crate::table::Align;
+use atlas_core::units;
+use atlas_plan::estimate::Metric;
+use atlas_plan::search::optimise::{Candidate, Optimum, Problem};
+
+/// Most compromises listed.
+const MOST: usize = 20;
+
+fn value(metric: &Metric, candidate: &Candidate) -> f64 {
+    (metric.get)(&candidate.estimate, &candidate.scenario)
+}
+
+/// A search's answer, below a heading of the third level.
+#[must_use]
+pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
+    let metric = problem.objective;
+    let mut out = vec![Block::Heading(3, problem.parts.target.name.to_string())];
+    let axes = problem.space.axes().iter().map(|axis| format!("{} ({})", axis.knob.name(), axis.values.len()));
+    let mut points = vec![
+        format!("sought: {} ({})", metric.label, metric.help),
+        format!("turned: {}", axes.collect::<Vec<_>>().join(", ")),
+    ];
+    points.extend(problem.conditions.iter().map(|condition| format!("where {condition}")));
+    points.push(looked(&found.looked));
+    out.push(Block::List(points));
+    let left = |name: &str| (name.to_owned(), Align::Left);
+    let right = |name: &str| (name.to_owned(), Align::Right);
+    let Some(best) = &found.best else {
+        out.push(Block::Callout("No combination of the knobs meets all constraints.".to_owned()));
+        return out;
+    };
+    let row = |name: String, candidate: &Candidate, differs: String| {
+        let own = value(metric, candidate);
+        let change = units::relative(value(metric, best), own);
+        vec![Cell::text(name), Cell::figure(metric.show(own), own), Cell::text(change), Cell::text(differs)]
+    };
+    let mut rows = vec![row("best".to_owned(), best, changes(best))];
+    if let Some(first) = rows.first_mut().and_then(|row| row.get_mut(1)) {
+        first.best = true;
+    }
+    let runners = found.runners_up.iter().enumerate();
+    rows.extend(runners.map(|(i, candidate)| row((i + 2).to_string(), candidate, against(best, candidate))));
+    for (name, candidate) in [("start", &found.start), ("hill-climb", &found.hill_climb)] {
+        let stands = if Optimum::meets(problem, candidate) { "" } else { "; it cannot stand" };
+        rows.push(row(name.to_owned(), candidate, format!("{}{stands}", against(best, candidate))));
+    }
+    let head = vec![left(""), right(metric.label), right("to best"), left("knobs, against the best")];
+    out.push(Block::Table(Grid { head, rows }));
+    let bound = |bound: &&atlas_plan::search::optimise::Bound| bound.alone.is_some_and(|alone| alone > 0);
+    let bounds = found.bounds.iter().filter(bound).map(|bound| {
+        let without = bound.without.as_ref().map_or_else(
+            || Cell::text("no better"),
+            |candidate| Cell::figure(metric.show(value(metric, candidate)), value(metric, candidate)),
+        );
+        let removed = Cell::figure(bound.removed.to_string(), bound.removed as f64);
+        vec![Cell::text(bound.what.clone()), removed, without]
+    });
+    let rows: Vec<Vec<Cell>> = bounds.collect();
+    if !rows.is_empty() {
+        out.push(Block::Text("What bound, and the best there would be without it:".to_owned()));
+        let head = vec![left("constraint"), right("candidates removed"), right(metric.label)];
+        out.push(Block::Table(Grid { head, rows }));
+    }
+    if found.front.len() > 1 {
+        out.push(Block::Text("The best compromises:".to_owned()));
+        let mut head: Vec<(String, Align)> = problem.front.iter().map(|metric| right(metric.label)).collect();
+        head.push(left("knobs"));
+        // Evenly picked where there are more, both ends kept.
+        let shown = found.front.len().min(MOST);
+        let picked = (0..shown).filter_map(|i| found.front.get(i * (found.front.len() - 1) / (shown - 1).max(1)));
+        let rows = picked.map(|candidate| {
+            let figures = problem
+                .front
+                .iter()
+                .map(|metric| Cell::figure(metric.show(value(metric, candidate)), value(metric, candidate)));
+            figures.chain([Cell::text(changes(candidate))]).collect()
+        });
+        out.push(Block::Table(Grid { head, rows: rows.collect() }));
+    }
+    out
+}

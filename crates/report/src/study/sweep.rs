@@ -1,0 +1,239 @@
+//! What a sweep's file says: how many points, the best of them, and how the figure sought goes with the knobs. Read
+//! point by point, so that a file of any length is told in constant memory.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use super::{Block, Cell, Grid};
+use crate::chart::{Axis, Plot, Series};
+use crate::document::Document;
+use crate::table::Align;
+use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::knob::Knob;
+
+/// Points listed.
+const MOST: usize = 12;
+/// Lines drawn in one chart.
+const MOST_LINES: usize = 8;
+/// Values of one knob that a chart has room for.
+const MOST_VALUES: usize = 4096;
+
+/// A point: its cells as written.
+type Point = Vec<String>;
+/// The best at each value of a knob, which is kept as its bits: its rank and the figure itself.
+type Curve = BTreeMap<u64, (f64, f64)>;
+
+/// What was read.
+struct Sweep {
+    head: Vec<String>,
+    /// Column of the figure by which points are ranked.
+    sought: (usize, &'static Metric),
+    points: u64,
+    fitting: u64,
+    /// The best so far, best first, with their ranks.
+    best: Vec<(f64, Point)>,
+    /// The best of each target at each value of a knob, by the knob's column.
+    curves: BTreeMap<usize, BTreeMap<String, Curve>>,
+}
+
+/// Reads a sweep's CSV; `objective` names the column to rank by, the first figure where unset.
+///
+/// # Errors
+/// What is wrong with the file, in words.
+pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Document, String> {
+    let mut reader = csv::Reader::from_reader(text);
+    let told = |error: csv::Error| format!("{name}: {error}");
+    let head: Vec<String> = reader.headers().map_err(told)?.iter().map(str::to_owned).collect();
+    let figures: Vec<(usize, &'static Metric)> =
+        head.iter().enumerate().filter_map(|(i, column)| Some((i, figure(column)?))).collect();
+    let wanted = objective.map(|text| atlas_plan::search::figure::named(text).map_or(text, |metric| metric.name));
+    let sought = figures.iter().find(|(_, metric)| wanted.is_none_or(|wanted| metric.name == wanted));
+    let Some(sought) = sought.copied() else {
+        let names: Vec<&str> = figures.iter().map(|(_, metric)| metric.name).collect();
+        return Err(match (wanted, names.is_empty()) {
+            (Some(wanted), false) => format!("{name}: no column `{wanted}`; figures are {}", names.join(", ")),
+            _ => format!("{name}: no figure among its columns; expected what `atlas sweep --out FILE.csv` writes"),
+        });
+    };
+    let knobs: Vec<usize> =
+        head.iter().enumerate().filter(|(_, column)| Knob::named(column).is_ok()).map(|(i, _)| i).collect();
+    let (target, verdict) = (place(&head, "target"), place(&head, "verdict"));
+    let curves = knobs.iter().map(|knob| (*knob, BTreeMap::new())).collect();
+    let mut sweep = Sweep { head, sought, points: 0, fitting: 0, best: Vec::new(), curves };
+    for record in reader.records() {
+        let record = record.map_err(told)?;
+        sweep.points += 1;
+        let fits = verdict.and_then(|verdict| record.get(verdict)).is_none_or(|word| word.is_empty() || word == "fits");
+        let value = record.get(sought.0).and_then(|text| text.parse::<f64>().ok()).filter(|value| value.is_finite());
+        let Some(value) = value.filter(|_| fits) else { continue };
+        sweep.fitting += 1;
+        let rank = if sought.1.better == Better::Higher { -value } else { value };
+        sweep.rank(rank, &record);
+        let target = target.and_then(|target| record.get(target)).unwrap_or_default();
+        for knob in &knobs {
+            let Some(x) = record.get(*knob).and_then(|text| text.parse::<f64>().ok()) else { continue };
+            let curve = sweep.curves.entry(*knob).or_default().entry(target.to_owned()).or_default();
+            if curve.len() < MOST_VALUES || curve.contains_key(&x.to_bits()) {
+                let known = curve.entry(x.to_bits()).or_insert((rank, value));
+                if rank < known.0 {
+                    *known = (rank, value);
+                }
+            }
+        }
+    }
+    if sweep.points == 0 {
+        return Err(format!("{name}: no points in it"));
+    }
+    Ok(sweep.document(name))
+}
+
+/// The figure that a column holds: by its own name, since some share an alias with a knob.
+fn figure(column: &str) -> Option<&'static Metric> {
+    atlas_plan::search::figure::named(column).filter(|metric| metric.name == column)
+}
+
+fn place(head: &[String], name: &str) -> Option<usize> {
+    head.iter().position(|column| column == name)
+}
+
+impl Sweep {
+    fn rank(&mut self, rank: f64, record: &csv::StringRecord) {
+        if self.best.len() == MOST && self.best.last().is_some_and(|(worst, _)| rank >= *worst) {
+            return;
+        }
+        let at = self.best.partition_point(|(known, _)| *known <= rank);
+        self.best.insert(at, (rank, record.iter().map(str::to_owned).collect()));
+        self.best.truncate(MOST);
+    }
+
+    fn document(self, name: &str) -> Document {
+        let metric = self.sought.1;
+        let title = format!("The sweep in {name}");
+        let mut blocks = vec![Block::Heading(1, title.clone())];
+        blocks.push(Block::Text(format!(
+            "{} points, {} of them can run; ranked by {}: {}.",
+            self.points, self.fitting, metric.label, metric.help
+        )));
+        let rows = self.table();
+        if let Some(first) = self.best.first() {
+            let words = self
+                .head
+                .iter()
+                .zip(&first.1)
+                .filter(|(column, _)| !column.is_empty() && figure(column).is_none() && *column != "verdict");
+            let words: Vec<String> = words.map(|(column, word)| format!("{column} = {word}")).collect();
+            let shown = first.1.get(self.sought.0).and_then(|text| text.parse().ok()).map(|value| metric.show(value));
+            blocks.push(Block::Callout(format!(
+                "The best: {} {} at {}.",
+                metric.label,
+                shown.unwrap_or_default(),
+                words.join(", ")
+            )));
+        } else {
+            blocks.push(Block::Callout("No point of it can run.".to_owned()));
+        }
+        blocks.push(Block::Heading(2, "The best points".to_owned()));
+        blocks.push(Block::Table(rows.clone()));
+        blocks.extend(self.charts());
+        Document { title, blocks, rows }
+    }
+
+    fn table(&self) -> Grid {
+        let figures: Vec<Option<&'static Metric>> = self.head.iter().map(|column| figure(column)).collect();
+        let align = |column: &String, metric: &Option<&Metric>| {
+            let number = metric.is_some() || Knob::named(column).is_ok();
+            (column.clone(), if number { Align::Right } else { Align::Left })
+        };
+        let head = self.head.iter().zip(&figures).map(|(column, metric)| align(column, metric)).collect();
+        let row = |(_, point): &(f64, Point)| {
+            let cell = |(text, metric): (&String, &Option<&'static Metric>)| match text.parse::<f64>() {
+                Ok(value) if value.is_finite() => {
+                    Cell::figure(metric.map_or_else(|| text.clone(), |metric| metric.show(value)), value)
+                }
+                _ => Cell::text(text.clone()),
+            };
+            point.iter().zip(&figures).map(cell).collect()
+        };
+        Grid { head, rows: self.best.iter().map(row).collect() }
+    }
+
+    /// The best that can be had at each value of each knob, whatever the others are.
+    fn charts(&self) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        for (knob, lines) in &self.curves {
+            let several = lines.values().any(|line| line.len() > 1);
+            let Some(name) = self.head.get(*knob).filter(|_| several) else { continue };
+            let series: Vec<Series> = lines
+                .iter()
+                .take(MOST_LINES)
+                .map(|(target, line)| {
+                    let mut points: Vec<(f64, f64)> =
+                        line.iter().map(|(x, (_, value))| (f64::from_bits(*x), *value)).collect();
+                    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+                    Series { name: target.clone(), points, joined: true }
+                })
+                .collect();
+            let ends = || series.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x));
+            let (low, high) = (ends().fold(f64::INFINITY, f64::min), ends().fold(0.0, f64::max));
+            let across = if low > 0.0 && high / low >= 16.0 { Axis::log(name) } else { Axis::linear(name) };
+            blocks.push(Block::Heading(2, format!("{} over {name}", self.sought.1.label)));
+            let more = lines.len().saturating_sub(MOST_LINES);
+            let some = if more > 0 { format!(" {more} more targets are not drawn.") } else { String::new() };
+            blocks.push(Block::Text(format!(
+                "At each value the best of all points that can run, whatever their other knobs are.{some}"
+            )));
+            blocks.push(Block::Plot(Plot {
+                title: format!("{} over {name}", self.sought.1.label),
+                across,
+                up: Axis::linear(format!("{} ({})", self.sought.1.label, self.sought.1.unit)),
+                series,
+                here: None,
+            }));
+        }
+        blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::document::Kind;
+
+    const FILE: &str = "\
+target,workload,tp,microbatch,tokens_per_sec,dollar_per_1m_tokens,verdict
+a,w,1,1,100,5,fits
+a,w,2,1,300,4,fits
+a,w,2,2,250,3,fits
+a,w,4,1,900,1,memory
+b,w,4,1,200,2,fits
+b,w,4,2,,,fits
+";
+
+    #[test]
+    fn the_best_points_are_those_that_can_run() {
+        let document = read(FILE.as_bytes(), "x.csv", None).unwrap();
+        let text = document.write(Kind::Markdown);
+        assert!(text.contains("6 points, 4 of them can run"), "{text}");
+        assert!(text.contains("target = a, workload = w, tp = 2, microbatch = 1"), "{text}");
+        assert_eq!(document.rows.rows.len(), 4);
+        // By another figure, where less is better.
+        let cheap = read(FILE.as_bytes(), "x.csv", Some("dollar_per_1m_tokens")).unwrap();
+        assert!(cheap.write(Kind::Markdown).contains("target = b, workload = w, tp = 4"));
+        assert!(cheap.kinds().contains(&Kind::Svg));
+    }
+
+    #[test]
+    fn what_is_no_sweep_is_refused_in_words() {
+        for (text, objective, part) in [
+            ("", None, "no figure"),
+            ("a,b\n1,2\n", None, "no figure"),
+            (FILE, Some("mfu"), "no column `mfu`"),
+            ("target,tokens_per_sec\n", None, "no points"),
+            ("target,tokens_per_sec\na\n", None, "x.csv"),
+        ] {
+            let told = read(text.as_bytes(), "x.csv", objective).unwrap_err();
+            assert!(told.contains(part), "{told}");
+        }
+    }
+}

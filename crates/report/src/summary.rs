@@ -1,0 +1,182 @@
+//! Records summarised: a row a (target, workload, track), as the founding system aggregates.
+
+use serde::Serialize;
+
+use super::read::Entry;
+use super::table::{Align, Table};
+use super::{Format, ReportError, csv, serialised};
+
+/// Means over the runs of one (target, workload, track), rounded as the founding system rounds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// The target.
+    pub target: String,
+    /// The workload.
+    pub workload: String,
+    /// The track.
+    pub track: String,
+    /// How many records.
+    pub runs: usize,
+    /// Mean tokens/s, two decimals.
+    pub tokens_per_sec_mean: f64,
+    /// Mean tokens/s per watt of one node, six decimals.
+    pub perf_per_watt_mean: f64,
+    /// Mean USD per 1000 tokens as the records state them, four decimals.
+    pub dollar_per_1k_tokens_mean: f64,
+}
+
+/// All rows, in the order in which their first record was met.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// Records in all rows together.
+    pub count: usize,
+}
+
+const HEAD: [(&str, Align); 7] = [
+    ("target", Align::Left),
+    ("workload", Align::Left),
+    ("track", Align::Left),
+    ("runs", Align::Right),
+    ("tok/s (mean)", Align::Right),
+    ("tok/s per W (mean)", Align::Right),
+    ("$/1k tokens (mean)", Align::Right),
+];
+
+impl Summary {
+    /// Groups and averages.
+    #[must_use]
+    pub fn of(entries: &[Entry]) -> Summary {
+        let mut groups: Vec<Vec<&Entry>> = Vec::new();
+        for entry in entries {
+            let same = |group: &&mut Vec<&Entry>| group.first().is_some_and(|first| first.key() == entry.key());
+            match groups.iter_mut().find(same) {
+                Some(group) => group.push(entry),
+                None => groups.push(vec![entry]),
+            }
+        }
+        Summary { rows: groups.iter().filter_map(|group| row(group)).collect(), count: entries.len() }
+    }
+
+    /// In one of the formats; `Table` is the plain table.
+    pub fn write(&self, format: Format) -> Result<String, ReportError> {
+        match format {
+            Format::Table => Ok(self.table()),
+            Format::Json => serialised(self, false),
+            Format::Yaml => serialised(self, true),
+            Format::Csv => Ok(self.csv()),
+        }
+    }
+
+    /// Rows by target, workload and track, for people to find their way.
+    fn sorted(&self) -> Vec<&Row> {
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by(|a, b| (&a.target, &a.workload, &a.track).cmp(&(&b.target, &b.workload, &b.track)));
+        rows
+    }
+
+    fn table(&self) -> String {
+        let mut table = Table::new(HEAD);
+        for row in self.sorted() {
+            table.row(row.cells());
+        }
+        table.render()
+    }
+
+    fn csv(&self) -> String {
+        let names = [
+            "target",
+            "workload",
+            "track",
+            "runs",
+            "tokens_per_sec_mean",
+            "perf_per_watt_mean",
+            "dollar_per_1k_tokens_mean",
+        ];
+        let mut out = csv::line(names);
+        for row in &self.rows {
+            out.push_str(&csv::line(row.cells().iter().map(String::as_str)));
+        }
+        out
+    }
+
+    /// A Markdown document.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut out = format!("# Atlas Fabric Report\n\nTotal runs: {}\n\n", self.count);
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        out.push_str(&line(&HEAD.map(|(name, _)| name.to_owned())));
+        out.push_str("|---|---|---|---:|---:|---:|---:|\n");
+        for row in self.sorted() {
+            // A bar in a name would open a cell.
+            out.push_str(&line(&row.cells().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " "))));
+        }
+        out.push_str(
+            "\nMeans over all records of a target, workload and track, optimised ones included. Power is that of one \
+             node, and $/1k tokens is one node's cost over the tokens of all nodes, as the founding system counts.\n",
+        );
+        out
+    }
+}
+
+impl Row {
+    fn cells(&self) -> [String; 7] {
+        [
+            self.target.clone(),
+            self.workload.clone(),
+            self.track.clone(),
+            self.runs.to_string(),
+            self.tokens_per_sec_mean.to_string(),
+            self.perf_per_watt_mean.to_string(),
+            self.dollar_per_1k_tokens_mean.to_string(),
+        ]
+    }
+}
+
+fn row(group: &[&Entry]) -> Option<Row> {
+    let first = group.first()?;
+    Some(Row {
+        target: first.target.clone(),
+        workload: first.workload.clone(),
+        track: first.track.clone(),
+        runs: group.len(),
+        tokens_per_sec_mean: mean(group, 2, |entry| entry.tokens_per_sec),
+        perf_per_watt_mean: mean(group, 6, Entry::tokens_per_sec_per_watt),
+        dollar_per_1k_tokens_mean: mean(group, 4, |entry| entry.dollar_per_1k_tokens),
+    })
+}
+
+fn mean(group: &[&Entry], places: usize, figure: impl Fn(&Entry) -> f64) -> f64 {
+    let mean = group.iter().map(|entry| figure(entry)).sum::<f64>() / group.len() as f64;
+    // Formatting rounds the exact value, ties to even, as Python's `round` does.
+    format!("{mean:.places$}").parse().unwrap_or(mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(track: &str, tokens_per_sec: f64) -> Entry {
+        Entry {
+            target: "T|x".into(),
+            workload: "w".into(),
+            track: track.into(),
+            tokens_per_sec,
+            node_power_w: 1000.0,
+            dollar_per_1k_tokens: 0.012_345,
+        }
+    }
+
+    #[test]
+    fn rows_keep_the_order_of_records_and_documents_are_sorted() {
+        let summary = Summary::of(&[entry("parity", 1.005), entry("best", 3.0), entry("parity", 2.0)]);
+        assert_eq!(summary.count, 3);
+        let tracks: Vec<&str> = summary.rows.iter().map(|row| row.track.as_str()).collect();
+        assert_eq!(tracks, ["parity", "best"]);
+        assert_eq!(summary.rows.iter().map(|row| row.tokens_per_sec_mean).collect::<Vec<_>>(), [1.5, 3.0]);
+        let markdown = summary.markdown();
+        assert!(markdown.contains("| T\\|x | w | best | 1 | 3 | 0.003 | 0.0123 |\n| T\\|x | w | parity | 2 |"));
+        assert!(Summary::of(&[]).rows.is_empty());
+    }
+}

@@ -1,0 +1,186 @@
+//! A sensitivity analysis, told.
+
+use serde_json::{Value, json};
+
+use super::chart::pictures;
+use super::study::{Block, Cell, Grid};
+use super::table::{Align, Table, wrap};
+use super::{ReportError, csv};
+use atlas_core::units;
+use atlas_plan::scenario::Parts;
+use atlas_plan::search::sensitivity::{Lever, Outcome, Swing, Tornado};
+
+/// For people: the farthest-reaching lever first, with a bar of its reach.
+#[must_use]
+pub fn table(parts: &Parts, tornado: &Tornado) -> String {
+    const BAR: f64 = 20.0;
+    let metric = tornado.metric;
+    let mut out = format!("{} × {}\n", parts.target.name, parts.workload.name);
+    out.push_str(&format!("{} is {}\n\n", metric.label, metric.show(tornado.value)));
+    let head = ["", "is", "down to", "change", "up to", "change"];
+    let align = |i: usize| if i == 0 { Align::Left } else { Align::Right };
+    let head = head.iter().enumerate().map(|(i, name)| ((*name).to_owned(), align(i)));
+    let mut table = Table::new(head.chain([("reach".to_owned(), Align::Left)]));
+    let farthest = tornado.swings.iter().map(|swing| swing.reach.min(1.0)).fold(0.0, f64::max);
+    let mut troubles = Vec::new();
+    for swing in &tornado.swings {
+        let mut cells = vec![swing.lever.name().to_owned(), swing.from.clone()];
+        for outcome in [&swing.down, &swing.up] {
+            let Some(outcome) = outcome else {
+                cells.extend(["–".to_owned(), String::new()]);
+                continue;
+            };
+            cells.push(outcome.to.clone());
+            match &outcome.trouble {
+                None => cells.push(units::relative(tornado.value, outcome.value)),
+                Some(trouble) => {
+                    cells.push("cannot run".to_owned());
+                    troubles.push(format!("{} {}: {trouble}", swing.lever.name(), outcome.to));
+                }
+            }
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a bar of some columns")]
+        let columns = (BAR * swing.reach.min(1.0) / farthest.max(1e-12)).round() as usize;
+        cells.push("#".repeat(columns));
+        table.row(cells);
+    }
+    out.push_str(&table.render());
+    if !tornado.idle.is_empty() {
+        let idle: Vec<&str> = tornado.idle.iter().map(|lever| lever.name()).collect();
+        out.push('\n');
+        out.push_str(&wrap(&format!("no effect: {}", idle.join(", ")), 100, "  "));
+        out.push('\n');
+    }
+    if !troubles.is_empty() || !tornado.notes.is_empty() {
+        out.push('\n');
+    }
+    troubles.extend(tornado.notes.iter().map(|note| (*note).to_owned()));
+    for trouble in troubles {
+        out.push_str(&wrap(&trouble, 100, "  "));
+        out.push('\n');
+    }
+    out
+}
+
+/// For a document: what moves the figure how far as a picture, every lever in full, and what changes nothing. The second
+/// is the rows that programs read.
+#[must_use]
+pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
+    /// Levers drawn.
+    const MOST: usize = 24;
+    const WIDTH: f64 = 760.0;
+    let metric = tornado.metric;
+    let change = |outcome: &Outcome| Some(outcome.value / tornado.value - 1.0).filter(|change| change.is_finite());
+    let told = |outcome: &Option<Outcome>| match outcome {
+        None => (None, String::new()),
+        Some(outcome) if outcome.trouble.is_some() => (None, format!("{}: cannot run", outcome.to)),
+        Some(outcome) => {
+            let words = format!("{}: {}", outcome.to, units::relative(tornado.value, outcome.value));
+            (change(outcome), words)
+        }
+    };
+    let swings = tornado.swings.iter().take(MOST).map(|swing| pictures::Swing {
+        name: swing.lever.name().to_owned(),
+        moves: [told(&swing.down), told(&swing.up)],
+    });
+    let picture = pictures::tornado(&format!("What moves {}", metric.label), &swings.collect::<Vec<_>>(), WIDTH);
+    let (mut rows, mut troubles) = (Vec::new(), Vec::new());
+    for swing in &tornado.swings {
+        let mut cells =
+            vec![Cell::text(swing.lever.name()), Cell::text(kind(swing.lever)), Cell::text(swing.from.clone())];
+        for outcome in [&swing.down, &swing.up] {
+            let Some(outcome) = outcome else {
+                cells.extend(["–"; 3].map(Cell::text));
+                continue;
+            };
+            cells.push(Cell::text(outcome.to.clone()));
+            match &outcome.trouble {
+                None => {
+                    cells.push(Cell::figure(metric.show(outcome.value), outcome.value));
+                    let share = change(outcome).unwrap_or_default();
+                    cells.push(Cell::figure(units::relative(tornado.value, outcome.value), share));
+                }
+                Some(trouble) => {
+                    cells.extend([Cell::text("cannot run"), Cell::text("–")]);
+                    troubles.push(format!("{} {}: {trouble}", swing.lever.name(), outcome.to));
+                }
+            }
+        }
+        rows.push(cells);
+    }
+    let names = ["lever", "kind", "is", "down to", "there", "change down", "up to", "there above", "change up"];
+    let align = |at: usize| if at < 2 { Align::Left } else { Align::Right };
+    let head = names.iter().enumerate().map(|(at, name)| ((*name).to_owned(), align(at))).collect();
+    let rows = Grid { head, rows };
+    let mut blocks = vec![Block::Text(format!(
+        "{} is {}. Each lever is moved alone: a knob by a step, a number of the hardware by ten per cent.",
+        metric.label,
+        metric.show(tornado.value)
+    ))];
+    blocks.extend(picture.map(Block::Picture));
+    blocks.push(Block::Table(rows.clone()));
+    if !tornado.idle.is_empty() {
+        let idle: Vec<&str> = tornado.idle.iter().map(|lever| lever.name()).collect();
+        blocks.push(Block::Text(format!("No effect: {}.", idle.join(", "))));
+    }
+    troubles.extend(tornado.notes.iter().map(|note| (*note).to_owned()));
+    if !troubles.is_empty() {
+        blocks.push(Block::List(troubles));
+    }
+    (blocks, rows)
+}
+
+/// As JSON or YAML.
+///
+/// # Errors
+/// None that the figures could cause.
+pub fn serialised(tornado: &Tornado, yaml: bool) -> Result<String, ReportError> {
+    let outcome = |outcome: &Option<Outcome>| {
+        let outcome = outcome.as_ref()?;
+        Some(json!({"to": outcome.to, "value": outcome.value, "trouble": outcome.trouble}))
+    };
+    let swing = |swing: &Swing| {
+        json!({
+            "lever": swing.lever.name(),
+            "kind": kind(swing.lever),
+            "from": swing.from,
+            "down": outcome(&swing.down),
+            "up": outcome(&swing.up),
+            "reach": swing.reach,
+        })
+    };
+    let document: Value = json!({
+        "metric": tornado.metric.name,
+        "value": tornado.value,
+        "swings": tornado.swings.iter().map(swing).collect::<Vec<_>>(),
+        "notes": tornado.notes,
+        "no_effect": tornado.idle.iter().map(|lever| lever.name()).collect::<Vec<_>>(),
+    });
+    super::serialised(&document, yaml)
+}
+
+fn kind(lever: Lever) -> &'static str {
+    match lever {
+        Lever::Knob(_) => "knob",
+        Lever::Hardware(_) => "hardware",
+    }
+}
+
+/// As CSV: a line a lever.
+#[must_use]
+pub fn csv(tornado: &Tornado) -> String {
+    let head = ["lever", "kind", "from", "down_to", "down_value", "down_runs", "up_to", "up_value", "up_runs", "reach"];
+    let mut out = csv::line(head);
+    for swing in &tornado.swings {
+        let mut cells = vec![swing.lever.name().to_owned(), kind(swing.lever).to_owned(), swing.from.clone()];
+        for outcome in [&swing.down, &swing.up] {
+            match outcome {
+                Some(o) => cells.extend([o.to.clone(), o.value.to_string(), o.trouble.is_none().to_string()]),
+                None => cells.extend([String::new(), String::new(), String::new()]),
+            }
+        }
+        cells.push(swing.reach.to_string());
+        out.push_str(&csv::line(cells.iter().map(String::as_str)));
+    }
+    out
+}

@@ -1,0 +1,325 @@
+//! Jobs side by side on one fabric: each computes on hosts of its own, and its gradients go round a ring of them, over
+//! links that others use too.
+//!
+//! Hosts hang on leaves, leaves on one core; an uplink carries the bandwidth of its leaf's hosts over the
+//! oversubscription, spread evenly over its cables. Flows share links max-min fairly. A job's step is what it is alone
+//! but for its collectives: they begin when they would begin alone, and the step ends when they and the computing have.
+//! Not simulated here: collisions of hashed ways, traffic inside a job other than its data-parallel collectives.
+#![expect(clippy::indexing_slicing, reason = "jobs are numbered here, and links are laid here")]
+
+use super::hosts::Placement;
+use crate::kernel::{EventQueue, Stream, Time};
+use crate::network::flows::{Flows, Happened, NetworkEvent};
+use crate::network::routing::Route;
+use crate::network::topology::Topology;
+use crate::network::{Kind, Wire};
+
+/// Steps of every job from which its mean step is taken, after a first one that finds the network emptier.
+const STEPS: u32 = 12;
+/// Events after which the steps so far have to do, where lengths of steps are far apart.
+const MOST_EVENTS: u64 = 2_000_000;
+/// Purpose of the random streams that say when in its step each job is at the beginning.
+const OFFSET: u32 = 41;
+/// Bytes per second of a host. Traffic is told in seconds of it, so that any number does.
+const HOST: f64 = 1e9;
+
+/// Hosts under leaves under one core.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fabric {
+    /// Accelerators of a host.
+    pub accelerators_per_host: u32,
+    /// Hosts of a leaf.
+    pub hosts_per_leaf: u32,
+    /// Bandwidth of a leaf's hosts over that of its uplinks (1 = nobody is held up).
+    pub oversubscription: f64,
+    /// Where jobs are put.
+    pub placement: Placement,
+}
+
+/// What a job does in one step, alone, seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Traffic {
+    /// The step.
+    pub step: f64,
+    /// In which its collectives use all the bandwidth of its hosts; 0 = it sends nothing.
+    pub collectives: f64,
+    /// In which they do so behind the computing.
+    pub hidden: f64,
+}
+
+impl Traffic {
+    /// With nothing out of its range: collectives last no longer than the step, nor are hidden for longer than they last.
+    fn bounded(self) -> Traffic {
+        let collectives = self.collectives.clamp(0.0, self.step);
+        Traffic { step: self.step, collectives, hidden: self.hidden.clamp(0.0, collectives) }
+    }
+}
+
+/// A job where it runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placed<'a> {
+    /// Its hosts and how many accelerators it has of each, in order.
+    pub(super) places: &'a [(u32, u32)],
+    pub(super) traffic: Traffic,
+}
+
+impl Fabric {
+    fn leaf(&self, host: u32) -> u32 {
+        host / self.hosts_per_leaf.max(1)
+    }
+
+    /// Bandwidth of a leaf's uplinks together, in hosts'.
+    fn uplink(&self) -> f64 {
+        f64::from(self.hosts_per_leaf.max(1)) / self.oversubscription.max(1.0)
+    }
+
+    /// How much longer every job's step takes than alone, where all of them run at once.
+    pub(super) fn slowdowns(&self, jobs: &[Placed<'_>], seed: u64) -> Vec<f64> {
+        let mut out = vec![1.0; jobs.len()];
+        let sends: Vec<usize> = (0..jobs.len()).filter(|&at| self.sends(&jobs[at])).collect();
+        let Some(hosts) = sends.iter().flat_map(|&at| jobs[at].places).map(|place| place.0 + 1).max() else {
+            return out;
+        };
+        let all: Vec<Placed<'_>> = sends.iter().map(|&at| jobs[at]).collect();
+        let together = self.steps(&all, hosts, seed);
+        for (&at, step) in sends.iter().zip(together) {
+            let alone = self.steps(&jobs[at..=at], hosts, seed);
+            out[at] = (step / alone[0].max(1e-12)).max(1.0);
+        }
+        // Who sends nothing, or over links that nobody else can use, is held up by nobody.
+        out
+    }
+
+    /// Whether a job sends anything over links that others may use: uplinks, or cards of a host that it does not have
+    /// to itself.
+    fn sends(&self, job: &Placed<'_>) -> bool {
+        let crosses = match (job.places.first(), job.places.last()) {
+            (Some(first), Some(last)) => self.leaf(first.0) != self.leaf(last.0) && self.oversubscription > 1.0,
+            _ => false,
+        };
+        let shares = job.places.len() > 1 && job.places.iter().any(|place| place.1 < self.accelerators_per_host);
+        job.traffic.step > 0.0 && job.traffic.collectives > 0.0 && (crosses || shares)
+    }
+
+    /// Leaves, the core and the cables between them: host `h` sends over link `2 h` and receives over the next, leaf `l`
+    /// likewise after all hosts.
+    fn topology(&self, hosts: u32) -> Topology {
+        let mut t = Topology::default();
+        t.nodes(Kind::Accelerator, hosts);
+        let leaves = hosts.div_ceil(self.hosts_per_leaf.max(1));
+        let first = t.nodes(Kind::Switch, leaves);
+        let core = t.node(Kind::Switch);
+        for host in 0..hosts {
+            t.cable(host, first + self.leaf(host), Wire { bandwidth: HOST, latency: 0.0 });
+        }
+        for leaf in 0..leaves {
+            t.cable(first + leaf, core, Wire { bandwidth: HOST * self.uplink(), latency: 0.0 });
+        }
+        t
+    }
+
+    fn route(&self, hosts: u32, from: u32, to: u32) -> Route {
+        let (here, there) = (self.leaf(from), self.leaf(to));
+        let mut links = smallvec::smallvec![2 * from];
+        let mut bandwidth = HOST;
+        if here != there {
+            links.extend([2 * (hosts + here), 2 * (hosts + there) + 1]);
+            bandwidth = bandwidth.min(HOST * self.uplink());
+        }
+        links.push(2 * to + 1);
+        Route { links, latency: Time::ZERO, bandwidth }
+    }
+
+    /// Mean seconds of every job's step.
+    fn steps(&self, jobs: &[Placed<'_>], hosts: u32, seed: u64) -> Vec<f64> {
+        let mut queue = EventQueue::with_capacity(256);
+        let sides = jobs.iter().zip(0..).map(|(job, number)| {
+            let ring: Vec<u32> = job.places.iter().map(|place| place.0).collect();
+            let next = ring.iter().cycle().skip(1);
+            let offset = Stream::new(seed, OFFSET, ring.first().copied().unwrap_or(number)).uniform();
+            queue.at(Time::from_seconds(offset * job.traffic.step), Event::Begin(number));
+            Side {
+                routes: ring.iter().zip(next).map(|(&from, &to)| self.route(hosts, from, to)).collect(),
+                traffic: job.traffic.bounded(),
+                pending: 0,
+                computing: false,
+                steps: 0,
+                first: Time::ZERO,
+                last: Time::ZERO,
+            }
+        });
+        let mut sides: Vec<Side> = sides.collect();
+        let mut flows = Flows::new(&self.topology(hosts));
+        let mut short = sides.len();
+        while short > 0 && queue.handled() < MOST_EVENTS {
+            let Some(event) = queue.pop() else { break };
+            let number = match event {
+                Event::Begin(number) => {
+                    sides[number as usize].begin(number, &mut queue);
+                    continue;
+                }
+                Event::Ready(number) => {
+                    let side = &mut sides[number as usize];
+                    for route in &side.routes {
+                        flows.send(&mut queue, route, HOST * side.traffic.collectives, number);
+                    }
+                    continue;
+                }
+                Event::Computed(number) => {
+                    sides[number as usize].computing = false;
+                    number
+                }
+                Event::Network(event) => match flows.handle(event, &mut queue) {
+                    Happened::Delivered(number) => {
+                        sides[number as usize].pending -= 1;
+                        number
+                    }
+                    Happened::Left(_) | Happened::Nothing => continue,
+                },
+            };
+            let side = &mut sides[number as usize];
+            if !side.computing && side.pending == 0 {
+                short -= usize::from(side.steps == STEPS);
+                side.end(number, &mut queue);
+            }
+        }
+        sides.iter().map(Side::mean).collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    /// A job's step begins.
+    Begin(u32),
+    /// Its collectives may begin.
+    Ready(u32),
+    /// It has computed.
+    Computed(u32),
+    /// Something in the network.
+    Network(NetworkEvent),
+}
+
+impl From<NetworkEvent> for Event {
+    fn from(event: NetworkEvent) -> Self {
+        Event::Network(event)
+    }
+}
+
+/// A job under way.
+struct Side {
+    /// From each host to the next.
+    routes: Vec<Route>,
+    traffic: Traffic,
+    /// Hops of the step's collectives that have not come to their end.
+    pending: usize,
+    computing: bool,
+    steps: u32,
+    /// When its first and its last step ended.
+    first: Time,
+    last: Time,
+}
+
+impl Side {
+    fn begin(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let Traffic { step, collectives, hidden } = self.traffic;
+        (self.pending, self.computing) = (self.routes.len(), true);
+        queue.after(Time::from_seconds(step - collectives), Event::Ready(number));
+        queue.after(Time::from_seconds(step - collectives + hidden), Event::Computed(number));
+    }
+
+    fn end(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        self.last = queue.now();
+        if self.steps == 0 {
+            self.first = self.last;
+        }
+        self.steps += 1;
+        self.begin(number, queue);
+    }
+
+    fn mean(&self) -> f64 {
+        match self.steps {
+            0 | 1 => self.traffic.step,
+            n => self.last.since(self.first).seconds() / f64::from(n - 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn fabric(oversubscription: f64) -> Fabric {
+        Fabric { accelerators_per_host: 8, hosts_per_leaf: 4, oversubscription, placement: Placement::Packed }
+    }
+
+    fn places(hosts: &[u32]) -> Vec<(u32, u32)> {
+        hosts.iter().map(|&host| (host, 8)).collect()
+    }
+
+    /// Slowdowns of jobs on these hosts, all with the same traffic.
+    fn slowdowns(fabric: Fabric, hosts: &[&[u32]], traffic: Traffic) -> Vec<f64> {
+        let places: Vec<Vec<(u32, u32)>> = hosts.iter().map(|hosts| places(hosts)).collect();
+        let jobs: Vec<Placed<'_>> = places.iter().map(|places| Placed { places, traffic }).collect();
+        fabric.slowdowns(&jobs, 1)
+    }
+
+    const SENDING: Traffic = Traffic { step: 1.0, collectives: 1.0, hidden: 0.0 };
+
+    #[test]
+    fn two_equal_jobs_over_one_bottleneck_get_half_each() {
+        // An uplink as wide as one host, and nothing but sending: twice the bytes in twice the time.
+        for slowdown in slowdowns(fabric(4.0), &[&[0, 4], &[1, 5]], SENDING) {
+            assert!((slowdown - 2.0).abs() < 1e-6, "{slowdown}");
+        }
+        for slowdown in slowdowns(fabric(4.0), &[&[0, 4], &[1, 5], &[2, 6]], SENDING) {
+            assert!((slowdown - 3.0).abs() < 1e-6, "{slowdown}");
+        }
+        // An uplink for two of them holds nobody up, one for two holds up three by half.
+        assert_eq!(slowdowns(fabric(2.0), &[&[0, 4], &[1, 5]], SENDING), [1.0, 1.0]);
+        for slowdown in slowdowns(fabric(2.0), &[&[0, 4], &[1, 5], &[2, 6]], SENDING) {
+            assert!((slowdown - 1.5).abs() < 1e-6, "{slowdown}");
+        }
+    }
+
+    #[test]
+    fn jobs_under_leaves_of_their_own_do_not_disturb_each_other() {
+        assert_eq!(slowdowns(fabric(8.0), &[&[0, 1, 2, 3], &[4, 5, 6, 7]], SENDING), [1.0, 1.0]);
+        // Nor do jobs that cross other uplinks: on 0 and 1, and on 2 and 3.
+        assert_eq!(slowdowns(fabric(4.0), &[&[0, 4], &[8, 12]], SENDING), [1.0, 1.0]);
+        // One that crosses is not held up by one that does not.
+        assert_eq!(slowdowns(fabric(4.0), &[&[0, 4], &[1, 2]], SENDING), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn what_is_hidden_behind_computing_is_held_up_last() {
+        // A fifth of the step, half of which overlaps: however the others stand, no more than the fifth takes longer.
+        let some = Traffic { step: 1.0, collectives: 0.2, hidden: 0.1 };
+        let all = Traffic { step: 1.0, collectives: 0.2, hidden: 0.2 };
+        let hosts: [&[u32]; 3] = [&[0, 4], &[1, 5], &[2, 6]];
+        let (shown, hidden) = (slowdowns(fabric(4.0), &hosts, some), slowdowns(fabric(4.0), &hosts, all));
+        for slowdown in shown.iter().chain(&hidden) {
+            assert!((1.0..=1.0 + 0.4 + 1e-9).contains(slowdown), "{slowdown}");
+        }
+        // A job without traffic runs as if alone.
+        let places = [places(&[0, 4]), places(&[1, 5])];
+        let jobs = [
+            Placed { places: &places[0], traffic: SENDING },
+            Placed { places: &places[1], traffic: Traffic { collectives: 0.0, ..SENDING } },
+        ];
+        assert_eq!(fabric(4.0).slowdowns(&jobs, 1), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn bytes_are_conserved_over_a_shared_uplink() {
+        // Two jobs of different size over one uplink: together they never send more than it carries.
+        let places = [places(&[0, 4]), places(&[1, 5])];
+        let long = Traffic { step: 2.0, collectives: 2.0, hidden: 0.0 };
+        let jobs = [Placed { places: &places[0], traffic: SENDING }, Placed { places: &places[1], traffic: long }];
+        let found = fabric(4.0).slowdowns(&jobs, 1);
+        // Each sends `1 / slowdown` of the uplink's bandwidth.
+        let used: f64 = found.iter().map(|slowdown| 1.0 / slowdown).sum();
+        assert!((used - 1.0).abs() < 0.05, "{found:?}");
+    }
+}

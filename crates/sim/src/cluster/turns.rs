@@ -1,0 +1,239 @@
+//! First come, first served, with or without backfilling: jobs keep what they hold until they end.
+
+use super::contention::Placed;
+use super::hosts::Hosts;
+use super::{Input, Job, JobRecord, Output, Scheduler, Traffic};
+use crate::kernel::{EventQueue, Handle, Model, Progress, Time, TimeWeighted, run};
+use std::collections::VecDeque;
+
+/// Seconds of its work that a job may still have when it ends by being through: what rounding to the clock leaves.
+const THROUGH: f64 = 1e-6;
+
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Submitted(u32),
+    Ended(u32),
+    /// All that came and went in this instant is known.
+    Schedule,
+}
+
+/// A job that runs.
+#[derive(Debug, Clone)]
+struct Running {
+    job: u32,
+    accelerators: u32,
+    /// When a scheduler expects it to end, and when its limit ends it.
+    promised: Time,
+    limit: Time,
+    /// Where it runs.
+    places: Vec<(u32, u32)>,
+    /// Seconds of its work alone that were left at `since`, and how much longer they take.
+    left: f64,
+    since: Time,
+    slowdown: f64,
+    ends: Handle,
+}
+
+impl Running {
+    /// Lets it have worked until now.
+    fn account(&mut self, now: Time) {
+        self.left = (self.left - now.since(self.since).seconds() / self.slowdown).max(0.0);
+        self.since = now;
+    }
+}
+
+struct Cluster<'a> {
+    input: &'a Input,
+    free: u32,
+    hosts: Option<Hosts>,
+    queue: VecDeque<u32>,
+    running: Vec<Running>,
+    begun: Vec<Time>,
+    out: Output,
+    left: usize,
+    expected: bool,
+    working: TimeWeighted,
+    waiting: TimeWeighted,
+}
+
+impl Cluster<'_> {
+    fn job(&self, number: u32) -> Job {
+        let none = Job { submitted: 0.0, accelerators: 1, seconds: 0.0, limit: 0.0, traffic: Traffic::default() };
+        self.input.jobs.get(number as usize).copied().unwrap_or(none)
+    }
+
+    fn begin(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let (job, now) = (self.job(number), queue.now());
+        if let Some(begun) = self.begun.get_mut(number as usize) {
+            *begun = now;
+        }
+        self.waiting.change(now, -1.0);
+        self.free -= job.accelerators;
+        self.working.change(now, f64::from(job.accelerators));
+        let after = |seconds: f64| if seconds.is_finite() { now.plus(Time::from_seconds(seconds)) } else { Time::MAX };
+        let limit = after(job.limit);
+        self.running.push(Running {
+            job: number,
+            accelerators: job.accelerators,
+            promised: after(job.promised()),
+            limit,
+            places: self.hosts.as_mut().map(|hosts| hosts.take(job.accelerators)).unwrap_or_default(),
+            left: job.seconds,
+            since: now,
+            slowdown: 1.0,
+            ends: queue.at(after(job.seconds).min(limit), Event::Ended(number)),
+        });
+    }
+
+    /// Begins whom the scheduler lets begin.
+    fn schedule(&mut self, queue: &mut EventQueue<Event>) {
+        while let Some(&first) = self.queue.front() {
+            if self.job(first).accelerators > self.free {
+                break;
+            }
+            self.queue.pop_front();
+            self.begin(first, queue);
+        }
+        if self.input.scheduler == Scheduler::Backfill {
+            self.backfill(queue);
+        }
+        self.contend(queue);
+    }
+
+    /// Lets pass whoever ends before the first can begin, or needs no accelerator that it will need.
+    fn backfill(&mut self, queue: &mut EventQueue<Event>) {
+        let Some(&first) = self.queue.front() else { return };
+        let needed = self.job(first).accelerators;
+        self.running.sort_by_key(|r| r.promised);
+        let (mut free, mut reserved) = (self.free, Time::MAX);
+        for r in &self.running {
+            free += r.accelerators;
+            if free >= needed {
+                reserved = r.promised;
+                break;
+            }
+        }
+        // What the first leaves over at its beginning.
+        let mut spare = free.saturating_sub(needed);
+        let mut place = 1;
+        while let Some(&number) = self.queue.get(place) {
+            let job = self.job(number);
+            let ends = queue.now().plus(Time::from_seconds(job.promised()));
+            let early = ends <= reserved;
+            if job.accelerators <= self.free && (early || job.accelerators <= spare) {
+                if !early {
+                    spare -= job.accelerators;
+                }
+                self.queue.remove(place);
+                self.begin(number, queue);
+            } else {
+                place += 1;
+            }
+        }
+    }
+
+    /// Finds how much longer the jobs that now run together take, and when that ends them.
+    fn contend(&mut self, queue: &mut EventQueue<Event>) {
+        let Some(fabric) = &self.input.fabric else { return };
+        let now = queue.now();
+        let traffic = |r: &Running| self.input.jobs.get(r.job as usize).map(|job| job.traffic).unwrap_or_default();
+        let placed: Vec<Placed<'_>> =
+            self.running.iter().map(|r| Placed { places: &r.places, traffic: traffic(r) }).collect();
+        let slowdowns = fabric.slowdowns(&placed, 0);
+        for (r, slowdown) in self.running.iter_mut().zip(slowdowns) {
+            if slowdown == r.slowdown {
+                continue;
+            }
+            r.account(now);
+            r.slowdown = slowdown;
+            queue.cancel(r.ends);
+            let through = now.plus(Time::from_seconds(r.left * slowdown));
+            r.ends = queue.at(through.min(r.limit), Event::Ended(r.job));
+        }
+    }
+
+    fn finish(&mut self, number: u32, now: Time) {
+        let Some(at) = self.running.iter().position(|r| r.job == number) else { return };
+        let mut ended = self.running.swap_remove(at);
+        ended.account(now);
+        self.free += ended.accelerators;
+        self.working.change(now, -f64::from(ended.accelerators));
+        if let Some(hosts) = &mut self.hosts {
+            hosts.give(&ended.places);
+        }
+        let job = self.job(number);
+        let begin = self.begun.get(number as usize).map_or(0.0, |t| t.seconds());
+        if let Some(place) = self.out.jobs.get_mut(number as usize) {
+            *place = Some(record(&job, begin, now.seconds(), now.seconds() - begin, ended.left));
+        }
+        self.left -= 1;
+    }
+}
+
+/// The course of a job that has run for `ran` seconds and has `left` seconds of its work still before it.
+pub(super) fn record(job: &Job, begin: f64, end: f64, ran: f64, left: f64) -> JobRecord {
+    let own = job.seconds.min(job.limit);
+    let done = job.seconds - left;
+    JobRecord {
+        begin,
+        end,
+        wait: begin - job.submitted,
+        slowdown: if own > 0.0 { (end - job.submitted) / own } else { 1.0 },
+        contention: if done > THROUGH { (ran / done).max(1.0) } else { 1.0 },
+        cut: left > THROUGH,
+    }
+}
+
+impl Model for Cluster<'_> {
+    type Event = Event;
+
+    fn handle(&mut self, event: Event, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        match event {
+            Event::Submitted(number) => {
+                self.waiting.change(now, 1.0);
+                self.queue.push_back(number);
+            }
+            Event::Ended(number) => self.finish(number, now),
+            Event::Schedule => {
+                self.expected = false;
+                self.schedule(queue);
+                return;
+            }
+        }
+        // What comes and goes together is answered together.
+        if !self.expected {
+            self.expected = true;
+            queue.at_end_of_instant(Event::Schedule);
+        }
+    }
+
+    fn share_done(&self) -> f64 {
+        1.0 - self.left as f64 / self.input.jobs.len().max(1) as f64
+    }
+}
+
+/// Runs all jobs: their records, the mean numbers that work and wait, and the end.
+pub(super) fn simulate(input: &Input, progress: &Progress) -> (Output, f64, f64, Time) {
+    let count = input.jobs.len();
+    let mut queue = EventQueue::with_capacity(count + 1);
+    for (number, job) in (0..).zip(&input.jobs) {
+        queue.at(Time::from_seconds(job.submitted), Event::Submitted(number));
+    }
+    let mut cluster = Cluster {
+        input,
+        free: input.accelerators,
+        hosts: input.fabric.as_ref().map(|fabric| Hosts::new(input.accelerators, fabric)),
+        queue: VecDeque::new(),
+        running: Vec::new(),
+        begun: vec![Time::ZERO; count],
+        out: Output { jobs: vec![None; count], ..Output::default() },
+        left: count,
+        expected: false,
+        working: TimeWeighted::default(),
+        waiting: TimeWeighted::default(),
+    };
+    run(&mut cluster, &mut queue, Time::MAX, progress);
+    let now = queue.now();
+    (cluster.out, cluster.working.mean(now), cluster.waiting.mean(now), now)
+}

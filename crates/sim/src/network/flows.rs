@@ -1,0 +1,355 @@
+//! Flows that share links: every flow has its max-min fair rate (Bertsekas and Gallager, *Data Networks*, section
+//! 6.5.2), which changes only when a flow that it shares a link with, directly or through others, comes or goes.
+//!
+//! What comes and goes in one instant is answered together at its end. Only the flows whose rate a change reaches are
+//! filled anew (`fair`); a flow with its links to itself needs no filling at all.
+#![expect(clippy::indexing_slicing, reason = "flows and hops are numbered here, links by the topology that made them")]
+
+mod channels;
+mod fair;
+
+use super::routing::Route;
+use super::topology::Topology;
+use crate::kernel::{EventQueue, Handle, Time};
+use channels::{Channel, channels};
+use fair::Filling;
+use std::ops::Range;
+
+/// Something happens in the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkEvent {
+    /// The instant's changes are over: rates are set.
+    Settle,
+    /// The last byte of a flow has left its sender.
+    Left(u32),
+    /// The last byte of a message has reached its receiver.
+    Delivered(u32),
+}
+
+/// What an event means to whoever sent the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    /// Nothing.
+    Nothing,
+    /// This message has left its sender.
+    Left(u32),
+    /// This message has reached its receiver.
+    Delivered(u32),
+}
+
+/// The queue's lines for messages that have their way to themselves, and for the rest of their way: mostly equally long.
+const DEPARTURES: usize = 0;
+const ARRIVALS: usize = 1;
+/// Rates closer than this are the same.
+const SAME: f64 = 1e-9;
+/// Hops that every flow has room for. Those of longer ways lie together, so that one collective over hundreds of links
+/// does not move everybody else's apart.
+const ROOM: usize = 4;
+/// Flows that every channel has room for from the beginning.
+const LISTED: u32 = 2;
+
+/// What a flow's rate is found from.
+#[derive(Debug, Clone, Copy, Default)]
+struct Flow {
+    rate: f64,
+    /// The rate that the present round of settling has found.
+    fair: f64,
+    /// Where its hops begin, and how many there are.
+    first: u32,
+    hops: u32,
+    /// The narrowest of its channels, and the one that decides its rate.
+    narrowest: u32,
+    decided_by: u32,
+    /// Round of settling in which it was last met, and filling in which its rate was last found.
+    met: u32,
+    frozen: u32,
+    /// Where those of its channels are listed that are looked at in that round, and how many they are.
+    looked_at: u32,
+    lookers: u32,
+}
+
+impl Flow {
+    /// Where its hops are.
+    #[inline]
+    fn hops(&self) -> Range<usize> {
+        self.first as usize..(self.first + self.hops) as usize
+    }
+
+    /// Where those of its channels are that are looked at.
+    #[inline]
+    fn looked_at(&self) -> Range<usize> {
+        self.looked_at as usize..(self.looked_at + self.lookers) as usize
+    }
+}
+
+/// The event of a flow's end before it has one.
+const NOT_YET: Time = Time::MAX;
+
+/// How far a flow is. Nearly as long as a line of the cache, and so made to be one.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+struct Course {
+    bytes: f64,
+    remaining: f64,
+    since: Time,
+    latency: Time,
+    /// When it will have left at its present rate. The event that says so may come earlier and is then put off: most
+    /// that are slowed down are speeded up again before.
+    ends: Time,
+    due: Time,
+    handle: Handle,
+    message: u32,
+    /// Hops that it has room for.
+    room: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Hop {
+    channel: u32,
+    /// Where the channel lists it.
+    place: u32,
+}
+
+/// The network's links and what flows over them.
+#[derive(Debug, Clone)]
+pub struct Flows {
+    channels: Vec<Channel>,
+    /// The flows over each channel, and which of their hops it is.
+    listed: Vec<(u32, u32)>,
+    /// What is known of each channel while rates are set: apart, for who has a way to himself needs none of it.
+    fillings: Vec<Filling>,
+    /// The channel of each link.
+    of: Vec<u32>,
+    flows: Vec<Flow>,
+    courses: Vec<Course>,
+    hops: Vec<Hop>,
+    /// Flows that are over, those of short ways and those of long ones.
+    free: [Vec<u32>; 2],
+    /// Flows that a channel held back which somebody has left, and flows that have come, in this instant.
+    relieved: Vec<u32>,
+    fresh: Vec<u32>,
+    settling: bool,
+    round: u32,
+    filling: u32,
+    met_channels: Vec<u32>,
+    met_flows: Vec<u32>,
+    looked_at: Vec<u32>,
+    active: Vec<u32>,
+    started: u64,
+    tells_arrivals: bool,
+}
+
+impl Flows {
+    /// The links of `topology`, nothing on them. Cards between two others are passed through, never sent from or to.
+    pub fn new(topology: &Topology) -> Self {
+        let (channels, of) = channels(topology);
+        Flows::over(channels, of)
+    }
+
+    /// Links of which nothing is known but their bandwidths, numbered in this order.
+    pub fn with_bandwidths(bandwidths: impl Iterator<Item = f64>) -> Self {
+        let channels: Vec<Channel> = bandwidths.map(|capacity| Channel { capacity, ..Channel::default() }).collect();
+        let of = (0..channels.len() as u32).collect();
+        Flows::over(channels, of)
+    }
+
+    fn over(mut channels: Vec<Channel>, of: Vec<u32>) -> Self {
+        for (channel, first) in channels.iter_mut().zip((0..).step_by(LISTED as usize)) {
+            (channel.first, channel.room) = (first, LISTED);
+        }
+        Flows {
+            listed: vec![(0, 0); channels.len() * LISTED as usize],
+            fillings: vec![Filling::default(); channels.len()],
+            channels,
+            of,
+            flows: Vec::new(),
+            courses: Vec::new(),
+            hops: Vec::new(),
+            free: [const { Vec::new() }; 2],
+            relieved: Vec::new(),
+            fresh: Vec::new(),
+            settling: false,
+            round: 1,
+            filling: 0,
+            met_channels: Vec::new(),
+            met_flows: Vec::new(),
+            looked_at: Vec::new(),
+            active: Vec::new(),
+            started: 0,
+            tells_arrivals: true,
+        }
+    }
+
+    /// Messages are told of when they have left, never again when they have arrived.
+    #[must_use]
+    pub fn departures_only(self) -> Self {
+        Flows { tells_arrivals: false, ..self }
+    }
+
+    /// Messages sent so far.
+    pub fn started(&self) -> u64 {
+        self.started
+    }
+
+    /// Bytes that each link has carried to the end of their flows.
+    pub fn carried(&self) -> impl Iterator<Item = f64> {
+        self.of.iter().map(|&channel| self.channels[channel as usize].carried)
+    }
+
+    /// Sends `bytes` along `route`. `message` is given back when it has left and when it has arrived.
+    pub fn send<E: Copy + From<NetworkEvent>>(
+        &mut self,
+        queue: &mut EventQueue<E>,
+        route: &Route,
+        bytes: f64,
+        message: u32,
+    ) {
+        self.started += 1;
+        let now = queue.now();
+        let (id, base) = self.place_flow(route.links.len());
+        let course = &mut self.courses[id as usize];
+        (course.bytes, course.remaining) = (bytes, bytes.max(0.0));
+        (course.since, course.latency, course.ends) = (now, route.latency, now);
+        (course.due, course.handle, course.message) = (NOT_YET, Handle::NONE, message);
+        // A message without bytes, or to oneself, takes no bandwidth.
+        if route.links.is_empty() || bytes <= 0.0 {
+            queue.after(Time::ZERO, NetworkEvent::Left(id).into());
+            return;
+        }
+        let (mut alone, mut narrowest, mut least) = (true, u32::MAX, f64::INFINITY);
+        // Of links that are equally narrow the one in the middle, which others share more often than those at the ends.
+        let middle = route.links.len() / 2;
+        let mut last = u32::MAX;
+        let mut hops = 0;
+        let (of, channels, room) = (self.of.as_slice(), self.channels.as_mut_slice(), &mut self.hops[base..]);
+        for (place, &link) in route.links.iter().enumerate() {
+            let number = of[link as usize];
+            if number == last {
+                continue;
+            }
+            last = number;
+            let channel = &mut channels[number as usize];
+            alone &= channel.flows == 0;
+            if channel.capacity < least || (channel.capacity == least && place <= middle) {
+                (narrowest, least) = (number, channel.capacity);
+            }
+            room[hops] = Hop { channel: number, place: channel.flows };
+            if channel.flows == channel.room {
+                channel.make_room(&mut self.listed);
+            }
+            self.listed[(channel.first + channel.flows) as usize] = (id, hops as u32);
+            channel.flows += 1;
+            hops += 1;
+        }
+        let flow = &mut self.flows[id as usize];
+        (flow.hops, flow.narrowest, flow.decided_by) = (hops as u32, narrowest, narrowest);
+        if alone {
+            // Nobody to share with. Whoever comes yet in this instant has the rates found anew.
+            flow.rate = route.bandwidth;
+            let course = &mut self.courses[id as usize];
+            course.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
+            course.due = course.ends;
+            // It never goes faster, so that this need not be taken back: it has no handle.
+            queue.in_turn(DEPARTURES, course.ends, NetworkEvent::Left(id).into());
+        } else {
+            self.fresh.push(id);
+            self.expect_settling(queue);
+        }
+    }
+
+    /// Answers an event of the network.
+    pub fn handle<E: Copy + From<NetworkEvent>>(&mut self, event: NetworkEvent, queue: &mut EventQueue<E>) -> Happened {
+        match event {
+            NetworkEvent::Settle => {
+                self.settle(queue);
+                Happened::Nothing
+            }
+            NetworkEvent::Delivered(message) => Happened::Delivered(message),
+            NetworkEvent::Left(id) => {
+                let course = &mut self.courses[id as usize];
+                if course.ends > queue.now() {
+                    course.due = course.ends;
+                    course.handle = queue.at(course.ends, event.into());
+                    return Happened::Nothing;
+                }
+                let (latency, message) = (course.latency, course.message);
+                self.remove(id, queue);
+                if self.tells_arrivals {
+                    queue.in_turn(ARRIVALS, queue.now().plus(latency), NetworkEvent::Delivered(message).into());
+                }
+                Happened::Left(message)
+            }
+        }
+    }
+
+    fn expect_settling<E: Copy + From<NetworkEvent>>(&mut self, queue: &mut EventQueue<E>) {
+        if !self.settling {
+            self.settling = true;
+            queue.at_end_of_instant(NetworkEvent::Settle.into());
+        }
+    }
+
+    /// A flow without hops that has room for so many, and where they begin.
+    fn place_flow(&mut self, hops: usize) -> (u32, usize) {
+        let long = hops > ROOM;
+        if let Some(id) = self.free[usize::from(long)].pop() {
+            let flow = &mut self.flows[id as usize];
+            (flow.rate, flow.fair, flow.met, flow.frozen) = (0.0, 0.0, 0, 0);
+            if hops > self.courses[id as usize].room as usize {
+                (flow.first, self.courses[id as usize].room) = more_hops(&mut self.hops, hops);
+            }
+            return (id, flow.first as usize);
+        }
+        let (first, room) = more_hops(&mut self.hops, hops.max(ROOM));
+        self.flows.push(Flow { first, ..Flow::default() });
+        self.courses.push(Course { room, ..Course::default() });
+        ((self.flows.len() - 1) as u32, first as usize)
+    }
+
+    fn remove<E: Copy + From<NetworkEvent>>(&mut self, id: u32, queue: &mut EventQueue<E>) {
+        let Course { bytes, room, .. } = self.courses[id as usize];
+        let (channels, listed) = (self.channels.as_mut_slice(), self.listed.as_mut_slice());
+        let (flows, hops, round) = (self.flows.as_mut_slice(), self.hops.as_mut_slice(), self.round);
+        let flow = &mut flows[id as usize];
+        let own = flow.hops();
+        flow.hops = 0;
+        for hop in own {
+            let Hop { channel: number, place } = hops[hop];
+            let channel = &mut channels[number as usize];
+            channel.carried += bytes;
+            channel.flows -= 1;
+            // Until rates are set again nobody is held back by it who has not been found now.
+            let first = std::mem::replace(&mut channel.left, round) != round;
+            if channel.flows == 0 {
+                continue;
+            }
+            // The last of its list takes its place.
+            let others = channel.listed();
+            let (moved, its_hop) = listed[others.end];
+            listed[others.start + place as usize] = (moved, its_hop);
+            hops[(flows[moved as usize].first + its_hop) as usize].place = place;
+            if first {
+                for &(other, _) in &listed[others] {
+                    if flows[other as usize].decided_by == number {
+                        self.relieved.push(other);
+                    }
+                }
+            }
+        }
+        self.free[usize::from(room as usize > ROOM)].push(id);
+        if !self.relieved.is_empty() {
+            self.expect_settling(queue);
+        }
+    }
+}
+
+/// Room for so many hops more: where it begins, and how many they are.
+fn more_hops(hops: &mut Vec<Hop>, room: usize) -> (u32, u32) {
+    let first = hops.len();
+    let room = room.next_power_of_two();
+    hops.resize(first + room, Hop::default());
+    (first as u32, room as u32)
+}
+
+#[cfg(test)]
+mod tests;

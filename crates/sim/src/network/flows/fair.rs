@@ -1,0 +1,247 @@
+//! Max-min fair rates after a change, found for those flows only whose rate it reaches.
+//!
+//! Rates are max-min fair where every flow has a link that is full and on which nobody is faster (Bertsekas and Gallager,
+//! section 6.5.2): a condition that is looked up link by link. So the flows next to a change are filled anew while all
+//! others keep their rates; whoever of these no longer has such a link, or stands in the way of one, is filled too,
+//! until nobody is left. The rates so found are those of filling everything anew, for there is one such set.
+#![expect(clippy::indexing_slicing, reason = "flows and hops are numbered in the floor above, links by the topology")]
+
+use super::{Flows, NOT_YET, NetworkEvent, SAME};
+use crate::kernel::{EventQueue, Handle, Time};
+
+/// Share of a link's bandwidth that counts as none, and by which rates may differ that count as equal: wider than the
+/// difference at which a rate is not set anew.
+const SLACK: f64 = 10.0 * SAME;
+/// Rounds after which whole neighbourhoods are taken in, so that a change that reaches everybody does not get there one
+/// by one.
+const PATIENCE: u32 = 6;
+
+/// What is known of a channel while rates are set.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Filling {
+    /// Of the present filling: what is left, for how many flows, how much that is for each, the highest rate so far, and
+    /// whether it decides any.
+    spare: f64,
+    share: f64,
+    top: f64,
+    unfrozen: u32,
+    decides: bool,
+    /// Round of settling in which it was last met, and how many of its flows are filled anew.
+    met: u32,
+    inside: u32,
+}
+
+impl Flows {
+    /// Finds the rates of all flows that a change has reached.
+    pub(super) fn settle<E: Copy + From<NetworkEvent>>(&mut self, queue: &mut EventQueue<E>) {
+        self.settling = false;
+        self.round = self.round.wrapping_add(1);
+        self.met_channels.clear();
+        self.met_flows.clear();
+        self.looked_at.clear();
+        self.begin_with_changes();
+        let mut rounds = 0;
+        loop {
+            self.fill();
+            rounds += 1;
+            if !self.take_in(rounds > PATIENCE) {
+                break;
+            }
+        }
+        let now = queue.now();
+        let (flows, courses) = (self.flows.as_mut_slice(), self.courses.as_mut_slice());
+        for &id in &self.met_flows {
+            let flow = &mut flows[id as usize];
+            let (old, new) = (flow.rate, flow.fair);
+            if (new - old).abs() <= SAME * old {
+                continue;
+            }
+            flow.rate = new;
+            let course = &mut courses[id as usize];
+            course.remaining = (course.remaining - old * now.since(course.since).seconds()).max(0.0);
+            course.since = now;
+            course.ends = now.plus(Time::from_seconds(course.remaining / new));
+            if course.due != NOT_YET && course.handle == Handle::NONE {
+                // At its full rate it would end then: earlier is a matter of rounding.
+                course.ends = course.ends.max(course.due);
+            } else if course.ends < course.due || course.due == NOT_YET {
+                queue.cancel(course.handle);
+                course.due = course.ends;
+                course.handle = queue.at(course.ends, NetworkEvent::Left(id).into());
+            }
+        }
+    }
+
+    /// The flows next to a change: those that a link held back which somebody has left, those that have come, and those
+    /// who have more than an equal share of a link that these come over.
+    fn begin_with_changes(&mut self) {
+        for place in 0..self.relieved.len() {
+            let id = self.relieved[place];
+            // Unless it has left itself meanwhile.
+            if self.flows[id as usize].hops > 0 {
+                self.include(id);
+            }
+        }
+        self.relieved.clear();
+        for place in 0..self.fresh.len() {
+            let id = self.fresh[place];
+            self.include(id);
+            let hops = self.flows[id as usize].hops();
+            let mut least = f64::INFINITY;
+            for hop in &self.hops[hops.clone()] {
+                let channel = &self.channels[hop.channel as usize];
+                least = least.min(channel.capacity / f64::from(channel.flows));
+            }
+            for hop in hops {
+                let number = self.hops[hop].channel as usize;
+                let listed = self.channels[number].listed();
+                // What another newcomer has had taken in already is not looked for again.
+                if listed.len() == 1 || self.fillings[number].top <= least {
+                    continue;
+                }
+                self.fillings[number].top = least;
+                for entry in listed {
+                    let (other, _) = self.listed[entry];
+                    if self.flows[other as usize].rate >= least {
+                        self.include(other);
+                    }
+                }
+            }
+        }
+        self.fresh.clear();
+    }
+
+    /// Takes a flow among those that are filled anew, and its channels among those that are looked at. A channel that it
+    /// has to itself and that is not its narrowest decides nothing.
+    #[inline]
+    fn include(&mut self, id: u32) {
+        if self.flows[id as usize].met != self.round {
+            self.include_new(id);
+        }
+    }
+
+    #[inline(never)]
+    fn include_new(&mut self, id: u32) {
+        let round = self.round;
+        let (channels, fillings) = (self.channels.as_slice(), self.fillings.as_mut_slice());
+        let flow = &mut self.flows[id as usize];
+        flow.met = round;
+        self.met_flows.push(id);
+        let before = self.looked_at.len();
+        for hop in &self.hops[flow.hops()] {
+            if (channels[hop.channel as usize].flows == 1) & (hop.channel != flow.narrowest) {
+                continue;
+            }
+            let filling = &mut fillings[hop.channel as usize];
+            if filling.met != round {
+                // Nobody is taken in for being fast yet.
+                *filling = Filling { met: round, top: f64::INFINITY, ..Filling::default() };
+                self.met_channels.push(hop.channel);
+            }
+            filling.inside += 1;
+            self.looked_at.push(hop.channel);
+        }
+        (flow.looked_at, flow.lookers) = (before as u32, (self.looked_at.len() - before) as u32);
+    }
+
+    /// Progressive filling of the flows taken in: the channel that has least for each of them decides their rate, then
+    /// the next.
+    fn fill(&mut self) {
+        let Flows { channels, listed, fillings, flows, looked_at, active, round, filling, .. } = self;
+        let (channels, listed, looked_at) = (channels.as_slice(), listed.as_slice(), looked_at.as_slice());
+        let (fillings, flows) = (fillings.as_mut_slice(), flows.as_mut_slice());
+        *filling = filling.wrapping_add(1);
+        let (round, filling) = (*round, *filling);
+        active.clear();
+        active.extend_from_slice(&self.met_channels);
+        for &number in &*active {
+            let channel = &channels[number as usize];
+            let own = &mut fillings[number as usize];
+            own.spare = channel.capacity;
+            if own.inside < channel.flows {
+                let kept = |&(id, _): &(u32, u32)| {
+                    let flow = &flows[id as usize];
+                    // Without a branch: nothing foretells who is taken in.
+                    flow.rate * f64::from(u8::from(flow.met != round))
+                };
+                own.spare = (own.spare - listed[channel.listed()].iter().map(kept).sum::<f64>()).max(0.0);
+            }
+            own.unfrozen = own.inside;
+            own.share = own.spare / f64::from(own.inside);
+            own.top = 0.0;
+            own.decides = false;
+        }
+        let mut left = self.met_flows.len();
+        while left > 0 {
+            let mut least = f64::INFINITY;
+            let mut place = 0;
+            while let Some(&number) = active.get(place) {
+                let own = &fillings[number as usize];
+                if own.unfrozen == 0 {
+                    active.swap_remove(place);
+                    continue;
+                }
+                if own.share < least {
+                    least = own.share;
+                }
+                place += 1;
+            }
+            if active.is_empty() {
+                break;
+            }
+            let limit = least * (1.0 + SAME);
+            for &number in &*active {
+                let own = &mut fillings[number as usize];
+                if own.unfrozen == 0 || own.share > limit {
+                    continue;
+                }
+                own.decides = true;
+                for &(id, _) in &listed[channels[number as usize].listed()] {
+                    let flow = &mut flows[id as usize];
+                    if flow.met != round || flow.frozen == filling {
+                        continue;
+                    }
+                    left -= 1;
+                    flow.frozen = filling;
+                    flow.fair = least;
+                    flow.decided_by = number;
+                    for &number in &looked_at[flow.looked_at()] {
+                        let own = &mut fillings[number as usize];
+                        own.spare = (own.spare - least).max(0.0);
+                        own.unfrozen -= 1;
+                        own.share = own.spare / f64::from(own.unfrozen);
+                        own.top = least;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes in whoever kept a rate that is not fair any more: a flow whose channel is not full any more or lets somebody
+    /// be faster, and one that is faster than those whom a channel holds back. Whether there was anybody.
+    fn take_in(&mut self, all: bool) -> bool {
+        let before = self.met_flows.len();
+        for place in 0..self.met_channels.len() {
+            let number = self.met_channels[place];
+            let channel = &self.channels[number as usize];
+            let Filling { spare, top, decides, inside, .. } = self.fillings[number as usize];
+            if inside == channel.flows {
+                continue;
+            }
+            let full = spare <= SLACK * channel.capacity;
+            for entry in channel.listed() {
+                let (id, _) = self.listed[entry];
+                let flow = &self.flows[id as usize];
+                if flow.met == self.round {
+                    continue;
+                }
+                let held_back = flow.decided_by == number && (!full || flow.rate < top * (1.0 - SLACK));
+                let in_the_way = decides && flow.rate > top * (1.0 + SLACK);
+                if all || held_back || in_the_way {
+                    self.include(id);
+                }
+            }
+        }
+        self.met_flows.len() > before
+    }
+}

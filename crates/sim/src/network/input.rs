@@ -1,0 +1,173 @@
+//! What is asked of a network simulation: plain data.
+
+use super::collectives::{Algorithm, Operation};
+use super::routing::Routing;
+use super::shapes::{Fabric, Shape};
+use super::topology::Wire;
+use crate::range::{OutOfRange, Ranges};
+use thiserror::Error;
+
+/// A network and what is sent over it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// The network.
+    pub shape: Shape,
+    /// Accelerators whose cables are slow, and by which factor; 0 cuts one off.
+    pub degraded: Vec<(u32, f64)>,
+    /// How ways are chosen.
+    pub routing: Routing,
+    /// What is sent.
+    pub jobs: Vec<Job>,
+}
+
+/// One collective.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// What is done.
+    pub operation: Operation,
+    /// How.
+    pub algorithm: Algorithm,
+    /// Accelerators that take part, in order of rank; empty = all.
+    pub ranks: Vec<u32>,
+    /// Size as nccl-tests count it.
+    pub bytes: f64,
+    /// When it begins, seconds.
+    pub begin: f64,
+}
+
+/// Something in the input that makes no sense.
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
+pub enum Problem {
+    /// A number out of its range.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
+    /// A rank that is not there, or twice.
+    #[error("job {job} names accelerator {accelerator} twice, or there are not so many; count from 0")]
+    Rank {
+        /// Which job, from 0.
+        job: u32,
+        /// The accelerator.
+        accelerator: u32,
+    },
+    /// An algorithm that does not do what is asked.
+    #[error(
+        "job {job}: {algorithm:?} does no {operation:?} over {ranks} ranks, or only in more than 67 million messages; \
+         choose another algorithm"
+    )]
+    NotDone {
+        /// Which job, from 0.
+        job: u32,
+        /// What was asked.
+        operation: Operation,
+        /// Of what.
+        algorithm: Algorithm,
+        /// Over how many ranks.
+        ranks: u32,
+    },
+    /// No switch that adds up.
+    #[error("job {job}: its accelerators hang on no common switch that adds up; choose another algorithm")]
+    NoSwitch {
+        /// Which job, from 0.
+        job: u32,
+    },
+    /// Ends that no working links connect.
+    #[error("job {job}: there is no way from rank {from} to rank {to}")]
+    NoWay {
+        /// Which job, from 0.
+        job: u32,
+        /// Sender.
+        from: u32,
+        /// Receiver.
+        to: u32,
+    },
+}
+
+/// Most accelerators of one network.
+const MOST_ACCELERATORS: f64 = 131_072.0;
+/// Most cables between switches.
+const MOST_CABLES: f64 = 4e6;
+/// Most accelerators that are all cabled to one another.
+const MOST_MESHED: f64 = 2048.0;
+
+impl Input {
+    /// All that makes no sense.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut ranges = Ranges::default();
+        let mut range = |what, found, least, most| ranges.check(what, found, least, most);
+        let count = self.shape.accelerators().map_or(f64::INFINITY, f64::from);
+        match self.shape {
+            Shape::FullMesh { .. } => range("number of accelerators of a full mesh", count, 1.0, MOST_MESHED),
+            _ => range("number of accelerators", count, 1.0, MOST_ACCELERATORS),
+        }
+        for wire in wires(&self.shape) {
+            range("bandwidth of a link", wire.bandwidth, 1.0, 1e18);
+            range("latency of a link", wire.latency, 0.0, 1e3);
+        }
+        if let Shape::Domains { fabric, .. } = self.shape {
+            match fabric {
+                Fabric::OneSwitch => {}
+                Fabric::FatTree { spines, oversubscription, latency, .. }
+                | Fabric::Rails { spines, oversubscription, latency } => {
+                    range("spines", f64::from(spines), 1.0, 65_536.0);
+                    range("oversubscription", oversubscription, 1e-3, 1e6);
+                    range("latency of a spine", latency, 0.0, 1e3);
+                }
+            }
+        }
+        if let Shape::Dragonfly { groups, routers, per_router, .. } = self.shape {
+            range("groups", f64::from(groups), 1.0, 4096.0);
+            range("routers of a group", f64::from(routers), 1.0, 1024.0);
+            range("accelerators of a router", f64::from(per_router), 1.0, 1024.0);
+        }
+        range("number of cables", cables(&self.shape), 0.0, MOST_CABLES);
+        for &(accelerator, factor) in &self.degraded {
+            range("number of a degraded accelerator", f64::from(accelerator), 0.0, count - 1.0);
+            range("factor of a degraded accelerator", factor, 0.0, 1e6);
+        }
+        for job in &self.jobs {
+            range("bytes of a job", job.bytes, 0.0, 1e18);
+            range("beginning of a job", job.begin, 0.0, 1e6);
+        }
+        let mut out: Vec<Problem> = ranges.0.into_iter().map(Problem::from).collect();
+        for (number, job) in (0..).zip(&self.jobs) {
+            let mut seen = job.ranks.clone();
+            seen.sort_unstable();
+            let twice =
+                seen.windows(2).find_map(|pair| matches!(pair, [a, b] if a == b).then(|| pair.first().copied()));
+            let beyond = seen.last().copied().filter(|&last| f64::from(last) >= count);
+            if let Some(accelerator) = twice.flatten().or(beyond) {
+                out.push(Problem::Rank { job: number, accelerator });
+            }
+        }
+        out
+    }
+}
+
+/// Cables between switches, where there may be many more than accelerators.
+fn cables(shape: &Shape) -> f64 {
+    match *shape {
+        Shape::Domains { domains, per_domain, fabric, .. } => match fabric {
+            Fabric::OneSwitch => 0.0,
+            Fabric::FatTree { domains_per_leaf, spines, .. } => {
+                (f64::from(domains) / f64::from(domains_per_leaf.max(1))).ceil() * f64::from(spines)
+            }
+            Fabric::Rails { spines, .. } => f64::from(per_domain) * f64::from(spines),
+        },
+        Shape::Dragonfly { groups, routers, .. } => {
+            let (groups, routers) = (f64::from(groups), f64::from(routers));
+            0.5 * (groups * groups + groups * routers * routers)
+        }
+        _ => 0.0,
+    }
+}
+
+fn wires(shape: &Shape) -> Vec<Wire> {
+    match *shape {
+        Shape::FullMesh { link, .. }
+        | Shape::Ring { link, .. }
+        | Shape::Tree { link, .. }
+        | Shape::Torus { link, .. } => vec![link],
+        Shape::Domains { link, nic, .. } => vec![link, nic],
+        Shape::Dragonfly { terminal, local, global, .. } => vec![terminal, local, global],
+    }
+}

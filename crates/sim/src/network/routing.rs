@@ -1,0 +1,266 @@
+//! Ways through the network: shortest paths, the first of equals or one of them by hash (ECMP).
+
+use super::topology::Topology;
+use crate::kernel::{Stream, Time};
+use smallvec::SmallVec;
+
+/// Purpose of the random streams that stand for the switches' hashes.
+const HASH: u32 = 16;
+
+/// How one of several shortest paths is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Routing {
+    /// The one over the links laid first: dimension order on a torus.
+    #[default]
+    First,
+    /// By a hash of the two ends at every switch: equal-cost multi-path routing. Which flows collide depends on the
+    /// seed, as it depends on the hash in a real network.
+    Hashed,
+}
+
+/// A way: its links, and the seconds that they take together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Route {
+    /// Links in order.
+    pub links: SmallVec<[u32; 6]>,
+    /// Sum of their latencies.
+    pub latency: Time,
+    /// Bandwidth of the narrowest, bytes/s.
+    pub bandwidth: f64,
+}
+
+/// The links of a node that lead towards the present destination: `nearer[first..first + count]`.
+#[derive(Debug, Clone, Copy, Default)]
+struct Choices {
+    first: u32,
+    count: u32,
+}
+
+/// A link, and the node at its other end.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    link: u32,
+    node: u32,
+}
+
+/// The working links of every node, one node's behind another's: `ends[first[n]..first[n + 1]]`.
+#[derive(Debug)]
+struct Ends {
+    first: Vec<u32>,
+    ends: Vec<End>,
+}
+
+impl Ends {
+    fn new(nodes: usize, of: impl Fn(u32) -> SmallVec<[End; 8]>) -> Ends {
+        let mut all = Ends { first: Vec::with_capacity(nodes + 1), ends: Vec::new() };
+        all.first.push(0);
+        for node in 0..nodes as u32 {
+            all.ends.extend(of(node));
+            all.first.push(all.ends.len() as u32);
+        }
+        all
+    }
+
+    #[inline]
+    fn of(&self, node: u32) -> &[End] {
+        let at = |node: usize| self.first.get(node).map_or(0, |&first| first as usize);
+        self.ends.get(at(node as usize)..at(node as usize + 1)).unwrap_or_default()
+    }
+}
+
+/// Finds ways. What it knows of one destination it forgets with the next, so that ways are best asked for destination by
+/// destination.
+#[derive(Debug)]
+pub struct Router<'a> {
+    topology: &'a Topology,
+    routing: Routing,
+    seed: u64,
+    leaving: Ends,
+    arriving: Ends,
+    /// Latency and bandwidth of every link.
+    links: Vec<(Time, f64)>,
+    destination: u32,
+    /// Nodes in order of their hops to the destination, as far as any way has needed them, and how many of them have been
+    /// gone on from.
+    reached: Vec<u32>,
+    expanded: usize,
+    /// Every node's hops, [`FAR`] where it has not been reached.
+    hops: Vec<u32>,
+    /// Of the nodes that a way has come through; none known where the count is zero.
+    choices: Vec<Choices>,
+    nearer: Vec<End>,
+}
+
+/// Hops of what has not been reached.
+const FAR: u32 = u32::MAX;
+
+impl<'a> Router<'a> {
+    /// Over `topology`.
+    pub fn new(topology: &'a Topology, routing: Routing, seed: u64) -> Self {
+        let leaving = |node| topology.leaving(node).map(|(link, ends)| End { link, node: ends.to }).collect();
+        let arriving = |node| topology.arriving(node).map(|(link, ends)| End { link, node: ends.from }).collect();
+        Router {
+            topology,
+            routing,
+            seed,
+            leaving: Ends::new(topology.len(), leaving),
+            arriving: Ends::new(topology.len(), arriving),
+            links: topology.links().iter().map(|link| (Time::from_seconds(link.latency), link.bandwidth)).collect(),
+            destination: u32::MAX,
+            reached: Vec::new(),
+            expanded: 0,
+            hops: vec![FAR; topology.len()],
+            choices: vec![Choices::default(); topology.len()],
+            nearer: Vec::new(),
+        }
+    }
+
+    /// The way from one node to another; `None` where there is none. From a node to itself it has no links.
+    pub fn route(&mut self, from: u32, to: u32) -> Option<Route> {
+        if to != self.destination {
+            self.turn_to(to);
+        }
+        self.reach(from)?;
+        let hash = Stream::new(self.seed, HASH, from);
+        let (mut links, mut latency, mut bandwidth) = (SmallVec::new(), Time::ZERO, f64::INFINITY);
+        let mut node = from;
+        // Every switch has a number of the stream; it is drawn where there is a choice.
+        let mut switches = 0;
+        while node != to {
+            let &(mut choices) = self.choices.get(node as usize)?;
+            if choices.count == 0 {
+                choices = self.find_choices(node)?;
+            }
+            let chosen = match self.routing {
+                Routing::Hashed if choices.count > 1 => {
+                    let mut hash = hash.at((u64::from(to) << 8) + switches / 2);
+                    if switches % 2 == 1 {
+                        hash.bits();
+                    }
+                    hash.below(u64::from(choices.count)) as u32
+                }
+                Routing::First | Routing::Hashed => 0,
+            };
+            switches += 1;
+            let &next = self.nearer.get((choices.first + chosen) as usize)?;
+            let &(its_latency, its_bandwidth) = self.links.get(next.link as usize)?;
+            links.push(next.link);
+            latency = latency.plus(its_latency);
+            if its_bandwidth < bandwidth {
+                bandwidth = its_bandwidth;
+            }
+            node = next.node;
+        }
+        Some(Route { links, latency, bandwidth })
+    }
+
+    /// Forgets one destination for another.
+    fn turn_to(&mut self, destination: u32) {
+        for &node in &self.reached {
+            if let (Some(hops), Some(choices)) = (self.hops.get_mut(node as usize), self.choices.get_mut(node as usize))
+            {
+                (*hops, *choices) = (FAR, Choices::default());
+            }
+        }
+        self.reached.clear();
+        self.nearer.clear();
+        self.expanded = 0;
+        self.destination = destination;
+        if let Some(own) = self.hops.get_mut(destination as usize) {
+            *own = 0;
+            self.reached.push(destination);
+        }
+    }
+
+    /// Goes on from the destination, the nearest nodes first, until `from` is reached; `None` where it never is.
+    fn reach(&mut self, from: u32) -> Option<()> {
+        let (hops, arriving) = (self.hops.as_mut_slice(), &self.arriving);
+        while *hops.get(from as usize)? == FAR {
+            let node = *self.reached.get(self.expanded)?;
+            self.expanded += 1;
+            if node != self.destination && !self.topology.passes_on(node) {
+                continue;
+            }
+            let farther = hops.get(node as usize)? + 1;
+            for end in arriving.of(node) {
+                if let Some(hops) = hops.get_mut(end.node as usize).filter(|hops| **hops == FAR) {
+                    *hops = farther;
+                    self.reached.push(end.node);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The links of a node that lead nearer to the destination; `None` where there are none.
+    fn find_choices(&mut self, node: u32) -> Option<Choices> {
+        let hops = self.hops.as_slice();
+        let &own = hops.get(node as usize)?;
+        let first = self.nearer.len();
+        let nearer = |end: &&End| hops.get(end.node as usize).is_some_and(|&hops| hops < own);
+        self.nearer.extend(self.leaving.of(node).iter().filter(nearer));
+        let found = Choices { first: first as u32, count: (self.nearer.len() - first) as u32 };
+        *self.choices.get_mut(node as usize)? = found;
+        Some(found).filter(|choices| choices.count > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use crate::network::shapes::{Fabric, Shape};
+    use crate::network::topology::{Kind, Wire};
+
+    /// Whatever a router has been asked before, it finds the way that one finds that has been asked nothing; and no way
+    /// is longer than the hops of a plain search.
+    #[test]
+    fn ways_do_not_depend_on_what_was_asked_before() {
+        let wire = Wire { bandwidth: 1.0, latency: 1e-6 };
+        let fabric = Fabric::FatTree { domains_per_leaf: 2, spines: 3, oversubscription: 1.0, latency: 1e-6 };
+        let shapes = [
+            Shape::Domains { domains: 6, per_domain: 2, link: wire, nic: wire, fabric },
+            Shape::Torus { sides: [3, 4, 2], wrapped: true, link: wire },
+            Shape::Dragonfly { groups: 4, routers: 2, per_router: 2, terminal: wire, local: wire, global: wire },
+        ];
+        for t in shapes.map(|shape| shape.build()) {
+            let at = t.accelerators();
+            for routing in [Routing::First, Routing::Hashed] {
+                let mut router = Router::new(&t, routing, 3);
+                for step in 0..3 * at.len() * at.len() {
+                    let (from, to) = (at[step * 7 % at.len()], at[step * step % at.len()]);
+                    let found = router.route(from, to).unwrap();
+                    assert_eq!(Some(&found), Router::new(&t, routing, 3).route(from, to).as_ref());
+                    assert_eq!(found.links.len(), hops(&t, from, to));
+                }
+            }
+        }
+    }
+
+    /// Every node one hop farther, until the other end is among them.
+    fn hops(t: &Topology, from: u32, to: u32) -> usize {
+        let mut there = vec![from];
+        let mut count = 0;
+        while !there.contains(&to) {
+            let goes_on = |node: &&u32| **node == from || t.passes_on(**node);
+            let next: Vec<u32> =
+                there.iter().filter(goes_on).flat_map(|&node| t.leaving(node).map(|(_, link)| link.to)).collect();
+            there.extend(next);
+            there.sort_unstable();
+            there.dedup();
+            count += 1;
+        }
+        count
+    }
+
+    #[test]
+    fn there_is_no_way_to_what_is_cut_off() {
+        let mut t = Topology::default();
+        t.nodes(Kind::Accelerator, 2);
+        let mut router = Router::new(&t, Routing::First, 0);
+        assert_eq!(router.route(0, 1), None);
+        assert_eq!(router.route(0, 9), None);
+        assert_eq!(router.route(9, 0), None);
+        assert!(router.route(1, 1).unwrap().links.is_empty());
+    }
+}

@@ -1,0 +1,448 @@
+//! All replicas together: arrivals, front ends, routing, transfers between pools, scaling.
+#![expect(clippy::indexing_slicing, reason = "request and replica ids are minted here, and neither list ever shrinks")]
+
+mod accounts;
+mod scaling;
+
+use super::engine::Engine;
+use super::input::{Arrivals, Input, Router};
+use super::output::{FirstToken, Output, RequestRecord};
+use super::replica::{Outcome, Phase, Replica};
+use super::request::Request;
+use super::workload::Workload;
+use crate::kernel::{EventQueue, Histogram, Model, Stream, Strip, Time, TimeWeighted};
+use atlas_perf::serving::front_end::FrontEnd;
+use atlas_perf::serving::latency;
+
+use accounts::Mark;
+
+/// Purpose of the random streams of the router.
+const ROUTING: u32 = 9;
+
+/// What can happen.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Event {
+    /// A request arrives at the router.
+    Arrival,
+    /// A front end hands a request to its engine.
+    Accepted(u32),
+    /// An idle engine looks at what has come in this instant.
+    Wake(u32),
+    /// An engine's step ends.
+    StepEnd(u32),
+    /// A prompt's keys and values have reached the replica that decodes it.
+    Transferred { id: u32, replica: u32 },
+    /// The autoscaler decides.
+    Scale,
+    /// A replica has started.
+    Started(u32),
+}
+
+/// The model.
+pub(super) struct Cluster<'a> {
+    input: &'a Input,
+    workload: Workload<'a>,
+    engine: Engine,
+    decoder: Option<Engine>,
+    requests: Vec<Request>,
+    replicas: Vec<Replica>,
+    /// Replicas that take new requests, and those that decode what others prefilled.
+    ready: Vec<u32>,
+    decoders: Vec<u32>,
+    outcome: Outcome,
+    turn: usize,
+    routing: Stream,
+    /// What a request costs the front end, what it costs the steps, and what needs no queue.
+    front_end: Time,
+    intake: Time,
+    overhead: Time,
+    transfer_rate: f64,
+    seeds_left: bool,
+    low_since: Option<Time>,
+    left: u64,
+    gaps: Histogram,
+    out: Output,
+    tokens: u64,
+    /// Sums at the first counted arrival, and at the last one so far.
+    from: Mark,
+    upto: Mark,
+    /// When a third and when two thirds of the counted requests had arrived.
+    between: [Mark; 2],
+    first_token: FirstToken,
+    last_arrival: Time,
+    last_token: Time,
+    present: TimeWeighted,
+    waiting: TimeWeighted,
+    running: TimeWeighted,
+    used: TimeWeighted,
+    stepping: TimeWeighted,
+    paid: TimeWeighted,
+    strip: Strip<4>,
+    capacity: TimeWeighted,
+}
+
+impl<'a> Cluster<'a> {
+    pub(super) fn new(input: &'a Input, seed: u64, queue: &mut EventQueue<Event>) -> Self {
+        let workload = Workload::new(input, seed);
+        let s = &input.system;
+        let (first, second) = match &s.pools {
+            Some(pools) => (pools.prefill, Some(pools.decode)),
+            None => (s.layout, None),
+        };
+        let engine = Engine::new(input, &first, second.is_some(), workload.piece(), seed);
+        let decoder = second.map(|layout| Engine::new(input, &layout, false, workload.piece(), seed));
+        let count = |dp: f64| dp.clamp(1.0, 65_536.0) as usize;
+        let mut start = count(first.dp);
+        if let Some(a) = &input.autoscaling {
+            start = start.clamp(a.least as usize, a.most as usize);
+            queue.at(Time::from_seconds(a.every), Event::Scale);
+        }
+        let mut replicas = vec![Replica::new(&engine, Phase::Ready); start];
+        let ready = (0..start as u32).collect();
+        let mut decoders = Vec::new();
+        if let (Some(decoder), Some(layout)) = (&decoder, &second) {
+            decoders.extend((start..start + count(layout.dp)).map(|r| r as u32));
+            replicas.resize(start + decoders.len(), Replica::new(decoder, Phase::Ready));
+        }
+        let c = &input.constants;
+        let front = if input.front_end { FrontEnd::of(s, c) } else { FrontEnd::default() };
+        let mut cluster = Cluster {
+            engine,
+            decoder,
+            requests: Vec::with_capacity(workload.total() as usize),
+            paid: TimeWeighted::new(Time::ZERO, replicas.len() as f64),
+            replicas,
+            ready,
+            decoders,
+            outcome: Outcome::default(),
+            turn: 0,
+            routing: Stream::new(seed, ROUTING, 0),
+            front_end: Time::from_seconds(front.beside),
+            intake: Time::from_seconds(front.between),
+            overhead: Time::from_seconds(front.apart() - front.beside),
+            transfer_rate: (s.accelerator.nic_bw * c.link_fraction).max(1e6),
+            seeds_left: true,
+            low_since: None,
+            left: 0,
+            gaps: Histogram::default(),
+            out: Output { records: Vec::with_capacity(workload.total() as usize), ..Output::default() },
+            tokens: 0,
+            from: Mark::default(),
+            upto: Mark::default(),
+            between: [Mark::default(); 2],
+            first_token: FirstToken::default(),
+            last_arrival: Time::ZERO,
+            last_token: Time::ZERO,
+            present: TimeWeighted::default(),
+            waiting: TimeWeighted::default(),
+            running: TimeWeighted::default(),
+            used: TimeWeighted::default(),
+            stepping: TimeWeighted::default(),
+            strip: Strip::new(Time::from_seconds(0.1)),
+            capacity: TimeWeighted::default(),
+            input,
+            workload,
+        };
+        let blocks: u64 = cluster.replicas.iter().map(|r| r.kv.total()).sum();
+        cluster.capacity = TimeWeighted::new(Time::ZERO, blocks as f64);
+        cluster.expect_arrival(queue);
+        cluster
+    }
+
+    /// Schedules the next arrival of an open load.
+    fn expect_arrival(&mut self, queue: &mut EventQueue<Event>) {
+        match self.workload.arrival() {
+            Some(at) => {
+                queue.at(at, Event::Arrival);
+            }
+            None => self.seeds_left = false,
+        }
+    }
+
+    fn arrive(&mut self, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        if self.requests.len() >= self.workload.total() as usize {
+            return;
+        }
+        let id = self.requests.len() as u32;
+        if id == self.input.warm_up {
+            self.from = self.mark(now);
+        }
+        let total = self.workload.total();
+        let third = (total - self.input.warm_up) / 3;
+        if id == self.input.warm_up + third {
+            self.between[0] = self.mark(now);
+        }
+        if id == total - third {
+            self.between[1] = self.mark(now);
+        }
+        if id + 1 == total {
+            self.upto = self.mark(now);
+        }
+        self.present.change(now, 1.0);
+        self.last_arrival = now;
+        let demand = self.workload.demand();
+        self.requests.push(Request::new(demand, now));
+        let fits = self.engine.holds(&demand) && self.decoder.is_none_or(|d| d.holds(&demand));
+        if fits {
+            let replica = self.route(id);
+            let r = &mut self.replicas[replica as usize];
+            r.outstanding += 1;
+            self.requests[id as usize].replica = replica;
+            // One after the other through the front end, then whatever needs no queue.
+            let begins = r.front_free.max(now);
+            r.front_free = begins.plus(self.front_end);
+            queue.at(r.front_free.plus(self.overhead), Event::Accepted(id));
+        } else {
+            self.out.rejected += 1;
+            self.leave(queue);
+        }
+        if self.seeds_left {
+            self.expect_arrival(queue);
+        }
+    }
+
+    /// Requests that have left, and all.
+    pub(super) fn left(&self) -> (u64, u64) {
+        (self.left, u64::from(self.workload.total()))
+    }
+
+    /// A request has left; a closed load replaces it.
+    fn leave(&mut self, queue: &mut EventQueue<Event>) {
+        self.left += 1;
+        self.present.change(queue.now(), -1.0);
+        if matches!(self.input.arrivals, Arrivals::Closed { .. }) {
+            queue.after(Time::ZERO, Event::Arrival);
+        }
+    }
+
+    fn route(&mut self, id: u32) -> u32 {
+        let n = self.ready.len().max(1);
+        let load = |replicas: &[Replica], r: u32| replicas[r as usize].outstanding;
+        let at = |place: usize| self.ready.get(place).copied().unwrap_or(0);
+        match self.input.router {
+            Router::RoundRobin => {
+                self.turn = (self.turn + 1) % n;
+                at(self.turn)
+            }
+            Router::Random => at(self.routing.at(u64::from(id)).below(n as u64) as usize),
+            Router::LeastRequests => least_loaded(&self.ready, &self.replicas),
+            Router::TwoChoices => {
+                let mut draws = self.routing.at(u64::from(id));
+                let (a, b) = (at(draws.below(n as u64) as usize), at(draws.below(n as u64) as usize));
+                if load(&self.replicas, b) < load(&self.replicas, a) { b } else { a }
+            }
+            Router::PrefixAffinity => {
+                match self.workload.names(self.requests[id as usize].demand.prefix).first() {
+                    // Any mixing does, so long as it is the same for the same name.
+                    Some(&name) => at(Stream::new(name, ROUTING, 1).below(n as u64) as usize),
+                    None => least_loaded(&self.ready, &self.replicas),
+                }
+            }
+        }
+    }
+
+    fn wake(&mut self, replica: u32, queue: &mut EventQueue<Event>) {
+        let r = &mut self.replicas[replica as usize];
+        if !r.stepping && !r.woken {
+            r.woken = true;
+            queue.at_end_of_instant(Event::Wake(replica));
+        }
+    }
+
+    fn engine_of(&self, replica: u32) -> Engine {
+        match (self.decoder, self.decoders.first()) {
+            (Some(decoder), Some(&first)) if replica >= first => decoder,
+            _ => self.engine,
+        }
+    }
+
+    fn begin_step(&mut self, replica: u32, queue: &mut EventQueue<Event>) {
+        let engine = self.engine_of(replica);
+        let r = &mut self.replicas[replica as usize];
+        r.woken = false;
+        if r.stepping {
+            return;
+        }
+        self.compose(replica, &engine, queue);
+    }
+
+    fn compose(&mut self, replica: u32, engine: &Engine, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let r = &mut self.replicas[replica as usize];
+        let before = (r.waiting.len(), r.running.len(), r.kv.used(), r.stepping);
+        let step = r.begin_step(&mut self.requests, &self.workload, engine, now).map(|step| {
+            let intake = self.intake.seconds() * f64::from(std::mem::take(&mut r.taken_in));
+            r.work.host += intake;
+            step.plus(Time::from_seconds(intake))
+        });
+        if let Some(length) = step {
+            self.out.steps += 1;
+            queue.after(length, Event::StepEnd(replica));
+        }
+        let after = (r.waiting.len(), r.running.len(), r.kv.used(), step.is_some());
+        self.note(now, before, after);
+    }
+
+    fn end_step(&mut self, replica: u32, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let engine = self.engine_of(replica);
+        let mut outcome = std::mem::take(&mut self.outcome);
+        let r = &mut self.replicas[replica as usize];
+        let before = (r.waiting.len(), r.running.len(), r.kv.used(), true);
+        r.end_step(&mut self.requests, &self.workload, &engine, now, &mut self.gaps, &mut outcome);
+        let after = (r.waiting.len(), r.running.len(), r.kv.used(), true);
+        self.note(now, before, after);
+        self.tokens += outcome.tokens;
+        outcome.tokens = 0;
+        for id in outcome.finished.drain(..) {
+            self.complete(id, queue);
+        }
+        for id in outcome.handed_over.drain(..) {
+            let decoder = least_loaded(&self.decoders, &self.replicas);
+            let d = &mut self.replicas[decoder as usize];
+            d.outstanding += 1;
+            d.incoming.push_back(id);
+            self.pull(decoder, queue);
+        }
+        self.outcome = outcome;
+        if !self.replicas[replica as usize].incoming.is_empty() {
+            self.pull(replica, queue);
+        }
+        self.compose(replica, &engine, queue);
+    }
+
+    /// A decoding replica makes room for what waits and has it sent.
+    fn pull(&mut self, replica: u32, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let Some(decoder) = self.decoder else { return };
+        while let Some(&id) = self.replicas[replica as usize].incoming.front() {
+            let r = &mut self.replicas[replica as usize];
+            let before = (0, 0, r.kv.used(), false);
+            let request = &mut self.requests[id as usize];
+            if !r.make_room(request, &decoder) {
+                break;
+            }
+            r.incoming.pop_front();
+            let after = (0, 0, r.kv.used(), false);
+            let bytes = self.engine.transfer_bytes(request.demand.isl);
+            let length = bytes / self.transfer_rate + self.input.constants.nic_latency;
+            // One after the other over the sender's links.
+            let source = &mut self.replicas[request.replica as usize];
+            source.link_free = source.link_free.max(now).plus(Time::from_seconds(length));
+            queue.at(source.link_free, Event::Transferred { id, replica });
+            self.note(now, before, after);
+        }
+    }
+
+    fn transferred(&mut self, id: u32, replica: u32, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let request = &mut self.requests[id as usize];
+        let source = request.replica;
+        let from = &mut self.replicas[source as usize];
+        let before = (0, 0, from.kv.used(), false);
+        from.forget(request, &self.workload);
+        from.outstanding -= 1;
+        let after = (0, 0, from.kv.used(), false);
+        self.note(now, before, after);
+        let request = &mut self.requests[id as usize];
+        request.replica = replica;
+        request.queued = now;
+        let to = &mut self.replicas[replica as usize];
+        let before = (0, to.running.len(), to.kv.used(), false);
+        let done = to.join(request, id, &self.workload, now, &mut self.gaps);
+        let after = (0, to.running.len(), to.kv.used(), false);
+        self.note(now, before, after);
+        self.tokens += 1;
+        if done {
+            self.complete(id, queue);
+            self.pull(replica, queue);
+        }
+        self.wake(source, queue);
+        self.wake(replica, queue);
+    }
+
+    fn complete(&mut self, id: u32, queue: &mut EventQueue<Event>) {
+        let r = &self.requests[id as usize];
+        let (last, preemptions) = (r.last, r.preemptions);
+        let replica = &mut self.replicas[r.replica as usize];
+        replica.outstanding -= 1;
+        if replica.phase == Phase::Draining && replica.outstanding == 0 {
+            replica.phase = Phase::Off;
+            self.pay(queue.now(), -1.0);
+        }
+        self.last_token = last;
+        self.out.preemptions += u64::from(preemptions);
+        let r = &self.requests[id as usize];
+        if id >= self.input.warm_up {
+            // Responses are handed out in batches or by polling, as the runtime is set.
+            let step = self.replicas[r.replica as usize].step_seconds;
+            let cadence = latency::cadence(&self.input.system, &self.input.constants, step);
+            let rest = r.last.since(r.handed_out.min(r.last)).seconds();
+            let ttft = r.handed_out.since(r.arrival).seconds() + cadence;
+            let waited = r.waited.seconds();
+            let first = &mut self.first_token;
+            if r.passed_over {
+                first.slot += waited;
+            } else {
+                first.queue += waited;
+            }
+            first.prefill += r.first.since(r.admitted).seconds();
+            let handing_out = r.handed_out.since(r.first).seconds();
+            first.overhead += r.admitted.since(r.arrival).seconds() - waited + handing_out + cadence;
+            self.out.records.push(RequestRecord {
+                arrival: r.arrival.seconds(),
+                ttft,
+                tpot: rest / f64::from(r.demand.osl - 1).max(1.0),
+                e2e: ttft + rest,
+                isl: r.demand.isl,
+                osl: r.demand.osl,
+                replica: r.replica,
+                preemptions: r.preemptions,
+                whole: r.demand.whole,
+            });
+        }
+        self.leave(queue);
+    }
+}
+
+impl Model for Cluster<'_> {
+    type Event = Event;
+
+    fn handle(&mut self, event: Event, queue: &mut EventQueue<Event>) {
+        match event {
+            Event::Arrival => self.arrive(queue),
+            Event::Accepted(id) => {
+                let now = queue.now();
+                let request = &mut self.requests[id as usize];
+                request.queued = now;
+                let replica = request.replica;
+                self.replicas[replica as usize].waiting.push_back(id);
+                self.replicas[replica as usize].taken_in += 1;
+                self.note(now, (0, 0, 0, false), (1, 0, 0, false));
+                self.wake(replica, queue);
+            }
+            Event::Wake(replica) => self.begin_step(replica, queue),
+            Event::StepEnd(replica) => self.end_step(replica, queue),
+            Event::Transferred { id, replica } => self.transferred(id, replica, queue),
+            Event::Scale => {
+                if let Some(a) = self.input.autoscaling {
+                    self.scale(&a, queue);
+                }
+            }
+            Event::Started(replica) => {
+                self.replicas[replica as usize].phase = Phase::Ready;
+                self.ready.push(replica);
+            }
+        }
+    }
+
+    fn share_done(&self) -> f64 {
+        self.left as f64 / f64::from(self.workload.total()).max(1.0)
+    }
+}
+
+/// The one of `among` with the fewest requests; the first of equals.
+fn least_loaded(among: &[u32], replicas: &[Replica]) -> u32 {
+    among.iter().copied().min_by_key(|&r| replicas[r as usize].outstanding).unwrap_or(0)
+}

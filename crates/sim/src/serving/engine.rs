@@ -1,0 +1,208 @@
+//! What all replicas of a pool have in common: the time of a step, the room for keys and values, the scheduler's limits.
+
+use super::input::{Input, Prefixes};
+use super::request::Request;
+use super::workload::Demand;
+use crate::kernel::Stream;
+use atlas_perf::serving::step::{Machine, StepTime, Tokens};
+use atlas_perf::serving::{Admission, Layout, kv, speculative, steady_state};
+
+/// Purpose of the random streams of accepted drafts.
+const ACCEPTANCE: u32 = 8;
+
+/// What all replicas of a pool have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Engine {
+    machine: Machine,
+    /// The same where what the busiest attention group computes of prompts is known.
+    grouped: Machine,
+    pub(super) total_blocks: u64,
+    /// Blocks that stay free when a request is let in beside others, for those to grow.
+    pub(super) watermark: u64,
+    /// Whether what a sequence computed before it was thrown out is found again where nothing has been written over it.
+    /// Engines that run ahead cache prefixes unless told otherwise (vLLM V1's `enable_prefix_caching`, TensorRT-LLM's
+    /// `enable_block_reuse`, SGLang's radix tree).
+    pub(super) remembers: bool,
+    pub(super) block_size: u32,
+    pub(super) piece: u32,
+    pub(super) max_num_seqs: usize,
+    /// Attention groups, and most tokens of a step in each.
+    pub(super) groups: usize,
+    pub(super) max_num_batched_tokens: u32,
+    pub(super) threshold: u32,
+    pub(super) chunked_prefill: bool,
+    pub(super) reserve_output: bool,
+    pub(super) overlapped: bool,
+    /// Steps for which prompts are held back until every attention group has one; 0 = none are.
+    pub(super) balance_steps: u32,
+    /// Decode steps between two looks at what has come in.
+    pub(super) recv_interval: u32,
+    /// Tokens that a decoding sequence verifies in a step.
+    pub(super) verified: u32,
+    acceptance: f64,
+    draft_cost: f64,
+    pub(super) share_found: f64,
+    pub(super) cached: bool,
+    seed: u64,
+    /// Sequences are handed over after their prompt, or come with it.
+    pub(super) prefill_only: bool,
+    pub(super) prefilled: bool,
+    /// Sequences that every request decodes side by side.
+    beams: u32,
+    /// Where graphs are compiled for fixed shapes.
+    compiled: Option<Compiled>,
+}
+
+/// What a graph computes that is compiled for a fixed shape, whatever is there to compute.
+#[derive(Debug, Clone, Copy)]
+struct Compiled {
+    /// Sequences of a decode step.
+    batch: f64,
+    /// Keys that each of them attends to.
+    context: f64,
+    /// Tokens computed for one of a prompt.
+    padding: f64,
+}
+
+/// Share of the blocks that stays free when vLLM before V1, which is what schedules nothing ahead, lets a request in
+/// (`BlockSpaceManager`'s `watermark`): without it every sequence that grows throws out the one that came last, and its
+/// prompt is computed again and again. V1 has none.
+const WATERMARK: f64 = 0.01;
+/// Blocks of a replica at most: sums over all replicas stay countable.
+const MOST_BLOCKS: f64 = 1e12;
+/// Steps for which TensorRT-LLM holds prompts back until every attention group has one, since all wait for the one that
+/// computes a prompt (`attention_dp_config`: `timeout_iters`, 50 where nobody says otherwise).
+const BALANCE_STEPS: u32 = 50;
+/// Attention groups of a replica at most.
+const MOST_GROUPS: f64 = 65_536.0;
+
+impl Engine {
+    pub(super) fn new(input: &Input, layout: &Layout, prefill_only: bool, piece: u32, seed: u64) -> Self {
+        let s = &input.system;
+        let machine = Machine::new(s, layout, &input.constants);
+        let capacity = kv::capacity(s, layout, &machine.shape, &input.constants);
+        let total_blocks = (capacity.tokens / f64::from(input.block_size)).min(MOST_BLOCKS) as u64;
+        Engine {
+            machine,
+            grouped: machine.with_groups_known(),
+            total_blocks,
+            // Where outputs are reserved nobody grows beyond what is his.
+            watermark: match s.overlapped || s.reserve_output {
+                true => 0,
+                false => (WATERMARK * total_blocks as f64) as u64,
+            },
+            remembers: s.overlapped,
+            block_size: input.block_size,
+            piece,
+            // The limit counts per attention group: each is an engine rank with its own scheduler.
+            max_num_seqs: (s.max_num_seqs * layout.attention_dp.max(1.0)) as usize,
+            groups: layout.attention_dp.clamp(1.0, MOST_GROUPS) as usize,
+            // So does the one of tokens, which holds for each of the batches that follow one another through the stages.
+            max_num_batched_tokens: (s.max_num_batched_tokens * machine.stages()) as u32,
+            threshold: match input.long_prefill_token_threshold {
+                0 => u32::MAX,
+                n => n,
+            },
+            chunked_prefill: s.chunked_prefill,
+            reserve_output: s.reserve_output,
+            overlapped: s.overlapped,
+            balance_steps: if s.admission == Admission::Batched && layout.attention_dp > 1.0 {
+                BALANCE_STEPS
+            } else {
+                0
+            },
+            recv_interval: if s.admission == Admission::Polled { s.recv_interval as u32 } else { 0 },
+            verified: 1 + s.speculation.tokens as u32,
+            acceptance: s.speculation.acceptance,
+            draft_cost: speculative::draft_factor(&s.speculation) - 1.0,
+            share_found: if let Prefixes::Share(share) = input.prefixes { share } else { 0.0 },
+            cached: matches!(input.prefixes, Prefixes::Groups { .. } | Prefixes::Trace { .. }),
+            seed,
+            prefill_only,
+            prefilled: input.prefilled,
+            beams: s.beams.max(1.0) as u32,
+            compiled: (s.compiled_batch > 0.0).then(|| Compiled {
+                batch: s.compiled_batch,
+                context: steady_state::mean_context(s),
+                padding: steady_state::computed(s, s.isl) / s.isl.max(1.0),
+            }),
+        }
+    }
+
+    /// Tokens whose keys and values a request keeps when `length` of its prompt and of each beam are there: beams share
+    /// the prompt's.
+    pub(super) fn kept(&self, isl: u32, length: u32) -> u32 {
+        length.saturating_add(length.saturating_sub(isl).saturating_mul(self.beams - 1))
+    }
+
+    /// Blocks of `tokens` tokens; windowed layers keep only their window.
+    pub(super) fn blocks(&self, tokens: u32) -> u32 {
+        if self.machine.shape.window_share <= 0.0 {
+            return tokens.div_ceil(self.block_size);
+        }
+        (self.machine.shape.seen(f64::from(tokens)) / f64::from(self.block_size)).ceil() as u32
+    }
+
+    /// Blocks for which a request is let in.
+    pub(super) fn needed(&self, demand: &Demand) -> u32 {
+        let output = if self.reserve_output { demand.osl } else { 0 };
+        self.blocks(self.kept(demand.isl, demand.isl.saturating_add(output)))
+    }
+
+    /// Whether a request's keys and values fit an empty replica at its longest.
+    pub(super) fn holds(&self, demand: &Demand) -> bool {
+        let longest = demand.isl.saturating_add(demand.osl).saturating_add(self.verified);
+        u64::from(self.blocks(self.kept(demand.isl, longest))) <= self.total_blocks
+    }
+
+    /// Seconds of a step, by cause.
+    pub(super) fn seconds(&self, tokens: &Tokens) -> StepTime {
+        let tokens = &self.computed(tokens);
+        let step = self.in_groups(tokens);
+        if self.draft_cost <= 0.0 || tokens.decode <= 0.0 {
+            return step;
+        }
+        let decode = Tokens { prefill: 0.0, prefill_context: 0.0, prompts: 0.0, ..*tokens };
+        step.add(&self.machine.step(&decode), self.draft_cost)
+    }
+
+    /// The time of a step whose prompt tokens lie on attention groups as they do. The closed form spreads them over as many
+    /// groups as there are sequences and allows for what the busiest has beyond the mean; either that holds or what is
+    /// known of it, not both.
+    fn in_groups(&self, tokens: &Tokens) -> StepTime {
+        if self.groups <= 1 || tokens.prefill <= 0.0 {
+            return self.machine.step(tokens);
+        }
+        let known = self.grouped.step(tokens);
+        let spread = (tokens.decode + tokens.prompts).max(tokens.prefill_groups);
+        let allowed = self.machine.step(&Tokens { prefill_groups: spread, ..*tokens });
+        if known.total() > allowed.total() { known } else { allowed }
+    }
+
+    /// What is computed where so much is scheduled: every beam of a sequence, and what pads a compiled shape.
+    fn computed(&self, tokens: &Tokens) -> Tokens {
+        let mut out = Tokens { decode: tokens.decode * f64::from(self.beams), ..*tokens };
+        if let Some(compiled) = &self.compiled {
+            if out.decode > 0.0 {
+                (out.decode, out.context) = (out.decode.max(compiled.batch), compiled.context);
+            }
+            out.prefill *= compiled.padding;
+            out.prefill_context *= compiled.padding;
+        }
+        out
+    }
+
+    /// Bytes of keys and values that one rank sends for a prompt of `isl` tokens.
+    pub(super) fn transfer_bytes(&self, isl: u32) -> f64 {
+        self.machine.shape.seen(f64::from(isl)) * self.machine.shape.kv_bytes_token
+    }
+}
+
+/// Drafted tokens that are accepted: each with the same probability, up to the first that is not.
+pub(super) fn accepted(e: &Engine, r: &Request, id: u32) -> u32 {
+    if e.acceptance >= 1.0 {
+        return e.verified - 1;
+    }
+    let u = Stream::new(e.seed, ACCEPTANCE, id).at(u64::from(r.emitted)).uniform();
+    (u.ln() / e.acceptance.max(1e-12).ln()) as u32
+}

@@ -1,0 +1,368 @@
+//! What is asked of a serving simulation: plain data.
+
+use crate::kernel::{Distribution, MOST_EVENTS};
+use crate::range::{OutOfRange, Ranges};
+use atlas_perf::serving::step::Machine;
+use atlas_perf::serving::{Load, ServingInput, kv};
+use atlas_perf::serving_constants::ServingConstants;
+use thiserror::Error;
+
+/// A deployment, its load, and what is expected of it.
+///
+/// The engine's own settings stand in [`Input::system`], under the analytical engine's names: `max_num_seqs`,
+/// `max_num_batched_tokens`, `memory_utilization` (vLLM's `gpu_memory_utilization`), `chunked_prefill`, `layout.dp`
+/// (replicas), `speculation`, `pools`. Its `isl`, `osl` and `load` are not read: lengths and arrivals stand here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// Accelerator, model, layout, formats, runtime and scheduler.
+    pub system: ServingInput,
+    /// Constants of the step's time.
+    pub constants: ServingConstants,
+    /// When requests arrive.
+    pub arrivals: Arrivals,
+    /// Their prompts' and outputs' lengths. A trace brings its own.
+    pub lengths: Lengths,
+    /// What prompts have in common.
+    pub prefixes: Prefixes,
+    /// Requests of the run; a trace or a schedule may end before.
+    pub requests: u32,
+    /// The first requests, which find a system emptier than usual, are served but not counted.
+    pub warm_up: u32,
+    /// Tokens of a KV block (`block_size`).
+    pub block_size: u32,
+    /// Most prompt tokens of one request in a step; 0 = no limit (`long_prefill_token_threshold`).
+    pub long_prefill_token_threshold: u32,
+    /// Requests come through the runtime's front end (HTTP, tokenising), which costs time; otherwise they are handed
+    /// to the engine as they are, as in an offline batch.
+    pub front_end: bool,
+    /// Prompts come with their keys and values, so that the generation alone is simulated.
+    pub prefilled: bool,
+    /// The first requests of a closed load have different shares of their outputs before them, as if they had been under
+    /// way for long; else all begin at once, and where all are alike they end at once for ever.
+    pub staggered: bool,
+    /// Which replica a request goes to.
+    pub router: Router,
+    /// Replicas that come and go; the layout's `dp` is where they start.
+    pub autoscaling: Option<Autoscaling>,
+    /// What makes a request a good one.
+    pub slo: Slo,
+    /// Events after which a run is given up.
+    pub most_events: u64,
+}
+
+/// When requests arrive.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arrivals {
+    /// Independently of one another.
+    Poisson {
+        /// Requests per second.
+        rate: f64,
+    },
+    /// With gamma-distributed gaps.
+    Gamma {
+        /// Requests per second.
+        rate: f64,
+        /// Standard deviation of a gap over its mean: 1 is Poisson, more is burstier.
+        cv: f64,
+    },
+    /// Phases of a schedule, one after the other.
+    Phases(Vec<Phase>),
+    /// All at once.
+    Burst,
+    /// A constant number in flight: each request that leaves is replaced at once.
+    Closed {
+        /// Requests in flight.
+        concurrency: u32,
+    },
+    /// As recorded; in order of time.
+    Trace(Vec<TraceRequest>),
+}
+
+/// One phase of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Phase {
+    /// Its length, seconds.
+    pub seconds: f64,
+    /// Requests per second; 0 = silence.
+    pub rate: f64,
+    /// Standard deviation of a gap over its mean.
+    pub cv: f64,
+}
+
+/// A recorded request.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TraceRequest {
+    /// Seconds after the trace's beginning.
+    pub seconds: f64,
+    /// Prompt tokens.
+    pub isl: u32,
+    /// Output tokens.
+    pub osl: u32,
+    /// Names of the prompt's successive pieces of [`Prefixes::Trace`]'s length; equal names in equal places are equal
+    /// prefixes (Mooncake's `hash_ids`, arXiv 2407.00079).
+    pub prefix: Vec<u64>,
+}
+
+/// Lengths in tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lengths {
+    /// Prompt.
+    pub isl: Distribution,
+    /// Output.
+    pub osl: Distribution,
+    /// The longest prompt and output together (`max_model_len`); longer ones are cut.
+    pub max_model_len: u32,
+}
+
+/// What prompts have in common, so that it need not be computed again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Prefixes {
+    /// Nothing, or the prefix cache is off.
+    None,
+    /// Every prompt finds this share of itself, whatever the cache holds: the analytical engine's `prefix_hit`.
+    Share(f64),
+    /// Requests belong to groups that share the beginning of their prompts (system prompts, documents); a block-wise
+    /// cache with least-recently-used eviction decides what is found.
+    Groups {
+        /// Number of groups.
+        groups: u32,
+        /// Shared tokens of a group.
+        tokens: Distribution,
+        /// Popularity: the k-th group is asked for in proportion to k^-skew (Zipf); 0 = all equally.
+        skew: f64,
+    },
+    /// As the trace names them.
+    Trace {
+        /// Tokens of one named piece (Mooncake: 512).
+        piece: u32,
+    },
+}
+
+/// Which replica a request goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Router {
+    /// One after the other.
+    RoundRobin,
+    /// Any.
+    Random,
+    /// The one with the fewest requests.
+    #[default]
+    LeastRequests,
+    /// The less loaded of two drawn at random (Mitzenmacher, IEEE TPDS 12 (2001)).
+    TwoChoices,
+    /// The one that the prompt's first piece names, so that prefixes meet again.
+    PrefixAffinity,
+}
+
+/// Replicas that come and go with the load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Autoscaling {
+    /// Fewest replicas.
+    pub least: u32,
+    /// Most replicas.
+    pub most: u32,
+    /// Requests in flight per replica that are aimed at.
+    pub target: f64,
+    /// Seconds between two decisions.
+    pub every: f64,
+    /// Seconds from the decision to a replica that serves: provisioning, loading of weights.
+    pub start: f64,
+    /// Seconds for which fewer must have sufficed before one is taken away.
+    pub patience: f64,
+}
+
+/// Limits that a good request keeps, seconds; infinite = no matter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slo {
+    /// Time to first token.
+    pub ttft: f64,
+    /// Time per output token.
+    pub tpot: f64,
+    /// Time to last token.
+    pub e2e: f64,
+}
+
+impl Default for Slo {
+    fn default() -> Self {
+        Slo { ttft: f64::INFINITY, tpot: f64::INFINITY, e2e: f64::INFINITY }
+    }
+}
+
+/// Something in the input that makes no sense.
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
+pub enum Problem {
+    /// A number out of its range.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
+    /// A trace whose times go back.
+    #[error("request {index} of the trace arrives before the one above it; sort the trace by time")]
+    TraceOrder {
+        /// Which request, from 0.
+        index: usize,
+    },
+    /// No room for keys and values.
+    #[error(
+        "no memory is left for keys and values: {missing_bytes:.3e} bytes per rank are missing; use more ranks, a \
+         narrower format or a larger share of memory"
+    )]
+    NoRoom {
+        /// Bytes per rank that are missing for one block.
+        missing_bytes: f64,
+    },
+    /// Pieces of prefixes that end inside a block.
+    #[error("a piece has {piece} tokens, expected a multiple of the block's {block}; choose another block_size")]
+    Pieces {
+        /// Tokens of a piece.
+        piece: u32,
+        /// Tokens of a block.
+        block: u32,
+    },
+    /// A run that does not come to its end.
+    #[error(
+        "{left} of {requests} requests have left after {events} events and {seconds:.3e} simulated seconds; ask for fewer \
+         requests, more tokens in a step, or shorter prompts"
+    )]
+    Endless {
+        /// Events handled.
+        events: u64,
+        /// Simulated seconds.
+        seconds: f64,
+        /// Requests that have left.
+        left: u64,
+        /// Requests of the run.
+        requests: u64,
+    },
+    /// Two settings that exclude one another.
+    #[error("{what} together are not simulated; turn one of them off")]
+    Together {
+        /// Which.
+        what: &'static str,
+    },
+}
+
+/// Most requests of one run: their records must fit in memory.
+const MOST_REQUESTS: f64 = 50e6;
+/// Most replicas of one run.
+const MOST_REPLICAS: f64 = 65_536.0;
+
+impl Input {
+    /// The scenario that the analytical engine answers for `system`: its load as arrivals, its lengths constant.
+    /// `requests` where the load itself knows no end.
+    pub fn of(system: &ServingInput, constants: &ServingConstants, requests: u32) -> Input {
+        let known = |n: f64| if n.is_finite() { n.max(1.0) as u32 } else { requests };
+        let (arrivals, requests) = match system.load {
+            Load::Static { batch } | Load::DecodeOnly { batch } | Load::PrefillOnly { batch } => {
+                (Arrivals::Burst, known(batch))
+            }
+            Load::Closed { concurrency, requests } => {
+                (Arrivals::Closed { concurrency: concurrency.round().max(1.0) as u32 }, known(requests))
+            }
+            Load::Burst { requests } => (Arrivals::Burst, known(requests)),
+            Load::Open { rate } => (Arrivals::Poisson { rate }, requests),
+        };
+        Input {
+            system: *system,
+            constants: *constants,
+            arrivals,
+            lengths: Lengths {
+                isl: Distribution::Constant(system.isl),
+                osl: Distribution::Constant(system.osl),
+                max_model_len: u32::MAX,
+            },
+            prefixes: if system.prefix_hit > 0.0 { Prefixes::Share(system.prefix_hit) } else { Prefixes::None },
+            requests,
+            warm_up: 0,
+            block_size: 16,
+            long_prefill_token_threshold: 0,
+            front_end: !matches!(system.load, Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. }),
+            prefilled: matches!(system.load, Load::DecodeOnly { .. }),
+            staggered: false,
+            router: Router::default(),
+            autoscaling: None,
+            slo: Slo::default(),
+            most_events: MOST_EVENTS,
+        }
+    }
+
+    /// All that makes no sense.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut out = Vec::new();
+        let mut ranges = Ranges::default();
+        let r = &mut ranges;
+        let s = &self.system;
+        r.check("requests", f64::from(self.requests), 1.0, MOST_REQUESTS);
+        r.check("warm_up", f64::from(self.warm_up), 0.0, f64::from(self.requests.saturating_sub(1)));
+        r.check("block_size", f64::from(self.block_size), 1.0, 65_536.0);
+        r.check("max_num_seqs", s.max_num_seqs, 1.0, f64::INFINITY);
+        r.check("max_num_batched_tokens", s.max_num_batched_tokens, 1.0, f64::INFINITY);
+        r.check("gpu_memory_utilization", s.memory_utilization, 0.05, 1.0);
+        r.check("speculated tokens", s.speculation.tokens, 0.0, 64.0);
+        r.check("acceptance", s.speculation.acceptance, 0.0, 1.0);
+        r.check("dp", s.layout.dp, 1.0, MOST_REPLICAS);
+        match &self.arrivals {
+            Arrivals::Poisson { rate } => r.positive("rate", *rate),
+            Arrivals::Gamma { rate, cv } => {
+                r.positive("rate", *rate);
+                r.check("cv of arrivals", *cv, 0.0, 100.0);
+            }
+            Arrivals::Phases(phases) => {
+                r.positive("number of phases", phases.len() as f64);
+                for phase in phases {
+                    r.positive("seconds of a phase", phase.seconds);
+                    r.check("rate of a phase", phase.rate, 0.0, 1e9);
+                    r.check("cv of a phase", phase.cv, 0.0, 100.0);
+                }
+            }
+            Arrivals::Burst => {}
+            Arrivals::Closed { concurrency } => r.positive("concurrency", f64::from(*concurrency)),
+            Arrivals::Trace(trace) => {
+                r.positive("requests of the trace", trace.len() as f64);
+                let back = trace.windows(2).position(|pair| matches!(pair, [a, b] if b.seconds < a.seconds));
+                out.extend(back.map(|index| Problem::TraceOrder { index: index + 1 }));
+            }
+        }
+        match self.prefixes {
+            Prefixes::None => {}
+            Prefixes::Share(share) => r.check("share of prefixes found", share, 0.0, 1.0),
+            Prefixes::Groups { groups, skew, .. } => {
+                r.check("groups of prefixes", f64::from(groups), 1.0, 1e6);
+                r.check("skew of the groups", skew, 0.0, 10.0);
+            }
+            Prefixes::Trace { piece } => {
+                r.check("tokens of a piece", f64::from(piece), 1.0, 1e6);
+                if !piece.is_multiple_of(self.block_size.max(1)) {
+                    out.push(Problem::Pieces { piece, block: self.block_size });
+                }
+            }
+        }
+        if let Some(a) = &self.autoscaling {
+            r.check("fewest replicas", f64::from(a.least), 1.0, f64::from(a.most));
+            r.check("most replicas", f64::from(a.most), 1.0, MOST_REPLICAS);
+            r.positive("requests aimed at per replica", a.target);
+            r.positive("seconds between scaling decisions", a.every);
+            r.check("seconds to start a replica", a.start, 0.0, 1e6);
+            r.check("seconds of patience", a.patience, 0.0, 1e6);
+            if s.pools.is_some() {
+                out.push(Problem::Together { what: "autoscaling and separate pools" });
+            }
+        }
+        self.room(&mut out);
+        out.extend(ranges.0.into_iter().map(Problem::from));
+        out
+    }
+
+    /// Whether each pool holds at least one block.
+    fn room(&self, out: &mut Vec<Problem>) {
+        let s = &self.system;
+        let layouts = s.pools.map_or([Some(s.layout), None], |p| [Some(p.prefill), Some(p.decode)]);
+        for layout in layouts.into_iter().flatten() {
+            let machine = Machine::new(s, &layout, &self.constants);
+            let capacity = kv::capacity(s, &layout, &machine.shape, &self.constants);
+            let block = f64::from(self.block_size) * machine.shape.kv_bytes_token;
+            // Also where the answer is not a number.
+            if capacity.free_bytes.is_nan() || capacity.free_bytes < block {
+                out.push(Problem::NoRoom { missing_bytes: block - capacity.free_bytes });
+            }
+        }
+    }
+}

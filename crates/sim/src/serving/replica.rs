@@ -1,0 +1,479 @@
+//! One engine: requests wait, run in batches of steps, are preempted where memory runs out, and leave.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "request ids are minted by the cluster and never outlive its list, groups by the replica that has them"
+)]
+
+use super::engine::{Engine, accepted};
+use super::kv::KvPool;
+use super::request::{Request, first_names, held, whole_pieces};
+use super::workload::Workload;
+use crate::kernel::{Histogram, Time};
+use atlas_perf::serving::step::{StepTime, Tokens};
+use std::collections::VecDeque;
+
+/// Whether a replica takes requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Starting,
+    Ready,
+    Draining,
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    All,
+    Prompts,
+    Decodes,
+}
+
+/// One engine.
+#[derive(Debug, Clone)]
+pub(super) struct Replica {
+    pub(super) phase: Phase,
+    pub(super) kv: KvPool,
+    pub(super) waiting: VecDeque<u32>,
+    pub(super) running: Vec<u32>,
+    /// Prefilled elsewhere, waiting for room here.
+    pub(super) incoming: VecDeque<u32>,
+    pub(super) in_transfer: usize,
+    /// Requests routed here that have not left.
+    pub(super) outstanding: u32,
+    pub(super) stepping: bool,
+    pub(super) woken: bool,
+    pub(super) step_seconds: f64,
+    /// Prompt tokens that were let in, and how many of them the prefix cache had.
+    pub(super) prompt_tokens: (u64, u64),
+    /// When its front end and its link for transfers are free again.
+    pub(super) front_free: Time,
+    pub(super) link_free: Time,
+    /// Requests that have come since its last step, which its loop has to take in.
+    pub(super) taken_in: u32,
+    /// Time of all its steps, by cause.
+    pub(super) work: StepTime,
+    batch: Vec<u32>,
+    began: Time,
+    groups: Vec<Group>,
+    /// Steps for which prompts have been held back.
+    held: u32,
+    /// Steps since the scheduler last looked at what has come in, and when that was.
+    steps_unseen: u32,
+    seen_upto: Time,
+    preempted: bool,
+    /// Whether the last step left somebody waiting for want of a place or of memory, and when it was composed.
+    full: bool,
+    composed: Time,
+    sum: Sum,
+}
+
+/// One attention group, which is an engine rank with a scheduler of its own.
+#[derive(Debug, Clone, Copy, Default)]
+struct Group {
+    /// Tokens that its step in composition still takes.
+    budget: u32,
+    /// Prompt tokens that it has taken.
+    prefill: u32,
+    /// Sequences that it has.
+    running: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    decode: u32,
+    context: u64,
+    prefill: u64,
+    prefill_keys: f64,
+    prompts: u32,
+}
+
+/// What a step has led to.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) finished: Vec<u32>,
+    pub(super) handed_over: Vec<u32>,
+    pub(super) tokens: u64,
+}
+
+impl Replica {
+    pub(super) fn new(engine: &Engine, phase: Phase) -> Self {
+        Replica {
+            phase,
+            kv: KvPool::new(engine.total_blocks, u64::from(engine.piece / engine.block_size)),
+            waiting: VecDeque::new(),
+            running: Vec::new(),
+            incoming: VecDeque::new(),
+            in_transfer: 0,
+            outstanding: 0,
+            stepping: false,
+            woken: false,
+            step_seconds: 0.0,
+            prompt_tokens: (0, 0),
+            front_free: Time::ZERO,
+            link_free: Time::ZERO,
+            taken_in: 0,
+            work: StepTime::default(),
+            batch: Vec::new(),
+            began: Time::ZERO,
+            groups: vec![Group::default(); engine.groups],
+            held: 0,
+            steps_unseen: 0,
+            seen_upto: Time::ZERO,
+            preempted: false,
+            full: false,
+            composed: Time::ZERO,
+            sum: Sum::default(),
+        }
+    }
+
+    /// Composes the next step; its length, or `None` where there is nothing to do.
+    pub(super) fn begin_step(
+        &mut self,
+        requests: &mut [Request],
+        workload: &Workload<'_>,
+        e: &Engine,
+        now: Time,
+    ) -> Option<Time> {
+        self.batch.clear();
+        self.sum = Sum::default();
+        for group in &mut self.groups {
+            (group.budget, group.prefill) = (e.max_num_batched_tokens, 0);
+        }
+        self.preempted = false;
+        self.steps_unseen += 1;
+        if self.steps_unseen >= e.recv_interval || self.running.is_empty() {
+            (self.steps_unseen, self.seen_upto) = (0, now);
+        }
+        if e.chunked_prefill {
+            self.advance(requests, workload, e, Wanted::All);
+            self.admit(requests, workload, e, now);
+        } else {
+            // Prompts go first, in steps of their own.
+            self.advance(requests, workload, e, Wanted::Prompts);
+            self.admit(requests, workload, e, now);
+            if self.batch.is_empty() {
+                self.advance(requests, workload, e, Wanted::Decodes);
+            }
+        }
+        if self.batch.is_empty() {
+            self.stepping = false;
+            return None;
+        }
+        let sum = &self.sum;
+        let per = |total: f64, n: f64| if n > 0.0 { total / n } else { 0.0 };
+        let busiest = self.groups.iter().map(|group| group.prefill).max().unwrap_or(0);
+        if sum.prefill > 0 {
+            // After a prompt the scheduler looks at once (`SchedulerRecvSkipper`).
+            self.steps_unseen = e.recv_interval;
+        }
+        let work = e.seconds(&Tokens {
+            decode: f64::from(sum.decode),
+            context: per(sum.context as f64, f64::from(sum.decode)),
+            prefill: sum.prefill as f64,
+            prefill_context: per(sum.prefill_keys, sum.prefill as f64),
+            prompts: f64::from(sum.prompts),
+            verified: f64::from(e.verified),
+            prefill_groups: per(sum.prefill as f64, f64::from(busiest)),
+        });
+        let seconds = work.total();
+        self.work = self.work.add(&work, 1.0);
+        self.began = now;
+        self.stepping = true;
+        self.step_seconds = seconds;
+        Some(Time::from_seconds(seconds))
+    }
+
+    /// Schedules running sequences, oldest first.
+    fn advance(&mut self, requests: &mut [Request], workload: &Workload<'_>, e: &Engine, wanted: Wanted) {
+        let mut place = 0;
+        while place < self.running.len() {
+            let id = self.running[place];
+            let r = &requests[id as usize];
+            let prompt = r.computed < r.target;
+            let budget = self.groups[r.group as usize].budget;
+            if budget == 0 || (wanted == Wanted::Prompts && !prompt) || (wanted == Wanted::Decodes && prompt) {
+                place += 1;
+                continue;
+            }
+            let tokens = if prompt { (r.target - r.computed).min(e.threshold) } else { e.verified }.min(budget);
+            let length = r.computed + tokens;
+            if length > r.covered && !self.grow(&mut requests[id as usize], length, e) {
+                // Memory is full: the youngest gives way.
+                self.preempted = true;
+                if let Some(youngest) = self.running.pop() {
+                    self.preempt(&mut requests[youngest as usize], youngest, workload, e);
+                }
+                continue;
+            }
+            self.schedule(&mut requests[id as usize], id, tokens);
+            place += 1;
+        }
+    }
+
+    /// Lets waiting requests in, first come, first served.
+    fn admit(&mut self, requests: &mut [Request], workload: &Workload<'_>, e: &Engine, now: Time) {
+        let (was_full, composed) = (self.full, self.composed);
+        (self.full, self.composed) = (false, now);
+        if e.balance_steps > 0 && self.holds_back(requests, e) {
+            return;
+        }
+        while let Some(&id) = self.waiting.front() {
+            let group = self.freest();
+            let budget = self.groups[group].budget;
+            if budget == 0 {
+                break;
+            }
+            if self.preempted || self.running.len() + self.in_transfer >= e.max_num_seqs {
+                self.full = true;
+                break;
+            }
+            let r = &mut requests[id as usize];
+            // A scheduler that runs ahead composed this step when the last one began.
+            let late = e.overlapped && r.queued > self.before_began() && !self.running.is_empty();
+            if late || r.queued > self.seen_upto {
+                break;
+            }
+            self.find_prefix(r, workload, e);
+            let rest = if r.computed < r.target { r.target - r.computed } else { e.verified };
+            let tokens = rest.min(e.threshold).min(budget);
+            let cut = tokens < rest && !e.chunked_prefill && budget < e.max_num_batched_tokens;
+            // Nobody is let in whose whole prompt has no room, though it be computed in pieces: it would be thrown out
+            // again half way (vLLM's `can_allocate` and `scheduler_reserve_full_isl`, SGLang's `PrefillAdder`).
+            let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.target.max(r.computed + tokens) };
+            let room = self.kv.total() - self.kv.used() + u64::from(r.shared * (e.piece / e.block_size));
+            let short = room < u64::from(e.blocks(e.kept(r.demand.isl, length))) + e.watermark;
+            if cut || (short && !self.running.is_empty()) || !self.grow(r, length, e) {
+                self.kv.release(held(workload, r));
+                (r.shared, r.computed) = (0, 0);
+                self.full = !cut;
+                break;
+            }
+            if r.emitted == 0 && r.preemptions == 0 {
+                (r.admitted, r.waited) = (now, now.since(r.queued));
+                r.passed_over = was_full && r.queued <= composed;
+                self.prompt_tokens.0 += u64::from(r.demand.isl);
+                self.prompt_tokens.1 += u64::from(r.computed);
+            }
+            self.waiting.pop_front();
+            self.enter(&mut requests[id as usize], id, group);
+            self.schedule(&mut requests[id as usize], id, tokens);
+        }
+    }
+
+    /// Whether prompts wait until every attention group has one, so that no group waits for another's: only while all of
+    /// them decode, and not for ever.
+    fn holds_back(&mut self, requests: &[Request], e: &Engine) -> bool {
+        let Some(&first) = self.waiting.front() else {
+            self.held = 0;
+            return false;
+        };
+        let places = e.max_num_seqs.saturating_sub(self.running.len() + self.in_transfer);
+        let rooms = (self.kv.total() - self.kv.used()) / u64::from(e.needed(&requests[first as usize].demand)).max(1);
+        let few = self.waiting.len().min(places).min(usize::try_from(rooms).unwrap_or(usize::MAX)) < e.groups;
+        let all_decode = self.sum.decode as usize >= e.groups;
+        let holds = few && all_decode && self.held < e.balance_steps;
+        self.held = if holds { self.held + 1 } else { 0 };
+        holds
+    }
+
+    /// The attention group that takes the most tokens yet; of equals, the one with the fewest sequences.
+    fn freest(&self) -> usize {
+        let mut best = 0;
+        for (at, group) in self.groups.iter().enumerate() {
+            let kept = &self.groups[best];
+            if group.budget > kept.budget || (group.budget == kept.budget && group.running < kept.running) {
+                best = at;
+            }
+        }
+        best
+    }
+
+    /// A sequence joins the batch, and the attention group.
+    fn enter(&mut self, r: &mut Request, id: u32, group: usize) {
+        r.group = group as u32;
+        // What it left behind is its own again, and is nothing to the replica that it may go to from here.
+        r.left = (0, 0);
+        self.groups[group].running += 1;
+        self.running.push(id);
+    }
+
+    /// The beginning of the step that has just ended.
+    fn before_began(&self) -> Time {
+        if self.stepping { self.began } else { Time::MAX }
+    }
+
+    /// Takes what the prefix cache has; one token at least is computed, for its output is wanted.
+    fn find_prefix(&mut self, r: &mut Request, workload: &Workload<'_>, e: &Engine) {
+        let found = if e.cached {
+            r.shared = self.kv.hold(whole_pieces(workload, r));
+            r.shared.saturating_mul(e.piece)
+        } else {
+            (e.share_found * f64::from(r.demand.isl)) as u32
+        };
+        // Blocks given back are taken again in the order in which they came, the end of a sequence first.
+        let (left, taken) = r.left;
+        let still_there = left.saturating_sub(self.kv.taken() - taken) as u32 * e.block_size;
+        let found = found.max(still_there);
+        r.computed = if e.prefilled && r.emitted == 0 { r.target } else { found.min(r.target - 1) };
+    }
+
+    /// Makes room for `length` tokens of a sequence.
+    fn grow(&mut self, r: &mut Request, length: u32, e: &Engine) -> bool {
+        let covered = length.div_ceil(e.block_size) * e.block_size;
+        let own = e.blocks(e.kept(r.demand.isl, covered)).saturating_sub(r.shared * (e.piece / e.block_size));
+        let more = own.saturating_sub(r.blocks);
+        if !self.kv.take(u64::from(more)) {
+            return false;
+        }
+        r.blocks += more;
+        r.covered = covered;
+        true
+    }
+
+    fn schedule(&mut self, r: &mut Request, id: u32, tokens: u32) {
+        r.scheduled = tokens;
+        let group = &mut self.groups[r.group as usize];
+        group.budget -= tokens;
+        self.batch.push(id);
+        let sum = &mut self.sum;
+        if r.computed < r.target {
+            group.prefill += tokens;
+            sum.prefill += u64::from(tokens);
+            sum.prefill_keys += f64::from(tokens) * (f64::from(r.computed) + 0.5 * f64::from(tokens));
+            sum.prompts += u32::from(r.computed + tokens == r.target);
+        } else {
+            sum.decode += 1;
+            sum.context += u64::from(r.computed) + 1;
+        }
+    }
+
+    fn preempt(&mut self, r: &mut Request, id: u32, workload: &Workload<'_>, e: &Engine) {
+        self.free(r, workload);
+        if e.remembers {
+            r.left = (u64::from(r.computed / e.block_size), self.kv.taken());
+        }
+        self.groups[r.group as usize].running -= 1;
+        r.computed = 0;
+        r.target = r.demand.isl + r.emitted;
+        r.preemptions += 1;
+        self.waiting.push_front(id);
+    }
+
+    fn free(&mut self, r: &mut Request, workload: &Workload<'_>) {
+        self.kv.give(u64::from(r.blocks));
+        self.kv.release(held(workload, r));
+        (r.blocks, r.shared, r.covered) = (0, 0, 0);
+    }
+
+    /// Ends the step in flight.
+    pub(super) fn end_step(
+        &mut self,
+        requests: &mut [Request],
+        workload: &Workload<'_>,
+        e: &Engine,
+        now: Time,
+        gaps: &mut Histogram,
+        out: &mut Outcome,
+    ) {
+        let left = (out.finished.len(), out.handed_over.len());
+        for place in 0..self.batch.len() {
+            let id = self.batch[place];
+            let r = &mut requests[id as usize];
+            let mut tokens = 1;
+            if r.computed < r.target {
+                r.computed += r.scheduled;
+                if r.computed < r.target {
+                    continue;
+                }
+                if e.cached {
+                    self.keep_prefix(r, workload, e);
+                }
+                if e.prefill_only {
+                    out.handed_over.push(id);
+                    continue;
+                }
+            } else {
+                if e.verified > 1 {
+                    tokens = (1 + accepted(e, r, id)).min(r.scheduled).min(r.demand.osl - r.emitted);
+                }
+                r.computed += tokens;
+            }
+            r.emit(tokens, now, gaps);
+            if r.emitted == tokens {
+                // The front end that hands it out is busy with who came in before.
+                r.handed_out = now.max(self.front_free);
+            }
+            out.tokens += u64::from(tokens);
+            if r.emitted >= r.demand.osl {
+                self.free(r, workload);
+                out.finished.push(id);
+            }
+        }
+        if left != (out.finished.len(), out.handed_over.len()) {
+            let groups = &mut self.groups;
+            self.running.retain(|&id| {
+                let r = &requests[id as usize];
+                let stays = r.emitted < r.demand.osl && !(e.prefill_only && r.computed >= r.target);
+                groups[r.group as usize].running -= u32::from(!stays);
+                stays
+            });
+        }
+    }
+
+    /// Hands the pieces of a computed prompt to the cache.
+    fn keep_prefix(&mut self, r: &mut Request, workload: &Workload<'_>, e: &Engine) {
+        let blocks = e.piece / e.block_size;
+        let names = whole_pieces(workload, r).get(r.shared as usize..).unwrap_or(&[]);
+        let most = (r.blocks / blocks.max(1)) as usize;
+        let kept = self.kv.keep(names.get(..most.min(names.len())).unwrap_or(&[]));
+        r.blocks -= kept * blocks;
+        r.shared += kept;
+    }
+
+    /// Takes room for a sequence that was prefilled elsewhere; `false` where there is none.
+    pub(super) fn make_room(&mut self, r: &mut Request, e: &Engine) -> bool {
+        if self.running.len() + self.waiting.len() + self.in_transfer >= e.max_num_seqs {
+            return false;
+        }
+        let there = (r.blocks, r.shared, r.covered);
+        (r.blocks, r.shared, r.covered) = (0, 0, 0);
+        let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.demand.isl + e.verified };
+        if !self.grow(r, length, e) {
+            (r.blocks, r.shared, r.covered) = there;
+            return false;
+        }
+        r.remote = (there.0, there.1);
+        self.in_transfer += 1;
+        true
+    }
+
+    /// Frees what a transferred sequence has left behind here.
+    pub(super) fn forget(&mut self, r: &mut Request, workload: &Workload<'_>) {
+        let (blocks, shared) = std::mem::take(&mut r.remote);
+        self.kv.give(u64::from(blocks));
+        self.kv.release(first_names(workload, r, shared));
+    }
+
+    /// A transferred sequence joins the batch with its first token; `true` where that was also its last.
+    pub(super) fn join(
+        &mut self,
+        r: &mut Request,
+        id: u32,
+        workload: &Workload<'_>,
+        now: Time,
+        gaps: &mut Histogram,
+    ) -> bool {
+        self.in_transfer -= 1;
+        r.emit(1, now, gaps);
+        // What has been received is found when the step in flight ends.
+        let ends = self.began.plus(Time::from_seconds(self.step_seconds));
+        r.handed_out = if self.stepping { now.max(ends) } else { now };
+        if r.emitted >= r.demand.osl {
+            self.free(r, workload);
+            return true;
+        }
+        let fewest = self.groups.iter().enumerate().min_by_key(|(_, group)| group.running);
+        self.enter(r, id, fewest.map_or(0, |(at, _)| at));
+        false
+    }
+}

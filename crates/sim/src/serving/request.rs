@@ -1,0 +1,93 @@
+//! A request on its way.
+
+use super::workload::{Demand, Workload};
+use crate::kernel::{Histogram, Time};
+
+/// A request on its way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    pub(super) demand: Demand,
+    pub(super) arrival: Time,
+    /// When it joined the queue of its replica.
+    pub(super) queued: Time,
+    /// When it was first let into a batch, how long it had waited for that, and whether for want of a place there.
+    pub(super) admitted: Time,
+    pub(super) waited: Time,
+    pub(super) passed_over: bool,
+    /// When its first token was there, when it left through the front end, and when its last one so far came.
+    pub(super) first: Time,
+    pub(super) handed_out: Time,
+    pub(super) last: Time,
+    /// Tokens whose keys and values are there, and tokens that must be before the next one is sampled.
+    pub(super) computed: u32,
+    pub(super) target: u32,
+    pub(super) emitted: u32,
+    /// Tokens of it in the step in flight.
+    pub(super) scheduled: u32,
+    /// Blocks of its own, pieces of the cache that it holds, tokens that both have room for.
+    pub(super) blocks: u32,
+    pub(super) shared: u32,
+    pub(super) covered: u32,
+    /// Blocks and pieces on the replica that prefilled it, until they are transferred.
+    pub(super) remote: (u32, u32),
+    pub(super) replica: u32,
+    /// The attention group that has it.
+    pub(super) group: u32,
+    pub(super) preemptions: u32,
+    /// Full blocks that it left behind when it was last thrown out, and how many had ever been taken by then.
+    pub(super) left: (u64, u64),
+}
+
+impl Request {
+    pub(super) fn new(demand: Demand, arrival: Time) -> Self {
+        Request {
+            demand,
+            arrival,
+            queued: arrival,
+            admitted: arrival,
+            waited: Time::ZERO,
+            passed_over: false,
+            first: Time::ZERO,
+            handed_out: Time::ZERO,
+            last: Time::ZERO,
+            computed: 0,
+            target: demand.isl,
+            emitted: 0,
+            scheduled: 0,
+            blocks: 0,
+            shared: 0,
+            covered: 0,
+            remote: (0, 0),
+            replica: 0,
+            group: 0,
+            preemptions: 0,
+            left: (0, 0),
+        }
+    }
+
+    pub(super) fn emit(&mut self, tokens: u32, now: Time, gaps: &mut Histogram) {
+        if self.emitted == 0 {
+            self.first = now;
+        } else {
+            let gap = now.since(self.last).seconds() / f64::from(tokens);
+            gaps.add(gap, u64::from(tokens));
+        }
+        self.emitted += tokens;
+        self.last = now;
+    }
+}
+
+/// The names of the pieces that a prompt fills wholly.
+pub(super) fn whole_pieces<'w>(workload: &'w Workload<'_>, r: &Request) -> &'w [u64] {
+    first_names(workload, r, r.demand.isl / workload.piece().max(1))
+}
+
+/// The names of the pieces that a request holds.
+pub(super) fn held<'w>(workload: &'w Workload<'_>, r: &Request) -> &'w [u64] {
+    first_names(workload, r, r.shared)
+}
+
+pub(super) fn first_names<'w>(workload: &'w Workload<'_>, r: &Request, count: u32) -> &'w [u64] {
+    let names = workload.names(r.demand.prefix);
+    names.get(..count as usize).unwrap_or(names)
+}

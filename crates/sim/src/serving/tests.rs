@@ -1,0 +1,615 @@
+//! Against the analytical engine where nothing queues, against queueing theory where something does, and against
+//! what must hold whatever happens.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+mod forms;
+mod memory;
+
+use super::*;
+use crate::kernel::Distribution;
+use crate::kernel::replication::replicate;
+use atlas_perf::accelerator::{Accelerator, Generation, Precision};
+use atlas_perf::arch::Architecture;
+use atlas_perf::serving::step::Machine;
+use atlas_perf::serving::{Admission, Formats, Layout, Load, Pools, ServingInput, Speculation, estimate, steady_state};
+use atlas_perf::serving_constants::ServingConstants;
+
+fn h100() -> Accelerator {
+    let mut a = Accelerator {
+        generation: Generation::Hopper,
+        mem_bw: 3.35e12,
+        link_bw: 450e9,
+        cores: 132.0,
+        ..Accelerator::default()
+    };
+    a.flops[Precision::Bf16 as usize] = 989e12;
+    a.flops[Precision::Fp8 as usize] = 1979e12;
+    a
+}
+
+fn llama_8b() -> Architecture {
+    Architecture { kv_heads: 8.0, ffn: 14336.0, vocab: 128_256.0, ..Architecture::default() }
+}
+
+fn llama_70b() -> Architecture {
+    Architecture { layers: 80.0, hidden: 8192.0, heads: 64.0, ffn: 28672.0, ..llama_8b() }
+}
+
+fn mixture() -> Architecture {
+    Architecture { experts: 8.0, top_k: 2.0, moe_ffn: 14336.0, ..llama_8b() }
+}
+
+fn system(load: Load) -> ServingInput {
+    ServingInput {
+        accelerator: h100(),
+        arch: llama_8b(),
+        layout: Layout { tp: 1.0, ..Layout::default() },
+        load,
+        ..ServingInput::default()
+    }
+}
+
+fn closed(concurrency: f64) -> ServingInput {
+    system(Load::Closed { concurrency, requests: f64::INFINITY })
+}
+
+fn simulated(input: &Input) -> Output {
+    simulate(input, 1, &Progress::new()).unwrap()
+}
+
+fn near(what: &str, found: f64, expected: f64, tolerance: f64) {
+    let off = found / expected - 1.0;
+    assert!(off.abs() <= tolerance, "{what}: {found} against {expected}, {:.2} %", 100.0 * off);
+}
+
+/// One request at a time: nothing queues, so the two engines must agree.
+#[test]
+fn the_quiet_limit_is_the_analytical_answer() {
+    let wide = Layout { tp: 8.0, ..Layout::default() };
+    let fp8 = Formats { dense_bytes: 1.0, dense: Precision::Fp8, ..Formats::default() };
+    let drafts = Speculation { tokens: 3.0, acceptance: 0.7, draft_cost: 1.0 / 32.0 };
+    let pools = Pools { prefill: Layout::default(), decode: Layout { tp: 2.0, ..Layout::default() } };
+    let one = closed(1.0);
+    let cases = [
+        ("8B", one),
+        ("70B on 8", ServingInput { arch: llama_70b(), layout: wide, ..one }),
+        ("70B in stages", ServingInput { arch: llama_70b(), layout: Layout { tp: 4.0, pp: 2.0, ..wide }, ..one }),
+        ("mixture", ServingInput { arch: mixture(), layout: wide, ..one }),
+        (
+            "attention in groups",
+            ServingInput {
+                arch: mixture(),
+                layout: Layout { ep: 4.0, attention_dp: 4.0, ..Layout::default() },
+                isl: 4000.0,
+                ..one
+            },
+        ),
+        ("fp8", ServingInput { formats: fp8, ..one }),
+        ("long prompt", ServingInput { isl: 30_000.0, osl: 200.0, ..one }),
+        ("long output", ServingInput { isl: 100.0, osl: 4000.0, ..one }),
+        (
+            "windows",
+            ServingInput { arch: Architecture { window: 1024.0, window_share: 0.5, ..llama_8b() }, isl: 8000.0, ..one },
+        ),
+        ("prefixes", ServingInput { prefix_hit: 0.5, ..one }),
+        ("separate prefill", ServingInput { chunked_prefill: false, ..one }),
+        ("pools", ServingInput { pools: Some(pools), ..one }),
+        ("drafts", ServingInput { speculation: drafts, osl: 2000.0, ..one }),
+    ];
+    let mut worst: f64 = 0.0;
+    for (name, case) in cases {
+        let theory = estimate(&case, &ServingConstants::default());
+        let found = simulated(&Input::of(&case, &ServingConstants::default(), 12));
+        for (what, f, t) in [
+            ("TTFT", found.ttft.mean, theory.ttft.mean),
+            ("TPOT", found.tpot.mean, theory.tpot.mean),
+            ("E2E", found.e2e.mean, theory.e2e.mean),
+            ("rate", found.requests_per_sec, theory.requests_per_sec),
+        ] {
+            println!("{name} {what}: {:+.2} %", 100.0 * (f / t - 1.0));
+            near(&format!("{name}, {what}"), f, t, 0.03);
+            worst = worst.max((f / t - 1.0).abs());
+        }
+    }
+    println!("largest deviation {:.2} %", 100.0 * worst);
+}
+
+/// A batch that starts and ends together.
+#[test]
+fn one_batch_is_the_analytical_answer() {
+    for batch in [2.0, 8.0, 32.0] {
+        let case = ServingInput { isl: 200.0, osl: 500.0, ..system(Load::Static { batch }) };
+        let theory = estimate(&case, &ServingConstants::default());
+        let found = simulated(&Input::of(&case, &ServingConstants::default(), 1));
+        near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.03);
+        near("TTFT", found.ttft.mean, theory.ttft.mean, 0.03);
+        near("TPOT", found.tpot.mean, theory.tpot.mean, 0.03);
+    }
+}
+
+/// Many requests in flight: the closed form knows the batch's mean, the events its composition.
+#[test]
+fn the_steady_state_is_near_the_analytical_answer() {
+    for concurrency in [8.0, 32.0, 128.0] {
+        let case = closed(concurrency);
+        let theory = estimate(&case, &ServingConstants::default());
+        let mut input = Input::of(&case, &ServingConstants::default(), 20 * concurrency as u32);
+        input.warm_up = 4 * concurrency as u32;
+        input.lengths.osl = Distribution::Uniform { low: 1.0, high: 2.0 * case.osl - 1.0 };
+        let found = simulated(&input);
+        println!(
+            "{concurrency}: {:+.2} %",
+            100.0 * (found.steady_output_tokens_per_sec / theory.output_tokens_per_sec - 1.0)
+        );
+        near("tokens", found.steady_output_tokens_per_sec, theory.output_tokens_per_sec, 0.10);
+    }
+}
+
+/// Equal requests that begin at once stay in step for ever; found under way, some of them are together and most are not.
+#[test]
+fn bursts_of_equal_requests_persist_in_part() {
+    let case = ServingInput { isl: 4000.0, ..closed(32.0) };
+    let theory = estimate(&case, &ServingConstants::default());
+    // Ten turns, the first of which begins at once.
+    let run = |staggered| {
+        let mut input = Input::of(&case, &ServingConstants::default(), 10 * 32);
+        input.staggered = staggered;
+        simulated(&input)
+    };
+    let (found, in_step) = (run(true), run(false));
+    near("TTFT", found.ttft.mean, theory.ttft.mean, 0.35);
+    near("TPOT", found.tpot.mean, theory.tpot.mean, 0.1);
+    assert!(in_step.ttft.mean > 1.5 * found.ttft.mean, "{} {}", in_step.ttft.mean, found.ttft.mean);
+}
+
+/// What a staggered load is found with says when its tokens come first, not how long a whole answer takes.
+#[test]
+fn outputs_found_under_way_tell_no_time_per_token() {
+    let mut input = Input::of(&closed(16.0), &ServingConstants::default(), 64);
+    input.staggered = true;
+    let found = simulated(&input);
+    assert_eq!((found.ttft.count, found.tpot.count, found.e2e.count), (64, 48, 48));
+    assert_eq!(found.records.iter().filter(|r| !r.whole).count(), 16);
+}
+
+/// A prompt is computed by the one attention group that has it, while the others wait.
+#[test]
+fn prompts_of_all_attention_groups_cost_little_more_than_one() {
+    let layout = Layout { ep: 4.0, attention_dp: 4.0, ..Layout::default() };
+    let seconds = |requests: f64| {
+        let load = Load::Burst { requests };
+        let case = ServingInput { arch: mixture(), layout, isl: 4000.0, osl: 1.0, ..system(load) };
+        let mut input = Input::of(&case, &ServingConstants::default(), 1);
+        input.front_end = false;
+        let found = simulated(&input);
+        assert_eq!(found.steps, 1);
+        found.seconds
+    };
+    let (one, four) = (seconds(1.0), seconds(4.0));
+    assert!(one < four && four < 3.0 * one, "{one} {four}");
+}
+
+/// TensorRT-LLM holds prompts back until every attention group has one, but not for ever.
+#[test]
+fn prompts_wait_for_one_another_where_groups_are_balanced() {
+    let layout = Layout { ep: 4.0, attention_dp: 4.0, ..Layout::default() };
+    let run = |admission| {
+        let load = Load::Closed { concurrency: 16.0, requests: 160.0 };
+        let case = ServingInput { arch: mixture(), layout, isl: 4000.0, osl: 200.0, admission, ..system(load) };
+        let mut input = Input::of(&case, &ServingConstants::default(), 160);
+        input.lengths.osl = Distribution::Uniform { low: 160.0, high: 240.0 };
+        simulated(&input)
+    };
+    let (balanced, eager) = (run(Admission::Batched), run(Admission::EveryStep));
+    assert!(balanced.ttft.mean > eager.ttft.mean, "{} {}", balanced.ttft.mean, eager.ttft.mean);
+    assert!(balanced.tpot.mean < 0.95 * eager.tpot.mean, "{} {}", balanced.tpot.mean, eager.tpot.mean);
+    assert_eq!(balanced.requests, 160);
+}
+
+/// A scheduler that looks at its queue every 30 decode steps lets requests wait for 15 of them, but none where nothing else
+/// runs.
+#[test]
+fn a_scheduler_that_seldom_looks_lets_requests_wait() {
+    let run = |concurrency: f64, recv_interval| {
+        let load = Load::Closed { concurrency, requests: 10.0 * concurrency };
+        let case = ServingInput {
+            admission: Admission::Polled,
+            recv_interval,
+            chunked_prefill: false,
+            isl: 200.0,
+            osl: 1000.0,
+            ..system(load)
+        };
+        let mut input = Input::of(&case, &ServingConstants::default(), 1);
+        input.lengths.osl = Distribution::Uniform { low: 800.0, high: 1200.0 };
+        simulated(&input)
+    };
+    let (often, seldom) = (run(16.0, 1.0), run(16.0, 30.0));
+    let steps = (seldom.ttft.mean - often.ttft.mean) / often.itl.p50;
+    assert!((10.0..20.0).contains(&steps), "{steps}");
+    assert!((run(1.0, 30.0).ttft.mean - run(1.0, 1.0).ttft.mean).abs() < 1e-9);
+}
+
+/// First tokens leave through the front end that takes in the rest of the burst.
+#[test]
+fn first_tokens_of_a_burst_wait_for_the_front_end() {
+    let case = ServingInput { isl: 16.0, ..system(Load::Burst { requests: 64.0 }) };
+    let found = simulated(&Input::of(&case, &ServingConstants::default(), 1));
+    let taken_in = 64.0 * ServingConstants::default().front_end;
+    assert!(found.records.iter().all(|r| r.ttft >= taken_in - 1e-9), "{} {taken_in}", found.ttft.p50);
+}
+
+/// One burst is no trend, and too much load is one under any arrivals.
+#[test]
+fn only_an_overload_grows_throughout() {
+    let capacity = estimate(&closed(256.0), &ServingConstants::default()).requests_per_sec;
+    for (share, grows) in [(0.5, false), (1.3, true)] {
+        for cv in [1.0, 4.0] {
+            for seed in 0..4 {
+                let mut input = Input::of(&closed(1.0), &ServingConstants::default(), 6_000);
+                input.arrivals = Arrivals::Gamma { rate: share * capacity, cv };
+                input.warm_up = 1_000;
+                let growth = simulate(&input, seed, &Progress::new()).unwrap().steady.growth;
+                assert_eq!(growth > 0.05, grows, "load {share}, cv {cv}, seed {seed}: {growth}");
+            }
+        }
+    }
+}
+
+/// An engine that serves one request at a time, without a front end, is a textbook's single server.
+fn single_server(rate: f64, osl: Distribution) -> (Input, Machine) {
+    let case = ServingInput {
+        max_num_seqs: 1.0,
+        overlapped: false,
+        isl: 512.0,
+        load: Load::Open { rate },
+        ..system(Load::Open { rate })
+    };
+    let constants = ServingConstants { front_end: 0.0, ..ServingConstants::default() };
+    let machine = Machine::new(&case, &case.layout, &constants);
+    let mut input = Input::of(&case, &constants, 22_000);
+    input.front_end = false;
+    input.warm_up = 2_000;
+    input.lengths.osl = osl;
+    (input, machine)
+}
+
+#[test]
+fn constant_requests_one_at_a_time_wait_as_m_d_1_says() {
+    let (probe, machine) = single_server(1.0, Distribution::Constant(1.0));
+    let service = steady_state::prefill(&machine, &probe.system, 1.0).total();
+    for rho in [0.4, 0.8] {
+        let (input, _) = single_server(rho / service, Distribution::Constant(1.0));
+        let [ttft, busy] = replicate(10, 8, 0.999, |seed| {
+            let o = simulate(&input, seed, &Progress::new()).unwrap();
+            [o.ttft.mean, o.busy]
+        });
+        let wait = rho * service / (2.0 * (1.0 - rho));
+        assert!(ttft.covers(service + wait), "{ttft:?} {}", service + wait);
+        assert!(ttft.half_width < 0.1 * wait);
+        assert!(busy.covers(rho), "{busy:?}");
+    }
+}
+
+#[test]
+fn varied_requests_one_at_a_time_wait_as_pollaczek_and_khinchine_say() {
+    let osl = Distribution::Uniform { low: 1.0, high: 41.0 };
+    let (probe, machine) = single_server(1.0, osl);
+    // Exact moments of the service time, by asking the step model for each output length.
+    let mut at = steady_state::prefill(&machine, &probe.system, 1.0).total();
+    let times: Vec<f64> = (0..40u32)
+        .map(|token| {
+            if token > 0 {
+                let mut step = steady_state::decode_tokens(&probe.system, 1.0);
+                step.context = 512.0 + f64::from(token);
+                at += machine.step(&step).total();
+            }
+            at
+        })
+        .collect();
+    // Rounding gives the first and the last length half the share of the others.
+    let weight = |k: usize| if k == 0 || k == 40 { 0.5 } else { 1.0 } / 40.0;
+    let last = times[39] + (times[39] - times[38]);
+    let all: Vec<f64> = times.iter().copied().chain([last]).collect();
+    let moment = |p: i32| all.iter().enumerate().map(|(k, t)| weight(k) * t.powi(p)).sum::<f64>();
+    let (mean, square) = (moment(1), moment(2));
+    let rho = 0.7;
+    let rate = rho / mean;
+    let (input, _) = single_server(rate, osl);
+    let [e2e] = replicate(20, 10, 0.999, |seed| [simulate(&input, seed, &Progress::new()).unwrap().e2e.mean]);
+    let theory = mean + rate * square / (2.0 * (1.0 - rho));
+    assert!(e2e.covers(theory), "{e2e:?} {theory}");
+    assert!(e2e.half_width < 0.1 * theory);
+}
+
+fn busy_input() -> Input {
+    let case = ServingInput { max_num_batched_tokens: 2048.0, ..system(Load::Open { rate: 12.0 }) };
+    let mut input = Input::of(&case, &ServingConstants::default(), 600);
+    input.lengths.isl = Distribution::LogNormal { mean: 700.0, cv: 1.0 };
+    input.lengths.osl = Distribution::LogNormal { mean: 150.0, cv: 0.7 };
+    input
+}
+
+fn consistent(o: &Output, requests: usize) {
+    assert_eq!(o.records.len(), requests);
+    for r in &o.records {
+        assert!(r.ttft > 0.0 && r.e2e >= r.ttft, "{r:?}");
+        assert!((r.e2e - r.ttft - r.tpot * f64::from(r.osl - 1)).abs() < 1e-6, "{r:?}");
+    }
+    assert!(o.good_share <= 1.0 && o.goodput <= o.requests_per_sec + 1e-9);
+    assert!(o.kv <= o.most_kv && o.most_kv <= 1.0 + 1e-9, "{} {}", o.kv, o.most_kv);
+    assert!(o.busy <= 1.0 + 1e-9 && o.busy > 0.0);
+    // Little: requests in the system, from the records and from the levels.
+    let inside: f64 = o.records.iter().map(|r| r.e2e).sum::<f64>() / o.seconds;
+    assert!(o.waiting + o.running <= inside * 1.01 + 0.1, "{} {} {inside}", o.waiting, o.running);
+    let tokens: u64 = o.records.iter().map(|r| u64::from(r.osl)).sum();
+    assert!((o.output_tokens_per_sec * o.seconds / tokens as f64 - 1.0).abs() < 1e-9);
+    assert!(o.timeline.iter().all(|l| l.kv <= 1.0 + 1e-9 && l.waiting >= -1e-9 && l.running >= -1e-9));
+}
+
+#[test]
+fn everything_that_arrives_leaves_and_adds_up() {
+    let mut input = busy_input();
+    consistent(&simulated(&input), 600);
+    input.arrivals = Arrivals::Gamma { rate: 12.0, cv: 3.0 };
+    consistent(&simulated(&input), 600);
+    input.system.chunked_prefill = false;
+    consistent(&simulated(&input), 600);
+    input.system.overlapped = false;
+    input.system.layout.dp = 3.0;
+    for router in
+        [Router::RoundRobin, Router::Random, Router::LeastRequests, Router::TwoChoices, Router::PrefixAffinity]
+    {
+        input.router = router;
+        let o = simulated(&input);
+        consistent(&o, 600);
+        assert!((0..3).all(|replica| o.records.iter().any(|r| r.replica == replica)));
+    }
+    input.system.speculation = Speculation { tokens: 2.0, acceptance: 0.8, draft_cost: 0.03 };
+    consistent(&simulated(&input), 600);
+}
+
+#[test]
+fn memory_that_runs_out_preempts_and_loses_nothing() {
+    let mut input = busy_input();
+    input.arrivals = Arrivals::Burst;
+    // Weights fill the device but for some thousand tokens.
+    input.system.memory_utilization = 0.235;
+    let o = simulated(&input);
+    consistent(&o, 600);
+    assert!(o.preemptions > 0, "{}", o.most_kv);
+    assert!(o.most_kv > 0.95);
+    input.system.reserve_output = true;
+    let reserved = simulated(&input);
+    consistent(&reserved, 600);
+    assert_eq!(reserved.preemptions, 0);
+}
+
+#[test]
+fn what_fits_no_replica_is_rejected_and_counted() {
+    let mut input = busy_input();
+    input.lengths.isl = Distribution::Uniform { low: 1.0, high: 1_000_000.0 };
+    let o = simulated(&input);
+    assert!(o.rejected > 0 && o.requests + o.rejected == 600);
+    input.arrivals = Arrivals::Closed { concurrency: 4 };
+    let o = simulated(&input);
+    assert!(o.rejected > 0 && o.requests + o.rejected == 600);
+}
+
+#[test]
+fn bursts_wait_longer_than_poisson_and_load_longer_than_leisure() {
+    let mut input = busy_input();
+    let calm = simulated(&input);
+    input.arrivals = Arrivals::Gamma { rate: 12.0, cv: 4.0 };
+    let bursty = simulated(&input);
+    assert!(bursty.ttft.p99 > calm.ttft.p99 && bursty.most_waiting > calm.most_waiting);
+    input.arrivals = Arrivals::Poisson { rate: 2.0 };
+    let leisure = simulated(&input);
+    assert!(leisure.ttft.mean < calm.ttft.mean && leisure.tpot.mean < calm.tpot.mean);
+    input.slo = Slo { ttft: calm.ttft.p50, tpot: calm.tpot.p90, e2e: f64::INFINITY };
+    input.arrivals = Arrivals::Poisson { rate: 12.0 };
+    let judged = simulated(&input);
+    assert!(judged.good_share > 0.3 && judged.good_share < 0.55, "{}", judged.good_share);
+}
+
+#[test]
+fn a_schedule_s_phases_have_their_rates() {
+    let mut input = busy_input();
+    input.requests = 100_000;
+    input.arrivals = Arrivals::Phases(vec![
+        Phase { seconds: 100.0, rate: 4.0, cv: 1.0 },
+        Phase { seconds: 50.0, rate: 0.0, cv: 1.0 },
+        Phase { seconds: 20.0, rate: 20.0, cv: 0.5 },
+    ]);
+    let o = simulated(&input);
+    let between = |from: f64, to: f64| o.records.iter().filter(|r| r.arrival >= from && r.arrival < to).count();
+    assert!(between(0.0, 100.0).abs_diff(400) < 100);
+    assert!(between(100.0, 150.0) <= 1);
+    assert!(between(150.0, 170.0).abs_diff(400) < 50);
+    assert_eq!(between(0.0, 170.0), o.records.len());
+}
+
+#[test]
+fn a_trace_is_replayed_as_recorded() {
+    let mut input = busy_input();
+    let trace: Vec<TraceRequest> = (0..50u32)
+        .map(|k| TraceRequest {
+            seconds: f64::from(k) * 0.5,
+            isl: 2048,
+            osl: 10 + k,
+            prefix: vec![1, 2, 3, u64::from(k) + 10],
+        })
+        .collect();
+    input.prefixes = Prefixes::Trace { piece: 512 };
+    input.arrivals = Arrivals::Trace(trace);
+    let o = simulated(&input);
+    assert_eq!(o.records.len(), 50);
+    assert!(o.records.iter().all(|r| r.isl == 2048 && (r.osl - 10) as f64 * 0.5 == r.arrival));
+    // All but the first find three pieces of four.
+    near("found", o.prefix_hit, 49.0 * 0.75 / 50.0, 1e-9);
+}
+
+#[test]
+fn shared_prefixes_save_prefill_and_affinity_finds_more_of_them() {
+    let mut input = busy_input();
+    input.system.layout.dp = 4.0;
+    input.lengths.isl = Distribution::Constant(2000.0);
+    input.router = Router::RoundRobin;
+    let without = simulated(&input);
+    input.prefixes = Prefixes::Groups { groups: 40, tokens: Distribution::Constant(1600.0), skew: 0.0 };
+    let anywhere = simulated(&input);
+    input.router = Router::PrefixAffinity;
+    let together = simulated(&input);
+    assert_eq!(without.prefix_hit, 0.0);
+    assert!(anywhere.prefix_hit > 0.3 && anywhere.ttft.mean < without.ttft.mean);
+    assert!(together.prefix_hit > anywhere.prefix_hit + 0.1, "{} {}", together.prefix_hit, anywhere.prefix_hit);
+    consistent(&together, 600);
+    // A cache without room finds little, and still nothing is lost.
+    input.system.memory_utilization = 0.24;
+    let tight = simulated(&input);
+    consistent(&tight, 600);
+    assert!(tight.prefix_hit < together.prefix_hit);
+}
+
+#[test]
+fn separate_pools_keep_decoding_undisturbed() {
+    let mut input = busy_input();
+    input.lengths.isl = Distribution::LogNormal { mean: 3000.0, cv: 0.5 };
+    input.system.layout.dp = 4.0;
+    let mixed = simulated(&input);
+    let two = Layout { dp: 2.0, ..Layout::default() };
+    input.system.pools = Some(Pools { prefill: two, decode: two });
+    let apart = simulated(&input);
+    consistent(&apart, 600);
+    assert!(apart.itl.p99 < mixed.itl.p99, "{:?} {:?}", apart.itl, mixed.itl);
+    input.system.memory_utilization = 0.24;
+    consistent(&simulated(&input), 600);
+}
+
+#[test]
+fn replicas_follow_the_load() {
+    let mut input = busy_input();
+    input.requests = 3000;
+    input.arrivals = Arrivals::Phases(vec![
+        Phase { seconds: 60.0, rate: 2.0, cv: 1.0 },
+        Phase { seconds: 60.0, rate: 30.0, cv: 1.0 },
+        Phase { seconds: 120.0, rate: 2.0, cv: 1.0 },
+    ]);
+    input.autoscaling = Some(Autoscaling { least: 1, most: 6, target: 16.0, every: 1.0, start: 5.0, patience: 10.0 });
+    let o = simulated(&input);
+    let most = o.timeline.iter().map(|l| l.replicas).fold(0.0, f64::max);
+    let last = o.timeline.last().unwrap().replicas;
+    assert!(most > 2.5 && last < 1.5, "{most} {last}");
+    assert!(o.replica_hours * 3600.0 < 6.0 * o.seconds);
+    assert!(o.records.iter().any(|r| r.replica > 0));
+    input.system.pools = Some(Pools { prefill: Layout::default(), decode: Layout::default() });
+    assert!(matches!(simulate(&input, 1, &Progress::new()), Err(p) if p.len() == 1));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_answer() {
+    let input = busy_input();
+    assert_eq!(simulated(&input), simulated(&input));
+    assert_ne!(simulated(&input), simulate(&input, 2, &Progress::new()).unwrap());
+}
+
+#[test]
+fn a_cancelled_run_says_so() {
+    let progress = Progress::new();
+    progress.cancel();
+    let o = simulate(&busy_input(), 1, &progress).unwrap();
+    assert!(o.cancelled && o.requests < 600);
+}
+
+#[test]
+fn all_that_makes_no_sense_is_told_at_once() {
+    let mut input = busy_input();
+    input.arrivals = Arrivals::Poisson { rate: f64::NAN };
+    input.requests = 0;
+    input.block_size = 0;
+    input.system.memory_utilization = f64::INFINITY;
+    assert_eq!(simulate(&input, 1, &Progress::new()).unwrap_err().len(), 4);
+    input = busy_input();
+    input.system.memory_utilization = 0.1;
+    assert!(matches!(simulate(&input, 1, &Progress::new()).unwrap_err()[..], [Problem::NoRoom { .. }]));
+    let back = |seconds| TraceRequest { seconds, isl: 1, osl: 1, prefix: vec![] };
+    input = Input { arrivals: Arrivals::Trace(vec![back(2.0), back(1.0)]), ..busy_input() };
+    assert_eq!(input.problems(), [Problem::TraceOrder { index: 1 }]);
+}
+
+#[test]
+fn a_run_that_does_not_end_is_given_up_and_says_so() {
+    let mut input = busy_input();
+    input.most_events = 1000;
+    let problems = simulate(&input, 1, &Progress::new()).unwrap_err();
+    let [Problem::Endless { events, left, requests, seconds }] = problems[..] else { panic!("{problems:?}") };
+    assert!(events >= 1000 && left < requests && requests == 600 && seconds > 0.0);
+    assert!(problems[0].to_string().contains("of 600 requests have left after"), "{}", problems[0]);
+}
+
+use proptest::prelude::*;
+
+prop_compose! {
+    fn any_input()(
+        (max_num_seqs, batched, threshold) in (1u32..40, 32u32..3000, prop::sample::select(vec![0u32, 64, 100, 5000])),
+        (chunked, reserved, overlapped, front_end) in any::<(bool, bool, bool, bool)>(),
+        (drafts, acceptance) in (0u32..4, 0.0f64..=1.0),
+        (block, memory, replicas) in (1u32..40, 0.225f64..0.3, 1u32..4),
+        (isl, osl, cv) in (1.0f64..1500.0, 1.0f64..40.0, 0.0f64..1.0),
+        prefixes in prop::sample::select(vec![0, 1, 2]),
+        (pools, window, scaled) in any::<(bool, bool, bool)>(),
+        arrivals in prop::sample::select(vec![
+            Arrivals::Burst,
+            Arrivals::Poisson { rate: 30.0 },
+            Arrivals::Gamma { rate: 5.0, cv: 3.0 },
+            Arrivals::Closed { concurrency: 7 },
+        ]),
+    ) -> Input {
+        let mut input = Input::of(&closed(1.0), &ServingConstants::default(), 60);
+        let s = &mut input.system;
+        s.max_num_seqs = f64::from(max_num_seqs);
+        s.max_num_batched_tokens = f64::from(batched);
+        (s.chunked_prefill, s.reserve_output, s.overlapped) = (chunked, reserved, overlapped);
+        s.speculation = Speculation { tokens: f64::from(drafts), acceptance, draft_cost: 0.03 };
+        s.memory_utilization = memory;
+        s.layout.dp = f64::from(replicas);
+        if window {
+            (s.arch.window, s.arch.window_share) = (512.0, 0.5);
+        }
+        if pools {
+            s.pools = Some(Pools { prefill: s.layout, decode: s.layout });
+        } else if scaled {
+            input.autoscaling =
+                Some(Autoscaling { least: 1, most: 5, target: 4.0, every: 0.5, start: 1.0, patience: 1.0 });
+        }
+        input.block_size = block;
+        input.long_prefill_token_threshold = threshold;
+        input.front_end = front_end;
+        input.lengths.isl = Distribution::LogNormal { mean: isl, cv };
+        input.lengths.osl = Distribution::LogNormal { mean: osl, cv };
+        input.prefixes = match prefixes {
+            0 => Prefixes::None,
+            1 => Prefixes::Share(0.4),
+            _ => Prefixes::Groups { groups: 5, tokens: Distribution::Uniform { low: 0.0, high: 2.0 * isl }, skew: 1.0 },
+        };
+        input.arrivals = arrivals;
+        input
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(80))]
+
+    /// Whatever the settings: nobody waits for ever, nothing panics, no block is lost.
+    #[test]
+    fn everybody_leaves_under_any_settings(input in any_input(), seed in 0u64..1000) {
+        let Ok(o) = simulate(&input, seed, &Progress::new()) else { return Ok(()) };
+        prop_assert_eq!(o.requests + o.rejected, 60, "stuck: {:?}", o.timeline.last());
+        prop_assert!(o.most_kv <= 1.0 + 1e-9 && o.kv >= -1e-9);
+        for r in &o.records {
+            prop_assert!(r.ttft >= 0.0 && r.e2e >= r.ttft && r.tpot >= 0.0);
+        }
+        let end = o.timeline.last().unwrap();
+        prop_assert!(end.waiting > -1e-6 && end.running > -1e-6 && end.kv > -1e-6);
+    }
+}

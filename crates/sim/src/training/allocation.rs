@@ -1,0 +1,249 @@
+//! Memory of a step in the order in which it is asked for: states first, then every pass's activations as the schedule
+//! takes the passes, through a caching allocator. What a stage holds at most, and what the allocator reserves for it.
+//!
+//! Sizes are the closed form's ([`memory`]): what a layer keeps for its backward pass, cut into the tensors it is made of;
+//! what is recomputed; logits; gradients on their way. Not modelled: workspaces of kernels, buffers of communication.
+
+use super::allocator::{Allocator, Held};
+use super::costs::layers_of;
+use super::schedule::{Kind, orders};
+use crate::kernel::{Distribution, Stream};
+use atlas_perf::constants::Constants;
+use atlas_perf::memory;
+use atlas_perf::training::stages::stage_layers;
+use atlas_perf::training::{Recompute, Sharding, TrainingInput, estimate};
+
+/// Purpose of the random streams of micro-batches' lengths, which their times follow too.
+const LENGTHS: u32 = 41;
+
+/// What was found on the stage that reserves most.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Output {
+    /// The stage.
+    pub stage: u32,
+    /// Bytes that never come and go: weights, gradients, optimizer states.
+    pub states: f64,
+    /// Bytes in use at most (`max_memory_allocated`).
+    pub allocated: f64,
+    /// Bytes that the allocator holds at the end (`max_memory_reserved`).
+    pub reserved: f64,
+    /// Blocks handed out.
+    pub allocations: u64,
+    /// After every pass of the last step: bytes in use at most within it, and reserved.
+    pub curve: Vec<(f64, f64)>,
+}
+
+impl Output {
+    /// Share of what is reserved that was never in use at once.
+    #[must_use]
+    pub fn fragmentation(&self) -> f64 {
+        1.0 - self.allocated / self.reserved.max(1.0)
+    }
+}
+
+/// Most passes of a step that are allocated for: their activations are alike, and more would show nothing new.
+const MOST_MICROS: f64 = 256.0;
+/// Tensors of states: no checkpointed run has them in one piece.
+const STATES: u32 = 64;
+
+/// Allocates for some steps of a job whose micro-batches' lengths spread by `spread` about their mean. Both ends of the
+/// pipeline are tried: the first holds most micro-batches, the last the logits.
+#[must_use]
+pub fn simulate(system: &TrainingInput, constants: &Constants, spread: f64, seed: u64, steps: u32) -> Output {
+    let last = (system.pp.max(1.0) as u32).saturating_sub(1);
+    let mut ends = vec![on_stage(system, constants, 0, spread, seed, steps)];
+    if last > 0 {
+        ends.push(on_stage(system, constants, last, spread, seed, steps));
+    }
+    ends.into_iter().max_by(|a, b| a.reserved.total_cmp(&b.reserved)).unwrap_or_default()
+}
+
+/// One stage's memory in the making.
+struct Stage {
+    allocator: Allocator,
+    most: u64,
+    in_pass: u64,
+}
+
+impl Stage {
+    fn take(&mut self, bytes: f64) -> Held {
+        let held = self.allocator.allocate(bytes);
+        self.most = self.most.max(self.allocator.allocated());
+        self.in_pass = self.in_pass.max(self.allocator.allocated());
+        held
+    }
+
+    fn give(&mut self, held: impl IntoIterator<Item = Held>) {
+        held.into_iter().for_each(|one| self.allocator.release(one));
+    }
+}
+
+fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64, steps: u32) -> Output {
+    let closed = estimate(s, c);
+    let (stages, chunks) = (s.pp.max(1.0) as u32, s.vpp.max(1.0) as u32);
+    let micros = s.micro_batches().min(MOST_MICROS) as u32;
+    let sizes = layers_of(s);
+    let layers = |chunk: u32| sizes.get((chunk * stages + stage) as usize).copied().unwrap_or(1.0).round();
+    // The closed form's activations of one micro-batch on this stage, by layer, in the tensors that they are made of.
+    let first = stage_layers(s, 0.0).max(1.0);
+    let each = memory::kept(s, closed.recompute) / first;
+    let kept = tensors(s, each);
+    let plain = TrainingInput { recompute: Recompute::None, ..*s };
+    let whole = memory::kept(&plain, atlas_perf::training::Plan::of(Recompute::None));
+    let again = tensors(s, whole / first);
+    let ends = stage + 1 == stages;
+    let logits = if ends { memory::logits(s) } else { 0.0 };
+    let states = closed.memory.weights + closed.memory.gradients + closed.memory.optimizer;
+    let split = if s.sequence_parallel { s.tp } else { 1.0 };
+    let gradient = 2.0 * s.micro * s.seq / s.cp.max(1.0) * s.arch.hidden / split.max(1.0);
+    let gathered = if s.held_sharding() == Sharding::Zero3 { closed.memory.buffers } else { 0.0 };
+    let mut m = Stage { allocator: Allocator::default(), most: 0, in_pass: 0 };
+    for _ in 0..STATES {
+        let _ = m.take(states / f64::from(STATES));
+    }
+    let order = orders(s, micros, closed.in_flight).into_iter().nth(stage as usize).unwrap_or_default();
+    let slots = (micros * chunks) as usize;
+    let splits = s.schedule.splits();
+    let mut out = Output { stage, states, ..Output::default() };
+    for step in 0..steps.max(1) {
+        out.curve.clear();
+        let mut held: Vec<Vec<Held>> = vec![Vec::new(); slots];
+        let mut heads: Vec<Option<Held>> = vec![None; slots];
+        for pass in &order {
+            m.in_pass = m.allocator.allocated();
+            let slot = (pass.micro * chunks + pass.chunk) as usize;
+            let by = length(spread, seed, 0, u64::from(step) * u64::from(micros) + u64::from(pass.micro));
+            let (Some(list), Some(head)) = (held.get_mut(slot), heads.get_mut(slot)) else { continue };
+            match pass.kind {
+                Kind::Forward => {
+                    for _ in 0..layers(pass.chunk) as u32 {
+                        let gather = (gathered > 0.0).then(|| m.take(gathered));
+                        // What the layer computes and does not keep is gone at its end.
+                        let passing: Vec<Held> = again.iter().take(2).map(|bytes| m.take(by * bytes)).collect();
+                        list.extend(kept.iter().map(|bytes| m.take(by * bytes)));
+                        m.give(passing.into_iter().chain(gather));
+                    }
+                    if logits > 0.0 && pass.chunk + 1 == chunks {
+                        *head = Some(m.take(by * logits));
+                    }
+                }
+                Kind::Backward => {
+                    let mut flowing = m.take(by * gradient);
+                    m.give(head.take());
+                    let all = layers(pass.chunk);
+                    for layer in (0..all as u32).rev() {
+                        let gather = (gathered > 0.0).then(|| m.take(gathered));
+                        // The first layers of a stage are the ones recomputed.
+                        let full = f64::from(layer) + 0.5 < closed.recompute.full_share * all;
+                        let recomputed: Vec<Held> =
+                            if full { again.iter().map(|bytes| m.take(by * bytes)).collect() } else { Vec::new() };
+                        let own: Vec<Held> = again.iter().take(2).map(|bytes| m.take(by * bytes)).collect();
+                        let next = m.take(by * gradient);
+                        // Gradients of weights that run apart need what the layer has kept until then.
+                        let from = if splits { list.len() } else { list.len().saturating_sub(kept.len()) };
+                        m.give(list.split_off(from).into_iter().chain(own).chain(recomputed).chain(gather));
+                        m.give([flowing]);
+                        flowing = next;
+                    }
+                    m.give([flowing]);
+                }
+                Kind::Weights => m.give(list.drain(..)),
+            }
+            out.curve.push((m.in_pass as f64, m.allocator.reserved() as f64));
+        }
+    }
+    out.allocated = m.most as f64;
+    out.reserved = m.allocator.reserved() as f64;
+    out.allocations = m.allocator.allocations();
+    out
+}
+
+/// Length of a replica's `number`-th micro-batch since the run began, over the mean one.
+pub(super) fn length(spread: f64, seed: u64, replica: u32, number: u64) -> f64 {
+    if spread <= 0.0 {
+        return 1.0;
+    }
+    Distribution::LogNormal { mean: 1.0, cv: spread }.draw(&mut Stream::new(seed, LENGTHS, replica).at(number))
+}
+
+/// What a layer keeps, in the tensors that it is made of: block inputs and norms, queries with keys and values, attention's
+/// output, the projections up, the activation (arXiv 2205.05198, section 4.1).
+fn tensors(s: &TrainingInput, bytes: f64) -> Vec<f64> {
+    let a = &s.arch;
+    let split = if s.sequence_parallel { s.tp } else { 1.0 };
+    let (h, tp) = (a.hidden / split.max(1.0), s.tp.max(1.0));
+    let width = if a.is_moe() { a.top_k * a.moe_ffn + a.shared_ffn } else { a.ffn };
+    let ups = (a.mlp_matrices() - 1.0).max(1.0);
+    let parts = if a.convolutions.is_some() {
+        vec![1.0; 6]
+    } else {
+        let kv = 2.0 * a.kv_heads * a.head_dim / tp;
+        vec![ups * width / tp, width / tp, a.heads * a.head_dim / tp + kv, a.heads * a.head_dim / tp, h, h, h, h]
+    };
+    let all: f64 = parts.iter().sum();
+    parts.into_iter().map(|part| bytes * part / all.max(1e-12)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use atlas_perf::training::Schedule as PipelineSchedule;
+
+    fn job() -> TrainingInput {
+        TrainingInput { tp: 2.0, pp: 4.0, dp: 4.0, accelerators: 32.0, global: 128.0, ..TrainingInput::default() }
+    }
+
+    #[test]
+    fn what_is_in_use_at_most_is_the_closed_form_s() {
+        for recompute in [Recompute::None, Recompute::Selective, Recompute::Full] {
+            let system = TrainingInput { recompute, ..job() };
+            let found = simulate(&system, &Constants::default(), 0.0, 1, 2);
+            let closed = estimate(&system, &Constants::default()).memory;
+            let expected = closed.allocated() - closed.buffers;
+            let ratio = found.allocated / expected;
+            assert!((0.9..1.15).contains(&ratio), "{recompute:?}: {ratio}");
+            assert!(found.reserved >= found.allocated && found.fragmentation() < 0.25, "{}", found.fragmentation());
+        }
+    }
+
+    #[test]
+    fn schedules_hold_as_many_micro_batches_as_the_closed_form_says() {
+        for (schedule, vpp) in [
+            (PipelineSchedule::OneForwardOneBackward, 2.0),
+            (PipelineSchedule::AllForward, 1.0),
+            (PipelineSchedule::ZeroBubble1p, 1.0),
+            (PipelineSchedule::ZeroBubble, 1.0),
+        ] {
+            let mut system = TrainingInput { recompute: Recompute::None, schedule, vpp, global: 64.0, ..job() };
+            for gb in [60e9, 80e9, 500e9] {
+                system.accelerator.mem_bytes = gb;
+                let found = simulate(&system, &Constants::default(), 0.0, 1, 2);
+                let closed = estimate(&system, &Constants::default()).memory;
+                let ratio = found.allocated / (closed.allocated() - closed.buffers);
+                assert!((0.85..1.15).contains(&ratio), "{schedule:?} {gb}: {ratio}");
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_that_vary_cost_memory_and_fragment_it() {
+        let system = TrainingInput { recompute: Recompute::None, ..job() };
+        let alike = simulate(&system, &Constants::default(), 0.0, 1, 3);
+        let varied = simulate(&system, &Constants::default(), 0.3, 1, 3);
+        assert!(varied.reserved > alike.reserved, "{} {}", varied.reserved, alike.reserved);
+        assert!(varied.fragmentation() > alike.fragmentation());
+        // And the mean length is one.
+        let mean = (0..5000).map(|k| length(0.3, 7, 0, k)).sum::<f64>() / 5000.0;
+        assert!((mean - 1.0).abs() < 0.02, "{mean}");
+    }
+
+    #[test]
+    fn every_step_leaves_what_it_found() {
+        let system = job();
+        let (one, five) =
+            (simulate(&system, &Constants::default(), 0.0, 1, 1), simulate(&system, &Constants::default(), 0.0, 1, 5));
+        assert_eq!(one.allocated, five.allocated);
+        assert_eq!(one.curve.len(), 2 * system.micro_batches() as usize);
+        assert!(five.allocations > 4 * one.allocations);
+    }
+}

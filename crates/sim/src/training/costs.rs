@@ -1,0 +1,437 @@
+//! What a step is made of on one kind of accelerator: the programs of its passes, and what runs beside and between them.
+//!
+//! Times are the analytical engine's; what it hides or exposes by rule is asked for in full and hidden by the events.
+//! Where it says how much of a collective software cuts up and runs beside the kernel that it belongs to, so much of it
+//! may run beside that kernel here: whether it does, the streams decide.
+
+use super::operators::{self, Block, Operator};
+use super::passes::{self, Traffic};
+use super::program::{Lane, Port, Program};
+use super::schedule::Kind;
+use atlas_perf::accelerator::Generation;
+use atlas_perf::constants::Constants;
+use atlas_perf::memory;
+use atlas_perf::memory::LocalParams;
+use atlas_perf::training::optimizer;
+use atlas_perf::training::optimizer::Offload;
+use atlas_perf::training::stages::chunk_layers;
+use atlas_perf::training::step::{Sums, accumulation};
+use atlas_perf::training::{Plan, Sharding, TrainingEstimate, TrainingInput, comm, estimate, under};
+
+/// The passes of one chunk of layers for one micro-batch.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Chunk {
+    /// Forward.
+    pub forward: Pass,
+    /// Gradients of inputs and weights.
+    pub backward: Pass,
+    /// Gradients of inputs alone.
+    pub input: Pass,
+    /// Gradients of weights alone.
+    pub weights: Pass,
+}
+
+impl Chunk {
+    /// The pass of a kind; `splits` tells gradients of inputs from those of weights.
+    #[must_use]
+    pub fn pass(&self, kind: Kind, splits: bool) -> &Pass {
+        match kind {
+            Kind::Forward => &self.forward,
+            Kind::Backward if splits => &self.input,
+            Kind::Backward => &self.backward,
+            Kind::Weights => &self.weights,
+        }
+    }
+
+    /// As [`Chunk::pass`].
+    pub fn pass_mut(&mut self, kind: Kind, splits: bool) -> &mut Pass {
+        match kind {
+            Kind::Forward => &mut self.forward,
+            Kind::Backward if splits => &mut self.input,
+            Kind::Backward => &mut self.backward,
+            Kind::Weights => &mut self.weights,
+        }
+    }
+}
+
+/// One pass, and what it takes where nothing else uses its ports.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pass {
+    /// Its tasks.
+    pub program: Program,
+    /// Seconds alone.
+    pub seconds: f64,
+    /// Of these, seconds of kernels.
+    pub compute: f64,
+    /// Share of the kernels that is the output layer's: behind the layers forward, before them backward.
+    pub head: f64,
+}
+
+impl Pass {
+    /// Of a program.
+    #[must_use]
+    pub fn of(program: Program) -> Pass {
+        let seconds = program.alone().seconds;
+        Pass { seconds, compute: program.busy(Lane::Compute), head: 0.0, program }
+    }
+
+    /// The same, in which so many seconds are the output layer's.
+    #[must_use]
+    pub fn with_head(self, seconds: f64) -> Pass {
+        Pass { head: (seconds / self.compute.max(1e-15)).clamp(0.0, 1.0), ..self }
+    }
+}
+
+/// What a step is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Costs {
+    /// Of every chunk, in the order in which a micro-batch passes them: chunk `c` of stage `s` at `c * stages + s`.
+    pub chunks: Vec<Chunk>,
+    /// One transfer between stages that lie in different domains, where there are such, and what it goes through.
+    pub transfer: f64,
+    /// See `transfer`.
+    pub transfer_port: Port,
+    /// One inside a domain, through the scale-up fabric.
+    pub near: f64,
+    /// Whether each stage shares its domains with the next one; the last one with the first.
+    pub nearby: Vec<bool>,
+    /// Reduction of the gradients of one stage.
+    pub reduce: f64,
+    /// Gathering of the updated weights of one stage.
+    pub gather: f64,
+    /// What of both is the embedding's, on the first stage: it is needed first, and its gradient is complete last.
+    pub embedding: f64,
+    /// What both go through.
+    pub data_port: Port,
+    /// What weights that are gathered, and gradients that are scattered, layer by layer go through: of weights that are
+    /// sharded inside a node and replicated over nodes, the scale-up fabric.
+    pub layer_port: Port,
+    /// Share of the kernels' time in which the device waits for the host to launch. A stage that has waited for its input
+    /// finds that much launched already.
+    pub host_share: f64,
+    /// Optimizer and what the host does once a step.
+    pub optimizer: f64,
+    /// Micro-batches whose activations the fullest stage can hold.
+    pub in_flight: f64,
+    /// Rates of kernels and of layer-wise data-parallel collectives while both run.
+    pub beside: Beside,
+    /// Rates of kernels and of the collectives of a whole stage's gradients and weights while both run.
+    pub beside_group: Beside,
+}
+
+/// When a pass has to be run task by task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Meets {
+    /// It always takes what it takes alone.
+    Never,
+    /// While the stage's data-parallel group reduces or gathers.
+    Collectives,
+    /// While anything is sent between stages or reduced, which is nearly always.
+    Transfers,
+    /// Always: what it sends runs on past its last kernel, or slows its kernels.
+    Always,
+}
+
+/// Share of a pass below which a transfer beside it is not worth running it task by task.
+const NEGLIGIBLE: f64 = 0.005;
+
+/// How fast kernels and collectives of fully sharded weights are while they share a device, over their own rates.
+///
+/// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and kernels beside thick traffic
+/// cost that share of theirs. With constant rates while both run these two have one solution. The share of the kernels beside
+/// which the analytical engine lets nothing run (`1 - overlap_share`) is its allowance for the first gather and the last
+/// scatter, for which kernels wait here.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Beside {
+    /// Kernels.
+    pub compute: f64,
+    /// Collectives.
+    pub data: f64,
+}
+
+impl Beside {
+    fn of(c: &Constants) -> Beside {
+        let slowdown = c.overlap_slowdown.clamp(0.0, 0.99);
+        let rate = 1.0 / (1.0 + slowdown);
+        Beside { compute: rate, data: rate }
+    }
+
+    /// Of a stage's gradients and weights. Those of fully sharded weights are thick; elsewhere the traffic is thin, and costs
+    /// kernels nothing. What is sharded over nodes travels through every device of a node and all its cards; what is sharded
+    /// inside a node is reduced over nodes by each rank through its own card, a small part of what the device can move: kernels
+    /// lose what that takes, but cannot keep it from going at the card's rate.
+    fn of_group(i: &TrainingInput, c: &Constants, layer: Port, data: Port) -> Beside {
+        if i.held_sharding() != Sharding::Zero3 || !i.software.overlap_data {
+            Beside { compute: 1.0, data: 1.0 }
+        } else if layer == data {
+            Beside::of(c)
+        } else {
+            Beside { compute: (1.0 - c.overlap_slowdown.clamp(0.0, 0.99)).max(0.01), data: 1.0 }
+        }
+    }
+}
+
+impl Costs {
+    /// Of one step.
+    #[must_use]
+    pub fn of(i: &TrainingInput, c: &Constants) -> Costs {
+        let full = estimate(i, c);
+        // Variations of the job recompute what the job does.
+        let plan = full.recompute;
+        let mut open = *i;
+        open.software.overlap_data = false;
+        open.software.overlap_pipeline = false;
+        let raw = under(&open, c, plan);
+        let m = i.micro_batches();
+        let stages = i.pp.max(1.0);
+        let count = (stages * i.vpp.max(1.0)).max(1.0) as usize;
+        let sizes = layers_of(i);
+        let (blocks, head) = kernels(i, c, &full);
+        let (per_step, per_micro) = data_traffic(&open, c, &raw);
+        let traffic = traffic(i, c, plan, per_micro, i.arch.depth() / stages);
+        let chunks = sizes
+            .iter()
+            .enumerate()
+            .map(|(at, &layers)| {
+                let head = if at + 1 == count { head.as_slice() } else { &[] };
+                passes::chunk(&blocks, head, layers, &traffic)
+            })
+            .collect();
+        let sharded = matches!(i.held_sharding(), Sharding::Zero1 | Sharding::Zero2);
+        // Gradients are reduced in their format, weights gathered in 16 bit.
+        let reduced = if sharded { i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9) } else { 1.0 };
+        // What travels to the host layer by layer is among the tasks.
+        let once = TrainingInput { offload: Offload { activations: 0.0, weights: 0.0, ..i.offload }, ..*i };
+        let near = under(&TrainingInput { domain: i.accelerators.max(i.domain), ..open }, c, plan);
+        let data_port = data_port(i, i.dp * i.cp * i.tp);
+        Costs {
+            host_share: host_share(&full),
+            chunks,
+            transfer: raw.time.pipeline_transfer / m / (2.0 * i.vpp.max(1.0)),
+            transfer_port: port(i.tp * i.cp * i.dp * i.pp, i.domain),
+            reduce: per_step * reduced,
+            gather: per_step * (1.0 - reduced),
+            near: near.time.pipeline_transfer / m / (2.0 * i.vpp.max(1.0)),
+            nearby: (0..stages as u32).map(|stage| nearby(i, f64::from(stage))).collect(),
+            embedding: embedding(i),
+            data_port,
+            layer_port: traffic.data_port,
+            optimizer: full.time.optimizer + under(&once, c, plan).time.offload,
+            in_flight: full.in_flight,
+            beside: Beside::of(c),
+            beside_group: Beside::of_group(i, c, traffic.data_port, data_port),
+        }
+    }
+
+    /// Seconds of a transfer between a stage and the next one, the last one and the first, and what it goes through.
+    #[must_use]
+    pub fn hop(&self, stage: u32) -> (f64, Port) {
+        if self.nearby.get(stage as usize).is_some_and(|near| *near) {
+            (self.near, Port::Link)
+        } else {
+            (self.transfer, self.transfer_port)
+        }
+    }
+
+    /// When what is sent inside passes meets what is sent beside them.
+    #[must_use]
+    pub fn meets(&self) -> Meets {
+        let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
+        let through =
+            |port: Port| passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == port));
+        let beyond = |pass: &Pass| pass.program.lanes.iter().skip(2).any(|lane| !lane.is_empty());
+        let shortest = passes().map(|pass| pass.seconds).filter(|seconds| *seconds > 0.0).fold(f64::INFINITY, f64::min);
+        // What shares a port with a transfer is delayed by the transfer's length at most.
+        let transfers = self.transfer > NEGLIGIBLE * shortest && through(self.transfer_port);
+        if passes().any(beyond) {
+            Meets::Always
+        } else if transfers {
+            Meets::Transfers
+        } else if self.reduce + self.gather > 0.0 && through(self.data_port) {
+            Meets::Collectives
+        } else {
+            Meets::Never
+        }
+    }
+
+    /// Tasks of all passes of a micro-batch.
+    #[must_use]
+    pub fn tasks(&self) -> f64 {
+        let passes = self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward]);
+        passes.flat_map(|pass| &pass.program.lanes).map(|lane| lane.len() as f64).sum()
+    }
+
+    /// Frees layer-wise collectives of the ports that nothing else goes through.
+    pub fn free(&mut self) {
+        let data = self.layer_port;
+        let hops = || (0..self.nearby.len() as u32).map(|stage| self.hop(stage));
+        let beside = hops().any(|(seconds, port)| seconds > 0.0 && port == data)
+            || (self.reduce + self.gather > 0.0 && self.data_port == data);
+        let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
+        let inside = passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == data));
+        if beside || inside {
+            return;
+        }
+        for chunk in &mut self.chunks {
+            for pass in [&mut chunk.forward, &mut chunk.backward, &mut chunk.input, &mut chunk.weights] {
+                if let Some(lane) = pass.program.lanes.get_mut(Lane::Data as usize) {
+                    lane.iter_mut().for_each(|item| item.port = Port::None);
+                }
+            }
+        }
+    }
+
+    /// Kernels joined between which nothing can happen, where nobody looks at them.
+    pub fn join(&mut self) {
+        for chunk in &mut self.chunks {
+            // Not gradients of weights that run apart: a bucket is complete with its last kernel.
+            for pass in [&mut chunk.forward, &mut chunk.backward, &mut chunk.input] {
+                pass.program = pass.program.joined();
+            }
+        }
+    }
+}
+
+/// Ranks that a layer's weights are sharded over.
+fn sharded(i: &TrainingInput) -> f64 {
+    let ranks = i.dp * i.cp;
+    if i.shard > 0.0 { i.shard.min(ranks) } else { ranks }
+}
+
+/// Share of the embedding in the weights of a stage that holds it; none where it is not trained.
+fn embedding(i: &TrainingInput) -> f64 {
+    let one = i.arch.vocab * i.arch.hidden / i.tp.max(1.0);
+    if i.trained < 1.0 || i.arch.convolutions.is_some() {
+        0.0
+    } else {
+        (one / LocalParams::of(i).total()).clamp(0.0, 1.0)
+    }
+}
+
+/// What a group reaches through: the scale-up fabric where it lies inside a domain.
+fn port(reach: f64, domain: f64) -> Port {
+    if reach <= domain { Port::Link } else { Port::Nic }
+}
+
+/// What a data-parallel group reaches through. On a torus the axes of a mesh are axes of the torus (JAX,
+/// `mesh_utils.create_device_mesh`), so that its traffic meets nobody's: other collectives have other links.
+fn data_port(i: &TrainingInput, reach: f64) -> Port {
+    match port(reach, i.domain) {
+        Port::Link if i.accelerator.generation == Generation::Tpu => Port::None,
+        port => port,
+    }
+}
+
+/// Whether all ranks of a stage reach theirs of the next one, the last one's of the first, inside their domain: ranks in
+/// order, pipeline parallelism the slowest to change, as Megatron places them.
+fn nearby(i: &TrainingInput, stage: f64) -> bool {
+    let each = (i.tp * i.cp * i.dp).max(1.0);
+    let (from, to) = if stage + 1.0 < i.pp { (stage, stage + 1.0) } else { (0.0, stage) };
+    let domain = |rank: f64| (rank / i.domain.max(1.0)).floor();
+    let stays = |rank: f64| domain(rank) == domain(rank + (to - from) * each);
+    each * (to - from) < i.domain && (0..each as u64).all(|rank| stays(from * each + rank as f64))
+}
+
+/// What a layer sends, and through what.
+fn traffic(i: &TrainingInput, c: &Constants, plan: Plan, per_micro: f64, layers: f64) -> Traffic {
+    let fabric = comm::fabric(i, c);
+    let mut open = *i;
+    open.software.overlap_tensor = false;
+    let tensor = comm::tensor(&open, c, &fabric, plan);
+    // Passes of a layer: forward, backward, and forward again.
+    let passes = 2.0 + plan.full_share;
+    let expert = i.arch.moe_layers() / i.arch.depth().max(1.0) * comm::expert(i, c, &fabric, plan);
+    let reduced = if i.reduce_bytes > 0.0 { i.reduce_bytes } else { i.grad_bytes };
+    // Weights travel in 16 bit, twice; gradients once.
+    let weights = 2.0 / (4.0 + reduced * i.trained);
+    let per_layer = per_micro / layers.max(1e-9);
+    let settled = TrainingInput { offload: Offload { optimizer: 0.0, ..i.offload }, ..*i };
+    let copies = optimizer::offloaded(&settled, c, 0.0, || memory::kept(i, plan)) / i.micro_batches();
+    Traffic {
+        tensor: tensor / passes,
+        tensor_exposed: if i.software.overlap_tensor { c.tensor_exposed.clamp(0.0, 1.0) } else { 1.0 },
+        tensor_port: port(i.tp, i.domain),
+        sequence: i.sequence_parallel,
+        context: comm::exchange(i, &fabric),
+        context_ranks: i.cp.max(1.0),
+        context_port: port(i.cp * i.tp, i.domain),
+        expert: if c.expert_exposed > 0.0 { expert / passes / c.expert_exposed } else { 0.0 },
+        expert_exposed: c.expert_exposed.clamp(0.0, 1.0),
+        expert_port: port(i.ep * i.etp * if i.etp > 1.0 { 1.0 } else { i.tp }, i.domain),
+        gather: weights * per_layer,
+        scatter: (1.0 - 2.0 * weights) * per_layer,
+        data_port: data_port(i, sharded(i) * i.tp),
+        ahead: i.software.overlap_data,
+        keeps_last: i.pp <= 1.0 && i.vpp <= 1.0,
+        copy: 0.5 * copies / layers.max(1e-9),
+        again: plan.full_share,
+    }
+}
+
+/// The mean layer's blocks, and the output layer's operators. The host slows all alike; gradients are summed with those of
+/// the weights that they belong to.
+fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Operator>) {
+    let (mut blocks, mut head) = match i.arch.convolutions {
+        None => (operators::blocks(i, c, full.recompute), operators::head(i, c)),
+        Some(_) => convolutional(i, c, full),
+    };
+    let sums = if i.arch.convolutions.is_none() { accumulation(i, c, &LocalParams::of(i)) } else { Sums::default() };
+    summed(blocks.iter_mut().flat_map(|block| &mut block.operators), sums.layer);
+    summed(head.iter_mut(), sums.head);
+    let t = &full.time;
+    let hosted = 1.0 + t.host / (t.gemm + t.attention + t.elementwise + t.recompute).max(1e-12);
+    for operator in blocks.iter_mut().flat_map(|block| &mut block.operators).chain(&mut head) {
+        *operator = operator.scaled(hosted);
+    }
+    (blocks, head)
+}
+
+/// Shares `seconds` of summing out among operators, as their weights' gradients take.
+fn summed<'a>(operators: impl Iterator<Item = &'a mut Operator>, seconds: f64) {
+    let mut all: Vec<&mut Operator> = operators.collect();
+    let weights: f64 = all.iter().map(|operator| operator.weights).sum();
+    if weights > 0.0 {
+        all.iter_mut().for_each(|operator| operator.weights *= 1.0 + seconds / weights);
+    }
+}
+
+/// A convolutional network's layers and output layer, in the proportions of its breakdown.
+fn convolutional(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Operator>) {
+    // Without an output layer, to tell it from the layers.
+    let mut bare = *i;
+    bare.arch.vocab = 1.0;
+    let kernels = |e: &TrainingEstimate| {
+        let t = &e.time;
+        (t.gemm + t.attention + t.elementwise + t.recompute) / i.micro_batches()
+    };
+    let (all, bare) = (kernels(full), kernels(&under(&bare, c, full.recompute)));
+    let operators = |seconds: f64| {
+        let list = operators::convolutions(&full.time, i.trained);
+        let sum: f64 = list.iter().map(Operator::total).sum();
+        list.iter().map(|operator| operator.scaled(seconds / sum.max(1e-15))).collect()
+    };
+    let layers = i.arch.depth() / i.pp.max(1.0);
+    (vec![Block { share: 1.0, tokens: 1.0, operators: operators(bare / layers) }], operators((all - bare).max(0.0)))
+}
+
+/// Share of a pass's kernels that waits for the host.
+fn host_share(e: &TrainingEstimate) -> f64 {
+    let t = &e.time;
+    t.host / (t.gemm + t.attention + t.elementwise + t.recompute + t.host).max(1e-12)
+}
+
+/// Layers of every chunk.
+pub(super) fn layers_of(i: &TrainingInput) -> Vec<f64> {
+    (0..(i.pp * i.vpp).max(1.0) as u32).map(|chunk| chunk_layers(i, f64::from(chunk))).collect()
+}
+
+/// Seconds of data-parallel traffic once a step and once a micro-batch, from what a step without overlap exposes.
+fn data_traffic(open: &TrainingInput, c: &Constants, raw: &TrainingEstimate) -> (f64, f64) {
+    if open.held_sharding() != Sharding::Zero3 {
+        return (raw.time.data_parallel, 0.0);
+    }
+    let m = open.micro_batches();
+    let twice = under(&TrainingInput { global: 2.0 * m * open.dp * open.micro, ..*open }, c, raw.recompute);
+    let per_micro = (twice.time.data_parallel - raw.time.data_parallel) / m;
+    ((raw.time.data_parallel - m * per_micro).max(0.0), per_micro)
+}

@@ -1,0 +1,150 @@
+//! How devices sit in hosts: ranks in order, tensor parallelism the quickest, then context, data and pipeline parallelism,
+//! as Megatron places them. A slow host slows every stage that has a rank on it.
+
+use super::input::{OtherKind, Place, Slow};
+use crate::kernel::Stream;
+use atlas_perf::constants::Constants;
+use atlas_perf::training::{TrainingInput, estimate};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Purpose of the random stream that draws which hosts are slow.
+const SLOW_HOSTS: u32 = 40;
+
+/// The hosts of a job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hosts {
+    /// Devices of the job.
+    pub devices: f64,
+    /// Devices of one host.
+    pub per_host: f64,
+}
+
+impl Hosts {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        (self.devices / self.per_host.max(1.0)).ceil().max(1.0) as u32
+    }
+
+    /// The (stage, replica) places that have a rank on a host, by their number: stages one after the other, replicas within.
+    fn places(&self, host: u32, system: &TrainingInput) -> impl Iterator<Item = u64> + use<> {
+        let each = self.per_host.max(1.0) as u64;
+        let process = (system.tp * system.cp).max(1.0) as u64;
+        let all = (system.dp.max(1.0) as u64) * (system.pp.max(1.0) as u64);
+        let ranks = u64::from(host) * each..((u64::from(host) + 1) * each).min(self.devices.max(1.0) as u64);
+        ranks.map(move |rank| rank / process).filter(move |place| *place < all)
+    }
+
+    /// The stages that the job's last hosts hold a rank of, `counts` of each of `kinds`, in this order. A stage with ranks on
+    /// accelerators of several kinds waits for the slowest of them.
+    #[must_use]
+    pub fn mixed(&self, system: &TrainingInput, constants: &Constants, kinds: &[(OtherKind, u32)]) -> Vec<OtherKind> {
+        let step = |system: &TrainingInput| estimate(system, constants).step_seconds;
+        let (mut kinds, counts): (Vec<OtherKind>, Vec<u32>) = kinds.iter().cloned().unzip();
+        let hosts = self.count();
+        let mut first = hosts.saturating_sub(counts.iter().sum());
+        // How slow each place is, and by which kind; the job's own until another one is met.
+        let own = step(system);
+        let mut places: BTreeMap<u64, (f64, Option<usize>)> = BTreeMap::new();
+        let mut meet = |hosts: Range<u32>, seconds: f64, kind: Option<usize>| {
+            for place in hosts.flat_map(|host| self.places(host, system)) {
+                let slowest = places.entry(place).or_insert((seconds, kind));
+                if seconds > slowest.0 {
+                    *slowest = (seconds, kind);
+                }
+            }
+        };
+        // Of the job's own hosts only the last can share a place with another kind's.
+        let process = (system.tp * system.cp / self.per_host.max(1.0)).ceil().max(1.0) as u32;
+        meet(first.saturating_sub(process)..first, own, None);
+        for (number, (kind, count)) in kinds.iter().zip(&counts).enumerate() {
+            let last = first.saturating_add(*count).min(hosts);
+            meet(first..last, step(&kind.system(system)), Some(number));
+            first = last;
+        }
+        let dp = system.dp.max(1.0) as u64;
+        for (place, (_, number)) in places {
+            if let Some(kind) = number.and_then(|number| kinds.get_mut(number)) {
+                kind.places.push(Place { replica: (place % dp) as u32, stage: (place / dp) as u32 });
+            }
+        }
+        kinds
+    }
+
+    /// So many hosts drawn by the seed, every set of them as likely as any other, and the stages that they slow, once each:
+    /// a stage waits for the slowest of its ranks.
+    #[must_use]
+    pub fn slow(&self, system: &TrainingInput, wanted: u32, factor: f64, seed: u64) -> Vec<Slow> {
+        let hosts = u64::from(self.count());
+        let wanted = u64::from(wanted).min(hosts);
+        let mut stream = Stream::new(seed, SLOW_HOSTS, 0);
+        // Floyd's sampling.
+        let mut chosen = BTreeSet::new();
+        for most in hosts - wanted..hosts {
+            let host = stream.below(most + 1);
+            if !chosen.insert(host) {
+                chosen.insert(most);
+            }
+        }
+        let mut places = BTreeSet::new();
+        for host in chosen {
+            places.extend(self.places(host as u32, system));
+        }
+        let dp = system.dp.max(1.0) as u64;
+        let slow = |place: u64| Slow { replica: (place % dp) as u32, stage: (place / dp) as u32, factor };
+        places.into_iter().map(slow).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_hold_their_ranks_places_and_every_place_once_or_more() {
+        let system = TrainingInput { tp: 2.0, pp: 4.0, dp: 8.0, accelerators: 64.0, ..TrainingInput::default() };
+        let hosts = Hosts { devices: 64.0, per_host: 8.0 };
+        let of = |host, system: &TrainingInput| hosts.places(host, system).collect::<BTreeSet<u64>>();
+        assert_eq!(hosts.count(), 8);
+        // Two ranks a place: four replicas of a stage on each host.
+        assert_eq!(of(0, &system), BTreeSet::from([0, 1, 2, 3]));
+        assert_eq!(of(7, &system), BTreeSet::from([28, 29, 30, 31]));
+        let all: BTreeSet<u64> = (0..8).flat_map(|host| of(host, &system)).collect();
+        assert_eq!(all.len(), 32);
+        // A place wider than a host is on several.
+        let wide = TrainingInput { tp: 16.0, pp: 1.0, dp: 4.0, ..system };
+        assert_eq!(of(0, &wide), of(1, &wide));
+    }
+
+    #[test]
+    fn other_kinds_stand_on_the_last_hosts_and_a_stage_waits_for_the_slowest() {
+        let system = TrainingInput { tp: 8.0, pp: 2.0, dp: 2.0, accelerators: 32.0, ..TrainingInput::default() };
+        let hosts = Hosts { devices: 32.0, per_host: 8.0 };
+        let slower = atlas_perf::accelerator::Accelerator {
+            flops: system.accelerator.flops.map(|rate| 0.5 * rate),
+            ..system.accelerator
+        };
+        let kind = OtherKind { accelerator: slower, nic_bw: 0.0, places: Vec::new() };
+        let mixed = |system: &TrainingInput, count| {
+            let kinds = hosts.mixed(system, &Constants::default(), &[(kind.clone(), count)]);
+            kinds.into_iter().next().map(|kind| kind.places).unwrap_or_default()
+        };
+        assert_eq!(mixed(&system, 1), vec![Place { replica: 1, stage: 1 }]);
+        assert_eq!(mixed(&system, 2), vec![Place { replica: 0, stage: 1 }, Place { replica: 1, stage: 1 }]);
+        assert_eq!(mixed(&system, 9).len(), 4);
+        // A replica over two hosts, one of them slower.
+        let wide = TrainingInput { tp: 16.0, pp: 1.0, ..system };
+        assert_eq!(mixed(&wide, 1), vec![Place { replica: 1, stage: 0 }]);
+    }
+
+    #[test]
+    fn slow_hosts_are_drawn_by_the_seed_without_putting_back() {
+        let system = TrainingInput { tp: 8.0, pp: 2.0, dp: 4.0, accelerators: 64.0, ..TrainingInput::default() };
+        let hosts = Hosts { devices: 64.0, per_host: 8.0 };
+        let slow = |wanted, seed| hosts.slow(&system, wanted, 1.5, seed);
+        assert_eq!(slow(3, 1), slow(3, 1));
+        assert_eq!((slow(0, 1).len(), slow(3, 1).len(), slow(99, 1).len()), (0, 3, 8));
+        assert!((0..20).any(|seed| slow(1, seed) != slow(1, 99)));
+    }
+}

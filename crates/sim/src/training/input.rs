@@ -1,0 +1,377 @@
+//! What is asked of a training simulation, and what it answers: plain data.
+
+use super::program::Action;
+use super::schedule::Kind;
+use crate::kernel::Quantiles;
+use crate::range::{OutOfRange, Ranges};
+use atlas_perf::accelerator::Accelerator;
+use atlas_perf::constants::Constants;
+use atlas_perf::memory::LocalParams;
+use atlas_perf::training::TrainingInput;
+
+/// A training job and how uneven its hardware is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// The job, as the analytical engine has it.
+    pub system: TrainingInput,
+    /// Constants of its times.
+    pub constants: Constants,
+    /// Steps to run.
+    pub steps: u32,
+    /// Pieces in which a chunk's gradients are reduced, each as soon as it is complete.
+    pub buckets: u32,
+    /// Standard deviation of one rank's pass over its mean; each pass waits for the slowest of its tensor- and
+    /// context-parallel ranks.
+    pub jitter: f64,
+    /// Standard deviation of a micro-batch's length over its mean (dynamic batch sizes, packed sequences); its passes take
+    /// so much longer.
+    pub lengths: f64,
+    /// Slow hosts.
+    pub slow: Vec<Slow>,
+    /// Accelerators of other kinds among the job's, and where they are.
+    pub kinds: Vec<OtherKind>,
+    /// Seconds in which a stage's gradients are reduced, where a network was asked; the closed form's where unset.
+    pub reduction: Option<f64>,
+    /// Gradients are compressed before they are reduced.
+    pub compression: Option<Compression>,
+    /// Seconds in which the loader has a step's data ready, one step ahead; 0 = always.
+    pub loading: f64,
+    /// Simulate every data-parallel replica, those that are alike too.
+    pub every_replica: bool,
+    /// Keep the tasks of this step for the timeline; `u32::MAX` = of none.
+    pub recorded_step: u32,
+    /// Steps from it on whose tasks are kept.
+    pub recorded_steps: u32,
+}
+
+/// A stage of one replica that is slow all the time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slow {
+    /// Data-parallel replica.
+    pub replica: u32,
+    /// Pipeline stage.
+    pub stage: u32,
+    /// Its time over the others'.
+    pub factor: f64,
+}
+
+/// A stage of a replica.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Data-parallel replica.
+    pub replica: u32,
+    /// Pipeline stage.
+    pub stage: u32,
+}
+
+/// Accelerators unlike the job's own, on which some stages run: each stage at the time that its operators take there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherKind {
+    /// Which.
+    pub accelerator: Accelerator,
+    /// Scale-out bytes/s of one; 0 = its reference.
+    pub nic_bw: f64,
+    /// The stages, each at most once among all kinds.
+    pub places: Vec<Place>,
+}
+
+impl OtherKind {
+    /// The job if it ran on these alone.
+    #[must_use]
+    pub fn system(&self, of: &TrainingInput) -> TrainingInput {
+        TrainingInput { accelerator: self.accelerator, nic_bw: self.nic_bw, ..*of }
+    }
+}
+
+/// Compression of gradients (PowerSGD, top-k, quantisation).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compression {
+    /// Bytes before over bytes after.
+    pub ratio: f64,
+    /// Seconds of compressing and restoring all gradients of a stage.
+    pub seconds: f64,
+}
+
+/// What a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskKind {
+    /// A pass.
+    Pass(Kind),
+    /// Activations or gradients between stages.
+    Transfer,
+    /// Reduction of a bucket of gradients.
+    Reduce,
+    /// Gathering of a chunk's updated weights.
+    Gather,
+    /// The optimizer.
+    Optimizer,
+    /// A task of a pass on a stream besides the kernels'.
+    Inside(Action),
+}
+
+/// What carries it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamKind {
+    /// The compute units.
+    Compute,
+    /// Transfers to and from the host.
+    Copy,
+    /// Collectives inside layers.
+    Model,
+    /// Transfers between stages.
+    Pipeline,
+    /// Collectives of the data-parallel group.
+    Data,
+}
+
+/// One bar of the timeline.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Task {
+    /// What it is.
+    pub kind: TaskKind,
+    /// Where it runs.
+    pub stream: StreamKind,
+    /// Data-parallel replica; of collectives 0, for they run on all at once.
+    pub replica: u32,
+    /// Pipeline stage; the sender's for a transfer.
+    pub stage: u32,
+    /// Micro-batch; 0 where that means nothing.
+    pub micro: u32,
+    /// Chunk of the stage.
+    pub chunk: u32,
+    /// Seconds since the run began.
+    pub begin: f64,
+    /// See `begin`.
+    pub end: f64,
+    /// The task that it waited for last; `u32::MAX` for one of an earlier step, or for none.
+    pub after: u32,
+}
+
+/// A kernel of a pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Inner {
+    /// The number of the pass among the tasks.
+    pub pass: u32,
+    /// What it does.
+    pub action: Action,
+    /// Seconds since the run began.
+    pub begin: f64,
+    /// See `begin`.
+    pub end: f64,
+}
+
+/// Means of a step, seconds. All but [`StageLoad::data`] add up to the step.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StageLoad {
+    /// In which the stage computes, slowness and jitter left out.
+    pub compute: f64,
+    /// In which it waits, inside passes, for collectives of layers and for copies.
+    pub collectives: f64,
+    /// What slowness and jitter of its own add.
+    pub uneven: f64,
+    /// In which it waits for a transfer under way.
+    pub transfer: f64,
+    /// In which it waits for other stages.
+    pub bubble: f64,
+    /// In which it waits for collectives of its data-parallel group.
+    pub exposed_data: f64,
+    /// Optimizer and what the host does once a step.
+    pub optimizer: f64,
+    /// In which the step waits for its data.
+    pub loading: f64,
+    /// In which its data-parallel collectives run, waited for or not.
+    pub data: f64,
+}
+
+impl StageLoad {
+    /// All that adds up to the step.
+    pub fn total(&self) -> f64 {
+        self.compute
+            + self.collectives
+            + self.uneven
+            + self.transfer
+            + self.bubble
+            + self.exposed_data
+            + self.optimizer
+            + self.loading
+    }
+
+    /// `self + factor * other`, part by part.
+    pub fn add(&self, other: &StageLoad, factor: f64) -> StageLoad {
+        StageLoad {
+            compute: self.compute + factor * other.compute,
+            collectives: self.collectives + factor * other.collectives,
+            uneven: self.uneven + factor * other.uneven,
+            transfer: self.transfer + factor * other.transfer,
+            bubble: self.bubble + factor * other.bubble,
+            exposed_data: self.exposed_data + factor * other.exposed_data,
+            optimizer: self.optimizer + factor * other.optimizer,
+            loading: self.loading + factor * other.loading,
+            data: self.data + factor * other.data,
+        }
+    }
+}
+
+/// Replicas that are alike, of which one is simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Class {
+    /// The one that stands for all.
+    pub replica: u32,
+    /// How many it stands for.
+    pub count: u32,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Output {
+    /// Seconds of a step.
+    pub step: Quantiles,
+    /// Tokens per second of the job.
+    pub tokens_per_second: f64,
+    /// Share of the stages' time in which they compute.
+    pub busy: f64,
+    /// Mean over all stages.
+    pub load: StageLoad,
+    /// Of each stage, mean over replicas and steps.
+    pub stages: Vec<StageLoad>,
+    /// Every step's seconds.
+    pub steps: Vec<f64>,
+    /// Tasks of the recorded step.
+    pub tasks: Vec<Task>,
+    /// Kernels of the first replica's recorded passes, by pass and time.
+    pub operators: Vec<Inner>,
+    /// The tasks that decided the recorded steps' ends, in order: each waited for the one before it in its step.
+    pub critical_path: Vec<u32>,
+    /// Replicas that were simulated; one of those that are alike.
+    pub replicas: u32,
+    /// Events handled.
+    pub events: u64,
+    /// Whether the run was cancelled before its end.
+    pub cancelled: bool,
+}
+
+/// Buckets of a chunk's gradients: of Megatron-Core's default size (`DistributedDataParallelConfig.bucket_size`: 40 million
+/// weights, or a million for each replica where that is more), or of the size that the software allocates two of.
+fn buckets(system: &TrainingInput) -> u32 {
+    let allocated = 0.5 * system.bucket_bytes / 2.0;
+    let each = if allocated > 0.0 { allocated } else { (1e6 * system.dp).max(40e6) };
+    let local = LocalParams::of(system);
+    let weights = (local.dense + local.experts) * system.trained / system.vpp.max(1.0);
+    (weights / each).ceil().clamp(1.0, MOST_BUCKETS) as u32
+}
+
+/// Most buckets of a chunk, beyond which smaller ones expose no less that could be seen.
+const MOST_BUCKETS: f64 = 64.0;
+
+/// Most passes over all simulated stages and steps, of which each is two or three events.
+const MOST_PASSES: f64 = 1e8;
+
+/// What is not even in a replica: stage, kind of accelerator, bits of the slow factor.
+type Pattern = Vec<(u32, u32, u64)>;
+
+impl Input {
+    /// Ten steps of a job whose hardware is even.
+    pub fn of(system: &TrainingInput, constants: &Constants) -> Input {
+        Input {
+            system: *system,
+            constants: *constants,
+            steps: 10,
+            buckets: buckets(system),
+            jitter: 0.0,
+            lengths: 0.0,
+            slow: Vec::new(),
+            kinds: Vec::new(),
+            reduction: None,
+            compression: None,
+            loading: 0.0,
+            every_replica: false,
+            recorded_step: 0,
+            recorded_steps: 1,
+        }
+    }
+
+    /// Whether every replica is simulated for itself: what is drawn differs in each.
+    fn differs(&self) -> bool {
+        self.draws() || self.every_replica
+    }
+
+    /// Whether passes' times are drawn.
+    pub fn draws(&self) -> bool {
+        self.jitter > 0.0 || self.lengths > 0.0
+    }
+
+    /// Replicas sorted by what is slow in them: those that are alike do the same at the same time, so that one stands
+    /// for all. Where passes are drawn none is like another.
+    pub fn classes(&self) -> Vec<Class> {
+        let replicas = self.system.dp as u32;
+        if self.differs() {
+            return (0..replicas).map(|replica| Class { replica, count: 1 }).collect();
+        }
+        // What is slow or of another kind in each replica that has any such, in an order that makes equals equal.
+        let others = || self.kinds.iter().flat_map(|kind| &kind.places);
+        let mut touched: Vec<u32> =
+            self.slow.iter().map(|slow| slow.replica).chain(others().map(|place| place.replica)).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        let pattern = |replica: u32| {
+            let slow = self.slow.iter().filter(|slow| slow.replica == replica);
+            let mut own: Pattern = slow.map(|slow| (slow.stage, 0, slow.factor.to_bits())).collect();
+            for (number, kind) in (1..).zip(&self.kinds) {
+                let places = kind.places.iter().filter(|place| place.replica == replica);
+                own.extend(places.map(|place| (place.stage, number, 0)));
+            }
+            own.sort_unstable();
+            own
+        };
+        let mut known: Vec<(Pattern, Class)> = Vec::new();
+        for &replica in &touched {
+            let own = pattern(replica);
+            match known.iter_mut().find(|(pattern, _)| *pattern == own) {
+                Some((_, class)) => class.count += 1,
+                None => known.push((own, Class { replica, count: 1 })),
+            }
+        }
+        let rest = replicas.saturating_sub(touched.len() as u32);
+        let even = (0..replicas).find(|replica| touched.binary_search(replica).is_err());
+        let mut classes: Vec<Class> = known.into_iter().map(|(_, class)| class).collect();
+        classes.extend(even.map(|replica| Class { replica, count: rest }));
+        classes.sort_unstable_by_key(|class| class.replica);
+        classes
+    }
+
+    /// All that makes no sense.
+    pub fn problems(&self) -> Vec<OutOfRange> {
+        let mut ranges = Ranges::default();
+        let mut range = |what, found, least, most| ranges.check(what, found, least, most);
+        let s = &self.system;
+        range("steps", f64::from(self.steps), 1.0, 1e6);
+        range("buckets", f64::from(self.buckets), 1.0, 4096.0);
+        range("jitter", self.jitter, 0.0, 10.0);
+        range("spread of lengths", self.lengths, 0.0, 10.0);
+        range("seconds of loading", self.loading, 0.0, 1e6);
+        range("seconds of a reduction", self.reduction.unwrap_or(0.0), 0.0, 1e6);
+        if let Some(c) = self.compression {
+            range("ratio of compression", c.ratio, 1.0, 1e6);
+            range("seconds of compression", c.seconds, 0.0, 1e6);
+        }
+        range("pp", s.pp, 1.0, 4096.0);
+        range("vpp", s.vpp, 1.0, 4096.0);
+        range("dp", s.dp, 1.0, 1e6);
+        let touched = self.slow.len() + self.kinds.iter().map(|kind| kind.places.len()).sum::<usize>();
+        let distinct = if self.differs() { s.dp } else { touched as f64 + 1.0 };
+        let replicas = distinct.min(s.dp);
+        let passes = 3.0 * s.micro_batches() * s.pp * s.vpp * replicas;
+        range("passes of a step", passes, 1.0, MOST_PASSES);
+        range("passes of all steps", passes * f64::from(self.steps), 0.0, MOST_PASSES);
+        for slow in &self.slow {
+            range("replica of a slow host", f64::from(slow.replica), 0.0, s.dp - 1.0);
+            range("stage of a slow host", f64::from(slow.stage), 0.0, s.pp - 1.0);
+            range("factor of a slow host", slow.factor, 0.01, 1e3);
+        }
+        for place in self.kinds.iter().flat_map(|kind| &kind.places) {
+            range("replica of another kind", f64::from(place.replica), 0.0, s.dp - 1.0);
+            range("stage of another kind", f64::from(place.stage), 0.0, s.pp - 1.0);
+        }
+        ranges.0
+    }
+}

@@ -1,0 +1,167 @@
+//! The operators of a layer, each with the analytical engine's time of its passes.
+//!
+//! A stage's layers are the analytical engine's mean layer: blocks of every kind that the model has, each shortened to its
+//! share of the layers. Operators are timed one at a time by the same function that times the layer.
+
+use atlas_perf::accelerator::Precision;
+use atlas_perf::constants::Constants;
+use atlas_perf::ops;
+use atlas_perf::ops::{Op, OpList, OpName, Slice, Work};
+use atlas_perf::training::{Plan, Recompute, TimeBreakdown, TrainingInput, layer};
+
+use super::program::Action;
+
+/// Seconds of an operator on one accelerator for one micro-batch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Operator {
+    /// What it is.
+    pub action: Action,
+    /// Forward.
+    pub forward: f64,
+    /// The gradient of its input.
+    pub input: f64,
+    /// The gradient of its weights.
+    pub weights: f64,
+    /// What of it is run again before its gradients.
+    pub again: f64,
+}
+
+impl Operator {
+    /// All passes.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.forward + self.input + self.weights + self.again
+    }
+
+    /// So many times as long.
+    #[must_use]
+    pub fn scaled(&self, by: f64) -> Operator {
+        Operator {
+            forward: self.forward * by,
+            input: self.input * by,
+            weights: self.weights * by,
+            again: self.again * by,
+            ..*self
+        }
+    }
+}
+
+/// A part of a layer with a residual of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// Share of the layers that have it.
+    pub share: f64,
+    /// Tokens that enter it, over the input's.
+    pub tokens: f64,
+    /// Its operators in order, shortened to its share.
+    pub operators: Vec<Operator>,
+}
+
+/// The blocks of the mean layer in order of execution.
+#[must_use]
+pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
+    let a = &i.arch;
+    let mut s = layer::slice(i);
+    let depth = a.depth().max(1.0);
+    let mut out = Vec::new();
+    let all = s.tokens.max(1e-9);
+    let mut add = |layers: f64, s: &Slice, list: OpList| {
+        let share = layers / depth;
+        if share > 0.0 {
+            let operators = list.iter().map(|op| timed(i, c, op, i.precision, plan).scaled(share)).collect();
+            out.push(Block { share, tokens: s.tokens / all, operators });
+        }
+    };
+    if a.encoder_layers > 0.0 {
+        let encoder = Slice { context: i.seq, ..s };
+        add(a.encoder_layers, &encoder, ops::attention(a, &encoder));
+        add(a.encoder_layers, &encoder, ops::mlp(a, &encoder));
+        let keys = s.tokens;
+        s = Slice { tokens: i.micro * i.target() / i.cp, context: a.mean_context(i.target()), ..s };
+        let cross = Slice { context: i.seq, ..s };
+        add(a.layers, &cross, ops::cross_attention(a, &cross, keys));
+    }
+    let moe = a.moe_layers();
+    add(a.attention_layers(), &s, ops::attention(a, &s));
+    add(a.linear_layers(), &s, ops::linear(a, &s));
+    add(a.mlp_layers() - moe, &s, ops::mlp(a, &s));
+    add(moe, &s, ops::mixture(a, &s));
+    out
+}
+
+/// Output layer and loss.
+#[must_use]
+pub fn head(i: &TrainingInput, c: &Constants) -> Vec<Operator> {
+    let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
+    let list = ops::head(&i.arch, tokens, i.tp, true);
+    list.iter().map(|op| timed(i, c, op, layer::attended(i), Plan::of(Recompute::None))).collect()
+}
+
+/// A convolutional network as two operators, in the proportion of its breakdown: matrix multiplications, a third of them
+/// forward, and what is bound by memory, three passes of eight forward.
+#[must_use]
+pub fn convolutions(t: &TimeBreakdown, trained: f64) -> Vec<Operator> {
+    let product = t.gemm / (2.0 + trained);
+    let whole = |action| Operator { action, forward: 0.0, input: 0.0, weights: 0.0, again: 0.0 };
+    let matrices =
+        Operator { forward: product, input: product, weights: trained * product, ..whole(Action::Convolutions) };
+    let rest = t.elementwise + t.attention;
+    let again = t.recompute;
+    vec![matrices, Operator { forward: 0.375 * rest, input: 0.625 * rest, again, ..whole(Action::Elementwise) }]
+}
+
+/// An operator's passes. The analytical engine sums them; what tells them apart is asked for: everything recomputed shows
+/// the forward pass, nothing trained leaves the gradients of weights out.
+fn timed(i: &TrainingInput, c: &Constants, op: &Op, precision: Precision, plan: Plan) -> Operator {
+    let list = |name| {
+        let mut list = OpList::default();
+        list.push(name, op.work, op.kernels);
+        list
+    };
+    let own = list(op.name);
+    let whole = layer::time(i, c, &own, precision, plan);
+    let forward = layer::time(i, c, &own, precision, Plan::of(Recompute::Full)).recompute;
+    let weights = match op.work {
+        Work::Gemm(_) => {
+            // Under a name that carries no adapter.
+            let bare = list(if op.name == OpName::Router { OpName::Router } else { OpName::Logits });
+            let none = TrainingInput { trained: 0.0, ..*i };
+            let seconds = |i: &TrainingInput| layer::time(i, c, &bare, precision, Plan::of(Recompute::None)).gemm;
+            (seconds(i) - seconds(&none)).max(0.0)
+        }
+        _ => 0.0,
+    };
+    let both = whole.total() - whole.recompute;
+    let action = Action::Operator(op.name);
+    Operator { action, forward, input: (both - forward - weights).max(0.0), weights, again: whole.recompute }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use atlas_perf::arch::Architecture;
+    use atlas_perf::training::estimate;
+
+    #[test]
+    fn operators_add_up_to_the_analytical_breakdown() {
+        let dense = TrainingInput { recompute: Recompute::Selective, ..TrainingInput::default() };
+        let experts = Architecture { experts: 8.0, top_k: 2.0, moe_ffn: 11008.0, ..Architecture::default() };
+        let c = Constants::default();
+        for input in [dense, TrainingInput { arch: experts, ep: 8.0, ..dense }] {
+            let mut e = estimate(&input, &c);
+            e.time.host = 0.0;
+            let blocks = blocks(&input, &c, e.recompute);
+            let layers: f64 = blocks.iter().flat_map(|b| &b.operators).map(Operator::total).sum();
+            let found = input.arch.layers * layers + head(&input, &c).iter().map(Operator::total).sum::<f64>();
+            let t = &e.time;
+            // Gradients are summed besides, micro-batch by micro-batch.
+            let expected = (t.gemm + t.attention + t.elementwise + t.recompute) / input.micro_batches();
+            assert!(found < expected && found > 0.97 * expected, "{found} {expected}");
+            let product =
+                blocks.iter().flat_map(|b| &b.operators).find(|o| o.action == Action::Operator(OpName::MlpUp)).unwrap();
+            assert!((product.input / product.forward - 1.0).abs() < 0.2, "{product:?}");
+            assert!((product.weights / product.forward - 1.0).abs() < 0.3, "{product:?}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The passes of a chunk of layers as programs: operators in order, and the collectives that each needs and feeds.
+//!
+//! Tensor parallelism gathers behind a block's norm and scatters before its residual (all-reduces there without sequence
+//! parallelism); context parallelism exchanges keys and values beside all of attention but its last step; experts are
+//! between a dispatch and a combine. Of collectives that software cuts up, the stated part runs beside the kernel that
+//! they belong to. Fully sharded weights are gathered one layer ahead, their gradients scattered layer by layer
+//! (arXiv 2304.11277, sections 3.3 and 3.4).
+
+use super::costs::{Chunk, Pass};
+use super::operators::{Block, Operator};
+use super::program::{Action, LANES, Lane, Port, Program};
+use atlas_perf::ops::OpName;
+
+/// What a mean layer sends, seconds alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Traffic {
+    /// Tensor parallelism, one pass.
+    pub tensor: f64,
+    /// Share of it that waits for its kernel and is waited for; the rest runs beside it.
+    pub tensor_exposed: f64,
+    /// What it goes through.
+    pub tensor_port: Port,
+    /// A gather before and a scatter behind, in place of an all-reduce behind.
+    pub sequence: bool,
+    /// Context parallelism, forward; twice as much backward.
+    pub context: f64,
+    /// Ranks of its ring.
+    pub context_ranks: f64,
+    /// What it goes through.
+    pub context_port: Port,
+    /// Dispatch and combine, one pass.
+    pub expert: f64,
+    /// Share of it that is seen, as measurements say.
+    pub expert_exposed: f64,
+    /// What it goes through.
+    pub expert_port: Port,
+    /// Gathering fully sharded weights, one pass.
+    pub gather: f64,
+    /// Scattering their gradients.
+    pub scatter: f64,
+    /// What both go through.
+    pub data_port: Port,
+    /// Weights are gathered a layer ahead, and gradients scattered while the next layer computes.
+    pub ahead: bool,
+    /// The last layer's weights stay for the backward pass, which follows at once.
+    pub keeps_last: bool,
+    /// Copies to the host, forward, or from it, backward.
+    pub copy: f64,
+    /// Share of the layers that is run again whole before its gradients.
+    pub again: f64,
+}
+
+/// The passes of `layers` mean layers and, behind them, of the output layer.
+#[must_use]
+pub fn chunk(blocks: &[Block], head: &[Operator], layers: f64, traffic: &Traffic) -> Chunk {
+    let write = || Writer::new(blocks, head, layers, traffic);
+    let all = |seconds: fn(&Operator) -> f64| head.iter().map(seconds).sum();
+    Chunk {
+        forward: Pass::of(write().forward()).with_head(all(|op| op.forward)),
+        backward: Pass::of(write().backward(|op| op.input + op.weights, true))
+            .with_head(all(|op| op.input + op.weights)),
+        input: Pass::of(write().backward(|op| op.input, false)).with_head(all(|op| op.input)),
+        weights: Pass::of(write().weights()).with_head(all(|op| op.weights)),
+    }
+}
+
+/// How a layer is gone through.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Forward,
+    Again,
+    Backward,
+}
+
+struct Writer<'a> {
+    blocks: &'a [Block],
+    head: &'a [Operator],
+    traffic: &'a Traffic,
+    layers: u32,
+    /// Mean layers that one written layer stands for: one, where they go in.
+    scale: f64,
+    /// Shares of the blocks in tensor-parallel and in context-parallel traffic.
+    tensor: f64,
+    attentions: f64,
+    out: Program,
+    /// What the next kernel waits for.
+    waits: [u32; LANES],
+    /// Tasks of the stream of data up to the last gather.
+    gathered: u32,
+}
+
+fn attends(op: &Operator) -> bool {
+    op.action == Action::Operator(OpName::Attention)
+}
+
+fn routes(block: &Block) -> bool {
+    block.operators.iter().any(|op| op.action == Action::Operator(OpName::Router))
+}
+
+impl<'a> Writer<'a> {
+    fn new(blocks: &'a [Block], head: &'a [Operator], layers: f64, traffic: &'a Traffic) -> Self {
+        let written = if layers > 0.0 { layers.round().max(1.0) } else { 0.0 };
+        let attends = |block: &&Block| block.operators.iter().any(attends);
+        Writer {
+            blocks,
+            head,
+            traffic,
+            layers: written as u32,
+            scale: if written > 0.0 { layers / written } else { 0.0 },
+            tensor: blocks.iter().map(|block| block.share * block.tokens).sum::<f64>().max(1e-12),
+            attentions: blocks.iter().filter(attends).map(|block| block.share).sum::<f64>().max(1e-12),
+            out: Program::default(),
+            waits: [0; LANES],
+            gathered: 0,
+        }
+    }
+
+    fn done(&self) -> u32 {
+        self.out.count(Lane::Compute)
+    }
+
+    fn kernel(&mut self, action: Action, seconds: f64) {
+        if seconds > 0.0 {
+            self.out.push(Lane::Compute, action, seconds * self.scale, Port::None, self.waits);
+        }
+    }
+
+    /// Sends once so many kernels are done.
+    fn send(&mut self, lane: Lane, action: Action, seconds: f64, port: Port, kernels: u32) {
+        if seconds > 0.0 {
+            let mut after = [0; LANES];
+            if let Some(own) = after.first_mut() {
+                *own = kernels;
+            }
+            self.out.push(lane, action, seconds * self.scale, port, after);
+        }
+    }
+
+    /// The next kernel waits for all that a stream has been given.
+    fn need(&mut self, lane: Lane) {
+        let count = self.out.count(lane);
+        if let Some(own) = self.waits.get_mut(lane as usize) {
+            *own = count;
+        }
+    }
+
+    /// Nothing is left that a kernel should have waited for.
+    fn finished(mut self) -> Program {
+        let held = self.out.lane(Lane::Compute).iter().fold([0; LANES], |mut held, item| {
+            held.iter_mut().zip(&item.after).for_each(|(most, after)| *most = (*most).max(*after));
+            held
+        });
+        if self.waits.iter().zip(&held).any(|(wait, held)| wait > held) {
+            self.out.push(Lane::Compute, Action::Elementwise, 0.0, Port::None, self.waits);
+        }
+        self.out
+    }
+
+    fn forward(mut self) -> Program {
+        self.gather();
+        for number in 0..self.layers {
+            self.weights_there(number);
+            self.layer(Way::Forward, 1.0, |op| op.forward);
+            self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, self.done());
+        }
+        for op in self.head {
+            self.out.push(Lane::Compute, op.action, op.forward, Port::None, self.waits);
+        }
+        self.finished()
+    }
+
+    /// `whole` writes what scatters gradients, which are complete with those of the weights.
+    fn backward(mut self, seconds: impl Fn(&Operator) -> f64 + Copy, whole: bool) -> Program {
+        for op in self.head.iter().rev() {
+            self.out.push(Lane::Compute, op.action, seconds(op), Port::None, self.waits);
+        }
+        if !self.traffic.keeps_last {
+            self.gather();
+        }
+        self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, 0);
+        for number in 0..self.layers {
+            self.need(Lane::Copy);
+            if number + 1 < self.layers {
+                self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, self.done());
+            }
+            self.weights_there(number);
+            self.layer(Way::Again, self.traffic.again, |op| op.again);
+            self.layer(Way::Backward, 1.0, seconds);
+            if whole {
+                self.scatter();
+            }
+        }
+        self.finished()
+    }
+
+    fn weights(mut self) -> Program {
+        for op in self.head.iter().rev() {
+            self.out.push(Lane::Compute, op.action, op.weights, Port::None, self.waits);
+        }
+        for _ in 0..self.layers {
+            for op in self.blocks.iter().rev().flat_map(|block| block.operators.iter().rev()) {
+                self.kernel(op.action, op.weights);
+            }
+            self.scatter();
+        }
+        self.finished()
+    }
+
+    /// Gathers a layer's weights once the kernels before are done.
+    fn gather(&mut self) {
+        if self.traffic.gather <= 0.0 {
+            return;
+        }
+        self.send(Lane::Data, Action::Gather, self.traffic.gather, self.traffic.data_port, self.done());
+        self.gathered = self.out.count(Lane::Data);
+    }
+
+    /// A layer begins: it waits for its weights, and the next one's are gathered, before gradients are scattered.
+    fn weights_there(&mut self, number: u32) {
+        if self.traffic.gather <= 0.0 {
+            return;
+        }
+        if !self.traffic.ahead && number > 0 {
+            self.gather();
+        }
+        if let Some(own) = self.waits.get_mut(Lane::Data as usize) {
+            *own = self.gathered.max(*own);
+        }
+        if self.traffic.ahead && number + 1 < self.layers {
+            self.gather();
+        }
+    }
+
+    fn scatter(&mut self) {
+        self.send(Lane::Data, Action::Scatter, self.traffic.scatter, self.traffic.data_port, self.done());
+        if !self.traffic.ahead {
+            self.need(Lane::Data);
+        }
+    }
+
+    /// Goes through a layer's blocks, `traffic` of whose collectives run.
+    fn layer(&mut self, way: Way, traffic: f64, seconds: impl Fn(&Operator) -> f64) {
+        let backward = way == Way::Backward;
+        let blocks = self.blocks;
+        for at in 0..blocks.len() {
+            let Some(block) = blocks.get(if backward { blocks.len() - 1 - at } else { at }) else { continue };
+            let tensor = traffic * self.traffic.tensor * block.share * block.tokens / self.tensor;
+            self.block(way, block, tensor, traffic, &seconds);
+        }
+    }
+
+    fn block(&mut self, way: Way, block: &Block, tensor: f64, traffic: f64, seconds: &impl Fn(&Operator) -> f64) {
+        let t = self.traffic;
+        let each = if t.sequence { 0.5 * tensor } else { tensor };
+        let (shown, beside) = (each * t.tensor_exposed, each * (1.0 - t.tensor_exposed));
+        let backward = way == Way::Backward;
+        let context = match way {
+            Way::Forward => t.context,
+            Way::Again => traffic * t.context,
+            Way::Backward => 2.0 * t.context,
+        } * block.share
+            / self.attentions;
+        let experts = if routes(block) { traffic * 0.5 * t.expert } else { 0.0 };
+        let count = block.operators.len();
+        for at in 0..count {
+            let Some(op) = block.operators.get(if backward { count - 1 - at } else { at }) else { continue };
+            let is = |name| op.action == Action::Operator(name);
+            let (first, last) =
+                if backward { (OpName::MlpDown, OpName::MlpUp) } else { (OpName::MlpUp, OpName::MlpDown) };
+            if experts > 0.0 && is(first) {
+                self.exchange(if backward { Action::Combine } else { Action::Dispatch }, experts);
+            }
+            let closing = at + 2 == count;
+            if closing {
+                self.send(Lane::Model, Action::Tensor, beside, t.tensor_port, self.done());
+            }
+            let action = match (way, op.action) {
+                (Way::Again, Action::Operator(name)) => Action::Again(name),
+                (_, action) => action,
+            };
+            if context > 0.0 && attends(op) {
+                // A rank attends to its own keys while its neighbour's travel, and so on round the ring: all but the last
+                // step of attention run beside the exchange (arXiv 2310.01889, section 3).
+                let last = seconds(op) / t.context_ranks;
+                self.send(Lane::Model, Action::Context, context, t.context_port, self.done());
+                self.kernel(action, seconds(op) - last);
+                self.need(Lane::Model);
+                self.kernel(action, last);
+            } else {
+                self.kernel(action, seconds(op));
+            }
+            if experts > 0.0 && is(last) {
+                self.exchange(if backward { Action::Dispatch } else { Action::Combine }, experts);
+            }
+            if closing {
+                self.send(Lane::Model, Action::Tensor, shown, t.tensor_port, self.done());
+                self.need(Lane::Model);
+            } else if at == 0 && t.sequence && count > 2 {
+                self.send(Lane::Model, Action::Tensor, shown, t.tensor_port, self.done());
+                self.need(Lane::Model);
+                self.send(Lane::Model, Action::Tensor, beside, t.tensor_port, self.done());
+            } else if at == 1 && beside > 0.0 && experts <= 0.0 {
+                // The kernel that the gather ran beside is over; the next one has all of its input.
+                self.need(Lane::Model);
+            }
+        }
+    }
+
+    /// The part of an exchange that is seen. The hidden part is not sent: in full it would outlast the kernels of measured
+    /// runs that are quicker, so that the closed form's share is what an exchange takes.
+    fn exchange(&mut self, action: Action, seconds: f64) {
+        let t = self.traffic;
+        self.send(Lane::Model, action, seconds * t.expert_exposed, t.expert_port, self.done());
+        self.need(Lane::Model);
+    }
+}

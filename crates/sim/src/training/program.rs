@@ -1,0 +1,282 @@
+//! What a pass is made of: tasks on four streams of an accelerator, each stream in order, tasks waiting for what other
+//! streams have done. That is how frameworks queue a step, so that what overlaps and what is exposed follows from it.
+
+use atlas_perf::ops::OpName;
+
+/// A stream of an accelerator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Kernels.
+    Compute,
+    /// Collectives inside layers: tensor, context and expert parallelism.
+    Model,
+    /// Weights that are gathered and gradients that are scattered layer by layer.
+    Data,
+    /// Transfers to and from the host.
+    Copy,
+}
+
+/// Streams of an accelerator.
+pub const LANES: usize = 4;
+
+impl Lane {
+    /// All, in order.
+    pub const ALL: [Lane; LANES] = [Lane::Compute, Lane::Model, Lane::Data, Lane::Copy];
+}
+
+/// What a transfer goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Port {
+    /// Nothing that others use.
+    None,
+    /// The accelerator's port into the scale-up fabric.
+    Link,
+    /// Its network card.
+    Nic,
+}
+
+/// What a task does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// An operator, or its gradients.
+    Operator(OpName),
+    /// An operator run again for the backward pass.
+    Again(OpName),
+    /// Convolutions of a vision network.
+    Convolutions,
+    /// Its norms, activations and additions.
+    Elementwise,
+    /// Several operators between which nothing can happen.
+    Several,
+    /// All-gather before, reduce-scatter or all-reduce behind a block's matrices (tensor parallelism).
+    Tensor,
+    /// Keys and values between the ranks of a sequence.
+    Context,
+    /// Tokens to their experts.
+    Dispatch,
+    /// And back.
+    Combine,
+    /// Weights of a layer.
+    Gather,
+    /// Gradients of a layer.
+    Scatter,
+    /// To or from the host.
+    Offload,
+}
+
+impl Action {
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Operator(name) | Action::Again(name) => operator(name),
+            Action::Convolutions => "convolutions",
+            Action::Elementwise => "norms and activations",
+            Action::Several => "operators",
+            Action::Tensor => "tensor-parallel collective",
+            Action::Context => "context exchange",
+            Action::Dispatch => "expert dispatch",
+            Action::Combine => "expert combine",
+            Action::Gather => "weight gather",
+            Action::Scatter => "gradient scatter",
+            Action::Offload => "host copy",
+        }
+    }
+}
+
+fn operator(name: OpName) -> &'static str {
+    match name {
+        OpName::Norm => "norm",
+        OpName::QueryKeyValue => "QKV",
+        OpName::KeyValueUp => "KV up",
+        OpName::Rotary => "rotary",
+        OpName::Attention => "attention",
+        OpName::Indexer => "indexer",
+        OpName::MixerIn => "mixer in",
+        OpName::Recurrence => "recurrence",
+        OpName::MixerOut => "mixer out",
+        OpName::OutputProjection => "projection",
+        OpName::Residual => "residual",
+        OpName::Router => "router",
+        OpName::Dispatch => "permutation",
+        OpName::MlpUp => "MLP up",
+        OpName::Activation => "activation",
+        OpName::MlpDown => "MLP down",
+        OpName::Latent => "latent",
+        OpName::SharedUp => "shared up",
+        OpName::SharedDown => "shared down",
+        OpName::Embedding => "embedding",
+        OpName::Logits => "logits",
+        OpName::Loss => "loss",
+    }
+}
+
+/// A task of a pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Item {
+    /// What it does.
+    pub action: Action,
+    /// Seconds, alone.
+    pub seconds: f64,
+    /// What it goes through.
+    pub port: Port,
+    /// How many of the pass's tasks on each stream must be done before it may begin.
+    pub after: [u32; LANES],
+}
+
+/// The tasks of a pass, stream by stream, in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Program {
+    /// See [`Lane::ALL`].
+    pub lanes: [Vec<Item>; LANES],
+}
+
+/// A program that ran alone.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Alone {
+    /// Seconds until the last kernel ended.
+    pub seconds: f64,
+    /// Beginning and end of every task, seconds from the pass's beginning.
+    pub spans: [Vec<(f64, f64)>; LANES],
+}
+
+impl Program {
+    /// Adds a task behind the others of its stream.
+    pub fn push(&mut self, lane: Lane, action: Action, seconds: f64, port: Port, after: [u32; LANES]) {
+        if let Some(list) = self.lanes.get_mut(lane as usize) {
+            list.push(Item { action, seconds, port, after });
+        }
+    }
+
+    /// Tasks of a stream.
+    #[must_use]
+    pub fn lane(&self, lane: Lane) -> &[Item] {
+        self.lanes.get(lane as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many tasks a stream has.
+    #[must_use]
+    pub fn count(&self, lane: Lane) -> u32 {
+        self.lane(lane).len() as u32
+    }
+
+    /// Seconds of a stream's tasks.
+    #[must_use]
+    pub fn busy(&self, lane: Lane) -> f64 {
+        self.lane(lane).iter().map(|item| item.seconds).sum()
+    }
+
+    /// Runs it with every port to itself: each task begins as soon as its stream is free and what it waits for is done.
+    #[must_use]
+    pub fn alone(&self) -> Alone {
+        let mut out = Alone::default();
+        loop {
+            let mut moved = false;
+            for (lane, items) in self.lanes.iter().enumerate() {
+                while let Some(begin) = out.begins(lane, items) {
+                    let at = out.spans.get(lane).map_or(0, Vec::len);
+                    let seconds = items.get(at).map_or(0.0, |item| item.seconds);
+                    if let Some(spans) = out.spans.get_mut(lane) {
+                        spans.push((begin, begin + seconds));
+                    }
+                    moved = true;
+                }
+            }
+            if !moved {
+                break;
+            }
+        }
+        out.seconds = out.spans.first().and_then(|spans| spans.last()).map_or(0.0, |span| span.1);
+        out
+    }
+
+    /// The same with kernels joined between which nothing can happen: nothing waits for the first, and the second waits for
+    /// nothing. Its times are the same, its events fewer.
+    #[must_use]
+    pub fn joined(&self) -> Program {
+        let compute = Lane::Compute as usize;
+        let waited = |count: u32| {
+            self.lanes.iter().skip(1).flatten().any(|item| item.after.first().is_some_and(|after| *after == count))
+        };
+        // The number of joined kernels that the first so many kernels have become.
+        let mut become_of = vec![0u32];
+        let mut kernels: Vec<Item> = Vec::new();
+        let mut met = [0; LANES];
+        for (before, item) in (0u32..).zip(self.lane(Lane::Compute)) {
+            let waits = item.after.iter().zip(&met).skip(1).any(|(after, met)| after > met);
+            for (most, after) in met.iter_mut().zip(&item.after) {
+                *most = (*most).max(*after);
+            }
+            match kernels.last_mut() {
+                Some(last) if !waits && !waited(before) => {
+                    last.seconds += item.seconds;
+                    last.action = Action::Several;
+                }
+                _ => kernels.push(*item),
+            }
+            become_of.push(kernels.len() as u32);
+        }
+        let mut out = self.clone();
+        for item in out.lanes.iter_mut().skip(1).flatten() {
+            if let Some(after) = item.after.first_mut() {
+                *after = become_of.get(*after as usize).copied().unwrap_or(kernels.len() as u32);
+            }
+        }
+        if let Some(list) = out.lanes.get_mut(compute) {
+            *list = kernels;
+        }
+        out
+    }
+}
+
+impl Alone {
+    /// When a stream's next task begins; `None` where there is none or what it waits for has no end yet.
+    fn begins(&self, lane: usize, items: &[Item]) -> Option<f64> {
+        let own = self.spans.get(lane)?;
+        let item = items.get(own.len())?;
+        let mut begin = own.last().map_or(0.0, |span| span.1);
+        for (spans, &after) in self.spans.iter().zip(&item.after) {
+            if let Some(last) = after.checked_sub(1) {
+                begin = begin.max(spans.get(last as usize)?.1);
+            }
+        }
+        Some(begin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing)]
+    use super::*;
+
+    /// Three kernels, a collective between the first two of which half runs beside the second.
+    fn program() -> Program {
+        let mut p = Program::default();
+        let kernel = Action::Elementwise;
+        p.push(Lane::Compute, kernel, 1.0, Port::None, [0; 4]);
+        p.push(Lane::Compute, kernel, 0.5, Port::None, [0; 4]);
+        p.push(Lane::Model, Action::Tensor, 2.0, Port::Link, [2, 0, 0, 0]);
+        p.push(Lane::Model, Action::Tensor, 2.0, Port::Link, [2, 0, 0, 0]);
+        p.push(Lane::Compute, kernel, 3.0, Port::None, [0, 1, 0, 0]);
+        p.push(Lane::Compute, kernel, 1.0, Port::None, [0, 2, 0, 0]);
+        p
+    }
+
+    #[test]
+    fn what_overlaps_follows_from_what_waits() {
+        let alone = program().alone();
+        assert_eq!(alone.seconds, 1.5 + 2.0 + 3.0 + 1.0);
+        assert_eq!(alone.spans[1], vec![(1.5, 3.5), (3.5, 5.5)]);
+        let mut late = program();
+        late.lanes[1][1].seconds = 5.0;
+        assert_eq!(late.alone().seconds, 1.5 + 2.0 + 5.0 + 1.0);
+    }
+
+    #[test]
+    fn joining_kernels_changes_no_time() {
+        let joined = program().joined();
+        assert_eq!(joined.count(Lane::Compute), 3);
+        assert_eq!(joined.alone().seconds, program().alone().seconds);
+        assert_eq!(joined.alone().spans[1], program().alone().spans[1]);
+    }
+}

@@ -1,0 +1,182 @@
+//! In which order a stage takes its passes.
+
+use atlas_perf::training::{Schedule, TrainingInput};
+
+/// One pass of one chunk for one micro-batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pass {
+    /// What is computed.
+    pub kind: Kind,
+    /// Micro-batch.
+    pub micro: u32,
+    /// Chunk of the stage.
+    pub chunk: u32,
+}
+
+/// What a pass computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The output.
+    Forward,
+    /// Gradients of input and weights, or of the input alone where weights come apart.
+    Backward,
+    /// Gradients of the weights, apart (zero bubble).
+    Weights,
+}
+
+/// The orders of all stages; `in_flight` is how many micro-batches' activations the fullest stage can hold.
+#[must_use]
+pub fn orders(system: &TrainingInput, micros: u32, in_flight: f64) -> Vec<Vec<Pass>> {
+    let (stages, chunks) = (system.pp as u32, system.vpp as u32);
+    if system.schedule.splits() && chunks <= 1 {
+        return (0..stages).map(|stage| zero_bubble(stage, stages, micros, in_flight)).collect();
+    }
+    (0..stages).map(|stage| order(system.schedule, stage, stages, micros, chunks)).collect()
+}
+
+/// Zero bubble by hand (arXiv 2401.10241, sections 2.2 and 2.3): from ZB-H1, which holds as many micro-batches as there are
+/// stages, to ZB-H2, which holds nearly twice as many and leaves no bubble where all passes take the same. A stage begins
+/// with as many forward passes as bring its first gradient back in time, and gradients of weights wait until the memory that
+/// they hold is asked for: every stage fills the same memory.
+fn zero_bubble(stage: u32, stages: u32, micros: u32, in_flight: f64) -> Vec<Pass> {
+    let (least, most) = (f64::from(stages), f64::from(2 * stages) - 1.0);
+    let limit = in_flight.floor().clamp(least, most.max(least));
+    let each = 1.0 + (limit - least) / (least - 1.0).max(1.0);
+    let ahead = (each * f64::from(stages - 1 - stage) + 1e-9).floor() as u32 + 1;
+    let behind = (limit as u32).saturating_sub(ahead);
+    let pass = |kind| move |micro| Pass { kind, micro, chunk: 0 };
+    let mut forward = (0..micros).map(pass(Kind::Forward));
+    let mut weights = (0..micros).map(pass(Kind::Weights));
+    let mut out = Vec::with_capacity(3 * micros as usize);
+    out.extend(forward.by_ref().take(ahead as usize));
+    for micro in 0..micros {
+        out.push(Pass { kind: Kind::Backward, micro, chunk: 0 });
+        if micro >= behind {
+            out.extend(weights.next());
+        }
+        out.extend(forward.next());
+    }
+    out.extend(weights);
+    out
+}
+
+/// The order of passes on `stage` of `stages`, `micros` micro-batches in `chunks` chunks.
+///
+/// One forward, one backward (arXiv 2104.04473, section 2.2), interleaved where there are several chunks: micro-batches
+/// go through each chunk in groups as large as there are stages. Zero bubble takes the same order, with the weights'
+/// gradients apart: stage `s` stays `s` of them behind, so that the last stages have work while the last backward passes
+/// travel to the first one, and no stage holds more than the first one does (arXiv 2401.10241, ZB-H1).
+pub fn order(schedule: Schedule, stage: u32, stages: u32, micros: u32, chunks: u32) -> Vec<Pass> {
+    let total = (micros * chunks) as usize;
+    let warm_up = match schedule {
+        Schedule::AllForward => total,
+        // Chunks more than one: enough of them before the first backward pass that the pipeline never starves. Groups of
+        // fewer micro-batches than stages would wait for each other for ever.
+        _ if chunks > 1 && micros.is_multiple_of(stages) => ((stages - stage - 1) * 2 + (chunks - 1) * stages) as usize,
+        _ if chunks > 1 => total,
+        _ => (stages - stage - 1) as usize,
+    }
+    .min(total);
+    let forward = passes(Kind::Forward, stages, micros, chunks);
+    let backward = passes(Kind::Backward, stages, micros, chunks);
+    let mut plain = Vec::with_capacity(2 * total);
+    plain.extend_from_slice(forward.get(..warm_up).unwrap_or(&forward));
+    for (ahead, back) in forward.iter().skip(warm_up).zip(&backward) {
+        plain.extend([*ahead, *back]);
+    }
+    plain.extend(backward.iter().skip(total - warm_up));
+    if !schedule.splits() {
+        return plain;
+    }
+    let weights = |of: &Pass| Pass { kind: Kind::Weights, ..*of };
+    let mut out = Vec::with_capacity(3 * total);
+    let mut behind = backward.iter();
+    let mut done = 0;
+    for pass in plain {
+        out.push(pass);
+        if pass.kind == Kind::Backward {
+            done += 1;
+            if done > stage {
+                out.extend(behind.next().map(weights));
+            }
+        }
+    }
+    out.extend(behind.map(weights));
+    out
+}
+
+/// All passes of a kind, in groups of micro-batches.
+fn passes(kind: Kind, stages: u32, micros: u32, chunks: u32) -> Vec<Pass> {
+    let mut out = Vec::with_capacity((micros * chunks) as usize);
+    let group = if chunks > 1 { stages.max(1) } else { micros.max(1) };
+    for first in (0..micros).step_by(group as usize) {
+        for turn in 0..chunks {
+            let chunk = if kind == Kind::Forward { turn } else { chunks - 1 - turn };
+            out.extend((first..micros.min(first + group)).map(|micro| Pass { kind, micro, chunk }));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pass_is_taken_once_and_forward_comes_first() {
+        for schedule in [Schedule::OneForwardOneBackward, Schedule::AllForward, Schedule::ZeroBubble] {
+            for (stages, micros, chunks) in [(1, 1, 1), (4, 8, 1), (4, 3, 1), (4, 8, 3), (3, 7, 2), (4, 2, 2)] {
+                for stage in 0..stages {
+                    let order = order(schedule, stage, stages, micros, chunks);
+                    let splits = schedule == Schedule::ZeroBubble;
+                    assert_eq!(order.len() as u32, if splits { 3 } else { 2 } * micros * chunks);
+                    for micro in 0..micros {
+                        for chunk in 0..chunks {
+                            let at = |kind| order.iter().position(|&p| p == Pass { kind, micro, chunk });
+                            assert!(at(Kind::Forward) < at(Kind::Backward) && at(Kind::Forward).is_some());
+                            assert!(!splits || at(Kind::Backward) < at(Kind::Weights));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_micro_batches_are_in_flight_than_stages_to_the_end() {
+        for stage in 0..4 {
+            let mut flying = 0i32;
+            for pass in order(Schedule::OneForwardOneBackward, stage, 4, 16, 1) {
+                flying += if pass.kind == Kind::Forward { 1 } else { -1 };
+                assert!(flying <= 4 - stage as i32);
+            }
+        }
+    }
+
+    #[test]
+    fn zero_bubble_stays_within_its_memory() {
+        for (stages, micros) in [(1, 3), (2, 8), (4, 3), (4, 16), (7, 30)] {
+            for room in [0.0, 1.0, 1.5, 9.0] {
+                let in_flight = room * f64::from(stages);
+                for stage in 0..stages {
+                    let order = zero_bubble(stage, stages, micros, in_flight);
+                    assert_eq!(order.len() as u32, 3 * micros, "{stages} {micros}");
+                    let mut flying = 0;
+                    let limit = (in_flight.floor() as i32).clamp(stages as i32, 2 * stages as i32 - 1);
+                    for pass in &order {
+                        flying += match pass.kind {
+                            Kind::Forward => 1,
+                            Kind::Weights => -1,
+                            Kind::Backward => 0,
+                        };
+                        assert!(flying <= limit, "{stage} of {stages}: {flying} over {limit}");
+                    }
+                    for micro in 0..micros {
+                        let at = |kind| order.iter().position(|&p| p == Pass { kind, micro, chunk: 0 });
+                        assert!(at(Kind::Forward) < at(Kind::Backward) && at(Kind::Backward) < at(Kind::Weights));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Collectives of the data-parallel groups: one at a time on each stage's network, in order of readiness.
+#![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
+
+use super::streams::lost;
+use super::wires::Message;
+use super::{Event, Item, Job, NONE, Sent, Waited};
+use crate::kernel::{EventQueue, Time};
+use crate::training::input::{StreamKind, Task, TaskKind};
+use crate::training::program::Port;
+
+impl Job<'_> {
+    /// A process's bucket of gradients is complete at a time, now or later in its pass. Once all replicas have told theirs the
+    /// latest of them is known: one event for all.
+    pub(super) fn bucket(&mut self, number: u32, bucket: u32, at: Time, queue: &mut EventQueue<Event>) {
+        let stage = number % self.stages;
+        let process = &self.processes[number as usize];
+        let task = if process.current.is_some() { process.current_task } else { process.last_task };
+        let known = &mut self.groups[stage as usize].buckets[bucket as usize];
+        known.told += 1;
+        if at >= known.at {
+            (known.at, known.task) = (at, task);
+        }
+        if known.told < self.replicas {
+            return;
+        }
+        if known.at > queue.now() {
+            queue.at(known.at, Event::Bucket { stage, bucket });
+        } else {
+            self.reduce_bucket(stage, bucket, queue);
+        }
+    }
+
+    /// A bucket is complete everywhere.
+    pub(super) fn reduce_bucket(&mut self, stage: u32, bucket: u32, queue: &mut EventQueue<Event>) {
+        let group = &mut self.groups[stage as usize];
+        group.waiting.push_back((Item::Reduce(bucket), group.buckets[bucket as usize].task));
+        self.begin_data(stage, true, queue);
+    }
+
+    /// Begins the next collective of a group; `ready` says that it is what has just become so, rather than the one before
+    /// that has just ended.
+    pub(super) fn begin_data(&mut self, stage: u32, ready: bool, queue: &mut EventQueue<Event>) {
+        let group = &mut self.groups[stage as usize];
+        if group.current.is_some() {
+            return;
+        }
+        let Some((item, waited)) = group.waiting.pop_front() else { return };
+        group.current = Some(item);
+        let last = group.last_task;
+        let whole = !self.input.system.software.overlap_data;
+        let (kind, chunk, seconds) = match item {
+            Item::Reduce(bucket) => {
+                let each = (self.buckets / self.chunks).max(1);
+                let whole = self.most(|costs| costs.reduce);
+                // The embedding's gradient is in the first chunk's last bucket.
+                let [first, others] = self.shares(stage);
+                let own = if bucket + 1 == each { first } else { 0.0 };
+                let size = whole * (own + others / f64::from(self.buckets));
+                (TaskKind::Reduce, bucket / each, size)
+            }
+            Item::Gather(_) if whole => (TaskKind::Gather, 0, self.most(|costs| costs.gather)),
+            Item::Gather(chunk) => (TaskKind::Gather, chunk, self.first_bucket(stage, chunk)),
+            Item::Rest(chunk) => (TaskKind::Gather, chunk, self.other_buckets(stage)),
+        };
+        let now = queue.now();
+        let after = if ready || last == NONE { waited } else { self.latest([last, waited]) };
+        let task = self.record(Task {
+            kind,
+            stream: StreamKind::Data,
+            replica: 0,
+            stage,
+            micro: 0,
+            chunk,
+            begin: now.seconds(),
+            end: now.seconds(),
+            after,
+        });
+        let group = &mut self.groups[stage as usize];
+        group.current_task = task;
+        group.began = now;
+        group.sent = Sent { size: seconds, all: seconds, ..Sent::default() };
+        self.send_data(stage, seconds, queue);
+        self.retime_members(stage, queue);
+    }
+
+    /// Sends what there is of a group's collective through the ports of all replicas.
+    fn send_data(&mut self, stage: u32, seconds: f64, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let port = self.costs.first().map_or(Port::None, |costs| costs.data_port);
+        let computed = self.computed(stage, now);
+        let sent = &mut self.groups[stage as usize].sent;
+        (sent.at, sent.computed) = (now, computed);
+        let members = (0..self.replicas).map(|replica| replica * self.stages + stage);
+        self.wires.send(members, port, seconds, Message::Group(stage), queue);
+    }
+
+    /// How fast kernels of a stage run beside its group's collective, over their own rate: those of fully sharded weights take
+    /// their share of the devices; elsewhere the traffic is thin.
+    pub(super) fn beside_group(&self, stage: u32, kind: usize) -> f64 {
+        if self.groups[stage as usize].current.is_some() { self.costs[kind].beside_group.compute } else { 1.0 }
+    }
+
+    fn retime_members(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
+        if self.costs.iter().any(|costs| costs.beside_group.compute < 1.0) {
+            (0..self.replicas).for_each(|replica| self.retime(replica * self.stages + stage, queue));
+        }
+    }
+
+    /// What kernels beside a group's collective have taken from it is sent after it.
+    fn sends_again(&mut self, stage: u32, queue: &mut EventQueue<Event>) -> bool {
+        let rate = self.most(|costs| costs.beside_group.data);
+        if rate >= 1.0 || self.groups[stage as usize].current.is_none() {
+            return false;
+        }
+        let now = queue.now();
+        let computed = self.computed(stage, now);
+        let sent = &mut self.groups[stage as usize].sent;
+        let beside = (computed - sent.computed) / now.since(sent.at).seconds().max(1e-15);
+        let Some((size, counted)) = lost(sent.size, beside, rate, sent.all) else { return false };
+        sent.size = counted;
+        self.send_data(stage, size, queue);
+        true
+    }
+
+    /// What of a stage's gradients and weights, over those of the stages at the ends, is the embedding's, and the rest: the last
+    /// stage has an output layer in its stead, those between have neither.
+    fn shares(&self, stage: u32) -> [f64; 2] {
+        let one = self.costs.first().map_or(0.0, |costs| costs.embedding);
+        match stage {
+            0 => [one, 1.0 - one],
+            _ if stage + 1 == self.stages => [0.0, 1.0],
+            _ => [0.0, 1.0 - one],
+        }
+    }
+
+    /// Seconds in which the first bucket of a chunk's weights is gathered, the embedding's with it, and the others.
+    fn first_bucket(&self, stage: u32, chunk: u32) -> f64 {
+        let [first, others] = self.shares(stage);
+        let own = if chunk == 0 { first } else { 0.0 };
+        self.most(|costs| costs.gather) * (own + others / f64::from(self.chunks * self.input.buckets))
+    }
+
+    fn other_buckets(&self, stage: u32) -> f64 {
+        let behind = 1.0 - 1.0 / f64::from(self.input.buckets);
+        let [_, others] = self.shares(stage);
+        self.most(|costs| costs.gather) * others / f64::from(self.chunks) * behind
+    }
+
+    pub(super) fn end_data(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
+        if self.sends_again(stage, queue) {
+            return;
+        }
+        let whole = !self.input.system.software.overlap_data;
+        let rest = self.other_buckets(stage);
+        let group = &mut self.groups[stage as usize];
+        let Some(item) = group.current.take() else { return };
+        let task = group.current_task;
+        let now = queue.now();
+        group.busy = group.busy.plus(now.since(group.began));
+        group.free_at = now;
+        group.last_task = task;
+        self.ended(task, now);
+        let group = &mut self.groups[stage as usize];
+        match item {
+            Item::Reduce(_) => {
+                group.left -= 1;
+                if group.left == 0 {
+                    self.one_less(stage, task, queue);
+                }
+            }
+            Item::Rest(_) => {}
+            Item::Gather(chunk) => {
+                if let Some(by) = group.gathered_by.get_mut(chunk as usize).filter(|_| !whole) {
+                    *by = queue.now().plus(Time::from_seconds(rest));
+                }
+                let gathered = &mut group.gathered;
+                gathered.iter_mut().enumerate().filter(|(c, _)| whole || *c == chunk as usize).for_each(|(_, g)| {
+                    *g = Some(task);
+                });
+                for replica in 0..self.replicas {
+                    self.begin_pass(replica * self.stages + stage, Waited::Data, queue);
+                }
+            }
+        }
+        self.begin_data(stage, false, queue);
+        self.retime_members(stage, queue);
+    }
+}

@@ -1,0 +1,441 @@
+//! A stage takes its passes: when one may begin, how long it takes, whom it hands on to.
+#![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
+
+use super::streams::Uneven;
+use super::{Event, Job, NONE, Transfer, Waited};
+use crate::kernel::distribution::normal_quantile;
+use crate::kernel::{EventQueue, Stream, Time};
+use crate::training::allocation::length;
+use crate::training::costs;
+use crate::training::costs::Meets;
+use crate::training::input::{Inner, StreamKind, Task, TaskKind};
+use crate::training::program::{Lane, Program};
+use crate::training::schedule::{Kind, Pass};
+
+/// Purpose of the random streams of the passes' times.
+const JITTER: u32 = 24;
+
+/// What a pass takes where nothing else runs: all of it, its kernels, and what share of these is the output layer's.
+#[derive(Debug, Clone, Copy)]
+struct Alone {
+    seconds: f64,
+    kernels: f64,
+    head: f64,
+}
+
+impl Job<'_> {
+    /// Begins the next pass of a process, if it is free and what the pass needs is there; `waited` is what has just come.
+    pub(super) fn begin_pass(&mut self, number: u32, for_what: Waited, queue: &mut EventQueue<Event>) {
+        let stage = number % self.stages;
+        let process = &self.processes[number as usize];
+        if process.current.is_some() {
+            return;
+        }
+        let now = queue.now();
+        let idle = now.since(process.free_at).seconds();
+        let Some(&pass) = self.orders[stage as usize].get(process.place as usize) else { return };
+        let Some(waited) = self.ready(number, stage, pass) else { return };
+        let costs = self.of(number, stage, pass);
+        let alone = Alone { seconds: costs.seconds, kernels: costs.compute, head: costs.head };
+        let several = costs.program.count(Lane::Compute) > 0;
+        let uneven = self.uneven(number, pass, alone.kernels, idle);
+        let slot = (pass.micro * self.chunks + pass.chunk) as usize;
+        let process = &mut self.processes[number as usize];
+        process.place += 1;
+        process.current = Some(pass);
+        // It is used up: a stage that is a step ahead may send the next one.
+        match pass.kind {
+            Kind::Forward => process.inputs.use_up(slot),
+            Kind::Backward => process.gradients.use_up(slot),
+            Kind::Weights => {}
+        }
+        match for_what {
+            Waited::Data => process.load.exposed_data += idle,
+            Waited::Pipeline => {
+                let one = self.costs[process.kind].transfer;
+                process.load.transfer += idle.min(one);
+                process.load.bubble += (idle - one).max(0.0);
+            }
+        }
+        let mut task = NONE;
+        if self.recording(stage) {
+            let after = self.latest([self.processes[number as usize].last_task, waited]);
+            task = self.record(Task {
+                kind: TaskKind::Pass(pass.kind),
+                stream: StreamKind::Compute,
+                replica: self.classes[(number / self.stages) as usize].replica,
+                stage,
+                micro: pass.micro,
+                chunk: pass.chunk,
+                begin: now.seconds(),
+                end: now.seconds(),
+                after,
+            });
+        }
+        let process = &mut self.processes[number as usize];
+        process.current_task = task;
+        // Weights come bucket by bucket, and the last layers wait for the last of them.
+        process.not_before = Time::ZERO;
+        if pass.kind == Kind::Forward && pass.micro == 0 {
+            let last = self.groups[stage as usize].gathered_by[pass.chunk as usize];
+            let behind = alone.head + (1.0 - alone.head) / f64::from(self.input.buckets);
+            process.not_before = last.plus(Time::from_seconds(alone.kernels * behind));
+        }
+        let completes = pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward });
+        // What meets others runs task by task; the rest takes what it takes alone.
+        let last = completes && self.processes[number as usize].owed[pass.chunk as usize] == 1 && self.buckets > 0;
+        let group = &self.groups[stage as usize];
+        let meets = match self.meets {
+            Meets::Never => false,
+            Meets::Collectives => last || group.current.is_some() || !group.waiting.is_empty(),
+            Meets::Transfers | Meets::Always => true,
+        };
+        if meets && several {
+            let program = std::mem::take(&mut self.of_mut(number, stage, pass).program);
+            self.processes[number as usize].streams.completes = None;
+            if completes && self.owes_less(number, pass.chunk) {
+                self.processes[number as usize].streams.completes = Some((pass.chunk, 0));
+            }
+            self.issue(number, &program, uneven, queue);
+            self.of_mut(number, stage, pass).program = program;
+        } else {
+            self.pass_at_once(number, stage, pass, alone, uneven, queue);
+        }
+    }
+
+    /// The pass takes what it takes alone.
+    fn pass_at_once(
+        &mut self,
+        number: u32,
+        stage: u32,
+        pass: Pass,
+        alone: Alone,
+        uneven: Uneven,
+        queue: &mut EventQueue<Event>,
+    ) {
+        let now = queue.now();
+        let Alone { seconds, kernels, head } = alone;
+        let shown = (seconds - kernels).max(0.0);
+        let even = (kernels - uneven.launched).max(0.0);
+        let all = (even * uneven.pace + shown) * uneven.stretch;
+        if self.detailed(number) && seconds > 0.0 {
+            let program = self.of(number, stage, pass).program.clone();
+            self.tell_inside(number, &program, now.seconds(), all / seconds);
+        }
+        let process = &mut self.processes[number as usize];
+        process.load.compute += even;
+        process.load.collectives += shown;
+        process.load.uneven += all - even - shown;
+        let task = process.current_task;
+        let length = Time::from_seconds(all);
+        self.ended(task, now.plus(length));
+        // The last bucket is complete with the pass, and comes before its end.
+        if pass.kind == (if self.splits() { Kind::Weights } else { Kind::Backward })
+            && self.owes_less(number, pass.chunk)
+        {
+            self.buckets_within(number, pass.chunk, length, head, queue);
+        }
+        queue.after(length, Event::PassEnd(number));
+    }
+
+    /// Tells what a pass that is run at once is made of.
+    fn tell_inside(&mut self, number: u32, program: &Program, begin: f64, by: f64) {
+        let alone = program.alone();
+        let pass = self.processes[number as usize].current_task;
+        for lane in Lane::ALL {
+            for (item, span) in program.lane(lane).iter().zip(&alone.spans[lane as usize]) {
+                let [from, to] = [span.0, span.1].map(|at| begin + by * at);
+                match lane {
+                    Lane::Compute => self.out.operators.push(Inner { pass, action: item.action, begin: from, end: to }),
+                    _ => self.record_sent(number, lane, item.action, pass, [from, to]),
+                }
+            }
+        }
+    }
+
+    /// What a pass is made of.
+    fn of(&self, number: u32, stage: u32, pass: Pass) -> &costs::Pass {
+        let kind = self.processes[number as usize].kind;
+        self.costs[kind].chunks[(pass.chunk * self.stages + stage) as usize].pass(pass.kind, self.splits())
+    }
+
+    fn of_mut(&mut self, number: u32, stage: u32, pass: Pass) -> &mut costs::Pass {
+        let (kind, splits) = (self.processes[number as usize].kind, self.splits());
+        self.costs[kind].chunks[(pass.chunk * self.stages + stage) as usize].pass_mut(pass.kind, splits)
+    }
+
+    /// Whether a chunk's gradients are complete with this pass, and have to be reduced.
+    fn owes_less(&mut self, number: u32, chunk: u32) -> bool {
+        let owed = &mut self.processes[number as usize].owed[chunk as usize];
+        *owed -= 1;
+        *owed == 0 && self.buckets > 0
+    }
+
+    /// Gradients are complete bucket by bucket while a pass runs, behind the output layer.
+    fn buckets_within(&mut self, number: u32, chunk: u32, length: Time, head: f64, queue: &mut EventQueue<Event>) {
+        let each = self.buckets / self.chunks;
+        for bucket in 0..each {
+            let complete = head + (1.0 - head) * f64::from(bucket + 1) / f64::from(each);
+            let share = if self.input.system.software.overlap_data { complete } else { 1.0 };
+            let at = queue.now().plus(Time::from_seconds(length.seconds() * share));
+            self.bucket(number, chunk * each + bucket, at, queue);
+        }
+    }
+
+    /// Whether a pass may begin: the task that it had to wait for, or [`NONE`] for none.
+    fn ready(&self, number: u32, stage: u32, pass: Pass) -> Option<u32> {
+        let process = &self.processes[number as usize];
+        let slot = (pass.micro * self.chunks + pass.chunk) as usize;
+        match pass.kind {
+            Kind::Forward => {
+                let gathered = self.groups[stage as usize].gathered[pass.chunk as usize]?;
+                let input = if stage == 0 && pass.chunk == 0 { NONE } else { process.inputs.by(slot)? };
+                Some(self.latest([gathered, input]))
+            }
+            Kind::Backward => {
+                let last = stage + 1 == self.stages && pass.chunk + 1 == self.chunks;
+                if last { Some(NONE) } else { process.gradients.by(slot) }
+            }
+            Kind::Weights => Some(NONE),
+        }
+    }
+
+    /// How a pass differs from that of even hardware that never waits. A stage that was idle has had its launches done
+    /// meanwhile.
+    fn uneven(&mut self, number: u32, pass: Pass, kernels: f64, idle: f64) -> Uneven {
+        let kind = self.processes[number as usize].kind;
+        let launched = idle.min(self.costs[kind].host_share * kernels);
+        let mut pace = self.factors[number as usize];
+        let mut stretch = 1.0;
+        if self.input.lengths > 0.0 {
+            let at = u64::from(self.rounds[(number % self.stages) as usize].step) * u64::from(self.micros)
+                + u64::from(pass.micro);
+            stretch = length(self.input.lengths, self.seed, number / self.stages, at);
+        }
+        if self.input.jitter > 0.0 {
+            let process = &mut self.processes[number as usize];
+            let mut stream = Stream::new(self.seed, JITTER, number).at(u64::from(process.drawn));
+            process.drawn += 1;
+            pace *= self.jitter.slowest(stream.uniform());
+        }
+        Uneven { pace, stretch, launched }
+    }
+
+    /// A pass's last kernel is over; it ends once its last weights have come, and what it sends itself is sent.
+    pub(super) fn pass_over(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let process = &mut self.processes[number as usize];
+        if process.closing {
+            process.closing = false;
+            self.end_pass(number, queue);
+            return;
+        }
+        let sends = process.current.is_some_and(|pass| pass.kind != Kind::Weights);
+        let missing = process.not_before.since(now);
+        let apart = self.input.system.software.overlap_pipeline || self.stages == 1;
+        let stage = number % self.stages;
+        let hop = match process.current {
+            Some(Pass { kind: Kind::Forward, .. }) => stage,
+            _ => (stage + self.stages - 1) % self.stages,
+        };
+        let sent = if apart || !sends { 0.0 } else { self.costs[process.kind].hop(hop).0 };
+        process.load.exposed_data += missing.seconds();
+        process.load.transfer += sent;
+        let left = missing.plus(Time::from_seconds(sent));
+        if left > Time::ZERO {
+            process.closing = true;
+            queue.after(left, Event::PassEnd(number));
+        } else {
+            self.end_pass(number, queue);
+        }
+    }
+
+    fn end_pass(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let stage = number % self.stages;
+        let now = queue.now();
+        let process = &mut self.processes[number as usize];
+        let Some(pass) = process.current.take() else { return };
+        process.free_at = now;
+        process.last_task = process.current_task;
+        let task = process.last_task;
+        let done = process.place as usize == self.orders[stage as usize].len();
+        self.ended(task, now);
+        if pass.kind != Kind::Weights {
+            self.hand_on(number, stage, pass, queue);
+        }
+        if done {
+            self.leave_if_drained(number, queue);
+        } else {
+            self.begin_pass(number, Waited::Pipeline, queue);
+        }
+    }
+
+    /// A process whose passes are over, and whose streams are empty, waits for the optimizer.
+    pub(super) fn leave_if_drained(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let process = &mut self.processes[number as usize];
+        let over =
+            process.place as usize == self.orders[(number % self.stages) as usize].len() && process.current.is_none();
+        if over && process.streams.drained() && !process.left {
+            process.left = true;
+            process.drained_at = queue.now();
+            let task = process.last_task;
+            self.one_less(number % self.stages, task, queue);
+        }
+    }
+
+    /// Sends what a pass has computed to the stage that goes on with it.
+    fn hand_on(&mut self, number: u32, stage: u32, pass: Pass, queue: &mut EventQueue<Event>) {
+        let at = pass.chunk * self.stages + stage;
+        let backward = pass.kind == Kind::Backward;
+        let to = if backward { at.checked_sub(1) } else { Some(at + 1).filter(|&v| v < self.stages * self.chunks) };
+        let Some(to) = to else { return };
+        let receiver = number - stage + to % self.stages;
+        let slot = pass.micro * self.chunks + to / self.stages;
+        let transfer = Transfer {
+            to: receiver,
+            slot,
+            micro: pass.micro,
+            chunk: pass.chunk,
+            backward,
+            pass: self.processes[number as usize].last_task,
+        };
+        let apart = self.stages > 1 && self.input.system.software.overlap_pipeline;
+        if !apart || self.costs[self.processes[number as usize].kind].transfer <= 0.0 {
+            self.take(transfer, transfer.pass, queue);
+            return;
+        }
+        let process = &mut self.processes[number as usize];
+        process.transfers.push(transfer);
+        if process.transfers.len() == 1 {
+            self.begin_transfer(number, queue);
+        }
+    }
+
+    /// Sends the first of what a process has to send.
+    fn begin_transfer(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let process = &self.processes[number as usize];
+        let Some(&transfer) = process.transfers.first() else { return };
+        let ends = [process.kind, self.processes[transfer.to as usize].kind];
+        let stage = number % self.stages;
+        let hop = if transfer.backward { transfer.to % self.stages } else { stage };
+        let seconds = ends.iter().map(|&kind| self.costs[kind].hop(hop).0).fold(0.0, f64::max);
+        let port = self.costs[process.kind].hop(hop).1;
+        let mut task = NONE;
+        if self.recording(stage) {
+            let after = self.latest([transfer.pass, process.transfer_task]);
+            let now = queue.now().seconds();
+            task = self.record(Task {
+                kind: TaskKind::Transfer,
+                stream: StreamKind::Pipeline,
+                replica: self.classes[(number / self.stages) as usize].replica,
+                stage,
+                micro: transfer.micro,
+                chunk: transfer.chunk,
+                begin: now,
+                end: now,
+                after,
+            });
+        }
+        self.processes[number as usize].transfer_task = task;
+        self.wires.transfer(number, transfer.to, port, seconds, queue);
+    }
+
+    pub(super) fn end_transfer(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let process = &mut self.processes[number as usize];
+        if process.transfers.is_empty() {
+            return;
+        }
+        let transfer = process.transfers.remove(0);
+        let task = process.transfer_task;
+        self.ended(task, queue.now());
+        self.begin_transfer(number, queue);
+        self.take(transfer, task, queue);
+    }
+
+    /// A stage has what it needs for a pass.
+    fn take(&mut self, transfer: Transfer, task: u32, queue: &mut EventQueue<Event>) {
+        let receiver = &mut self.processes[transfer.to as usize];
+        let list = if transfer.backward { &mut receiver.gradients } else { &mut receiver.inputs };
+        list.put(transfer.slot as usize, task);
+        self.begin_pass(transfer.to, Waited::Pipeline, queue);
+    }
+}
+
+/// Cells of the table of [`Jitter`], and how many at each end are left to the formula, which is too steep there.
+const CELLS: usize = 512;
+const STEEP: usize = 24;
+
+/// How ranks' times differ: log-normal with mean 1. The slowest of several is drawn through the distribution of their
+/// maximum, by inversion: a power, a quantile and an exponential, which a pass pays for that is no more than two events.
+/// So they are looked up in a table, cubic between its places, whose error is below 1e-7 of the deviation.
+#[derive(Debug, Clone)]
+pub(super) struct Jitter {
+    /// Standard deviation of the logarithm, and half its square.
+    deviation: f64,
+    half_variance: f64,
+    /// One over the ranks that wait for each other.
+    share: f64,
+    /// The slowest, and how it rises over a cell, from place [`STEEP`] on.
+    table: Vec<(f64, f64)>,
+}
+
+impl Jitter {
+    /// Of a coefficient of variation.
+    pub(super) fn new(cv: f64, ranks: f64) -> Jitter {
+        let variance = (cv * cv).ln_1p();
+        let mut jitter =
+            Jitter { deviation: variance.sqrt(), half_variance: 0.5 * variance, share: 1.0 / ranks, table: Vec::new() };
+        if cv > 0.0 {
+            let place = |place: usize| jitter.place(place as f64 / CELLS as f64);
+            jitter.table = (STEEP..=CELLS - STEEP).map(place).collect();
+        }
+        jitter
+    }
+
+    /// The slowest of the ranks' times where `u` of all are faster: one draw through the distribution of their maximum.
+    fn slowest(&self, u: f64) -> f64 {
+        let at = u * CELLS as f64;
+        let below = at as usize;
+        let cell = below.wrapping_sub(STEEP);
+        let (Some(&(from, rise)), Some(&(to, then))) = (self.table.get(cell), self.table.get(cell.wrapping_add(1)))
+        else {
+            return self.exact(u).0;
+        };
+        let (t, over) = (at - below as f64, to - from);
+        from + t * (rise + t * (3.0 * over - 2.0 * rise - then + t * (rise + then - 2.0 * over)))
+    }
+
+    /// The slowest by its formula, and the normal quantile that it is made of.
+    fn exact(&self, u: f64) -> (f64, f64) {
+        let z = normal_quantile(u.powf(self.share).min(1.0 - 1e-16));
+        ((self.deviation * z - self.half_variance).exp(), z)
+    }
+
+    /// The slowest, and how it rises over a cell: the quantile rises by one over the density.
+    fn place(&self, u: f64) -> (f64, f64) {
+        let (value, z) = self.exact(u);
+        let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
+        let rise = self.share * u.powf(self.share - 1.0) / density;
+        (value, value * self.deviation * rise / CELLS as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_says_what_the_formula_says() {
+        for (cv, ranks) in [(0.001, 1.0), (0.03, 8.0), (0.5, 64.0), (2.0, 2.0)] {
+            let jitter = Jitter::new(cv, ranks);
+            let mut last = 0.0;
+            for step in 1..100_000 {
+                let u = f64::from(step) / 100_000.0;
+                let (looked_up, exact) = (jitter.slowest(u), jitter.exact(u).0);
+                assert!((looked_up / exact - 1.0).abs() < 1e-7 * jitter.deviation, "{cv} {ranks} {u}");
+                assert!(looked_up > last);
+                last = looked_up;
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Steps begin and end: all stages together, behind one optimizer, or each for itself, where the schedule lets a stage go on
+//! behind an optimizer of its own (arXiv 2401.10241, section 4).
+#![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
+
+use super::{Bucket, Event, Item, Job, NONE, Waited};
+use crate::kernel::{EventQueue, Time};
+use crate::training::input::{StreamKind, Task, TaskKind};
+use std::ops::Range;
+
+/// How far a stage is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Round {
+    /// Steps that it has finished.
+    pub(super) step: u32,
+    /// Processes with passes, and the group with collectives, before its optimizer.
+    left: u32,
+    /// When its last optimizer ended, and the task that tells it.
+    pub(super) ended: Time,
+    optimizer: u32,
+    /// Whether it waits for the next step's data.
+    waits: bool,
+}
+
+impl Job<'_> {
+    /// Whether every stage goes on behind an optimizer of its own.
+    fn apart(&self) -> bool {
+        self.input.system.schedule.splits() && self.stages > 1
+    }
+
+    /// Stages that begin and end a step with this one.
+    fn together(&self, stage: u32) -> Range<u32> {
+        if self.apart() { stage..stage + 1 } else { 0..self.stages }
+    }
+
+    /// Begins the first step.
+    pub(super) fn begin_first(&mut self, queue: &mut EventQueue<Event>) {
+        let each = self.together(0).len();
+        for stage in (0..self.stages).step_by(each.max(1)) {
+            self.begin_step(self.together(stage), queue);
+        }
+    }
+
+    /// Begins the next step of some stages, if its data are there.
+    fn begin_step(&mut self, stages: Range<u32>, queue: &mut EventQueue<Event>) {
+        let step = self.rounds[stages.start as usize].step;
+        if step >= self.input.steps {
+            return;
+        }
+        if step >= self.loaded {
+            self.rounds[stages.start as usize].waits = true;
+            return;
+        }
+        if step >= self.asked && self.input.loading > 0.0 {
+            // The loader gets the next step's data ready meanwhile.
+            self.asked = step + 1;
+            queue.after(Time::from_seconds(self.input.loading), Event::Loaded);
+        }
+        let gathers = self.most(|costs| costs.gather) > 0.0;
+        for stage in stages.clone() {
+            self.clear(stage, gathers, queue.now());
+        }
+        for stage in stages.clone().filter(|_| gathers) {
+            let waiting = &mut self.groups[stage as usize].waiting;
+            if self.input.system.software.overlap_data {
+                let pieces = |chunk| [Item::Gather(chunk), Item::Rest(chunk)];
+                waiting.extend((0..self.chunks).flat_map(pieces).map(|item| (item, NONE)));
+            } else {
+                waiting.push_back((Item::Gather(0), NONE));
+            }
+            self.begin_data(stage, false, queue);
+        }
+        for replica in 0..self.replicas {
+            for stage in stages.clone() {
+                self.begin_pass(replica * self.stages + stage, Waited::Pipeline, queue);
+            }
+        }
+    }
+
+    /// A stage has everything before it.
+    fn clear(&mut self, stage: u32, gathers: bool, now: Time) {
+        let round = &mut self.rounds[stage as usize];
+        let loading = now.since(round.ended).seconds();
+        round.left = self.replicas + u32::from(self.buckets > 0);
+        round.waits = false;
+        let slots = (self.micros * self.chunks) as usize;
+        for process in self.processes.iter_mut().skip(stage as usize).step_by(self.stages as usize) {
+            process.place = 0;
+            process.current = None;
+            (process.free_at, process.drained_at) = (now, now);
+            process.load.loading += loading;
+            process.streams.clear();
+            process.left = false;
+            (process.current_task, process.last_task, process.transfer_task) = (NONE, NONE, NONE);
+            process.owed.clear();
+            process.owed.resize(self.chunks as usize, self.micros);
+            // What has come already, from a stage that is a step ahead, stays.
+            process.inputs.make_room(slots);
+            process.gradients.make_room(slots);
+        }
+        let group = &mut self.groups[stage as usize];
+        group.buckets.clear();
+        group.buckets.resize(self.buckets as usize, Bucket::default());
+        group.left = self.buckets;
+        group.free_at = now;
+        group.last_task = NONE;
+        group.gathered.clear();
+        group.gathered.resize(self.chunks as usize, if gathers { None } else { Some(NONE) });
+        group.gathered_by.clear();
+        group.gathered_by.resize(self.chunks as usize, now);
+    }
+
+    /// One process or the group less before a stage's optimizer.
+    pub(super) fn one_less(&mut self, stage: u32, task: u32, queue: &mut EventQueue<Event>) {
+        self.rounds[stage as usize].left -= 1;
+        let together = self.together(stage);
+        if together.clone().any(|stage| self.rounds[stage as usize].left > 0) {
+            return;
+        }
+        let length = Time::from_seconds(self.most(|costs| costs.optimizer));
+        let now = queue.now();
+        for stage in together.clone() {
+            let group = self.groups[stage as usize].free_at;
+            for process in self.processes.iter_mut().skip(stage as usize).step_by(self.stages as usize) {
+                // After its last pass a stage waits for its group, then for the other stages.
+                let own = group.max(process.drained_at).max(process.free_at);
+                process.load.exposed_data += own.since(process.free_at).seconds();
+                process.load.bubble += now.since(own).seconds();
+                process.load.optimizer += length.seconds();
+            }
+        }
+        let stage = together.end - 1;
+        self.rounds[stage as usize].optimizer = self.record(Task {
+            kind: TaskKind::Optimizer,
+            stream: StreamKind::Compute,
+            replica: 0,
+            stage,
+            micro: 0,
+            chunk: 0,
+            begin: now.seconds(),
+            end: now.plus(length).seconds(),
+            after: task,
+        });
+        queue.after(length, Event::OptimizerEnd(stage));
+    }
+
+    /// The optimizer of a stage ends, or of all stages up to it.
+    pub(super) fn end_optimizer(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
+        let together = self.together(stage);
+        let now = queue.now();
+        for stage in together.clone() {
+            let round = &mut self.rounds[stage as usize];
+            round.step += 1;
+            round.ended = now;
+        }
+        if self.rounds.iter().all(|round| round.step > self.step) {
+            self.end_step(self.rounds[stage as usize].optimizer, now);
+        }
+        self.begin_step(together, queue);
+    }
+
+    /// All stages have finished a step, the last of them with this optimizer.
+    fn end_step(&mut self, optimizer: u32, now: Time) {
+        self.out.steps.push(now.since(self.step_begin).seconds());
+        let before = self.out.critical_path.len();
+        let mut task = optimizer;
+        while let Some(t) = self.out.tasks.get(task as usize) {
+            self.out.critical_path.push(task);
+            task = t.after;
+        }
+        if let Some(path) = self.out.critical_path.get_mut(before..) {
+            path.reverse();
+        }
+        self.step += 1;
+        self.step_begin = now;
+    }
+
+    /// Data of one more step are there.
+    pub(super) fn data_loaded(&mut self, queue: &mut EventQueue<Event>) {
+        self.loaded += 1;
+        for stage in 0..self.stages {
+            if self.rounds[stage as usize].waits {
+                self.begin_step(self.together(stage), queue);
+            }
+        }
+    }
+}

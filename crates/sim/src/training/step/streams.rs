@@ -1,0 +1,332 @@
+//! Passes task by task: what a pass has queued on the streams of its accelerator runs as soon as its stream is free and what
+//! it waits for is done. Kernels and layer-wise collectives slow each other while both run.
+#![expect(clippy::indexing_slicing, reason = "processes are numbered by the job, streams by their kinds")]
+
+use super::wires::Message;
+use super::{Event, Job, NONE};
+use crate::kernel::{EventQueue, Handle, Time};
+use crate::training::input::{Inner, StreamKind, Task, TaskKind};
+use crate::training::program::{Action, LANES, Lane, Port, Program};
+use std::collections::VecDeque;
+
+/// A task that waits for its turn.
+#[derive(Debug, Clone, Copy)]
+struct Queued {
+    action: Action,
+    seconds: f64,
+    port: Port,
+    /// How many tasks of each stream must be done, of all since the step began.
+    after: [u32; LANES],
+    pass: u32,
+}
+
+/// A task under way.
+#[derive(Debug, Clone, Copy)]
+struct Running {
+    task: Queued,
+    begin: Time,
+    /// When what is on its way now was sent, and for how long kernels had run by then.
+    sent: Time,
+    computed: f64,
+    /// Seconds on their way now, alone; of what comes after, none.
+    size: f64,
+}
+
+/// The streams of a process.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Streams {
+    queued: [VecDeque<Queued>; LANES],
+    running: [Option<Running>; LANES],
+    issued: [u32; LANES],
+    done: [u32; LANES],
+    /// The kernel's end, what is left of it at full speed since then, and how fast it runs.
+    ends: Option<Handle>,
+    left: f64,
+    speed: f64,
+    since: Time,
+    /// Seconds in which kernels have run.
+    computed: f64,
+    /// The end of a layer-wise collective that has its port to itself, and what is left of it alone since then, at a rate.
+    data_ends: Option<Handle>,
+    data_left: f64,
+    data_since: Time,
+    data_rate: f64,
+    /// Kernels after which the pass under way is over, and how many it has.
+    target: u32,
+    kernels: u32,
+    /// Time over the even one of the pass's kernels and of what it sends.
+    pace: f64,
+    stretch: f64,
+    /// What of the pass's kernels the host has launched while nothing ran.
+    launched: f64,
+    /// When the last kernel ended.
+    idle_since: Time,
+    /// The chunk whose buckets the pass completes, and how many it has completed.
+    pub(super) completes: Option<(u32, u32)>,
+}
+
+impl Streams {
+    /// For a step: nothing queued, nothing done.
+    pub(super) fn clear(&mut self) {
+        (self.issued, self.done) = ([0; LANES], [0; LANES]);
+        self.completes = None;
+    }
+
+    /// Whether nothing runs or waits.
+    pub(super) fn drained(&self) -> bool {
+        self.issued == self.done
+    }
+}
+
+/// How a pass differs from the even one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Uneven {
+    /// Time of its kernels over the even one.
+    pub(super) pace: f64,
+    /// Time of all it does over the even one.
+    pub(super) stretch: f64,
+    /// Seconds that are launched already.
+    pub(super) launched: f64,
+}
+
+const DATA: usize = Lane::Data as usize;
+
+impl Job<'_> {
+    /// Queues a pass's tasks.
+    pub(super) fn issue(&mut self, number: u32, program: &Program, uneven: Uneven, queue: &mut EventQueue<Event>) {
+        let pass = self.processes[number as usize].current_task;
+        let streams = &mut self.processes[number as usize].streams;
+        let base = streams.issued;
+        for (lane, items) in program.lanes.iter().enumerate() {
+            for item in items {
+                let mut after = item.after;
+                for (count, base) in after.iter_mut().zip(&base) {
+                    *count = if *count > 0 { *count + base } else { 0 };
+                }
+                // Nothing of a pass begins before its kernels may.
+                after[0] = after[0].max(base[0]);
+                let (action, seconds, port) = (item.action, item.seconds, item.port);
+                streams.queued[lane].push_back(Queued { action, seconds, port, after, pass });
+            }
+            streams.issued[lane] += items.len() as u32;
+        }
+        streams.kernels = program.count(Lane::Compute);
+        streams.target = streams.issued[0];
+        (streams.pace, streams.stretch, streams.launched) = (uneven.pace, uneven.stretch, uneven.launched);
+        streams.idle_since = queue.now();
+        self.pump(number, Lane::Compute, queue);
+    }
+
+    /// Begins what can begin; `cause` is the stream on which something has just ended.
+    fn pump(&mut self, number: u32, cause: Lane, queue: &mut EventQueue<Event>) {
+        for lane in Lane::ALL {
+            let streams = &mut self.processes[number as usize].streams;
+            let at = lane as usize;
+            if streams.running[at].is_some() {
+                continue;
+            }
+            let Some(&task) = streams.queued[at].front() else { continue };
+            if task.after.iter().zip(&streams.done).any(|(after, done)| after > done) {
+                continue;
+            }
+            streams.queued[at].pop_front();
+            if lane == Lane::Compute {
+                self.begin_kernel(number, task, cause, queue);
+            } else {
+                let (now, size) = (queue.now(), task.seconds * streams.stretch);
+                let computed = self.computed(number, now);
+                let streams = &mut self.processes[number as usize].streams;
+                streams.running[at] = Some(Running { task, begin: now, sent: now, computed, size });
+                if lane == Lane::Data && task.port == Port::None {
+                    (streams.data_left, streams.data_since, streams.data_rate) = (size, now, 0.0);
+                } else {
+                    self.wires.send(std::iter::once(number), task.port, size, Message::Stream(number, at), queue);
+                }
+                if lane == Lane::Data {
+                    self.retime(number, queue);
+                }
+            }
+        }
+        self.retime_data(number, queue);
+    }
+
+    /// A layer-wise collective that has its port to itself goes on at the rate that kernels leave it.
+    fn retime_data(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let process = &mut self.processes[number as usize];
+        let streams = &mut process.streams;
+        if streams.running[DATA].is_none_or(|running| running.task.port != Port::None) {
+            return;
+        }
+        let rate = if streams.running[0].is_some() { self.costs[process.kind].beside.data } else { 1.0 };
+        if rate == streams.data_rate {
+            return;
+        }
+        streams.data_left = (streams.data_left - now.since(streams.data_since).seconds() * streams.data_rate).max(0.0);
+        (streams.data_since, streams.data_rate) = (now, rate);
+        if let Some(old) = streams.data_ends.take() {
+            queue.cancel(old);
+        }
+        let end = Time::from_seconds(streams.data_left / rate);
+        streams.data_ends = Some(queue.after(end, Event::Sent(Message::Stream(number, DATA).number())));
+    }
+
+    fn begin_kernel(&mut self, number: u32, task: Queued, cause: Lane, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let process = &mut self.processes[number as usize];
+        let streams = &mut process.streams;
+        let gap = now.since(streams.idle_since).seconds();
+        match cause {
+            Lane::Data => process.load.exposed_data += gap,
+            _ => process.load.collectives += gap,
+        }
+        let even = task.seconds * streams.stretch;
+        let launched = streams.launched.min(even);
+        streams.launched -= launched;
+        let seconds = (even - launched) * streams.pace;
+        let plain = (task.seconds - launched).max(0.0);
+        process.load.compute += plain;
+        process.load.uneven += seconds - plain;
+        let computed = streams.computed;
+        streams.running[0] = Some(Running { task, begin: now, sent: now, computed, size: seconds });
+        (streams.left, streams.since) = (seconds, now);
+        self.schedule_kernel(number, queue);
+    }
+
+    /// How fast kernels run at present, over their own rate: each collective of fully sharded weights beside them takes its
+    /// share of the device.
+    fn rate(&self, number: u32) -> f64 {
+        let process = &self.processes[number as usize];
+        let layered =
+            if process.streams.running[DATA].is_some() { self.costs[process.kind].beside.compute } else { 1.0 };
+        let grouped = self.beside_group(number % self.stages, process.kind);
+        (layered + grouped - 1.0).max(0.01)
+    }
+
+    fn schedule_kernel(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let rate = self.rate(number);
+        let streams = &mut self.processes[number as usize].streams;
+        streams.speed = rate;
+        streams.ends = Some(queue.after(Time::from_seconds(streams.left / rate), Event::KernelEnd(number)));
+    }
+
+    /// The kernel's end is another one: a collective beside it has begun or ended.
+    pub(super) fn retime(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let streams = &mut self.processes[number as usize].streams;
+        if streams.running[0].is_none() {
+            return;
+        }
+        let ran = now.since(streams.since).seconds();
+        streams.left = (streams.left - ran * streams.speed).max(0.0);
+        streams.computed += ran;
+        streams.since = now;
+        if let Some(old) = streams.ends.take() {
+            queue.cancel(old);
+        }
+        self.schedule_kernel(number, queue);
+    }
+
+    /// Seconds in which kernels have run.
+    pub(super) fn computed(&self, number: u32, now: Time) -> f64 {
+        let streams = &self.processes[number as usize].streams;
+        let under_way = if streams.running[0].is_some() { now.since(streams.since).seconds() } else { 0.0 };
+        streams.computed + under_way
+    }
+
+    pub(super) fn end_kernel(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let process = &mut self.processes[number as usize];
+        let streams = &mut process.streams;
+        let Some(kernel) = streams.running[0].take() else { return };
+        streams.computed += now.since(streams.since).seconds();
+        streams.done[0] += 1;
+        streams.idle_since = now;
+        // What sharing the device has cost.
+        process.load.exposed_data += (now.since(kernel.begin).seconds() - kernel.size).max(0.0);
+        if self.detailed(number) {
+            let (begin, end) = (kernel.begin.seconds(), now.seconds());
+            self.out.operators.push(Inner { pass: kernel.task.pass, action: kernel.task.action, begin, end });
+        }
+        self.complete_buckets(number, queue);
+        let streams = &self.processes[number as usize].streams;
+        if streams.done[0] == streams.target {
+            self.pass_over(number, queue);
+        }
+        self.pump(number, Lane::Compute, queue);
+    }
+
+    /// Buckets of gradients are complete as the last backward pass's kernels are.
+    fn complete_buckets(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        let each = self.buckets / self.chunks;
+        let overlaps = self.input.system.software.overlap_data;
+        loop {
+            let streams = &mut self.processes[number as usize].streams;
+            let Some((chunk, next)) = streams.completes else { return };
+            let done = streams.kernels - (streams.target - streams.done[0]);
+            let needed = if overlaps { f64::from(next + 1) / f64::from(each) } else { 1.0 };
+            if next >= each || f64::from(done) < needed * f64::from(streams.kernels) - 1e-9 {
+                return;
+            }
+            streams.completes = Some((chunk, next + 1));
+            self.bucket(number, chunk * each + next, queue.now(), queue);
+        }
+    }
+
+    /// A task that was sent has arrived; of collectives that kernels slowed, what they lost is yet to come.
+    pub(super) fn end_send(&mut self, number: u32, at: usize, queue: &mut EventQueue<Event>) {
+        let now = queue.now();
+        let computed = self.computed(number, now);
+        let kind = self.processes[number as usize].kind;
+        let rate = self.costs[kind].beside.data;
+        let streams = &mut self.processes[number as usize].streams;
+        let Some(sent) = &mut streams.running[at] else { return };
+        if at == DATA && rate < 1.0 && sent.size > 0.0 && sent.task.port != Port::None {
+            let beside = (computed - sent.computed) / now.since(sent.sent).seconds().max(1e-15);
+            if let Some((size, counted)) = lost(sent.size, beside, rate, sent.task.seconds) {
+                (sent.size, sent.sent, sent.computed) = (counted, now, computed);
+                let port = sent.task.port;
+                self.wires.send(std::iter::once(number), port, size, Message::Stream(number, at), queue);
+                return;
+            }
+        }
+        let Some(sent) = streams.running[at].take() else { return };
+        streams.done[at] += 1;
+        let lane = Lane::ALL[at];
+        if self.detailed(number) {
+            self.record_sent(number, lane, sent.task.action, sent.task.pass, [sent.begin.seconds(), now.seconds()]);
+        }
+        if lane == Lane::Data {
+            self.processes[number as usize].load.data += now.since(sent.begin).seconds();
+            self.retime(number, queue);
+        }
+        self.pump(number, lane, queue);
+        self.leave_if_drained(number, queue);
+    }
+
+    /// Tells a task on a stream other than the kernels'.
+    pub(super) fn record_sent(&mut self, number: u32, lane: Lane, action: Action, pass: u32, [begin, end]: [f64; 2]) {
+        let (micro, chunk) = self.out.tasks.get(pass as usize).map_or((0, 0), |task| (task.micro, task.chunk));
+        let stream = match lane {
+            Lane::Compute => StreamKind::Compute,
+            Lane::Model => StreamKind::Model,
+            Lane::Data => StreamKind::Data,
+            Lane::Copy => StreamKind::Copy,
+        };
+        let replica = self.classes[(number / self.stages) as usize].replica;
+        let stage = number % self.stages;
+        let kind = TaskKind::Inside(action);
+        self.record(Task { kind, stream, replica, stage, micro, chunk, begin, end, after: NONE });
+    }
+}
+
+/// What a collective that has come to its end has lost to kernels, and is sent after it, and how much of that can be lost
+/// again: it has sent `size` of `all`, kernels ran for `beside` of the time, and it ran at `rate` while they did. What is
+/// lost of that is sent after it, and so on: a geometric series, sent as one once it is short.
+pub(super) fn lost(size: f64, beside: f64, rate: f64, all: f64) -> Option<(f64, f64)> {
+    let lost = size * beside.min(1.0) * (1.0 - rate);
+    if lost <= 1e-3 * all {
+        return None;
+    }
+    Some(if lost < 0.05 * all { (lost / rate, 0.0) } else { (lost, lost) })
+}

@@ -1,0 +1,112 @@
+//! Uneven stages, few micro-batches: the events against the closed form.
+
+use super::*;
+
+/// Llama 3.1 405B in its authors' layout (arXiv 2407.21783, section 3.3.2): one layer a chunk, none in the end chunks.
+fn empty_ends() -> TrainingInput {
+    let arch = Architecture { layers: 126.0, hidden: 16_384.0, heads: 128.0, ffn: 53_248.0, ..llama_70b() };
+    TrainingInput { arch, accelerators: 1024.0, dp: 8.0, pp: 16.0, vpp: 8.0, global: 256.0, ..pipelined() }
+}
+
+#[test]
+fn chunks_without_layers_take_no_time_but_their_head_s() {
+    let system = empty_ends();
+    let costs = Costs::of(&system, &Constants::default());
+    let (first, second, last) = (&costs.chunks[0], &costs.chunks[1], &costs.chunks[127]);
+    assert_eq!((first.forward.seconds, first.backward.seconds), (0.0, 0.0));
+    assert!(second.forward.seconds > 0.0 && last.forward.head > 0.999 && last.forward.seconds > 0.0);
+    let off = run_of(&system).step.mean / even_step(&system) - 1.0;
+    assert!(off.abs() < 0.05, "{off}");
+    // The stages between the ends have a layer more than the first one, which has the embedding instead.
+    let memory = estimate(&system, &Constants::default()).memory;
+    assert!(memory.logits == 0.0 && memory.total() > 0.0);
+}
+
+#[test]
+fn stated_layers_of_the_ends_are_what_the_stages_compute() {
+    let stated = |first, last| TrainingInput { first_layers: Some(first), last_layers: Some(last), ..pipelined() };
+    for (first, last) in [(20.0, 20.0), (22.0, 16.0), (14.0, 12.0)] {
+        let system = stated(first, last);
+        let costs = Costs::of(&system, &Constants::default());
+        let ratio = costs.chunks[0].forward.compute / costs.chunks[1].forward.compute;
+        assert!((ratio / (first / ((80.0 - first - last) / 2.0)) - 1.0).abs() < 1e-9);
+        let off = run_of(&system).step.mean / even_step(&system) - 1.0;
+        assert!(off.abs() < 0.05, "{first} {last}: {off}");
+    }
+    // A shorter last stage makes up for the output layer.
+    assert!(run_of(&stated(20.5, 18.5)).step.mean < run_of(&pipelined()).step.mean);
+}
+
+/// The last of a few steps: where stages go on without waiting for each other, the first one fills an empty pipeline.
+fn settled_step(system: &TrainingInput) -> f64 {
+    let input = Input { steps: 4, recorded_step: u32::MAX, ..Input::of(system, &Constants::default()) };
+    *simulate(&input, 1, &Progress::new()).unwrap().steps.last().unwrap()
+}
+
+#[test]
+fn few_micro_batches_take_what_the_closed_form_says() {
+    let gpt = Architecture {
+        layers: 96.0,
+        hidden: 12_288.0,
+        heads: 96.0,
+        kv_heads: 96.0,
+        ffn: 49_152.0,
+        gated: false,
+        tied: true,
+        vocab: 51_200.0,
+        ..Architecture::default()
+    };
+    let small = Architecture { vocab: 128_256.0, ..Architecture::default() };
+    let schedules =
+        [Schedule::OneForwardOneBackward, Schedule::AllForward, Schedule::ZeroBubble1p, Schedule::ZeroBubble];
+    let mut worst = (0.0f64, String::new());
+    for (arch, tp, seq) in
+        [(gpt, 8.0, 2048.0), (llama_70b(), 8.0, 8192.0), (small, 1.0, 4096.0), (mixture(), 2.0, 4096.0)]
+    {
+        for schedule in schedules {
+            for pp in [2.0, 4.0, 8.0, 16.0] {
+                for m in [1.0, 2.0, 3.0, 4.0, 7.0, 8.0, 12.0, 16.0, 24.0, 40.0] {
+                    let system = TrainingInput {
+                        arch,
+                        seq,
+                        tp,
+                        pp,
+                        dp: 1.0,
+                        accelerators: tp * pp,
+                        global: m,
+                        schedule,
+                        recompute: Recompute::Selective,
+                        ..pipelined()
+                    };
+                    let off = even_step(&system) / settled_step(&system) - 1.0;
+                    if off.abs() > worst.0 {
+                        worst = (
+                            off.abs(),
+                            format!("{schedule:?} pp {pp} m {m} {} layers: {:+.2} %", arch.layers, 100.0 * off),
+                        );
+                    }
+                    assert!(off.abs() < 0.05, "{schedule:?} pp {pp} m {m} {}: {off}", arch.layers);
+                }
+            }
+        }
+    }
+    println!("largest deviation {}", worst.1);
+}
+
+#[test]
+fn interleaved_micro_batches_take_what_the_closed_form_says_whether_or_not_groups_are_full() {
+    for schedule in [Schedule::OneForwardOneBackward, Schedule::AllForward, Schedule::ZeroBubble] {
+        for (pp, vpp) in [(2.0, 2.0), (4.0, 5.0), (8.0, 2.0)] {
+            for m in [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 40.0] {
+                // Software refuses these, see `Unsupported`.
+                if schedule.splits() && m % pp > 0.0 {
+                    continue;
+                }
+                let base = TrainingInput { dp: 1.0, accelerators: 8.0 * pp, ..pipelined() };
+                let system = TrainingInput { pp, vpp, schedule, global: m, ..base };
+                let off = even_step(&system) / settled_step(&system) - 1.0;
+                assert!(off.abs() < 0.05, "{schedule:?} pp {pp} vpp {vpp} m {m}: {off}");
+            }
+        }
+    }
+}

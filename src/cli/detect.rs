@@ -1,0 +1,109 @@
+//! `atlas detect`.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use atlas_catalog::Catalog;
+use atlas_detect::catalog::CatalogEntry;
+use atlas_detect::render::render;
+use atlas_detect::runner::System;
+use atlas_detect::{Options, detect, idle};
+use atlas_plan::record::write_atomically;
+
+use super::args::Globals;
+use super::output::complain;
+use super::run::writing;
+
+/// Find the accelerators of this machine and its cluster and print them as targets.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas detect                          this machine, Slurm partitions and Kubernetes nodes
+  atlas detect --out targets.yaml       write a file that is ready to edit
+  atlas detect --only slurm --idle      partitions with their idle nodes
+
+Runs only commands that exist (nvidia-smi, rocm-smi, amd-smi, xpu-smi, hl-smi, neuron-ls, ibstat, sinfo, scontrol, \
+squeue, kubectl), each with a timeout; changes nothing. What cannot be determined is listed as comments.")]
+pub struct Args {
+    /// Where to look [default: everywhere]
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub only: Vec<Place>,
+    /// Also print idle and waiting nodes of every partition
+    #[arg(long)]
+    pub idle: bool,
+    /// Write to a new file in place of stdout
+    #[arg(long, value_name = "FILE.yaml")]
+    pub out: Option<PathBuf>,
+    /// Seconds that one command may take
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: f64,
+}
+
+/// Where accelerators are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Place {
+    /// This machine
+    Local,
+    /// Slurm partitions
+    Slurm,
+    /// Kubernetes nodes
+    Kubernetes,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|value| (0.1..=600.0).contains(value)).ok_or_else(|| "expected 0.1 to 600".to_owned())
+}
+
+/// Looks, and prints or writes what was found.
+pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    let catalog: Vec<CatalogEntry> = Catalog::load(&globals.sources(), None)
+        .accelerators()
+        .iter()
+        .map(|sheet| CatalogEntry {
+            key: sheet.id.clone(),
+            names: std::iter::once(sheet.name.clone()).chain(sheet.aliases.iter().cloned()).collect(),
+            vendor: sheet.vendor.clone(),
+            memory_gb: Some(sheet.memory.gb),
+            memory_type: sheet.memory.kind.clone(),
+            form_factor: sheet.form_factor.clone(),
+        })
+        .collect();
+    let wanted = |place: Place| args.only.is_empty() || args.only.contains(&place);
+    let options = Options {
+        local: wanted(Place::Local),
+        slurm: wanted(Place::Slurm),
+        kubernetes: wanted(Place::Kubernetes),
+        timeout: Duration::from_secs_f64(args.timeout),
+        ..Options::default()
+    };
+    let found = detect(&System, &options, &catalog);
+    let mut text = render(&found, &catalog, &|_| None);
+    if args.idle {
+        match idle::look(&System, options.timeout) {
+            Ok(load) => {
+                for machine in &found.machines {
+                    if let Some(nodes) = load.nodes(machine) {
+                        let count = |nodes: Option<u64>| nodes.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
+                        text.push_str(&format!(
+                            "# {}: {} nodes idle\n",
+                            machine.name,
+                            count(nodes.idle.map(Into::into))
+                        ));
+                    }
+                }
+            }
+            Err(problem) => complain(&format!("idle nodes: {problem}")),
+        }
+    }
+    match &args.out {
+        None => std::io::stdout().lock().write_all(text.as_bytes())?,
+        Some(path) if path.exists() => {
+            return Err(color_eyre::eyre::eyre!("{} exists; choose another name", path.display()));
+        }
+        Some(path) => {
+            write_atomically(path, &text).map_err(|error| writing(path, &error))?;
+            complain(&format!("wrote {} targets to {}", found.machines.len(), path.display()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! `atlas import`.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use atlas_cluster::import::{SourceFile, import};
+use serde_json::Value;
+
+/// Read launch scripts and configurations of training and serving tools as one job.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas import train.sbatch
+  atlas import launch.sh config.yaml --env NNODES=16
+  atlas import deployment.yaml --format json
+
+Reads sbatch scripts, torchrun, accelerate and deepspeed commands, Megatron-LM arguments, NeMo, Megatron-Bridge, Primus, \
+torchtitan, DeepSpeed, FSDP, llm-foundry, MaxText, axolotl, nanotron and Neuron configurations, vllm serve, \
+sglang.launch_server, trtllm-serve, llama-server, docker-compose, Kubernetes and Dynamo manifests. Nothing is executed. \
+Files that belong together are read as one job.")]
+pub struct Args {
+    /// Scripts and configurations of one job
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// A variable of the environment that the script runs in
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    pub environment: Vec<(String, String)>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// How the job is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// Fields with their origins, then what is missing or was not understood
+    #[default]
+    Text,
+    /// One JSON object: fields, origin, missing, not_understood, conflicts, variants, roles
+    Json,
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Most bytes of one file.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Reads the files and prints the job.
+pub fn run(args: &Args) -> color_eyre::Result<()> {
+    let mut files = Vec::new();
+    let mut problems = Vec::new();
+    for path in &args.files {
+        let name = path.display().to_string();
+        match std::fs::metadata(path) {
+            Ok(meta) if meta.len() > MAX_BYTES => problems.push(format!("{name}: larger than {MAX_BYTES} bytes")),
+            Ok(_) => match std::fs::read(path) {
+                Ok(bytes) => files.push(SourceFile { name, text: String::from_utf8_lossy(&bytes).into_owned() }),
+                Err(error) => problems.push(format!("{name}: {error}")),
+            },
+            Err(error) => problems.push(format!("{name}: {error}")),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(color_eyre::eyre::eyre!(problems.join("\n")));
+    }
+    let environment: BTreeMap<String, String> = args.environment.iter().cloned().collect();
+    let job = import(&files, &environment).to_json();
+    let mut out = std::io::stdout().lock();
+    match args.format {
+        Format::Json if std::io::stdout().is_terminal() => writeln!(out, "{job:#}")?,
+        Format::Json => writeln!(out, "{job}")?,
+        Format::Text => out.write_all(text(&job).as_bytes())?,
+    }
+    Ok(())
+}
+
+/// `file:line` of an origin; the file alone where the line is open.
+fn place(origin: &Value) -> String {
+    let file = origin.get("file").and_then(Value::as_str).unwrap_or_default();
+    match origin.get("line").and_then(Value::as_u64) {
+        Some(line) => format!("{file}:{line}"),
+        None => file.to_owned(),
+    }
+}
+
+/// An item of a list: text with its place, where it has one.
+fn item(value: &Value) -> String {
+    match (value.get("text").and_then(Value::as_str), value.get("file")) {
+        (Some(text), Some(_)) => format!("{}  {text}", place(value)),
+        _ => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+    }
+}
+
+/// The job as aligned text.
+fn text(job: &Value) -> String {
+    let mut out = String::new();
+    let plain = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let fields = job.get("fields").and_then(Value::as_object);
+    let simple = |name: &str| !matches!(name, "roles" | "variants" | "conflict" | "required_env");
+    let width = fields.into_iter().flatten().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, value) in fields.into_iter().flatten().filter(|(name, _)| simple(name)) {
+        let origin = job.get("origin").and_then(|origin| origin.get(name)).map(place).unwrap_or_default();
+        out.push_str(&format!("{name:width$}  {:<40}  {origin}\n", plain(value)));
+    }
+    for (key, title) in [
+        ("roles", "roles"),
+        ("variants", "variants"),
+        ("conflicts", "cannot run as written"),
+        ("missing", "set these variables"),
+        ("not_understood", "not understood"),
+    ] {
+        let items: Vec<String> = match job.get(key) {
+            Some(Value::Array(items)) => items.iter().map(item).collect(),
+            Some(Value::Object(items)) => {
+                items.iter().map(|(name, value)| format!("{name}: {}", plain(value))).collect()
+            }
+            _ => Vec::new(),
+        };
+        if !items.is_empty() {
+            out.push_str(&format!("\n{title}:\n"));
+            items.iter().for_each(|item| out.push_str(&format!("  {item}\n")));
+        }
+    }
+    out
+}

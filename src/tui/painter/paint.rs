@@ -1,0 +1,208 @@
+//! A ratatui buffer on the terminal, with as few bytes as is reasonable.
+//!
+//! ratatui's own backends write each changed cell as it comes: an absolute move where cells are not neighbours,
+//! colours as `38;5;n`, two resets a frame, and cursor commands even when nothing changed. The painter compares the
+//! whole picture with a copy of what the terminal shows. Knowing the cells between two changes it can rewrite them
+//! where that is shorter than a jump, erase the tail of a line with three bytes, leave out changes that cannot be seen,
+//! and send **nothing** when nothing changed. A frame is encoded in two orders, row by row and colour by colour, and the
+//! shorter is sent: where much changes, jumping to the next text of the same colour costs less than changing it. It
+//! never asks the terminal anything; it also has the last word on colour depth, so that no theme can send what the
+//! terminal or `NO_COLOR` forbids, and on control characters, so that no text from a file can reach the terminal as a
+//! command.
+
+mod encoder;
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::{Position, Rect};
+
+use crate::tui::painter::cells::{looks_same, width_of};
+use crate::tui::painter::color::ColorDepth;
+use crate::tui::painter::frame_writer::FrameWriter;
+use crate::tui::painter::pen::Pen;
+use encoder::{Encoder, Piece, State, Work};
+
+/// From this many changed cells on, the order by colours is tried.
+const FEWEST_GROUPED: usize = 24;
+
+/// Paints whole pictures on a terminal through a [`FrameWriter`].
+#[derive(Debug)]
+pub struct Painter<W> {
+    writer: FrameWriter<W>,
+    depth: ColorDepth,
+    ascii: bool,
+    /// What the terminal shows, before colours are reduced. Cells that a wide character covers have an empty symbol.
+    shown: Buffer,
+    /// The terminal's own state, as far as it is known.
+    state: State,
+    /// What is to be written, row by row; kept, as the buffers below, to spare the allocation.
+    changed: Vec<u16>,
+    /// Rows of which something is, with their part of `changed`.
+    rows: Vec<(u16, Range<usize>)>,
+    /// The same cells, or runs of blanks, colour by colour.
+    grouped: Vec<Piece>,
+    /// The frame encoded in the other order.
+    other: Vec<u8>,
+}
+
+impl<W: Write> Painter<W> {
+    /// A painter that knows nothing about the terminal behind `out`, not even what it shows.
+    pub fn new(out: W, depth: ColorDepth) -> Painter<W> {
+        Painter {
+            writer: FrameWriter::new(out),
+            depth,
+            ascii: false,
+            shown: Buffer::empty(Rect::ZERO),
+            state: State::default(),
+            changed: Vec::new(),
+            rows: Vec::new(),
+            grouped: Vec::new(),
+            other: Vec::new(),
+        }
+    }
+
+    /// The writer behind, for bytes around a frame: mode switches that are pushed join the next one.
+    pub fn writer_mut(&mut self) -> &mut FrameWriter<W> {
+        &mut self.writer
+    }
+
+    /// The writer behind.
+    #[must_use]
+    pub fn writer(&self) -> &FrameWriter<W> {
+        &self.writer
+    }
+
+    /// The most colours that may be sent from now on. Takes full effect with the next repaint.
+    pub fn set_depth(&mut self, depth: ColorDepth) {
+        self.depth = depth;
+    }
+
+    /// Whether everything outside ASCII is to be shown as `?`: for a locale that would print it as garbage.
+    pub fn set_ascii(&mut self, ascii: bool) {
+        self.ascii = ascii;
+    }
+
+    /// Forgets all about the terminal's state: something else has written to it. The next picture is painted in full.
+    pub fn forget(&mut self) {
+        self.shown = Buffer::empty(Rect::ZERO);
+        self.state = State::default();
+    }
+
+    /// Shows `picture` with the cursor where it is wanted, if anywhere, with one write, or with none where nothing
+    /// changed. Returns how many bytes were sent.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the writer answers; the next picture is painted in full then.
+    pub fn paint(&mut self, picture: &Buffer, cursor: Option<Position>) -> io::Result<usize> {
+        self.paint_parts(picture, &[picture.area], cursor)
+    }
+
+    /// [`Painter::paint`] for a picture that differs from the one before in these parts only: nothing else is compared.
+    /// Where the terminal does not show the one before, everything is painted all the same.
+    ///
+    /// # Errors
+    ///
+    /// As [`Painter::paint`].
+    #[inline(never)]
+    pub fn paint_parts(&mut self, picture: &Buffer, parts: &[Rect], cursor: Option<Position>) -> io::Result<usize> {
+        let mut parts = parts;
+        let mut screen = Encoder {
+            out: self.writer.frame_mut(),
+            depth: self.depth,
+            ascii: self.ascii,
+            width: picture.area.width,
+            state: self.state,
+        };
+        let whole = self.shown.area != picture.area;
+        // What is painted on an empty screen is copied once it is there: somebody waits for it. Where nothing covers its
+        // neighbour, the picture is as good as the copy.
+        let late = whole && picture.content.iter().all(|cell| width_of(cell.symbol()) == 1);
+        if whole {
+            // A terminal of a new size has reflowed its contents in its own way.
+            self.shown = Buffer::empty(if late { Rect::ZERO } else { picture.area });
+            parts = std::slice::from_ref(&picture.area);
+            screen.state.at = None;
+            screen.set_pen(Pen::default());
+            screen.out.extend_from_slice(b"\x1b[2J");
+        }
+        let width = usize::from(picture.area.width).max(1);
+        self.changed.clear();
+        self.rows.clear();
+        if late {
+            for (wanted, y) in picture.content.chunks(width).zip(0..) {
+                let from = self.changed.len();
+                let seen = |(cell, _): &(&Cell, u16)| !looks_same(cell, cell.symbol(), &Cell::EMPTY);
+                self.changed.extend(wanted.iter().zip(0..).filter(seen).map(|(_, x)| x));
+                if self.changed.len() > from {
+                    self.rows.push((y, from..self.changed.len()));
+                }
+            }
+            parts = &[];
+        }
+        for part in parts {
+            let columns = usize::from(part.x)..usize::from(part.right());
+            let rows = self.shown.content.chunks_mut(width).zip(picture.content.chunks(width)).zip(0..);
+            for ((shown, wanted), y) in rows.skip(part.y.into()).take(part.height.into()) {
+                let from = self.changed.len();
+                if let (Some(shown), Some(wanted)) = (shown.get_mut(columns.clone()), wanted.get(columns.clone())) {
+                    take(shown, wanted, part.x, &mut self.changed);
+                }
+                if self.changed.len() > from {
+                    self.rows.push((y, from..self.changed.len()));
+                }
+            }
+        }
+        let cells = if late { &picture.content } else { &self.shown.content };
+        let work = Work { cells, width, changed: &self.changed, rows: &self.rows };
+        // Both orders begin behind what is written already, and from the same state.
+        let (begin, before) = (screen.out.len(), screen.state);
+        screen.by_rows(&work);
+        screen.finish(cursor, picture.area);
+        self.state = screen.state;
+        if self.changed.len() >= FEWEST_GROUPED {
+            self.other.clear();
+            let mut other = Encoder { out: &mut self.other, state: before, ..screen };
+            other.by_pens(&work, &mut self.grouped);
+            other.finish(cursor, picture.area);
+            let state = other.state;
+            let frame = self.writer.frame_mut();
+            if self.other.len() < frame.len() - begin {
+                frame.truncate(begin);
+                frame.extend_from_slice(&self.other);
+                self.state = state;
+            }
+        }
+        let sent = self.writer.commit().inspect_err(|_| self.forget())?;
+        if late {
+            self.shown.clone_from(picture);
+        }
+        Ok(sent)
+    }
+}
+
+/// Takes a row of the picture, from a column on, into the copy of what is shown, and adds the columns where that can be
+/// seen.
+#[inline(never)]
+fn take(shown: &mut [Cell], wanted: &[Cell], from: u16, changed: &mut Vec<u16>) {
+    let mut covered = 0;
+    for ((shown, wanted), x) in shown.iter_mut().zip(wanted).zip(from..) {
+        if covered > 0 {
+            covered -= 1;
+            *shown = Cell::new("");
+            continue;
+        }
+        let symbol = wanted.symbol();
+        // One byte is one column, and most are.
+        covered = if symbol.len() == 1 { 0 } else { width_of(symbol).saturating_sub(1) };
+        if !looks_same(wanted, symbol, shown) {
+            shown.clone_from(wanted);
+            changed.push(x);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

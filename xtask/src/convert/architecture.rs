@@ -1,0 +1,355 @@
+//! Architecture columns: the catalog's entry, what the row states, a published architecture, or a typical one.
+
+use atlas_catalog::model::Architecture as Network;
+use atlas_catalog::{Catalog, Transformer};
+
+use super::names;
+use super::published;
+use super::record::Record;
+use super::table::Row;
+use super::text::{clause, number_after};
+
+/// What later steps need to know of the model.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shape {
+    /// All parameters.
+    pub params: f64,
+    /// Parameters of routed experts.
+    pub expert_params: f64,
+    /// Layers.
+    pub layers: f64,
+    /// Query heads.
+    pub heads: f64,
+    /// Whether it is a mixture of experts.
+    pub experts: f64,
+    /// Whether keys and values are compressed (multi-head latent attention).
+    pub latent: bool,
+    /// Longest sequence, if the catalog knows it.
+    pub max_context: Option<f64>,
+    /// The catalog's id; empty if the architecture columns define it.
+    pub id: String,
+}
+
+impl Shape {
+    fn of(t: &Transformer, params: f64, id: &str) -> Shape {
+        let routed = t.experts.as_ref().map_or(0.0, |e| {
+            let layers = ((t.mlp_layers - e.first_dense_layers) / e.layer_step.max(1.0)).max(0.0);
+            layers * e.count * 3.0 * e.ffn_hidden_size * if e.hidden_size > 0.0 { e.hidden_size } else { t.hidden_size }
+        });
+        Shape {
+            params,
+            expert_params: routed,
+            layers: t.n_layers,
+            heads: t.n_heads,
+            experts: t.experts.as_ref().map_or(0.0, |e| e.count),
+            latent: t.latent.is_some(),
+            max_context: Some(t.max_context),
+            id: id.to_owned(),
+        }
+    }
+
+    /// Whether it is a mixture of experts.
+    pub(super) fn is_moe(&self) -> bool {
+        self.experts > 0.0
+    }
+}
+
+/// Whether the row's own columns override the catalog's entry. Training runs cut models short and pad vocabularies;
+/// serving runs use published checkpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Columns of the row hold where they differ.
+    Training,
+    /// The catalog's entry holds.
+    Serving,
+}
+
+/// Fills `model` and the architecture columns from a model's name and the row's columns.
+pub(super) fn fill(record: &mut Record, row: &Row, catalog: &Catalog, name: &str, usage: Use) -> Option<Shape> {
+    record.keep("model_name", name);
+    let found = names::find(catalog, name);
+    let hidden = row.positive("hidden_size");
+    if let Some(found) = &found
+        && let Network::Transformer(t) = &found.model.architecture
+    {
+        // Another width is another model under the same name.
+        if usage == Use::Serving || hidden.is_none_or(|h| h == t.hidden_size) {
+            match found.verbatim {
+                true => record.keep("model", name),
+                false => record.convert("model", found.model.id.as_str(), format!("model name \"{name}\"")),
+            }
+            let mut shape = Shape::of(t, found.model.parameters(), &found.model.id);
+            overrides(record, row, t, found.layers, usage, &mut shape);
+            return Some(shape);
+        }
+    }
+    if let Some(known) = published::find(name)
+        && hidden.is_none_or(|h| Some(h) == known.get("hidden_size"))
+    {
+        for (column, value) in known.cells() {
+            record.assume(column, value, format!("published config of {}", known.name()));
+        }
+        if row.positive("n_layers").is_some_and(|n| Some(n) != known.get("n_layers")) {
+            record.keep("n_layers", row.text("n_layers"));
+        }
+        return Some(stated(record));
+    }
+    if hidden.is_some() && row.positive("n_layers").is_some() {
+        from_row(record, row, name, usage);
+        return Some(stated(record));
+    }
+    typical(record, row, name).or_else(|| {
+        record.problem("model", name, "a model of the catalog, or columns hidden_size and n_layers");
+        None
+    })
+}
+
+/// Cells that differ from the catalog's entry.
+fn overrides(record: &mut Record, row: &Row, t: &Transformer, cut: Option<f64>, usage: Use, shape: &mut Shape) {
+    let differs = |column: &str, usual: f64| row.positive(column).filter(|x| *x != usual);
+    if let Some(layers) = differs("n_layers", t.n_layers).filter(|_| usage == Use::Training || cut.is_some()) {
+        record.keep("n_layers", row.text("n_layers"));
+        shortened(record, t, layers, shape);
+    } else if let Some(layers) = cut.filter(|n| *n != t.n_layers && row.positive("n_layers").is_none()) {
+        record.convert("n_layers", layers, "model name");
+        shortened(record, t, layers, shape);
+    }
+    if usage == Use::Serving {
+        return;
+    }
+    if differs("vocab_size", t.vocab_size).is_some() {
+        record.keep("vocab_size", row.text("vocab_size"));
+    } else if row.text("vocab_size").is_empty() {
+        vocabulary(record, row.text("notes"));
+    }
+    if t.experts.is_none() {
+        for (column, usual) in
+            [("n_heads", t.n_heads), ("n_kv_heads", t.n_kv_heads), ("ffn_hidden_size", t.ffn_hidden_size)]
+        {
+            if differs(column, usual).is_some() {
+                record.keep(column, row.text(column));
+            }
+        }
+    }
+}
+
+/// A model cut short keeps its share of dense layers, at least one.
+fn shortened(record: &mut Record, t: &Transformer, layers: f64, shape: &mut Shape) {
+    let share = layers / t.n_layers;
+    shape.params *= share.min(1.0);
+    shape.expert_params *= share.min(1.0);
+    shape.layers = layers;
+    if let Some(dense) = t.experts.as_ref().map(|e| e.first_dense_layers).filter(|dense| *dense > 0.0) {
+        let kept = (dense * share).round().max(1.0);
+        if kept != dense {
+            record.assume("first_dense_layers", kept, "dense layers cut in proportion to all layers");
+        }
+    }
+}
+
+/// A vocabulary that the notes state: a tokenizer of known size, or `vocabulary 32k`.
+fn vocabulary(record: &mut Record, notes: &str) {
+    if notes.contains("tokenizer google/gemma") {
+        record.convert("vocab_size", 256_000.0, format!("notes \"{}\"", clause(notes, "tokenizer google/gemma")));
+        record.assume("tied_embeddings", false, "the tokenizer is Gemma's, the model is not");
+    } else if let Some(thousands) = number_after(notes, "vocabulary ").filter(|_| {
+        let rest = notes.split("vocabulary ").nth(1).unwrap_or("");
+        rest.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('k')
+    }) {
+        record.assume("vocab_size", thousands * 1024.0, format!("notes \"vocabulary {thousands}k\", k read as 1024"));
+    } else if let Some(stated) = number_after(notes, "vocab ").filter(|n| *n > 1000.0) {
+        record.convert("vocab_size", stated, format!("notes \"{}\"", clause(notes, "vocab ")));
+    }
+}
+
+/// The architecture from the row's columns; what is not stated follows from the family or from the parameter count.
+fn from_row(record: &mut Record, row: &Row, name: &str, usage: Use) {
+    for column in ["n_layers", "hidden_size", "n_heads", "n_kv_heads", "head_dim", "vocab_size", "n_experts"] {
+        record.take(row, column, column);
+    }
+    record.take(row, "experts_per_token", "experts_per_token");
+    let number = |record: &Record, column: &str| record.number(column);
+    let hidden = number(record, "hidden_size").unwrap_or(1.0);
+    let notes = row.text("notes");
+    if !record.has("n_heads") {
+        record.assume("n_heads", (hidden / 128.0).round().max(1.0), "not stated, heads of 128");
+    }
+    let heads = number(record, "n_heads").unwrap_or(1.0);
+    if !record.has("n_kv_heads") {
+        record.assume("n_kv_heads", heads, "not stated, one for each query head");
+    }
+    if let (false, Some(dim)) = (record.has("head_dim"), number_after(notes, "head_dim ")) {
+        record.convert("head_dim", dim, format!("notes \"{}\"", clause(notes, "head_dim ")));
+    }
+    let experts = number(record, "n_experts").unwrap_or(0.0);
+    let ffn = if experts > 0.0 { "moe_ffn_hidden_size" } else { "ffn_hidden_size" };
+    if experts > 0.0 {
+        if let Some(width) = row.positive("ffn_hidden_size") {
+            record.convert(ffn, width, "column ffn_hidden_size, of one expert");
+        }
+        if !record.has("experts_per_token") {
+            record.assume("experts_per_token", 8.0_f64.min(experts), "not stated, 8 as in most mixtures");
+        }
+    } else {
+        record.take(row, "ffn_hidden_size", "ffn_hidden_size");
+    }
+    if !record.has(ffn) {
+        record.assume(ffn, 4.0 * hidden, "not stated, four times the hidden size");
+    }
+    if !record.has("vocab_size") {
+        vocabulary(record, notes);
+    }
+    match usage {
+        Use::Training => settle(record, row),
+        Use::Serving => {
+            let plain = names::is_gpt(name);
+            record.assume(
+                "gated_mlp",
+                !plain,
+                if plain { "GPT family" } else { "not stated, gated as in most models" },
+            );
+            record.assume("tied_embeddings", false, "not stated, separate as in most models");
+            if !record.has("vocab_size") {
+                record.assume("vocab_size", 128_000.0, "not stated");
+            }
+        }
+    }
+}
+
+/// Gated or plain MLP, tied or separate embeddings and an unstated vocabulary: the first combination that meets the
+/// stated parameter count.
+fn settle(record: &mut Record, row: &Row) {
+    let hidden = record.number("hidden_size").unwrap_or(1.0);
+    let experts = record.has("n_experts");
+    let ffn = record.number(if experts { "moe_ffn_hidden_size" } else { "ffn_hidden_size" }).unwrap_or(4.0 * hidden);
+    // A plain MLP is four times as wide as the hidden size; any other width is usually a gated one's.
+    let wide = (ffn / hidden - 4.0).abs() > 0.01;
+    let known = record.number("vocab_size");
+    let mut best = (wide, true, known.unwrap_or(51_200.0));
+    let count = row.positive("params_b");
+    let mut miss = f64::INFINITY;
+    if let Some(count) = count {
+        const USUAL: [f64; 6] = [51_200.0, 32_000.0, 125_696.0, 151_936.0, 250_880.0, 256_000.0];
+        let vocabularies = known.map_or(USUAL.to_vec(), |vocabulary| vec![vocabulary]);
+        for &vocabulary in &vocabularies {
+            for (gated, tied) in [(wide, true), (wide, false), (!wide, false), (!wide, true)] {
+                let params = parameters(record, gated, tied, vocabulary);
+                let off = (params / 1e9 / count).ln().abs();
+                if off < miss - 0.03 {
+                    (miss, best) = (off, (gated, tied, vocabulary));
+                }
+            }
+        }
+    }
+    let why = match count {
+        Some(count) if miss < 0.1 => format!("meets the stated {count} B parameters"),
+        _ => "not stated, usual for this width".to_owned(),
+    };
+    record.assume("gated_mlp", best.0, &why);
+    if record.text("tied_embeddings").is_empty() {
+        record.assume("tied_embeddings", best.1, &why);
+    }
+    if known.is_none() {
+        record.assume("vocab_size", best.2, &why);
+    }
+    if !best.0 && !experts {
+        record.assume("learned_positions", true, "plain MLP, learned positions as in GPT");
+    }
+}
+
+/// Parameters of the architecture in the record's columns.
+fn parameters(record: &Record, gated: bool, tied: bool, vocabulary: f64) -> f64 {
+    let n = |column: &str| record.number(column);
+    let (hidden, layers) = (n("hidden_size").unwrap_or(0.0), n("n_layers").unwrap_or(0.0));
+    let heads = n("n_heads").unwrap_or(1.0);
+    let dim = n("head_dim").unwrap_or(hidden / heads);
+    let attention = 2.0 * hidden * dim * (heads + n("n_kv_heads").unwrap_or(heads));
+    let matrices = if gated { 3.0 } else { 2.0 };
+    let mlp = match n("n_experts") {
+        Some(experts) => {
+            matrices
+                * hidden
+                * (experts * n("moe_ffn_hidden_size").unwrap_or(0.0) + n("shared_ffn_hidden_size").unwrap_or(0.0))
+        }
+        None => matrices * hidden * n("ffn_hidden_size").unwrap_or(0.0),
+    };
+    layers * (attention + mlp) + vocabulary * hidden * if tied { 1.0 } else { 2.0 }
+}
+
+/// What the record's architecture columns add up to.
+fn stated(record: &Record) -> Shape {
+    let n = |column: &str| record.number(column).unwrap_or(0.0);
+    let gated = record.text("gated_mlp") != "false";
+    let tied = record.text("tied_embeddings") == "true";
+    let matrices = if gated { 3.0 } else { 2.0 };
+    Shape {
+        params: parameters(record, gated, tied, n("vocab_size")),
+        expert_params: n("n_layers") * n("n_experts") * matrices * n("hidden_size") * n("moe_ffn_hidden_size"),
+        layers: n("n_layers"),
+        heads: n("n_heads"),
+        experts: n("n_experts"),
+        latent: n("kv_lora_rank") > 0.0,
+        max_context: None,
+        id: String::new(),
+    }
+}
+
+/// Billions in a part of a name such as `30b` or `a3b`.
+fn billions(part: &str) -> Option<f64> {
+    part.strip_suffix('b').and_then(|n| n.parse::<f64>().ok()).filter(|n| *n > 0.0 && *n < 1e5)
+}
+
+/// A typical architecture of the stated size: Llama 3 8B, or Qwen3 30B-A3B for mixtures, with widths scaled.
+fn typical(record: &mut Record, row: &Row, name: &str) -> Option<Shape> {
+    let lower = name.to_ascii_lowercase();
+    let (mut total, mut active) = (row.positive("params_b"), row.positive("active_params_b"));
+    for part in lower.split(['-', '_', '/']) {
+        total = total.or_else(|| billions(part));
+        active = active.or_else(|| part.strip_prefix('a').and_then(billions));
+    }
+    let total = total?;
+    let step = |x: f64, of: f64| (x / of).round().max(1.0) * of;
+    let cells: Vec<(&'static str, f64)> = match active.filter(|active| *active < 0.7 * total) {
+        None => {
+            let s = (total / 8.03).sqrt();
+            let hidden = step(4096.0 * s, 128.0);
+            vec![
+                ("n_layers", 32.0),
+                ("hidden_size", hidden),
+                ("n_heads", hidden / 128.0),
+                ("n_kv_heads", 8.0_f64.min(hidden / 128.0)),
+                ("head_dim", 128.0),
+                ("ffn_hidden_size", step(14336.0 * s, 128.0)),
+                ("vocab_size", 128_256.0),
+            ]
+        }
+        Some(active) => {
+            let s = (active / 3.35).sqrt();
+            let (hidden, moe) = (step(2048.0 * s, 128.0), step(768.0 * s, 128.0));
+            let heads = (32.0 * s).round().max(4.0);
+            let rest = 48.0 * 2.0 * hidden * 128.0 * (heads + 4.0) + 2.0 * 151_936.0 * hidden;
+            let experts = ((total * 1e9 - rest) / (48.0 * 3.0 * hidden * moe)).round().max(8.0);
+            vec![
+                ("n_layers", 48.0),
+                ("hidden_size", hidden),
+                ("n_heads", heads),
+                ("n_kv_heads", 4.0),
+                ("head_dim", 128.0),
+                ("n_experts", experts),
+                ("experts_per_token", 8.0),
+                ("moe_ffn_hidden_size", moe),
+                ("vocab_size", 151_936.0),
+            ]
+        }
+    };
+    let why = match active {
+        Some(active) => format!("typical architecture of {total} B parameters, {active} B active"),
+        None => format!("typical architecture of {total} B parameters"),
+    };
+    for (column, value) in cells {
+        record.assume(column, value, &why);
+    }
+    record.assume("gated_mlp", true, &why);
+    record.assume("tied_embeddings", false, &why);
+    Some(stated(record))
+}

@@ -1,0 +1,315 @@
+//! Rows of serving latency, in the columns of ai-dynamo/aiconfigurator's `silicon_sample.csv`.
+
+use std::collections::HashMap;
+
+use atlas_catalog::{Accelerator, Catalog};
+
+use super::architecture::{self, Shape, Use};
+use super::record::Record;
+use super::serving::formats;
+use super::serving::pools::{self, Pool};
+use super::software::{self, Side};
+use super::table::Row;
+use super::text::quantity;
+use super::{Kind, devices};
+
+/// Converts one row.
+pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
+    let mut record = Record::new(Kind::Latency);
+    for column in ["id", "source", "source_path", "notes"] {
+        record.keep(column, row.text(column));
+    }
+    let origin = row.text("silicon_data_source");
+    if !origin.is_empty() && row.text("source_path").is_empty() {
+        record.convert("source_path", origin, "column silicon_data_source");
+    }
+    let date = date(row, origin);
+    match row.text("date") {
+        "" if !date.is_empty() => record.convert("date", date.as_str(), "column silicon_data_source"),
+        text => record.keep("date", text),
+    }
+    let device = devices::fill(&mut record, catalog, row.text("system"));
+    let version = version(row, origin);
+    software::fill(&mut record, Side::Serving, row.text("backend"), &version, &date);
+    let path = row.text("model_path");
+    let shape = architecture::fill(&mut record, row, catalog, path, Use::Serving);
+    let inferencemax = is_inferencemax(origin);
+    if inferencemax {
+        record.convert("harness", "inferencemax", "column silicon_data_source");
+    }
+    lengths(&mut record, row, inferencemax);
+    load(&mut record, origin, inferencemax);
+    weights(&mut record, row, shape.as_ref());
+    if row.text("mode").to_ascii_lowercase().starts_with("disagg") {
+        disaggregated(&mut record, row);
+    } else {
+        aggregated(&mut record, row, shape.as_ref());
+    }
+    if inferencemax {
+        scripts(&mut record, row, shape.as_ref(), device.as_deref());
+    }
+    record.take(row, "silicon_ttft_ms", "ttft_ms");
+    record.take(row, "silicon_tpot_ms", "tpot_ms");
+    if !record.has("ttft_ms") || !record.has("tpot_ms") {
+        record.exclude("states no latency");
+    }
+    record
+}
+
+/// The day of the measurement: `measured=2026-04-17T…`, `db-dump/2026-04-27` or `source_file=2025-10-12.csv`.
+fn date(row: &Row, origin: &str) -> String {
+    if !row.text("date").is_empty() {
+        return super::iso_date(row.text("date"));
+    }
+    let day = |key: &str| {
+        let text = origin.split(key).nth(1)?.get(..10)?;
+        let digits =
+            text.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() });
+        digits.then(|| text.to_owned())
+    };
+    // A nightly image was built on the day in its tag.
+    let tag = format!("{};{}", row.text("backend_version"), origin);
+    let built = tag.split(|c: char| !c.is_ascii_digit()).find(|word| word.len() == 8 && word.starts_with("20"));
+    if let Some(built) = built.filter(|_| tag.contains("nightly")) {
+        return super::iso_date(built);
+    }
+    day("measured=").or_else(|| day("source_file=")).or_else(|| day("db-dump/")).unwrap_or_default()
+}
+
+/// The engine's version: of its column, or of the image that the origin names where the column has none. The tags of
+/// Dynamo's images number Dynamo, not the engine in them.
+fn version(row: &Row, origin: &str) -> String {
+    let stated = row.text("backend_version");
+    let digits = |text: &str| text.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
+    let image = origin.split(';').map(str::trim).find_map(|part| {
+        let part = part.strip_prefix("image=").unwrap_or(part);
+        let (path, tag) = part.rsplit_once(':')?;
+        (path.contains('/') && !path.contains('=')).then_some((path, tag))
+    });
+    let dynamo = image.filter(|(path, _)| path.contains("dynamo")).map(|(_, tag)| tag);
+    if dynamo.is_some_and(|tag| tag == stated || stated.is_empty()) {
+        // Newer images carry the engine's own number.
+        let own = row.text("backend").eq_ignore_ascii_case("trtllm") && !stated.starts_with('0') && digits(stated);
+        return if own { stated.to_owned() } else { String::new() };
+    }
+    if digits(stated) {
+        return stated.to_owned();
+    }
+    image.map(|(_, tag)| tag).filter(|tag| digits(tag)).unwrap_or(stated).to_owned()
+}
+
+/// Whether a row's origin is InferenceMAX: its runs carry a commit of the sweep or the date of its tables.
+fn is_inferencemax(origin: &str) -> bool {
+    let dated = |key: &str| origin.split(key).nth(1).is_some_and(|rest| rest.starts_with("20"));
+    origin.contains("workflow_run_id=") || dated("source_file=") || dated("db-dump/")
+}
+
+fn lengths(record: &mut Record, row: &Row, inferencemax: bool) {
+    let (input, output) = (record.take(row, "isl", "input_len"), record.take(row, "osl", "output_len"));
+    if !inferencemax {
+        return;
+    }
+    // InferenceMAX's client draws lengths from 0.8 to 1.0 of the nominal ones.
+    let why = "InferenceMAX's client draws lengths from 0.8 to 1.0 of the nominal ones";
+    if let Some(input) = input {
+        record.assume("input_len", 0.9 * input, why);
+    }
+    if let Some(output) = output.filter(|output| *output >= 2.0) {
+        record.assume("output_len", 0.9 * output, why);
+        record.assume("output_len_max", output, why);
+        record.assume("output_spread", 1.0 / 0.9, why);
+    }
+}
+
+fn load(record: &mut Record, origin: &str, inferencemax: bool) {
+    let Some(concurrency) = after(origin, "silicon_concurrency=").filter(|n| *n > 0.0) else {
+        record.problem("concurrency", origin, "silicon_concurrency= in column silicon_data_source");
+        return record.exclude("the source does not state the concurrency");
+    };
+    let why = "column silicon_data_source";
+    record.convert("concurrency", concurrency, why);
+    record.assume("load", "closed", "a client that keeps its concurrency");
+    let requests = (10.0 * concurrency).ceil();
+    match inferencemax {
+        true => record.assume("requests", requests, "InferenceMAX's client sends ten requests for each in flight"),
+        false => record.assume("requests", requests, "not stated, ten for each in flight"),
+    }
+}
+
+fn weights(record: &mut Record, row: &Row, shape: Option<&Shape>) {
+    let path = row.text("model_path");
+    let own = formats::native(shape.map_or("", |shape| shape.id.as_str()), path);
+    let (stated, products) = (row.text("precision"), row.text("gemm_quant_mode"));
+    if own == "mxfp4" {
+        let why = format!("\"{stated}\" of a checkpoint that exists in MXFP4 only");
+        return record.assume("weights", "mxfp4", why);
+    }
+    match (formats::named(stated), formats::named(products)) {
+        (Some((format, _)), _) if format == stated => record.keep("weights", stated),
+        (Some((format, _)), _) => record.convert("weights", format, format!("\"{stated}\"")),
+        (None, Some((format, _))) => record.convert("weights", format, format!("gemm_quant_mode \"{products}\"")),
+        (None, None) => record.assume("weights", own, "not stated, the checkpoint's own format"),
+    }
+}
+
+/// The number after a key, as in `silicon_concurrency=128` or `_tp4`.
+fn after(text: &str, key: &str) -> Option<f64> {
+    let rest = text.get(text.find(key)? + key.len()..)?;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest.get(..end)?.parse().ok()
+}
+
+fn size(row: &Row, column: &str) -> f64 {
+    quantity(row.text(column)).map(|(n, _)| n).filter(|n| *n >= 1.0).unwrap_or(1.0)
+}
+
+/// Layout of an aggregated deployment. The columns are a planner's reading of the run and multiply sizes in places: the
+/// same figures stand under tp 64 with experts 8 x 8 and under tp 8 with experts 1 x 8.
+fn aggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
+    let (tp, groups) = (size(row, "tp_size"), size(row, "attention_dp_size"));
+    let (sliced, whole) = (size(row, "moe_tp_size"), size(row, "moe_ep_size"));
+    let product = tp * groups;
+    let pp = size(row, "pp_size");
+    let named = after(row.text("id"), "_tp").filter(|n| *n >= 1.0);
+    let squared = product > 1.0 && product == sliced * whole && (sliced == whole || (tp == groups && whole == product));
+    let ranks = named.unwrap_or(if squared { product.sqrt().round() } else { product });
+    let heads = shape.map_or(0.0, |shape| shape.heads);
+    // Ranks that do not divide the heads cannot have shared them.
+    let indivisible = heads > 0.0 && heads % ranks != 0.0;
+    let attends_apart = groups > 1.0 || indivisible;
+    let (tp, groups, ep) = match attends_apart {
+        true => (1.0, ranks, ranks),
+        false => (ranks, 1.0, whole.min(ranks)),
+    };
+    let ep = if shape.is_some_and(Shape::is_moe) { ep } else { 1.0 };
+    let why = match (named, squared, indivisible) {
+        (Some(_), _, _) => "the id",
+        (None, true, _) => "the columns multiply sizes",
+        (None, false, true) => "ranks that do not divide the heads attend apart",
+        (None, false, false) => "column tp_size",
+    };
+    for (column, value, old) in
+        [("tp", tp, "tp_size"), ("ep", ep, "moe_ep_size"), ("attention_dp", groups, "attention_dp_size")]
+    {
+        let same = size(row, old) == value && !row.text(old).is_empty() && row.text(old) != "0";
+        match (same, named.is_none() && squared) {
+            (true, _) => record.keep(column, row.text(old)),
+            (false, true) => record.infer(column, value, why),
+            (false, false) if named.is_none() && indivisible => record.assume(column, value, why),
+            (false, false) => record.convert(column, value, format!("{why}, {old} \"{}\"", row.text(old))),
+        }
+    }
+    record.take(row, "pp_size", "pp");
+    let devices = tp * groups * pp;
+    match named.is_none() && squared {
+        true => record.infer("num_accelerators", devices, why),
+        false => record.convert("num_accelerators", devices, format!("ranks of the deployment, {why}")),
+    }
+}
+
+/// Layout of a deployment with prefill and decode apart.
+fn disaggregated(record: &mut Record, row: &Row) {
+    let pool = |prefix: &str| {
+        let n = |column: &str| size(row, &format!("{prefix}_{column}"));
+        let workers = row.positive(&format!("{prefix}_num_workers"))?;
+        let (tp, pp, ep) = (n("tp_size"), n("pp_size"), n("moe_ep_size"));
+        Some(Pool { workers, tp, pp, ep, attention_dp: n("attention_dp_size") })
+    };
+    let (Some(prefill), Some(decode)) = (pool("prefill"), pool("decode")) else {
+        return record.exclude("sizes of the prefill and decode pools not stated");
+    };
+    pools::put(record, prefill, decode, |record, column, value| {
+        record.convert(column, value, "columns of the pool");
+    });
+    record.convert("num_accelerators", prefill.ranks() + decode.ranks(), "both pools");
+}
+
+/// Options of InferenceMAX's scripts for SGLang on Blackwell (`benchmarks/dsr1_fp8_b200.sh`): the queue is looked at
+/// every 30 decode steps from 16 requests in flight, and DeepSeek's keys and values are stored in fp8.
+fn scripts(record: &mut Record, row: &Row, shape: Option<&Shape>, device: Option<&Accelerator>) {
+    let blackwell = device.is_some_and(|device| device.generation.starts_with("Blackwell"));
+    if !row.text("backend").eq_ignore_ascii_case("sglang") || !blackwell {
+        return;
+    }
+    if record.number("concurrency").is_some_and(|n| n >= 16.0) {
+        record.assume("recv_interval", 30.0, "InferenceMAX's scripts for SGLang on Blackwell");
+    }
+    if shape.is_some_and(|shape| shape.latent) {
+        record.assume("kv_cache", "fp8", "InferenceMAX's scripts for DeepSeek under SGLang on Blackwell");
+    }
+}
+
+/// Marks rows that repeat another row's figures to the last digit; the one whose layout is stated best stays.
+pub(super) fn duplicates(records: &mut [Record]) {
+    let mut groups: HashMap<(String, String), Vec<usize>> = HashMap::new();
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
+    for (at, record) in records.iter().enumerate() {
+        let key = (record.text("ttft_ms").to_owned(), record.text("tpot_ms").to_owned());
+        if digits(&key.0) >= 5 && digits(&key.1) >= 5 {
+            groups.entry(key).or_default().push(at);
+        }
+    }
+    for group in groups.values().filter(|group| group.len() > 1) {
+        // Fewest inferred and assumed cells; the first of equals.
+        let worth = |at: usize| {
+            records.get(at).map_or((true, usize::MAX, usize::MAX), |record| {
+                let [_, assumed, inferred] = record.counts();
+                (record.is_excluded(), inferred, assumed)
+            })
+        };
+        let Some(best) = group.iter().copied().min_by_key(|at| (worth(*at), *at)) else { continue };
+        let id = records.get(best).map_or_else(String::new, |record| record.text("id").to_owned());
+        for at in group.iter().filter(|at| **at != best) {
+            if let Some(record) = records.get_mut(*at) {
+                record.exclude(format!("duplicate of {id}"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::super::table;
+    use super::*;
+
+    const HEAD: &str = "source,id,silicon_data_source,backend,backend_version,model_path,system,precision,mode,isl,osl,\
+        tp_size,pp_size,attention_dp_size,moe_tp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms";
+
+    fn converted(line: &str) -> Record {
+        let (_, rows) = table::read(&format!("{HEAD}\n{line}\n")).unwrap();
+        convert(&rows[0], &Catalog::built_in())
+    }
+
+    const FROM: &str = "db-dump/2026-04-27; silicon_concurrency=16; measured=2026-04-17T00:00:00.000Z; \
+        workflow_run_id=758; lmsysorg/sglang:v0.5.9-cu130";
+
+    #[test]
+    fn an_aggregated_row_is_typed() {
+        let r = converted(&format!(
+            "s,x_tp4,{FROM},sglang,,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,1024,4,1,1,1,4,972.31,33.442"
+        ));
+        assert_eq!(
+            (r.text("software"), r.text("model"), r.text("date")),
+            ("sglang@0.5.9", "deepseek-r1", "2026-04-17")
+        );
+        assert_eq!((r.text("tp"), r.text("ep"), r.text("num_accelerators")), ("4", "4", "4"));
+        assert_eq!((r.text("input_len"), r.text("concurrency"), r.text("requests")), ("921.6", "16", "160"));
+        assert_eq!((r.text("recv_interval"), r.text("kv_cache")), ("30", "fp8"));
+        assert!(r.problems.is_empty(), "{:?}", r.problems);
+    }
+
+    #[test]
+    fn squared_sizes_are_inferred_and_lose_to_a_stated_duplicate() {
+        let squared = converted(&format!(
+            "s,x,{FROM},sglang,0.5.9,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,1024,64,1,1,8,8,972.31,33.442"
+        ));
+        assert_eq!((squared.text("tp"), squared.counts()[2] > 0), ("8", true));
+        let stated = converted(&format!(
+            "s,y,{FROM},sglang,0.5.9,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,1024,8,1,1,1,8,972.31,33.442"
+        ));
+        let mut both = [squared, stated];
+        duplicates(&mut both);
+        assert!(both[0].is_excluded() && !both[1].is_excluded());
+    }
+}

@@ -1,0 +1,197 @@
+//! Conversion of measurement tables from the old columns, whose meaning partly stands in notes, names and dates, to
+//! typed ones. Every value that is not copied verbatim is listed with its reason in the row.
+
+mod architecture;
+mod contradictions;
+mod devices;
+mod latency;
+mod names;
+mod published;
+mod record;
+mod schema;
+mod serving;
+mod software;
+mod table;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;
+mod text;
+mod training;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use atlas_catalog::Catalog;
+
+use record::Record;
+
+/// The kinds of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// Throughput of training runs.
+    Training,
+    /// Throughput of serving.
+    Inference,
+    /// Time to first token and per output token of serving.
+    Latency,
+}
+
+impl Kind {
+    /// All of them.
+    #[cfg(test)]
+    const ALL: [Kind; 3] = [Kind::Training, Kind::Inference, Kind::Latency];
+
+    /// The kind of a table, by its columns.
+    fn of(headers: &[String]) -> Option<Kind> {
+        let has = |column: &str| headers.iter().any(|name| table::canonical(name).eq_ignore_ascii_case(column));
+        if has("silicon_ttft_ms") || has("silicon_tpot_ms") {
+            Some(Kind::Latency)
+        } else if has("seq_len") && !has("input_len") {
+            Some(Kind::Training)
+        } else if has("input_len") || has("engine") {
+            Some(Kind::Inference)
+        } else if has("framework") {
+            Some(Kind::Training)
+        } else {
+            None
+        }
+    }
+}
+
+/// Why a table cannot be converted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConvertError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Read { path: PathBuf, reason: std::io::Error },
+    /// The file cannot be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    Write { path: PathBuf, reason: std::io::Error },
+    /// The file is no CSV.
+    #[error("{}: not CSV: {reason}", path.display())]
+    Csv { path: PathBuf, reason: csv::Error },
+    /// The columns are those of no kind.
+    #[error(
+        "{}: the first line names the columns of no kind of measurements: expected seq_len and framework (training), \
+         input_len and engine (inference) or silicon_ttft_ms (latency); found \"{found}\"; or pass --kind",
+        path.display()
+    )]
+    Columns { path: PathBuf, found: String },
+}
+
+/// What a conversion did.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    typed_before: bool,
+    rows: usize,
+    excluded: usize,
+    inferred: usize,
+    cells: [usize; 3],
+    problems: Vec<(String, record::Problem)>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.typed_before {
+            return writeln!(f, "{} rows, already typed: copied unchanged", self.rows);
+        }
+        for (id, problem) in &self.problems {
+            writeln!(f, "{id}: {}: found \"{}\", expected {}", problem.column, problem.found, problem.expected)?;
+        }
+        let [converted, assumed, inferred] = self.cells;
+        writeln!(f, "{} rows, {} excluded, {} with inferred values", self.rows, self.excluded, self.inferred)?;
+        writeln!(f, "cells: {converted} converted, {assumed} assumed, {inferred} inferred")?;
+        let mut columns: Vec<(&str, usize)> = Vec::new();
+        for (_, problem) in &self.problems {
+            match columns.iter_mut().find(|(name, _)| *name == problem.column) {
+                Some((_, count)) => *count += 1,
+                None => columns.push((&problem.column, 1)),
+            }
+        }
+        let listed: Vec<String> = columns.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        match listed.is_empty() {
+            true => writeln!(f, "nothing left unconverted"),
+            false => writeln!(f, "not converted: {}", listed.join(", ")),
+        }
+    }
+}
+
+/// Converts a file.
+pub(crate) fn file(old: &Path, new: &Path, kind: Option<Kind>) -> Result<Report, ConvertError> {
+    let bytes = std::fs::read(old).map_err(|reason| ConvertError::Read { path: old.into(), reason })?;
+    // Text in another encoding loses its odd characters, not its rows.
+    let text = String::from_utf8_lossy(&bytes);
+    let (converted, report) = convert(&text, kind).map_err(|problem| match problem {
+        Failure::Csv(reason) => ConvertError::Csv { path: old.into(), reason },
+        Failure::Columns(found) => ConvertError::Columns { path: old.into(), found },
+    })?;
+    std::fs::write(new, converted).map_err(|reason| ConvertError::Write { path: new.into(), reason })?;
+    Ok(report)
+}
+
+/// Why text cannot be converted.
+#[derive(Debug)]
+enum Failure {
+    Csv(csv::Error),
+    Columns(String),
+}
+
+/// Converts the text of a table.
+fn convert(text: &str, kind: Option<Kind>) -> Result<(String, Report), Failure> {
+    let (headers, rows) = table::read(text).map_err(Failure::Csv)?;
+    if schema::is_typed(&headers) {
+        return Ok((text.to_owned(), Report { typed_before: true, rows: rows.len(), ..Report::default() }));
+    }
+    let Some(kind) = kind.or_else(|| Kind::of(&headers)) else {
+        return Err(Failure::Columns(headers.join(",").chars().take(120).collect()));
+    };
+    let catalog = Catalog::built_in();
+    let mut records: Vec<Record> = rows
+        .iter()
+        .map(|row| match kind {
+            Kind::Training => training::convert(row, &catalog),
+            Kind::Inference => serving::convert(row, &catalog),
+            Kind::Latency => latency::convert(row, &catalog),
+        })
+        .collect();
+    match kind {
+        Kind::Inference => {
+            for (record, reason) in records.iter_mut().zip(contradictions::contradicted(&rows)) {
+                if let Some(reason) = reason {
+                    record.exclude(reason);
+                }
+            }
+        }
+        Kind::Latency => latency::duplicates(&mut records),
+        Kind::Training => {}
+    }
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(schema::columns(kind).map(|column| column.name)).map_err(Failure::Csv)?;
+    let mut report = Report { rows: records.len(), ..Report::default() };
+    for (at, record) in records.iter().enumerate() {
+        writer.write_record(record.row()).map_err(Failure::Csv)?;
+        let counts = record.counts();
+        for (sum, count) in report.cells.iter_mut().zip(counts) {
+            *sum += count;
+        }
+        report.excluded += usize::from(record.is_excluded());
+        report.inferred += usize::from(counts[2] > 0);
+        let id = match record.text("id") {
+            "" => format!("row {}", at + 2),
+            id => id.to_owned(),
+        };
+        report.problems.extend(record.problems.iter().map(|problem| (id.clone(), problem.clone())));
+    }
+    let bytes = writer.into_inner().map_err(|error| Failure::Csv(error.into_error().into()))?;
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), report))
+}
+
+/// A date as `YYYY-MM-DD` or `YYYY-MM`: `20260216` and `2026/02/16` too; other text stays.
+fn iso_date(text: &str) -> String {
+    let text = text.trim().replace(['/', '.'], "-");
+    let digits = text.len() >= 8 && text.bytes().take(8).all(|b| b.is_ascii_digit());
+    match (digits, text.get(..4), text.get(4..6), text.get(6..8)) {
+        (true, Some(year), Some(month), Some(day)) => format!("{year}-{month}-{day}"),
+        _ => text,
+    }
+}

@@ -1,0 +1,251 @@
+//! A typed row under construction. Every cell is either taken verbatim from the old row or listed with a reason.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use super::Kind;
+use super::schema::{self, Type};
+use super::table::Row;
+use super::text::quantity;
+
+/// A cell that could not be converted.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Problem {
+    /// Column of the typed table.
+    pub column: String,
+    /// Text that was found.
+    pub found: String,
+    /// What was expected.
+    pub expected: String,
+}
+
+/// A typed row.
+#[derive(Debug, Clone)]
+pub(super) struct Record {
+    kind: Kind,
+    cells: BTreeMap<&'static str, String>,
+    converted: Vec<(&'static str, String)>,
+    assumed: Vec<(&'static str, String)>,
+    inferred: Vec<&'static str>,
+    excluded: Vec<String>,
+    /// What could not be converted.
+    pub problems: Vec<Problem>,
+}
+
+/// A number as a cell: at most nine significant digits, without an exponent where possible.
+fn number(x: f64) -> String {
+    let rounded: f64 = format!("{x:.8e}").parse().unwrap_or(x);
+    format!("{rounded}")
+}
+
+/// A value that a cell can hold.
+pub(super) trait Cell {
+    /// Its text.
+    fn cell(&self) -> String;
+}
+
+impl Cell for f64 {
+    fn cell(&self) -> String {
+        number(*self)
+    }
+}
+
+impl Cell for bool {
+    fn cell(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Cell for &str {
+    fn cell(&self) -> String {
+        (*self).to_owned()
+    }
+}
+
+impl Cell for String {
+    fn cell(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Record {
+    pub(super) fn new(kind: Kind) -> Record {
+        Record {
+            kind,
+            cells: BTreeMap::new(),
+            converted: Vec::new(),
+            assumed: Vec::new(),
+            inferred: Vec::new(),
+            excluded: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Puts text into a cell if it has the column's type.
+    fn put(&mut self, column: &'static str, text: String) -> bool {
+        let Some(kind) = schema::type_of(self.kind, column) else {
+            self.problem(column, &text, "a column of this table");
+            return false;
+        };
+        if !kind.accepts(&text) {
+            self.problem(column, &text, &kind.expected());
+            return false;
+        }
+        // A later statement replaces an earlier one, with its reason.
+        self.forget(column);
+        self.cells.insert(column, text);
+        true
+    }
+
+    fn forget(&mut self, column: &str) {
+        self.converted.retain(|(name, _)| *name != column);
+        self.assumed.retain(|(name, _)| *name != column);
+        self.inferred.retain(|name| *name != column);
+    }
+
+    /// Empties a cell.
+    pub(super) fn drop_cell(&mut self, column: &str) {
+        self.forget(column);
+        self.cells.remove(column);
+    }
+
+    /// Reports text that could not be converted.
+    pub(super) fn problem(&mut self, column: &str, found: &str, expected: &str) {
+        let problem = Problem { column: column.into(), found: found.into(), expected: expected.into() };
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Text of the old row, verbatim.
+    pub(super) fn keep(&mut self, column: &'static str, text: &str) {
+        if !text.is_empty() {
+            self.put(column, text.to_owned());
+        }
+    }
+
+    /// A value that the old row states in other words; `why` says where.
+    pub(super) fn convert(&mut self, column: &'static str, value: impl Cell, why: impl Display) {
+        if self.put(column, value.cell()) {
+            self.converted.push((column, why.to_string()));
+        }
+    }
+
+    /// A convention or default that stands in for what the row does not state.
+    pub(super) fn assume(&mut self, column: &'static str, value: impl Cell, why: impl Display) {
+        if self.put(column, value.cell()) {
+            self.assumed.push((column, why.to_string()));
+        }
+    }
+
+    /// A value derived from the row's own result, or from the fact that the run fit.
+    pub(super) fn infer(&mut self, column: &'static str, value: impl Cell, why: impl Display) {
+        if self.put(column, value.cell()) {
+            self.inferred.push(column);
+            self.assumed.push((column, format!("inferred, {why}")));
+        }
+    }
+
+    /// Marks the row as no usable measurement.
+    pub(super) fn exclude(&mut self, why: impl Display) {
+        let why = why.to_string();
+        if !self.excluded.contains(&why) {
+            self.excluded.push(why);
+        }
+    }
+
+    /// Whether the row is excluded.
+    pub(super) fn is_excluded(&self) -> bool {
+        !self.excluded.is_empty()
+    }
+
+    /// The cell's text; empty if blank.
+    pub(super) fn text(&self, column: &str) -> &str {
+        self.cells.get(column).map_or("", String::as_str)
+    }
+
+    /// The cell as a number.
+    pub(super) fn number(&self, column: &str) -> Option<f64> {
+        self.text(column).parse().ok()
+    }
+
+    /// Whether the cell is filled.
+    pub(super) fn has(&self, column: &str) -> bool {
+        self.cells.contains_key(column)
+    }
+
+    /// Moves a number of the old row into a typed cell: verbatim, or without its unit.
+    pub(super) fn take(&mut self, row: &Row, old: &str, new: &'static str) -> Option<f64> {
+        let text = row.text(old);
+        if text.is_empty() {
+            return None;
+        }
+        let kind = schema::type_of(self.kind, new).unwrap_or(Type::Positive);
+        let Some((value, plain)) = quantity(text) else {
+            self.problem(new, text, &kind.expected());
+            return None;
+        };
+        match plain {
+            true => self.keep(new, text),
+            false => self.convert(new, value, format!("column {old} \"{text}\"")),
+        }
+        self.has(new).then_some(value)
+    }
+
+    /// The cells in the order of the columns, with the bookkeeping.
+    pub(super) fn row(&self) -> Vec<String> {
+        let listed = |all: &[(&'static str, String)]| {
+            all.iter().map(|(column, why)| format!("{column}: {}", clean(why))).collect::<Vec<_>>().join("; ")
+        };
+        schema::columns(self.kind)
+            .map(|column| match column.name {
+                "excluded" => self.excluded.iter().map(|why| clean(why)).collect::<Vec<_>>().join("; "),
+                "inferred" => self.inferred.join("; "),
+                "assumed" => listed(&self.assumed),
+                "converted" => listed(&self.converted),
+                name => self.text(name).to_owned(),
+            })
+            .collect()
+    }
+
+    /// Numbers of converted, assumed and inferred cells.
+    pub(super) fn counts(&self) -> [usize; 3] {
+        [self.converted.len(), self.assumed.len() - self.inferred.len(), self.inferred.len()]
+    }
+}
+
+/// A reason without the separators of the bookkeeping cells.
+fn clean(why: &str) -> String {
+    why.replace(';', ",").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_of_the_wrong_type_is_reported_and_left_blank() {
+        let mut record = Record::new(Kind::Training);
+        record.convert("tp", "eight", "notes");
+        record.keep("pp", "0");
+        assert_eq!((record.text("tp"), record.text("pp")), ("", ""));
+        assert_eq!(record.problems.len(), 2);
+    }
+
+    #[test]
+    fn a_later_value_replaces_the_earlier_one_and_its_reason() {
+        let mut record = Record::new(Kind::Training);
+        record.assume("tp", 1.0, "usual");
+        record.infer("tp", 8.0, "the run; fit");
+        assert_eq!(record.text("tp"), "8");
+        assert_eq!(record.counts(), [0, 0, 1]);
+        assert!(record.row().contains(&"tp: inferred, the run, fit".to_owned()));
+    }
+
+    #[test]
+    fn numbers_are_written_short() {
+        assert_eq!(number(0.9 * 1024.0), "921.6");
+        assert_eq!(number(8.0), "8");
+        assert_eq!(number(1.0 / 3.0), "0.333333333");
+    }
+}

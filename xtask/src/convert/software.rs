@@ -1,0 +1,217 @@
+//! Software names, versions and dates as `family@release`.
+
+use atlas_catalog::software::{Caveat, Day, Kind, Software};
+
+use super::record::Record;
+
+/// What the software is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Training.
+    Training,
+    /// Serving.
+    Serving,
+}
+
+impl Side {
+    fn kind(self) -> Kind {
+        if self == Side::Training { Kind::Training } else { Kind::Serving }
+    }
+
+    fn generic(self) -> &'static str {
+        if self == Side::Training { "generic-training" } else { "generic-serving" }
+    }
+}
+
+/// The software that a name means on this side. Some names stand for a training framework and an engine alike.
+fn named(side: Side, name: &str) -> Option<Software> {
+    // Options are no part of a name: `vLLM + FlashInfer`.
+    let first = name.split(['+', ',', ';']).next().unwrap_or(name);
+    [name, first].into_iter().find_map(|text| Software::parse_for(text, side.kind()).ok())
+}
+
+/// A release that text states: the first word of digits and dots, such as `0.6.0` in `v0.6.0-cu130`.
+fn release_in(text: &str) -> Option<String> {
+    let separators = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '@' | '/' | ':' | '+' | '=' | '-');
+    text.split(separators).find_map(|word| {
+        let word = word.strip_prefix(['v', 'V']).unwrap_or(word);
+        let mut parts = Vec::new();
+        for part in word.split('.') {
+            let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+            if digits.is_empty() {
+                break;
+            }
+            let whole = digits.len() == part.len();
+            parts.push(digits);
+            if !whole {
+                break;
+            }
+        }
+        (parts.len() >= 2).then(|| parts.join("."))
+    })
+}
+
+/// Fills `software` from the name, the version and the date of a row, and returns the family's id.
+pub(super) fn fill(record: &mut Record, side: Side, name: &str, version: &str, date: &str) -> String {
+    let Some(found) = named(side, name) else {
+        record.assume("software", side.generic(), format!("\"{name}\" names no known software"));
+        record.problem("software", name, "the name of a known framework or engine");
+        return side.generic().to_owned();
+    };
+    let id = found.family.id.clone();
+    if id == side.generic() {
+        record.assume("software", id.as_str(), format!("\"{name}\" has no profile"));
+        return id;
+    }
+    // The release of the version column goes before one in the name.
+    let build = version.strip_prefix("build ").and_then(|rest| rest.split(' ').next()).map(|n| format!("b{n}"));
+    let asked = build.or_else(|| release_in(version));
+    let stated = asked.as_ref().and_then(|asked| Software::parse(&format!("{id}@{asked}")).ok());
+    if let (Some(stated), Some(asked)) = (&stated, &asked) {
+        record.convert("software", spelled(stated, asked), format!("\"{name}\", version \"{version}\""));
+        return id;
+    }
+    match &found.caveat {
+        None if found.release.is_some() => record.convert("software", found.spec(), format!("\"{name}\"")),
+        Some(Caveat::Earlier { asked, .. }) => {
+            record.convert("software", format!("{id}@{asked}"), format!("\"{name}\""));
+        }
+        Some(Caveat::OfDate(month)) => {
+            record.assume("software", found.spec(), format!("\"{name}\", newest release of {month}"));
+        }
+        _ => return by_name(record, &found, name, version, date),
+    }
+    id
+}
+
+/// The release in a name that is an alias as a whole, else the newest at the row's date.
+fn by_name(record: &mut Record, found: &Software, name: &str, version: &str, date: &str) -> String {
+    let id = &found.family.id;
+    // Numbers of libraries beside the software are not its own: `Megatron-LM (TE 2.11)`.
+    let library = ["(TE ", "(PyTorch ", "(ROCm ", "(CUDA "].iter().any(|library| name.contains(library));
+    let asked = release_in(name).filter(|_| !library);
+    let stated = asked.as_ref().and_then(|asked| Software::parse(&format!("{id}@{asked}")).ok());
+    match (stated, asked) {
+        (Some(stated), Some(asked)) => {
+            record.convert("software", spelled(&stated, &asked), format!("\"{name}\""));
+            id.clone()
+        }
+        _ => dated(record, found, name, version, date),
+    }
+}
+
+/// The stated release as documents spell it: the catalog's if it is one, else as it was stated.
+fn spelled(found: &Software, asked: &str) -> String {
+    match found.caveat {
+        None => found.spec(),
+        _ => format!("{}@{asked}", found.family.id),
+    }
+}
+
+/// The newest release at the row's date.
+fn dated(record: &mut Record, found: &Software, name: &str, version: &str, date: &str) -> String {
+    let id = found.family.id.clone();
+    let Some(day) = Day::parse(date) else {
+        // Without a date the documented default holds: the newest release.
+        record.convert("software", id.as_str(), format!("\"{name}\""));
+        return id;
+    };
+    let Some(at) = Software::at(&id, day) else { return id };
+    let what =
+        if version.is_empty() { "release not stated".to_owned() } else { format!("\"{version}\" names no release") };
+    match at.release().and_then(|release| release.date) {
+        Some(released) if released.not_after(day) => {
+            record.assume("software", at.spec(), format!("{what}, newest at {date}"));
+        }
+        Some(_) => record.assume("software", at.spec(), format!("{what}, oldest known, the row is of {date}")),
+        None => record.convert("software", at.spec(), format!("\"{name}\"")),
+    }
+    at.family.id.clone()
+}
+
+/// Families that run one batch to its end rather than admit requests at every step.
+pub(super) fn batches_statically(family: &str) -> bool {
+    !matches!(
+        family,
+        "vllm"
+            | "vllm-ascend"
+            | "vllm-neuron"
+            | "vllm-tpu"
+            | "vllm-gaudi"
+            | "sglang"
+            | "tgi"
+            | "lmdeploy"
+            | "mlc-llm"
+            | "deepspeed-mii"
+            | "lightllm"
+            | "nim"
+            | "atom"
+            | "qserve"
+            | "generic-serving"
+    )
+}
+
+/// Families that split layers over devices which take turns, rather than slice them.
+pub(super) fn splits_layers(family: &str) -> bool {
+    matches!(
+        family,
+        "llama.cpp"
+            | "ollama"
+            | "exllamav2"
+            | "exllamav3"
+            | "mlx"
+            | "ctranslate2"
+            | "autoawq"
+            | "transformers"
+            | "onnx-runtime"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::convert;
+
+    fn software(side: Side, name: &str, version: &str, date: &str) -> (String, [usize; 3]) {
+        let kind = if side == Side::Training { convert::Kind::Training } else { convert::Kind::Inference };
+        let mut record = Record::new(kind);
+        fill(&mut record, side, name, version, date);
+        (record.text("software").to_owned(), record.counts())
+    }
+
+    #[test]
+    fn a_stated_release_is_converted_and_a_dated_one_assumed() {
+        let serving = |n, v, d| software(Side::Serving, n, v, d);
+        assert_eq!(serving("vLLM", "0.7.3", "2026-04"), ("vllm@0.7.3".into(), [1, 0, 0]));
+        assert_eq!(serving("vLLM", "0.19.1rc1.dev339+gedc364896", "2026-04").0, "vllm@0.19.1");
+        assert_eq!(serving("vLLM", "nightly", "2025-07-10"), ("vllm@0.9.2".into(), [0, 1, 0]));
+        assert_eq!(serving("vLLM", "", ""), ("vllm".into(), [1, 0, 0]));
+        assert_eq!(serving("TensorRT-LLM", "main, between 1.1 and 1.2", "2025-11").0, "tensorrt-llm@1.1.0");
+        assert_eq!(serving("llama.cpp", "build 6918 (2f68ce7cf)", "").0, "llama.cpp@b6918");
+        assert_eq!(serving("Dynamo + SGLang", "", "2025-05-01").0, "sglang@0.4.6");
+        assert_eq!(serving("abacus", "1.0", "").0, "generic-serving");
+        assert_eq!(serving("", "1.0", "").0, "generic-serving");
+    }
+
+    #[test]
+    fn a_version_that_the_software_never_had_gives_way_to_the_date() {
+        let (found, counts) = software(Side::Serving, "vLLM", "7.0.0", "2025-07-10");
+        assert_eq!((found.as_str(), counts), ("vllm@0.9.2", [0, 1, 0]));
+    }
+
+    #[test]
+    fn containers_mean_the_release_of_their_month() {
+        let training = |n, d| software(Side::Training, n, "", d).0;
+        assert_eq!(training("Megatron-Bridge 26.04.01", "2026-06-01"), "megatron-bridge@0.4.0");
+        assert_eq!(training("Megatron-core 0.6.0", ""), "megatron-core@0.6.0");
+        assert_eq!(training("NeuronX Distributed (SDK 2.21.0)", ""), "neuronx-distributed@2.21.0");
+        assert!(training("Megatron-LM (TE 2.11)", "2026-05-01").starts_with("megatron-core@0.17"));
+        assert!(training("NeMo 24.07 (Megatron-Core)", "").starts_with("nemo@"));
+    }
+
+    #[test]
+    fn one_name_may_mean_two_programs() {
+        assert_ne!(software(Side::Serving, "Megatron-LM", "", "").0, software(Side::Training, "Megatron-LM", "", "").0);
+        assert_eq!(software(Side::Serving, "DeepSpeed", "", "").0, "deepspeed-inference");
+    }
+}
