@@ -4,8 +4,8 @@
 use atlas_perf::accelerator::{Accelerator, Generation};
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
+use atlas_perf::constants::Constants;
 use atlas_perf::serving::{Layout, Load, ServingInput, Speculation};
-use atlas_perf::serving_constants::ServingConstants;
 use atlas_perf::training::TrainingInput;
 use atlas_sim::kernel::{Distribution, EventQueue, Progress, Stream, Time};
 use atlas_sim::network;
@@ -104,7 +104,7 @@ fn serving_70b() -> serving::Input {
         load: Load::Open { rate: 8.0 },
         ..ServingInput::default()
     };
-    let mut input = serving::Input::of(&system, &ServingConstants::default(), 4000);
+    let mut input = serving::Input::of(&system, &Constants::default(), 4000);
     input.lengths.isl = Distribution::Uniform { low: 512.0, high: 1536.0 };
     input.lengths.osl = Distribution::Uniform { low: 64.0, high: 448.0 };
     input

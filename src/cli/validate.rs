@@ -14,7 +14,8 @@ use atlas_evidence::validate;
 use atlas_evidence::validate::report::Stats;
 use atlas_evidence::validate::verdict;
 use atlas_evidence::validate::verdict::Verdict;
-use atlas_evidence::validate::{Kind, report, scatter};
+use atlas_evidence::validate::{Kind, Refit, report, scatter};
+use atlas_perf::interval::Factors;
 use atlas_plan::record::write_atomically;
 use atlas_plan::search::Gauge;
 use atlas_report::Format;
@@ -48,8 +49,11 @@ pub struct Args {
     #[arg(long, value_name = "TEXT")]
     pub source: Option<String>,
     /// Fit the constants anew and judge every source with constants that never saw it; takes minutes
-    #[arg(long, conflicts_with_all = ["format", "svg", "source", "measurements"])]
+    #[arg(long, conflicts_with_all = ["kind", "svg", "source", "measurements"])]
     pub fit: bool,
+    /// Errors on the sources that no fit sees, in total
+    #[arg(long, conflicts_with_all = ["fit", "kind", "svg", "source", "measurements", "format"])]
+    pub exam: bool,
     /// Tell one row step by step, by its id
     #[arg(long, value_name = "ID", conflicts_with_all = ["fit", "format", "svg", "source"])]
     pub row: Option<String>,
@@ -111,7 +115,10 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(super::failure::Failure::usage([problem]).into());
     }
     if args.fit {
-        return fit(args.kind, globals);
+        return fit(args.format, globals);
+    }
+    if args.exam {
+        return exam(globals);
     }
     if let Some(id) = &args.row {
         return row(id, &args, globals);
@@ -225,89 +232,101 @@ fn tell(story: &validate::story::Story) -> String {
     out
 }
 
-/// Fits the constants and prints them, with the errors on sources that the fit did not see.
-fn fit(kind: Option<Kind>, globals: &Globals) -> color_eyre::Result<()> {
-    let spinner = indicatif::ProgressBar::new_spinner().with_message("fitting, one source left out at a time");
-    spinner.enable_steady_tick(std::time::Duration::from_millis(120));
-    let mut out = String::new();
-    for refit in validate::refit(kind)? {
-        let mut table = Table::new([
-            ("constant", Align::Left),
-            ("shipped", Align::Right),
-            ("fitted here", Align::Right),
-            ("unit", Align::Left),
-        ]);
-        for constant in &refit.constants {
-            let fitted = constant.fitted.map_or_else(|| "fixed".to_owned(), |value| units::significant(value, 4));
-            table.row([
-                constant.name.to_owned(),
-                units::significant(constant.shipped, 4),
-                fitted,
-                constant.unit.to_owned(),
-            ]);
-        }
-        out += &format!("{}\n\n{}\n", refit.title, table.render());
-        for judged in &refit.judged {
-            let mut table = Table::new([
-                (judged.title, Align::Left),
-                ("n", Align::Right),
-                ("median", Align::Right),
-                ("p90", Align::Right),
-                ("mean", Align::Right),
-                ("bias", Align::Right),
-            ]);
-            for (name, stats) in &judged.groups {
-                table.row(cells(name, stats));
-            }
-            table.section("all");
-            table.row(cells("all rows", &judged.all));
-            out += &table.render();
-            out += &format!("{}\n\n", of_medians("groups'", &judged.groups, &judged.all));
-        }
-        if !refit.widths.is_empty() {
-            out += &format!("{}\n", widths(&refit.widths).render());
-        }
-        if !refit.bands.is_empty() {
-            out += &format!("{}\n", bands(&refit.bands).render());
-        }
+/// Prints how the shipped constants fare on the sources of the exam.
+fn exam(globals: &Globals) -> color_eyre::Result<()> {
+    let mut table = judged("sources that no fit saw");
+    for (title, stats) in validate::examination()? {
+        table.row(cells(title, &stats));
     }
-    spinner.finish_and_clear();
-    output::print(&globals.charset().write(&out))?;
+    output::print(&globals.charset().write(&table.render()))?;
     Ok(())
 }
 
-/// A table of 90 % intervals, in use and found.
-fn intervals(what: &'static str) -> Table {
+/// A table of errors.
+fn judged(what: &'static str) -> Table {
     Table::new([
         (what, Align::Left),
         ("n", Align::Right),
-        ("shipped", Align::Right),
-        ("found here", Align::Right),
-        ("covered", Align::Right),
+        ("median", Align::Right),
+        ("p90", Align::Right),
+        ("mean", Align::Right),
+        ("bias", Align::Right),
     ])
 }
 
-/// Half-widths of 90 % intervals.
-fn widths(all: &[validate::Width]) -> Table {
-    let mut table = intervals("90 % interval, ln");
-    for width in all {
-        let (shipped, found) = width
-            .half
-            .map_or_else(Default::default, |(shipped, found)| (format!("±{shipped:.3}"), format!("±{found:.3}")));
-        table.row([width.regime.to_owned(), width.n.to_string(), shipped, found, units::percent(width.covered)]);
-    }
-    table
+/// Fits the constants and prints them, with the errors on sources that the fit did not see.
+fn fit(format: Format, globals: &Globals) -> color_eyre::Result<()> {
+    let spinner = indicatif::ProgressBar::new_spinner().with_message("fitting, one source left out at a time");
+    spinner.enable_steady_tick(std::time::Duration::from_millis(120));
+    let refit = validate::refit()?;
+    spinner.finish_and_clear();
+    let text = match format {
+        Format::Table => fitted(&refit),
+        Format::Json => serde_json::to_string_pretty(&refit)? + "\n",
+        Format::Csv => held_out(&refit)?,
+        Format::Yaml => serde_yaml::to_string(&refit)?,
+    };
+    output::print(&globals.charset().write(&text))?;
+    Ok(())
 }
 
-/// Factors on a prediction that make its 90 % interval.
-fn bands(all: &[validate::Band]) -> Table {
-    let mut table = intervals("90 % interval, factors");
-    let factors = |(low, high): (f64, f64)| format!("{low:.2} to {high:.2}");
-    for band in all {
-        let covered = units::percent(band.covered);
-        table.row([band.regime.to_owned(), band.n.to_string(), factors(band.shipped), factors(band.found), covered]);
+/// Every row with the error of a fit that did not see its source.
+fn held_out(refit: &Refit) -> color_eyre::Result<String> {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    for row in &refit.held_out {
+        out.serialize(row)?;
     }
-    table
+    Ok(String::from_utf8(out.into_inner()?)?)
+}
+
+/// A fit as tables: constants, errors, intervals.
+fn fitted(refit: &Refit) -> String {
+    let mut table = Table::new([
+        ("constant", Align::Left),
+        ("shipped", Align::Right),
+        ("fitted here", Align::Right),
+        ("unit", Align::Left),
+    ]);
+    for constant in &refit.constants {
+        let fitted = constant.fitted.map_or_else(|| "fixed".to_owned(), |value| units::significant(value, 4));
+        table.row([
+            constant.name.to_owned(),
+            units::significant(constant.shipped, 4),
+            fitted,
+            constant.unit.to_owned(),
+        ]);
+    }
+    let mut out = format!("{}\n", table.render());
+    for one in &refit.judged {
+        let mut table = judged(one.title);
+        for (name, stats) in &one.groups {
+            table.row(cells(name, stats));
+        }
+        table.section("all");
+        table.row(cells("all rows", &one.all));
+        out += &table.render();
+        out += &format!("{}\n\n", of_medians("groups'", &one.groups, &one.all));
+    }
+    let mut table = Table::new([
+        ("90 % interval, factors", Align::Left),
+        ("rows", Align::Right),
+        ("sources", Align::Right),
+        ("shipped", Align::Right),
+        ("found here", Align::Right),
+        ("covered", Align::Right),
+    ]);
+    let factors = |f: Factors| format!("{:.2} to {:.2}", f.low, f.high);
+    for band in &refit.bands {
+        table.row([
+            band.regime.to_owned(),
+            band.rows.to_string(),
+            band.sources.to_string(),
+            factors(band.shipped),
+            factors(band.found),
+            units::percent(band.covered),
+        ]);
+    }
+    out + &format!("{}\n", table.render())
 }
 
 /// Rows, and what they amount to.

@@ -19,7 +19,7 @@ pub enum Precision {
     Fp6,
     /// 4-bit floating point, block-scaled (NVFP4, MXFP4).
     Fp4,
-    /// 4-bit integer weights, multiplied in a wider format (GPTQ, AWQ): no faster than bf16 where it computes.
+    /// 4-bit integer weights, multiplied in a wider format: no faster than bf16 where it computes.
     Int4,
 }
 

@@ -13,7 +13,7 @@ pub enum Attention {
     /// Multi-head, grouped-query or multi-query: decided by the number of key-value heads.
     #[default]
     Grouped,
-    /// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1).
+    /// Multi-head latent attention (arXiv 2405.04434, section 2.1).
     Latent {
         /// Rank of the query compression; 0 where queries are projected directly.
         q_rank: f64,
@@ -41,7 +41,7 @@ pub enum Head {
     Classes(f64),
 }
 
-/// The indexer of sparse attention (DeepSeek-V3.2, arXiv 2512.02556, section 2.1): it scores every earlier key, and
+/// The indexer of sparse attention (arXiv 2512.02556, section 2.1): it scores every earlier key, and
 /// attention looks at the best ones only.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Indexer {
@@ -83,7 +83,7 @@ pub struct Architecture {
     /// Bytes that each of those layers keeps per sequence in place of keys and values and rewrites at every token: the
     /// state of linear attention or of a state-space model; 0 where they keep the window's keys.
     pub state_bytes: f64,
-    /// Keys that an indexer selects for each query (sparse attention of DeepSeek-V3.2, arXiv 2512.02556); 0 = all.
+    /// Keys that an indexer selects for each query (sparse attention, arXiv 2512.02556); 0 = all.
     pub selected: f64,
     /// Residual streams (hyper-connections, arXiv 2512.24880); 1 = a plain residual.
     pub streams: f64,
@@ -395,8 +395,8 @@ impl Architecture {
     /// Model FLOPs of one token, forward and backward, in the PaLM convention (arXiv 2204.02311, appendix B):
     /// 6 N + 12 L H Q T, N the weights that a token multiplies (no look-up of embeddings), T the sequence.
     ///
-    /// `halved` counts what causal attention and windows leave of it (Megatron-Core and MaxText since 2025). A linear
-    /// mixer's state costs what Megatron-Core counts. Of an encoder-decoder a token is one of the encoder's; the
+    /// `halved` counts what causal attention and windows leave of it. A linear
+    /// mixer's state costs what frameworks count. Of an encoder-decoder a token is one of the encoder's; the
     /// decoder's `target` tokens a sequence are added to it.
     pub fn flops_per_token(&self, seq: f64, target: f64, halved: bool) -> f64 {
         if let Some(network) = &self.convolutions {

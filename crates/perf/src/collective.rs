@@ -157,7 +157,7 @@ pub fn all_reduce(f: &Fabric, g: Group, bytes: f64) -> f64 {
 }
 
 /// All-to-all in which one rank sends `bytes` in all (its own share counted in). `copies` of each item go to random
-/// ranks; a remote domain receives an item once, however many of its ranks want it (DeepSeek-V3, arXiv 2412.19437,
+/// ranks; a remote domain receives an item once, however many of its ranks want it (arXiv 2412.19437,
 /// section 3.2.2). One copy: the plain all-to-all.
 pub fn all_to_all(f: &Fabric, g: Group, bytes: f64, copies: f64) -> f64 {
     if g.size <= 1.0 || bytes <= 0.0 {

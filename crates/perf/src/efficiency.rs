@@ -1,7 +1,6 @@
 //! Efficiency factors laid over the constants: which of them each factor moves.
 
 use super::constants::Constants;
-use super::serving_constants::ServingConstants;
 
 /// Factors on four groups of the engine's constants; 1 leaves them as they ship, 1.1 is a tenth faster.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,12 +39,12 @@ impl Factors {
 }
 
 /// One constant that a factor moves, and how.
-struct Moved<T> {
+struct Moved {
     name: &'static str,
     /// Index of the factor in [`Factors::NAMES`].
     factor: usize,
     how: How,
-    slot: fn(&mut T) -> &mut f64,
+    slot: fn(&mut Constants) -> &mut f64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -59,39 +58,32 @@ enum How {
 }
 
 macro_rules! moved {
-    ($set:ty: $($factor:literal $how:ident $($name:ident)+;)+) => {
+    ($($factor:literal $how:ident $($name:ident)+;)+) => {
         &[$($(Moved {
             name: stringify!($name),
             factor: $factor,
             how: How::$how,
-            slot: |c: &mut $set| &mut c.$name,
+            slot: |c: &mut Constants| &mut c.$name,
         },)+)+]
     };
 }
 
-const TRAINING: &[Moved<Constants>] = moved! { Constants:
+const MOVED: &[Moved] = moved! {
     0 Share gemm_ampere gemm_hopper gemm_blackwell gemm_young gemm_systolic gemm_other;
-    1 Share memory_fraction;
-    2 Share link_fraction nic_fraction;
-    2 Time link_latency nic_latency;
-    3 Time launch issue step_overhead kernel_gap;
-};
-
-const SERVING: &[Moved<ServingConstants>] = moved! { ServingConstants:
-    0 Share gemm_fraction;
-    1 Share weight_fraction kv_fraction;
+    1 Share memory_fraction kv_fraction;
     1 Rate core_bw head_bw;
-    2 Share link_fraction;
-    2 Time link_latency pcie_latency hop_latency nic_latency;
+    2 Share link_fraction nic_fraction;
+    2 Time link_latency nic_latency one_shot_latency pcie_latency;
+    3 Time launch issue step_overhead kernel_gap;
     3 Time kernel_graph kernel_prefill kernel_eager step_compiled step_python host_per_sequence front_end request_overhead;
 };
 
-fn lay_over<T>(constants: &mut T, factors: &Factors, moved: &[Moved<T>]) {
+fn lay_over(constants: &mut Constants, factors: &Factors) {
     if *factors == Factors::default() {
         return;
     }
     let all = factors.all();
-    for one in moved {
+    for one in MOVED {
         let factor = all.get(one.factor).copied().unwrap_or(1.0);
         let slot = (one.slot)(constants);
         *slot = match one.how {
@@ -107,27 +99,15 @@ impl Constants {
     #[must_use]
     pub fn with(factors: &Factors) -> Constants {
         let mut constants = Constants::default();
-        lay_over(&mut constants, factors, TRAINING);
+        lay_over(&mut constants, factors);
         constants
     }
 }
 
-impl ServingConstants {
-    /// The shipped constants with a target's efficiency factors laid over them.
-    #[must_use]
-    pub fn with(factors: &Factors) -> ServingConstants {
-        let mut constants = ServingConstants::default();
-        lay_over(&mut constants, factors, SERVING);
-        constants
-    }
-}
-
-/// Which of the factors, by index, move a constant of this name in training or serving.
+/// Which of the factors, by index, moves the constant of this name.
 #[must_use]
-pub fn factor_of(name: &str, serving: bool) -> Option<usize> {
-    let training = || TRAINING.iter().find(|one| one.name == name).map(|one| one.factor);
-    let served = || SERVING.iter().find(|one| one.name == name).map(|one| one.factor);
-    if serving { served() } else { training() }
+pub fn factor_of(name: &str) -> Option<usize> {
+    MOVED.iter().find(|one| one.name == name).map(|one| one.factor)
 }
 
 #[cfg(test)]
@@ -137,11 +117,11 @@ mod tests {
     #[test]
     fn factors_of_one_change_nothing_and_no_share_exceeds_the_datasheet() {
         assert_eq!(Constants::with(&Factors::default()), Constants::default());
-        assert_eq!(ServingConstants::with(&Factors::default()), ServingConstants::default());
+        assert_eq!(Constants::with(&Factors::default()), Constants::default());
         let most = Factors { compute: 5.0, memory: 5.0, network: 5.0, host: 5.0 };
         let c = Constants::with(&most);
         assert!(c.gemm_hopper <= 1.0 && c.memory_fraction <= 1.0 && c.nic_fraction <= 1.0);
         assert!(c.step_overhead < Constants::default().step_overhead);
-        assert!(ServingConstants::with(&most).core_bw > ServingConstants::default().core_bw);
+        assert!(Constants::with(&most).core_bw > Constants::default().core_bw);
     }
 }

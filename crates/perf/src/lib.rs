@@ -13,6 +13,7 @@
 //! * [`memory`] – what must be resident on one accelerator
 //! * [`traits`] – what software does, without names or versions
 //! * [`training`], [`serving`] – one optimizer step; a deployment under load
+//! * [`interval`] – how far their figures can be trusted
 //!
 //! All of it is plain data and pure functions: no I/O, no clock, no allocation.
 
@@ -24,11 +25,11 @@ pub mod collective;
 pub mod constants;
 pub mod convolution;
 pub mod efficiency;
+pub mod interval;
 pub mod linear;
 pub mod memory;
 pub mod ops;
 pub mod roofline;
 pub mod serving;
-pub mod serving_constants;
 pub mod training;
 pub mod traits;

@@ -12,7 +12,7 @@ pub enum LinearKind {
     GatedDelta,
 }
 
-/// Tokens of a chunk of Mamba-2's scan in Megatron-Core (mamba_ssm's own default is 256).
+/// Tokens of a chunk of a state-space scan; kernels take 128 or 256.
 const CHUNK: f64 = 128.0;
 /// Tokens of a chunk of the delta rule in flash-linear-attention.
 const DELTA_CHUNK: f64 = 64.0;
@@ -87,7 +87,7 @@ impl Linear {
         hidden * (self.projected() + inner) + self.small(hidden) + self.convolved() * (self.taps + 1.0) + decay
     }
 
-    /// Model FLOPs of the state for one token, forward and backward: 3 × 7 per element of the state, as Megatron-Core
+    /// Model FLOPs of the state for one token, forward and backward: 3 × 7 per element of the state, as frameworks
     /// counts Mamba layers (`num_floating_point_operations`).
     pub fn model_flops(&self) -> f64 {
         21.0 * self.inner() * self.state

@@ -118,6 +118,28 @@ pub fn memory_seconds(acc: &Accelerator, c: &Constants, bytes: f64) -> f64 {
     bytes / (acc.mem_bw * c.memory_fraction)
 }
 
+/// Generation of a fused attention kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FusedAttention {
+    /// The first (FlashAttention-1, Triton, xformers).
+    First,
+    /// The second (FlashAttention-2), written for synchronous matrix units.
+    Second,
+    /// Written for this device (FlashAttention-3 and its like).
+    #[default]
+    Native,
+}
+
+/// Rate of a fused attention kernel relative to a native one with wide heads, 0..1.
+pub fn fused_attention_share(acc: &Accelerator, c: &Constants, head: f64, kernel: FusedAttention) -> f64 {
+    // Narrow heads leave the matrix units waiting for the softmax between the two products.
+    let narrow = head / (head + c.attention_head_half) * (1.0 + c.attention_head_half / 128.0);
+    let asynchronous = matches!(acc.generation, Generation::Hopper | Generation::Blackwell);
+    let carried = if asynchronous && kernel != FusedAttention::Native { c.attention_carried } else { 1.0 };
+    let first = if kernel == FusedAttention::First { c.attention_first } else { 1.0 };
+    narrow.min(1.0) * carried * first
+}
+
 /// Seconds of fused attention: `flops` at the attention's share of the peak, against its traffic.
 pub fn attention_seconds(acc: &Accelerator, c: &Constants, flops: f64, bytes: f64) -> f64 {
     // Attention multiplies in 16 bit even where the projections are narrower.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use atlas_catalog::Catalog;
 use atlas_config::{Target, Workload};
 use atlas_document::{Diagnostics, Node, Severity};
-use atlas_perf::serving::{Load, ServingInput, interval};
-use atlas_perf::training::{Regime, TrainingInput};
+use atlas_perf::interval::{self, Factors, Regime};
+use atlas_perf::serving::ServingInput;
+use atlas_perf::training::TrainingInput;
 use atlas_plan::engine::answer;
 use atlas_plan::estimate::Estimate;
 use atlas_plan::scenario::{Parts, Scenario};
@@ -226,6 +227,8 @@ pub struct Case {
     pub model: String,
     /// Software and release in force.
     pub software: String,
+    /// What measured it, where the row says so.
+    pub harness: String,
     /// Kind of run, as far as errors are alike within it.
     pub regime: &'static str,
     /// The figure.
@@ -265,6 +268,7 @@ impl Case {
             accelerator: row.text("accelerator").to_owned(),
             model: name.to_owned(),
             software: found.scenario.in_force.name.to_string(),
+            harness: row.text("harness").to_owned(),
             regime: regime(&input, measured.metric),
             metric: measured.metric,
             measured: measured.value,
@@ -294,35 +298,28 @@ impl Case {
         }
     }
 
-    /// Factors on a serving prediction between which the measurement lies in nine cases of ten.
+    /// Factors on the prediction between which the measurement lies in nine cases of ten.
     #[must_use]
-    pub fn interval(&self) -> Option<interval::Factors> {
-        let input = self.serving()?;
-        Some(match self.metric {
-            Metric::Ttft => interval::ttft(input),
-            Metric::Tpot => interval::tpot(input),
-            _ => interval::throughput(input),
-        })
+    pub fn interval(&self) -> Factors {
+        match (&self.input, self.metric) {
+            (Input::Training(input), _) => interval::training(input),
+            (Input::Serving(input), Metric::Ttft) => interval::ttft(input),
+            (Input::Serving(input), Metric::Tpot) => interval::tpot(input),
+            (Input::Serving(input), _) => interval::throughput(input),
+        }
     }
 }
 
 /// The kind of run, as far as errors are alike within it.
 #[must_use]
 pub fn regime(input: &Input, metric: Metric) -> &'static str {
-    match input {
-        Input::Training(input) => Regime::of(input).name(),
-        Input::Serving(input) => match (metric, input.pools.is_some(), input.load) {
-            (Metric::Ttft, true, _) => "disaggregated TTFT",
-            (Metric::Tpot, true, _) => "disaggregated TPOT",
-            (Metric::Ttft, false, _) => "aggregated TTFT",
-            (Metric::Tpot, false, _) => "aggregated TPOT",
-            (_, _, Load::Closed { .. }) => "closed loop",
-            (_, _, Load::Open { .. }) => "open loop",
-            (_, _, Load::Burst { .. }) => "offline",
-            (_, _, Load::DecodeOnly { .. }) => "decode only",
-            (_, _, Load::PrefillOnly { .. }) => "prefill only",
-            (_, _, Load::Static { batch }) if batch > 1.0 => "static batch",
-            (_, _, Load::Static { .. }) => "single stream",
+    let regime = match input {
+        Input::Training(input) => Regime::of_training(input),
+        Input::Serving(input) => match metric {
+            Metric::Ttft => Regime::of_ttft(input),
+            Metric::Tpot => Regime::of_tpot(input),
+            _ => Regime::of_throughput(input),
         },
-    }
+    };
+    regime.name()
 }

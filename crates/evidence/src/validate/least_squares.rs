@@ -3,22 +3,52 @@
 
 use atlas_perf::constants::Field;
 
-/// Where a robust loss stops growing quadratically.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A loss that grows slower than a square for large errors.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Loss {
     /// `sqrt(1 + (e/s)²) − 1`: linear for large errors (pseudo-Huber).
-    PseudoHuber,
+    PseudoHuber {
+        /// Error at which it turns from quadratic to its tail.
+        scale: f64,
+    },
     /// `ln(1 + (e/s)²)`: logarithmic for large errors (Cauchy).
-    Cauchy,
+    Cauchy {
+        /// Error at which it turns from quadratic to its tail.
+        scale: f64,
+    },
 }
 
-/// How a fit weighs errors and when it ends.
+impl Loss {
+    fn of(self, error: f64) -> f64 {
+        match self {
+            Loss::PseudoHuber { scale } => ((error / scale).powi(2) + 1.0).sqrt() - 1.0,
+            Loss::Cauchy { scale } => ((error / scale).powi(2) + 1.0).ln(),
+        }
+    }
+
+    /// The loss's derivative over the error: what an error weighs in the normal equations.
+    fn weight(self, error: f64) -> f64 {
+        match self {
+            Loss::PseudoHuber { scale } => 1.0 / (scale * scale * ((error / scale).powi(2) + 1.0).sqrt()),
+            Loss::Cauchy { scale } => 2.0 / (scale * scale * ((error / scale).powi(2) + 1.0)),
+        }
+    }
+}
+
+/// What a row counts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Robust {
-    /// The shape of the loss.
+pub(super) struct Weighed {
+    /// Its weight.
+    pub(super) weight: f64,
+    /// Its loss.
     pub(super) loss: Loss,
-    /// Error at which it turns from quadratic to its tail.
-    pub(super) scale: f64,
+    /// Rows of one group depend on the same constants.
+    pub(super) group: usize,
+}
+
+/// How strongly a fit is held and when it ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Settings {
     /// Loss of moving every constant by a quarter of its range.
     pub(super) pull: f64,
     /// Smallest relative gain of a round that asks for another.
@@ -27,24 +57,7 @@ pub(super) struct Robust {
     pub(super) rounds: usize,
 }
 
-impl Robust {
-    fn loss_of(&self, error: f64) -> f64 {
-        let square = (error / self.scale).powi(2) + 1.0;
-        match self.loss {
-            Loss::PseudoHuber => square.sqrt() - 1.0,
-            Loss::Cauchy => square.ln(),
-        }
-    }
-
-    /// The loss's derivative over the error: what an error weighs in the normal equations.
-    fn weight_of(&self, error: f64) -> f64 {
-        let square = (error / self.scale).powi(2) + 1.0;
-        match self.loss {
-            Loss::PseudoHuber => 1.0 / (self.scale * self.scale * square.sqrt()),
-            Loss::Cauchy => 2.0 / (self.scale * self.scale * square),
-        }
-    }
-
+impl Settings {
     /// What a unit of coordinate weighs in the pull: a constant's range counts the same for all.
     fn stiffness<T>(&self, f: &Field<T>) -> f64 {
         let range = if f.low > 0.0 { (f.high / f.low).ln() } else { 1.0 };
@@ -95,29 +108,40 @@ fn solve(rows: &mut [Vec<f64>]) -> Vec<f64> {
     x
 }
 
-/// The constants that make `errors` smallest, from `start`; only those marked as fitted move. `prior` is where the pull
-/// leads, `weights` are the rows'.
+/// The constants that make the errors smallest, from `prior`, which is also where the pull leads; only those marked as
+/// fitted move. `error` is that of a row.
 pub(super) fn fit<T: Copy>(
     all: &[Field<T>],
-    start: &T,
     prior: &T,
-    weights: &[f64],
-    how: &Robust,
-    errors: impl Fn(&T) -> Vec<f64>,
+    rows: &[Weighed],
+    how: &Settings,
+    error: impl Fn(usize, &T) -> f64,
 ) -> T {
     let fields: Vec<&Field<T>> = all.iter().filter(|f| f.fitted).collect();
-    let prior: Vec<f64> = fields.iter().map(|f| coordinate(f, (f.get)(prior))).collect();
-    let mut x: Vec<f64> = fields.iter().map(|f| coordinate(f, (f.get)(start))).collect();
-    let errors_at = |x: &[f64]| errors(&constants(&fields, start, x));
+    let pulled: Vec<f64> = fields.iter().map(|f| coordinate(f, (f.get)(prior))).collect();
+    let mut x = pulled.clone();
+    let errors_at = |x: &[f64], groups: &[bool], known: &[f64]| -> Vec<f64> {
+        let c = constants(&fields, prior, x);
+        let of = |(row, weighed): (usize, &Weighed)| match groups.get(weighed.group) {
+            _ if weighed.weight <= 0.0 => 0.0,
+            Some(false) => known.get(row).copied().unwrap_or(0.0),
+            _ => error(row, &c),
+        };
+        rows.iter().enumerate().map(of).collect()
+    };
+    // Groups that each constant changes; all, until the first derivatives are known.
+    let groups = rows.iter().map(|row| row.group + 1).max().unwrap_or(0);
+    let mut changed = vec![vec![true; groups]; fields.len()];
     let loss = |errors: &[f64], x: &[f64]| -> f64 {
-        let data: f64 = errors.iter().zip(weights).map(|(e, w)| w * how.loss_of(*e)).sum();
-        let pull = fields.iter().zip(x.iter().zip(&prior)).map(|(f, (x, p))| how.stiffness(f) * (x - p).powi(2));
+        let data: f64 = errors.iter().zip(rows).map(|(e, row)| row.weight * row.loss.of(*e)).sum();
+        let pull = fields.iter().zip(x.iter().zip(&pulled)).map(|(f, (x, p))| how.stiffness(f) * (x - p).powi(2));
         data + pull.sum::<f64>()
     };
-    let mut now = errors_at(&x);
+    let every = vec![true; groups];
+    let mut now = errors_at(&x, &every, &[]);
     let mut at = loss(&now, &x);
     let mut damping = 1e-2;
-    for _ in 0..how.rounds {
+    for round in 0..how.rounds {
         let jacobian: Vec<Vec<f64>> = fields
             .iter()
             .enumerate()
@@ -128,34 +152,42 @@ pub(super) fn fit<T: Copy>(
                 if let Some(v) = moved.get_mut(j) {
                     *v += h;
                 }
-                errors_at(&moved).iter().zip(&now).map(|(a, b)| (a - b) / h).collect()
+                let groups = changed.get(j).unwrap_or(&every);
+                errors_at(&moved, groups, &now).iter().zip(&now).map(|(a, b)| (a - b) / h).collect()
             })
             .collect();
-        let pulls: Vec<f64> = now.iter().zip(weights).map(|(e, w)| w * how.weight_of(*e)).collect();
+        if round == 0 {
+            for (groups, column) in changed.iter_mut().zip(&jacobian) {
+                for (group, changes) in groups.iter_mut().enumerate() {
+                    *changes = rows.iter().zip(column).any(|(row, d)| row.group == group && *d != 0.0);
+                }
+            }
+        }
+        let pulls: Vec<f64> = now.iter().zip(rows).map(|(e, row)| row.weight * row.loss.weight(*e)).collect();
         let before = at;
         for _ in 0..6 {
-            let mut rows: Vec<Vec<f64>> = Vec::with_capacity(fields.len());
+            let mut equations: Vec<Vec<f64>> = Vec::with_capacity(fields.len());
             for (j, (f, column)) in fields.iter().zip(&jacobian).enumerate() {
                 let mut row: Vec<f64> = jacobian
                     .iter()
                     .map(|other| column.iter().zip(other).zip(&pulls).map(|((a, b), p)| a * b * p).sum())
                     .collect();
                 let soft = 2.0 * how.stiffness(f);
-                let (here, there) = (x.get(j).copied().unwrap_or(0.0), prior.get(j).copied().unwrap_or(0.0));
+                let (here, there) = (x.get(j).copied().unwrap_or(0.0), pulled.get(j).copied().unwrap_or(0.0));
                 let gradient: f64 = column.iter().zip(&now).zip(&pulls).map(|((a, e), p)| a * e * p).sum();
                 if let Some(d) = row.get_mut(j) {
                     *d += soft + damping * (*d + soft) + 1e-9;
                 }
                 row.push(-(gradient + soft * (here - there)));
-                rows.push(row);
+                equations.push(row);
             }
-            let step = solve(&mut rows);
+            let step = solve(&mut equations);
             let next: Vec<f64> = fields
                 .iter()
                 .zip(x.iter().zip(&step))
                 .map(|(f, (x, d))| coordinate(f, value(f, x + d.clamp(-0.5, 0.5))))
                 .collect();
-            let next_errors = errors_at(&next);
+            let next_errors = errors_at(&next, &every, &[]);
             let there = loss(&next_errors, &next);
             if there < at {
                 (x, now, at) = (next, next_errors, there);
@@ -168,5 +200,5 @@ pub(super) fn fit<T: Copy>(
             break;
         }
     }
-    constants(&fields, start, &x)
+    constants(&fields, prior, &x)
 }

@@ -7,15 +7,16 @@
 
 pub mod case;
 pub mod columns;
-pub mod crossval;
+pub mod conformal;
 pub mod documents;
+pub mod exam;
 pub mod fit;
 mod least_squares;
 pub mod refit;
 pub mod report;
 pub mod scatter;
-pub mod serving_fit;
-pub mod serving_validation;
+
+pub mod held_out;
 pub mod story;
 pub mod table;
 pub mod verdict;
@@ -26,7 +27,7 @@ use atlas_core::plan::Engine;
 use atlas_plan::engine;
 use atlas_plan::estimate::Estimate;
 use atlas_plan::search::Gauge;
-pub use refit::{Band, Width, refit};
+pub use refit::{Band, Refit, exam as examination, refit};
 
 use case::{RowScenario, measured, predicted, regime};
 use table::Row;

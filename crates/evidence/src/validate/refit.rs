@@ -1,32 +1,31 @@
-//! The constants fitted anew: on all rows, and with one group of rows left out at a time.
+//! The constants fitted anew: on all sources but those of the exam, and with one source left out at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::{Case, Metric};
+use super::conformal::{self, Residual};
 use super::report::{Stats, grouped, stats};
-use super::{Kind, ValidateError, crossval, serving_fit, serving_validation, shipped, table};
+use super::{Kind, ValidateError, exam, fit, held_out, shipped, table};
 use atlas_catalog::Catalog;
-use atlas_perf::constants::{Constants, Field};
-use atlas_perf::serving_constants::ServingConstants;
-use atlas_perf::training::Regime;
+use atlas_perf::constants::Constants;
+use atlas_perf::interval::Factors;
+use serde::Serialize;
 
 /// A set of constants fitted, and how it fares on what it has not seen.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Refit {
-    /// What was fitted.
-    pub title: &'static str,
     /// Every constant.
     pub constants: Vec<Constant>,
     /// Errors on rows that the fit behind them did not see.
     pub judged: Vec<Judged>,
-    /// Intervals that follow from those errors; of training.
-    pub widths: Vec<Width>,
-    /// The same; of serving, whose errors lie to one side.
+    /// Intervals that follow from those errors.
     pub bands: Vec<Band>,
+    /// The errors themselves.
+    pub held_out: Vec<HeldOut>,
 }
 
 /// A constant, shipped and fitted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Constant {
     /// Its name.
     pub name: &'static str,
@@ -39,7 +38,7 @@ pub struct Constant {
 }
 
 /// Errors by group and over all.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Judged {
     /// What was left out.
     pub title: &'static str,
@@ -49,152 +48,129 @@ pub struct Judged {
     pub all: Stats,
 }
 
-/// The 90 % interval of a regime, or of all: half of its width on the logarithm of the throughput.
-#[derive(Debug, Clone)]
-pub struct Width {
-    /// The regime.
-    pub regime: &'static str,
-    /// Rows of it.
-    pub n: usize,
-    /// The half-width in use and what the errors here ask for; `None` over all regimes.
-    pub half: Option<(f64, f64)>,
-    /// Share of the rows within what the other sources' errors ask for.
-    pub covered: f64,
-}
-
 /// The 90 % interval of a regime: factors on a prediction between which the measurement lies.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Band {
     /// The regime.
     pub regime: &'static str,
     /// Rows of it.
-    pub n: usize,
+    pub rows: usize,
+    /// Sources of it; models, for latencies.
+    pub sources: usize,
     /// The factors in use.
-    pub shipped: (f64, f64),
+    pub shipped: Factors,
     /// What the errors here ask for.
-    pub found: (f64, f64),
-    /// Share of the rows within what the other groups' errors ask for.
+    pub found: Factors,
+    /// Share of the rows within what the other sources' errors ask for.
     pub covered: f64,
 }
 
-fn constants<T>(fields: &[Field<T>], shipped: &T, fitted: &T) -> Vec<Constant> {
-    let of = |field: &Field<T>| Constant {
-        name: field.name,
-        unit: field.unit,
-        shipped: (field.get)(shipped),
-        fitted: field.fitted.then(|| (field.get)(fitted)),
-    };
-    fields.iter().map(of).collect()
+/// A row, and the error of a fit that did not see its source.
+#[derive(Debug, Clone, Serialize)]
+pub struct HeldOut {
+    /// The row.
+    pub id: String,
+    /// The figure.
+    pub metric: &'static str,
+    /// The source or model that was left out.
+    pub without: String,
+    /// The kind of run.
+    pub regime: &'static str,
+    /// ln(predicted / measured).
+    pub log_error: f64,
 }
 
-/// Fits the constants of training, of serving, or of both.
-pub fn refit(kind: Option<Kind>) -> Result<Vec<Refit>, ValidateError> {
+/// What errors are judged by: a title and the metrics that belong to it.
+const FIGURES: [(&str, &[Metric]); 4] = [
+    ("training tokens/s, source left out", &[Metric::TrainingRate]),
+    ("serving throughput, source left out", &[Metric::OutputRate, Metric::TotalRate, Metric::RequestRate]),
+    ("TPOT, model left out", &[Metric::Tpot]),
+    ("TTFT, model left out", &[Metric::Ttft]),
+];
+
+/// The cases of all shipped tables that rest on no inferred value, of the exam or of all other sources.
+fn cases(examined: bool) -> Result<Vec<Case>, ValidateError> {
     let catalog = Catalog::built_in();
     let mut all = Vec::new();
-    if kind.is_none_or(|kind| kind == Kind::Training) {
-        all.push(training(&catalog)?);
-    }
-    if kind.is_none_or(|kind| kind != Kind::Training) {
-        all.push(serving(&catalog)?);
+    for kind in Kind::ALL {
+        let rows = table::read(&shipped(kind)?)?;
+        let of_kind = rows.iter().filter_map(|row| Case::of(row, kind, &catalog).ok()).flatten();
+        // All latencies have one source, which no fit could do without.
+        let counts = |case: &Case| (kind != Kind::Latency && exam::examined(&case.source)) == examined;
+        all.extend(of_kind.filter(|case| !case.inferred && counts(case)));
     }
     Ok(all)
 }
 
-/// The cases of a shipped table, without those that rest on inferred values.
-fn cases(kind: Kind, catalog: &Catalog) -> Result<Vec<Case>, ValidateError> {
-    let rows = table::read(&shipped(kind)?)?;
-    let cases = rows.iter().filter_map(|row| Case::of(row, kind, catalog).ok()).flatten();
-    Ok(cases.filter(|case| !case.inferred).collect())
+/// Errors of the shipped constants on the sources of the exam: totals only.
+///
+/// # Errors
+/// Shipped measurements that cannot be read.
+pub fn exam() -> Result<Vec<(&'static str, Stats)>, ValidateError> {
+    let cases = cases(true)?;
+    let c = Constants::default();
+    let of = |metrics: &[Metric]| {
+        let some = cases.iter().filter(|case| metrics.contains(&case.metric));
+        stats(&some.map(|case| fit::log_error(case, &c).exp() - 1.0).collect::<Vec<_>>())
+    };
+    Ok(FIGURES.iter().map(|(title, metrics)| (*title, of(metrics))).filter(|(_, stats)| stats.n > 0).collect())
 }
 
-fn training(catalog: &Catalog) -> Result<Refit, ValidateError> {
-    let cases = cases(Kind::Training, catalog)?;
-    let fitted = crossval::full_fit(&cases);
-    let residuals = crossval::residuals(&cases);
-    let errors: Vec<f64> = residuals.iter().map(|error| error.exp() - 1.0).collect();
-    let groups = grouped(cases.iter().map(|case| case.source.as_str()).zip(errors.iter().copied()));
+/// Fits the constants of hardware, training and serving together.
+///
+/// # Errors
+/// Shipped measurements that cannot be read.
+pub fn refit() -> Result<Refit, ValidateError> {
+    let cases = cases(false)?;
+    let fitted = fit::fit(&cases.iter().collect::<Vec<_>>());
+    let shipped = Constants::default();
+    let errors = held_out::residuals(&cases);
+    let constant = |field: &atlas_perf::constants::Field<Constants>| Constant {
+        name: field.name,
+        unit: field.unit,
+        shipped: (field.get)(&shipped),
+        fitted: field.fitted.then(|| (field.get)(&fitted)),
+    };
+    let judge = |(title, metrics): &(&'static str, &[Metric])| {
+        let some = || cases.iter().zip(&errors).filter(|(case, _)| metrics.contains(&case.metric));
+        let groups = grouped(some().map(|(case, error)| (held_out::unit_name(case), error.exp() - 1.0)));
+        Judged { title, groups, all: stats(&some().map(|(_, error)| error.exp() - 1.0).collect::<Vec<_>>()) }
+    };
+    let held = |(case, error): (&Case, &f64)| HeldOut {
+        id: case.id.clone(),
+        metric: case.metric.name(),
+        without: held_out::unit_name(case).to_owned(),
+        regime: case.regime,
+        log_error: *error,
+    };
     Ok(Refit {
-        title: "Training",
-        constants: constants(Constants::FIELDS, &Constants::default(), &fitted),
-        judged: vec![Judged { title: "tokens/s, source left out", groups, all: stats(&errors) }],
-        widths: widths(&cases, &residuals),
-        bands: Vec::new(),
-    })
-}
-
-/// Intervals of every regime, and last how many rows all of them cover.
-fn widths(cases: &[Case], residuals: &[f64]) -> Vec<Width> {
-    let covered = crossval::covered(cases, residuals);
-    let width = |regime: &'static str, half, of: &dyn Fn(&Case) -> bool| {
-        let rows = cases.iter().zip(&covered).filter(|(case, _)| of(case));
-        let (n, hit) = rows.fold((0, 0), |(n, hit), (_, covered)| (n + 1, hit + usize::from(*covered)));
-        Width { regime, n, half, covered: hit as f64 / n.max(1) as f64 }
-    };
-    let of = |regime: Regime| {
-        let half = (regime.half_width(), crossval::half_width(cases, residuals, regime.name(), ""));
-        width(regime.name(), Some(half), &|case| case.regime == regime.name())
-    };
-    Regime::ALL.into_iter().map(of).chain([width("all rows", None, &|_| true)]).collect()
-}
-
-fn serving(catalog: &Catalog) -> Result<Refit, ValidateError> {
-    let latency = cases(Kind::Latency, catalog)?;
-    let cases = cases(Kind::Inference, catalog)?;
-    let joint: Vec<&Case> = cases.iter().chain(&latency).collect();
-    let prior = ServingConstants::literature();
-    let fitted = serving_fit::fit(&joint, &prior, serving_validation::ROUNDS);
-    fn group(case: &Case) -> &str {
-        if case.metric.is_latency() { &case.model } else { &case.source }
-    }
-    let judge = |title, some: &[Case], errors: &[f64]| {
-        let errors = serving_validation::relative(errors);
-        let groups = grouped(some.iter().map(group).zip(errors.iter().copied()));
-        Judged { title, groups, all: stats(&errors) }
-    };
-    let errors = serving_validation::held_out(&cases, |case| &case.source, &latency);
-    let mut judged = vec![judge("throughput, source left out", &cases, &errors)];
-    let mut all = bands(&cases, &errors);
-    let errors = serving_validation::held_out(&latency, |case| &case.model, &cases);
-    for (title, metric) in [("TPOT, model left out", Metric::Tpot), ("TTFT, model left out", Metric::Ttft)] {
-        let (some, errors): (Vec<Case>, Vec<f64>) =
-            latency.iter().cloned().zip(errors.iter().copied()).filter(|(case, _)| case.metric == metric).unzip();
-        judged.push(judge(title, &some, &errors));
-        all.extend(bands(&some, &errors));
-    }
-    Ok(Refit {
-        title: "Serving",
-        constants: constants(ServingConstants::FIELDS, &ServingConstants::default(), &fitted),
-        judged,
-        widths: Vec::new(),
-        bands: all,
+        constants: Constants::FIELDS.iter().map(constant).collect(),
+        judged: FIGURES.iter().map(judge).collect(),
+        bands: bands(&cases, &errors),
+        held_out: cases.iter().zip(&errors).map(held).collect(),
     })
 }
 
 /// Intervals of every regime of the cases.
 fn bands(cases: &[Case], errors: &[f64]) -> Vec<Band> {
-    let weights = serving_validation::weights(cases);
-    let factors = |regime, without| serving_validation::factors(cases, &weights, errors, regime, without);
-    let mut all: Vec<Band> = Vec::new();
-    let mut others: Vec<(&str, &str, (f64, f64))> = Vec::new();
-    for (case, error) in cases.iter().zip(errors) {
-        let regime = case.regime;
-        if all.iter().all(|band| band.regime != regime) {
-            let found = factors(regime, "");
-            all.push(Band { regime, n: 0, shipped: (0.0, f64::INFINITY), found, covered: 0.0 });
+    let residuals: Vec<Residual<'_>> =
+        cases.iter().zip(errors).map(|(case, error)| Residual::of(case, *error)).collect();
+    let regimes: BTreeSet<(&str, &str)> = residuals.iter().map(|r| (r.figure, r.regime)).collect();
+    let band = |&(figure, regime): &(&'static str, &'static str)| {
+        let of = || residuals.iter().zip(cases).filter(|(r, _)| r.regime == regime && r.figure == figure);
+        let units: BTreeSet<&str> = of().map(|(r, _)| r.unit).collect();
+        let without: BTreeMap<&str, Factors> =
+            units.iter().map(|unit| (*unit, conformal::factors(&residuals, regime, figure, Some(unit)))).collect();
+        let rows = of().count();
+        let inside = of().filter(|(r, _)| without.get(r.unit).is_some_and(|f| f.contains((-r.error).exp()))).count();
+        Band {
+            regime,
+            rows,
+            sources: units.len(),
+            shipped: of().next().map_or(Factors::EXACT, |(_, case)| case.interval()),
+            found: conformal::factors(&residuals, regime, figure, None),
+            covered: inside as f64 / rows.max(1) as f64,
         }
-        let known = others.iter().find(|(of, without, _)| (*of, *without) == (regime, case.source.as_str()));
-        let (low, high) = known.map_or_else(|| factors(regime, &case.source), |(_, _, factors)| *factors);
-        if known.is_none() {
-            others.push((regime, &case.source, (low, high)));
-        }
-        let Some(band) = all.iter_mut().find(|band| band.regime == regime) else { continue };
-        // What a regime has in use where anything like it was measured: the narrowest.
-        let Some(shipped) = case.interval() else { continue };
-        band.shipped = (band.shipped.0.max(shipped.low), band.shipped.1.min(shipped.high));
-        band.n += 1;
-        // The share of those covered so far.
-        let inside = f64::from(u8::from((low..=high).contains(&(-error).exp())));
-        band.covered += (inside - band.covered) / band.n as f64;
-    }
-    all
+    };
+    regimes.iter().map(band).collect()
 }

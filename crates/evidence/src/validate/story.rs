@@ -11,7 +11,6 @@ use atlas_perf::constants::Constants;
 use atlas_perf::serving;
 use atlas_perf::serving::ServingInput;
 use atlas_perf::serving::step::StepTime;
-use atlas_perf::serving_constants::ServingConstants;
 use atlas_perf::training;
 use atlas_perf::training::{TimeBreakdown, TrainingInput};
 use atlas_plan::engine::answer::event as simulated;
@@ -128,7 +127,7 @@ fn immature(i: &ServingInput) -> String {
 
 fn served(i: &ServingInput, engine: Engine) -> Told {
     let events = engine.simulates().then(|| simulated::serving::figures(i)).flatten();
-    let out = events.unwrap_or_else(|| serving::estimate(i, &ServingConstants::default()));
+    let out = events.unwrap_or_else(|| serving::estimate(i, &Constants::default()));
     let l = &i.layout;
     let si = |value: f64, unit: &str| units::with_unit(&units::si(value), unit);
     let ms = |seconds: f64| units::duration_ms(1e3 * seconds);
@@ -144,7 +143,7 @@ fn served(i: &ServingInput, engine: Engine) -> Told {
                 "{:?}, admission {:?}, graphs {}, at most {} sequences and {} tokens a step{}",
                 i.stack,
                 i.admission,
-                i.captured_graphs,
+                i.graphs.name(),
                 i.max_num_seqs,
                 i.max_num_batched_tokens,
                 immature(i)

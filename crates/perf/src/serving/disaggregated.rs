@@ -6,10 +6,10 @@ use super::input::{Load, Pools, ServingInput};
 use super::latency::{FirstToken, Spread};
 use super::step::Machine;
 use super::{ServingEstimate, kv, served, speculative, steady_state};
-use crate::serving_constants::ServingConstants;
+use crate::constants::Constants;
 
 /// Estimates a disaggregated deployment.
-pub fn estimate(input: &ServingInput, pools: &Pools, c: &ServingConstants) -> ServingEstimate {
+pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEstimate {
     let prefill = Machine::new(input, &pools.prefill, c);
     let decode = Machine::new(input, &pools.decode, c);
     let capacity = kv::capacity(input, &pools.decode, &decode.shape, c);
@@ -22,7 +22,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &ServingConstants) -> Se
     let (latency, service) = (chunk.total(), chunk.total() / abreast);
     // Every prefill rank sends its share of the keys and values over its own NIC.
     let moved = input.isl * prefill.shape.kv_bytes_token;
-    let transfer = moved / (input.accelerator.nic_bw * c.link_fraction).max(1e6) + c.nic_latency;
+    let transfer = moved / (input.accelerator.nic_bw * c.nic_fraction).max(1e6) + c.nic_latency;
     let steps = steady_state::decode_steps(input) * speculative::draft_factor(&input.speculation);
     let step_at = |batch: f64| decode.step(&steady_state::decode_tokens(input, batch));
     let most = servers / service;

@@ -98,13 +98,13 @@ pub fn drain(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serving_constants::ServingConstants;
+    use crate::constants::Constants;
 
     const LONGEST: [f64; 6] = [1.0, 1.2, 1.5, 2.0, 3.0, 10.0];
 
     fn asked(osl_spread: f64) -> (Machine, ServingInput) {
         let input = ServingInput { osl_spread, ..ServingInput::default() };
-        (Machine::new(&input, &input.layout, &ServingConstants::default()), input)
+        (Machine::new(&input, &input.layout, &Constants::default()), input)
     }
 
     /// Integral over all times at which anybody runs.

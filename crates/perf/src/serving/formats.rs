@@ -121,8 +121,7 @@ pub fn formats(acc: &Accelerator, arch: &Architecture, stated: &Stated, t: &Serv
         kv_bytes,
     };
     if arch.is_moe() && stored == Precision::Fp4 {
-        // Published 4-bit checkpoints of mixtures quantize the experts and leave attention in 16 bit (gpt-oss model card;
-        // NVIDIA's DeepSeek-R1-FP4 model card); GGUF files keep attention in 8 bit.
+        // Published 4-bit checkpoints of mixtures quantize the experts and leave attention in 16 bit; files of native runtimes keep attention in 8 bit.
         (formats.dense_bytes, formats.dense, formats.dense_unpack) = (2.0, Precision::Bf16, false);
         if t.runtime == Stack::Local {
             (formats.dense_bytes, formats.dense_unpack) = (1.0625, true);

@@ -1,15 +1,15 @@
 //! What a Python engine does for each request outside its steps, one after the other.
 
-use super::input::{Load, ServingInput, Stack};
-use crate::serving_constants::ServingConstants;
+use super::input::{HostOverlap, Load, ServingInput, Stack};
+use crate::constants::Constants;
 
 /// Seconds that every request costs.
 ///
 /// A front end takes requests one after the other, and the engine's loop takes each of them from it between two steps
-/// (vLLM's engine core and SGLang's scheduler read their sockets there): the work is there twice, once beside the steps and
+/// (it reads its socket there): the work is there twice, once beside the steps and
 /// once in their way. A loop that runs ahead of the accelerator hides most of its part, as it hides its other work; but
-/// where all requests are at hand, whoever hands them out and collects the answers does so between the steps (the `LLM`
-/// classes of vLLM and TensorRT-LLM, which offline runs drive).
+/// where all requests are at hand, whoever hands them out and collects the answers does so between the steps (as
+/// offline drivers do).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FrontEnd {
     /// Beside the steps.
@@ -32,7 +32,7 @@ impl FrontEnd {
     }
 
     /// The front end of a deployment under its load. A batch whose phases are timed has none.
-    pub fn of(input: &ServingInput, c: &ServingConstants) -> FrontEnd {
+    pub fn of(input: &ServingInput, c: &Constants) -> FrontEnd {
         if matches!(input.load, Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. }) {
             return FrontEnd::default();
         }
@@ -41,7 +41,7 @@ impl FrontEnd {
             return FrontEnd { overhead, ..FrontEnd::default() };
         }
         let beside = c.front_end.min(0.5 * overhead);
-        let hidden = input.overlapped && !matches!(input.load, Load::Burst { .. });
+        let hidden = input.host != HostOverlap::None && !matches!(input.load, Load::Burst { .. });
         FrontEnd { beside, between: if hidden { beside * c.host_exposed } else { beside }, overhead }
     }
 }

@@ -1,13 +1,13 @@
 //! The throughput-interactivity frontier: what one accelerator yields against what one user sees, along concurrency.
 
 use super::{Load, ServingEstimate, ServingInput, estimate};
-use crate::serving_constants::ServingConstants;
+use crate::constants::Constants;
 
 /// Estimates at concurrencies 1, 2, 4 ... up to `most`. Points beyond the one of highest throughput per accelerator are
 /// not on the frontier: they only wait longer.
 pub fn frontier<'a>(
     input: &'a ServingInput,
-    c: &'a ServingConstants,
+    c: &'a Constants,
     most: f64,
 ) -> impl Iterator<Item = (f64, ServingEstimate)> + 'a {
     let points = most.max(1.0).log2().floor() as u32;
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn throughput_rises_and_interactivity_falls_along_the_frontier() {
-        let (input, c) = (ServingInput::default(), ServingConstants::default());
+        let (input, c) = (ServingInput::default(), Constants::default());
         let mut last: Option<ServingEstimate> = None;
         let mut n = 0;
         for (_, e) in frontier(&input, &c, 4096.0) {

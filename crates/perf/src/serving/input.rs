@@ -2,35 +2,8 @@
 
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
-
-/// How the runtime drives the accelerator: this decides the fixed cost of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stack {
-    /// Ahead-of-time compiled engine with a C++ runtime (TensorRT-LLM, FasterTransformer, NeuronX, SambaFlow).
-    Compiled,
-    /// Python engine with continuous batching that replays captured graphs (vLLM, SGLang, ATOM).
-    #[default]
-    Graphed,
-    /// Python framework that launches kernel by kernel (Transformers, Accelerate, DeepSpeed).
-    Eager,
-    /// Native runtime for one or a few streams (llama.cpp, exllamav2, MLX).
-    Local,
-}
-
-/// When a scheduler looks at its queue and hands out first tokens: a setting, and the largest part of an unloaded
-/// system's TTFT.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Admission {
-    /// Before every step (vLLM).
-    #[default]
-    EveryStep,
-    /// After a fixed number of steps counted in iterations: responses and admissions are batched (TensorRT-LLM's
-    /// `stream_interval`, `batching_wait_iters`).
-    Batched,
-    /// By polling separate tokeniser and detokeniser processes (SGLang's `scheduler_recv_interval`, more steps the
-    /// shorter they are, so about constant in time).
-    Polled,
-}
+use crate::roofline::FusedAttention;
+pub use crate::traits::{Admission, GraphCapture, HostOverlap, Stack};
 
 /// Offered load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -188,36 +161,35 @@ pub struct ServingInput {
     pub arrivals: f64,
     /// What kind of software serves.
     pub stack: Stack,
-    /// Decode steps replay captured graphs; off is vLLM's `enforce_eager`, SGLang's `disable_cuda_graph`.
-    pub captured_graphs: bool,
-    /// Prompts run through the framework kernel by kernel, uncompiled (SGLang); off where they run a compiled model (vLLM's
-    /// `torch.compile`, TensorRT-LLM).
+    /// Which part of a decode step replays captured graphs.
+    pub graphs: GraphCapture,
+    /// Prompts run through the framework kernel by kernel, uncompiled; off where they run a compiled model.
     pub eager_prompts: bool,
     /// Decode attention reads a group's keys and values once for all its query heads; off where a kernel works head by
-    /// head (TensorRT-LLM before XQA, vLLM's own paged attention where FlashAttention-2 is missing).
+    /// head.
     pub grouped_decode: bool,
     /// Every expert that a step touches is multiplied by launches of its own, for want of a grouped kernel.
     pub experts_in_turn: bool,
     /// Matrix products are tuned for few rows; off where a library's untuned kernels pass all weights through the caches
     /// once for every row (hipBLASLt on CDNA 3 before its tuned tables shipped).
     pub tuned_products: bool,
-    /// The next step is scheduled while the accelerator computes (vLLM V1, SGLang's overlap scheduler, TensorRT-LLM).
-    pub overlapped: bool,
-    /// The scheduler and sampler of a compiled runtime run in Python (TensorRT-LLM's PyTorch backend, the default from
-    /// 1.0), so that every running sequence costs host time as in a Python engine.
+    /// What the host does while the accelerator computes.
+    pub host: HostOverlap,
+    /// Generation of the attention kernel over prompts.
+    pub attention: FusedAttention,
+    /// The scheduler and sampler of a compiled runtime run in Python, so that every running sequence costs host time as in a Python engine.
     pub python_executor: bool,
     /// How requests are let in.
     pub admission: Admission,
-    /// Decode steps between two looks of a polling scheduler at what has come in (SGLang's `scheduler_recv_interval`, 1 where
-    /// nobody says otherwise). The closed form has what short intervals cost in `polled_seconds`.
+    /// Decode steps between two looks of a polling scheduler at what has come in (1 by
+    /// default). The closed form has what short intervals cost in `polled_seconds`.
     pub recv_interval: f64,
     /// Beams per request (beam search); 1 = sampling or greedy.
     pub beams: f64,
-    /// A sequence is admitted only when its whole output fits (TensorRT-LLM's GUARANTEED_NO_EVICT); paging engines
-    /// (vLLM, SGLang) admit more and preempt.
+    /// A sequence is admitted only when its whole output fits; paging engines admit more and preempt.
     pub reserve_output: bool,
     /// Ranks over which a sequence's keys and values are spread in decode where tensor-parallel ranks would each keep all of
-    /// them (vLLM's `decode_context_parallel_size`); 1 = none.
+    /// them (decode context parallelism); 1 = none.
     pub context_ranks: f64,
     /// Scheduler: most sequences in one step (`max_num_seqs`, `max_running_requests`, `max_batch_size`).
     pub max_num_seqs: f64,
@@ -234,7 +206,7 @@ pub struct ServingInput {
     /// Speculative decoding.
     pub speculation: Speculation,
     /// Every drafted token is verified as a sequence of its own, which reads its keys and values and costs the host what
-    /// a sequence costs (batch expansion, vLLM before V1).
+    /// a sequence costs (batch expansion).
     pub expanded_drafts: bool,
     /// Separate pools for prefill and decode.
     pub pools: Option<Pools>,
@@ -254,12 +226,13 @@ impl Default for ServingInput {
             load: Load::Closed { concurrency: 16.0, requests: f64::INFINITY },
             arrivals: f64::INFINITY,
             stack: Stack::Graphed,
-            captured_graphs: true,
+            graphs: GraphCapture::Full,
             eager_prompts: false,
             grouped_decode: true,
             experts_in_turn: false,
             tuned_products: true,
-            overlapped: true,
+            host: HostOverlap::Scheduling,
+            attention: FusedAttention::Native,
             python_executor: false,
             admission: Admission::EveryStep,
             recv_interval: 1.0,

@@ -4,7 +4,7 @@ use super::emptying;
 use super::input::{Layout, ServingInput};
 use super::shape::Shape;
 use crate::accelerator::Accelerator;
-use crate::serving_constants::ServingConstants;
+use crate::constants::Constants;
 
 /// Memory sizes of data sheets are powers of two: "80 GB" is 80 GiB (nvidia-smi: 81,559 MiB on an H100).
 const BINARY: f64 = 1.0737;
@@ -31,7 +31,7 @@ pub struct Capacity {
 }
 
 /// Capacity of one replica of `layout`.
-pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &ServingConstants) -> Capacity {
+pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Constants) -> Capacity {
     let acc = &input.accelerator;
     let usable = BINARY * acc.mem_bytes * input.memory_utilization.clamp(0.05, 1.0)
         - (c.reserve_bytes + c.reserve_share * acc.mem_bytes);

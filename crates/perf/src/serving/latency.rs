@@ -8,7 +8,7 @@ use super::front_end::FrontEnd;
 use super::input::{Admission, ServingInput};
 use super::queue;
 use super::steady_state::Cycle;
-use crate::serving_constants::ServingConstants;
+use crate::constants::Constants;
 
 /// Mean and quantiles, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -60,7 +60,7 @@ impl FirstToken {
 }
 
 /// TTFT where `waiting` requests per replica stand before the running ones and finished requests are replaced.
-pub fn closed_loop(input: &ServingInput, c: &ServingConstants, cycle: &Cycle, waiting: f64) -> FirstToken {
+pub fn closed_loop(input: &ServingInput, c: &Constants, cycle: &Cycle, waiting: f64) -> FirstToken {
     let life = cycle.time.total().max(1e-12);
     let fresh = super::steady_state::fresh_prompt(input);
     let chunks = (fresh / input.max_num_batched_tokens.max(1.0)).max(1.0).ceil();
@@ -83,7 +83,7 @@ pub fn closed_loop(input: &ServingInput, c: &ServingConstants, cycle: &Cycle, wa
 }
 
 /// Delay of a first token by the scheduler's cadence, where a decode step lasts `step` seconds.
-pub fn cadence(input: &ServingInput, c: &ServingConstants, step: f64) -> f64 {
+pub fn cadence(input: &ServingInput, c: &Constants, step: f64) -> f64 {
     match input.admission {
         Admission::EveryStep => 0.0,
         Admission::Batched => c.batched_steps * step,
@@ -93,6 +93,6 @@ pub fn cadence(input: &ServingInput, c: &ServingConstants, step: f64) -> f64 {
 
 /// Share of the population that arrives together. Where prefill runs in steps of its own, all decoding sequences stall
 /// and then end together, so that their successors arrive together too; chunks in mixed steps spread them.
-pub fn burst_share(input: &ServingInput, c: &ServingConstants) -> f64 {
+pub fn burst_share(input: &ServingInput, c: &Constants) -> f64 {
     if input.chunked_prefill || input.pools.is_some() { c.burst_share } else { c.burst_share_separate }
 }

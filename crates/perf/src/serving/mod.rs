@@ -20,7 +20,6 @@ pub mod formats;
 pub mod front_end;
 pub mod frontier;
 pub mod input;
-pub mod interval;
 pub mod kv;
 pub mod latency;
 pub mod queue;
@@ -33,9 +32,9 @@ pub mod waves;
 #[cfg(test)]
 mod tests;
 
-use crate::serving_constants::ServingConstants;
+use crate::constants::Constants;
 use front_end::FrontEnd;
-pub use input::{Admission, Formats, Layout, Load, Pools, ServingInput, Speculation, Stack};
+pub use input::{Admission, Formats, GraphCapture, HostOverlap, Layout, Load, Pools, ServingInput, Speculation, Stack};
 use latency::{FirstToken, Spread};
 use steady_state::Cycle;
 use step::{Machine, StepTime};
@@ -110,7 +109,7 @@ impl ServingEstimate {
 }
 
 /// Estimates a scenario.
-pub fn estimate(input: &ServingInput, c: &ServingConstants) -> ServingEstimate {
+pub fn estimate(input: &ServingInput, c: &Constants) -> ServingEstimate {
     let input = &input.bounded();
     if let Some(pools) = input.pools {
         return disaggregated::estimate(input, &pools, c);
@@ -255,7 +254,7 @@ fn cycle_itl(cycle: &Cycle, tokens_per_step: f64) -> Spread {
 /// A constant number of requests in flight, finished ones replaced at once.
 fn closed(
     input: &ServingInput,
-    c: &ServingConstants,
+    c: &Constants,
     m: &Machine,
     concurrency: f64,
     requests: f64,
@@ -291,7 +290,7 @@ fn drain(input: &ServingInput, m: &Machine, cycle: &Cycle) -> f64 {
 }
 
 /// All requests queued at once: equal ones in waves of the largest batch, others in turns that mix, and a drain.
-fn burst(input: &ServingInput, c: &ServingConstants, m: &Machine, requests: f64, limit: f64) -> ServingEstimate {
+fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit: f64) -> ServingEstimate {
     let equal = emptying::longest(input) <= 1.0;
     let waves = || requests / waves::time(m, input, requests, limit).total();
     if requests.is_finite() && requests <= limit {
@@ -319,7 +318,7 @@ fn burst(input: &ServingInput, c: &ServingConstants, m: &Machine, requests: f64,
 }
 
 /// Open arrivals of a run that ends: no more run together than there are, and the last answer is waited for.
-fn open(input: &ServingInput, c: &ServingConstants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
+fn open(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
     let arrivals = input.arrivals / input.layout.dp.max(1.0);
     if !arrivals.is_finite() {
         return service(input, c, m, rate, limit);
@@ -336,7 +335,7 @@ fn open(input: &ServingInput, c: &ServingConstants, m: &Machine, rate: f64, limi
 }
 
 /// Open arrivals: the batch follows from Little's law; at or above capacity the system serves what it can.
-fn service(input: &ServingInput, c: &ServingConstants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
+fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
     let full = steady_state::cycle(m, input, limit);
     let most = (limit / full.time.total().max(1e-12)).min(FrontEnd::of(input, c).most());
     if rate >= most {

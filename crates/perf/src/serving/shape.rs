@@ -3,7 +3,7 @@
 use super::input::{Formats, Layout};
 use crate::arch::{Architecture, Attention};
 
-/// What an indexer reads of a key, over what attention reads: 132 bytes of 1,152 (DeepSeek-V3.2: 128 values in 8 bit
+/// What an indexer reads of a key, over what attention reads: 132 bytes of 1,152 (arXiv 2512.02556: 128 values in 8 bit
 /// with a scale, against 576 in 16 bit).
 const INDEX_SHARE: f64 = 0.115;
 
@@ -78,7 +78,7 @@ impl Shape {
         let shared = if a.shared_ffn > 0.0 { a.mlp_params(a.shared_ffn) } else { 0.0 };
         let mixers = a.attention_layers() * a.attention_params() + a.linear_layers() * a.linear_params();
         let projections = mixers / pp / tp;
-        // With data-parallel attention the dense MLPs are replicated with it (DeepSeek-V3 deployments, SGLang, TRT-LLM).
+        // With data-parallel attention the dense MLPs are replicated with it (arXiv 2412.19437, section 3.4).
         let mlp = (dense_layers * a.mlp_params(a.ffn) + moe_layers * shared) / tp;
         let router = moe_layers * a.hidden * a.experts / tp;
         let expert = if a.is_moe() { a.expert_params() / a.experts } else { 0.0 };

@@ -2,11 +2,12 @@
 //! arithmetic and traffic plus a share of the shorter one (imperfect overlap).
 
 use super::front_end::FrontEnd;
-use super::input::{Layout, Load, ServingInput, Stack};
+use super::input::{GraphCapture, HostOverlap, Layout, Load, ServingInput, Stack};
 use super::shape::Shape;
 use crate::accelerator::{Accelerator, Generation, Precision};
-use crate::arch::Attention;
-use crate::serving_constants::ServingConstants;
+use crate::arch::{Architecture, Attention};
+use crate::constants::Constants;
+use crate::roofline;
 
 /// Seconds of a step by what they are spent on; they sum to [`StepTime::total`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -112,6 +113,7 @@ pub struct Machine {
     overlap_loss: f64,
     kernel_seconds: f64,
     prefill_launch_seconds: f64,
+    piece_seconds: f64,
     step_seconds: f64,
     sequence_seconds: f64,
     draft_share: f64,
@@ -129,10 +131,8 @@ pub struct Machine {
 }
 
 /// FLOP/s of linear layers in a format, on many tokens.
-fn linear_rate(acc: &Accelerator, c: &ServingConstants, format: Precision, unpack: bool, slice: f64) -> f64 {
-    let measured = acc.gemm_fraction;
-    // The library's measured maximum, where one is published, scales the fitted share (0.80 on the fit's H100).
-    let share = if measured > 0.0 { c.gemm_fraction * measured / 0.80 } else { c.gemm_fraction };
+fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, unpack: bool, slice: f64) -> f64 {
+    let share = c.serving_products * roofline::best_fraction(acc, c);
     let narrow = match format {
         Precision::Fp8 | Precision::Int8 if acc.peak(format) > 1.01 * acc.peak(Precision::Bf16) => c.narrow8_fraction,
         Precision::Fp4 | Precision::Fp6 if acc.has(Precision::Fp4) => c.narrow4_fraction,
@@ -143,7 +143,7 @@ fn linear_rate(acc: &Accelerator, c: &ServingConstants, format: Precision, unpac
 }
 
 /// Share of the rooflines that stacks for this family reach.
-fn maturity(acc: &Accelerator, c: &ServingConstants) -> f64 {
+fn maturity(acc: &Accelerator, c: &Constants) -> f64 {
     use Generation::{Cdna3, Cdna4};
     match acc.generation {
         g if g.is_nvidia() => 1.0,
@@ -154,7 +154,7 @@ fn maturity(acc: &Accelerator, c: &ServingConstants) -> f64 {
 
 impl Machine {
     /// The rates of a deployment.
-    pub fn new(input: &ServingInput, layout: &Layout, c: &ServingConstants) -> Machine {
+    pub fn new(input: &ServingInput, layout: &Layout, c: &Constants) -> Machine {
         let (acc, f) = (&input.accelerator, &input.formats);
         let mut shape = Shape::new(&input.arch, f, layout);
         if input.stack == Stack::Graphed && f.expert == Precision::Fp8 && !f.expert_unpack {
@@ -183,19 +183,19 @@ impl Machine {
         let hidden = shape.hidden * 2.0;
         let (kernel_seconds, step_seconds) = match input.stack {
             Stack::Compiled => (c.kernel_graph, c.step_compiled),
-            Stack::Graphed if !input.captured_graphs => {
+            Stack::Graphed if input.graphs == GraphCapture::None => {
                 (f.product_kernels * (c.kernel_graph + c.kernel_prefill), c.step_python)
             }
             Stack::Graphed => (c.kernel_graph, c.step_python),
             Stack::Eager => (c.kernel_eager * f.product_kernels, c.step_python),
-            // Three launches for one of an engine's where nothing is fused: llama.cpp's graph has 23 operators a layer.
-            Stack::Local if !input.captured_graphs => {
+            // Three launches for one of an engine's where nothing is fused: 23 operators a layer.
+            Stack::Local if input.graphs == GraphCapture::None => {
                 let launch = if acc.generation.is_nvidia() { c.kernel_native } else { c.kernel_prefill };
                 (3.0 * (c.kernel_graph + launch), 0.0)
             }
             Stack::Local => (c.kernel_graph, 0.0),
         };
-        let exposed = if input.overlapped { c.host_exposed } else { 1.0 };
+        let exposed = if input.host == HostOverlap::Scheduling { c.host_exposed } else { 1.0 };
         // Two all-reduces a layer; a ring moves 2 (n-1)/n of the vector.
         let reduces = if layout.tp > 1.0 { 2.0 * shape.layers } else { 0.0 };
         // Attention-parallel groups gather and scatter tokens around the experts: one hidden vector per token to
@@ -214,12 +214,12 @@ impl Machine {
                 * linear_rate(acc, c, f.expert, f.expert_unpack, shape.expert_slice.max(1.0)),
             attention_rate: mature_arithmetic
                 * c.attention_fraction
-                * acc.peak(Precision::Bf16)
-                * if acc.gemm_fraction > 0.0 { acc.gemm_fraction } else { 0.8 },
+                * roofline::best_rate(acc, c, Precision::Bf16)
+                * roofline::fused_attention_share(acc, c, head_width(&input.arch), input.attention),
             // Matrix-vector kernels of native runtimes stream no faster than their cores can unpack.
             weight_bw: match input.stack {
-                Stack::Local => (streaming * acc.mem_bw * c.weight_fraction).min(acc.cores.max(1.0) * c.core_bw),
-                _ => streaming * acc.mem_bw * c.weight_fraction,
+                Stack::Local => (streaming * acc.mem_bw * c.memory_fraction).min(acc.cores.max(1.0) * c.core_bw),
+                _ => streaming * acc.mem_bw * c.memory_fraction,
             },
             kv_seconds: (1.0 / (streaming * acc.mem_bw * c.kv_fraction)).max(match input.arch.attention {
                 // Head by head, the same keys pass a core's caches once for every query head of the group.
@@ -232,7 +232,7 @@ impl Machine {
             }),
             state_seconds: 2.0 / (streaming * acc.mem_bw * c.kv_fraction),
             activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes)
-                / (streaming * acc.mem_bw * c.weight_fraction),
+                / (streaming * acc.mem_bw * c.memory_fraction),
             row_seconds: if input.tuned_products { 0.0 } else { 1.0 / (acc.cores.max(1.0) * c.row_bw) },
             // Two launches an expert: up with gate, down.
             expert_seconds: if input.experts_in_turn {
@@ -262,12 +262,19 @@ impl Machine {
                 Stack::Graphed if input.eager_prompts => c.kernel_eager,
                 _ => c.kernel_prefill,
             },
+            // The host launches every piece of a layer's graph, and attention between two of them.
+            piece_seconds: if input.stack == Stack::Graphed && input.graphs == GraphCapture::Piecewise {
+                2.0 * c.kernel_prefill
+            } else {
+                0.0
+            },
             step_seconds: exposed * step_seconds,
             sequence_seconds: match input.stack {
                 // Answers that clients follow as they grow are written out at every step, by the loop that schedules where
                 // nothing overlaps.
                 Stack::Graphed
-                    if !input.overlapped && matches!(input.load, Load::Closed { .. } | Load::Open { .. }) =>
+                    if input.host == HostOverlap::None
+                        && matches!(input.load, Load::Closed { .. } | Load::Open { .. }) =>
                 {
                     c.host_per_sequence + c.stream_per_sequence
                 }
@@ -276,7 +283,7 @@ impl Machine {
                 // Native runtimes do the same work in compiled code.
                 Stack::Compiled | Stack::Local => 0.1 * c.host_per_sequence,
             },
-            draft_share: if input.overlapped { 0.0 } else { 1.0 },
+            draft_share: if input.host == HostOverlap::Scheduling { 0.0 } else { 1.0 },
             // Spread keys gather queries and scatter outputs once more a layer each.
             reduce_latency: if spread > 1.0 { 2.0 * reduces } else { reduces } * reduce.latency,
             reduce_bytes_seconds: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(1.0) / reduce.bw,
@@ -391,6 +398,8 @@ impl Machine {
             let skipped = if 2.0 * t.prefill_context <= s.selected { s.index_kernels } else { 0.0 };
             out.launch += ((s.kernels - skipped) * self.prefill_launch_seconds - out.total()).max(0.0);
         }
+        // Launches of pieces are hidden while the accelerator is the slower one.
+        out.launch += (s.layers * self.piece_seconds - out.total()).max(0.0);
         let mut step = out.scaled(self.pp);
         // Every attention group has a scheduler of its own.
         let listed = if self.expansion { t.decode * verified } else { t.decode };
@@ -414,8 +423,16 @@ impl Machine {
     }
 }
 
+/// Width of a head in attention over prompts.
+fn head_width(arch: &Architecture) -> f64 {
+    match arch.attention {
+        Attention::Grouped => arch.head_dim,
+        Attention::Latent { nope, rope, .. } => nope + rope,
+    }
+}
+
 /// Rows that a multiplication pads its tokens to.
-fn tile(acc: &Accelerator, stack: Stack, unpack: bool, c: &ServingConstants) -> f64 {
+fn tile(acc: &Accelerator, stack: Stack, unpack: bool, c: &Constants) -> f64 {
     let warpgroup = matches!(acc.generation, Generation::Hopper | Generation::Blackwell);
     match stack {
         // Native runtimes multiply a few rows as vectors.
@@ -438,17 +455,19 @@ struct Fabric {
 }
 
 impl Fabric {
-    fn of(acc: &Accelerator, ranks: f64, streamed: bool, c: &ServingConstants) -> Fabric {
+    fn of(acc: &Accelerator, ranks: f64, streamed: bool, c: &Constants) -> Fabric {
         if ranks > acc.domain.max(1.0) {
-            return Fabric { latency: c.nic_latency + c.link_latency, bw: (acc.nic_bw * c.link_fraction).max(1e6) };
+            // Between nodes there and back, and the exchange inside.
+            let latency = 2.0 * c.nic_latency + c.one_shot_latency;
+            return Fabric { latency, bw: (acc.nic_bw * c.nic_fraction).max(1e6) };
         }
         // Links slower than 70 GB/s one way are PCIe: no peer loads and stores through a switch.
         let latency = match acc.generation {
             // Rings and tori pass a message on from neighbour to neighbour.
-            Generation::Trainium | Generation::Tpu => c.hop_latency * ranks,
+            Generation::Trainium | Generation::Tpu => 2.0 * (ranks - 1.0).max(0.0) * c.link_latency,
             // Dataflow sockets stream to one another without the host (Prabhakar et al., section 4).
             _ if acc.link_bw < 70e9 && !streamed => c.pcie_latency,
-            _ => c.link_latency,
+            _ => c.one_shot_latency,
         };
         Fabric { latency, bw: (acc.link_bw * c.link_fraction).max(1e6) }
     }

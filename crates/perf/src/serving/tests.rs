@@ -1,8 +1,10 @@
 //! Properties that hold for any constants: breakdowns sum, more hardware is never slower, more load never starves.
 
 use super::*;
-use crate::accelerator::{Accelerator, Precision};
+use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::arch::{Architecture, Attention};
+use crate::constants::Constants;
+use crate::roofline::FusedAttention;
 
 fn h100() -> Accelerator {
     let mut a = Accelerator { mem_bw: 3.35e12, link_bw: 450e9, cores: 132.0, ..Accelerator::default() };
@@ -22,7 +24,7 @@ fn closed(concurrency: f64) -> ServingInput {
 }
 
 fn run(i: &ServingInput) -> ServingEstimate {
-    estimate(i, &ServingConstants::default())
+    estimate(i, &Constants::default())
 }
 
 fn loads() -> [Load; 6] {
@@ -58,7 +60,7 @@ fn parts_of_the_first_token_sum_to_its_mean() {
 fn time_per_token_by_cause_sums_to_the_cycle() {
     for n in [1.0, 8.0, 32.0, 64.0] {
         let i = closed(n);
-        let m = step::Machine::new(&i, &i.layout, &ServingConstants::default());
+        let m = step::Machine::new(&i, &i.layout, &Constants::default());
         let cycle = steady_state::cycle(&m, &i, n);
         let e = run(&i);
         assert!((e.time.total() * i.osl / cycle.time.total() - 1.0).abs() < 1e-9);
@@ -345,8 +347,8 @@ fn work_in_python_costs_host_time() {
     let compiled = ServingInput { stack: Stack::Compiled, load: Load::DecodeOnly { batch: 512.0 }, ..base() };
     assert!(run(&ServingInput { python_executor: true, ..compiled }).time.host > 2.0 * run(&compiled).time.host);
     let speculation = Speculation { tokens: 4.0, acceptance: 0.7, draft_cost: 0.03 };
-    let draft = |overlapped| run(&ServingInput { speculation, overlapped, ..closed(32.0) }).output_tokens_per_sec;
-    assert!(draft(false) < draft(true));
+    let draft = |host| run(&ServingInput { speculation, host, ..closed(32.0) }).output_tokens_per_sec;
+    assert!(draft(HostOverlap::None) < draft(HostOverlap::Scheduling));
 }
 
 #[test]
@@ -440,9 +442,32 @@ fn every_stage_of_a_pipeline_has_the_whole_token_budget() {
 
 #[test]
 fn streaming_costs_a_server_that_overlaps_nothing() {
-    let of = |load, overlapped| run(&ServingInput { load, overlapped, ..base() }).time.host;
+    let of = |load, host| run(&ServingInput { load, host, ..base() }).time.host;
     let online = Load::Closed { concurrency: 64.0, requests: f64::INFINITY };
-    let gain = of(online, false) - of(Load::Burst { requests: 64.0 }, false);
+    let gain = of(online, HostOverlap::None) - of(Load::Burst { requests: 64.0 }, HostOverlap::None);
     assert!(gain > 50e-6, "{gain}");
-    assert!(of(online, true) < of(online, false));
+    let [none, front_end, scheduling] =
+        [HostOverlap::None, HostOverlap::FrontEnd, HostOverlap::Scheduling].map(|host| of(online, host));
+    assert!(scheduling < front_end && front_end < none, "{scheduling} {front_end} {none}");
+}
+
+#[test]
+fn a_host_that_launches_pieces_of_graphs_slows_small_steps_only() {
+    let of =
+        |batch, graphs| run(&ServingInput { load: Load::Static { batch }, graphs, ..base() }).output_tokens_per_sec;
+    let loss = |batch| of(batch, GraphCapture::Piecewise) / of(batch, GraphCapture::Full);
+    assert!(loss(1.0) < 1.0 && loss(1.0) <= loss(256.0), "{} {}", loss(1.0), loss(256.0));
+    assert!(of(1.0, GraphCapture::None) < of(1.0, GraphCapture::Piecewise));
+}
+
+#[test]
+fn older_attention_kernels_take_longer_over_prompts() {
+    let of = |attention| {
+        let load = Load::PrefillOnly { batch: 4.0 };
+        let mut input = ServingInput { load, attention, isl: 16_384.0, ..base() };
+        input.accelerator.generation = Generation::Hopper;
+        run(&input).total_tokens_per_sec
+    };
+    let [first, second, native] = [FusedAttention::First, FusedAttention::Second, FusedAttention::Native].map(of);
+    assert!(first < second && second < native, "{first} {second} {native}");
 }

@@ -19,7 +19,7 @@ pub fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     }
     let g = Group::strided(i.tp, 1.0, i.domain);
     let bytes = i.micro * 0.5 * i.reduced_tokens() / i.cp * i.arch.hidden * 2.0;
-    // Two all-reduces a pass (Megatron-LM, arXiv 1909.08053); with sequence parallelism each becomes a
+    // Two all-reduces a pass (arXiv 1909.08053); with sequence parallelism each becomes a
     // reduce-scatter and an all-gather of the same volume.
     let one = if i.sequence_parallel {
         coll::all_gather(f, g, bytes) + coll::reduce_scatter(f, g, bytes)

@@ -6,7 +6,7 @@ use crate::constants::Constants;
 use crate::ops;
 use crate::ops::{Op, OpList, OpName, Slice, Work};
 use crate::roofline;
-use crate::roofline::Gemm;
+use crate::roofline::{FusedAttention, Gemm};
 
 /// Seconds of arithmetic and traffic, and what the host must launch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -88,7 +88,7 @@ fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -
     Pair { forward: t(g), backward: t(&input) + weights, weights }
 }
 
-/// Narrow side of an expert's matrix at which [`Constants::grouped_gemm`] is stated: DeepSeek-V3's experts.
+/// Narrow side of an expert's matrix at which [`Constants::grouped_gemm`] is stated.
 const EXPERT_WIDTH: f64 = 2048.0;
 
 /// The products of several experts. One kernel, or one stream each, serves groups of uneven size without the library's
@@ -136,7 +136,7 @@ fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, by
         // Chunks of a linear mixer. Mamba-2's kernels take as long as FlashAttention-2 does for 2048 keys (arXiv 2405.21060,
         // figure 10, on A100): half of its rate, once their traffic is counted apart. They are written for Ampere's
         // instructions, which later generations run at what Hopper makes of them; backward recomputes the states.
-        let hopper = 0.62 * 989.4e12 / i.accelerator.peak(Precision::Bf16);
+        let hopper = c.attention_carried * 989.4e12 / i.accelerator.peak(Precision::Bf16);
         let carried =
             if matches!(i.accelerator.generation, Generation::Hopper | Generation::Blackwell) { hopper } else { 1.0 };
         let share = 0.5 * carried.clamp(0.05, 1.0);
@@ -147,13 +147,13 @@ fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, by
         return unfused_attention(i, c, unfused);
     }
     let head = i.arch.q_width() / i.arch.heads.max(1.0);
-    // Narrow heads leave the matrix units waiting for the softmax between the two products.
-    let narrow = head / (head + c.attention_head_half) * (1.0 + c.attention_head_half / 128.0);
-    let newer = matches!(i.accelerator.generation, Generation::Hopper | Generation::Blackwell);
-    // Kernels written for Ampere's mma instructions reach 0.62 of what Hopper's wgmma can (arXiv 2407.08608).
-    let carried = if newer && !i.software.native_attention { 0.62 } else { 1.0 };
-    let ported = carried * if i.software.first_flash { c.attention_first } else { 1.0 };
-    let forward = roofline::attention_seconds(&i.accelerator, c, flops / (narrow.min(1.0) * ported), bytes);
+    let kernel = match i.software {
+        Software { first_flash: true, .. } => FusedAttention::First,
+        Software { native_attention: true, .. } => FusedAttention::Native,
+        _ => FusedAttention::Second,
+    };
+    let share = roofline::fused_attention_share(&i.accelerator, c, head, kernel);
+    let forward = roofline::attention_seconds(&i.accelerator, c, flops / share, bytes);
     Pair { forward, backward: forward * 2.5 * c.attention_backward, weights: 0.0 }
 }
 

@@ -9,7 +9,6 @@
 
 pub mod comm;
 mod convolution;
-pub mod interval;
 pub mod layer;
 mod memo;
 pub mod optimizer;
@@ -20,7 +19,6 @@ pub mod supported;
 #[cfg(test)]
 mod tests;
 
-pub use interval::Regime;
 pub use layer::slice;
 pub use memo::Memo;
 pub use optimizer::{Offload, Optimizer};
@@ -40,10 +38,10 @@ pub struct Plan {
     pub mode: Recompute,
     /// Share of layers that recompute their norms and activation functions.
     pub selective_share: f64,
-    /// Share of layers that also recompute their MLP or mixture of experts (Megatron-Core's `--recompute-modules mlp moe`).
+    /// Share of layers that also recompute their MLP or mixture of experts.
     /// By the byte this is cheaper than attention, above all for long sequences.
     pub mlp_share: f64,
-    /// Share of layers recomputed in full (Megatron's `--recompute-num-layers` over all layers).
+    /// Share of layers recomputed in full (their number over all layers).
     pub full_share: f64,
 }
 
@@ -93,7 +91,7 @@ pub enum Reshard {
     /// reduced and scattered behind each backward pass (FSDP2's `reshard_after_forward=True`).
     EveryMicroBatch,
     /// Weights are gathered once a step and stay whole; whole gradients are summed over the micro-batches and reduced once
-    /// (FSDP2 under pipeline parallelism; Llama 3, arXiv 2407.21783, section 3.3.2).
+    /// (arXiv 2407.21783, section 3.3.2).
     OncePerStep,
 }
 
@@ -102,7 +100,7 @@ pub enum Reshard {
 pub struct Software {
     /// Attention never writes its scores to memory (FlashAttention).
     pub fused_attention: bool,
-    /// Element-wise chains are fused into few kernels (Megatron's and Transformer Engine's, XLA, torch.compile).
+    /// Element-wise chains are fused into few kernels.
     pub fused_elementwise: bool,
     /// The step is compiled or replayed as a graph, so that the host launches little (XLA, CUDA graphs).
     pub compiled: bool,
@@ -126,11 +124,10 @@ pub struct Software {
     pub overlap_data: bool,
     /// Dropout masks are kept.
     pub dropout: bool,
-    /// Weight gradients are added to their fp32 sum by the GEMM that makes them (Megatron's
-    /// `gradient_accumulation_fusion`) or as they are reduced; else DeepSpeed's bf16 optimizer does it afterwards,
+    /// Weight gradients are added to their fp32 sum by the GEMM that makes them or as they are reduced; else it happens afterwards,
     /// weight by weight (`BF16_Optimizer.update_hp_grads`).
     pub fused_sums: bool,
-    /// Selective recomputation re-runs every other matrix multiplication as well (torchtitan's `op` policy).
+    /// Selective recomputation re-runs every other matrix multiplication as well.
     pub alternate_recompute: bool,
 }
 
@@ -229,7 +226,7 @@ pub struct TrainingInput {
     /// Tokens of a sequence on the decoder's side of an encoder-decoder; 0 = T5's 114 for 512 of the encoder
     /// (arXiv 1910.10683, section 3.1.4). [`TrainingInput::seq`], and tokens in all figures, are the encoder's.
     pub target_seq: f64,
-    /// Bytes of buckets that the framework allocates for its collectives (DeepSpeed: two of 5e8 elements).
+    /// Bytes of buckets that the framework allocates for its collectives.
     pub bucket_bytes: f64,
     /// Load of the busiest expert-parallel rank over the mean.
     pub imbalance: f64,
@@ -294,8 +291,8 @@ impl TrainingInput {
     }
 
     /// When fully sharded weights are gathered. Where nothing is stated: once a step under pipeline parallelism, as
-    /// torchtitan's default and NeMo Automodel have it (`reshard_after_forward` off), unless a compiled loop over
-    /// micro-batches gathers in each (MaxText without `pipeline_fsdp_ag_once`); else in every micro-batch.
+    /// That is so where weights stay gathered after the forward pass, unless a compiled loop over
+    /// micro-batches gathers in each; else in every micro-batch.
     #[must_use]
     pub fn resharding(&self) -> Reshard {
         self.reshard.unwrap_or(if self.pp > 1.0 && !self.software.compiled {
@@ -435,7 +432,7 @@ pub struct TrainingEstimate {
     /// over the peak in [`TrainingInput::precision`]; the whole square of attention counts, recomputation does not, and N
     /// are the weights that a token multiplies (output layer counted, embedding look-up not).
     pub mfu: f64,
-    /// The same with only the half of attention that causal masks and windows leave (Megatron-Core, MaxText since 2025).
+    /// The same with only the half of attention that causal masks and windows leave.
     pub mfu_causal: f64,
     /// Hardware FLOPs utilization (arXiv 2205.05198, section 4.4): what the hardware executes, recomputation included. Fused
     /// attention skips what the mask leaves out, so that this is at least [`TrainingEstimate::mfu_causal`] and at most 1.

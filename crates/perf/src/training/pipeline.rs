@@ -36,7 +36,7 @@ pub fn most_in_flight(i: &TrainingInput) -> f64 {
     }
 }
 
-/// Whether micro-batches fill the groups in which interleaved chunks take them; Megatron-Core refuses to run otherwise
+/// Whether micro-batches fill the groups in which interleaved chunks take them; frameworks refuse to run otherwise
 /// (`forward_backward_pipelining_with_interleaving`). Where all forward passes come first any number runs.
 #[must_use]
 pub fn full_groups(i: &TrainingInput) -> bool {

@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_ends_have_a_layer_less_each_where_layers_do_not_divide() {
-        // Llama 3.1 405B, arXiv 2407.21783, section 3.3.2: 126 layers, 16 stages of 8 chunks, both end chunks empty.
+        // arXiv 2407.21783, section 3.3.2: 126 layers, 16 stages of 8 chunks, both end chunks empty.
         let meta = job(126.0, 16.0, 8.0);
         let chunks: Vec<f64> = (0..128).map(|k| chunk_layers(&meta, f64::from(k))).collect();
         assert_eq!((chunks.first(), chunks.last()), (Some(&0.0), Some(&0.0)));

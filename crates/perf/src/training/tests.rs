@@ -225,9 +225,9 @@ fn a_published_run_is_met_within_its_interval() {
         ..TrainingInput::default()
     };
     let e = estimate(&i, &Constants::default());
-    let (low, high) = interval::bounds(&i);
+    let interval = crate::interval::training(&i);
     let ratio = 13.75 / e.step_seconds;
-    assert!(ratio > low && ratio < high, "{}", e.step_seconds);
+    assert!(interval.contains(1.0 / ratio), "{}", e.step_seconds);
     assert!(ratio > 0.9 && ratio < 1.1, "{}", e.step_seconds);
 }
 

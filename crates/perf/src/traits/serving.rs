@@ -1,9 +1,31 @@
 //! Traits of serving software.
 
 use super::{AttentionKernel, ExpertExchange, ExpertProducts, words};
-use crate::serving::{Admission, Stack};
 
 words! {
+    /// How the runtime drives the accelerator: this decides the fixed cost of a step.
+    Stack {
+        /// An engine compiled ahead of time with a native runtime.
+        Compiled = "compiled",
+        /// A Python engine with continuous batching that replays captured graphs.
+        Graphed = "graphed",
+        /// A Python framework that launches kernel by kernel.
+        Eager = "eager",
+        /// A native runtime for one or a few streams.
+        Local = "local",
+    }
+
+    /// When a scheduler looks at its queue and hands out first tokens: a setting, and the largest part of an unloaded
+    /// system's TTFT.
+    Admission {
+        /// Before every step.
+        EveryStep = "every-step",
+        /// After a fixed number of steps: responses and admissions are batched.
+        Batched = "batched",
+        /// By polling separate tokenizer and detokenizer processes.
+        Polled = "polled",
+    }
+
     /// How requests share the device.
     Batching {
         /// Requests join and leave between steps.

@@ -249,7 +249,7 @@ impl<'a> Inputs<'a> {
         let efficiency = &self.scenario.efficiency;
         let factors = if serving { efficiency.serving } else { efficiency.training };
         let mode = if serving { "serving" } else { "training" };
-        let mut moved: Vec<usize> = names.iter().filter_map(|name| factor_of(name, serving)).collect();
+        let mut moved: Vec<usize> = names.iter().filter_map(|name| factor_of(name)).collect();
         moved.sort();
         moved.dedup();
         let term = |index: usize| {

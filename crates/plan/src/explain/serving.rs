@@ -6,8 +6,8 @@ use super::{Origin, Term, Whole, money};
 use crate::estimate::{Detail, Serving};
 use crate::knob::{Knob, Setting};
 use atlas_perf::accelerator::{Generation, Precision};
+use atlas_perf::constants::Constants;
 use atlas_perf::serving::{Admission, Stack};
-use atlas_perf::serving_constants::ServingConstants;
 
 /// The derivation of a figure; `None` for figures that serving does not have.
 pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
@@ -68,7 +68,7 @@ impl Told<'_> {
 
     fn constants(&self, names: &[&'static str]) -> Vec<Term> {
         // The constants as they ship, and the target's factors that move them.
-        let mut all = constants(ServingConstants::default().table().collect::<Vec<_>>().into_iter(), names);
+        let mut all = constants(Constants::default().table().collect::<Vec<_>>().into_iter(), names);
         all.extend(self.whole.inputs.efficiency(names, true));
         all
     }

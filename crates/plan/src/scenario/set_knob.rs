@@ -9,7 +9,7 @@ use atlas_core::plan::{
     Arrivals, AttentionKernel, CpuOffload, Engine, Format, GraphCapture, LoadKind, LoraTargets, MoeCapacity,
     MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Sharding, Trained,
 };
-use atlas_perf::serving::Load;
+use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
 use atlas_perf::traits::{Accumulation, StepLaunch};
 
 impl Scenario {
@@ -54,7 +54,7 @@ impl Scenario {
                 word(plan.serving.load.unwrap_or_else(usual).name())
             }
             Knob::RunRequests => number(plan.serving.run_requests.unwrap_or(0.0)),
-            Knob::OverlapScheduling => Setting::Toggle(plan.serving.overlap_scheduling.unwrap_or(served.overlapped)),
+            Knob::OverlapScheduling => Setting::Toggle(self.host_overlap(&self.base) == HostOverlap::Scheduling),
             Knob::RecvInterval => number(plan.serving.recv_interval.unwrap_or(1.0)),
             Knob::ReserveOutput => Setting::Toggle(plan.serving.reserve_output.unwrap_or(served.reserve_output)),
             Knob::PythonExecutor => Setting::Toggle(plan.serving.python_executor.unwrap_or(served.python_executor)),
@@ -340,7 +340,7 @@ impl Scenario {
     #[must_use]
     pub fn graphs(&self, phase: &Phase) -> bool {
         match (self.engine.reasons(), phase.shape.mode) {
-            (true, Mode::Inference) => phase.plan.graphs.unwrap_or(phase.served.captured_graphs),
+            (true, Mode::Inference) => phase.plan.graphs.unwrap_or(phase.served.graphs != ServingGraphs::None),
             _ => self.cuda_graphs,
         }
     }

@@ -10,9 +10,11 @@ use atlas_config::workload::PlanSpec;
 use atlas_core::plan::{AttentionKernel, Format, GraphCapture, MoeCapacity, MoeDispatcher, Recompute, Sharding};
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
+use atlas_perf::roofline::FusedAttention;
 use atlas_perf::serving::formats::{Stated, formats};
 use atlas_perf::serving::{Admission, Formats, Stack};
 use atlas_perf::training::Software as TrainingSoftware;
+use atlas_perf::traits::GraphCapture as ServingGraphs;
 use atlas_perf::traits::{
     Batching, DecodeAttention, DraftVerification, Executor, ExpertExchange, ExpertProducts, HostOverlap, MemoryRule,
     PromptLaunch, Routing, SelectiveRecompute, ServingTraits, Shapes, SmallProducts, StepLaunch, TrainingTraits,
@@ -94,8 +96,8 @@ pub struct Served {
     pub continuous: bool,
     /// How it admits requests.
     pub admission: Admission,
-    /// Whether decode steps replay captured graphs.
-    pub captured_graphs: bool,
+    /// Which part of a decode step replays captured graphs.
+    pub graphs: ServingGraphs,
     /// Whether prompts run uncompiled, kernel by kernel.
     pub eager_prompts: bool,
     /// Whether the experts of a mixture are multiplied one after another.
@@ -108,8 +110,12 @@ pub struct Served {
     pub expanded_drafts: bool,
     /// Whether graphs have fixed shapes.
     pub fixed_shapes: bool,
-    /// Whether the host prepares the next step while the accelerator computes.
-    pub overlapped: bool,
+    /// What the host does while the accelerator computes.
+    pub host: HostOverlap,
+    /// The same while tokens are drafted.
+    pub host_with_drafts: HostOverlap,
+    /// Generation of the attention kernel over prompts.
+    pub attention: FusedAttention,
     /// Whether a compiled runtime is driven from Python.
     pub python_executor: bool,
     /// Whether a sequence is admitted only when its whole output fits.
@@ -128,6 +134,15 @@ pub struct Served {
     pub memory: MemoryRule,
 }
 
+/// The generation of a kernel over prompts; unfused attention is no faster than the first fused one.
+fn fused_attention(kernel: AttentionKernel) -> FusedAttention {
+    match kernel {
+        AttentionKernel::Unfused | AttentionKernel::Flash1 => FusedAttention::First,
+        AttentionKernel::Flash2 => FusedAttention::Second,
+        AttentionKernel::Native => FusedAttention::Native,
+    }
+}
+
 /// Sequences in a step where only memory limits them.
 const UNLIMITED: f64 = 2048.0;
 
@@ -139,19 +154,21 @@ impl Default for Served {
 
 impl Served {
     fn with(t: &ServingTraits, format: Format, formats: Formats, context: f64) -> Served {
-        let captured = t.decode_graphs != atlas_perf::traits::GraphCapture::None;
+        let captured = t.graph_context.is_none_or(|most| context <= most);
         Served {
             stack: t.runtime,
             continuous: t.batching == Batching::Continuous,
             admission: t.admission,
-            captured_graphs: captured && t.graph_context.is_none_or(|most| context <= most),
+            graphs: if captured { t.decode_graphs } else { ServingGraphs::None },
             eager_prompts: t.prompts == PromptLaunch::Eager,
             experts_in_turn: t.experts == ExpertProducts::Sequential,
             grouped_decode: t.decode_attention == DecodeAttention::Grouped,
             tuned_products: t.small_products == SmallProducts::Tuned,
             expanded_drafts: t.drafts == DraftVerification::Expanded,
             fixed_shapes: t.shapes == Shapes::Compiled,
-            overlapped: t.host != HostOverlap::None,
+            host: t.host,
+            host_with_drafts: t.host_with_drafts,
+            attention: fused_attention(t.attention),
             python_executor: t.runtime == Stack::Compiled && t.executor == Executor::Python,
             reserve_output: t.reserve_output,
             format,
@@ -184,6 +201,20 @@ impl Scenario {
     #[must_use]
     pub fn software_name(&self) -> Arc<str> {
         Arc::clone(&self.in_force.name)
+    }
+
+    /// What the serving host does while the accelerator computes.
+    #[must_use]
+    pub fn host_overlap(&self, phase: &Phase) -> HostOverlap {
+        let drafts = phase.plan.serving.draft_tokens.is_some_and(|tokens| tokens > 0.0);
+        let usual = if drafts { phase.served.host_with_drafts } else { phase.served.host };
+        match phase.plan.serving.overlap_scheduling {
+            None => usual,
+            Some(true) => HostOverlap::Scheduling,
+            // Switching it off leaves the processes apart that tokenize and stream.
+            Some(false) if usual == HostOverlap::Scheduling => HostOverlap::FrontEnd,
+            Some(false) => usual,
+        }
     }
 
     /// How model states are sharded.

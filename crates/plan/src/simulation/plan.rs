@@ -11,9 +11,9 @@ use crate::engine::datasheet;
 use crate::scenario::Scenario;
 use atlas_catalog::Catalog;
 use atlas_config::Mode;
+use atlas_perf::constants::Constants;
 use atlas_perf::serving as closed;
 use atlas_perf::serving::{Load, ServingInput};
-use atlas_perf::serving_constants::ServingConstants;
 use atlas_perf::training::estimate;
 use atlas_sim::serving as event_serving;
 use atlas_sim::serving::{Arrivals, Autoscaling, Phase, Prefixes, Slo, TraceRequest};
@@ -213,7 +213,7 @@ fn serving_input(
     notes: &mut Vec<String>,
     problems: &mut Vec<String>,
 ) -> event_serving::Input {
-    let constants = ServingConstants::with(&scenario.efficiency.serving);
+    let constants = Constants::with(&scenario.efficiency.serving);
     let mut input = event_serving::Input::of(system, &constants, REQUESTS);
     if let Some(isl) = options.isl {
         input.lengths.isl = isl.0;
@@ -351,13 +351,13 @@ fn arrive(
 }
 
 /// Requests per second that the deployment can serve, by the closed form.
-fn capacity(system: &ServingInput, constants: &ServingConstants) -> f64 {
+fn capacity(system: &ServingInput, constants: &Constants) -> f64 {
     let full = ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..*system };
     closed::estimate(&full, constants).requests_per_sec.max(1e-9)
 }
 
 /// The workload's phases as arrivals: their own rates, or their profiles' shares of what the deployment can serve.
-fn phases(scenario: &Scenario, system: &ServingInput, constants: &ServingConstants) -> Vec<Phase> {
+fn phases(scenario: &Scenario, system: &ServingInput, constants: &Constants) -> Vec<Phase> {
     let capacity = capacity(system, constants);
     let phase = |phase: &crate::scenario::Phase| Phase {
         seconds: phase.minutes * 60.0,

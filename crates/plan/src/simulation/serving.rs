@@ -143,7 +143,7 @@ fn measure(input: &Input, output: Output) -> Measured {
 }
 
 /// Shares of a decoding device's memory: what is always there, and what keys and values may take.
-fn memory(system: &ServingInput, c: &atlas_perf::serving_constants::ServingConstants) -> (f64, f64) {
+fn memory(system: &ServingInput, c: &atlas_perf::constants::Constants) -> (f64, f64) {
     use atlas_perf::serving::{kv, step};
     let layout = system.pools.map_or(system.layout, |pools| pools.decode);
     let machine = step::Machine::new(system, &layout, c);

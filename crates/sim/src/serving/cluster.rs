@@ -120,7 +120,7 @@ impl<'a> Cluster<'a> {
             front_end: Time::from_seconds(front.beside),
             intake: Time::from_seconds(front.between),
             overhead: Time::from_seconds(front.apart() - front.beside),
-            transfer_rate: (s.accelerator.nic_bw * c.link_fraction).max(1e6),
+            transfer_rate: (s.accelerator.nic_bw * c.nic_fraction).max(1e6),
             seeds_left: true,
             low_since: None,
             left: 0,

@@ -4,6 +4,7 @@ use super::input::{Input, Prefixes};
 use super::request::Request;
 use super::workload::Demand;
 use crate::kernel::Stream;
+use atlas_perf::serving::HostOverlap;
 use atlas_perf::serving::step::{Machine, StepTime, Tokens};
 use atlas_perf::serving::{Admission, Layout, kv, speculative, steady_state};
 
@@ -20,8 +21,7 @@ pub(super) struct Engine {
     /// Blocks that stay free when a request is let in beside others, for those to grow.
     pub(super) watermark: u64,
     /// Whether what a sequence computed before it was thrown out is found again where nothing has been written over it.
-    /// Engines that run ahead cache prefixes unless told otherwise (vLLM V1's `enable_prefix_caching`, TensorRT-LLM's
-    /// `enable_block_reuse`, SGLang's radix tree).
+    /// Engines that run ahead cache prefixes unless told otherwise.
     pub(super) remembers: bool,
     pub(super) block_size: u32,
     pub(super) piece: u32,
@@ -64,13 +64,13 @@ struct Compiled {
     padding: f64,
 }
 
-/// Share of the blocks that stays free when vLLM before V1, which is what schedules nothing ahead, lets a request in
+/// Share of the blocks that stays free when an engine that schedules nothing ahead lets a request in
 /// (`BlockSpaceManager`'s `watermark`): without it every sequence that grows throws out the one that came last, and its
-/// prompt is computed again and again. V1 has none.
+/// prompt is computed again and again. Engines that run ahead have none.
 const WATERMARK: f64 = 0.01;
 /// Blocks of a replica at most: sums over all replicas stay countable.
 const MOST_BLOCKS: f64 = 1e12;
-/// Steps for which TensorRT-LLM holds prompts back until every attention group has one, since all wait for the one that
+/// Steps for which a scheduler holds prompts back until every attention group has one, since all wait for the one that
 /// computes a prompt (`attention_dp_config`: `timeout_iters`, 50 where nobody says otherwise).
 const BALANCE_STEPS: u32 = 50;
 /// Attention groups of a replica at most.
@@ -87,11 +87,11 @@ impl Engine {
             grouped: machine.with_groups_known(),
             total_blocks,
             // Where outputs are reserved nobody grows beyond what is his.
-            watermark: match s.overlapped || s.reserve_output {
+            watermark: match s.host != HostOverlap::None || s.reserve_output {
                 true => 0,
                 false => (WATERMARK * total_blocks as f64) as u64,
             },
-            remembers: s.overlapped,
+            remembers: s.host != HostOverlap::None,
             block_size: input.block_size,
             piece,
             // The limit counts per attention group: each is an engine rank with its own scheduler.
@@ -105,7 +105,7 @@ impl Engine {
             },
             chunked_prefill: s.chunked_prefill,
             reserve_output: s.reserve_output,
-            overlapped: s.overlapped,
+            overlapped: s.host != HostOverlap::None,
             balance_steps: if s.admission == Admission::Batched && layout.attention_dp > 1.0 {
                 BALANCE_STEPS
             } else {

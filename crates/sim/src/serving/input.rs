@@ -2,22 +2,22 @@
 
 use crate::kernel::{Distribution, MOST_EVENTS};
 use crate::range::{OutOfRange, Ranges};
+use atlas_perf::constants::Constants;
 use atlas_perf::serving::step::Machine;
 use atlas_perf::serving::{Load, ServingInput, kv};
-use atlas_perf::serving_constants::ServingConstants;
 use thiserror::Error;
 
 /// A deployment, its load, and what is expected of it.
 ///
 /// The engine's own settings stand in [`Input::system`], under the analytical engine's names: `max_num_seqs`,
-/// `max_num_batched_tokens`, `memory_utilization` (vLLM's `gpu_memory_utilization`), `chunked_prefill`, `layout.dp`
+/// `max_num_batched_tokens`, `memory_utilization`, `chunked_prefill`, `layout.dp`
 /// (replicas), `speculation`, `pools`. Its `isl`, `osl` and `load` are not read: lengths and arrivals stand here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// Accelerator, model, layout, formats, runtime and scheduler.
     pub system: ServingInput,
     /// Constants of the step's time.
-    pub constants: ServingConstants,
+    pub constants: Constants,
     /// When requests arrive.
     pub arrivals: Arrivals,
     /// Their prompts' and outputs' lengths. A trace brings its own.
@@ -248,7 +248,7 @@ const MOST_REPLICAS: f64 = 65_536.0;
 impl Input {
     /// The scenario that the analytical engine answers for `system`: its load as arrivals, its lengths constant.
     /// `requests` where the load itself knows no end.
-    pub fn of(system: &ServingInput, constants: &ServingConstants, requests: u32) -> Input {
+    pub fn of(system: &ServingInput, constants: &Constants, requests: u32) -> Input {
         let known = |n: f64| if n.is_finite() { n.max(1.0) as u32 } else { requests };
         let (arrivals, requests) = match system.load {
             Load::Static { batch } | Load::DecodeOnly { batch } | Load::PrefillOnly { batch } => {

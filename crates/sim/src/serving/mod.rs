@@ -2,8 +2,8 @@
 //!
 //! The time of a step is the analytical engine's ([`atlas_perf::serving::step`]), asked anew for every
 //! step with what is really in it; queueing, batching, paging, preemption and bursts follow from the events. The
-//! scheduler is that of vLLM's first version (decodes first, then chunks of prompts, under a token budget; recomputation
-//! on preemption); with prompts in steps of their own, and a look at the queue every so many steps, SGLang's.
+//! scheduler is the usual one (decodes first, then chunks of prompts, under a token budget; recomputation
+//! on preemption); with prompts in steps of their own, and a look at the queue every so many steps, a polling one.
 //!
 //! * [`input`] – what is asked
 //! * [`workload`] – who arrives when, with what lengths

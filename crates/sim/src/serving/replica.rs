@@ -238,7 +238,7 @@ impl Replica {
             let tokens = rest.min(e.threshold).min(budget);
             let cut = tokens < rest && !e.chunked_prefill && budget < e.max_num_batched_tokens;
             // Nobody is let in whose whole prompt has no room, though it be computed in pieces: it would be thrown out
-            // again half way (vLLM's `can_allocate` and `scheduler_reserve_full_isl`, SGLang's `PrefillAdder`).
+            // again half way.
             let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.target.max(r.computed + tokens) };
             let room = self.kv.total() - self.kv.used() + u64::from(r.shared * (e.piece / e.block_size));
             let short = room < u64::from(e.blocks(e.kept(r.demand.isl, length))) + e.watermark;

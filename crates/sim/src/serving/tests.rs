@@ -10,9 +10,11 @@ use crate::kernel::Distribution;
 use crate::kernel::replication::replicate;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::Architecture;
+use atlas_perf::constants::Constants;
 use atlas_perf::serving::step::Machine;
-use atlas_perf::serving::{Admission, Formats, Layout, Load, Pools, ServingInput, Speculation, estimate, steady_state};
-use atlas_perf::serving_constants::ServingConstants;
+use atlas_perf::serving::{
+    Admission, Formats, HostOverlap, Layout, Load, Pools, ServingInput, Speculation, estimate, steady_state,
+};
 
 fn h100() -> Accelerator {
     let mut a = Accelerator {
@@ -98,8 +100,8 @@ fn the_quiet_limit_is_the_analytical_answer() {
     ];
     let mut worst: f64 = 0.0;
     for (name, case) in cases {
-        let theory = estimate(&case, &ServingConstants::default());
-        let found = simulated(&Input::of(&case, &ServingConstants::default(), 12));
+        let theory = estimate(&case, &Constants::default());
+        let found = simulated(&Input::of(&case, &Constants::default(), 12));
         for (what, f, t) in [
             ("TTFT", found.ttft.mean, theory.ttft.mean),
             ("TPOT", found.tpot.mean, theory.tpot.mean),
@@ -119,8 +121,8 @@ fn the_quiet_limit_is_the_analytical_answer() {
 fn one_batch_is_the_analytical_answer() {
     for batch in [2.0, 8.0, 32.0] {
         let case = ServingInput { isl: 200.0, osl: 500.0, ..system(Load::Static { batch }) };
-        let theory = estimate(&case, &ServingConstants::default());
-        let found = simulated(&Input::of(&case, &ServingConstants::default(), 1));
+        let theory = estimate(&case, &Constants::default());
+        let found = simulated(&Input::of(&case, &Constants::default(), 1));
         near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.03);
         near("TTFT", found.ttft.mean, theory.ttft.mean, 0.03);
         near("TPOT", found.tpot.mean, theory.tpot.mean, 0.03);
@@ -132,8 +134,8 @@ fn one_batch_is_the_analytical_answer() {
 fn the_steady_state_is_near_the_analytical_answer() {
     for concurrency in [8.0, 32.0, 128.0] {
         let case = closed(concurrency);
-        let theory = estimate(&case, &ServingConstants::default());
-        let mut input = Input::of(&case, &ServingConstants::default(), 20 * concurrency as u32);
+        let theory = estimate(&case, &Constants::default());
+        let mut input = Input::of(&case, &Constants::default(), 20 * concurrency as u32);
         input.warm_up = 4 * concurrency as u32;
         input.lengths.osl = Distribution::Uniform { low: 1.0, high: 2.0 * case.osl - 1.0 };
         let found = simulated(&input);
@@ -149,10 +151,10 @@ fn the_steady_state_is_near_the_analytical_answer() {
 #[test]
 fn bursts_of_equal_requests_persist_in_part() {
     let case = ServingInput { isl: 4000.0, ..closed(32.0) };
-    let theory = estimate(&case, &ServingConstants::default());
+    let theory = estimate(&case, &Constants::default());
     // Ten turns, the first of which begins at once.
     let run = |staggered| {
-        let mut input = Input::of(&case, &ServingConstants::default(), 10 * 32);
+        let mut input = Input::of(&case, &Constants::default(), 10 * 32);
         input.staggered = staggered;
         simulated(&input)
     };
@@ -165,7 +167,7 @@ fn bursts_of_equal_requests_persist_in_part() {
 /// What a staggered load is found with says when its tokens come first, not how long a whole answer takes.
 #[test]
 fn outputs_found_under_way_tell_no_time_per_token() {
-    let mut input = Input::of(&closed(16.0), &ServingConstants::default(), 64);
+    let mut input = Input::of(&closed(16.0), &Constants::default(), 64);
     input.staggered = true;
     let found = simulated(&input);
     assert_eq!((found.ttft.count, found.tpot.count, found.e2e.count), (64, 48, 48));
@@ -179,7 +181,7 @@ fn prompts_of_all_attention_groups_cost_little_more_than_one() {
     let seconds = |requests: f64| {
         let load = Load::Burst { requests };
         let case = ServingInput { arch: mixture(), layout, isl: 4000.0, osl: 1.0, ..system(load) };
-        let mut input = Input::of(&case, &ServingConstants::default(), 1);
+        let mut input = Input::of(&case, &Constants::default(), 1);
         input.front_end = false;
         let found = simulated(&input);
         assert_eq!(found.steps, 1);
@@ -196,7 +198,7 @@ fn prompts_wait_for_one_another_where_groups_are_balanced() {
     let run = |admission| {
         let load = Load::Closed { concurrency: 16.0, requests: 160.0 };
         let case = ServingInput { arch: mixture(), layout, isl: 4000.0, osl: 200.0, admission, ..system(load) };
-        let mut input = Input::of(&case, &ServingConstants::default(), 160);
+        let mut input = Input::of(&case, &Constants::default(), 160);
         input.lengths.osl = Distribution::Uniform { low: 160.0, high: 240.0 };
         simulated(&input)
     };
@@ -220,7 +222,7 @@ fn a_scheduler_that_seldom_looks_lets_requests_wait() {
             osl: 1000.0,
             ..system(load)
         };
-        let mut input = Input::of(&case, &ServingConstants::default(), 1);
+        let mut input = Input::of(&case, &Constants::default(), 1);
         input.lengths.osl = Distribution::Uniform { low: 800.0, high: 1200.0 };
         simulated(&input)
     };
@@ -234,19 +236,19 @@ fn a_scheduler_that_seldom_looks_lets_requests_wait() {
 #[test]
 fn first_tokens_of_a_burst_wait_for_the_front_end() {
     let case = ServingInput { isl: 16.0, ..system(Load::Burst { requests: 64.0 }) };
-    let found = simulated(&Input::of(&case, &ServingConstants::default(), 1));
-    let taken_in = 64.0 * ServingConstants::default().front_end;
+    let found = simulated(&Input::of(&case, &Constants::default(), 1));
+    let taken_in = 64.0 * Constants::default().front_end;
     assert!(found.records.iter().all(|r| r.ttft >= taken_in - 1e-9), "{} {taken_in}", found.ttft.p50);
 }
 
 /// One burst is no trend, and too much load is one under any arrivals.
 #[test]
 fn only_an_overload_grows_throughout() {
-    let capacity = estimate(&closed(256.0), &ServingConstants::default()).requests_per_sec;
+    let capacity = estimate(&closed(256.0), &Constants::default()).requests_per_sec;
     for (share, grows) in [(0.5, false), (1.3, true)] {
         for cv in [1.0, 4.0] {
             for seed in 0..4 {
-                let mut input = Input::of(&closed(1.0), &ServingConstants::default(), 6_000);
+                let mut input = Input::of(&closed(1.0), &Constants::default(), 6_000);
                 input.arrivals = Arrivals::Gamma { rate: share * capacity, cv };
                 input.warm_up = 1_000;
                 let growth = simulate(&input, seed, &Progress::new()).unwrap().steady.growth;
@@ -256,16 +258,21 @@ fn only_an_overload_grows_throughout() {
     }
 }
 
+/// What the host does where it schedules ahead, or does nothing beside the device.
+fn host(ahead: bool) -> HostOverlap {
+    if ahead { HostOverlap::Scheduling } else { HostOverlap::None }
+}
+
 /// An engine that serves one request at a time, without a front end, is a textbook's single server.
 fn single_server(rate: f64, osl: Distribution) -> (Input, Machine) {
     let case = ServingInput {
         max_num_seqs: 1.0,
-        overlapped: false,
+        host: HostOverlap::None,
         isl: 512.0,
         load: Load::Open { rate },
         ..system(Load::Open { rate })
     };
-    let constants = ServingConstants { front_end: 0.0, ..ServingConstants::default() };
+    let constants = Constants { front_end: 0.0, ..Constants::default() };
     let machine = Machine::new(&case, &case.layout, &constants);
     let mut input = Input::of(&case, &constants, 22_000);
     input.front_end = false;
@@ -324,7 +331,7 @@ fn varied_requests_one_at_a_time_wait_as_pollaczek_and_khinchine_say() {
 
 fn busy_input() -> Input {
     let case = ServingInput { max_num_batched_tokens: 2048.0, ..system(Load::Open { rate: 12.0 }) };
-    let mut input = Input::of(&case, &ServingConstants::default(), 600);
+    let mut input = Input::of(&case, &Constants::default(), 600);
     input.lengths.isl = Distribution::LogNormal { mean: 700.0, cv: 1.0 };
     input.lengths.osl = Distribution::LogNormal { mean: 150.0, cv: 0.7 };
     input
@@ -355,7 +362,7 @@ fn everything_that_arrives_leaves_and_adds_up() {
     consistent(&simulated(&input), 600);
     input.system.chunked_prefill = false;
     consistent(&simulated(&input), 600);
-    input.system.overlapped = false;
+    input.system.host = HostOverlap::None;
     input.system.layout.dp = 3.0;
     for router in
         [Router::RoundRobin, Router::Random, Router::LeastRequests, Router::TwoChoices, Router::PrefixAffinity]
@@ -565,11 +572,11 @@ prop_compose! {
             Arrivals::Closed { concurrency: 7 },
         ]),
     ) -> Input {
-        let mut input = Input::of(&closed(1.0), &ServingConstants::default(), 60);
+        let mut input = Input::of(&closed(1.0), &Constants::default(), 60);
         let s = &mut input.system;
         s.max_num_seqs = f64::from(max_num_seqs);
         s.max_num_batched_tokens = f64::from(batched);
-        (s.chunked_prefill, s.reserve_output, s.overlapped) = (chunked, reserved, overlapped);
+        (s.chunked_prefill, s.reserve_output, s.host) = (chunked, reserved, host(overlapped));
         s.speculation = Speculation { tokens: f64::from(drafts), acceptance, draft_cost: 0.03 };
         s.memory_utilization = memory;
         s.layout.dp = f64::from(replicas);

@@ -1,4 +1,4 @@
-//! A caching allocator as PyTorch's (c10/cuda/CUDACachingAllocator.cpp, defaults of 2.x): what is given back is kept for the
+//! A caching allocator: what is given back is kept for the
 //! next, in pools of small and large blocks; blocks are split where they are too large and joined again where neighbours
 //! are free; segments are never returned. What it holds beyond what is in use is fragmentation.
 
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_pytorch_s() {
+    fn segments_have_the_sizes_of_a_caching_allocator() {
         let mut a = Allocator::default();
         a.allocate(100.0);
         assert_eq!((a.allocated(), a.reserved()), (512, 2 * MIB));

@@ -323,7 +323,7 @@ fn data_port(i: &TrainingInput, reach: f64) -> Port {
 }
 
 /// Whether all ranks of a stage reach theirs of the next one, the last one's of the first, inside their domain: ranks in
-/// order, pipeline parallelism the slowest to change, as Megatron places them.
+/// order, pipeline parallelism the slowest to change.
 fn nearby(i: &TrainingInput, stage: f64) -> bool {
     let each = (i.tp * i.cp * i.dp).max(1.0);
     let (from, to) = if stage + 1.0 < i.pp { (stage, stage + 1.0) } else { (0.0, stage) };

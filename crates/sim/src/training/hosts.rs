@@ -1,5 +1,5 @@
 //! How devices sit in hosts: ranks in order, tensor parallelism the quickest, then context, data and pipeline parallelism,
-//! as Megatron places them. A slow host slows every stage that has a rank on it.
+//! in this order. A slow host slows every stage that has a rank on it.
 
 use super::input::{OtherKind, Place, Slow};
 use crate::kernel::Stream;

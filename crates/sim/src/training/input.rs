@@ -250,7 +250,7 @@ pub struct Output {
     pub cancelled: bool,
 }
 
-/// Buckets of a chunk's gradients: of Megatron-Core's default size (`DistributedDataParallelConfig.bucket_size`: 40 million
+/// Buckets of a chunk's gradients: of the usual default size (40 million
 /// weights, or a million for each replica where that is more), or of the size that the software allocates two of.
 fn buckets(system: &TrainingInput) -> u32 {
     let allocated = 0.5 * system.bucket_bytes / 2.0;

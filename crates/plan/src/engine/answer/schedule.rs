@@ -5,8 +5,8 @@ use crate::engine::semi_empirical::schedule::aggregate;
 use crate::estimate::{Estimate, Figures, Latency, Queue, Serving};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
+use atlas_perf::constants::Constants;
 use atlas_perf::serving::{Load, ServingInput, estimate};
-use atlas_perf::serving_constants::ServingConstants;
 
 /// Answers every phase and averages them.
 pub(super) fn estimate_into(scenario: &Scenario, physics: &mut impl Physics, estimate: &mut Estimate) {
@@ -40,7 +40,7 @@ fn scaled(mut figures: Figures, phase: &Phase) -> Figures {
 /// A phase of serving: replicas follow the autoscaling, and requests arrive at the phase's own rate or at its
 /// profile's share of what the deployment can serve.
 fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Serving)> {
-    let constants = ServingConstants::with(&scenario.efficiency.serving);
+    let constants = Constants::with(&scenario.efficiency.serving);
     let mut input = serving::input(scenario, phase)?;
     let replicas = phase.arrival.dp_override.unwrap_or(phase.shape.dp) * phase.autoscale_factor;
     input.layout.dp = replicas.round().max(1.0);

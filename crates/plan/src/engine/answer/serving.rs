@@ -7,11 +7,14 @@ use crate::scenario::{Phase, Scenario};
 use atlas_config::workload::{PoolSpec, PoolsSpec};
 use atlas_core::plan::LoadKind;
 use atlas_perf::arch::Architecture;
+use atlas_perf::constants::Constants;
+use atlas_perf::interval;
 use atlas_perf::serving;
 use atlas_perf::serving::latency::Spread;
 use atlas_perf::serving::shape::Shape;
-use atlas_perf::serving::{Layout, Load, Pools, ServingEstimate, ServingInput, Speculation, Stack, interval, kv, step};
-use atlas_perf::serving_constants::ServingConstants;
+use atlas_perf::serving::{
+    GraphCapture, Layout, Load, Pools, ServingEstimate, ServingInput, Speculation, Stack, kv, step,
+};
 use atlas_perf::traits::MemoryRule;
 
 /// Cost of drafting one token by an MTP or EAGLE layer, in layers of the model.
@@ -62,13 +65,18 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         },
         stack: served.stack,
         python_executor: asked.python_executor.unwrap_or(served.python_executor),
-        captured_graphs: scenario.graphs(phase),
+        graphs: match (scenario.graphs(phase), served.graphs) {
+            (false, _) => GraphCapture::None,
+            (true, GraphCapture::None) => GraphCapture::Full,
+            (true, captured) => captured,
+        },
         eager_prompts: served.eager_prompts,
         experts_in_turn: served.experts_in_turn,
         grouped_decode: served.grouped_decode,
         tuned_products: served.tuned_products,
         expanded_drafts: served.expanded_drafts,
-        overlapped: asked.overlap_scheduling.unwrap_or(served.overlapped),
+        host: scenario.host_overlap(phase),
+        attention: served.attention,
         admission: served.admission,
         recv_interval: asked.recv_interval.unwrap_or(1.0),
         context_ranks: asked.context_ranks.unwrap_or(1.0),
@@ -161,7 +169,7 @@ fn pools(layout: Layout, prefill: f64) -> Option<Pools> {
 /// Figures and detail of a phase.
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     let input = input(scenario, phase)?;
-    let constants = ServingConstants::with(&scenario.efficiency.serving);
+    let constants = Constants::with(&scenario.efficiency.serving);
     let closed = serving::estimate(&input, &constants);
     let answer = physics.serving(scenario, phase, &input, closed);
     Some(told(scenario, phase, answer.input(&input), &answer, &constants))
@@ -173,7 +181,7 @@ pub(super) fn told(
     phase: &Phase,
     input: &ServingInput,
     answer: &Answer,
-    constants: &ServingConstants,
+    constants: &Constants,
 ) -> (Figures, Detail) {
     let Answer { estimate: out, simulated, .. } = answer;
     let dies = scenario.machine.as_ref().map_or(1.0, |machine| machine.dies);
@@ -246,7 +254,7 @@ pub(super) fn told(
 /// What a device holds: weights, the keys and values of the sequences that run, the engine's own needs. A paging engine
 /// takes its whole share of memory at start; what counts here is what the load uses of it, and for the bound what it
 /// would use with every sequence at its full length, of which at least one must fit.
-fn memory(input: &ServingInput, out: &ServingEstimate, c: &ServingConstants) -> MemoryUse {
+fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryUse {
     let layout = input.pools.map_or(input.layout, |pools| pools.decode);
     let shape = Shape::new(&input.arch, &input.formats, &layout);
     let capacity = kv::capacity(input, &layout, &shape, c);

@@ -8,12 +8,13 @@ use atlas_core::plan::{CpuOffload, Format, LoraTargets, Trained};
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
+use atlas_perf::interval;
 use atlas_perf::memory::MemoryBreakdown;
 use atlas_perf::serving::formats::stored_bytes;
 use atlas_perf::training;
 use atlas_perf::training::{
     Offload, Optimizer, Recompute, Reshard, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput,
-    Unsupported, interval,
+    Unsupported,
 };
 use atlas_perf::traits::{Regather, WeightCopies};
 
@@ -100,7 +101,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     let answer = physics.training(scenario, phase, &input, closed);
     let out = &answer.estimate;
     let limits = limits::training(&input, &out.time, answer.stragglers + answer.failures);
-    let (low, high) = interval::bounds(&input);
+    let interval::Factors { low, high } = interval::training(&input);
     let used = power::Use::training(out);
     let devices = scenario.accelerators() * dies;
     let detail = Detail {

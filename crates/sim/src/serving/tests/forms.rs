@@ -8,14 +8,14 @@ use super::*;
 fn a_phase_alone_is_the_analytical_answer() {
     for batch in [1.0, 16.0, 128.0] {
         let case = ServingInput { isl: 1000.0, osl: 400.0, ..system(Load::DecodeOnly { batch }) };
-        let theory = estimate(&case, &ServingConstants::default());
-        let found = simulated(&Input::of(&case, &ServingConstants::default(), 1));
+        let theory = estimate(&case, &Constants::default());
+        let found = simulated(&Input::of(&case, &Constants::default(), 1));
         near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.02);
         near("TPOT", found.tpot.mean, theory.tpot.mean, 0.02);
         let alone = ServingInput { load: Load::PrefillOnly { batch }, ..case };
-        let theory = estimate(&alone, &ServingConstants::default());
+        let theory = estimate(&alone, &Constants::default());
         let first = ServingInput { load: Load::Static { batch }, osl: 1.0, ..case };
-        let found = simulated(&Input::of(&first, &ServingConstants::default(), 1));
+        let found = simulated(&Input::of(&first, &Constants::default(), 1));
         near("prefill", found.requests_per_sec, theory.requests_per_sec, 0.03);
     }
 }
@@ -26,8 +26,8 @@ fn a_batch_of_uneven_answers_runs_empty_as_the_analytical_answer_does() {
     for spread in [1.5, 2.0, 3.0] {
         for batch in [16.0, 200.0] {
             let case = ServingInput { isl: 200.0, osl: 400.0, osl_spread: spread, ..system(Load::Static { batch }) };
-            let theory = estimate(&case, &ServingConstants::default());
-            let mut input = Input::of(&case, &ServingConstants::default(), 1);
+            let theory = estimate(&case, &Constants::default());
+            let mut input = Input::of(&case, &Constants::default(), 1);
             input.lengths.osl = Distribution::Upto { mean: case.osl, most: spread * case.osl };
             let rates = replicate(1, 40, 0.95, |seed| {
                 [simulate(&input, seed, &Progress::new()).unwrap().output_tokens_per_sec]
@@ -43,8 +43,8 @@ fn a_run_that_ends_drains_as_the_analytical_answer_does() {
     for (concurrency, requests, spread) in [(1.0, 10.0, 1.0), (1.0, 10.0, 2.0), (16.0, 64.0, 2.0), (16.0, 160.0, 2.0)] {
         let load = Load::Closed { concurrency, requests };
         let case = ServingInput { isl: 300.0, osl: 300.0, osl_spread: spread, ..system(load) };
-        let theory = estimate(&case, &ServingConstants::default());
-        let mut input = Input::of(&case, &ServingConstants::default(), requests as u32);
+        let theory = estimate(&case, &Constants::default());
+        let mut input = Input::of(&case, &Constants::default(), requests as u32);
         if spread > 1.0 {
             input.lengths.osl = Distribution::Upto { mean: case.osl, most: spread * case.osl };
         }
@@ -73,8 +73,8 @@ fn equal_requests_run_in_waves_as_the_analytical_answer_does() {
         for chunked_prefill in [true, false] {
             let load = Load::Burst { requests };
             let case = ServingInput { isl, osl, max_num_seqs: places, load, chunked_prefill, ..base };
-            let theory = estimate(&case, &ServingConstants::default());
-            let found = simulated(&Input::of(&case, &ServingConstants::default(), 1));
+            let theory = estimate(&case, &Constants::default());
+            let found = simulated(&Input::of(&case, &Constants::default(), 1));
             let what = format!("{requests} of {isl} + {osl} in {places} places, {chunked_prefill}");
             near(&what, found.requests_per_sec, theory.requests_per_sec, 0.03);
         }
@@ -85,8 +85,8 @@ fn equal_requests_run_in_waves_as_the_analytical_answer_does() {
 #[test]
 fn taking_requests_in_costs_what_it_costs_the_analytical_answer() {
     let answers = |overlapped, front_end| {
-        let c = ServingConstants { front_end, ..ServingConstants::default() };
-        let case = ServingInput { isl: 100.0, osl: 128.0, overlapped, ..closed(32.0) };
+        let c = Constants { front_end, ..Constants::default() };
+        let case = ServingInput { isl: 100.0, osl: 128.0, host: host(overlapped), ..closed(32.0) };
         let mut input = Input::of(&case, &c, 640);
         input.staggered = true;
         input.warm_up = 64;
@@ -107,10 +107,10 @@ fn taking_requests_in_costs_what_it_costs_the_analytical_answer() {
 fn beams_are_the_analytical_answer() {
     for batch in [1.0, 8.0] {
         let case = ServingInput { isl: 800.0, osl: 128.0, beams: 4.0, ..system(Load::Static { batch }) };
-        let theory = estimate(&case, &ServingConstants::default());
-        let found = simulated(&Input::of(&case, &ServingConstants::default(), 1));
+        let theory = estimate(&case, &Constants::default());
+        let found = simulated(&Input::of(&case, &Constants::default(), 1));
         near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.03);
-        let plain = simulated(&Input::of(&ServingInput { beams: 1.0, ..case }, &ServingConstants::default(), 1));
+        let plain = simulated(&Input::of(&ServingInput { beams: 1.0, ..case }, &Constants::default(), 1));
         assert!(found.tpot.mean > plain.tpot.mean && found.most_kv > plain.most_kv);
     }
 }
@@ -120,8 +120,8 @@ fn beams_are_the_analytical_answer() {
 fn a_compiled_shape_costs_what_it_was_compiled_for() {
     let one = |compiled: f64, concurrency: f64| {
         let case = ServingInput { isl: 1500.0, osl: 250.0, compiled_batch: compiled, ..closed(concurrency) };
-        let theory = estimate(&case, &ServingConstants::default());
-        (simulated(&Input::of(&case, &ServingConstants::default(), 12)), theory)
+        let theory = estimate(&case, &Constants::default());
+        (simulated(&Input::of(&case, &Constants::default(), 12)), theory)
     };
     let (found, theory) = one(32.0, 1.0);
     near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.03);
@@ -135,9 +135,9 @@ fn a_compiled_shape_costs_what_it_was_compiled_for() {
 fn long_prompts_that_do_not_fit_wait_outside() {
     let small = Accelerator { mem_bytes: 40e9, mem_bw: 1.555e12, ..h100() };
     let case = ServingInput { accelerator: small, isl: 28_600.0, osl: 230.0, ..closed(8.0) };
-    let theory = estimate(&case, &ServingConstants::default());
+    let theory = estimate(&case, &Constants::default());
     assert!(theory.max_concurrency < 8.0, "{}", theory.max_concurrency);
-    let mut input = Input::of(&case, &ServingConstants::default(), 80);
+    let mut input = Input::of(&case, &Constants::default(), 80);
     input.warm_up = 16;
     let found = simulated(&input);
     near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.25);

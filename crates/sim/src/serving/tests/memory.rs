@@ -42,10 +42,10 @@ impl<'a> Scene<'a> {
 }
 
 fn input(overlapped: bool) -> Input {
-    let many = ServingInput { overlapped, max_num_batched_tokens: 1e6, ..closed(8.0) };
+    let many = ServingInput { host: host(overlapped), max_num_batched_tokens: 1e6, ..closed(8.0) };
     // Weights fill the device but for some thousand tokens.
     let case = ServingInput { memory_utilization: 0.235, ..many };
-    Input { block_size: BLOCK, ..Input::of(&case, &ServingConstants::default(), 8) }
+    Input { block_size: BLOCK, ..Input::of(&case, &Constants::default(), 8) }
 }
 
 fn engine(input: &Input) -> Engine {

@@ -4,9 +4,9 @@ use super::Events;
 use crate::estimate::{Simulated, SimulatedServing};
 use crate::scenario::Simulation;
 use atlas_core::plan;
+use atlas_perf::constants::Constants;
 use atlas_perf::serving::latency::{FirstToken, Spread};
 use atlas_perf::serving::{Load, ServingEstimate, ServingInput, bottleneck, estimate};
-use atlas_perf::serving_constants::ServingConstants;
 use atlas_sim::kernel::{Distribution, Progress, Quantiles, Tally};
 use atlas_sim::serving::{Arrivals, Input, Output, Slo, simulate};
 
@@ -61,7 +61,7 @@ pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
         Load::PrefillOnly { batch } => ServingInput { load: Load::Static { batch }, osl: 1.0, ..*system },
         _ => *system,
     };
-    let constants = ServingConstants::default();
+    let constants = Constants::default();
     let closed = estimate(system, &constants);
     let progress = Progress::new();
     let settings = Simulation::measured(system);
@@ -94,12 +94,7 @@ fn loaded(settings: &Simulation, input: &ServingInput, closed: &ServingEstimate)
 
 /// The simulation's input: the deployment under that load.
 #[must_use]
-pub fn input(
-    settings: &Simulation,
-    system: &ServingInput,
-    constants: &ServingConstants,
-    closed: &ServingEstimate,
-) -> Input {
+pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants, closed: &ServingEstimate) -> Input {
     let system = loaded(settings, system, closed);
     let mut input = Input::of(&system, constants, 1);
     if let (plan::Arrivals::Gamma, Load::Open { rate }) = (settings.arrivals, system.load) {
@@ -213,7 +208,7 @@ fn is_drawn(input: &Input) -> bool {
 pub(super) fn answer(
     settings: &Simulation,
     system: &ServingInput,
-    constants: &ServingConstants,
+    constants: &Constants,
     closed: ServingEstimate,
     events: &Events<'_>,
 ) -> (Answer, Option<Output>) {
@@ -252,12 +247,7 @@ pub(super) fn answer(
 
 /// Tokens per second of the deployment before an endless backlog: a queue that grows takes long to fill the system, and
 /// is measured while it does.
-fn saturated(
-    settings: &Simulation,
-    system: &ServingInput,
-    constants: &ServingConstants,
-    progress: &Progress,
-) -> Option<f64> {
+fn saturated(settings: &Simulation, system: &ServingInput, constants: &Constants, progress: &Progress) -> Option<f64> {
     let settings = &Simulation { arrivals: plan::Arrivals::Burst, requests: 0, ..*settings };
     let backlog = &ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..*system };
     let mut input = input(settings, backlog, constants, &estimate(backlog, constants));

@@ -1,0 +1,114 @@
+//! 90 % prediction intervals from the errors on groups that the fit did not see.
+//!
+//! The next measurement comes from a new source, so the source is the unit of sampling, not the row (hierarchical
+//! conformal prediction: Dunn, Wasserman and Ramdas, JASA 2022). Residuals come from fits without the source (jackknife+:
+//! Barber et al., Annals of Statistics 49, 2021). A source counts by the square root of its rows: between every source
+//! alike, which lets a handful of rows decide, and every row alike, which lets one sweep decide.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::case::Case;
+use super::held_out::unit_name;
+use atlas_perf::interval::Factors;
+
+/// Fewest sources from which a regime's interval is taken; below, all regimes of the figure together give it.
+const ENOUGH: usize = 5;
+
+/// An error on a row that the fit did not see.
+#[derive(Debug, Clone, Copy)]
+pub struct Residual<'a> {
+    /// The kind of run.
+    pub regime: &'static str,
+    /// The figure; regimes with few sources borrow from others of the same figure.
+    pub figure: &'static str,
+    /// The source or model that was left out.
+    pub unit: &'a str,
+    /// ln(predicted / measured).
+    pub error: f64,
+}
+
+impl<'a> Residual<'a> {
+    /// The residual of a case.
+    #[must_use]
+    pub fn of(case: &'a Case, error: f64) -> Residual<'a> {
+        let figure = if case.metric.is_latency() || case.training().is_some() { case.metric.name() } else { "serving" };
+        Residual { regime: case.regime, figure, unit: unit_name(case), error }
+    }
+}
+
+/// Factors on a prediction between which the measurement lies in nine cases of ten, from the residuals of all sources
+/// but `without`.
+#[must_use]
+pub fn factors(residuals: &[Residual<'_>], regime: &str, figure: &str, without: Option<&str>) -> Factors {
+    let others = || residuals.iter().filter(|r| r.figure == figure && without != Some(r.unit));
+    let own: BTreeSet<&str> = others().filter(|r| r.regime == regime).map(|r| r.unit).collect();
+    let some: Vec<&Residual<'_>> = others().filter(|r| own.len() < ENOUGH || r.regime == regime).collect();
+    let mut rows: BTreeMap<&str, f64> = BTreeMap::new();
+    for r in &some {
+        *rows.entry(r.unit).or_default() += 1.0;
+    }
+    let mut weighed: Vec<(f64, f64)> =
+        some.iter().map(|r| (-r.error, rows.get(r.unit).map_or(0.0, |n: &f64| 1.0 / n.sqrt()))).collect();
+    weighed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let total: f64 = weighed.iter().map(|row| row.1).sum();
+    // The new source counts as one more, whose residuals may lie anywhere.
+    let tail = (0.05 * (1.0 - 1.0 / (rows.len() as f64 + 1.0))).max(0.0);
+    let quantile = |from_low: bool| {
+        let mut sum = 0.0;
+        let mut found = 0.0;
+        let all: Vec<&(f64, f64)> = if from_low { weighed.iter().collect() } else { weighed.iter().rev().collect() };
+        for (value, weight) in all {
+            sum += weight;
+            found = *value;
+            if sum > tail * total {
+                break;
+            }
+        }
+        found
+    };
+    Factors { low: quantile(true).exp().min(1.0), high: quantile(false).exp().max(1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn residuals(spread: &[(&'static str, f64, usize)]) -> Vec<Residual<'static>> {
+        let of = |(unit, center, n): &(&'static str, f64, usize)| {
+            let (unit, center, n) = (*unit, *center, *n);
+            (0..n).map(move |i| Residual {
+                regime: "closed",
+                figure: "serving",
+                unit,
+                error: center + 0.1 * (i as f64 / n as f64 - 0.5),
+            })
+        };
+        spread.iter().flat_map(of).collect()
+    }
+
+    const SOURCES: [(&str, f64, usize); 6] =
+        [("a", 0.0, 100), ("b", 0.2, 10), ("c", -0.2, 10), ("d", 0.1, 40), ("e", -0.1, 40), ("f", 0.5, 2000)];
+
+    #[test]
+    fn nine_rows_in_ten_lie_inside_and_a_large_source_does_not_decide_alone() {
+        let all = residuals(&SOURCES);
+        let f = factors(&all, "closed", "serving", None);
+        let inside = all.iter().filter(|r| (f.low..=f.high).contains(&(-r.error).exp())).count();
+        assert!(inside as f64 >= 0.9 * all.len() as f64);
+        assert!(f.high > 1.0, "f alone would put the whole interval below the prediction: {f:?}");
+    }
+
+    #[test]
+    fn a_source_left_out_does_not_widen_its_own_interval() {
+        let all = residuals(&SOURCES);
+        let (with, without) = (factors(&all, "closed", "serving", None), factors(&all, "closed", "serving", Some("f")));
+        assert!(without.low > with.low);
+    }
+
+    #[test]
+    fn regimes_of_few_sources_borrow_from_the_others() {
+        let mut all = residuals(&SOURCES);
+        all.push(Residual { regime: "offline", figure: "serving", unit: "a", error: 0.0 });
+        assert_eq!(factors(&all, "offline", "serving", None), factors(&all, "nothing", "serving", None));
+    }
+}

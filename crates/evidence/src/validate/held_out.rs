@@ -1,0 +1,62 @@
+//! Errors on rows that a fit did not see, by leaving out one group of rows at a time.
+
+use super::case::{Case, Metric};
+use super::fit;
+use atlas_core::cores::on_all_cores;
+use atlas_perf::constants::Constants;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The unit that is left out: the source of a throughput, the model of a latency, since all latencies have one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Unit<'a> {
+    Source(&'a str),
+    Model(&'a str),
+}
+
+/// The unit of a case.
+fn unit(case: &Case) -> Unit<'_> {
+    if case.metric.is_latency() { Unit::Model(&case.model) } else { Unit::Source(&case.source) }
+}
+
+/// The name of what is left out with a case.
+#[must_use]
+pub fn unit_name(case: &Case) -> &str {
+    match unit(case) {
+        Unit::Source(name) | Unit::Model(name) => name,
+    }
+}
+
+/// Whether a case may train the fold that leaves this unit out: it is no part of it, and no measurement of the same
+/// campaign in another table.
+fn trains(case: &Case, left_out: Unit<'_>, campaigns: &BTreeSet<&str>) -> bool {
+    if unit(case) == left_out {
+        return false;
+    }
+    let other_table = case.metric.is_latency() != matches!(left_out, Unit::Model(_));
+    !(other_table && !case.harness.is_empty() && campaigns.contains(case.harness.as_str()))
+}
+
+/// Constants fitted without each unit, and ln(predicted / measured) of every case under those that have not seen it.
+#[must_use]
+pub fn residuals(cases: &[Case]) -> Vec<f64> {
+    let units: Vec<Unit<'_>> = cases.iter().map(unit).collect::<BTreeSet<_>>().into_iter().collect();
+    let without = |left_out: &Unit<'_>| {
+        // A campaign that publishes its raw results stands in both tables.
+        let published = |case: &&Case| unit(case) == *left_out && case.metric != Metric::TrainingRate;
+        let campaigns: BTreeSet<&str> = cases
+            .iter()
+            .filter(published)
+            .map(|case| case.harness.as_str())
+            .filter(|harness| CAMPAIGNS.contains(harness))
+            .collect();
+        let train: Vec<&Case> = cases.iter().filter(|case| trains(case, *left_out, &campaigns)).collect();
+        fit::fit(&train)
+    };
+    let fitted: BTreeMap<Unit<'_>, Constants> =
+        units.iter().copied().zip(on_all_cores(&units, |_| false, without)).collect();
+    let fallback = Constants::literature();
+    cases.iter().map(|case| fit::log_error(case, fitted.get(&unit(case)).unwrap_or(&fallback))).collect()
+}
+
+/// Harnesses whose results are one campaign, whoever publishes them; others are tools that anyone runs.
+const CAMPAIGNS: [&str; 1] = ["inferencemax"];

@@ -1,0 +1,228 @@
+//! 90 % prediction intervals: factors on a figure between which a measurement lies in nine cases of ten.
+//!
+//! One pair of factors for every kind of run, from the errors on sources that the fit did not see (conformal prediction
+//! over sources). `atlas validate --fit` prints them.
+
+use crate::accelerator::Generation;
+use crate::serving::{Load, ServingInput, Stack};
+use crate::training::TrainingInput;
+
+/// Factors on a predicted figure.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Factors {
+    /// Lower factor.
+    pub low: f64,
+    /// Upper factor.
+    pub high: f64,
+}
+
+impl Factors {
+    /// No uncertainty.
+    pub const EXACT: Factors = Factors { low: 1.0, high: 1.0 };
+
+    const fn new(low: f64, high: f64) -> Factors {
+        Factors { low, high }
+    }
+
+    /// Whether a measurement that is `ratio` times the prediction lies inside.
+    #[must_use]
+    pub fn contains(self, ratio: f64) -> bool {
+        (self.low..=self.high).contains(&ratio)
+    }
+
+    /// The interval of a figure.
+    #[must_use]
+    pub fn of(self, figure: f64) -> (f64, f64) {
+        (self.low * figure, self.high * figure)
+    }
+
+    /// Both logarithms times `by`.
+    #[must_use]
+    fn widened(self, by: f64) -> Factors {
+        Factors { low: self.low.powf(by), high: self.high.powf(by) }
+    }
+}
+
+/// Declares the kinds of runs: variant, name, factors.
+macro_rules! regimes {
+    ($($(#[doc = $doc:literal])* $variant:ident: $name:literal, $low:literal, $high:literal;)*) => {
+        /// Kinds of runs whose errors are alike.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Regime { $($(#[doc = $doc])* $variant,)* }
+
+        impl Regime {
+            /// All of them.
+            pub const ALL: &'static [Regime] = &[$(Regime::$variant,)*];
+
+            /// As tables show it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Regime::$variant => $name,)* }
+            }
+
+            /// Factors on a prediction.
+            #[must_use]
+            pub const fn factors(self) -> Factors {
+                match self { $(Regime::$variant => Factors::new($low, $high),)* }
+            }
+        }
+    };
+}
+
+regimes! {
+    /// Dense models on NVIDIA devices inside one fast domain.
+    DenseOneDomain: "training, dense, one domain", 0.645, 1.546;
+    /// Dense models on NVIDIA devices in many domains.
+    DenseManyDomains: "training, dense, many domains", 0.710, 1.684;
+    /// Mixture of experts on NVIDIA devices.
+    Experts: "training, mixture of experts", 0.470, 1.635;
+    /// Frozen base model with adapters (LoRA).
+    Adapters: "training, adapters", 0.708, 1.412;
+    /// Other accelerators whose training several sources measured.
+    OtherVendors: "training, other accelerators", 0.445, 1.365;
+    /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
+    /// quarter of what the nearest measured family reaches and a little more than it.
+    UnmeasuredTraining: "training, unmeasured accelerators", 0.25, 1.6;
+    /// Engines compiled ahead of time, on NVIDIA devices.
+    CompiledEngine: "serving, compiled engine", 0.60, 1.55;
+    /// Native runtimes for few streams, on NVIDIA devices.
+    NativeRuntime: "serving, native runtime", 0.60, 2.00;
+    /// Python engines on NVIDIA devices, batches without a server.
+    PythonBatch: "serving, Python engine, static batch", 0.55, 1.60;
+    /// The same, all requests queued at once.
+    PythonOffline: "serving, Python engine, offline", 0.40, 1.70;
+    /// The same, behind a server.
+    PythonServer: "serving, Python engine, server", 0.30, 1.80;
+    /// AMD CDNA devices.
+    Cdna: "serving, CDNA", 0.30, 2.30;
+    /// Other accelerators whose serving was measured.
+    OtherServing: "serving, other accelerators", 0.50, 2.60;
+    /// Serving on accelerators of which few or no rows are known: a stated prior.
+    UnmeasuredServing: "serving, unmeasured accelerators", 0.20, 5.0;
+    /// Time per output token.
+    Tpot: "TPOT", 0.604, 1.338;
+    /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
+    UnmeasuredTpot: "TPOT, unmeasured accelerators", 0.30, 4.0;
+    /// Time to first token of at most 32 requests at a time.
+    LightTtft: "TTFT, at most 32 requests", 0.40, 3.60;
+    /// Time to first token of more requests: overloaded and cold servers are among the measured.
+    HeavyTtft: "TTFT, more requests", 0.30, 4.50;
+    /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
+    UnmeasuredTtft: "TTFT, unmeasured accelerators", 0.20, 12.6;
+}
+
+impl Regime {
+    /// The kind of a training run.
+    #[must_use]
+    pub fn of_training(i: &TrainingInput) -> Regime {
+        use Generation::{Ascend, Cdna2, Cdna3, Cdna4, Gaudi, PonteVecchio, Tpu, Trainium};
+        match i.accelerator.generation {
+            Cdna2 | Cdna3 | Cdna4 | Gaudi | Tpu | Trainium | Ascend | PonteVecchio => Regime::OtherVendors,
+            Generation::Workstation | Generation::Other => Regime::UnmeasuredTraining,
+            _ if i.trained < 1.0 => Regime::Adapters,
+            _ if i.arch.is_moe() => Regime::Experts,
+            _ if i.accelerators <= i.domain => Regime::DenseOneDomain,
+            _ => Regime::DenseManyDomains,
+        }
+    }
+
+    /// The kind of a throughput of serving.
+    #[must_use]
+    pub fn of_throughput(input: &ServingInput) -> Regime {
+        use Generation::{Cdna2, Cdna3, Cdna4, Gaudi, Trainium};
+        match (input.accelerator.generation, input.stack) {
+            (Cdna2 | Cdna3 | Cdna4, stack) if stack != Stack::Local => Regime::Cdna,
+            (Gaudi | Trainium, _) => Regime::OtherServing,
+            (generation, _) if !generation.is_nvidia() => Regime::UnmeasuredServing,
+            (_, Stack::Compiled) => Regime::CompiledEngine,
+            (_, Stack::Local) => Regime::NativeRuntime,
+            (_, Stack::Graphed | Stack::Eager) => match input.load {
+                Load::Closed { .. } | Load::Open { .. } => Regime::PythonServer,
+                Load::Burst { .. } => Regime::PythonOffline,
+                Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => Regime::PythonBatch,
+            },
+        }
+    }
+
+    /// The kind of a time per output token.
+    #[must_use]
+    pub fn of_tpot(input: &ServingInput) -> Regime {
+        if input.accelerator.generation.is_nvidia() { Regime::Tpot } else { Regime::UnmeasuredTpot }
+    }
+
+    /// The kind of a time to first token.
+    #[must_use]
+    pub fn of_ttft(input: &ServingInput) -> Regime {
+        let requests = match input.load {
+            Load::Closed { concurrency, .. } => concurrency,
+            Load::Burst { requests } => requests,
+            Load::Static { batch } | Load::DecodeOnly { batch } | Load::PrefillOnly { batch } => batch,
+            // How many wait at once follows from the rate only after the estimate.
+            Load::Open { .. } => f64::INFINITY,
+        };
+        match input.accelerator.generation.is_nvidia() {
+            false => Regime::UnmeasuredTtft,
+            true if requests <= LIGHT => Regime::LightTtft,
+            true => Regime::HeavyTtft,
+        }
+    }
+}
+
+/// Requests in flight up to which a time to first token is one of a light load.
+const LIGHT: f64 = 32.0;
+
+/// Factors on the throughput of a training run.
+#[must_use]
+pub fn training(i: &TrainingInput) -> Factors {
+    // Nothing larger was measured than 16,384 accelerators or sequences of 2^20 tokens: a quarter more per doubling.
+    let beyond = (i.accelerators / 16_384.0).max(i.seq / 1_048_576.0).max(1.0).log2();
+    Regime::of_training(i).factors().widened(1.0 + 0.25 * beyond)
+}
+
+/// Factors on the throughput of a deployment.
+#[must_use]
+pub fn throughput(input: &ServingInput) -> Factors {
+    Regime::of_throughput(input).factors()
+}
+
+/// Factors on its time per output token.
+#[must_use]
+pub fn tpot(input: &ServingInput) -> Factors {
+    Regime::of_tpot(input).factors()
+}
+
+/// Factors on its time to first token.
+#[must_use]
+pub fn ttft(input: &ServingInput) -> Factors {
+    Regime::of_ttft(input).factors()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predictions_lie_in_their_intervals_and_names_are_unique() {
+        for regime in Regime::ALL {
+            let f = regime.factors();
+            assert!(f.low < 1.0 && f.high > 1.0, "{}", regime.name());
+            assert_eq!(Regime::ALL.iter().filter(|other| other.name() == regime.name()).count(), 1);
+        }
+    }
+
+    #[test]
+    fn unmeasured_accelerators_have_wider_intervals() {
+        let known = ServingInput::default();
+        let mut unknown = known;
+        unknown.accelerator.generation = Generation::Other;
+        for f in [throughput, tpot, ttft] {
+            let (k, u) = (f(&known), f(&unknown));
+            assert!(u.high / u.low >= k.high / k.low, "{k:?} {u:?}");
+        }
+        let known = TrainingInput::default();
+        let mut unknown = known;
+        unknown.accelerator.generation = Generation::Workstation;
+        let (k, u) = (training(&known), training(&unknown));
+        assert!(u.high / u.low > 1.5 * k.high / k.low);
+    }
+}
