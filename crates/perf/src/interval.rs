@@ -71,42 +71,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", 0.645, 1.546;
+    DenseOneDomain: "training, dense, one domain", 0.644, 1.545;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", 0.710, 1.684;
+    DenseManyDomains: "training, dense, many domains", 0.647, 1.668;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", 0.470, 1.635;
+    Experts: "training, mixture of experts", 0.471, 1.630;
     /// Frozen base model with adapters (LoRA).
-    Adapters: "training, adapters", 0.708, 1.412;
+    Adapters: "training, adapters", 0.820, 1.233;
     /// Other accelerators whose training several sources measured.
-    OtherVendors: "training, other accelerators", 0.445, 1.365;
+    OtherVendors: "training, other accelerators", 0.443, 1.363;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", 0.60, 1.55;
+    CompiledEngine: "serving, compiled engine", 0.547, 1.533;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", 0.60, 2.00;
+    NativeRuntime: "serving, native runtime", 0.472, 2.085;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", 0.55, 1.60;
+    PythonBatch: "serving, Python engine, static batch", 0.435, 1.475;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", 0.40, 1.70;
+    PythonOffline: "serving, Python engine, offline", 0.360, 1.441;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", 0.30, 1.80;
+    PythonServer: "serving, Python engine, server", 0.303, 1.826;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", 0.30, 2.30;
+    Cdna: "serving, CDNA", 0.331, 2.638;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", 0.50, 2.60;
+    OtherServing: "serving, other accelerators", 0.370, 1.982;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", 0.604, 1.338;
+    Tpot: "TPOT", 0.620, 1.383;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", 0.40, 3.60;
+    LightTtft: "TTFT, at most 32 requests", 0.564, 3.412;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", 0.30, 4.50;
+    HeavyTtft: "TTFT, more requests", 0.296, 6.849;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", 0.20, 12.6;
 }

@@ -345,7 +345,7 @@ fn an_indexer_and_streams_cost_kernels_and_selection_saves_keys() {
 #[test]
 fn work_in_python_costs_host_time() {
     let compiled = ServingInput { stack: Stack::Compiled, load: Load::DecodeOnly { batch: 512.0 }, ..base() };
-    assert!(run(&ServingInput { python_executor: true, ..compiled }).time.host > 2.0 * run(&compiled).time.host);
+    assert!(run(&ServingInput { python_executor: true, ..compiled }).time.host > 1.3 * run(&compiled).time.host);
     let speculation = Speculation { tokens: 4.0, acceptance: 0.7, draft_cost: 0.03 };
     let draft = |host| run(&ServingInput { speculation, host, ..closed(32.0) }).output_tokens_per_sec;
     assert!(draft(HostOverlap::None) < draft(HostOverlap::Scheduling));
@@ -453,10 +453,15 @@ fn streaming_costs_a_server_that_overlaps_nothing() {
 
 #[test]
 fn a_host_that_launches_pieces_of_graphs_slows_small_steps_only() {
-    let of =
-        |batch, graphs| run(&ServingInput { load: Load::Static { batch }, graphs, ..base() }).output_tokens_per_sec;
+    // Launches take longer than the step of one sequence, and less than that of a full batch.
+    let constants = Constants { kernel_prefill: 200e-6, ..Constants::default() };
+    let of = |batch, graphs| {
+        let load = Load::Static { batch };
+        let input = ServingInput { stack: Stack::Graphed, load, graphs, isl: 4096.0, ..base() };
+        estimate(&input, &constants).output_tokens_per_sec
+    };
     let loss = |batch| of(batch, GraphCapture::Piecewise) / of(batch, GraphCapture::Full);
-    assert!(loss(1.0) < 1.0 && loss(1.0) <= loss(256.0), "{} {}", loss(1.0), loss(256.0));
+    assert!(loss(1.0) < 1.0 && loss(1.0) < loss(256.0), "{} {}", loss(1.0), loss(256.0));
     assert!(of(1.0, GraphCapture::None) < of(1.0, GraphCapture::Piecewise));
 }
 
