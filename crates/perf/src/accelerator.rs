@@ -131,6 +131,8 @@ pub struct Accelerator {
     pub flops: [f64; Precision::COUNT],
     /// Device memory as the data sheet counts it, bytes; see [`Accelerator::capacity`].
     pub mem_bytes: f64,
+    /// Share of that memory that software finds: less than 1 where error correction or the system keep some of it.
+    pub usable: f64,
     /// Device memory bandwidth, bytes/s.
     pub mem_bw: f64,
     /// Independent matrix cores that a wave of tiles fills: SMs, CUs, MXUs.
@@ -162,6 +164,7 @@ impl Default for Accelerator {
             generation: Generation::Ampere,
             flops,
             mem_bytes: 80e9,
+            usable: 1.0,
             mem_bw: 2.039e12,
             cores: 108.0,
             cache_bytes: 40e6,
@@ -190,9 +193,9 @@ impl Accelerator {
     }
 
     /// Bytes of device memory that there are: data sheets say GB of memory that comes in GiB (an "80 GB" A100 reports
-    /// 81,920 MiB).
+    /// 81,920 MiB), less what software does not find of them.
     pub fn capacity(&self) -> f64 {
-        self.mem_bytes * (1024.0 * 1024.0 * 1024.0 / 1e9)
+        self.usable * self.mem_bytes * (1024.0 * 1024.0 * 1024.0 / 1e9)
     }
 
     /// One of several equal dies, tiles or cores that software sees as devices.

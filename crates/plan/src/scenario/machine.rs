@@ -2,7 +2,7 @@
 
 use super::Parts;
 use crate::engine::datasheet;
-use atlas_perf::accelerator::{Accelerator, Generation};
+use atlas_perf::accelerator::Accelerator;
 use atlas_perf::arch::{Architecture, Attention};
 
 /// Accelerators and the fabrics that join them, one way, in SI units.
@@ -43,7 +43,7 @@ impl Machine {
         // A fabric that reaches beyond one host (NVL72, a TPU slice) joins what the catalog says; any other, the node.
         let usual = if device.domain > node.max(8.0) { device.domain } else { node };
         let reach = link.and_then(|link| link.domain_size).unwrap_or(usual);
-        let dies = dies(device.generation);
+        let dies = sheet.ranks;
         if dies > 1.0 {
             device = device.split(dies);
         }
@@ -58,15 +58,6 @@ impl Machine {
     pub(super) fn spread(&mut self, accelerators: f64) {
         self.domain = self.reach.min(accelerators * self.dies).max(1.0);
         self.device.domain = self.domain;
-    }
-}
-
-/// Devices that software sees of one accelerator: two dies, tiles or cores of these families are devices of their own.
-#[must_use]
-pub fn dies(generation: Generation) -> f64 {
-    match generation {
-        Generation::Trainium | Generation::PonteVecchio | Generation::Cdna2 => 2.0,
-        _ => 1.0,
     }
 }
 

@@ -12,7 +12,7 @@ mod software;
 use std::sync::Arc;
 
 pub use dashboard::Dashboard;
-pub use machine::{Machine, architecture, dies};
+pub use machine::{Machine, architecture};
 pub use noise::first_draw;
 pub use parts::Parts;
 pub use phase::{Phase, Pinned};

@@ -56,6 +56,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         osl_spread: asked.generate_spread.unwrap_or(1.0),
         osl_most: asked.generate_max.unwrap_or(0.0),
         load,
+        most_in_flight: most_in_flight(scenario, phase),
         arrivals: match load {
             Load::Open { .. } => run_requests(phase),
             _ => f64::INFINITY,
@@ -113,12 +114,23 @@ pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
         (Some(LoadKind::PrefillOnly), _) => Load::PrefillOnly { batch: concurrency },
         (Some(LoadKind::Burst), _) => Load::Burst { requests },
         (Some(LoadKind::Closed), None) | (None, None) if served.continuous => Load::Closed { concurrency, requests },
-        (Some(LoadKind::Open) | None, Some(rate)) => Load::Open { rate },
-        // A rate with a cap on requests in flight: whichever binds. Beyond the capacity the cap does.
-        (Some(LoadKind::Closed), Some(_)) => Load::Closed { concurrency, requests },
+        // A closed load with a rate is an open one with a cap on what is in flight: whichever binds.
+        (Some(LoadKind::Open | LoadKind::Closed) | None, Some(rate)) => Load::Open { rate },
         (Some(LoadKind::Open), None) => Load::Closed { concurrency, requests },
         // Without continuous batching requests run side by side as one batch.
         (Some(LoadKind::Closed) | None, None) => Load::Static { batch: concurrency },
+    }
+}
+
+/// Requests that an open load has in flight at most: the concurrency where a load is stated with both. A rate alone
+/// stands in place of a concurrency.
+fn most_in_flight(scenario: &Scenario, phase: &Phase) -> f64 {
+    let asked = &phase.plan.serving;
+    match (asked.load, asked.concurrency) {
+        (Some(LoadKind::Open), Some(_)) | (Some(LoadKind::Closed), _) if asked.request_rate.is_some() => {
+            scenario.concurrency(phase)
+        }
+        _ => f64::INFINITY,
     }
 }
 
@@ -135,7 +147,7 @@ pub fn memory_share(scenario: &Scenario, phase: &Phase) -> f64 {
     let (Some(machine), Some(arch)) = (scenario.machine.as_ref(), scenario.model.as_ref()) else { return 0.9 };
     let layout = layout(phase, arch);
     let weights = Shape::new(arch, &phase.served.formats, &layout).resident_bytes;
-    rule.share(kv::device_bytes(&machine.device), weights, layout.replica())
+    rule.share(machine.device.capacity(), weights, layout.replica())
 }
 
 /// Pools as the workload writes them.
@@ -251,7 +263,7 @@ fn memory(input: &ServingInput, out: &ServingEstimate, c: &ServingConstants) -> 
     let shape = Shape::new(&input.arch, &input.formats, &layout);
     let capacity = kv::capacity(input, &layout, &shape, c);
     let weights = shape.resident_bytes;
-    let usable = kv::device_bytes(&input.accelerator) * input.memory_utilization;
+    let usable = input.accelerator.capacity() * input.memory_utilization;
     let reserve = (usable - weights - capacity.free_bytes).max(0.0);
     let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
     let keys = share * capacity.free_bytes.max(0.0);
