@@ -1,5 +1,7 @@
 //! One accelerator as its datasheet describes it, in SI units (FLOP/s, bytes, bytes/s, W).
 
+use atlas_core::network::Topology;
+
 /// Numeric format of a matrix multiplication's operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Precision {
@@ -149,6 +151,8 @@ pub struct Accelerator {
     pub switched: bool,
     /// Scale-out bandwidth per accelerator, bytes/s, one way.
     pub nic_bw: f64,
+    /// How the NICs are joined.
+    pub network: Topology,
     /// Measured share of the dense bf16 peak that the best large GEMM sustains; 0 where nobody published one.
     pub gemm_fraction: f64,
 }
@@ -173,6 +177,7 @@ impl Default for Accelerator {
             domain: 8.0,
             switched: true,
             nic_bw: 25e9,
+            network: Topology::Rail,
             gemm_fraction: 0.0,
         }
     }

@@ -46,7 +46,9 @@ impl Column {
             Some(Verdict::Memory { needs, has }) => format!("{:.1} GB too large", (needs - has) * 1e-9),
             Some(Verdict::Accelerators { needs, .. }) => format!("needs {needs} accelerators"),
             Some(Verdict::Indivisible { what, of, by }) => format!("{of} {what} / {by}"),
-            Some(Verdict::Format { format, .. }) => format!("no {format}"),
+            Some(Verdict::Format { format, .. } | Verdict::SoftwareFormat { format, .. }) => format!("no {format}"),
+            Some(Verdict::Context { most, .. }) => format!("over {most} tokens"),
+            Some(Verdict::PrefillPool { .. }) => "prefill pool".to_owned(),
             Some(Verdict::Overload { .. }) => "overloaded".to_owned(),
         }
     }

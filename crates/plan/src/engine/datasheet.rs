@@ -5,6 +5,7 @@ use atlas_catalog::convolution::Convolutional;
 use atlas_catalog::model::{Architecture as Network, Model};
 use atlas_catalog::transformer;
 use atlas_catalog::transformer::{Bias, Kind, Transformer};
+use atlas_core::network::Topology;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind};
 use atlas_perf::convolution::{MAX_STAGES, Residual, Stage};
@@ -80,6 +81,7 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
         domain: scale_up.and_then(|link| positive(link.domain_size)).unwrap_or(1.0),
         switched: scale_up.and_then(|link| link.switched).unwrap_or(false),
         nic_bw: positive(sheet.scale_out_gbits_per_sec).unwrap_or(100.0) * 1e9 / 8.0,
+        network: Topology::default(),
         gemm_fraction: measured,
     }
 }

@@ -50,6 +50,8 @@ pub struct Scenario {
     pub machine: Option<Machine>,
     /// The model's architecture, where the workload says enough of it.
     pub model: Option<Architecture>,
+    /// Positions that the model was made for, where its catalog entry limits them.
+    pub max_context: Option<f64>,
     /// The software as files or knobs state it: `vllm@0.11`.
     pub software: Option<Arc<str>>,
     /// What that software does.
@@ -160,6 +162,7 @@ impl Scenario {
             engine: parts.engine(),
             machine: Machine::of(parts),
             model: architecture(parts),
+            max_context: parts.model.as_ref().and_then(|model| model.max_context()),
             software: workload.software.clone(),
             in_force: SoftwareInForce::default(),
             dashboard: Dashboard::of(parts),

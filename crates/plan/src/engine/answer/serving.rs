@@ -5,9 +5,11 @@ use super::{Physics, limits, power};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryUse, Serving, Verdict};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::workload::{PoolSpec, PoolsSpec};
-use atlas_core::plan::LoadKind;
+use atlas_core::plan::{Format, LoadKind};
+use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::serving;
+use atlas_perf::serving::formats::Refused;
 use atlas_perf::serving::latency::Spread;
 use atlas_perf::serving::shape::Shape;
 use atlas_perf::serving::{Layout, Load, Pools, ServingEstimate, ServingInput, Speculation, Stack, interval, kv, step};
@@ -211,7 +213,7 @@ pub(super) fn told(
         time: Breakdown::of(&step::StepTime::NAMES, out.time.values()),
         memory,
         limits,
-        verdict: verdict(input, out, devices, &memory),
+        verdict: refused(phase, input).unwrap_or_else(|| verdict(input, out, devices, &memory)),
         throughput_interval: factors(interval::throughput(input)).widened(simulated.as_ref()),
         training: None,
         simulated: *simulated,
@@ -270,6 +272,26 @@ fn memory(input: &ServingInput, out: &ServingEstimate, c: &ServingConstants) -> 
     let whole = (capacity.whole_sequence * out.batch).min(capacity.free_bytes).max(capacity.whole_sequence).max(keys);
     let parts = Breakdown::of(&["weights", "KV cache", "engine reserve"], [weights, keys, reserve]);
     MemoryUse { parts, upper: weights + reserve + whole, capacity: usable }
+}
+
+/// What device or software do not run, however much memory there is.
+fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
+    if let Some(refused) = phase.served.refused {
+        let a = &input.accelerator;
+        let has = |format: &Format| a.has(Precision::from(*format));
+        let instead = [Format::Bf16, Format::Fp16, Format::Tf32, Format::Fp32].into_iter().find(has);
+        let instead = instead.map_or("", Format::name);
+        return Some(match refused {
+            Refused::Device(format) => Verdict::Format { format: format.name(), instead },
+            Refused::Software(format) => Verdict::SoftwareFormat { format: format.name(), instead },
+        });
+    }
+    let asked = phase.plan.serving.prefill_accelerators.unwrap_or(0.0);
+    if asked > 0.0 && input.pools.is_none() {
+        let replica = input.layout.replica();
+        return Some(Verdict::PrefillPool { asked, replica, replicas: input.layout.dp });
+    }
+    None
 }
 
 /// Whether the layout is possible, then whether it fits, then whether it keeps up.
