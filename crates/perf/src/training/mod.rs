@@ -11,6 +11,7 @@ pub mod comm;
 mod convolution;
 pub mod interval;
 pub mod layer;
+pub mod measured;
 mod memo;
 pub mod optimizer;
 pub mod pipeline;

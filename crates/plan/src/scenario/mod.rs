@@ -313,6 +313,22 @@ impl Scenario {
         self.accelerators_per_node * self.num_nodes
     }
 
+    /// Accelerators that the layout puts to work; all of them where the engine knows no layout.
+    #[must_use]
+    pub fn working_accelerators(&self) -> f64 {
+        let Phase { shape, plan, .. } = &self.base;
+        let Some(machine) = self.machine.as_ref().filter(|_| self.engine.reasons()) else { return self.accelerators() };
+        let ranks = match (shape.mode, plan.serving.pools) {
+            (Mode::Training, _) => shape.tp * shape.pp * plan.cp.unwrap_or(1.0) * shape.dp,
+            (Mode::Inference, Some(pools)) => [pools.prefill, pools.decode]
+                .map(|pool| pool.tp * pool.pp * pool.attention_dp * pool.workers)
+                .iter()
+                .sum(),
+            (Mode::Inference, None) => shape.tp * shape.pp * plan.attention_dp.unwrap_or(1.0) * shape.dp,
+        };
+        ranks / machine.dies
+    }
+
     /// Training or inference.
     #[must_use]
     pub fn mode(&self) -> Mode {
