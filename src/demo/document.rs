@@ -9,6 +9,7 @@ use super::script::Demo;
 use atlas_config::Mode;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
+use atlas_plan::estimate::standing::Standing;
 use atlas_plan::record::at;
 use atlas_report::comparison::{Column, Comparison};
 use atlas_report::estimate::phases;
@@ -73,14 +74,18 @@ fn compare(demo: &Demo, report: &HeadlessReport) -> Comparison {
 }
 
 fn side_by_side(out: &mut String, comparison: &Comparison) {
-    out.push_str("\n## Side by side\n\nThe best figure of each row is bold.\n\n");
+    out.push_str(
+        "\n## Side by side\n\nThe best figure of each row is bold where its interval lies apart from \
+        the others'; those tied with the best end in =.\n\n",
+    );
     row(out, std::iter::once("").chain(comparison.columns.iter().map(|column| column.target.as_str())));
     row(out, std::iter::once("---").chain(comparison.columns.iter().map(|_| "---:")));
     for line in comparison.lines() {
-        let cells = line.values.iter().zip(&line.best).map(|(value, best)| match (value, best) {
+        let cells = line.values.iter().zip(&line.standing).map(|(value, standing)| match (value, standing) {
             (None, _) => "–".to_owned(),
-            (Some(value), false) => line.metric.show(*value),
-            (Some(value), true) => format!("**{}**", line.metric.show(*value)),
+            (Some(value), Standing::Unmarked) => line.metric.show(*value),
+            (Some(value), Standing::Tied) => format!("{} =", line.metric.show(*value)),
+            (Some(value), Standing::Best) => format!("**{}**", line.metric.show(*value)),
         });
         row(out, std::iter::once(line.metric.label.to_owned()).chain(cells));
     }
@@ -101,7 +106,8 @@ fn best(out: &mut String, comparison: &Comparison) {
             let _ = writeln!(out, "- {by}: training has no requests to wait for");
             continue;
         };
-        let winners = comparison.columns.iter().zip(&line.values).zip(&line.best).filter(|(_, best)| **best);
+        let winners = comparison.columns.iter().zip(&line.values).zip(&line.standing);
+        let winners = winners.filter(|(_, standing)| **standing != Standing::Unmarked);
         let winners: Vec<String> = winners
             .filter_map(|((column, value), _)| Some(format!("`{}`, {}", column.target, line.metric.show((*value)?))))
             .collect();

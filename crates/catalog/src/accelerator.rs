@@ -29,6 +29,8 @@ pub struct Accelerator {
     pub measured: Option<MeasuredMatmul>,
     /// Device memory.
     pub memory: Memory,
+    /// Devices that software sees of it: dies, tiles or logical cores that are programmed one by one; 1 unless stated.
+    pub ranks: f64,
     /// Independent compute units that a wave of tiles fills: SMs, CUs, matrix engines.
     pub cores: Option<f64>,
     /// Boost clock, MHz.
@@ -119,8 +121,11 @@ pub struct MeasuredMatmul {
 pub struct Memory {
     /// HBM3, GDDR6, SRAM …
     pub kind: Option<String>,
-    /// Usable capacity, GB (10^9 bytes).
+    /// Capacity as the data sheet counts it, "GB" that come in powers of two.
     pub gb: f64,
+    /// What software finds of it, GiB, where that is less: error correction inside the memory, or a share kept for the
+    /// system.
+    pub usable_gib: Option<f64>,
     /// Bandwidth, GB/s.
     pub bw_gbytes_per_sec: Option<f64>,
 }
@@ -161,9 +166,11 @@ impl Accelerator {
         let memory = fields.required_map("memory", &["gb", "bw_GBps"], |memory| {
             let kind = memory.text("type");
             let gb = memory.required_number("gb", Bounds { max: 1e6, ..Bounds::POSITIVE });
+            let usable_gib = memory.number("usable_GiB", Bounds { max: gb.unwrap_or(1e6), ..Bounds::POSITIVE });
             let bw_gbytes_per_sec = memory.number("bw_GBps", Bounds { max: 1e9, ..Bounds::POSITIVE });
-            gb.map(|gb| Memory { kind, gb, bw_gbytes_per_sec })
+            gb.map(|gb| Memory { kind, gb, usable_gib, bw_gbytes_per_sec })
         });
+        let ranks = fields.number("ranks", Bounds { min: 1.0, max: 64.0, whole: true });
         let cores = fields.number("cores", Bounds::COUNT);
         let boost_clock_mhz = fields.number("boost_clock_mhz", Bounds::POSITIVE);
         let cache_mb = fields.number("cache_mb", Bounds::POSITIVE);
@@ -195,6 +202,7 @@ impl Accelerator {
             peaks: peaks.unwrap_or_default(),
             measured: measured.flatten(),
             memory: memory.flatten()?,
+            ranks: ranks.unwrap_or(1.0),
             cores,
             boost_clock_mhz,
             cache_mb,

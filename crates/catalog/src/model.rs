@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::convolution::Convolutional;
-use super::transformer::Transformer;
+use super::transformer::{Kind, Transformer};
 use atlas_core::plan::Format;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
@@ -63,6 +63,13 @@ impl Model {
             Architecture::Transformer(transformer) => transformer.active_parameters(),
             Architecture::Convolutional(network) => network.parameters(),
         }
+    }
+
+    /// Positions that it was made for; `None` where tokens have none.
+    #[must_use]
+    pub fn max_context(&self) -> Option<f64> {
+        let transformer = self.transformer().filter(|transformer| transformer.kind != Kind::Vision)?;
+        Some(transformer.max_context)
     }
 
     /// The transformer, if it is one.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::efficiency::Efficiency;
+use atlas_core::network::Topology;
 use atlas_document::Origin;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::diagnostic::Diagnostics;
@@ -71,8 +72,8 @@ pub struct Network {
     pub kind: Option<String>,
     /// Bandwidth per accelerator, Gbit/s.
     pub gbits_per_accel: Option<f64>,
-    /// rail, fat-tree, torus …
-    pub topology: Option<String>,
+    /// How it is wired.
+    pub topology: Option<Topology>,
     /// Downlinks over uplinks; 1 where non-blocking.
     pub oversubscription: Option<f64>,
 }
@@ -129,6 +130,19 @@ pub struct Cost {
     pub utilization: Option<f64>,
 }
 
+/// The wiring of the network. Others than the known ones have no effect, which a warning says.
+fn topology(link: &mut Fields<'_>) -> Option<Topology> {
+    let written = link.text("topology")?;
+    let plain = written.trim().to_lowercase().replace(['_', ' '], "-");
+    let found = Topology::WORDS.iter().find(|(name, _)| *name == plain).map(|(_, topology)| *topology);
+    if found.is_none() {
+        let message = format!("found {written}, which has no effect: expected rail, fat-tree or torus");
+        let help = "say by oversubscription how much less than all NICs send crosses the network";
+        link.warn("topology", message, Some(help.to_owned()));
+    }
+    found
+}
+
 impl Target {
     /// Decodes one entry of `targets.yaml`. Complaints go to `diagnostics`; `None` means that one of them is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Target> {
@@ -152,7 +166,7 @@ impl Target {
         let network = fields.map("network", |link| Network {
             kind: link.text("type"),
             gbits_per_accel: link.number("Gbps_per_accel", Bounds::POSITIVE),
-            topology: link.text("topology"),
+            topology: topology(link),
             oversubscription: link.number("oversubscription", Bounds { min: 1.0, max: 100.0, whole: false }),
         });
         let cost = fields.required_map("cost", &["hourly_usd", "energy_watts_node", "pue"], |cost| {

@@ -3,5 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod cores;
+pub mod network;
 pub mod plan;
 pub mod units;

@@ -1,5 +1,7 @@
 //! One accelerator as its datasheet describes it, in SI units (FLOP/s, bytes, bytes/s, W).
 
+use atlas_core::network::Topology;
+
 /// Numeric format of a matrix multiplication's operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Precision {
@@ -131,6 +133,8 @@ pub struct Accelerator {
     pub flops: [f64; Precision::COUNT],
     /// Device memory as the data sheet counts it, bytes; see [`Accelerator::capacity`].
     pub mem_bytes: f64,
+    /// Share of that memory that software finds: less than 1 where error correction or the system keep some of it.
+    pub usable: f64,
     /// Device memory bandwidth, bytes/s.
     pub mem_bw: f64,
     /// Independent matrix cores that a wave of tiles fills: SMs, CUs, MXUs.
@@ -147,6 +151,8 @@ pub struct Accelerator {
     pub switched: bool,
     /// Scale-out bandwidth per accelerator, bytes/s, one way.
     pub nic_bw: f64,
+    /// How the NICs are joined.
+    pub network: Topology,
     /// Measured share of the dense bf16 peak that the best large GEMM sustains; 0 where nobody published one.
     pub gemm_fraction: f64,
 }
@@ -162,6 +168,7 @@ impl Default for Accelerator {
             generation: Generation::Ampere,
             flops,
             mem_bytes: 80e9,
+            usable: 1.0,
             mem_bw: 2.039e12,
             cores: 108.0,
             cache_bytes: 40e6,
@@ -170,6 +177,7 @@ impl Default for Accelerator {
             domain: 8.0,
             switched: true,
             nic_bw: 25e9,
+            network: Topology::Rail,
             gemm_fraction: 0.0,
         }
     }
@@ -190,9 +198,9 @@ impl Accelerator {
     }
 
     /// Bytes of device memory that there are: data sheets say GB of memory that comes in GiB (an "80 GB" A100 reports
-    /// 81,920 MiB).
+    /// 81,920 MiB), less what software does not find of them.
     pub fn capacity(&self) -> f64 {
-        self.mem_bytes * (1024.0 * 1024.0 * 1024.0 / 1e9)
+        self.usable * self.mem_bytes * (1024.0 * 1024.0 * 1024.0 / 1e9)
     }
 
     /// One of several equal dies, tiles or cores that software sees as devices.

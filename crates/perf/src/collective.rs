@@ -6,6 +6,7 @@
 
 use crate::accelerator::Accelerator;
 use crate::constants::Constants;
+use atlas_core::network::Topology;
 
 /// The links under a group, bytes/s one way and seconds per step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,6 +25,8 @@ pub struct Fabric {
     pub in_switch: f64,
     /// Loss of `nic_bw` per doubling of the domains that a group spans.
     pub congestion: f64,
+    /// How the domains are joined.
+    pub network: Topology,
     /// Share of the full bandwidth that a pair inside the domain has: 1 on a switch, less on a mesh or ring.
     pub pair_share: f64,
 }
@@ -41,6 +44,7 @@ impl Fabric {
             message_ramp: c.message_ramp,
             in_switch: if reduces_in_switch(acc) { c.in_switch_gain } else { 1.0 },
             congestion: c.congestion,
+            network: acc.network,
             pair_share: if acc.switched { 1.0 } else { 1.0 / (acc.domain - 1.0).max(1.0) },
         }
     }
@@ -169,7 +173,8 @@ pub fn all_to_all(f: &Fabric, g: Group, bytes: f64, copies: f64) -> f64 {
     let inside = bytes * (g.local - 1.0) / g.local;
     let outside = bytes * distinct * (domains - 1.0) / domains;
     let inner = if inside > 0.0 { f.link_latency + transfer(inside, f.link_bw, f.message_ramp) } else { 0.0 };
-    let outer = if outside > 0.0 { f.nic_latency + transfer(outside, nic_rate(f, &g), f.message_ramp) } else { 0.0 };
+    let rate = nic_rate(f, &g) * f.network.exchange_share(domains);
+    let outer = if outside > 0.0 { f.nic_latency + transfer(outside, rate, f.message_ramp) } else { 0.0 };
     // The two use different links, so the slower one decides.
     inner.max(outer)
 }
@@ -207,6 +212,14 @@ mod tests {
         let inside = all_reduce(&f, Group { size: 8.0, local: 8.0 }, 1e9);
         let across = all_reduce(&f, Group { size: 8.0, local: 1.0 }, 1e9);
         assert!(across > 4.0 * inside);
+    }
+
+    #[test]
+    fn a_torus_exchanges_more_slowly_and_reduces_as_fast() {
+        let (rail, torus) = (fabric(), Fabric { network: Topology::Torus, ..fabric() });
+        let g = Group::strided(4096.0, 1.0, 8.0);
+        assert!(all_to_all(&torus, g, 1e9, 1.0) > 4.0 * all_to_all(&rail, g, 1e9, 1.0));
+        assert_eq!(all_reduce(&torus, g, 1e9), all_reduce(&rail, g, 1e9));
     }
 
     #[test]

@@ -1,10 +1,13 @@
-//! Targets side by side for one workload: every metric a row, the best of each row marked, ratios to a baseline.
+//! Targets side by side for one workload: every metric a row, the best of each row marked, ratios to a baseline. What
+//! different engines say stands in tables of its own.
 
 use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table};
 use super::{ReportError, csv, serialised};
-use atlas_plan::estimate::{Better, Estimate, METRICS, Metric, Verdict};
+use atlas_core::plan::Engine;
+use atlas_plan::estimate::standing::{Standing, comparable, figure, ranked, standings};
+use atlas_plan::estimate::{Estimate, METRICS, Metric, Verdict};
 use atlas_plan::scenario::Scenario;
 
 /// Most targets that are shown beside each other.
@@ -13,7 +16,7 @@ const MOST_COLUMNS: usize = 6;
 const TELLING: [&str; 9] = [
     "tokens_per_sec",
     "tokens_per_sec_per_accel",
-    "mfu",
+    "mfu_causal",
     "ttft_ms",
     "tpot_ms",
     "dollar_per_1m_tokens",
@@ -46,7 +49,9 @@ impl Column {
             Some(Verdict::Memory { needs, has }) => format!("{:.1} GB too large", (needs - has) * 1e-9),
             Some(Verdict::Accelerators { needs, .. }) => format!("needs {needs} accelerators"),
             Some(Verdict::Indivisible { what, of, by }) => format!("{of} {what} / {by}"),
-            Some(Verdict::Format { format, .. }) => format!("no {format}"),
+            Some(Verdict::Format { format, .. } | Verdict::SoftwareFormat { format, .. }) => format!("no {format}"),
+            Some(Verdict::Context { most, .. }) => format!("over {most} tokens"),
+            Some(Verdict::PrefillPool { .. }) => "prefill pool".to_owned(),
             Some(Verdict::Overload { .. }) => "overloaded".to_owned(),
         }
     }
@@ -68,15 +73,58 @@ pub struct Comparison {
 pub struct Line {
     /// The metric.
     pub metric: &'static Metric,
-    /// Its values, `None` where the target has no answer.
+    /// Its values, `None` where the target has no answer or cannot run.
     pub values: Vec<Option<f64>>,
-    /// Which values are the best; none where all are equal or the metric knows no better.
-    pub best: Vec<bool>,
-    /// Values over the baseline's.
+    /// Which values are best or tied, of those that compare.
+    pub standing: Vec<Standing>,
+    /// Values over the baseline's, of those that compare.
     pub ratios: Vec<Option<f64>>,
 }
 
+impl Line {
+    fn is(&self, i: usize, standing: Standing) -> bool {
+        self.standing.get(i) == Some(&standing)
+    }
+
+    fn mark(&self, i: usize) -> &'static str {
+        match self.standing.get(i) {
+            Some(Standing::Best) => "*",
+            Some(Standing::Tied) => "=",
+            _ => " ",
+        }
+    }
+}
+
+/// What the marks mean.
+const MARKS: &str = "* best: its interval lies apart from all others'; = tied with the best: the intervals overlap";
+
 impl Comparison {
+    /// The engine whose figures stand in the main table: one that reasons from hardware where any does, else the
+    /// baseline's.
+    fn engine(&self) -> Option<Engine> {
+        let engines = || self.columns.iter().filter_map(|column| Some(column.answer.as_ref().ok()?.0.engine));
+        let baseline = self.columns.get(self.baseline).and_then(|column| Some(column.answer.as_ref().ok()?.0.engine));
+        engines().find(|engine| engine.reasons()).or(baseline).or_else(|| engines().next())
+    }
+
+    /// Whether a column's figures can be held against the main table's.
+    fn compares(&self, column: &Column) -> bool {
+        let engine = self.engine();
+        column.answer.as_ref().map_or(true, |(scenario, _)| engine.is_none_or(|main| comparable(main, scenario.engine)))
+    }
+
+    /// Places of the columns of the main table, or of the other one.
+    fn places(&self, main: bool) -> Vec<usize> {
+        let among = self.columns.iter().enumerate().filter(|(_, column)| self.compares(column) == main);
+        among.map(|(i, _)| i).collect()
+    }
+
+    /// The column that ratios refer to: the baseline, or where its figures do not compare the first whose do.
+    fn reference(&self) -> usize {
+        let main = self.places(true);
+        if main.contains(&self.baseline) { self.baseline } else { main.first().copied().unwrap_or(self.baseline) }
+    }
+
     /// Every metric that applies to at least one of the answers.
     #[must_use]
     pub fn lines(&self) -> Vec<Line> {
@@ -88,85 +136,39 @@ impl Comparison {
     fn line(&self, metric: &'static Metric) -> Line {
         let value = |column: &Column| {
             let (scenario, estimate) = column.answer.as_ref().ok()?;
-            metric.applies_to(scenario).then(|| (metric.get)(estimate, scenario))
+            figure(metric, scenario, estimate)
         };
         let values: Vec<Option<f64>> = self.columns.iter().map(value).collect();
-        // What cannot run is best at nothing.
-        let runs: Vec<bool> =
-            self.columns.iter().map(|column| column.verdict().is_none_or(|verdict| verdict.fits())).collect();
-        let running = || values.iter().zip(&runs).filter(|(_, runs)| **runs).map(|(value, _)| value);
-        let finite = || running().flatten().copied().filter(|value| value.is_finite());
-        let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-        let wanted = match metric.better {
-            Better::Higher if low < high => Some(high),
-            Better::Lower if low < high => Some(low),
+        let compares: Vec<bool> = self.columns.iter().map(|column| self.compares(column)).collect();
+        // What keeps up with no load is best at nothing, and neither is what another engine says.
+        let rank = |(column, compares): (&Column, &bool)| {
+            let (scenario, estimate) = column.answer.as_ref().ok()?;
+            let runs = column.verdict().is_none_or(|verdict| verdict.fits());
+            (*compares && runs).then(|| ranked(metric, scenario, estimate)).flatten()
+        };
+        let figures: Vec<_> = self.columns.iter().zip(&compares).map(rank).collect();
+        let base = values.get(self.reference()).copied().flatten();
+        let ratio = |(value, compares): (&Option<f64>, &bool)| match (value, base) {
+            (Some(value), Some(base)) if *compares && base != 0.0 => Some(value / base).filter(|r| r.is_finite()),
             _ => None,
         };
-        let best = values.iter().zip(&runs).map(|(value, runs)| *runs && value.is_some() && *value == wanted).collect();
-        let base = values.get(self.baseline).copied().flatten();
-        let ratio = |value: &Option<f64>| match (value, base) {
-            (Some(value), Some(base)) if base != 0.0 => Some(value / base).filter(|ratio| ratio.is_finite()),
-            _ => None,
-        };
-        let ratios = values.iter().map(ratio).collect();
-        Line { metric, values, best, ratios }
+        let ratios = values.iter().zip(&compares).map(ratio).collect();
+        Line { metric, values, standing: standings(&figures, metric.better), ratios }
     }
 
-    /// As a plain table: a column a target with every metric, or, where there are more targets than fit beside each
-    /// other, a row a target with the most telling metrics.
+    /// As plain tables: a column a target with every metric, or, where there are more targets than fit beside each
+    /// other, a row a target with the most telling metrics. What other engines say stands apart, without marks.
     #[must_use]
     pub fn table(&self) -> String {
-        if self.columns.len() > MOST_COLUMNS { self.rows() } else { self.side_by_side() }
-    }
-
-    fn rows(&self) -> String {
         let lines = self.lines();
-        let telling: Vec<&Line> =
-            TELLING.iter().filter_map(|name| lines.iter().find(|line| line.metric.name == *name)).collect();
-        let mut head = vec![("target".to_owned(), Align::Left), ("accelerators".to_owned(), Align::Right)];
-        head.extend(telling.iter().map(|line| (line.metric.label.to_owned(), Align::Right)));
-        head.push(("runs?".to_owned(), Align::Left));
-        let mut table = Table::new(head);
-        for (i, column) in self.columns.iter().enumerate() {
-            let accelerators = column.answer.as_ref().map_or(f64::NAN, |(scenario, _)| scenario.accelerators());
-            let mut cells = vec![
-                column.target.clone(),
-                if accelerators.is_nan() { String::new() } else { accelerators.to_string() },
-            ];
-            cells.extend(telling.iter().map(|line| {
-                let Some(value) = line.values.get(i).copied().flatten() else { return String::new() };
-                let mark = if line.best.get(i).copied().unwrap_or(false) { "*" } else { " " };
-                format!("{}{mark}", line.metric.show(value))
-            }));
-            cells.push(column.told());
-            table.row(cells);
+        let (main, others) = (self.places(true), self.places(false));
+        let wide = main.len().max(others.len()) > MOST_COLUMNS;
+        let table = |places: &[usize]| if wide { self.rows(&lines, places) } else { self.side_by_side(&lines, places) };
+        let mut out = format!("workload {}\n\n{}", self.workload, table(&main));
+        if !others.is_empty() {
+            out.push_str("\nother engines: these figures do not compare with those above\n\n");
+            out.push_str(&table(&others));
         }
-        let hint = "name up to six targets (--target) for every metric side by side";
-        let mut out = format!("workload {}\n\n{}", self.workload, table.render());
-        for (column, error) in self.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().err()?))) {
-            out.push_str(&format!("\n{}: {error}", column.target));
-        }
-        out.push_str(&format!("\n* best of what runs; {hint}\n"));
-        out
-    }
-
-    fn side_by_side(&self) -> String {
-        let mut head = vec![(String::new(), Align::Left)];
-        for (i, column) in self.columns.iter().enumerate() {
-            let baseline = if i == self.baseline && self.columns.len() > 1 { " (baseline)" } else { "" };
-            head.push((format!("{}{baseline}", column.target), Align::Right));
-        }
-        let mut table = Table::new(head);
-        let mut section = None;
-        for line in self.lines() {
-            if section != Some(line.metric.section) {
-                section = Some(line.metric.section);
-                table.section(line.metric.section.name());
-            }
-            let cells = (0..self.columns.len()).map(|i| self.cell(&line, i));
-            table.row(std::iter::once(format!("  {}", line.metric.label)).chain(cells));
-        }
-        let mut out = format!("workload {}\n\n{}", self.workload, table.render());
         let failed = self.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().err()?)));
         for (column, error) in failed {
             out.push_str(&format!("\n{}: {error}", column.target));
@@ -174,22 +176,78 @@ impl Comparison {
         if self.columns.iter().any(|column| column.answer.is_err()) {
             out.push('\n');
         }
-        out.push_str("\n* best of the row; ratios are to the baseline\n");
+        let hint = if wide {
+            "name up to six targets (--target) for every metric side by side"
+        } else {
+            "ratios are to the baseline"
+        };
+        out.push_str(&format!("\n{MARKS}; {hint}\n"));
         out
+    }
+
+    fn rows(&self, lines: &[Line], places: &[usize]) -> String {
+        let telling: Vec<&Line> =
+            TELLING.iter().filter_map(|name| lines.iter().find(|line| line.metric.name == *name)).collect();
+        let mut head = vec![("target".to_owned(), Align::Left), ("accelerators".to_owned(), Align::Right)];
+        head.extend(telling.iter().map(|line| (line.metric.label.to_owned(), Align::Right)));
+        head.push(("runs?".to_owned(), Align::Left));
+        let mut table = Table::new(head);
+        for &i in places {
+            let Some(column) = self.columns.get(i) else { continue };
+            let accelerators = column.answer.as_ref().map_or(f64::NAN, |(scenario, _)| scenario.accelerators());
+            let mut cells = vec![
+                column.target.clone(),
+                if accelerators.is_nan() { String::new() } else { accelerators.to_string() },
+            ];
+            cells.extend(telling.iter().map(|line| {
+                let value = line.values.get(i).copied().flatten();
+                value.map_or_else(String::new, |value| format!("{}{}", line.metric.show(value), line.mark(i)))
+            }));
+            cells.push(column.told());
+            table.row(cells);
+        }
+        table.render()
+    }
+
+    fn side_by_side(&self, lines: &[Line], places: &[usize]) -> String {
+        let reference = self.reference();
+        let mut head = vec![(String::new(), Align::Left)];
+        for &i in places {
+            let Some(column) = self.columns.get(i) else { continue };
+            let baseline = if i == reference && self.columns.len() > 1 { " (baseline)" } else { "" };
+            head.push((format!("{}{baseline}", column.target), Align::Right));
+        }
+        let mut table = Table::new(head);
+        let mut section = None;
+        for line in lines {
+            if places.iter().all(|i| line.values.get(*i).copied().flatten().is_none()) {
+                continue;
+            }
+            if section != Some(line.metric.section) {
+                section = Some(line.metric.section);
+                table.section(line.metric.section.name());
+            }
+            let cells = places.iter().map(|i| self.cell(line, *i, reference));
+            table.row(std::iter::once(format!("  {}", line.metric.label)).chain(cells));
+        }
+        let runs = places.iter().filter_map(|i| self.columns.get(*i)).map(Column::told).collect::<Vec<_>>();
+        if runs.iter().any(|told| !told.is_empty()) {
+            table.row(std::iter::once("  runs?".to_owned()).chain(runs));
+        }
+        table.render()
     }
 
     /// Value, ratio to the baseline where it is another column, mark where it is the best; all of equal width, so that
     /// figures stand below figures.
-    fn cell(&self, line: &Line, i: usize) -> String {
+    fn cell(&self, line: &Line, i: usize, reference: usize) -> String {
         if self.columns.get(i).is_none_or(|column| column.answer.is_err()) {
             return "error".to_owned();
         }
         let Some(value) = line.values.get(i).copied().flatten() else { return "n/a".to_owned() };
-        let mark = if line.best.get(i).copied().unwrap_or(false) { "*" } else { " " };
-        let ratio = line.ratios.get(i).copied().flatten().filter(|_| i != self.baseline);
+        let ratio = line.ratios.get(i).copied().flatten().filter(|_| i != reference);
         let ratio = ratio.map_or_else(String::new, |ratio| format!("×{}", atlas_core::units::significant(ratio, 3)));
         let shown = line.metric.show(value);
-        if self.columns.len() == 1 { shown } else { format!("{shown}{mark} {ratio:>6}") }
+        if self.columns.len() == 1 { shown } else { format!("{shown}{} {ratio:>6}", line.mark(i)) }
     }
 
     /// As JSON.
@@ -212,14 +270,17 @@ impl Comparison {
                 let pick = |of: &dyn Fn(&Line) -> Option<f64>| -> Map<String, Value> {
                     lines.iter().filter_map(|line| Some((line.metric.name.to_owned(), json!(of(line)?)))).collect()
                 };
-                let best = lines.iter().filter(|line| line.best.get(i).copied().unwrap_or(false));
-                let best: Vec<&str> = best.map(|line| line.metric.name).collect();
+                let named = |standing: Standing| -> Vec<&str> {
+                    lines.iter().filter(|line| line.is(i, standing)).map(|line| line.metric.name).collect()
+                };
                 json!({
                     "target": column.target,
+                    "engine": scenario.engine.name(),
                     "knobs": atlas_plan::record::Knobs::of(scenario),
                     "metrics": pick(&|line| line.values.get(i).copied().flatten()),
                     "ratios": pick(&|line| line.ratios.get(i).copied().flatten()),
-                    "best_of": best,
+                    "best_of": named(Standing::Best),
+                    "tied_for": named(Standing::Tied),
                 })
             }
         });
@@ -228,17 +289,19 @@ impl Comparison {
         json!({"workload": self.workload, "baseline": baseline, "targets": targets})
     }
 
-    /// As CSV: a line a metric, a column a target, then the best target's name.
+    /// As CSV: a line a metric, a column a target, then the names of the best target and of those tied with the best.
     #[must_use]
     pub fn csv(&self) -> String {
         let targets = self.columns.iter().map(|column| column.target.as_str());
-        let mut out = csv::line(std::iter::once("metric").chain(targets).chain(["best"]));
+        let mut out = csv::line(std::iter::once("metric").chain(targets).chain(["best", "tied"]));
         for line in self.lines() {
             let mut cells = vec![line.metric.name.to_owned()];
             cells.extend(line.values.iter().map(|value| value.map_or_else(String::new, |value| value.to_string())));
-            let best = self.columns.iter().zip(&line.best).filter(|(_, best)| **best);
-            let best: Vec<&str> = best.map(|(column, _)| column.target.as_str()).collect();
-            cells.push(best.join(" "));
+            for standing in [Standing::Best, Standing::Tied] {
+                let names = self.columns.iter().enumerate().filter(|(i, _)| line.is(*i, standing));
+                let names: Vec<&str> = names.map(|(_, column)| column.target.as_str()).collect();
+                cells.push(names.join(" "));
+            }
             out.push_str(&csv::line(cells.iter().map(String::as_str)));
         }
         out

@@ -11,7 +11,12 @@ pub(super) fn accelerator() -> Value {
     let peaks = map(&[], formats.map(|format| (format, positive("dense peak rate [TFLOP/s]"))));
     let memory = map(
         &["gb"],
-        [("type", text("HBM3, GDDR6 …")), ("gb", positive("size [GB]")), ("bw_GBps", positive("bandwidth [GB/s]"))],
+        [
+            ("type", text("HBM3, GDDR6 …")),
+            ("gb", positive("size [GB]")),
+            ("usable_GiB", positive("what software finds of it, where that is less [GiB]")),
+            ("bw_GBps", positive("bandwidth [GB/s]")),
+        ],
     );
     let scale_up = map(
         &[],
@@ -42,6 +47,7 @@ pub(super) fn accelerator() -> Value {
             ("dense_tflops", help(peaks, "dense peak rates by format")),
             ("measured", help(measured, "what was measured")),
             ("memory", help(memory, "device memory")),
+            ("ranks", count("devices that software sees of it: dies, tiles, logical cores; 1 unless stated")),
             ("cores", count("multiprocessors or their like")),
             ("boost_clock_mhz", positive("boost clock [MHz]")),
             ("cache_mb", positive("last-level cache [MB]")),

@@ -38,7 +38,7 @@ pub(super) fn target() -> Value {
         [
             ("type", text("IB, RoCE, EFA, ICI …")),
             ("Gbps_per_accel", knob(Knob::NetworkGbps)),
-            ("topology", text("rail, fat-tree, torus …")),
+            ("topology", text("rail, fat-tree or torus")),
             ("oversubscription", knob(Knob::Oversubscription)),
         ],
     );

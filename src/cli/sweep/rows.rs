@@ -174,7 +174,8 @@ fn number(out: &mut Vec<u8>, value: f64) {
 }
 
 /// Every [`verdict`].
-pub(super) const VERDICTS: [&str; 5] = ["fits", "memory", "accelerators", "indivisible", "overload"];
+pub(super) const VERDICTS: [&str; 8] =
+    ["fits", "memory", "accelerators", "indivisible", "format", "context", "pools", "overload"];
 
 /// Why a point cannot run, in a word.
 pub(super) fn verdict(estimate: &Estimate) -> &'static str {
@@ -183,7 +184,9 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
         Some(Verdict::Memory { .. }) => "memory",
         Some(Verdict::Accelerators { .. }) => "accelerators",
         Some(Verdict::Indivisible { .. }) => "indivisible",
-        Some(Verdict::Format { .. }) => "format",
+        Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }) => "format",
+        Some(Verdict::Context { .. }) => "context",
+        Some(Verdict::PrefillPool { .. }) => "pools",
         Some(Verdict::Overload { .. }) => "overload",
     }
 }

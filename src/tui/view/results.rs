@@ -70,7 +70,7 @@ pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'stati
             let metric = match detail.verdict {
                 Verdict::Fits | Verdict::Memory { .. } => Some("memory_fill"),
                 Verdict::Overload { .. } => Some("queue_utilization"),
-                Verdict::Accelerators { .. } | Verdict::Indivisible { .. } | Verdict::Format { .. } => None,
+                _ => None,
             };
             (verdict(app, detail).1, metric)
         }
@@ -184,7 +184,7 @@ pub fn refusal(verdict: &Verdict) -> &'static str {
         Verdict::Fits => "fits",
         Verdict::Memory { .. } => "does not fit",
         Verdict::Overload { .. } => "overloaded",
-        Verdict::Accelerators { .. } | Verdict::Indivisible { .. } | Verdict::Format { .. } => "cannot run",
+        _ => "cannot run",
     }
 }
 

@@ -110,7 +110,6 @@ pub(super) fn ranks_per_chip(id: &str) -> f64 {
 pub(super) fn training_ranks_per_chip(id: &str) -> f64 {
     match id {
         "amd-mi250" | "amd-mi250x" | "intel-max-1550" => 2.0,
-        "google-tpu-v7x" => 1.0,
         other => ranks_per_chip(other),
     }
 }

@@ -1,8 +1,6 @@
 //! A measured row as the documents that a user would write for it.
 
 use atlas_catalog::Catalog;
-use atlas_plan::engine::datasheet::accelerator;
-use atlas_plan::scenario::dies;
 use serde_json::{Map, Value, json};
 
 use super::Kind;
@@ -227,7 +225,7 @@ fn widen_over_dies(
     workload: &mut Map<String, Value>,
 ) {
     let sheet = target.get("accelerator").and_then(Value::as_str).and_then(|id| catalog.accelerator(id).ok());
-    let dies = sheet.map_or(1.0, |sheet| dies(accelerator(&sheet).generation));
+    let dies = sheet.map_or(1.0, |sheet| sheet.ranks);
     let degree = |workload: &Map<String, Value>, name: &str| {
         workload.get("parallelism").and_then(|found| found.get(name)).and_then(Value::as_f64).unwrap_or(1.0)
     };

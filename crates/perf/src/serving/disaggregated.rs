@@ -30,24 +30,27 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         Load::Closed { concurrency, .. } => (concurrency, f64::INFINITY),
         Load::Static { batch } | Load::DecodeOnly { batch } | Load::PrefillOnly { batch } => (batch, f64::INFINITY),
         Load::Burst { requests } => (requests.min(1e6), f64::INFINITY),
-        Load::Open { rate } => (limit * workers, rate),
+        Load::Open { rate } => ((limit * workers).min(input.most_in_flight), rate),
     };
     // Rate X with X (wait + prefill + transfer + decode) = concurrency; the batch that decodes is X * decode / workers.
     let mut batch = (offered / workers).min(limit).max(offered.min(1.0));
     let mut rate = 0.0;
+    // What the requests in flight would be served at, however slowly they come.
+    let mut closed_rate = 0.0;
     let mut wait = 0.0;
     let apart = FrontEnd::of(input, c).apart();
     for _ in 0..6 {
         let life = steps * step_at(batch).total();
         let free = offered / (life + latency + transfer + apart);
-        rate = free.min(most).min(limit * workers / life.max(1e-9)).min(open_rate);
+        closed_rate = free.min(most).min(limit * workers / life.max(1e-9));
+        rate = closed_rate.min(open_rate);
         // What does not decode waits before the prefill pool.
         wait = (offered / rate.max(1e-12) - life - latency - transfer - apart).max(0.0);
         let next = (rate * life / workers).clamp(1e-6, limit).max((offered / workers).min(1.0));
         batch = 0.5 * (batch + next);
     }
     let step = step_at(batch);
-    if open_rate.is_finite() {
+    if open_rate.is_finite() && (input.most_in_flight.is_infinite() || rate < most) {
         wait = super::queue::mean_wait(rate, service, servers, c.variability);
     }
     let first = FirstToken {
@@ -63,6 +66,14 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     out.max_concurrency = capacity.sequences;
     out.fits = capacity.fits;
     out.capacity_requests_per_sec = most.min(limit * workers / (steps * step_at(limit).total()).max(1e-9));
+    if input.most_in_flight.is_finite() {
+        out.capacity_requests_per_sec = out.capacity_requests_per_sec.min(closed_rate);
+    } else if open_rate.is_finite() && open_rate >= out.capacity_requests_per_sec {
+        // What is more than both pools serve waits for ever.
+        out.ttft = Spread::of(f64::INFINITY, 0.0, 0.0);
+        out.e2e = out.ttft;
+        out.first_token.slot = f64::INFINITY;
+    }
     let accelerators = pools.prefill.accelerators() + pools.decode.accelerators();
     out.output_tokens_per_sec_per_accelerator = out.output_tokens_per_sec / accelerators.max(1.0);
     out.tokens_per_sec_per_user = if tpot > 0.0 { 1.0 / tpot } else { 0.0 };

@@ -86,7 +86,9 @@ fn product(acc: &Accelerator, stored: Precision, bytes: f64, compute: Option<For
             Product::of(Precision::Int8, true)
         }
         QuantizedProduct::Native if stored != Precision::Int4 && acc.has(stored) => Product::of(stored, false),
-        QuantizedProduct::Native | QuantizedProduct::Unpacked => Product::of(Precision::Bf16, true),
+        QuantizedProduct::Native | QuantizedProduct::Unpacked | QuantizedProduct::Refused => {
+            Product::of(Precision::Bf16, true)
+        }
         QuantizedProduct::Separate => Product { kernels: 3.0, ..Product::of(Precision::Bf16, true) },
         QuantizedProduct::Buffered => {
             // Weights are read, written in 16 bit, and read again.
@@ -95,6 +97,55 @@ fn product(acc: &Accelerator, stored: Precision, bytes: f64, compute: Option<For
         // Eight launches: outliers found, rows and columns quantized, layouts changed, multiplied, scaled, outliers
         // multiplied and added (bitsandbytes, `MatMul8bitLt`; arXiv 2208.07339).
         QuantizedProduct::Outliers => Product { kernels: 8.0, ..Product::of(Precision::Bf16, true) },
+    }
+}
+
+/// Why weights or products of a format are not served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// The device does not multiply it, and nothing wider was asked for that could stand in.
+    Device(Format),
+    /// The software has no kernels for such weights on this device.
+    Software(Format),
+}
+
+/// Whether device and software run what is stated.
+///
+/// # Errors
+/// The format that they do not run.
+pub fn supported(acc: &Accelerator, stated: &Stated, t: &ServingTraits) -> Result<(), Refused> {
+    let stored = Precision::from(stated.weights);
+    let how = match stored {
+        Precision::Fp8 => Some(t.fp8),
+        Precision::Fp6 | Precision::Fp4 => Some(t.fp4),
+        Precision::Int8 => Some(t.int8),
+        Precision::Int4 => Some(t.int4),
+        _ => None,
+    };
+    if how == Some(QuantizedProduct::Refused) {
+        return Err(Refused::Software(stated.weights));
+    }
+    // Narrow weights are unpacked at worst; a product that is asked for by name, and wide weights, are multiplied as such.
+    let multiplied = match (stated.compute, how) {
+        (Some(compute), _) => compute,
+        (None, None) => stated.weights,
+        (None, Some(_)) => return Ok(()),
+    };
+    let runs = match Precision::from(multiplied) {
+        // Four-bit integers are multiplied in a wider format everywhere.
+        Precision::Int4 => true,
+        precision => acc.has(precision),
+    };
+    if runs { Ok(()) } else { Err(Refused::Device(multiplied)) }
+}
+
+/// The format that stands in for 16-bit weights that the device does not multiply: the other one of 16 bit.
+#[must_use]
+pub fn half_on(acc: &Accelerator, weights: Format) -> Format {
+    match weights {
+        Format::Bf16 if !acc.has(Precision::Bf16) && acc.has(Precision::Fp16) => Format::Fp16,
+        Format::Fp16 if !acc.has(Precision::Fp16) && acc.has(Precision::Bf16) => Format::Bf16,
+        other => other,
     }
 }
 
@@ -162,6 +213,34 @@ mod tests {
         let asked = Stated { compute: Some(Format::Bf16), ..stated(Format::Fp8) };
         let found = formats(&with_fp8(), &Architecture::default(), &asked, &ServingTraits::default());
         assert_eq!((found.dense, found.dense_unpack, found.dense_bytes), (Precision::Bf16, true, 1.0));
+    }
+
+    #[test]
+    fn products_that_neither_device_nor_software_runs_are_refused_by_name() {
+        let (a100, traits) = (Accelerator::default(), ServingTraits::default());
+        let asked = |compute, weights| Stated { compute, ..stated(weights) };
+        let refused = |acc: &Accelerator, s: &Stated, t: &ServingTraits| supported(acc, s, t).err();
+        assert_eq!(refused(&a100, &asked(Some(Format::Fp8), Format::Fp8), &traits), Some(Refused::Device(Format::Fp8)));
+        assert_eq!(refused(&with_fp8(), &asked(Some(Format::Fp8), Format::Fp8), &traits), None);
+        // Weights alone: unpacked.
+        assert_eq!(refused(&a100, &stated(Format::Fp8), &traits), None);
+        let without = ServingTraits { fp8: QuantizedProduct::Refused, ..traits };
+        assert_eq!(refused(&with_fp8(), &stated(Format::Fp8), &without), Some(Refused::Software(Format::Fp8)));
+        let mut tpu = a100;
+        for precision in [Precision::Fp16, Precision::Tf32] {
+            tpu.flops[precision as usize] = 0.0;
+        }
+        assert_eq!(refused(&tpu, &stated(Format::Tf32), &traits), Some(Refused::Device(Format::Tf32)));
+        assert_eq!(refused(&tpu, &stated(Format::Fp16), &traits), Some(Refused::Device(Format::Fp16)));
+    }
+
+    #[test]
+    fn sixteen_bit_weights_take_the_format_that_the_device_has() {
+        let mut v100 = Accelerator::default();
+        v100.flops[Precision::Bf16 as usize] = 0.0;
+        assert_eq!(half_on(&v100, Format::Bf16), Format::Fp16);
+        assert_eq!(half_on(&v100, Format::Fp8), Format::Fp8);
+        assert_eq!(half_on(&Accelerator::default(), Format::Bf16), Format::Bf16);
     }
 
     #[test]

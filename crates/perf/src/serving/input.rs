@@ -157,6 +157,9 @@ pub struct ServingInput {
     pub osl_most: f64,
     /// What is asked of it.
     pub load: Load,
+    /// Requests in flight at most under open arrivals, over all replicas: who sends them holds back what is more. Infinite
+    /// where nothing is held back.
+    pub most_in_flight: f64,
     /// Requests of a run with open arrivals, which ends with its last answer; infinite for a service.
     pub arrivals: f64,
     /// What kind of software serves.
@@ -224,6 +227,7 @@ impl Default for ServingInput {
             osl_spread: 1.0,
             osl_most: 0.0,
             load: Load::Closed { concurrency: 16.0, requests: f64::INFINITY },
+            most_in_flight: f64::INFINITY,
             arrivals: f64::INFINITY,
             stack: Stack::Graphed,
             graphs: GraphCapture::Full,
@@ -285,6 +289,7 @@ impl ServingInput {
             layout: self.layout.bounded(),
             pools: self.pools.map(|p| Pools { prefill: p.prefill.bounded(), decode: p.decode.bounded() }),
             load,
+            most_in_flight: endless(self.most_in_flight),
             arrivals: endless(self.arrivals),
             isl: least(self.isl, 0.0),
             osl: least(self.osl, 1.0),

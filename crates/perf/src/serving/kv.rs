@@ -3,17 +3,7 @@
 use super::emptying;
 use super::input::{Layout, ServingInput};
 use super::shape::Shape;
-use crate::accelerator::Accelerator;
 use crate::constants::Constants;
-
-/// Memory sizes of data sheets are powers of two: "80 GB" is 80 GiB (nvidia-smi: 81,559 MiB on an H100).
-const BINARY: f64 = 1.0737;
-
-/// Bytes of a device as software finds them.
-#[must_use]
-pub fn device_bytes(accelerator: &Accelerator) -> f64 {
-    BINARY * accelerator.mem_bytes
-}
 
 /// Room for keys and values on one replica.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,7 +23,7 @@ pub struct Capacity {
 /// Capacity of one replica of `layout`.
 pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Constants) -> Capacity {
     let acc = &input.accelerator;
-    let usable = BINARY * acc.mem_bytes * input.memory_utilization.clamp(0.05, 1.0)
+    let usable = acc.capacity() * input.memory_utilization.clamp(0.05, 1.0)
         - (c.reserve_bytes + c.reserve_share * acc.mem_bytes);
     let free_bytes = usable - shape.resident_bytes;
     // Beams share the prompt's keys and values, not the output's.

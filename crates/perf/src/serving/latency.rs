@@ -5,7 +5,7 @@
 //! tokens; ITL is the gap between two successive tokens, so prompt chunks of others show up in ITL's tail.
 
 use super::front_end::FrontEnd;
-use super::input::{Admission, ServingInput};
+use super::input::{Admission, Load, ServingInput};
 use super::queue;
 use super::steady_state::Cycle;
 use crate::constants::Constants;
@@ -91,8 +91,24 @@ pub fn cadence(input: &ServingInput, c: &Constants, step: f64) -> f64 {
     }
 }
 
-/// Share of the population that arrives together. Where prefill runs in steps of its own, all decoding sequences stall
-/// and then end together, so that their successors arrive together too; chunks in mixed steps spread them.
+/// Share of the requests that arrive together: those with which a run begins, all at once, and those that ended together.
 pub fn burst_share(input: &ServingInput, c: &Constants) -> f64 {
-    if input.chunked_prefill || input.pools.is_some() { c.burst_share } else { c.burst_share_separate }
+    let first = match input.load {
+        Load::Closed { concurrency, requests } => concurrency / requests,
+        // A backlog is all there at the start, but what runs first is as much as the deployment holds.
+        Load::Burst { requests } if requests.is_finite() => FIRST_TURN,
+        _ => 0.0,
+    };
+    (steady_burst_share(input, c) + first).min(1.0)
 }
+
+/// Share of the requests that arrive together once a run is under way. Where prefill runs in steps of its own, all decoding
+/// sequences stall and then end together, so that their successors arrive together too; chunks in mixed steps spread them.
+pub fn steady_burst_share(input: &ServingInput, c: &Constants) -> f64 {
+    let share = if input.chunked_prefill || input.pools.is_some() { c.burst_share } else { c.burst_share_separate };
+    (share - FIRST_TURN).max(0.0)
+}
+
+/// The first of the ten turns of the runs on which the constants were fitted (benchmarks that send
+/// ten requests for each one in flight): it is a burst of all.
+const FIRST_TURN: f64 = 0.1;

@@ -127,6 +127,9 @@ pub fn estimate(input: &ServingInput, c: &Constants) -> ServingEstimate {
         Load::PrefillOnly { batch } => prefill_only(input, &machine, batch / replicas),
         Load::Closed { concurrency, requests } => closed(input, c, &machine, concurrency, requests, limit),
         Load::Burst { requests } => burst(input, c, &machine, requests / replicas, limit),
+        Load::Open { rate } if input.most_in_flight.is_finite() => {
+            held_back(input, c, &machine, rate / replicas, limit)
+        }
         Load::Open { rate } => open(input, c, &machine, rate / replicas, limit),
     };
     out.max_concurrency = capacity.sequences;
@@ -317,6 +320,31 @@ fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit:
     out
 }
 
+/// Open arrivals of which no more than so many are in flight: the sender holds the others back, so that beyond the
+/// capacity they are served as a closed loop is. What is held back has not been sent, and waits for no first token.
+fn held_back(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
+    let (most, replicas) = (input.most_in_flight, input.layout.dp.max(1.0));
+    let mut full = closed(input, c, m, most, input.arrivals, limit);
+    if rate >= full.requests_per_sec {
+        full.capacity_requests_per_sec = full.requests_per_sec;
+        return full;
+    }
+    let share = (most / replicas).max(1.0);
+    let mut out = open(input, c, m, rate, limit.min(share));
+    out.capacity_requests_per_sec = full.requests_per_sec;
+    if share <= limit {
+        // No more come than run at once.
+        out.first_token.slot = 0.0;
+        out.ttft = out.first_token.spread();
+        let rest = (input.osl - 1.0).max(0.0);
+        out.e2e.mean = out.ttft.mean + rest * out.tpot.mean;
+        out.e2e.p50 = out.ttft.p50 + rest * out.tpot.p50;
+        out.e2e.p95 = out.ttft.p95 + rest * out.tpot.p95;
+        out.e2e.p99 = out.ttft.p99 + rest * out.tpot.p99;
+    }
+    out
+}
+
 /// Open arrivals of a run that ends: no more run together than there are, and the last answer is waited for.
 fn open(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
     let arrivals = input.arrivals / input.layout.dp.max(1.0);
@@ -334,6 +362,38 @@ fn open(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64)
     out
 }
 
+/// Sequences that run where `rate` requests a second come, fewer than a full batch of `limit` serves, whose cycle takes
+/// `full` seconds: the batch b with b = rate x cycle(b), which is Little's law.
+fn running(m: &Machine, input: &ServingInput, rate: f64, limit: f64, full: f64) -> f64 {
+    let excess = |batch: f64| rate * steady_state::cycle(m, input, batch).time.total() - batch;
+    let least = 1.0f64.min(limit);
+    let (mut low, mut high) = ((least, excess(least)), (limit, rate * full - limit));
+    if low.1 <= 0.0 {
+        return (low.0 + low.1).clamp(1e-6, limit);
+    }
+    // False position between a batch that is too small and one that is too large; the end that stays loses half its
+    // weight (Illinois).
+    let mut at = high.0;
+    for _ in 0..MOST_ROUNDS {
+        let before = at;
+        at = (low.0 * high.1 - high.0 * low.1) / (high.1 - low.1);
+        let found = excess(at);
+        if (at - before).abs() <= CLOSE * at || found == 0.0 {
+            break;
+        }
+        if found > 0.0 {
+            (low, high.1) = ((at, found), 0.5 * high.1);
+        } else {
+            (high, low.1) = ((at, found), 0.5 * low.1);
+        }
+    }
+    at.clamp(1e-6, limit)
+}
+
+/// Rounds in which the batch of an open load is found at most, and how close is close enough.
+const MOST_ROUNDS: u32 = 12;
+const CLOSE: f64 = 1e-3;
+
 /// Open arrivals: the batch follows from Little's law; at or above capacity the system serves what it can.
 fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
     let full = steady_state::cycle(m, input, limit);
@@ -345,14 +405,7 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
         out.first_token.slot = f64::INFINITY;
         return out;
     }
-    // Batch b with b / cycle(b) = rate: the cycle's time is nearly linear in b, so two secant steps suffice.
-    let one = steady_state::cycle(m, input, 1.0f64.min(limit)).time.total();
-    let slope = (full.time.total() - one) / (limit - 1.0).max(1e-9);
-    let mut batch = (rate * (one - slope) / (1.0 - rate * slope).max(1e-6)).clamp(1e-6, limit);
-    for _ in 0..2 {
-        let life = steady_state::cycle(m, input, batch).time.total();
-        batch = (0.5 * batch + 0.5 * rate * life).clamp(1e-6, limit);
-    }
+    let batch = running(m, input, rate, limit, full.time.total());
     let cycle = steady_state::cycle(m, input, batch.max(1.0));
     let mut first = latency::closed_loop(input, c, &cycle, 0.0);
     first.burst = 0.0;

@@ -296,7 +296,8 @@ impl Machine {
                 * copies
                 * (ranks - 1.0)
                 / ranks
-                / fabric.bw,
+                / fabric.bw
+                / acc.network.exchange_share(ranks / acc.domain.max(1.0)),
             hop_seconds: if layout.pp > 1.0 { fabric.latency } else { 0.0 },
             imbalance: 1.0 + c.expert_excess * layout.ep.max(1.0).log2(),
             group_excess: c.group_excess * layout.attention_dp.max(1.0).log2(),

@@ -10,6 +10,7 @@
 pub mod comm;
 mod convolution;
 pub mod layer;
+pub mod measured;
 mod memo;
 pub mod optimizer;
 pub mod pipeline;

@@ -114,6 +114,8 @@ words! {
         Buffered = "buffered",
         /// Outlying columns are found and multiplied apart in 16 bit (arXiv 2208.07339).
         Outliers = "outliers",
+        /// The software has no kernels for the format on this device.
+        Refused = "none",
     }
 
     /// Format of keys and values where a checkpoint is quantized to 8 or 4 bit and nothing is said of them.

@@ -175,10 +175,16 @@ fn ladders(case: &Case<'_>) -> Vec<Ladder> {
         (Verdict::Memory { .. }, Mode::Inference) => serving_memory(case),
         (Verdict::Accelerators { needs, has }, _) => accelerators(case, needs / has),
         (Verdict::Indivisible { what, .. }, _) => indivisible(case, what),
-        (Verdict::Format { instead, .. }, _) if !instead.is_empty() => {
+        (Verdict::Format { instead, .. } | Verdict::SoftwareFormat { instead, .. }, _) if !instead.is_empty() => {
             vec![(Knob::Precision, words(Knob::Precision, &[instead]))]
         }
-        (Verdict::Format { .. }, _) => Vec::new(),
+        (
+            Verdict::Format { .. }
+            | Verdict::SoftwareFormat { .. }
+            | Verdict::Context { .. }
+            | Verdict::PrefillPool { .. },
+            _,
+        ) => Vec::new(),
         (Verdict::Overload { offered, capacity }, _) => overload(case, offered, capacity),
     };
     let ladders = all.into_iter().map(|(knob, rungs)| Ladder { knob, rungs });

@@ -5,6 +5,7 @@ use atlas_catalog::convolution::Convolutional;
 use atlas_catalog::model::{Architecture as Network, Model};
 use atlas_catalog::transformer;
 use atlas_catalog::transformer::{Bias, Kind, Transformer};
+use atlas_core::network::Topology;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind};
 use atlas_perf::convolution::{MAX_STAGES, Residual, Stage};
@@ -61,7 +62,6 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
         }
     }
     let scale_up = sheet.scale_up.as_ref();
-    let link = scale_up.and_then(|link| link.kind.as_deref()).unwrap_or_default();
     let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
     let bf16 = positive(peaks.bf16);
     let measured = sheet.measured.as_ref().zip(bf16).map_or(0.0, |(measured, peak)| measured.tflops_bf16 / peak);
@@ -69,6 +69,7 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
         generation: generation(sheet),
         flops,
         mem_bytes: sheet.memory.gb * 1e9,
+        usable: sheet.memory.usable_gib.map_or(1.0, |usable| usable / sheet.memory.gb),
         mem_bw: positive(sheet.memory.bw_gbytes_per_sec).unwrap_or(0.0) * 1e9,
         cores: positive(sheet.cores).unwrap_or(1.0),
         cache_bytes: positive(sheet.cache_mb).unwrap_or(0.0) * 1e6,
@@ -78,8 +79,9 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
             .unwrap_or_else(|| blank_link(&sheet.vendor))
             * 1e9,
         domain: scale_up.and_then(|link| positive(link.domain_size)).unwrap_or(1.0),
-        switched: link.starts_with("NVLink") && !link.contains("bridge") && !link.starts_with("NVLink 2"),
+        switched: scale_up.and_then(|link| link.switched).unwrap_or(false),
         nic_bw: positive(sheet.scale_out_gbits_per_sec).unwrap_or(100.0) * 1e9 / 8.0,
+        network: Topology::default(),
         gemm_fraction: measured,
     }
 }

@@ -5,18 +5,19 @@ use super::benchboard;
 use crate::estimate::Estimate;
 use crate::scenario::Scenario;
 use atlas_config::Mode;
-use atlas_core::plan::{Arrivals, Engine};
+use atlas_core::plan::{Arrivals, Engine, Format, LoadKind};
 use atlas_core::units::duration_ms;
+use atlas_perf::training::measured::best_mfu;
 
 /// Notes on an estimate of a scenario, most important first.
 #[must_use]
 pub fn notes(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     match scenario.engine {
         Engine::SemiEmpirical => calibrated(scenario),
-        Engine::Analytical => analytical(scenario),
+        Engine::Analytical => analytical(scenario, estimate),
         Engine::Event => {
             let mut notes = simulated(scenario, estimate);
-            notes.extend(analytical(scenario));
+            notes.extend(analytical(scenario, estimate));
             notes
         }
         Engine::Benchboard => dashboard(scenario),
@@ -98,12 +99,61 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     notes
 }
 
-fn analytical(scenario: &Scenario) -> Vec<String> {
+/// That an MFU is above all that was measured on this family of accelerators, or that nothing was.
+fn beyond_measured(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
+    let device = &scenario.machine.as_ref()?.device;
+    let mfu = estimate.detail?.training?.mfu_causal;
+    match best_mfu(device) {
+        Some(best) if mfu > best => Some(format!(
+            "causal MFU of {:.1} % is above the best that was measured on this family of accelerators, {:.0} %",
+            100.0 * mfu,
+            100.0 * best
+        )),
+        Some(_) => None,
+        None => Some("no training run on this family of accelerators was published: its MFU is a guess".to_owned()),
+    }
+}
+
+/// That another format of 16 bit stands in for the files'.
+fn stands_in(scenario: &Scenario) -> Option<String> {
+    let served = &scenario.base.served;
+    match (scenario.mode(), served.stands_for) {
+        (Mode::Inference, Some(asked)) => {
+            Some(format!("the accelerator does not compute in {}: {} stands in", asked.name(), served.format.name()))
+        }
+        (Mode::Training, _)
+            if scenario.base.plan.format.is_none() && scenario.format(&scenario.base) == Format::Fp16 =>
+        {
+            Some("the accelerator does not compute in bf16: precision fp16".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// That requests are held back, since more arrive than may be in flight.
+fn held_back(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
+    let asked = &scenario.base.plan.serving;
+    let stated = matches!(asked.load, Some(LoadKind::Open | LoadKind::Closed)) && asked.concurrency.is_some();
+    let rate = asked.request_rate.filter(|rate| *rate > 0.0 && stated)?;
+    let served = estimate.detail?.serving?.requests_per_sec;
+    (served < 0.999 * rate).then(|| {
+        format!(
+            "{rate} requests/s are offered and {served:.3} sent: no more than {} are in flight, and the rest is held back",
+            scenario.concurrency(&scenario.base)
+        )
+    })
+}
+
+fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     let mut notes = Vec::new();
     let phase = &scenario.base;
     let devices = scenario.accelerators();
-    let used = phase.shape.tp * phase.shape.pp * phase.plan.cp.unwrap_or(1.0) * phase.shape.dp
-        / scenario.machine.map_or(1.0, |machine| machine.dies);
+    let used = scenario.working_accelerators();
+    if scenario.mode() == Mode::Training {
+        notes.extend(beyond_measured(scenario, estimate));
+    }
+    notes.extend(stands_in(scenario));
+    notes.extend(held_back(scenario, estimate));
     if used < devices {
         notes.push(format!("{used} of {devices} accelerators work; the rest idle, and are paid for"));
     }

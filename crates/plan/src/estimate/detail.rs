@@ -200,6 +200,29 @@ pub enum Verdict {
         /// A format that it multiplies in; empty if there is none.
         instead: &'static str,
     },
+    /// The software has no kernels for weights of this format on this accelerator.
+    SoftwareFormat {
+        /// The format.
+        format: &'static str,
+        /// A format that the accelerator multiplies in; empty if there is none.
+        instead: &'static str,
+    },
+    /// Sequences are longer than the model has positions.
+    Context {
+        /// Tokens of a sequence, prompt and output together.
+        asked: f64,
+        /// Positions of the model.
+        most: f64,
+    },
+    /// The pool that prefills holds no whole replica, or leaves none to decode.
+    PrefillPool {
+        /// Accelerators asked for.
+        asked: f64,
+        /// Accelerators of a replica.
+        replica: f64,
+        /// Replicas in all.
+        replicas: f64,
+    },
     /// More requests arrive than the deployment can serve.
     Overload {
         /// Requests per second that arrive.
@@ -238,6 +261,19 @@ impl Verdict {
             Verdict::Format { format, instead } => {
                 format!("the accelerator does not compute in {format}; it does in {instead}")
             }
+            Verdict::SoftwareFormat { format, instead: "" } => {
+                format!("the software has no kernels for {format} on this accelerator")
+            }
+            Verdict::SoftwareFormat { format, instead } => {
+                format!("the software has no kernels for {format} on this accelerator; {instead} runs")
+            }
+            Verdict::Context { asked, most } => {
+                format!("sequences of {asked} tokens are longer than the model's {most} positions")
+            }
+            Verdict::PrefillPool { asked, replica, replicas } => format!(
+                "prefill_accelerators {asked} cannot be: a replica takes {replica} of them, and of {replicas} replicas at \
+                 least one must prefill and one decode"
+            ),
             Verdict::Overload { offered, capacity } => {
                 format!(
                     "{offered:.3} requests/s arrive; at most {capacity:.3} can be served, so the queue grows for ever"

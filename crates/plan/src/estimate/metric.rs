@@ -244,6 +244,16 @@ fn tokens_per_joule(estimate: &Estimate, scenario: &Scenario) -> f64 {
     estimate.total.tokens_per_sec / (estimate.total.node_power_w * scenario.num_nodes * estimate.shortfall())
 }
 
+/// Tokens per second of one accelerator at work.
+fn per_accelerator(estimate: &Estimate, scenario: &Scenario) -> f64 {
+    let working = if scenario.engine.reasons() {
+        scenario.working_accelerators()
+    } else {
+        scenario.accelerators() * estimate.shortfall()
+    };
+    estimate.total.tokens_per_sec / working.max(1e-9)
+}
+
 /// Upper bound of the memory in use over what the fullest device has for it.
 fn memory_fill(estimate: &Estimate) -> f64 {
     estimate.detail.as_ref().map_or(0.0, |detail| detail.memory.upper / detail.memory.capacity.max(1e-9))
@@ -252,14 +262,14 @@ fn memory_fill(estimate: &Estimate) -> f64 {
 /// Every metric, in the order in which panes and tables show them.
 pub const METRICS: [Metric; 53] = [
     entry("tokens_per_sec", "tokens/s", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of all accelerators; generated tokens in inference", |e, _| e.total.tokens_per_sec).unit("tok/s").trust(Trust::Throughput),
-    entry("tokens_per_sec_per_accel", "tok/s/accel", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of one accelerator", |e, s| e.total.tokens_per_sec / (s.accelerators() * e.shortfall())).unit("tok/s").trust(Trust::Throughput),
+    entry("tokens_per_sec_per_accel", "tok/s/accel", Throughput, Higher, Format::Si, Applies::Always, "tokens per second of one accelerator that the layout puts to work, as MFU counts them", per_accelerator).unit("tok/s").trust(Trust::Throughput),
     entry("total_tokens_per_sec", "total tok/s", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "prompt and generated tokens per second of all accelerators", |e, _| serving(e, |s| s.total_tokens_per_sec)).unit("tok/s").trust(Trust::Throughput),
     entry("tokens_per_sec_per_user", "tok/s/user", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "interactivity: generated tokens per second that one user sees, 1 / TPOT", |e, _| serving(e, |s| s.tokens_per_sec_per_user)).unit("tok/s"),
     entry("requests_per_sec", "requests/s", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "requests finished per second", |e, _| serving(e, |s| s.requests_per_sec)).unit("req/s").trust(Trust::Throughput),
     entry("max_concurrency", "max sequences", Throughput, Higher, Format::Si, Applies::AnalyticalServing, "sequences that the KV memory of one replica holds", |e, _| serving(e, |s| s.max_concurrency)).unit("seq"),
     entry("step_time_ms", "step time", Throughput, Lower, Format::Duration, Applies::Training, "time of one optimizer step", |e, _| e.total.step_time_ms).trust(Trust::Inverse),
-    entry("mfu", "MFU", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilisation, PaLM convention: attention counted in full, recomputation not (arXiv 2204.02311, app. B)", |e, _| training(e, |t| t.mfu)).trust(Trust::Throughput),
     entry("mfu_causal", "MFU causal", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilisation with causal attention counted once, as Megatron-Core counts since 2025", |e, _| training(e, |t| t.mfu_causal)).trust(Trust::Throughput),
+    entry("mfu", "MFU PaLM", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "model FLOPs utilisation, PaLM convention: attention counted in full, recomputation not (arXiv 2204.02311, app. B)", |e, _| training(e, |t| t.mfu)).trust(Trust::Throughput),
     entry("hfu", "HFU", Throughput, Higher, Format::Percent, Applies::AnalyticalTraining, "hardware FLOPs utilisation: recomputed work counted too (arXiv 2205.05198, section 6)", |e, _| training(e, |t| t.hfu)).trust(Trust::Throughput),
     entry("time_to_train_h", "time to train", Throughput, Lower, Format::Hours, Applies::AnalyticalTraining, "wall-clock time of the whole run of train_tokens, without failures", |e, _| hours(e, run_tokens(e))).trust(Trust::Inverse),
     entry("time_to_published_h", "published run", Throughput, Lower, Format::Hours, Applies::Published, "wall-clock time to train on as many tokens as the model's makers did", |e, s| hours(e, s.published_tokens)).trust(Trust::Inverse),

@@ -2,11 +2,13 @@
 //!
 //! * [`metric`] – the registry that names each figure
 //! * [`breakdown`] – where time and memory go, in parts that sum
+//! * [`standing`] – who is best, as far as intervals tell
 //! * [`detail`] – what only an engine that reasons from hardware can say
 
 pub mod breakdown;
 pub mod detail;
 pub mod metric;
+pub mod standing;
 
 pub use breakdown::Breakdown;
 pub use detail::{

@@ -26,7 +26,22 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
     };
     Some(match name {
         "tokens_per_sec_per_accel" => {
-            Term::stated("X_a", "", "tok/s", value, rate()? / asked(whole, whole.inputs.accelerators()))
+            let working: Written = if whole.scenario.engine.reasons() {
+                let knobs = [("tp", Knob::Tp), ("pp", Knob::Pp), ("dp", Knob::Dp)];
+                let bearing = knobs.map(|(symbol, knob)| whole.inputs.knob(symbol, knob)).to_vec();
+                Term::input(
+                    "n_work",
+                    "accelerators that the layout puts to work",
+                    "",
+                    whole.scenario.working_accelerators(),
+                )
+                .from(Origin::Engine("ranks of the layout over the devices of an accelerator"))
+                .borne(bearing)
+                .into()
+            } else {
+                asked(whole, whole.inputs.accelerators())
+            };
+            Term::stated("X_a", "", "tok/s", value, rate()? / working)
         }
         "dollar_per_1k_tokens" => {
             Term::stated("C_1k", "", "USD", value, asked(whole, hourly(whole)?) * 1000.0 / (rate()? * 3600.0))

@@ -18,8 +18,8 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
     Some(match name {
         "tokens_per_sec" => Term::stated("X", "", "tok/s", value, told.tokens() / told.step()),
         "step_time_ms" => Term::stated("T_ms", "", "ms", value, told.step() * 1000.0),
-        "mfu" | "flop_utilization" => told.mfu("MFU", value, false),
-        "mfu_causal" => told.mfu("MFU_causal", value, true),
+        "mfu" => told.mfu("MFU", value, false),
+        "mfu_causal" | "flop_utilization" => told.mfu("MFU_causal", value, true),
         "hfu" => {
             let again = value / told.training.mfu_causal - 1.0;
             let again = Term::input("r", "recomputed FLOPs over the model's", "", again)

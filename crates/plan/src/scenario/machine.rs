@@ -2,7 +2,7 @@
 
 use super::Parts;
 use crate::engine::datasheet;
-use atlas_perf::accelerator::{Accelerator, Generation};
+use atlas_perf::accelerator::Accelerator;
 use atlas_perf::arch::{Architecture, Attention};
 
 /// Accelerators and the fabrics that join them, one way, in SI units.
@@ -39,11 +39,12 @@ impl Machine {
         if let Some(gbits) = target.network.as_ref().and_then(|network| network.gbits_per_accel) {
             device.nic_bw = gbits * 1e9 / 8.0;
         }
+        device.network = target.network.as_ref().and_then(|network| network.topology).unwrap_or_default();
         let node = target.accelerators_per_node;
         // A fabric that reaches beyond one host (NVL72, a TPU slice) joins what the catalog says; any other, the node.
         let usual = if device.domain > node.max(8.0) { device.domain } else { node };
         let reach = link.and_then(|link| link.domain_size).unwrap_or(usual);
-        let dies = dies(device.generation);
+        let dies = sheet.ranks;
         if dies > 1.0 {
             device = device.split(dies);
         }
@@ -58,15 +59,6 @@ impl Machine {
     pub(super) fn spread(&mut self, accelerators: f64) {
         self.domain = self.reach.min(accelerators * self.dies).max(1.0);
         self.device.domain = self.domain;
-    }
-}
-
-/// Devices that software sees of one accelerator: two dies, tiles or cores of these families are devices of their own.
-#[must_use]
-pub fn dies(generation: Generation) -> f64 {
-    match generation {
-        Generation::Trainium | Generation::PonteVecchio | Generation::Cdna2 => 2.0,
-        _ => 1.0,
     }
 }
 

@@ -12,7 +12,7 @@ mod software;
 use std::sync::Arc;
 
 pub use dashboard::Dashboard;
-pub use machine::{Machine, architecture, dies};
+pub use machine::{Machine, architecture};
 pub use noise::first_draw;
 pub use parts::Parts;
 pub use phase::{Phase, Pinned};
@@ -50,6 +50,8 @@ pub struct Scenario {
     pub machine: Option<Machine>,
     /// The model's architecture, where the workload says enough of it.
     pub model: Option<Architecture>,
+    /// Positions that the model was made for, where its catalog entry limits them.
+    pub max_context: Option<f64>,
     /// The software as files or knobs state it: `vllm@0.11`.
     pub software: Option<Arc<str>>,
     /// What that software does.
@@ -160,6 +162,7 @@ impl Scenario {
             engine: parts.engine(),
             machine: Machine::of(parts),
             model: architecture(parts),
+            max_context: parts.model.as_ref().and_then(|model| model.max_context()),
             software: workload.software.clone(),
             in_force: SoftwareInForce::default(),
             dashboard: Dashboard::of(parts),
@@ -308,6 +311,22 @@ impl Scenario {
     #[must_use]
     pub fn accelerators(&self) -> f64 {
         self.accelerators_per_node * self.num_nodes
+    }
+
+    /// Accelerators that the layout puts to work; all of them where the engine knows no layout.
+    #[must_use]
+    pub fn working_accelerators(&self) -> f64 {
+        let Phase { shape, plan, .. } = &self.base;
+        let Some(machine) = self.machine.as_ref().filter(|_| self.engine.reasons()) else { return self.accelerators() };
+        let ranks = match (shape.mode, plan.serving.pools) {
+            (Mode::Training, _) => shape.tp * shape.pp * plan.cp.unwrap_or(1.0) * shape.dp,
+            (Mode::Inference, Some(pools)) => [pools.prefill, pools.decode]
+                .map(|pool| pool.tp * pool.pp * pool.attention_dp * pool.workers)
+                .iter()
+                .sum(),
+            (Mode::Inference, None) => shape.tp * shape.pp * plan.attention_dp.unwrap_or(1.0) * shape.dp,
+        };
+        ranks / machine.dies
     }
 
     /// Training or inference.

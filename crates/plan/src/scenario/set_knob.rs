@@ -9,6 +9,7 @@ use atlas_core::plan::{
     Arrivals, AttentionKernel, CpuOffload, Engine, Format, GraphCapture, LoadKind, LoraTargets, MoeCapacity,
     MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Sharding, Trained,
 };
+use atlas_perf::serving::formats::half_on;
 use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
 use atlas_perf::traits::{Accumulation, StepLaunch};
 
@@ -326,7 +327,9 @@ impl Scenario {
     pub fn format(&self, phase: &Phase) -> Format {
         match phase.shape.mode {
             Mode::Inference => phase.served.format,
-            Mode::Training => phase.plan.format.unwrap_or(Format::Bf16),
+            Mode::Training => phase.plan.format.unwrap_or_else(|| {
+                self.machine.as_ref().map_or(Format::Bf16, |machine| half_on(&machine.device, Format::Bf16))
+            }),
         }
     }
 

@@ -11,7 +11,7 @@ use atlas_core::plan::{AttentionKernel, Format, GraphCapture, MoeCapacity, MoeDi
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::roofline::FusedAttention;
-use atlas_perf::serving::formats::{Stated, formats};
+use atlas_perf::serving::formats::{Refused, Stated, formats, half_on, supported};
 use atlas_perf::serving::{Admission, Formats, Stack};
 use atlas_perf::training::Software as TrainingSoftware;
 use atlas_perf::traits::GraphCapture as ServingGraphs;
@@ -122,6 +122,10 @@ pub struct Served {
     pub reserve_output: bool,
     /// Format of the weights in force.
     pub format: Format,
+    /// The format of the files, where another one of the same width stands in for it, which the device has.
+    pub stands_for: Option<Format>,
+    /// What device or software do not run of the formats.
+    pub refused: Option<Refused>,
     /// Bytes and arithmetic of weights and KV cache.
     pub formats: Formats,
     /// Most sequences in a step.
@@ -172,6 +176,8 @@ impl Served {
             python_executor: t.runtime == Stack::Compiled && t.executor == Executor::Python,
             reserve_output: t.reserve_output,
             format,
+            stands_for: None,
+            refused: None,
             formats,
             max_num_seqs: t.max_num_seqs.unwrap_or(UNLIMITED),
             max_num_batched_tokens: t.max_num_batched_tokens.tokens(context),
@@ -189,10 +195,16 @@ impl Served {
         native: Option<Format>,
     ) -> Served {
         let (plan, context) = phase;
-        let format = plan.format.or(native).unwrap_or(Format::Bf16);
-        let stated = Stated { weights: format, bits: plan.weight_bits, compute: plan.compute, kv: plan.kv };
-        let formats = formats(&machine.device, model, &stated, t);
-        Served::with(t, format, formats, context)
+        let device = &machine.device;
+        let asked = plan.format.or(native).unwrap_or(Format::Bf16);
+        let format = half_on(device, asked);
+        let compute = plan.compute.map(|compute| half_on(device, compute));
+        let stated = Stated { weights: format, bits: plan.weight_bits, compute, kv: plan.kv };
+        Served {
+            stands_for: (format != asked).then_some(asked),
+            refused: supported(device, &stated, t).err(),
+            ..Served::with(t, format, formats(device, model, &stated, t), context)
+        }
     }
 }
 

@@ -235,6 +235,7 @@ fn serving_input(
     input.system.isl = input.lengths.isl.mean();
     input.system.osl = input.lengths.osl.mean();
     arrive(scenario, &mut input, options, notes, problems);
+    notes.extend(overload(&input));
     let alike = input.lengths.isl.cv() <= 0.0 && input.lengths.osl.cv() <= 0.0;
     input.staggered = alike && matches!(input.arrivals, Arrivals::Closed { .. });
     let all = match &input.arrivals {
@@ -348,6 +349,24 @@ fn arrive(
             }
         }
     }
+}
+
+/// That more requests come than can be served, where they do not wait for others to leave.
+fn overload(input: &event_serving::Input) -> Option<String> {
+    let rate = match &input.arrivals {
+        Arrivals::Poisson { rate } | Arrivals::Gamma { rate, .. } => *rate,
+        Arrivals::Phases(phases) => phases.iter().map(|phase| phase.rate).fold(0.0, f64::max),
+        _ => return None,
+    };
+    let most = capacity(&input.system, &input.constants);
+    let scales = input.autoscaling.is_some_and(|scaling| f64::from(scaling.most) > input.system.layout.dp);
+    (rate > most && input.most_in_flight == u64::MAX && !scales).then(|| {
+        let whole = if matches!(input.arrivals, Arrivals::Phases(_)) { " in its busiest phase" } else { "" };
+        format!(
+            "overload{whole}: {rate:.3} requests/s arrive, at most {most:.3} can be served, so the queue grows without bound, \
+             and latencies only say how long the run was"
+        )
+    })
 }
 
 /// Requests per second that the deployment can serve, by the closed form.

@@ -148,7 +148,7 @@ fn memory(system: &ServingInput, c: &atlas_perf::constants::Constants) -> (f64, 
     let layout = system.pools.map_or(system.layout, |pools| pools.decode);
     let machine = step::Machine::new(system, &layout, c);
     let free = kv::capacity(system, &layout, &machine.shape, c).free_bytes.max(0.0);
-    let device = kv::device_bytes(&system.accelerator).max(1.0);
+    let device = system.accelerator.capacity().max(1.0);
     let fixed = (device * system.memory_utilization - free).max(0.0);
     (fixed / device, free / device)
 }

@@ -258,6 +258,7 @@ fn analytical_fabric() -> collective::Fabric {
         message_ramp: 0.0,
         in_switch: 1.0,
         congestion: 0.0,
+        network: Default::default(),
         pair_share: 1.0,
     }
 }

@@ -24,6 +24,8 @@ const ROUTING: u32 = 9;
 pub(super) enum Event {
     /// A request arrives at the router.
     Arrival,
+    /// One that was held back is sent.
+    Release,
     /// A front end hands a request to its engine.
     Accepted(u32),
     /// An idle engine looks at what has come in this instant.
@@ -58,6 +60,8 @@ pub(super) struct Cluster<'a> {
     overhead: Time,
     transfer_rate: f64,
     seeds_left: bool,
+    /// Requests that have come and are held back, since as many as may be are in flight.
+    held: u64,
     low_since: Option<Time>,
     left: u64,
     gaps: Histogram,
@@ -122,6 +126,7 @@ impl<'a> Cluster<'a> {
             overhead: Time::from_seconds(front.apart() - front.beside),
             transfer_rate: (s.accelerator.nic_bw * c.nic_fraction).max(1e6),
             seeds_left: true,
+            held: 0,
             low_since: None,
             left: 0,
             gaps: Histogram::default(),
@@ -159,7 +164,24 @@ impl<'a> Cluster<'a> {
         }
     }
 
+    /// A request comes; it is sent where no more than may be are in flight.
     fn arrive(&mut self, queue: &mut EventQueue<Event>) {
+        if self.in_flight() >= self.input.most_in_flight {
+            self.held += 1;
+        } else {
+            self.send(queue);
+        }
+        if self.seeds_left && self.requests.len() as u64 + self.held < u64::from(self.workload.total()) {
+            self.expect_arrival(queue);
+        }
+    }
+
+    /// Requests that have been sent and have not left.
+    fn in_flight(&self) -> u64 {
+        (self.requests.len() as u64).saturating_sub(self.left)
+    }
+
+    fn send(&mut self, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         if self.requests.len() >= self.workload.total() as usize {
             return;
@@ -197,9 +219,6 @@ impl<'a> Cluster<'a> {
             self.out.rejected += 1;
             self.leave(queue);
         }
-        if self.seeds_left {
-            self.expect_arrival(queue);
-        }
     }
 
     /// Requests that have left, and all.
@@ -213,6 +232,9 @@ impl<'a> Cluster<'a> {
         self.present.change(queue.now(), -1.0);
         if matches!(self.input.arrivals, Arrivals::Closed { .. }) {
             queue.after(Time::ZERO, Event::Arrival);
+        } else if self.held > 0 {
+            self.held -= 1;
+            queue.after(Time::ZERO, Event::Release);
         }
     }
 
@@ -412,6 +434,7 @@ impl Model for Cluster<'_> {
     fn handle(&mut self, event: Event, queue: &mut EventQueue<Event>) {
         match event {
             Event::Arrival => self.arrive(queue),
+            Event::Release => self.send(queue),
             Event::Accepted(id) => {
                 let now = queue.now();
                 let request = &mut self.requests[id as usize];

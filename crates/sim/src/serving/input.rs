@@ -20,6 +20,8 @@ pub struct Input {
     pub constants: Constants,
     /// When requests arrive.
     pub arrivals: Arrivals,
+    /// Requests in flight at most, over all replicas: what comes beyond them is held back by who sends it.
+    pub most_in_flight: u64,
     /// Their prompts' and outputs' lengths. A trace brings its own.
     pub lengths: Lengths,
     /// What prompts have in common.
@@ -264,6 +266,10 @@ impl Input {
             system: *system,
             constants: *constants,
             arrivals,
+            most_in_flight: match system.load {
+                Load::Open { .. } if system.most_in_flight.is_finite() => system.most_in_flight.round().max(1.0) as u64,
+                _ => u64::MAX,
+            },
             lengths: Lengths {
                 isl: Distribution::Constant(system.isl),
                 osl: Distribution::Constant(system.osl),

@@ -11,10 +11,6 @@ const LENGTHS: u32 = 1;
 const GROUPS: u32 = 2;
 const GROUP_LENGTHS: u32 = 3;
 
-/// The first of the ten turns of a run from which the share of bursts was taken (`serving_latency.csv`: benchmarks that
-/// send ten requests for each one in flight).
-const FIRST_TURN: f64 = 0.1;
-
 /// The longest prompt or output that is simulated, tokens.
 const LONGEST: u32 = 1 << 29;
 
@@ -147,8 +143,7 @@ impl<'a> Workload<'a> {
         let system = &self.input.system;
         let replicas = system.pools.map_or(system.layout.dp, |pools| pools.prefill.dp).max(1.0);
         let each = (f64::from(concurrency) / replicas).max(1.0);
-        // The share was fitted on runs of ten turns, the first of which is a burst of all; what is left of it stays.
-        let share = (latency::burst_share(system, &self.input.constants) - FIRST_TURN).max(0.0);
+        let share = latency::steady_burst_share(system, &self.input.constants);
         let together = 1.0 + share * (each - 1.0);
         let bursts = (each / together).round().max(1.0);
         // Requests go to the replicas in turn.

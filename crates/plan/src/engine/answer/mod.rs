@@ -12,7 +12,7 @@ mod schedule;
 pub mod serving;
 pub mod training;
 
-use crate::estimate::{Detail, Estimate, Figures, Latency, Queue};
+use crate::estimate::{Detail, Estimate, Figures, Latency, Queue, Verdict};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
 use atlas_perf::serving::{ServingEstimate, ServingInput};
@@ -118,8 +118,14 @@ fn estimate_unscheduled_with(scenario: &Scenario, physics: &mut impl Physics, es
 
 /// One phase, before the schedule scales it.
 fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
-    match phase.shape.mode {
+    let (figures, mut detail) = match phase.shape.mode {
         Mode::Training => training::answer(scenario, phase, physics),
         Mode::Inference => serving::answer(scenario, phase, physics),
+    }?;
+    // A model has no positions beyond those that it was made for, whatever the hardware.
+    let asked = phase.shape.prompt + phase.shape.generate;
+    if let Some(most) = scenario.max_context.filter(|most| asked > *most) {
+        detail.verdict = Verdict::Context { asked, most };
     }
+    Some((figures, detail))
 }

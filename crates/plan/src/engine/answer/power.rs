@@ -68,7 +68,12 @@ impl Use {
         // Requests that come at random find nobody there with the probability of a Poisson count of 0 (M/G/∞).
         let active = match input.load {
             Load::Open { .. } => 1.0 - (-out.batch).exp(),
-            _ => 1.0,
+            // Fewer requests than replicas leave some of these idle.
+            Load::Closed { concurrency: in_flight, .. }
+            | Load::Static { batch: in_flight }
+            | Load::DecodeOnly { batch: in_flight }
+            | Load::PrefillOnly { batch: in_flight }
+            | Load::Burst { requests: in_flight } => (in_flight / replicas(input)).min(1.0),
         };
         let streaming =
             STREAMED * (out.time.weights + out.time.kv + out.time.activations) + GEMM_TRAFFIC * out.time.compute;
@@ -77,6 +82,11 @@ impl Use {
         let peak = input.accelerator.peak(input.formats.dense) * input.layout.accelerators().max(1.0);
         Use { compute: (flops / peak).clamp(0.0, 1.0), memory: memory.clamp(0.0, 1.0), active }
     }
+}
+
+/// Replicas of both pools, where there are two.
+fn replicas(input: &ServingInput) -> f64 {
+    input.pools.map_or(input.layout.dp, |pools| pools.prefill.dp + pools.decode.dp).max(1.0)
 }
 
 impl Use {

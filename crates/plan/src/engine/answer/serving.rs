@@ -5,11 +5,13 @@ use super::{Physics, limits, power};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryUse, Serving, Verdict};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::workload::{PoolSpec, PoolsSpec};
-use atlas_core::plan::LoadKind;
+use atlas_core::plan::{Format, LoadKind};
+use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
 use atlas_perf::interval;
 use atlas_perf::serving;
+use atlas_perf::serving::formats::Refused;
 use atlas_perf::serving::latency::Spread;
 use atlas_perf::serving::shape::Shape;
 use atlas_perf::serving::{
@@ -59,6 +61,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         osl_spread: asked.generate_spread.unwrap_or(1.0),
         osl_most: asked.generate_max.unwrap_or(0.0),
         load,
+        most_in_flight: most_in_flight(scenario, phase),
         arrivals: match load {
             Load::Open { .. } => run_requests(phase),
             _ => f64::INFINITY,
@@ -121,12 +124,23 @@ pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
         (Some(LoadKind::PrefillOnly), _) => Load::PrefillOnly { batch: concurrency },
         (Some(LoadKind::Burst), _) => Load::Burst { requests },
         (Some(LoadKind::Closed), None) | (None, None) if served.continuous => Load::Closed { concurrency, requests },
-        (Some(LoadKind::Open) | None, Some(rate)) => Load::Open { rate },
-        // A rate with a cap on requests in flight: whichever binds. Beyond the capacity the cap does.
-        (Some(LoadKind::Closed), Some(_)) => Load::Closed { concurrency, requests },
+        // A closed load with a rate is an open one with a cap on what is in flight: whichever binds.
+        (Some(LoadKind::Open | LoadKind::Closed) | None, Some(rate)) => Load::Open { rate },
         (Some(LoadKind::Open), None) => Load::Closed { concurrency, requests },
         // Without continuous batching requests run side by side as one batch.
         (Some(LoadKind::Closed) | None, None) => Load::Static { batch: concurrency },
+    }
+}
+
+/// Requests that an open load has in flight at most: the concurrency where a load is stated with both. A rate alone
+/// stands in place of a concurrency.
+fn most_in_flight(scenario: &Scenario, phase: &Phase) -> f64 {
+    let asked = &phase.plan.serving;
+    match (asked.load, asked.concurrency) {
+        (Some(LoadKind::Open), Some(_)) | (Some(LoadKind::Closed), _) if asked.request_rate.is_some() => {
+            scenario.concurrency(phase)
+        }
+        _ => f64::INFINITY,
     }
 }
 
@@ -143,7 +157,7 @@ pub fn memory_share(scenario: &Scenario, phase: &Phase) -> f64 {
     let (Some(machine), Some(arch)) = (scenario.machine.as_ref(), scenario.model.as_ref()) else { return 0.9 };
     let layout = layout(phase, arch);
     let weights = Shape::new(arch, &phase.served.formats, &layout).resident_bytes;
-    rule.share(kv::device_bytes(&machine.device), weights, layout.replica())
+    rule.share(machine.device.capacity(), weights, layout.replica())
 }
 
 /// Pools as the workload writes them.
@@ -207,7 +221,7 @@ pub(super) fn told(
         time: Breakdown::of(&step::StepTime::NAMES, out.time.values()),
         memory,
         limits,
-        verdict: verdict(input, out, devices, &memory),
+        verdict: refused(phase, input).unwrap_or_else(|| verdict(input, out, devices, &memory)),
         throughput_interval: factors(interval::throughput(input)).widened(simulated.as_ref()),
         training: None,
         simulated: *simulated,
@@ -259,13 +273,33 @@ fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryU
     let shape = Shape::new(&input.arch, &input.formats, &layout);
     let capacity = kv::capacity(input, &layout, &shape, c);
     let weights = shape.resident_bytes;
-    let usable = kv::device_bytes(&input.accelerator) * input.memory_utilization;
+    let usable = input.accelerator.capacity() * input.memory_utilization;
     let reserve = (usable - weights - capacity.free_bytes).max(0.0);
     let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
     let keys = share * capacity.free_bytes.max(0.0);
     let whole = (capacity.whole_sequence * out.batch).min(capacity.free_bytes).max(capacity.whole_sequence).max(keys);
     let parts = Breakdown::of(&["weights", "KV cache", "engine reserve"], [weights, keys, reserve]);
     MemoryUse { parts, upper: weights + reserve + whole, capacity: usable }
+}
+
+/// What device or software do not run, however much memory there is.
+fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
+    if let Some(refused) = phase.served.refused {
+        let a = &input.accelerator;
+        let has = |format: &Format| a.has(Precision::from(*format));
+        let instead = [Format::Bf16, Format::Fp16, Format::Tf32, Format::Fp32].into_iter().find(has);
+        let instead = instead.map_or("", Format::name);
+        return Some(match refused {
+            Refused::Device(format) => Verdict::Format { format: format.name(), instead },
+            Refused::Software(format) => Verdict::SoftwareFormat { format: format.name(), instead },
+        });
+    }
+    let asked = phase.plan.serving.prefill_accelerators.unwrap_or(0.0);
+    if asked > 0.0 && input.pools.is_none() {
+        let replica = input.layout.replica();
+        return Some(Verdict::PrefillPool { asked, replica, replicas: input.layout.dp });
+    }
+    None
 }
 
 /// Whether the layout is possible, then whether it fits, then whether it keeps up.

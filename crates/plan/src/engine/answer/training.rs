@@ -129,7 +129,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     };
     let figures = Figures {
         tokens_per_sec: out.tokens_per_second,
-        flop_utilization: out.mfu,
+        flop_utilization: out.mfu_causal,
         hbm_bw_util: used.memory,
         comm_compute_ratio: communication(&out.time) / out.step_seconds.max(1e-12),
         step_time_ms: out.step_seconds * 1e3,

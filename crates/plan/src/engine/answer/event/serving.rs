@@ -347,7 +347,8 @@ impl Mean {
 
     /// Whether the requests of a service without an end become ever more.
     fn overloads(&self, input: &ServingInput) -> bool {
-        matches!(input.load, Load::Open { .. }) && !self.whole && self.growth * self.per_run() > GROWTH
+        let endless = matches!(input.load, Load::Open { .. }) && input.most_in_flight.is_infinite();
+        endless && !self.whole && self.growth * self.per_run() > GROWTH
     }
 
     /// The figures, in the closed form's words; what only that knows, it says. `full` is what a full system serves,
@@ -367,6 +368,9 @@ impl Mean {
         let tokens = match input.load {
             // What comes is what goes: how many came by chance while they were counted, and how long they were, is none of
             // the service's doing.
+            Load::Open { rate } if !self.whole && input.most_in_flight.is_finite() => {
+                (sum.output_tokens_per_sec * all).min(rate * input.osl)
+            }
             Load::Open { rate } if !self.whole => {
                 let asked = rate * input.osl * (1.0 - self.seen.rejected * by);
                 overloaded = full.is_some_and(|full| full < asked);

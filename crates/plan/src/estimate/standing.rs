@@ -1,0 +1,118 @@
+//! Who is best at a metric, as far as the figures' intervals let one say so.
+
+use super::{Better, Estimate, Metric, Section};
+use crate::scenario::Scenario;
+use atlas_core::plan::Engine;
+
+/// What a target stands at in one metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Standing {
+    /// Behind, alone, without a figure, or of a metric that knows no better.
+    #[default]
+    Unmarked,
+    /// Better than all others, whose intervals lie apart from this one's.
+    Best,
+    /// No worse than the best, as far as the intervals tell.
+    Tied,
+}
+
+/// A figure and the ends between which it lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked {
+    /// The figure.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Whether two engines reason from the same physics, so that their figures can be held against each other.
+#[must_use]
+pub fn comparable(a: Engine, b: Engine) -> bool {
+    a == b || (a.reasons() && b.reasons())
+}
+
+/// The figure of an answer, if it has one that somebody could get: what cannot run has no rate, no latency and no price of
+/// a token, and what has no price costs nothing in particular.
+#[must_use]
+pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<f64> {
+    let runs = estimate
+        .detail
+        .as_ref()
+        .is_none_or(|detail| detail.verdict.fits() || matches!(detail.verdict, super::Verdict::Overload { .. }));
+    let of_hardware = matches!(metric.name, "usd_per_hour" | "peak_mem_gb" | "memory_fill" | "break_even_months");
+    let priced = metric.section != Section::Cost || scenario.hourly_usd > 0.0 || metric.name.ends_with("owned");
+    (metric.applies_to(scenario) && (runs || of_hardware) && priced)
+        .then(|| (metric.get)(estimate, scenario))
+        .filter(|value| !value.is_nan())
+}
+
+/// The figure with its interval; one without an interval lies where it is.
+#[must_use]
+pub fn ranked(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<Ranked> {
+    let value = figure(metric, scenario, estimate)?;
+    let (low, high) = metric.interval(estimate, scenario).unwrap_or((value, value));
+    Some(Ranked { value, low: low.min(value), high: high.max(value) })
+}
+
+/// What each of the figures stands at. A best one needs another to be better than, and an interval apart from all others'.
+#[must_use]
+pub fn standings(figures: &[Option<Ranked>], better: Better) -> Vec<Standing> {
+    let finite = || figures.iter().flatten().filter(|figure| figure.value.is_finite());
+    let sign = match better {
+        Better::Higher => 1.0,
+        Better::Lower => -1.0,
+        Better::Neutral => return vec![Standing::Unmarked; figures.len()],
+    };
+    let best = finite().max_by(|a, b| (sign * a.value).total_cmp(&(sign * b.value))).copied();
+    let (Some(best), true) = (best, finite().count() > 1) else { return vec![Standing::Unmarked; figures.len()] };
+    let overlaps = |figure: &Ranked| figure.low <= best.high && best.low <= figure.high;
+    let among = finite().filter(|figure| overlaps(figure)).count();
+    // All alike: nothing to be said.
+    if finite().all(|figure| figure.value == best.value) {
+        return vec![Standing::Unmarked; figures.len()];
+    }
+    let standing = |figure: &Option<Ranked>| match figure {
+        Some(figure) if figure.value.is_finite() && overlaps(figure) && among > 1 => Standing::Tied,
+        Some(figure) if figure.value == best.value => Standing::Best,
+        _ => Standing::Unmarked,
+    };
+    figures.iter().map(standing).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(value: f64, low: f64, high: f64) -> Option<Ranked> {
+        Some(Ranked { value, low, high })
+    }
+
+    #[test]
+    fn only_a_figure_apart_from_all_others_is_best() {
+        use Standing::{Best, Tied, Unmarked};
+        let apart = [at(10.0, 9.0, 11.0), at(5.0, 4.0, 6.0), None];
+        assert_eq!(standings(&apart, Better::Higher), [Best, Unmarked, Unmarked]);
+        assert_eq!(standings(&apart, Better::Lower), [Unmarked, Best, Unmarked]);
+        let overlapping = [at(10.0, 7.0, 11.0), at(8.0, 6.0, 9.0), at(5.0, 4.0, 6.0)];
+        assert_eq!(standings(&overlapping, Better::Higher), [Tied, Tied, Unmarked]);
+        assert_eq!(standings(&overlapping, Better::Neutral), [Unmarked; 3]);
+    }
+
+    #[test]
+    fn a_figure_alone_and_figures_all_alike_are_unmarked() {
+        assert_eq!(standings(&[at(1.0, 1.0, 1.0), None], Better::Higher), [Standing::Unmarked; 2]);
+        assert_eq!(standings(&[at(1.0, 0.5, 2.0), at(1.0, 0.9, 1.1)], Better::Higher), [Standing::Unmarked; 2]);
+        let endless = [at(f64::INFINITY, f64::INFINITY, f64::INFINITY), at(3.0, 3.0, 3.0)];
+        assert_eq!(standings(&endless, Better::Lower), [Standing::Unmarked; 2]);
+    }
+
+    #[test]
+    fn engines_that_reason_compare_with_one_another_alone() {
+        assert!(comparable(Engine::Analytical, Engine::Event));
+        assert!(!comparable(Engine::Analytical, Engine::SemiEmpirical));
+        assert!(comparable(Engine::SemiEmpirical, Engine::SemiEmpirical));
+        assert!(!comparable(Engine::SemiEmpirical, Engine::Benchboard));
+    }
+}
