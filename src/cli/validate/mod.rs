@@ -1,9 +1,12 @@
 //! `atlas validate`.
 
-use std::collections::BTreeMap;
+mod told;
+
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use color_eyre::eyre::eyre;
 
 use super::args::Globals;
 use super::output::{self, complain};
@@ -11,14 +14,12 @@ use super::watching;
 use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_evidence::validate;
-use atlas_evidence::validate::report::Stats;
-use atlas_evidence::validate::verdict;
 use atlas_evidence::validate::verdict::Verdict;
-use atlas_evidence::validate::{Kind, report, scatter};
+use atlas_evidence::validate::{Kind, scatter};
 use atlas_plan::record::write_atomically;
 use atlas_plan::search::Gauge;
-use atlas_report::Format;
 use atlas_report::table::{Align, Table};
+use atlas_report::{Format, serialised};
 
 /// Hold the analytical engine against published measurements, or a target's numbers against its own.
 #[derive(Debug, clap::Args)]
@@ -77,24 +78,65 @@ fn engine(text: &str) -> Result<Engine, String> {
     found.ok_or_else(|| format!("expected one of {}", reasoning.map(Engine::name).join(", ")))
 }
 
+/// A table of measurements, and where it is from.
+struct Measurements {
+    kind: Kind,
+    text: String,
+    /// The user's file; the tables that ship have none.
+    path: Option<PathBuf>,
+}
+
+/// Bad cells that are named one by one.
+const NAMED: usize = 20;
+
+impl Measurements {
+    /// Says on stderr which cells hold something else than their columns take.
+    fn complain_of_bad_cells(&self) -> color_eyre::Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let bad = validate::bad_cells(&self.text).map_err(|problem| self.named(problem))?;
+        let file = path.display();
+        for cell in bad.iter().take(NAMED) {
+            complain(&format!("{file}:{cell}; the row is not predicted"));
+        }
+        if bad.len() > NAMED {
+            complain(&format!("{file}: {} more such cells", bad.len() - NAMED));
+        }
+        Ok(())
+    }
+
+    /// A problem, with the file that has it.
+    fn named(&self, problem: validate::ValidateError) -> color_eyre::Report {
+        match &self.path {
+            Some(path) => eyre!("{}: {problem}", path.display()),
+            None => problem.into(),
+        }
+    }
+}
+
+/// The tables that the command line names.
+fn tables(args: &Args) -> color_eyre::Result<Vec<Measurements>> {
+    let Some(path) = &args.measurements else {
+        let kinds = Kind::ALL.into_iter().filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind));
+        return kinds.map(|kind| Ok(Measurements { kind, text: validate::shipped(kind)?, path: None })).collect();
+    };
+    let text = atlas_document::sources::read_text(path).map_err(|problem| eyre!("{}: {problem}", path.display()))?;
+    let kind =
+        args.kind.map_or_else(|| Kind::of(&text), Ok).map_err(|problem| eyre!("{}: {problem}", path.display()))?;
+    Ok(vec![Measurements { kind, text, path: Some(path.clone()) }])
+}
+
 /// Prints the scenario of every row that has one.
 fn scenarios(args: &Args) -> color_eyre::Result<()> {
     let mut out = std::io::stdout().lock();
-    let tables = match &args.measurements {
-        Some(path) => {
-            let text = atlas_document::sources::read_text(path)
-                .map_err(|problem| color_eyre::eyre::eyre!("{}: {problem}", path.display()))?;
-            let kind = args.kind.map_or_else(|| Kind::of(&text), Ok)?;
-            vec![(kind, text)]
-        }
-        None => {
-            let kinds = Kind::ALL.into_iter().filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind));
-            kinds.map(|kind| Ok((kind, validate::shipped(kind)?))).collect::<color_eyre::Result<Vec<_>>>()?
-        }
-    };
-    for (kind, text) in tables {
-        for line in validate::scenarios(kind, &text)? {
+    for table in tables(args)? {
+        table.complain_of_bad_cells()?;
+        let (lines, rows) = validate::scenarios(table.kind, &table.text).map_err(|problem| table.named(problem))?;
+        for line in &lines {
             writeln!(out, "{line}")?;
+        }
+        if lines.len() < rows {
+            let (kind, without) = (table.kind.name(), rows - lines.len());
+            complain(&format!("{kind}: {without} of {rows} rows have no scenario; `atlas validate` says why"));
         }
     }
     Ok(())
@@ -120,25 +162,17 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return scenarios(&args);
     }
     let gauge = Gauge::default();
-    let judge = |kind: Kind, text: &str| {
-        watching(&gauge, Duration::from_millis(500), "rows", || validate::judge_by(kind, text, engine, &gauge))
-    };
-    let mut verdicts = match &args.measurements {
-        Some(path) => {
-            let text = atlas_document::sources::read_text(path)
-                .map_err(|problem| color_eyre::eyre::eyre!("{}: {problem}", path.display()))?;
-            let kind = args
-                .kind
-                .map_or_else(|| Kind::of(&text), Ok)
-                .map_err(|problem| color_eyre::eyre::eyre!("{}: {problem}", path.display()))?;
-            vec![(kind, judge(kind, &text)??)]
-        }
-        None => Kind::ALL
-            .into_iter()
-            .filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind))
-            .map(|kind| Ok((kind, judge(kind, &validate::shipped(kind)?)??)))
-            .collect::<color_eyre::Result<Vec<_>>>()?,
-    };
+    let mut judged = Vec::new();
+    for table in tables(&args)? {
+        table.complain_of_bad_cells()?;
+        let work = || validate::judge_by(table.kind, &table.text, engine, &gauge);
+        let rows =
+            watching(&gauge, Duration::from_millis(500), "rows", work)?.map_err(|problem| table.named(problem))?;
+        judged.push((table.kind, rows));
+    }
+    let (done, of) = gauge.progress();
+    let stopped = gauge.cancelled() && done < of;
+    let mut verdicts = judged;
     if let Some(source) = &args.source {
         let wanted = source.to_lowercase();
         for (_, rows) in &mut verdicts {
@@ -146,46 +180,43 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         }
         verdicts.retain(|(_, rows)| !rows.is_empty());
         if verdicts.is_empty() {
-            return Err(color_eyre::eyre::eyre!("no source contains \"{source}\""));
+            return Err(eyre!("no source contains \"{source}\""));
         }
     }
     let all: Vec<Verdict> = verdicts.iter().flat_map(|(_, rows)| rows.iter().cloned()).collect();
     match args.format {
         Format::Table => {
-            let text: String = verdicts.iter().map(|(kind, rows)| told(*kind, rows)).collect();
+            let text: String = verdicts.iter().map(|(kind, rows)| told::page(*kind, rows)).collect();
             output::print(&globals.charset().write(&text))?;
         }
-        Format::Csv => output::print(&csv(&all)?)?,
-        Format::Json => output::print(&(serde_json::to_string_pretty(&document(&verdicts))? + "\n"))?,
-        Format::Yaml => output::print(&serde_yaml::to_string(&document(&verdicts))?)?,
+        Format::Csv => output::print(&told::csv(&all)?)?,
+        format => {
+            let partial = stopped.then_some((done, of));
+            output::print(&serialised(&told::document(&verdicts, partial), format == Format::Yaml)?)?;
+        }
     }
     if let Some(path) = &args.svg {
         let names: Vec<&str> = verdicts.iter().map(|(kind, _)| kind.name()).collect();
         write_atomically(path, &scatter::svg(&all, &format!("Predicted against measured: {}", names.join(", "))))?;
         complain(&format!("wrote {}", path.display()));
     }
-    Ok(())
+    match stopped {
+        true => Err(eyre!("interrupted after {done} of {of} rows: what is printed covers only these")),
+        false => Ok(()),
+    }
 }
 
 /// Tells one row: what it states, how it was read, where the time goes, predicted and measured.
 fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
-    let own = args.measurements.as_ref().map(|path| atlas_document::sources::read_text(path).map(|text| (path, text)));
-    let own = own.transpose().map_err(|problem| color_eyre::eyre::eyre!("{problem}"))?;
-    let kinds = Kind::ALL.into_iter().filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind));
-    let kinds: Vec<Kind> = match &own {
-        Some((_, text)) => vec![args.kind.map_or_else(|| Kind::of(text), Ok)?],
-        None => kinds.collect(),
-    };
-    for kind in kinds {
-        let text = match &own {
-            Some((_, text)) => text.clone(),
-            None => validate::shipped(kind)?,
-        };
-        if let Some(story) = validate::story::story(kind, &text, id, args.engine.unwrap_or(Engine::Analytical))? {
+    for table in tables(args)? {
+        let engine = args.engine.unwrap_or(Engine::Analytical);
+        let story =
+            validate::story::story(table.kind, &table.text, id, engine).map_err(|problem| table.named(problem))?;
+        if let Some(story) = story {
             return Ok(output::print(&globals.charset().write(&tell(&story)))?);
         }
     }
-    Err(color_eyre::eyre::eyre!("no row has the id \"{id}\"; `atlas validate --format csv` lists all ids"))
+    Err(eyre!("no row has the id \"{id}\"; `atlas validate --format csv` lists all ids"))
 }
 
 fn tell(story: &validate::story::Story) -> String {
@@ -257,12 +288,12 @@ fn fit(kind: Option<Kind>, globals: &Globals) -> color_eyre::Result<()> {
                 ("bias", Align::Right),
             ]);
             for (name, stats) in &judged.groups {
-                table.row(cells(name, stats));
+                table.row(told::cells(name, stats));
             }
             table.section("all");
-            table.row(cells("all rows", &judged.all));
+            table.row(told::cells("all rows", &judged.all));
             out += &table.render();
-            out += &format!("{}\n\n", of_medians("groups'", &judged.groups, &judged.all));
+            out += &format!("{}\n\n", told::of_medians("groups'", &judged.groups, &judged.all));
         }
         if !refit.widths.is_empty() {
             out += &format!("{}\n", widths(&refit.widths).render());
@@ -308,133 +339,4 @@ fn bands(all: &[validate::Band]) -> Table {
         table.row([band.regime.to_owned(), band.n.to_string(), factors(band.shipped), factors(band.found), covered]);
     }
     table
-}
-
-/// Rows, and what they amount to.
-fn document(verdicts: &[(Kind, Vec<Verdict>)]) -> serde_json::Value {
-    let numbers = |stats: &Stats| serde_json::json!({"n": stats.n, "median_pct": stats.median, "p90_pct": stats.p90, "mean_pct": stats.mean, "bias_pct": stats.bias});
-    let kinds = verdicts.iter().map(|(kind, rows)| {
-        let sources = verdict::by(rows, |verdict| &verdict.source);
-        let (covered, with_interval) = verdict::coverage(rows);
-        serde_json::json!({
-            "kind": kind.name(),
-            "rows": rows.len(),
-            "errors": numbers(&verdict::overall(rows)),
-            "sources": sources.iter().map(|(name, stats)| ((*name).to_owned(), numbers(stats))).collect::<serde_json::Map<_, _>>(),
-            "interval_coverage": covered,
-            "rows_with_interval": with_interval,
-        })
-    });
-    let rows: Vec<&Verdict> = verdicts.iter().flat_map(|(_, rows)| rows).collect();
-    serde_json::json!({"rows": rows, "kinds": kinds.collect::<Vec<_>>()})
-}
-
-fn csv(verdicts: &[Verdict]) -> color_eyre::Result<String> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record([
-        "id",
-        "metric",
-        "source",
-        "accelerator",
-        "regime",
-        "measured",
-        "predicted",
-        "lower",
-        "upper",
-        "reason",
-    ])?;
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    for v in verdicts {
-        let (measured, predicted, lower, upper) =
-            (number(v.measured), number(v.predicted), number(v.lower), number(v.upper));
-        let reason = v.reason.as_deref().unwrap_or_default();
-        writer.write_record([
-            &v.id,
-            v.metric,
-            &v.source,
-            &v.accelerator,
-            v.regime,
-            &measured,
-            &predicted,
-            &lower,
-            &upper,
-            reason,
-        ])?;
-    }
-    Ok(String::from_utf8(writer.into_inner().map_err(|error| error.into_error())?)?)
-}
-
-/// The verdicts as a page of text.
-fn told(kind: Kind, rows: &[Verdict]) -> String {
-    let mut out = format!("{}\n\n", kind.title());
-    // Serving's throughput is stated in one of three columns, each row judged on its own; latencies are two figures.
-    let metrics: Vec<&str> = match kind {
-        Kind::Latency => vec!["ttft_ms", "tpot_ms"],
-        Kind::Training => vec!["tokens_per_sec_per_accel"],
-        Kind::Inference => vec!["throughput"],
-    };
-    for metric in metrics {
-        let of: Vec<Verdict> =
-            rows.iter().filter(|verdict| kind != Kind::Latency || verdict.metric == metric).cloned().collect();
-        let stats = verdict::overall(&of);
-        let sources = verdict::by(&of, |verdict| &verdict.source);
-        let mut table = Table::new([
-            (metric, Align::Left),
-            ("n", Align::Right),
-            ("median", Align::Right),
-            ("p90", Align::Right),
-            ("mean", Align::Right),
-            ("bias", Align::Right),
-        ]);
-        table.section("by source");
-        for (name, stats) in &sources {
-            table.row(cells(name, stats));
-        }
-        table.section("by accelerator");
-        for (name, stats) in verdict::by(&of, |verdict| &verdict.accelerator) {
-            table.row(cells(name, &stats));
-        }
-        table.section("by regime");
-        for (name, stats) in verdict::by(&of, |verdict| verdict.regime) {
-            table.row(cells(name, &stats));
-        }
-        table.section("all");
-        table.row(cells("all rows predicted", &stats));
-        out += &table.render();
-        let (covered, n) = verdict::coverage(&of);
-        out += &format!(
-            "{}\n{} of measurements lie inside their 90 % interval ({n} rows)\n\n",
-            of_medians("sources'", &sources, &stats),
-            units::percent(covered)
-        );
-        out += &scatter::text(&of, 64, 24);
-        out.push('\n');
-    }
-    let reasons = verdict::reasons(rows);
-    if !reasons.is_empty() {
-        out += "not predicted\n";
-        for (reason, n) in reasons {
-            out += &format!("{n:>6}  {reason}\n");
-        }
-        out.push('\n');
-    }
-    out
-}
-
-/// What the groups' medians amount to.
-fn of_medians<K>(whose: &str, groups: &BTreeMap<K, Stats>, all: &Stats) -> String {
-    let mean = report::mean_of_medians(groups);
-    format!("mean of the {whose} medians {mean:.1} %, {:.2} times the median of all rows", mean / all.median)
-}
-
-fn cells(name: &str, stats: &Stats) -> Vec<String> {
-    let percent = |value: f64| format!("{value:.1} %");
-    vec![
-        format!("  {}", name.chars().take(64).collect::<String>()),
-        stats.n.to_string(),
-        percent(stats.median),
-        percent(stats.p90),
-        percent(stats.mean),
-        format!("{:+.1} %", stats.bias),
-    ]
 }
