@@ -29,8 +29,10 @@ pub fn tell(supports: &[Support], width: usize) -> String {
         table.row([format!("  {}", support.figure.title())].into_iter().chain(counts.map(cell)));
     }
     out += &table.render();
-    if first.accelerator.rows == 0 {
-        out += "no measured row for this accelerator\n";
+    let unknown = supports.iter().filter(|support| support.accelerator.rows == 0);
+    let unknown: Vec<&str> = unknown.map(|support| support.figure.title()).collect();
+    if !unknown.is_empty() {
+        let _ = writeln!(out, "no measured row for this accelerator: {}", unknown.join(", "));
     }
     for group in supports.chunk_by(same_row) {
         let Some(near) = group.first().and_then(|support| support.nearest.as_ref()) else { continue };
