@@ -10,7 +10,7 @@ use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
 /// What the checker below knows; a schema that says more would be checked by nobody.
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 14] = [
     "$schema",
     "title",
     "description",
@@ -22,6 +22,7 @@ const KNOWN: [&str; 13] = [
     "additionalProperties",
     "items",
     "minimum",
+    "exclusiveMinimum",
     "maximum",
     "default",
 ];
@@ -45,6 +46,9 @@ fn check(value: &Value, schema: &Value, path: &str, problems: &mut Vec<String>) 
             "enum" if !wanted.as_array().unwrap().contains(value) => complain(format!("{value} is none of {wanted}")),
             "minimum" if value.as_f64().is_some_and(|number| number < wanted.as_f64().unwrap()) => {
                 complain(format!("{value} is less than {wanted}"));
+            }
+            "exclusiveMinimum" if value.as_f64().is_some_and(|number| number <= wanted.as_f64().unwrap()) => {
+                complain(format!("{value} is not more than {wanted}"));
             }
             "maximum" if value.as_f64().is_some_and(|number| number > wanted.as_f64().unwrap()) => {
                 complain(format!("{value} is more than {wanted}"));
@@ -111,7 +115,26 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
+/// The rows of a table; blank cells are absent.
+fn read_table(path: &Path) -> Value {
+    let mut reader = csv::Reader::from_path(path).unwrap();
+    let names = reader.headers().unwrap().clone();
+    let cell = |text: &str| match (text.parse::<f64>(), text.parse::<bool>()) {
+        (Ok(number), _) => json!(number),
+        (_, Ok(flag)) => json!(flag),
+        _ => json!(text),
+    };
+    let row = |record: csv::StringRecord| {
+        let cells = names.iter().zip(&record).filter(|(_, text)| !text.is_empty());
+        cells.map(|(name, text)| (name.to_owned(), cell(text))).collect::<serde_json::Map<_, _>>().into()
+    };
+    reader.records().map(|record| row(record.unwrap())).collect()
+}
+
 fn read(path: &Path) -> Value {
+    if path.extension().is_some_and(|end| end == "csv") {
+        return read_table(path);
+    }
     let mut diagnostics = Diagnostics::new();
     let text = std::fs::read_to_string(path).unwrap();
     let node: Option<Node> = parse(&path.display().to_string().into(), &text, &mut diagnostics);
@@ -145,6 +168,12 @@ fn every_shipped_document_fits_its_schema() {
         (Document::Scenarios, file("examples/scenario.json")),
         (Document::Demos, files("demo")),
         (Document::Themes, files("themes")),
+        (
+            Document::Measurements,
+            ["training", "inference", "serving_latency"]
+                .map(|kind| root.join(format!("workload/measurements/{kind}.csv")))
+                .to_vec(),
+        ),
     ];
     assert_eq!(documents.len(), Document::value_variants().len());
     for (document, paths) in documents {
@@ -173,6 +202,10 @@ fn slips_are_found() {
         let found = problems(Document::Targets, &broken).join("\n");
         assert!(found.contains(part), "{path}: {found}");
     }
+    let row = |cell: &str, value: f64| json!([{"accelerator": "h100", "tp": 8, cell: value}]);
+    assert_eq!(problems(Document::Measurements, &row("mfu", 0.4)), Vec::<String>::new());
+    assert!(problems(Document::Measurements, &row("mfu", 0.0)).join("").contains("is not more than 0"));
+    assert!(problems(Document::Measurements, &row("tp", 0.5)).join("").contains("integer"));
     let unknown = json!([{"name": "w", "sequence": {"prompt": 1, "generate": 1}, "parallelism": {"tpp": 8}}]);
     assert!(problems(Document::Workloads, &unknown).join("").contains("unknown key tpp"));
 }

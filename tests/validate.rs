@@ -174,3 +174,94 @@ fn a_row_is_told_step_by_step() {
     let (_, complaint, ok) = told("no-such-row");
     assert!(!ok && complaint.contains("no row has the id \"no-such-row\""), "{complaint}");
 }
+
+/// `atlas validate` on a table of this text: stdout, stderr, and whether it succeeded.
+fn validate_text(text: &str, arguments: &[&str]) -> (String, String, bool) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("mine.csv");
+    std::fs::write(&path, text).unwrap();
+    let mut atlas = Command::new(env!("CARGO_BIN_EXE_atlas"));
+    let out =
+        atlas.current_dir(&dir).args(["validate", "--measurements", "mine.csv"]).args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(out.stdout), text(out.stderr), out.status.success())
+}
+
+const HEAD: &str = "id,accelerator,num_accelerators,model,seq_len,global_batch,tp,tokens_per_sec_per_accel,mfu";
+
+#[test]
+fn bad_cells_are_named_with_file_line_and_place_and_their_rows_are_not_predicted() {
+    let good = "a,nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,64,1,12000,";
+    for (row, found) in [
+        (
+            "b,nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,64,1,-5,0.4",
+            "mine.csv:3:8: tokens_per_sec_per_accel: found \"-5\"",
+        ),
+        (
+            "b,nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,64,1,NaN,0.4",
+            "mine.csv:3:8: tokens_per_sec_per_accel: found \"NaN\"",
+        ),
+        ("b,nvidia-h100-sxm-80gb,-8,llama-3.1-8b,8192,64,1,12000,", "mine.csv:3:3: num_accelerators: found \"-8\""),
+        ("b,nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,64,0.5,12000,", "mine.csv:3:7: tp: found \"0.5\""),
+        ("b,nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,3.7,1,12000,", "mine.csv:3:6: global_batch: found \"3.7\""),
+    ] {
+        let (out, complaints, ok) = validate_text(&format!("{HEAD}\n{good}\n{row}\n"), &["--format", "json"]);
+        assert!(ok && complaints.contains(found), "{complaints}");
+        let json: Value = serde_json::from_str(&out).unwrap();
+        assert!(json["rows"][0]["predicted"].is_number(), "{out}");
+        assert!(json["rows"][1]["predicted"].is_null() && json["rows"][1]["reason"].is_string(), "{out}");
+        assert_eq!(json["kinds"][0]["skipped"]["not predicted"], 1);
+    }
+    let (_, complaint, ok) = validate_text("id,accelerator,seq_len,tp,tp\na,h100,8192,1,2\n", &[]);
+    assert!(!ok && complaint.contains("mine.csv: line 1: column `tp` stands twice"), "{complaint}");
+}
+
+#[test]
+fn a_table_without_a_predicted_row_says_so_and_has_no_nan() {
+    let text = format!("{HEAD}\na,no-such-accelerator,8,llama-3.1-8b,8192,64,1,12000,\n");
+    let (table, _, ok) = validate_text(&text, &[]);
+    assert!(
+        ok && table.contains("no row was predicted") && table.contains("1 rows: 0 counted, 1 not predicted"),
+        "{table}"
+    );
+    assert!(!table.contains("NaN"), "{table}");
+    let (json, _, _) = validate_text(&text, &["--format", "json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert!(json["kinds"][0]["errors"]["median_pct"].is_null() && json["kinds"][0]["interval_coverage"].is_null());
+}
+
+#[test]
+fn a_row_that_repeats_another_is_predicted_but_counted_once() {
+    let row = "nvidia-h100-sxm-80gb,8,llama-3.1-8b,8192,64,1,12000,";
+    let (out, _, ok) = validate_text(&format!("{HEAD}\na,{row}\nb,{row}\n"), &["--format", "json"]);
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert!(ok && json["rows"][1]["predicted"].is_number(), "{out}");
+    assert_eq!(json["rows"][1]["copy_of"], "a");
+    assert_eq!(json["kinds"][0]["errors"]["n"], 1);
+}
+
+#[test]
+fn the_shipped_latency_table_excludes_its_duplicates() {
+    let latency = verdicts(Kind::Latency);
+    let duplicates =
+        latency.iter().filter(|v| v.reason.as_deref().is_some_and(|reason| reason.starts_with("excluded: duplicate")));
+    assert!(duplicates.count() >= 2 * 400);
+    assert!(latency.iter().all(|verdict| verdict.predicted.is_none() || verdict.copy_of.is_none()));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_validation_fails_and_marks_its_result_as_partial() {
+    let mut atlas = Command::new(env!("CARGO_BIN_EXE_atlas"));
+    let arguments = ["validate", "--engine", "event", "--kind", "inference", "--format", "json"];
+    let run = atlas.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Long after it listens for signals, long before all rows are simulated.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let pid = run.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let out = run.wait_with_output().unwrap();
+    let (text, complaint) = (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap());
+    assert!(!out.status.success() && complaint.contains("interrupted after"), "{complaint}");
+    let partial = &serde_json::from_str::<Value>(&text).unwrap()["partial"];
+    assert!(partial["rows_judged"].as_u64().unwrap() < partial["rows"].as_u64().unwrap(), "{partial}");
+}

@@ -8,6 +8,8 @@ use std::{env, fs, io};
 
 #[path = "build/digest.rs"]
 mod digest;
+#[path = "build/evidence.rs"]
+mod evidence;
 
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..");
@@ -32,7 +34,18 @@ fn main() -> io::Result<()> {
     digest_catalog(&catalog, &mut arena, &out)?;
     embed_documents(&documents, &mut arena, &out)?;
     fs::write(out.join("arena.txt"), arena.text)?;
-    compress_measurements(&root, &out)
+    compress_measurements(&root, &out)?;
+    index_evidence(&root, &out)
+}
+
+/// What was measured where, and what the shipped constants predict there.
+fn index_evidence(root: &Path, out: &Path) -> io::Result<()> {
+    let path = root.join("workload/measurements/evidence.csv");
+    println!("cargo::rerun-if-changed={}", path.display());
+    let (index, ids) = evidence::encode(&fs::read_to_string(&path)?)
+        .map_err(|problem| io::Error::other(format!("{}: {problem}", path.display())))?;
+    fs::write(out.join("evidence.bin"), index)?;
+    deflate(&out.join("evidence_ids.deflate"), ids.as_bytes())
 }
 
 /// Documents in the order of their paths: the table, all trees, and all texts one behind the other, compressed.

@@ -5,9 +5,10 @@ use color_eyre::eyre::eyre;
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::{output, pick};
+use atlas_evidence::support;
 use atlas_plan::scenario::Scenario;
 use atlas_plan::{engine, explain};
-use atlas_report::{explanation, serialised};
+use atlas_report::{evidence, explanation, serialised};
 
 /// Show how a figure comes about.
 #[derive(Debug, clap::Args)]
@@ -49,6 +50,14 @@ pub enum Format {
     Json,
 }
 
+/// A derivation with the measured rows behind it.
+#[derive(serde::Serialize)]
+struct Derivation<'a> {
+    #[serde(flatten)]
+    tree: &'a explain::Term,
+    evidence: &'a [support::Support],
+}
+
 /// Prints the derivation.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
@@ -60,12 +69,16 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let answer = engine::estimate(&scenario);
     answer.finite().map_err(|problem| eyre!(problem))?;
     let tree = explain::explain(&scenario, &parts, &answer, metric);
+    let mut supports = support::of(&parts, &scenario);
+    let figure = support::figure(metric.name, scenario.mode());
+    supports.retain(|support| support.figure == figure);
     match args.format {
         Format::Table => {
             let text = explanation::tell(&tree, metric.name, usize::from(args.depth), output::width());
+            let text = text + "\n" + &evidence::tell(&supports, output::width());
             output::print(&globals.charset().write(&text))?;
         }
-        Format::Json => output::print(&serialised(&tree, false)?)?,
+        Format::Json => output::print(&serialised(&Derivation { tree: &tree, evidence: &supports }, false)?)?,
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_document::Diagnostics;
+use atlas_evidence::support;
 use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::record::Record;
@@ -115,7 +116,10 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let path = record.write(&args.out, &record.optimized_file_name()).map_err(|error| writing(&args.out, &error))?;
     match args.format {
         Format::Table => output::print(&globals.charset().write(&tell(&picked, &start, &found, sla)))?,
-        format => output::print(&rows::record(&record, &found.scenario, &found.estimate, format)?)?,
+        format => {
+            let supports = support::of(&picked, &found.scenario);
+            output::print(&rows::record(&record, &found.scenario, &found.estimate, &supports, format)?)?;
+        }
     }
     complain(&format!("wrote {}", path.display()));
     Ok(())

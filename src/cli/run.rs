@@ -8,11 +8,12 @@ use super::args::{Globals, KnobArgs, Method, milliseconds};
 use super::failure::Failure;
 use super::output::{self, complain};
 use super::{batch, pick};
+use atlas_evidence::support;
 use atlas_plan::advice::{Objective, advise};
 use atlas_plan::engine;
 use atlas_plan::record::Record;
 use atlas_plan::scenario::Scenario;
-use atlas_report::{Format, estimate, rows};
+use atlas_report::{Format, estimate, evidence, rows};
 
 /// Estimate one workload on one target.
 #[derive(Debug, clap::Args)]
@@ -79,13 +80,15 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let track = pick::track(&picked.workload, args.track.as_deref());
     let record = Record::new(&picked.target.name, &picked.workload, track, "pre-opt", &scenario, &overrides, &answer);
     let path = record.write(&args.out, &record.file_name()).map_err(|error| writing(&args.out, &error))?;
+    let supports = support::of(&picked, &scenario);
     match args.format {
         Format::Table => {
             let advice = advise(&scenario, &picked, &answer, Objective::default());
             let text = estimate::tell(&picked, track, &scenario, &answer, &advice, output::width());
+            let text = text + "\n" + &evidence::tell(&supports, output::width());
             output::print(&globals.charset().write(&text))?;
         }
-        format => output::print(&rows::record(&record, &scenario, &answer, format)?)?,
+        format => output::print(&rows::record(&record, &scenario, &answer, &supports, format)?)?,
     }
     complain(&format!("wrote {}", path.display()));
     Ok(())

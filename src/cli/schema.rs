@@ -2,6 +2,7 @@
 
 mod catalog;
 mod foreign;
+mod measurements;
 mod shape;
 mod told;
 mod used;
@@ -56,6 +57,8 @@ pub enum Document {
     Demos,
     /// themes/*.yaml
     Themes,
+    /// Tables of measurements, CSV: their columns
+    Measurements,
 }
 
 impl Document {
@@ -73,6 +76,7 @@ impl Document {
             Document::Scenarios => "scenarios",
             Document::Demos => "demos",
             Document::Themes => "themes",
+            Document::Measurements => "measurements",
         }
     }
 
@@ -90,6 +94,9 @@ impl Document {
             Document::Scenarios => (foreign::scenarios(), "Scenarios and hardware profiles of the dashboard"),
             Document::Demos => (told::demo(), "A guided tour"),
             Document::Themes => (told::theme(), "A colour theme"),
+            Document::Measurements => {
+                (shape::list(measurements::row()), "Tables of measurements: the columns of a row")
+            }
         };
         shape::document(schema, title)
     }

@@ -1,10 +1,11 @@
 //! A setup worked out: the scenario, its estimate or why there is none.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::demo::Setup;
 use atlas_config::library::Library;
 use atlas_config::{Profile, Target, Workload};
+use atlas_evidence::support;
 use atlas_plan::engine;
 use atlas_plan::estimate::{Detail, Estimate, METRICS, Metric};
 use atlas_plan::scenario::{Parts, Scenario};
@@ -28,6 +29,8 @@ pub struct Answer {
     pub outcome: Result<Estimate, String>,
     /// Whether the estimate is the closed form's, which stands there until the simulation that was asked for has run.
     pub pending: bool,
+    /// The measured rows behind the throughput, in one line; looked up when a view first shows it.
+    evidence: OnceLock<Option<String>>,
 }
 
 impl Answer {
@@ -42,7 +45,18 @@ impl Answer {
             scenario: None,
             outcome: Err(String::new()),
             pending: false,
+            evidence: OnceLock::new(),
         }
+    }
+
+    /// The measured rows behind the throughput, in one line.
+    #[must_use]
+    pub fn evidence(&self) -> Option<&str> {
+        let look_up = || {
+            let (parts, scenario) = (self.parts.as_ref()?, self.scenario.as_ref()?);
+            Some(format!("evidence: {}", support::throughput(parts, scenario)?.line()))
+        };
+        self.evidence.get_or_init(look_up).as_deref()
     }
 
     /// Works a setup out, within microseconds: a simulation is stood for by its closed form.

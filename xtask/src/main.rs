@@ -2,11 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod accuracy;
 mod convert;
 
 #[derive(Parser)]
@@ -30,15 +31,26 @@ enum Command {
         #[arg(long)]
         kind: Option<convert::Kind>,
     },
+    /// Write the accuracy tables of README.md and docs/accuracy.md and the index of judged rows anew.
+    ///
+    /// Run it after a change to measurements, constants, intervals or engines, and commit what it writes.
+    Accuracy,
 }
 
 fn main() -> ExitCode {
-    let Command::ConvertMeasurements { old, new, kind } = Cli::parse().command;
-    match convert::file(&old, &new, kind) {
-        Ok(report) => {
-            eprint!("{report}");
-            ExitCode::SUCCESS
+    let outcome = match Cli::parse().command {
+        Command::ConvertMeasurements { old, new, kind } => {
+            convert::file(&old, &new, kind).map(|report| eprint!("{report}")).map_err(|error| error.to_string())
         }
+        Command::Accuracy => accuracy::write(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+            .map(|written| match written.as_slice() {
+                [] => eprintln!("all is up to date"),
+                written => written.iter().for_each(|path| eprintln!("wrote {}", path.display())),
+            })
+            .map_err(|error| error.to_string()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE

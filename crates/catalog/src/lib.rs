@@ -9,6 +9,7 @@
 pub mod accelerator;
 pub mod convolution;
 pub mod digest;
+pub mod evidence;
 pub mod hugging_face;
 pub mod load;
 pub mod measurements;

@@ -3,4 +3,5 @@
 #![forbid(unsafe_code)]
 
 pub mod calibrate;
+pub mod support;
 pub mod validate;

@@ -12,6 +12,7 @@ pub mod csv;
 pub mod dashboard;
 pub mod document;
 pub mod estimate;
+pub mod evidence;
 pub mod explanation;
 pub mod measured;
 pub mod measurements;

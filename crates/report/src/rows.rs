@@ -1,20 +1,30 @@
 //! One record as data: JSON and YAML are the record itself, CSV is a line of its figures.
 
+use serde::Serialize;
+
 use super::{Format, ReportError, csv, serialised};
+use atlas_evidence::support::Support;
 use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::record::Record;
 use atlas_plan::scenario::Scenario;
 
-/// The record in one of the formats for programs.
+/// The record with the measured rows behind it, in one of the formats for programs.
 pub fn record(
     record: &Record<'_>,
     scenario: &Scenario,
     answer: &Estimate,
+    evidence: &[Support],
     format: Format,
 ) -> Result<String, ReportError> {
+    #[derive(Serialize)]
+    struct Answered<'a> {
+        #[serde(flatten)]
+        record: &'a Record<'a>,
+        evidence: &'a [Support],
+    }
     match format {
         Format::Csv => Ok(csv_of(record, scenario, answer)),
-        format => serialised(record, format == Format::Yaml),
+        format => serialised(&Answered { record, evidence }, format == Format::Yaml),
     }
 }
 

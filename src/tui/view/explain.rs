@@ -145,6 +145,10 @@ pub fn info(app: &App) -> String {
     let Some(root) = tree(app) else { return String::new() };
     let all = nodes(app, &root);
     let Some(node) = all.get(app.view_row) else { return String::new() };
+    // The figure itself: how much was measured near it, at this setup.
+    if let Some(evidence) = app.answer.evidence().filter(|_| app.view_row == 0 && app.subject.is_none()) {
+        return evidence.to_owned();
+    }
     match &node.term.origin {
         Some(origin) => format!("{}: {origin}", node.term.symbol),
         None => format!("{}: {}", node.term.symbol, node.term.name),

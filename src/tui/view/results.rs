@@ -104,7 +104,8 @@ fn build(app: &App, width: u16) -> Vec<Row> {
     }
     let (scenario, estimate) = (app.answer.scenario.as_ref(), app.answer.outcome.as_ref().ok());
     let remarks = scenario.zip(estimate).map(|(scenario, estimate)| notes(scenario, estimate)).unwrap_or_default();
-    for (i, remark) in remarks.iter().enumerate() {
+    let evidence = app.answer.evidence().map(str::to_owned);
+    for (i, remark) in evidence.iter().chain(&remarks).enumerate() {
         if i == 0 {
             rows.push(Row::Heading("what to know"));
         }

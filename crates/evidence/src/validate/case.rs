@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atlas_catalog::Catalog;
-use atlas_config::{Target, Workload};
+use atlas_config::{Mode, Target, Workload};
 use atlas_document::{Diagnostics, Node, Severity};
 use atlas_perf::interval::{self, Factors, Regime};
 use atlas_perf::serving::ServingInput;
@@ -35,6 +35,16 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// All of them.
+    pub const ALL: [Metric; 6] =
+        [Metric::TrainingRate, Metric::OutputRate, Metric::TotalRate, Metric::RequestRate, Metric::Ttft, Metric::Tpot];
+
+    /// The metric of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Metric> {
+        Metric::ALL.into_iter().find(|metric| metric.name() == name)
+    }
+
     /// As verdicts name it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -206,12 +216,29 @@ pub fn predicted(estimate: &Estimate, metric: Metric, accelerators: f64) -> Opti
 }
 
 /// The engine input of a case.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Input {
     /// A training run.
     Training(TrainingInput),
     /// A deployment.
     Serving(ServingInput),
+}
+
+impl Input {
+    /// The input of a resolved row.
+    #[must_use]
+    pub fn of(found: &RowScenario) -> Option<Input> {
+        Input::of_scenario(&found.scenario)
+    }
+
+    /// The input of a scenario; `None` where machine or model is not known.
+    #[must_use]
+    pub fn of_scenario(scenario: &Scenario) -> Option<Input> {
+        match scenario.mode() {
+            Mode::Training => answer::training::input(scenario, &scenario.base).map(Input::Training),
+            Mode::Inference => answer::serving::input(scenario, &scenario.base).map(Input::Serving),
+        }
+    }
 }
 
 /// One measured figure with everything that fits and intervals need.
@@ -251,15 +278,8 @@ impl Case {
     /// # Errors
     /// Why the row cannot be predicted.
     pub fn of(row: &Row, kind: Kind, catalog: &Catalog) -> Result<Vec<Case>, String> {
-        if !row.text("excluded").is_empty() {
-            return Err(format!("excluded: {}", row.text("excluded")));
-        }
-        let found = RowScenario::of(row, kind, catalog)?;
-        let input = match kind {
-            Kind::Training => found.training().map(Input::Training),
-            Kind::Inference | Kind::Latency => found.serving().map(Input::Serving),
-        };
-        let input = input.ok_or("the model or the accelerator is not known")?;
+        let found = super::usable(row, kind, catalog)?;
+        let input = Input::of(&found).ok_or("the model or the accelerator is not known")?;
         let devices = found.scenario.machine.map_or(1.0, |machine| machine.dies);
         let name = if row.text("model").is_empty() { row.text("model_name") } else { row.text("model") };
         let case = |measured: &Measured| Case {

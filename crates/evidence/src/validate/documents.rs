@@ -210,7 +210,8 @@ fn describe_model(
     architecture.insert("id".to_owned(), json!(if stated.is_empty() { "measured" } else { stated }));
     architecture.insert("max_context".to_owned(), json!(longest as i64));
     if !row.text("linear_kind").is_empty() {
-        set(&mut architecture, &["linear", "kind"], json!(row.text("linear_kind")));
+        let kind = row.text("linear_kind");
+        set(&mut architecture, &["linear", "type"], json!(if kind == "gated_delta" { "delta" } else { kind }));
     }
     workload.insert("architecture".to_owned(), Value::Object(architecture));
     Ok(())

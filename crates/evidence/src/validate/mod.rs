@@ -5,6 +5,7 @@
 //! interval beside what was measured. [`fit`] and [`serving_fit`] fit the constants; [`crossval`] and
 //! [`serving_validation`] do so with one source left out at a time, from which intervals follow.
 
+pub mod accuracy;
 pub mod case;
 pub mod columns;
 pub mod conformal;
@@ -30,6 +31,7 @@ use atlas_plan::search::Gauge;
 pub use refit::{Band, Refit, exam as examination, refit};
 
 use case::{RowScenario, measured, predicted, regime};
+pub use table::BadCell;
 use table::Row;
 use verdict::Verdict;
 
@@ -42,6 +44,16 @@ pub enum ValidateError {
          inference `input_len` and `engine`, latency `silicon_ttft_ms`; found \"{0}\""
     )]
     Columns(String),
+    /// The header names a column twice.
+    #[error("line 1: column `{column}` stands twice in the header, in places {first} and {again}; keep one of them")]
+    Twice {
+        /// The column.
+        column: String,
+        /// Where it first stands, from 1.
+        first: usize,
+        /// Where it stands again.
+        again: usize,
+    },
     /// The file is no CSV.
     #[error("not CSV: {0}")]
     Csv(#[from] csv::Error),
@@ -131,46 +143,57 @@ pub fn judge_by(kind: Kind, text: &str, engine: Engine, gauge: &Gauge) -> Result
     let catalog = Catalog::built_in();
     let judge = Judge { kind, catalog: &catalog, engine };
     let rows = table::read(text)?;
+    let rows: Vec<(&Row, Option<&Row>)> = rows.iter().zip(table::copies(&rows)).collect();
     gauge.expect(rows.len() as u64);
-    if !engine.simulates() {
-        return Ok(rows.iter().flat_map(|row| judge.row(row)).collect());
-    }
-    let counted = |row: &Row| {
-        let verdicts = judge.row(row);
+    let counted = |(row, copy_of): &(&Row, Option<&Row>)| {
+        let mut verdicts = judge.row(row);
+        for verdict in &mut verdicts {
+            verdict.copy_of = copy_of.map(|first| first.text("id").to_owned());
+        }
         gauge.advance(1);
         verdicts
     };
-    Ok(on_all_cores(&rows, |_| gauge.cancelled(), counted).into_iter().flatten().collect())
+    if engine.simulates() {
+        return Ok(on_all_cores(&rows, |_| gauge.cancelled(), counted).into_iter().flatten().collect());
+    }
+    Ok(rows.iter().take_while(|_| !gauge.cancelled()).flat_map(counted).collect())
 }
 
-/// The scenarios of all rows that have one, as lines for `atlas run --batch`.
+/// Cells of a table that hold something else than their columns take. Rows with such cells are not predicted.
 ///
 /// # Errors
 /// A file that is no CSV.
-pub fn scenarios(kind: Kind, text: &str) -> Result<Vec<serde_json::Value>, ValidateError> {
+pub fn bad_cells(text: &str) -> Result<Vec<BadCell>, ValidateError> {
+    Ok(table::read(text)?.iter().filter(|row| row.text("excluded").is_empty()).flat_map(Row::bad_cells).collect())
+}
+
+/// The scenarios of all rows that have one, as lines for `atlas run --batch`, and the number of all rows.
+///
+/// # Errors
+/// A file that is no CSV.
+pub fn scenarios(kind: Kind, text: &str) -> Result<(Vec<serde_json::Value>, usize), ValidateError> {
     let catalog = Catalog::built_in();
     let rows = table::read(text)?;
     let stated = |row: &Row| {
-        let usable = row.text("excluded").is_empty();
-        let found = usable.then(|| RowScenario::of(row, kind, &catalog).ok()).flatten()?;
+        let found = usable(row, kind, &catalog).ok()?;
         measured(row, kind, &found).ok()?;
         Some(found.documents.line(row.text("id")))
     };
-    Ok(rows.iter().filter_map(stated).collect())
+    Ok((rows.iter().filter_map(stated).collect(), rows.len()))
 }
 
 /// How rows are judged.
 #[derive(Clone, Copy)]
-struct Judge<'a> {
-    kind: Kind,
-    catalog: &'a Catalog,
-    engine: Engine,
+pub(crate) struct Judge<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) engine: Engine,
 }
 
 impl Judge<'_> {
     /// One verdict for every figure that a row states, or one with the reason why the row cannot be predicted.
     fn row(self, row: &Row) -> Vec<Verdict> {
-        self.judged(row).unwrap_or_else(|reason| {
+        self.judged(row).map(|(_, verdicts)| verdicts).unwrap_or_else(|reason| {
             let metrics: &[&'static str] = match self.kind {
                 Kind::Training => &["tokens_per_sec_per_accel"],
                 Kind::Inference => &["throughput"],
@@ -180,22 +203,16 @@ impl Judge<'_> {
         })
     }
 
-    fn judged(self, row: &Row) -> Result<Vec<Verdict>, String> {
-        if !row.text("excluded").is_empty() {
-            return Err(format!("excluded: {}", row.text("excluded")));
-        }
-        let found = RowScenario::of(row, self.kind, self.catalog)?;
+    /// The scenario of a row, and one verdict for every figure that it states.
+    pub(crate) fn judged(self, row: &Row) -> Result<(RowScenario, Vec<Verdict>), String> {
+        let found = usable(row, self.kind, self.catalog)?;
         let figures = measured(row, self.kind, &found)?;
         let mut scenario = found.scenario.clone();
         scenario.engine = self.engine;
         let mut estimate = Estimate::default();
         engine::estimate_into(&scenario, &mut estimate);
         estimate.finite()?;
-        let input = match self.kind {
-            Kind::Training => found.training().map(case::Input::Training),
-            Kind::Inference | Kind::Latency => found.serving().map(case::Input::Serving),
-        };
-        let input = input.ok_or("the model or the accelerator is not known")?;
+        let input = case::Input::of(&found).ok_or("the model or the accelerator is not known")?;
         let judge = |figure: &case::Measured| {
             let metric = figure.metric;
             let Some([value, lower, upper]) = predicted(&estimate, metric, found.documents.accelerators) else {
@@ -207,10 +224,31 @@ impl Judge<'_> {
                 lower: Some(lower),
                 upper: Some(upper),
                 regime: regime(&input, metric),
+                software: family(&scenario.in_force.name).to_owned(),
+                format: scenario.format(&scenario.base).name(),
                 reason: None,
                 ..Verdict::refused(row, metric.name(), "")
             }
         };
-        Ok(figures.iter().map(judge).collect())
+        let verdicts = figures.iter().map(judge).collect();
+        Ok((found, verdicts))
     }
+}
+
+/// The family of software and release: `vllm` of `vllm@0.11.0`.
+#[must_use]
+pub fn family(software: &str) -> &str {
+    software.split('@').next().unwrap_or(software)
+}
+
+/// The scenario of a row that is a usable measurement.
+fn usable(row: &Row, kind: Kind, catalog: &Catalog) -> Result<RowScenario, String> {
+    if !row.text("excluded").is_empty() {
+        return Err(format!("excluded: {}", row.text("excluded")));
+    }
+    let bad: Vec<String> = row.bad_cells().map(|cell| cell.to_string()).collect();
+    if !bad.is_empty() {
+        return Err(bad.join("; "));
+    }
+    RowScenario::of(row, kind, catalog)
 }

@@ -1,15 +1,35 @@
 //! A CSV file as rows of named cells.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::columns::canonical;
+use super::ValidateError;
+use super::columns::{COLUMNS, Column, Place, canonical};
 
 /// One row; cells are looked up by column name.
 #[derive(Debug, Clone)]
 pub struct Row {
     columns: Arc<HashMap<String, usize>>,
     cells: csv::StringRecord,
+    /// Line on which it begins, from 1.
+    line: u64,
+}
+
+/// A cell that holds something else than its column takes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{field}: {column}: found \"{found}\", expected {expected}")]
+pub struct BadCell {
+    /// Line of the file on which its row begins, from 1.
+    pub line: u64,
+    /// Which cell of the row it is, from 1.
+    pub field: usize,
+    /// The column.
+    pub column: &'static str,
+    /// What stands there.
+    pub found: String,
+    /// What should.
+    pub expected: String,
 }
 
 impl Row {
@@ -24,6 +44,27 @@ impl Row {
         let mut columns: Vec<(&str, usize)> = self.columns.iter().map(|(name, at)| (name.as_str(), *at)).collect();
         columns.sort_by_key(|(_, at)| *at);
         columns.into_iter().map(|(name, at)| (name, self.cells.get(at).unwrap_or_default().trim()))
+    }
+
+    /// Cells that hold something else than their columns take.
+    pub fn bad_cells(&self) -> impl Iterator<Item = BadCell> {
+        COLUMNS.iter().filter_map(|column| {
+            let found = self.text(column.name);
+            let expected = column.expected(found)?;
+            let field = self.columns.get(column.name)? + 1;
+            Some(BadCell { line: self.line, field, column: column.name, found: found.to_owned(), expected })
+        })
+    }
+
+    /// Scenario and figures as stated, the same for two rows that state the same: numbers are compared as numbers.
+    #[must_use]
+    pub fn statement(&self) -> String {
+        let states = |column: &&Column| column.place != Place::Record;
+        let cell = |column: &Column| match self.number(column.name) {
+            Some(number) => format!("{number}"),
+            None => self.text(column.name).to_ascii_lowercase(),
+        };
+        COLUMNS.iter().filter(states).map(cell).collect::<Vec<_>>().join("\n")
     }
 
     /// The cell as a finite number.
@@ -52,19 +93,46 @@ impl Row {
 /// Reads all rows of CSV text with a header.
 ///
 /// # Errors
-/// Text that is not CSV.
-pub fn read(text: &str) -> Result<Vec<Row>, csv::Error> {
+/// Text that is not CSV, or a header that names a column twice.
+pub fn read(text: &str) -> Result<Vec<Row>, ValidateError> {
     let mut reader =
         csv::ReaderBuilder::new().flexible(true).from_reader(text.trim_start_matches('\u{feff}').as_bytes());
     let headers = reader.headers()?;
-    let mut names: HashMap<String, usize> =
-        headers.iter().enumerate().map(|(at, name)| (name.trim().to_string(), at)).collect();
+    let mut names: HashMap<String, usize> = HashMap::new();
+    for (at, name) in headers.iter().map(str::trim).enumerate().filter(|(_, name)| !name.is_empty()) {
+        let known = COLUMNS.iter().find(|column| column.name.eq_ignore_ascii_case(name));
+        let name = known.map_or(name, |column| column.name);
+        if let Some(first) = names.insert(name.to_owned(), at) {
+            return Err(ValidateError::Twice { column: name.to_owned(), first: first + 1, again: at + 1 });
+        }
+    }
     // A column under its own name wins over one under an alias.
     for (at, name) in headers.iter().enumerate() {
         names.entry(canonical(name).to_string()).or_insert(at);
     }
     let columns = Arc::new(names);
-    reader.records().map(|record| record.map(|cells| Row { columns: Arc::clone(&columns), cells })).collect()
+    let row = |record: Result<csv::StringRecord, csv::Error>| {
+        let cells = record?;
+        let line = cells.position().map_or(0, csv::Position::line);
+        Ok(Row { columns: Arc::clone(&columns), cells, line })
+    };
+    reader.records().map(row).collect()
+}
+
+/// For every row the first row that states the same scenario with the same figures, if it is not the first itself.
+/// Excluded rows are not counted.
+#[must_use]
+pub fn copies(rows: &[Row]) -> Vec<Option<&Row>> {
+    let mut first: HashMap<String, &Row> = HashMap::new();
+    let copy = |row| match first.entry(Row::statement(row)) {
+        _ if !row.text("excluded").is_empty() => None,
+        Entry::Occupied(known) => Some(*known.get()),
+        Entry::Vacant(place) => {
+            place.insert(row);
+            None
+        }
+    };
+    rows.iter().map(copy).collect()
 }
 
 #[cfg(test)]
@@ -78,5 +146,31 @@ mod tests {
         assert_eq!(row.map(|row| row.text("accelerator")), Some("h100"));
         assert_eq!(row.and_then(|row| row.positive("num_accelerators")), Some(8.0));
         assert_eq!(row.and_then(|row| row.positive("seq_len")), Some(4096.0));
+    }
+
+    #[test]
+    fn a_column_named_twice_is_refused() {
+        let problem = read("id,tp,TP\na,1,2\n").err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(problem.contains("`tp`") && problem.contains("2 and 3"), "{problem}");
+    }
+
+    #[test]
+    fn a_bad_cell_is_found_with_its_line_and_field() {
+        let rows = read("id,tp,mfu\na,1,0.4\n\"b\nb\",0.5,-1\n").unwrap_or_default();
+        let found: Vec<String> = rows.iter().flat_map(Row::bad_cells).map(|cell| cell.to_string()).collect();
+        let expected = [
+            "3:2: tp: found \"0.5\", expected a whole number of at least 1",
+            "3:3: mfu: found \"-1\", expected a number above 0",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_row_is_a_copy_if_it_states_the_same_scenario_and_figures() {
+        let text = "id,excluded,accelerator,tp,ttft_ms,notes\n\
+                    a,yes,h100,8,12.5,\nb,,h100,8,12.5,\nc,,H100,8.0,12.50,other\nd,,h100,4,12.5,\ne,,h100,8,12.6,\n";
+        let rows = read(text).unwrap_or_default();
+        let copies: Vec<Option<&str>> = copies(&rows).iter().map(|row| row.map(|row| row.text("id"))).collect();
+        assert_eq!(copies, [None, None, Some("b"), None, None]);
     }
 }

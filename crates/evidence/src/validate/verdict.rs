@@ -20,6 +20,10 @@ pub struct Verdict {
     pub accelerator: String,
     /// The kind of run, as far as errors are alike within it.
     pub regime: &'static str,
+    /// Family of the software in force.
+    pub software: String,
+    /// Number format of the weights.
+    pub format: &'static str,
     /// What was measured.
     pub measured: Option<f64>,
     /// What the analytical engine says.
@@ -30,6 +34,9 @@ pub struct Verdict {
     pub upper: Option<f64>,
     /// Whether a value of the scenario was inferred from the row's own result.
     pub inferred: bool,
+    /// The row before it that states the same scenario and the same figures; such a row is judged but not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy_of: Option<String>,
     /// Why there is no prediction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -45,11 +52,14 @@ impl Verdict {
             source: row.text("source").to_owned(),
             accelerator: row.text("accelerator").to_owned(),
             regime: "",
+            software: String::new(),
+            format: "",
             measured: None,
             predicted: None,
             lower: None,
             upper: None,
             inferred: !row.text("inferred").is_empty(),
+            copy_of: None,
             reason: Some(reason.to_owned()),
         }
     }
@@ -69,11 +79,16 @@ impl Verdict {
     }
 }
 
+/// Rows that are counted: a row that repeats one before it is not.
+fn counted(verdicts: &[Verdict]) -> impl Iterator<Item = &Verdict> {
+    verdicts.iter().filter(|verdict| verdict.copy_of.is_none())
+}
+
 /// Errors by a key, in the order of the key.
 #[must_use]
 pub fn by<'v>(verdicts: &'v [Verdict], key: impl Fn(&'v Verdict) -> &'v str) -> BTreeMap<&'v str, Stats> {
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for verdict in verdicts {
+    for verdict in counted(verdicts) {
         if let Some(error) = verdict.error() {
             errors.entry(key(verdict)).or_default().push(error);
         }
@@ -84,13 +99,13 @@ pub fn by<'v>(verdicts: &'v [Verdict], key: impl Fn(&'v Verdict) -> &'v str) -> 
 /// Errors of all rows.
 #[must_use]
 pub fn overall(verdicts: &[Verdict]) -> Stats {
-    stats(&verdicts.iter().filter_map(Verdict::error).collect::<Vec<_>>())
+    stats(&counted(verdicts).filter_map(Verdict::error).collect::<Vec<_>>())
 }
 
 /// Share of measurements inside their interval, and how many have one.
 #[must_use]
 pub fn coverage(verdicts: &[Verdict]) -> (f64, usize) {
-    let inside: Vec<bool> = verdicts.iter().filter_map(Verdict::covered).collect();
+    let inside: Vec<bool> = counted(verdicts).filter_map(Verdict::covered).collect();
     let hits = inside.iter().filter(|inside| **inside).count();
     (hits as f64 / inside.len().max(1) as f64, inside.len())
 }
@@ -118,11 +133,14 @@ mod tests {
             source: "s".into(),
             accelerator: "a".into(),
             regime: "r",
+            software: "x".into(),
+            format: "bf16",
             measured: Some(measured),
             predicted: Some(predicted),
             lower: Some(predicted * 0.8),
             upper: Some(predicted * 1.2),
             inferred: false,
+            copy_of: None,
             reason: None,
         }
     }

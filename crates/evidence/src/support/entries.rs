@@ -1,0 +1,55 @@
+//! The rows of the index: what was measured where, and what the shipped constants predict there.
+
+use atlas_catalog::Catalog;
+use atlas_core::plan::Engine;
+
+use super::key::{FIELDS, FIGURE_DIGITS, Key, Value, rounded};
+use crate::validate::accuracy::Figure;
+use crate::validate::case::{Metric, regime};
+use crate::validate::{Judge, Kind, ValidateError, shipped, table};
+
+/// The index as CSV: a line for every figure of every shipped row that is counted, without rows that rest on inferred
+/// values and without copies.
+///
+/// # Errors
+/// Shipped tables that are damaged.
+pub fn csv() -> Result<String, ValidateError> {
+    let catalog = Catalog::built_in();
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let head = ["id", "figure", "metric", "source", "regime"];
+    let figures = ["measured", "predicted", "lower", "upper"];
+    writer.write_record(head.into_iter().chain(FIELDS.iter().map(|field| field.name)).chain(figures))?;
+    for kind in Kind::ALL {
+        let judge = Judge { kind, catalog: &catalog, engine: Engine::Analytical };
+        let rows = table::read(&shipped(kind)?)?;
+        for (row, copy) in rows.iter().zip(table::copies(&rows)) {
+            if copy.is_some() || !row.text("inferred").is_empty() {
+                continue;
+            }
+            let Ok((found, verdicts)) = judge.judged(row) else { continue };
+            let Some(mut key) = Key::of(&found.parts, &found.scenario) else { continue };
+            if catalog.model(row.text("model")).is_err() {
+                // A model of the row's own, by the name that its source uses.
+                let names = [row.text("model_name"), row.text("model")];
+                key.name_model(names.into_iter().find(|name| !name.is_empty()).unwrap_or_default());
+            }
+            for verdict in verdicts {
+                let values = [verdict.measured, verdict.predicted, verdict.lower, verdict.upper];
+                let [Some(measured), Some(predicted), Some(lower), Some(upper)] = values else { continue };
+                let Some(metric) = Metric::named(verdict.metric) else { continue };
+                let head = [
+                    verdict.id,
+                    Figure::of(metric).name().to_owned(),
+                    metric.name().to_owned(),
+                    verdict.source,
+                    regime(&key.input, metric).to_owned(),
+                ];
+                let fields = key.values.iter().map(Value::cell);
+                let figures = [measured, predicted, lower, upper].map(|value| rounded(value, FIGURE_DIGITS));
+                writer.write_record(head.into_iter().chain(fields).chain(figures))?;
+            }
+        }
+    }
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,226 @@
+//! What decides how alike two scenarios are, and how far apart they lie.
+//!
+//! The distance of two scenarios is the sum of the points of their fields: a fixed number where a word differs, and so
+//! many points for every doubling where a number does. [`FIELDS`] is the whole definition.
+
+use atlas_config::Mode;
+use atlas_perf::serving::Load;
+use atlas_plan::scenario::{Parts, Scenario};
+
+use crate::validate::case::Input;
+use crate::validate::family;
+
+/// How a field adds to the distance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Points {
+    /// So many where the words differ.
+    Differs(f64),
+    /// So many for every doubling between the numbers.
+    Doubling(f64),
+}
+
+/// A field that scenarios are compared by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Field {
+    /// Its name, as a column of `workload/measurements/evidence.csv`.
+    pub name: &'static str,
+    /// What it adds to the distance.
+    pub points: Points,
+    /// What it is.
+    pub help: &'static str,
+}
+
+const fn field(name: &'static str, points: Points, help: &'static str) -> Field {
+    Field { name, points, help }
+}
+
+use Points::{Differs, Doubling};
+
+/// All fields, in the order of [`Key::values`].
+pub const FIELDS: [Field; 15] = [
+    field("accelerator", Differs(0.5), "product, as the catalog names it"),
+    field("generation", Differs(1.5), "architecture of the accelerator"),
+    field("vendor", Differs(2.0), "who makes the accelerator"),
+    field("model", Differs(0.25), "model, as the catalog names it"),
+    field("mixture", Differs(2.0), "mixture of experts, or dense"),
+    field("total_b", Doubling(0.25), "parameters, billions"),
+    field("active_b", Doubling(0.75), "parameters that a token passes, billions"),
+    field("software", Differs(1.0), "family of the software"),
+    field("release", Differs(0.25), "release of the software"),
+    field("format", Differs(1.0), "number format of the weights"),
+    field("accelerators", Doubling(0.5), "accelerators of the run"),
+    field("prompt", Doubling(0.5), "prompt length; in training the sequence length, tokens"),
+    field("generate", Doubling(0.5), "output length, tokens; 0 in training"),
+    field("load", Differs(1.0), "kind of load: closed loop, open loop, burst, static batch, ..."),
+    field(
+        "in_flight",
+        Doubling(0.5),
+        "sequences in flight, or requests/s of an open loop; in training the global batch",
+    ),
+];
+
+/// Distance beyond which a measured row says little about a scenario: another generation of the same vendor (2 points)
+/// and two points more.
+pub const COMPARABLE: f64 = 4.0;
+
+/// A word or a number of a key.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A word.
+    Word(String),
+    /// A number, where the field applies.
+    Number(Option<f64>),
+}
+
+impl Value {
+    /// As a cell of the index: numbers with five significant digits.
+    #[must_use]
+    pub fn cell(&self) -> String {
+        match self {
+            Value::Word(word) => word.clone(),
+            Value::Number(number) => number.map_or_else(String::new, |number| rounded(number, 5)),
+        }
+    }
+
+    /// Points between this value and a cell of the index.
+    #[must_use]
+    pub fn distance(&self, points: Points, cell: &str) -> f64 {
+        match (self, points) {
+            (Value::Word(word), Points::Differs(points)) if word != cell => points,
+            (Value::Number(Some(number)), Points::Doubling(points)) => {
+                let other: Option<f64> = cell.parse().ok();
+                let doublings = |other: f64| (number.max(LEAST) / other.max(LEAST)).log2().abs();
+                other
+                    .map(doublings)
+                    .filter(|doublings| *doublings > ROUNDING)
+                    .map_or(0.0, |doublings| points * doublings)
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// Numbers below this are alike, as lengths of zero are.
+const LEAST: f64 = 1e-3;
+/// Doublings that the rounding of the index makes.
+const ROUNDING: f64 = 1e-4;
+
+/// A figure of the index without the digits that 32 bits add to it.
+pub(super) fn figure(figure: f64) -> f64 {
+    rounded(figure, FIGURE_DIGITS).parse().unwrap_or(figure)
+}
+
+/// Significant digits of figures in the index.
+pub(super) const FIGURE_DIGITS: usize = 6;
+
+/// A number with so many significant digits, as short as possible.
+#[must_use]
+pub(super) fn rounded(value: f64, digits: usize) -> String {
+    let text = format!("{value:.*e}", digits.saturating_sub(1));
+    text.parse::<f64>().map_or(text, |value| value.to_string())
+}
+
+/// What decides how alike two scenarios are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Key {
+    /// The values of [`FIELDS`].
+    pub values: [Value; FIELDS.len()],
+    /// What the engine is asked.
+    pub input: Input,
+}
+
+impl Key {
+    /// The key of a scenario; `None` where its accelerator or model is not known.
+    #[must_use]
+    pub fn of(parts: &Parts, scenario: &Scenario) -> Option<Key> {
+        let sheet = parts.accelerator.as_ref()?;
+        let input = Input::of_scenario(scenario)?;
+        let arch = scenario.model?;
+        let phase = &scenario.base;
+        let release = scenario.in_force.name.split_once('@').map_or("", |(_, release)| release);
+        let (prompt, generate, load, in_flight) = match input {
+            Input::Training(input) => (input.seq, 0.0, "training", Some(input.global)),
+            Input::Serving(input) => {
+                let (load, in_flight) = offered(input.load);
+                (input.isl, input.osl, load, in_flight)
+            }
+        };
+        debug_assert_eq!(matches!(input, Input::Training(_)), scenario.mode() == Mode::Training);
+        let word = |text: &str| Value::Word(text.to_owned());
+        let number = |value: f64| Value::Number(Some(value));
+        let values = [
+            word(&sheet.id),
+            word(&sheet.generation),
+            word(&sheet.vendor),
+            word(parts.model.as_ref().map_or("", |model| &model.id)),
+            word(if arch.is_moe() { "yes" } else { "no" }),
+            number(arch.params() * 1e-9),
+            number(arch.active_params() * 1e-9),
+            word(family(&scenario.in_force.name)),
+            word(release),
+            word(scenario.format(phase).name()),
+            number(scenario.accelerators()),
+            number(prompt),
+            number(generate),
+            word(load),
+            Value::Number(in_flight),
+        ];
+        Some(Key { values, input })
+    }
+
+    /// Gives the model another name.
+    pub(super) fn name_model(&mut self, name: &str) {
+        for (field, value) in FIELDS.iter().zip(&mut self.values) {
+            if field.name == "model" {
+                *value = Value::Word(name.to_owned());
+            }
+        }
+    }
+
+    /// The value of a field as a cell of the index.
+    #[must_use]
+    pub fn cell(&self, name: &str) -> String {
+        FIELDS
+            .iter()
+            .zip(&self.values)
+            .find(|(field, _)| field.name == name)
+            .map_or_else(String::new, |(_, v)| v.cell())
+    }
+}
+
+/// The kind of a load, and how much of it: sequences in flight, or requests per second.
+fn offered(load: Load) -> (&'static str, Option<f64>) {
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+    match load {
+        Load::Static { batch } => ("static", finite(batch)),
+        Load::DecodeOnly { batch } => ("decode only", finite(batch)),
+        Load::PrefillOnly { batch } => ("prefill only", finite(batch)),
+        Load::Closed { concurrency, .. } => ("closed loop", finite(concurrency)),
+        Load::Burst { requests } => ("burst", finite(requests)),
+        Load::Open { rate } => ("open loop", finite(rate)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_doubling_adds_its_points_and_a_blank_none() {
+        let number = Value::Number(Some(8.0));
+        assert!((number.distance(Doubling(0.5), "32") - 1.0).abs() < 1e-12);
+        assert!((number.distance(Doubling(0.5), "2") - 1.0).abs() < 1e-12);
+        assert_eq!(number.distance(Doubling(0.5), ""), 0.0);
+        assert_eq!(Value::Number(None).distance(Doubling(0.5), "4"), 0.0);
+        assert_eq!(Value::Word("fp8".into()).distance(Differs(1.0), "bf16"), 1.0);
+        assert_eq!(Value::Word("fp8".into()).distance(Differs(1.0), "fp8"), 0.0);
+    }
+
+    #[test]
+    fn numbers_are_rounded_to_significant_digits() {
+        assert_eq!(rounded(70.553_706, 5), "70.554");
+        assert_eq!(rounded(123_456.7, 5), "123460");
+        assert_eq!(rounded(0.001_234_567, 5), "0.0012346");
+        assert_eq!(rounded(8.0, 5), "8");
+    }
+}

@@ -1,0 +1,324 @@
+//! The measured rows behind an answer: how many there are for this accelerator, software, format and regime, and the
+//! nearest one with our error there.
+//!
+//! The rows stand in an index that the build embeds ([`atlas_catalog::evidence`]); [`csv`] generates it. The distance
+//! between scenarios is defined by [`FIELDS`]: since it is a sum over fields of few distinct values, the points of every
+//! value are worked out once, and a row costs one addition per field.
+
+mod entries;
+mod key;
+
+use std::sync::OnceLock;
+
+use atlas_catalog::evidence::{self, Column, Index};
+use atlas_config::Mode;
+use atlas_plan::scenario::{Parts, Scenario};
+use serde::Serialize;
+
+pub use entries::csv;
+pub use key::{COMPARABLE, FIELDS, Field, Key, Points};
+
+use crate::validate::accuracy::Figure;
+use crate::validate::case::{Metric, regime};
+use crate::validate::family;
+
+/// Measured rows and who published them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// What they have in common: `vllm`, `fp8`, `closed loop` ...
+    pub of: String,
+    /// Rows.
+    pub rows: usize,
+    /// Sources.
+    pub sources: usize,
+}
+
+/// The evidence for one figure of an answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Support {
+    /// The figure.
+    pub figure: Figure,
+    /// Rows on this accelerator.
+    pub accelerator: Count,
+    /// Rows of this family of software.
+    pub software: Count,
+    /// Rows with weights in this format.
+    pub format: Count,
+    /// Rows of this kind of run.
+    pub regime: Count,
+    /// Rows that have all of these in common.
+    pub all: Count,
+    /// The nearest row, if there is any of this figure.
+    pub nearest: Option<Nearest>,
+}
+
+/// A measured row near a scenario.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Nearest {
+    /// Its id, as `atlas validate --row` takes it.
+    pub id: String,
+    /// Who published it.
+    pub source: &'static str,
+    /// How far it is from the scenario, in points.
+    pub distance: f64,
+    /// Whether that is near enough to say something about it.
+    pub comparable: bool,
+    /// The fields by which it differs, with their values there.
+    pub differs: Vec<Difference>,
+    /// Accelerator.
+    pub accelerator: &'static str,
+    /// Accelerators of the run.
+    pub accelerators: &'static str,
+    /// Model.
+    pub model: &'static str,
+    /// Software and release.
+    pub software: String,
+    /// Number format of the weights.
+    pub format: &'static str,
+    /// What was measured there: `output_tokens_per_sec_total`, `ttft_ms` ...
+    pub metric: &'static str,
+    /// Its value.
+    pub measured: f64,
+    /// What the analytical engine predicts there.
+    pub predicted: f64,
+    /// Lower end of the 90 % interval there.
+    pub lower: f64,
+    /// Upper end.
+    pub upper: f64,
+    /// Predicted over measured, less one.
+    pub error: f64,
+    /// Whether the measurement lies inside the interval.
+    pub inside: bool,
+}
+
+/// A field by which a row differs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// Its name.
+    pub field: &'static str,
+    /// In the scenario.
+    pub here: String,
+    /// In the row.
+    pub there: &'static str,
+    /// Points that it adds to the distance.
+    pub points: f64,
+}
+
+impl Support {
+    /// In one line: how many rows are alike, and our error on the nearest.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let rows = |count: &Count| {
+            let sources = if count.sources == 1 { "source" } else { "sources" };
+            let plural = if count.rows == 1 { "row" } else { "rows" };
+            format!("{} {plural}, {} {sources}", count.rows, count.sources)
+        };
+        let known = if self.accelerator.rows == 0 {
+            "no measured row for this accelerator".to_owned()
+        } else if self.all.rows == 0 {
+            format!("{} on this accelerator, none alike", rows(&self.accelerator))
+        } else {
+            rows(&self.all)
+        };
+        match &self.nearest {
+            Some(near) if near.comparable => format!("{known}; nearest: {}, {:+.0} %", near.name(), 100.0 * near.error),
+            _ => format!("{known}; nothing comparable was measured"),
+        }
+    }
+}
+
+impl Nearest {
+    /// Accelerator, model, format and software: `h100-sxm-80gb llama-3.1-70b fp8 vllm`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let accelerator = self.accelerator.split_once('-').map_or(self.accelerator, |(_vendor, product)| product);
+        format!("{accelerator} {} {} {}", self.model, self.format, family(&self.software))
+    }
+}
+
+/// The evidence for an answer, throughput first; empty where no measured row can bear on it, because the accelerator or
+/// the model is not in the catalog, or because the engine does not reason from them.
+#[must_use]
+pub fn of(parts: &Parts, scenario: &Scenario) -> Vec<Support> {
+    if !scenario.engine.reasons() {
+        return Vec::new();
+    }
+    let (Some(key), Some(index)) = (Key::of(parts, scenario), index()) else { return Vec::new() };
+    let figures: &[Figure] = match scenario.mode() {
+        Mode::Training => &[Figure::Training],
+        Mode::Inference => &[Figure::Serving, Figure::Tpot, Figure::Ttft],
+    };
+    let search = Search::new(index, &key);
+    figures.iter().filter_map(|figure| search.support(*figure)).collect()
+}
+
+/// The measured figure that bears most on a metric: the latency that it names, else the throughput.
+#[must_use]
+pub fn figure(metric: &str, mode: Mode) -> Figure {
+    let names = |parts: &[&str]| parts.iter().any(|part| metric.contains(part));
+    match mode {
+        Mode::Training => Figure::Training,
+        Mode::Inference if names(&["ttft"]) => Figure::Ttft,
+        Mode::Inference if names(&["tpot", "itl", "per_user"]) => Figure::Tpot,
+        Mode::Inference => Figure::Serving,
+    }
+}
+
+/// The evidence for throughput alone.
+#[must_use]
+pub fn throughput(parts: &Parts, scenario: &Scenario) -> Option<Support> {
+    if !scenario.engine.reasons() {
+        return None;
+    }
+    let (key, index) = (Key::of(parts, scenario)?, index()?);
+    let figure = if scenario.mode() == Mode::Training { Figure::Training } else { Figure::Serving };
+    Search::new(index, &key).support(figure)
+}
+
+fn index() -> Option<&'static Index> {
+    static INDEX: OnceLock<Option<Index>> = OnceLock::new();
+    INDEX.get_or_init(Index::shipped).as_ref()
+}
+
+/// A search for rows near a key.
+struct Search<'k> {
+    index: &'static Index,
+    key: &'k Key,
+    /// For every field its column, and the points of each of its values.
+    points: Vec<(&'static Column, Vec<f64>)>,
+}
+
+impl<'k> Search<'k> {
+    fn new(index: &'static Index, key: &'k Key) -> Search<'k> {
+        let points = FIELDS.iter().zip(&key.values).filter_map(|(field, value)| {
+            let column = index.column(field.name)?;
+            Some((column, column.values.iter().map(|cell| value.distance(field.points, cell)).collect()))
+        });
+        Search { index, key, points: points.collect() }
+    }
+
+    fn distance(&self, row: usize) -> f64 {
+        self.points.iter().map(|(column, points)| points.get(column.code(row)).copied().unwrap_or_default()).sum()
+    }
+
+    fn support(&self, figure: Figure) -> Option<Support> {
+        let column = |name: &str| self.index.column(name);
+        let metric = Metric::ALL.into_iter().find(|metric| Figure::of(*metric) == figure)?;
+        let regime = regime(&self.key.input, metric).to_owned();
+        let (figures, sources) = (column("figure")?, column("source")?);
+        let wanted = figures.values.iter().position(|value| *value == figure.name());
+        let common = |name: &'static str, value: String| {
+            let code = column(name)?.values.iter().position(|known| *known == value);
+            Some(Common { column: column(name)?, code, value, tally: Tally::new(sources) })
+        };
+        let mut common = [
+            common("accelerator", self.key.cell("accelerator"))?,
+            common("software", self.key.cell("software"))?,
+            common("format", self.key.cell("format"))?,
+            common("regime", regime)?,
+        ];
+        let mut all = Tally::new(sources);
+        let mut nearest: Option<(usize, f64)> = None;
+        for row in (0..self.index.rows).filter(|row| Some(figures.code(*row)) == wanted) {
+            let source = sources.code(row);
+            let mut alike = true;
+            for common in &mut common {
+                alike &= common.count(row, source);
+            }
+            if alike {
+                all.add(source);
+            }
+            let distance = self.distance(row);
+            if nearest.is_none_or(|(_, least)| distance < least) {
+                nearest = Some((row, distance));
+            }
+        }
+        let [accelerator, software, format, regime] = common.map(Common::done);
+        let words = [&accelerator.of, &software.of, &format.of, &regime.of].map(String::as_str).join(", ");
+        Some(Support {
+            figure,
+            accelerator,
+            software,
+            format,
+            regime,
+            all: all.done(words),
+            nearest: nearest.and_then(|(row, distance)| self.nearest(row, distance)),
+        })
+    }
+
+    fn nearest(&self, row: usize, distance: f64) -> Option<Nearest> {
+        let text = |name: &str| self.index.column(name).map_or("", |column| column.text(row));
+        let [measured, predicted, lower, upper] = self.index.figures(row)?.map(|figure| key::figure(f64::from(figure)));
+        let differs = FIELDS.iter().zip(&self.key.values).zip(&self.points).filter_map(|((field, value), points)| {
+            let (column, points) = points;
+            let points = points.get(column.code(row)).copied().filter(|points| *points > 0.0)?;
+            Some(Difference { field: field.name, here: value.cell(), there: column.text(row), points })
+        });
+        let (family, release) = (text("software"), text("release"));
+        Some(Nearest {
+            id: evidence::ids().ok()?.lines().nth(row)?.to_owned(),
+            source: text("source"),
+            distance,
+            comparable: distance <= COMPARABLE,
+            differs: differs.collect(),
+            accelerator: text("accelerator"),
+            accelerators: text("accelerators"),
+            model: text("model"),
+            software: if release.is_empty() { family.to_owned() } else { format!("{family}@{release}") },
+            format: text("format"),
+            metric: text("metric"),
+            measured,
+            predicted,
+            lower,
+            upper,
+            error: predicted / measured - 1.0,
+            inside: (lower..=upper).contains(&measured),
+        })
+    }
+}
+
+/// Rows and their sources.
+struct Tally {
+    rows: usize,
+    sources: Vec<bool>,
+}
+
+impl Tally {
+    fn new(sources: &Column) -> Tally {
+        Tally { rows: 0, sources: vec![false; sources.values.len()] }
+    }
+
+    fn add(&mut self, source: usize) {
+        self.rows += 1;
+        if let Some(seen) = self.sources.get_mut(source) {
+            *seen = true;
+        }
+    }
+
+    fn done(self, of: String) -> Count {
+        Count { of, rows: self.rows, sources: self.sources.iter().filter(|seen| **seen).count() }
+    }
+}
+
+/// Rows that have a value of a column in common.
+struct Common {
+    column: &'static Column,
+    code: Option<usize>,
+    value: String,
+    tally: Tally,
+}
+
+impl Common {
+    /// Counts a row if it has the value, and whether it does.
+    fn count(&mut self, row: usize, source: usize) -> bool {
+        let alike = Some(self.column.code(row)) == self.code;
+        if alike {
+            self.tally.add(source);
+        }
+        alike
+    }
+
+    fn done(self) -> Count {
+        self.tally.done(self.value)
+    }
+}

@@ -1,0 +1,261 @@
+//! How far estimates are from measurements, by group: what the documentation publishes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::case::Metric;
+use super::report::quantile;
+use super::verdict::Verdict;
+use super::{Kind, ValidateError, judge, shipped};
+
+/// A figure whose accuracy is published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Figure {
+    /// Throughput of training.
+    Training,
+    /// Throughput of serving.
+    Serving,
+    /// Time per output token.
+    Tpot,
+    /// Time to first token.
+    Ttft,
+}
+
+impl Figure {
+    /// All of them.
+    pub const ALL: [Figure; 4] = [Figure::Training, Figure::Serving, Figure::Tpot, Figure::Ttft];
+
+    /// `training`, `serving`, `tpot`, `ttft`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Figure::Training => "training",
+            Figure::Serving => "serving",
+            Figure::Tpot => "tpot",
+            Figure::Ttft => "ttft",
+        }
+    }
+
+    /// As tables call it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Figure::Training => "training throughput",
+            Figure::Serving => "serving throughput",
+            Figure::Tpot => "TPOT",
+            Figure::Ttft => "TTFT",
+        }
+    }
+
+    /// The figure that a metric of a row belongs to.
+    #[must_use]
+    pub const fn of(metric: Metric) -> Figure {
+        match metric {
+            Metric::TrainingRate => Figure::Training,
+            Metric::OutputRate | Metric::TotalRate | Metric::RequestRate => Figure::Serving,
+            Metric::Tpot => Figure::Tpot,
+            Metric::Ttft => Figure::Ttft,
+        }
+    }
+
+    /// Whether a verdict is about it.
+    fn judged_by(self, verdict: &Verdict) -> bool {
+        Metric::named(verdict.metric).is_some_and(|metric| Figure::of(metric) == self)
+    }
+}
+
+/// What a group of rows is put together by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Who published them.
+    Source,
+    /// Family of the software.
+    Software,
+    /// Accelerator.
+    Accelerator,
+    /// Number format of the weights.
+    Format,
+}
+
+impl Group {
+    /// All of them.
+    pub const ALL: [Group; 4] = [Group::Source, Group::Software, Group::Accelerator, Group::Format];
+
+    /// As headings name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Group::Source => "source",
+            Group::Software => "software",
+            Group::Accelerator => "accelerator",
+            Group::Format => "format",
+        }
+    }
+
+    /// The group that a verdict belongs to.
+    #[must_use]
+    pub fn of(self, verdict: &Verdict) -> &str {
+        match self {
+            Group::Source => &verdict.source,
+            Group::Software => &verdict.software,
+            Group::Accelerator => &verdict.accelerator,
+            Group::Format => verdict.format,
+        }
+    }
+}
+
+/// How far the estimates of a group of rows are off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Accuracy {
+    /// Rows.
+    pub rows: usize,
+    /// Who published them.
+    pub sources: usize,
+    /// Median of |predicted / measured − 1|.
+    pub median: f64,
+    /// Its 90th percentile.
+    pub p90: f64,
+    /// Geometric mean of predicted / measured.
+    pub bias: f64,
+    /// Share of the measurements inside their 90 % interval.
+    pub covered: f64,
+    /// Median of upper over lower end of the interval.
+    pub width: f64,
+}
+
+impl Accuracy {
+    /// Of these rows; `None` where none of them is counted.
+    #[must_use]
+    pub fn of<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<Accuracy> {
+        let rows: Vec<(&Verdict, f64)> =
+            verdicts.into_iter().filter_map(|verdict| Some((verdict, ratio(verdict)?))).collect();
+        let n = rows.len();
+        if n == 0 {
+            return None;
+        }
+        let sorted = |values: Vec<f64>| {
+            let mut values = values;
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let sizes = sorted(rows.iter().map(|(_, ratio)| (ratio - 1.0).abs()).collect());
+        let ends = |verdict: &Verdict| Some(verdict.upper? / verdict.lower?);
+        let widths = sorted(rows.iter().filter_map(|(verdict, _)| ends(verdict)).collect());
+        let inside = rows.iter().filter(|(verdict, _)| verdict.covered() == Some(true)).count();
+        Some(Accuracy {
+            rows: n,
+            sources: rows.iter().map(|(verdict, _)| verdict.source.as_str()).collect::<BTreeSet<_>>().len(),
+            median: quantile(&sizes, 0.5),
+            p90: quantile(&sizes, 0.9),
+            bias: (rows.iter().map(|(_, ratio)| ratio.ln()).sum::<f64>() / n as f64).exp(),
+            covered: inside as f64 / n as f64,
+            width: quantile(&widths, 0.5),
+        })
+    }
+}
+
+/// Predicted over measured, of a row that is counted: predicted, and no copy of another.
+fn ratio(verdict: &Verdict) -> Option<f64> {
+    let error = verdict.error().filter(|_| verdict.copy_of.is_none())?;
+    Some(error + 1.0).filter(|ratio| *ratio > 0.0)
+}
+
+/// The verdicts on one figure.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// The figure.
+    pub figure: Figure,
+    /// One for every row that states it, and for every row that cannot be predicted.
+    pub verdicts: Vec<Verdict>,
+}
+
+impl Judged {
+    /// Over all rows, or over those without inferred values.
+    #[must_use]
+    pub fn total(&self, with_inferred: bool) -> Option<Accuracy> {
+        Accuracy::of(self.verdicts.iter().filter(|verdict| with_inferred || !verdict.inferred))
+    }
+
+    /// By group, in the order of their names: rows without inferred values, and all rows.
+    #[must_use]
+    pub fn by(&self, group: Group) -> Vec<(&str, Option<Accuracy>, Accuracy)> {
+        let mut groups: BTreeMap<&str, Vec<&Verdict>> = BTreeMap::new();
+        for verdict in &self.verdicts {
+            groups.entry(group.of(verdict)).or_default().push(verdict);
+        }
+        let mut by = Vec::new();
+        for (name, rows) in groups {
+            let stated = Accuracy::of(rows.iter().copied().filter(|verdict| !verdict.inferred));
+            if let Some(all) = Accuracy::of(rows) {
+                by.push((name, stated, all));
+            }
+        }
+        by
+    }
+}
+
+/// All shipped rows judged by the one path, by figure.
+///
+/// # Errors
+/// Shipped tables that are damaged.
+pub fn judged() -> Result<Vec<Judged>, ValidateError> {
+    let mut all = Vec::new();
+    for kind in Kind::ALL {
+        all.extend(judge(kind, &shipped(kind)?)?);
+    }
+    Ok(Figure::ALL
+        .into_iter()
+        .map(|figure| Judged {
+            figure,
+            verdicts: all.iter().filter(|verdict| figure.judged_by(verdict)).cloned().collect(),
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(source: &str, predicted: f64, inferred: bool, copy: bool) -> Verdict {
+        Verdict {
+            id: "x".into(),
+            metric: "tpot_ms",
+            source: source.into(),
+            accelerator: "a".into(),
+            regime: "r",
+            software: "vllm".into(),
+            format: "fp8",
+            measured: Some(100.0),
+            predicted: Some(predicted),
+            lower: Some(predicted / 2.0),
+            upper: Some(predicted * 2.0),
+            inferred,
+            copy_of: copy.then(|| "y".into()),
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn copies_are_not_counted_and_inferred_rows_are_counted_apart() {
+        let verdicts = vec![
+            verdict("s", 200.0, false, false),
+            verdict("s", 200.0, false, true),
+            verdict("t", 50.0, false, false),
+            verdict("t", 400.0, true, false),
+        ];
+        let judged = Judged { figure: Figure::Tpot, verdicts };
+        let stated = judged.total(false);
+        let expected = Accuracy { rows: 2, sources: 2, median: 0.75, p90: 0.95, bias: 1.0, covered: 1.0, width: 4.0 };
+        assert!(stated.is_some_and(|stated| (stated.bias - 1.0).abs() < 1e-12 && (stated.p90 - 0.95).abs() < 1e-12));
+        assert_eq!(stated.map(|stated| Accuracy { bias: 1.0, p90: 0.95, ..stated }), Some(expected));
+        assert_eq!(judged.total(true).map(|all| all.rows), Some(3));
+        let by: Vec<(&str, usize, usize)> = judged
+            .by(Group::Source)
+            .into_iter()
+            .map(|(name, stated, all)| (name, stated.map_or(0, |stated| stated.rows), all.rows))
+            .collect();
+        assert_eq!(by, [("s", 1, 1), ("t", 1, 2)]);
+    }
+}

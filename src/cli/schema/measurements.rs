@@ -1,0 +1,71 @@
+//! Tables of measurements: a row as a mapping from column to cell.
+
+use serde_json::{Value, json};
+
+use super::shape::{count, help, map, number, text, toggle, word};
+use atlas_document::decode::Bounds;
+use atlas_evidence::validate::columns::{COLUMNS, Column, Takes};
+
+/// A row of a table; a column that is absent or blank leaves the default.
+pub(super) fn row() -> Value {
+    map(&[], COLUMNS.iter().map(|column| (column.name, cell(column))))
+}
+
+fn cell(column: &Column) -> Value {
+    let mut told = column.help_text().to_owned();
+    if !column.unit_text().is_empty() {
+        told += &format!(" [{}]", column.unit_text());
+    }
+    if !column.aliases.is_empty() {
+        told += &format!("; also {}", column.aliases.join(", "));
+    }
+    match column.takes {
+        Takes::Text => match column.knob().map(|spec| spec.kind) {
+            // Words of a knob are offered, and synonyms are not refused.
+            Some(atlas_plan::knob::Kind::Choice(words)) => {
+                help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), &told)
+            }
+            _ => text(&told),
+        },
+        Takes::Count => count(&told),
+        Takes::Positive => above_zero(number(Bounds::POSITIVE, &told)),
+        Takes::Share => above_zero(number(Bounds::SHARE, &told)),
+        Takes::Flag => toggle(&told),
+        Takes::Words(words) => word(words, &told),
+    }
+}
+
+/// Zero itself left out.
+fn above_zero(mut schema: Value) -> Value {
+    if let Some(schema) = schema.as_object_mut() {
+        schema.remove("minimum");
+        schema.insert("exclusiveMinimum".to_owned(), json!(0));
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+    use atlas_evidence::validate::{Kind, bad_cells, shipped};
+
+    #[test]
+    fn every_column_of_the_shipped_tables_is_described() {
+        let schema = row();
+        for kind in Kind::ALL {
+            let text = shipped(kind).unwrap();
+            for name in text.lines().next().unwrap().split(',') {
+                let described = schema["properties"][name]["description"].as_str().unwrap_or_default();
+                assert!(!described.is_empty(), "{}: {name}", kind.name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_cell_of_the_shipped_tables_is_what_its_column_takes() {
+        for kind in Kind::ALL {
+            assert_eq!(bad_cells(&shipped(kind).unwrap()).unwrap(), [], "{}", kind.name());
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The constants fitted anew, as text, CSV and documents.
+
+use std::time::Duration;
+
+use super::tables::{cells, of_medians};
+use crate::cli::args::Globals;
+use crate::cli::output;
+use atlas_core::units;
+use atlas_evidence::validate::{self, Refit};
+use atlas_perf::interval::Factors;
+use atlas_report::table::{Align, Table};
+use atlas_report::{Format, serialised};
+
+/// Prints how the shipped constants fare on the sources of the exam.
+pub(super) fn exam(globals: &Globals) -> color_eyre::Result<()> {
+    let mut table = judged("sources that no fit saw");
+    for (title, stats) in validate::examination()? {
+        table.row(cells(title, &stats));
+    }
+    output::print(&globals.charset().write(&table.render()))?;
+    Ok(())
+}
+
+/// A table of errors.
+fn judged(what: &'static str) -> Table {
+    Table::new([
+        (what, Align::Left),
+        ("n", Align::Right),
+        ("median", Align::Right),
+        ("p90", Align::Right),
+        ("mean", Align::Right),
+        ("bias", Align::Right),
+    ])
+}
+
+/// Fits the constants and prints them, with the errors on sources that the fit did not see.
+pub(super) fn fit(format: Format, globals: &Globals) -> color_eyre::Result<()> {
+    let spinner = indicatif::ProgressBar::new_spinner().with_message("fitting, one source left out at a time");
+    spinner.enable_steady_tick(Duration::from_millis(120));
+    let refit = validate::refit()?;
+    spinner.finish_and_clear();
+    let text = match format {
+        Format::Table => fitted(&refit),
+        Format::Json | Format::Yaml => serialised(&serde_json::to_value(&refit)?, format == Format::Yaml)?,
+        Format::Csv => held_out(&refit)?,
+    };
+    output::print(&globals.charset().write(&text))?;
+    Ok(())
+}
+
+/// Every row with the error of a fit that did not see its source.
+fn held_out(refit: &Refit) -> color_eyre::Result<String> {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    for row in &refit.held_out {
+        out.serialize(row)?;
+    }
+    Ok(String::from_utf8(out.into_inner()?)?)
+}
+
+/// A fit as tables: constants, errors, intervals.
+fn fitted(refit: &Refit) -> String {
+    let mut table = Table::new([
+        ("constant", Align::Left),
+        ("shipped", Align::Right),
+        ("fitted here", Align::Right),
+        ("unit", Align::Left),
+    ]);
+    for constant in &refit.constants {
+        let fitted = constant.fitted.map_or_else(|| "fixed".to_owned(), |value| units::significant(value, 4));
+        table.row([
+            constant.name.to_owned(),
+            units::significant(constant.shipped, 4),
+            fitted,
+            constant.unit.to_owned(),
+        ]);
+    }
+    let mut out = format!("{}\n", table.render());
+    for one in &refit.judged {
+        let mut table = judged(one.title);
+        for (name, stats) in &one.groups {
+            table.row(cells(name, stats));
+        }
+        table.section("all");
+        table.row(cells("all rows", &one.all));
+        out += &table.render();
+        out += &format!("{}\n\n", of_medians("groups'", &one.groups, &one.all));
+    }
+    let mut table = Table::new([
+        ("90 % interval, factors", Align::Left),
+        ("rows", Align::Right),
+        ("sources", Align::Right),
+        ("shipped", Align::Right),
+        ("found here", Align::Right),
+        ("covered", Align::Right),
+    ]);
+    let factors = |f: Factors| format!("{:.2} to {:.2}", f.low, f.high);
+    for band in &refit.bands {
+        table.row([
+            band.regime.to_owned(),
+            band.rows.to_string(),
+            band.sources.to_string(),
+            factors(band.shipped),
+            factors(band.found),
+            units::percent(band.covered),
+        ]);
+    }
+    out + &format!("{}\n", table.render())
+}

@@ -1,0 +1,264 @@
+//! `atlas validate`.
+
+mod fit;
+mod tables;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use color_eyre::eyre::eyre;
+
+use super::args::Globals;
+use super::output::{self, complain};
+use super::watching;
+use atlas_core::plan::Engine;
+use atlas_core::units;
+use atlas_evidence::validate;
+use atlas_evidence::validate::verdict::Verdict;
+use atlas_evidence::validate::{Kind, scatter};
+use atlas_plan::record::write_atomically;
+use atlas_plan::search::Gauge;
+use atlas_report::table::{Align, Table};
+use atlas_report::{Format, serialised};
+
+/// Hold the analytical engine against published measurements, or a target's numbers against its own.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas validate                                  all shipped measurements
+  atlas validate --kind training --source vTrain
+  atlas validate --measurements mine.csv --format json
+  atlas validate --kind latency --svg scatter.svg
+  atlas validate --row ID                         one row, step by step; with --engine event as it is simulated
+  atlas validate --measured run.log prod.csv --target T --workload W
+  atlas validate --engine event --kind training   the simulation in place of the closed form
+
+Errors are predicted over measured, less one. Training rows are judged on tokens per second and accelerator,
+inference rows on the throughput they state, latency rows on TTFT and on TPOT.
+
+With --measured a target's numbers are held against measurements of its own by the calibration guide's checks: rates \
+within 15 %, latency percentiles within 10 %, scaling within 20 %; exit 1 when one fails. The age of each calibrated \
+parameter is told beside the guide's calendar.")]
+pub struct Args {
+    /// A file of measurements with the columns of workload/measurements/*.csv [default: those that ship]
+    #[arg(long, value_name = "FILE.csv")]
+    pub measurements: Option<PathBuf>,
+    /// Only measurements of this kind
+    #[arg(long, value_enum)]
+    pub kind: Option<Kind>,
+    /// Only sources whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub source: Option<String>,
+    /// Fit the constants anew and judge every source with constants that never saw it; takes minutes
+    #[arg(long, conflicts_with_all = ["kind", "svg", "source", "measurements"])]
+    pub fit: bool,
+    /// Errors on the sources that no fit sees, in total
+    #[arg(long, conflicts_with_all = ["fit", "kind", "svg", "source", "measurements", "format"])]
+    pub exam: bool,
+    /// Tell one row step by step, by its id
+    #[arg(long, value_name = "ID", conflicts_with_all = ["fit", "format", "svg", "source"])]
+    pub row: Option<String>,
+    /// Print the scenario of every row as a line for `atlas run --batch` instead of judging it
+    #[arg(long, conflicts_with_all = ["fit", "row", "svg", "source"])]
+    pub scenarios: bool,
+    /// Also write the scatter of predicted against measured
+    #[arg(long, value_name = "FILE.svg")]
+    pub svg: Option<PathBuf>,
+    /// Which engine predicts: analytical, or event, which takes minutes; with --measured also semi-empirical [default:
+    /// analytical; with --measured semi-empirical where the target names no accelerator]
+    #[arg(long, value_name = "NAME", value_parser = engine, conflicts_with = "fit")]
+    pub engine: Option<Engine>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Measurements of a target's own.
+    #[command(flatten)]
+    pub own: super::validate_measured::OwnArgs,
+}
+
+fn engine(text: &str) -> Result<Engine, String> {
+    let reasoning = [Engine::Analytical, Engine::Event, Engine::SemiEmpirical];
+    let found = Engine::named(text).filter(|engine| reasoning.contains(engine));
+    found.ok_or_else(|| format!("expected one of {}", reasoning.map(Engine::name).join(", ")))
+}
+
+/// A table of measurements, and where it is from.
+struct Measurements {
+    kind: Kind,
+    text: String,
+    /// The user's file; the tables that ship have none.
+    path: Option<PathBuf>,
+}
+
+/// Bad cells that are named one by one.
+const NAMED: usize = 20;
+
+impl Measurements {
+    /// Says on stderr which cells hold something else than their columns take.
+    fn complain_of_bad_cells(&self) -> color_eyre::Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let bad = validate::bad_cells(&self.text).map_err(|problem| self.named(problem))?;
+        let file = path.display();
+        for cell in bad.iter().take(NAMED) {
+            complain(&format!("{file}:{cell}; the row is not predicted"));
+        }
+        if bad.len() > NAMED {
+            complain(&format!("{file}: {} more such cells", bad.len() - NAMED));
+        }
+        Ok(())
+    }
+
+    /// A problem, with the file that has it.
+    fn named(&self, problem: validate::ValidateError) -> color_eyre::Report {
+        match &self.path {
+            Some(path) => eyre!("{}: {problem}", path.display()),
+            None => problem.into(),
+        }
+    }
+}
+
+/// The tables that the command line names.
+fn tables(args: &Args) -> color_eyre::Result<Vec<Measurements>> {
+    let Some(path) = &args.measurements else {
+        let kinds = Kind::ALL.into_iter().filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind));
+        return kinds.map(|kind| Ok(Measurements { kind, text: validate::shipped(kind)?, path: None })).collect();
+    };
+    let text = atlas_document::sources::read_text(path).map_err(|problem| eyre!("{}: {problem}", path.display()))?;
+    let kind =
+        args.kind.map_or_else(|| Kind::of(&text), Ok).map_err(|problem| eyre!("{}: {problem}", path.display()))?;
+    Ok(vec![Measurements { kind, text, path: Some(path.clone()) }])
+}
+
+/// Prints the scenario of every row that has one.
+fn scenarios(args: &Args) -> color_eyre::Result<()> {
+    let mut out = std::io::stdout().lock();
+    for table in tables(args)? {
+        table.complain_of_bad_cells()?;
+        let (lines, rows) = validate::scenarios(table.kind, &table.text).map_err(|problem| table.named(problem))?;
+        for line in &lines {
+            writeln!(out, "{line}")?;
+        }
+        if lines.len() < rows {
+            let (kind, without) = (table.kind.name(), rows - lines.len());
+            complain(&format!("{kind}: {without} of {rows} rows have no scenario; `atlas validate` says why"));
+        }
+    }
+    Ok(())
+}
+
+/// Judges the measurements and prints the verdicts.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    if args.own.given() {
+        return super::validate_measured::run(&args.own, args.engine, args.format, globals);
+    }
+    let engine = args.engine.unwrap_or(Engine::Analytical);
+    if engine == Engine::SemiEmpirical {
+        let problem = "--engine: semi-empirical predicts no published row, since it knows no models: --measured FILE…";
+        return Err(super::failure::Failure::usage([problem]).into());
+    }
+    if args.fit {
+        return fit::fit(args.format, globals);
+    }
+    if args.exam {
+        return fit::exam(globals);
+    }
+    if let Some(id) = &args.row {
+        return row(id, &args, globals);
+    }
+    if args.scenarios {
+        return scenarios(&args);
+    }
+    let gauge = Gauge::default();
+    let mut judged = Vec::new();
+    for table in tables(&args)? {
+        table.complain_of_bad_cells()?;
+        let work = || validate::judge_by(table.kind, &table.text, engine, &gauge);
+        let rows =
+            watching(&gauge, Duration::from_millis(500), "rows", work)?.map_err(|problem| table.named(problem))?;
+        judged.push((table.kind, rows));
+    }
+    let (done, of) = gauge.progress();
+    let stopped = gauge.cancelled() && done < of;
+    let mut verdicts = judged;
+    if let Some(source) = &args.source {
+        let wanted = source.to_lowercase();
+        for (_, rows) in &mut verdicts {
+            rows.retain(|verdict| verdict.source.to_lowercase().contains(&wanted));
+        }
+        verdicts.retain(|(_, rows)| !rows.is_empty());
+        if verdicts.is_empty() {
+            return Err(eyre!("no source contains \"{source}\""));
+        }
+    }
+    let all: Vec<Verdict> = verdicts.iter().flat_map(|(_, rows)| rows.iter().cloned()).collect();
+    match args.format {
+        Format::Table => {
+            let text: String = verdicts.iter().map(|(kind, rows)| tables::page(*kind, rows)).collect();
+            output::print(&globals.charset().write(&text))?;
+        }
+        Format::Csv => output::print(&tables::csv(&all)?)?,
+        format => {
+            let partial = stopped.then_some((done, of));
+            output::print(&serialised(&tables::document(&verdicts, partial), format == Format::Yaml)?)?;
+        }
+    }
+    if let Some(path) = &args.svg {
+        let names: Vec<&str> = verdicts.iter().map(|(kind, _)| kind.name()).collect();
+        write_atomically(path, &scatter::svg(&all, &format!("Predicted against measured: {}", names.join(", "))))?;
+        complain(&format!("wrote {}", path.display()));
+    }
+    match stopped {
+        true => Err(eyre!("interrupted after {done} of {of} rows: what is printed covers only these")),
+        false => Ok(()),
+    }
+}
+
+/// Tells one row: what it states, how it was read, where the time goes, predicted and measured.
+fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    for table in tables(args)? {
+        let engine = args.engine.unwrap_or(Engine::Analytical);
+        let story =
+            validate::story::story(table.kind, &table.text, id, engine).map_err(|problem| table.named(problem))?;
+        if let Some(story) = story {
+            return Ok(output::print(&globals.charset().write(&tell(&story)))?);
+        }
+    }
+    Err(eyre!("no row has the id \"{id}\"; `atlas validate --format csv` lists all ids"))
+}
+
+fn tell(story: &validate::story::Story) -> String {
+    let two = |rows: Vec<(String, String)>| {
+        let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+        rows.into_iter().for_each(|(name, value)| table.row([format!("  {name}"), value]));
+        table.render()
+    };
+    let mut out = format!("the row states\n{}", two(story.states.clone()));
+    let steps = story.steps.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+    if !story.steps.is_empty() {
+        out += &format!("\nread and predicted\n{}", two(steps.collect()));
+    }
+    if let Some(time) = &story.time {
+        let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Right)]);
+        for (name, seconds) in time.parts().filter(|(_, seconds)| *seconds > 0.0) {
+            table.row([format!("  {name}"), units::duration_ms(1e3 * seconds), units::percent(seconds / time.total())]);
+        }
+        table.row(["  all".to_owned(), units::duration_ms(1e3 * time.total()), units::percent(1.0)]);
+        out += &format!("\nwhere the time goes\n{}", table.render());
+    }
+    out += "\npredicted against measured\n";
+    for verdict in &story.verdicts {
+        out += &match (verdict.predicted, verdict.measured, verdict.error()) {
+            (Some(predicted), Some(measured), Some(error)) => format!(
+                "  {}: {} predicted, {} measured, {:+.1} %; 90 % interval {} to {}\n",
+                verdict.metric,
+                units::significant(predicted, 4),
+                units::significant(measured, 4),
+                100.0 * error,
+                verdict.lower.map_or_else(String::new, |end| units::significant(end, 4)),
+                verdict.upper.map_or_else(String::new, |end| units::significant(end, 4)),
+            ),
+            _ => format!("  {}: {}\n", verdict.metric, verdict.reason.as_deref().unwrap_or("not predicted")),
+        };
+    }
+    out
+}

@@ -1,0 +1,202 @@
+//! Verdicts as text, CSV and documents.
+
+use std::collections::BTreeMap;
+
+use atlas_core::units;
+use atlas_evidence::validate::report::Stats;
+use atlas_evidence::validate::verdict::{self, Verdict};
+use atlas_evidence::validate::{Kind, report, scatter};
+use atlas_report::table::{Align, Table};
+
+/// Rows, and what they amount to.
+///
+/// `partial` is how many rows were judged of how many, where the work was interrupted.
+pub(super) fn document(verdicts: &[(Kind, Vec<Verdict>)], partial: Option<(u64, u64)>) -> serde_json::Value {
+    let numbers = |stats: &Stats| {
+        // Of no rows there are no statistics.
+        let known = |value: f64| (stats.n > 0).then_some(value);
+        serde_json::json!({
+            "n": stats.n,
+            "median_pct": known(stats.median),
+            "p90_pct": known(stats.p90),
+            "mean_pct": known(stats.mean),
+            "bias_pct": known(stats.bias),
+        })
+    };
+    let kinds = verdicts.iter().map(|(kind, rows)| {
+        let sources = verdict::by(rows, |verdict| &verdict.source);
+        let (covered, with_interval) = verdict::coverage(rows);
+        serde_json::json!({
+            "kind": kind.name(),
+            "rows": rows.len(),
+            "skipped": Skipped::of(rows).reasons,
+            "errors": numbers(&verdict::overall(rows)),
+            "sources": sources.iter().map(|(name, stats)| ((*name).to_owned(), numbers(stats))).collect::<serde_json::Map<_, _>>(),
+            "interval_coverage": (with_interval > 0).then_some(covered),
+            "rows_with_interval": with_interval,
+        })
+    });
+    let rows: Vec<&Verdict> = verdicts.iter().flat_map(|(_, rows)| rows).collect();
+    let mut document = serde_json::json!({"rows": rows, "kinds": kinds.collect::<Vec<_>>()});
+    if let (Some((judged, of)), Some(fields)) = (partial, document.as_object_mut()) {
+        fields.insert("partial".to_owned(), serde_json::json!({"rows_judged": judged, "rows": of}));
+    }
+    document
+}
+
+/// Verdicts that are in no statistic, by what they are.
+struct Skipped<'v> {
+    reasons: BTreeMap<&'static str, usize>,
+    predicted: usize,
+    copies: Vec<&'v Verdict>,
+}
+
+impl<'v> Skipped<'v> {
+    fn of(verdicts: &'v [Verdict]) -> Skipped<'v> {
+        let mut reasons: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for reason in verdicts.iter().filter_map(|verdict| verdict.reason.as_deref()) {
+            let kind = if reason.starts_with("excluded") { "excluded by the table" } else { "not predicted" };
+            *reasons.entry(kind).or_default() += 1;
+        }
+        let copies: Vec<&Verdict> =
+            verdicts.iter().filter(|verdict| verdict.predicted.is_some() && verdict.copy_of.is_some()).collect();
+        if !copies.is_empty() {
+            reasons.insert("repeat an earlier row", copies.len());
+        }
+        let predicted = verdicts.iter().filter(|verdict| verdict.predicted.is_some()).count() - copies.len();
+        Skipped { reasons, predicted, copies }
+    }
+
+    /// In one line, with the total.
+    fn line(&self, all: usize) -> String {
+        let skipped: Vec<String> = self.reasons.iter().map(|(what, n)| format!("{n} {what}")).collect();
+        let skipped = if skipped.is_empty() { "none skipped".to_owned() } else { skipped.join(", ") };
+        format!("{all} rows: {} counted, {skipped}\n", self.predicted)
+    }
+}
+
+pub(super) fn csv(verdicts: &[Verdict]) -> color_eyre::Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record([
+        "id",
+        "metric",
+        "source",
+        "accelerator",
+        "regime",
+        "measured",
+        "predicted",
+        "lower",
+        "upper",
+        "reason",
+    ])?;
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for v in verdicts {
+        let (measured, predicted, lower, upper) =
+            (number(v.measured), number(v.predicted), number(v.lower), number(v.upper));
+        let reason = v.reason.as_deref().unwrap_or_default();
+        writer.write_record([
+            &v.id,
+            v.metric,
+            &v.source,
+            &v.accelerator,
+            v.regime,
+            &measured,
+            &predicted,
+            &lower,
+            &upper,
+            reason,
+        ])?;
+    }
+    Ok(String::from_utf8(writer.into_inner().map_err(|error| error.into_error())?)?)
+}
+
+/// Reasons that a page lists.
+const REASONS: usize = 60;
+
+/// The verdicts as a page of text.
+pub(super) fn page(kind: Kind, rows: &[Verdict]) -> String {
+    let mut out = format!("{}\n\n", kind.title());
+    // Serving's throughput is stated in one of three columns, each row judged on its own; latencies are two figures.
+    let metrics: Vec<&str> = match kind {
+        Kind::Latency => vec!["ttft_ms", "tpot_ms"],
+        Kind::Training => vec!["tokens_per_sec_per_accel"],
+        Kind::Inference => vec!["throughput"],
+    };
+    for metric in metrics {
+        let of: Vec<Verdict> =
+            rows.iter().filter(|verdict| kind != Kind::Latency || verdict.metric == metric).cloned().collect();
+        let (stats, skipped) = (verdict::overall(&of), Skipped::of(&of));
+        if stats.n == 0 {
+            out += &format!("{metric}: no row was predicted\n{}\n", skipped.line(of.len()));
+            continue;
+        }
+        let sources = verdict::by(&of, |verdict| &verdict.source);
+        let mut table = Table::new([
+            (metric, Align::Left),
+            ("n", Align::Right),
+            ("median", Align::Right),
+            ("p90", Align::Right),
+            ("mean", Align::Right),
+            ("bias", Align::Right),
+        ]);
+        table.section("by source");
+        for (name, stats) in &sources {
+            table.row(cells(name, stats));
+        }
+        table.section("by accelerator");
+        for (name, stats) in verdict::by(&of, |verdict| &verdict.accelerator) {
+            table.row(cells(name, &stats));
+        }
+        table.section("by regime");
+        for (name, stats) in verdict::by(&of, |verdict| verdict.regime) {
+            table.row(cells(name, &stats));
+        }
+        table.section("all");
+        table.row(cells("all rows predicted", &stats));
+        out += &table.render();
+        out += &skipped.line(of.len());
+        for copy in &skipped.copies {
+            let first = copy.copy_of.as_deref().unwrap_or_default();
+            out += &format!("  {} repeats {first}\n", copy.id);
+        }
+        let (covered, n) = verdict::coverage(&of);
+        out += &format!(
+            "{}\n{} of measurements lie inside their 90 % interval ({n} rows)\n\n",
+            of_medians("sources'", &sources, &stats),
+            units::percent(covered)
+        );
+        out += &scatter::text(&of, 64, 24);
+        out.push('\n');
+    }
+    let reasons = verdict::reasons(rows);
+    if !reasons.is_empty() {
+        out += "not predicted\n";
+        let more = reasons.len().saturating_sub(REASONS);
+        for (reason, n) in reasons.into_iter().take(REASONS) {
+            out += &format!("{n:>6}  {reason}\n");
+        }
+        if more > 0 {
+            out += &format!("        {more} more reasons; --format csv names that of every row\n");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// What the groups' medians amount to.
+pub(super) fn of_medians<K>(whose: &str, groups: &BTreeMap<K, Stats>, all: &Stats) -> String {
+    let mean = report::mean_of_medians(groups);
+    format!("mean of the {whose} medians {mean:.1} %, {:.2} times the median of all rows", mean / all.median)
+}
+
+pub(super) fn cells(name: &str, stats: &Stats) -> Vec<String> {
+    let percent = |value: f64| format!("{value:.1} %");
+    vec![
+        format!("  {}", name.chars().take(64).collect::<String>()),
+        stats.n.to_string(),
+        percent(stats.median),
+        percent(stats.p90),
+        percent(stats.mean),
+        format!("{:+.1} %", stats.bias),
+    ]
+}
