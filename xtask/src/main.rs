@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 
 mod accuracy;
 mod convert;
+mod fit;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Maintenance commands of this repository")]
@@ -35,6 +36,10 @@ enum Command {
     ///
     /// Run it after a change to measurements, constants, intervals or engines, and commit what it writes.
     Accuracy,
+    /// Fit the constants anew, with one source left out at a time, and write them and the intervals into the source.
+    ///
+    /// Takes minutes: run it with --release. `atlas validate --fit` prints the same without writing.
+    Fit,
 }
 
 fn main() -> ExitCode {
@@ -42,12 +47,13 @@ fn main() -> ExitCode {
         Command::ConvertMeasurements { old, new, kind } => {
             convert::file(&old, &new, kind).map(|report| eprint!("{report}")).map_err(|error| error.to_string())
         }
-        Command::Accuracy => accuracy::write(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        Command::Accuracy => accuracy::write(&root())
             .map(|written| match written.as_slice() {
                 [] => eprintln!("all is up to date"),
                 written => written.iter().for_each(|path| eprintln!("wrote {}", path.display())),
             })
             .map_err(|error| error.to_string()),
+        Command::Fit => fit::write(&root()).map(|refit| fitted(&refit)).map_err(|error| error.to_string()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -56,4 +62,18 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Prints how a fit fares on sources that it did not see.
+fn fitted(refit: &atlas_evidence::validate::Refit) {
+    for judged in &refit.judged {
+        let all = &judged.all;
+        eprintln!("{}: {} rows, median {:.1} %, p90 {:.1} %", judged.title, all.n, all.median, all.p90);
+    }
+    eprintln!("wrote constants and intervals; run `cargo xtask accuracy` next");
 }

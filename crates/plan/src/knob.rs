@@ -358,4 +358,6 @@ pub fn assignment(text: &str) -> Result<(Knob, String), KnobError> {
 }
 
 #[cfg(test)]
+mod effects;
+#[cfg(test)]
 mod tests;

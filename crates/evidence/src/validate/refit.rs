@@ -94,7 +94,8 @@ fn cases(examined: bool) -> Result<Vec<Case>, ValidateError> {
     let mut all = Vec::new();
     for kind in Kind::ALL {
         let rows = table::read(&shipped(kind)?)?;
-        let of_kind = rows.iter().filter_map(|row| Case::of(row, kind, &catalog).ok()).flatten();
+        let measured_once = rows.iter().zip(table::copies(&rows)).filter(|(_, copy)| copy.is_none());
+        let of_kind = measured_once.filter_map(|(row, _)| Case::of(row, kind, &catalog).ok()).flatten();
         // All latencies have one source, which no fit could do without.
         let counts = |case: &Case| (kind != Kind::Latency && exam::examined(&case.source)) == examined;
         all.extend(of_kind.filter(|case| !case.inferred && counts(case)));

@@ -327,7 +327,7 @@ impl Scenario {
     pub fn format(&self, phase: &Phase) -> Format {
         match phase.shape.mode {
             Mode::Inference => phase.served.format,
-            Mode::Training => phase.plan.format.unwrap_or_else(|| {
+            Mode::Training => phase.plan.compute.or(phase.plan.format).unwrap_or_else(|| {
                 self.machine.as_ref().map_or(Format::Bf16, |machine| half_on(&machine.device, Format::Bf16))
             }),
         }

@@ -32,6 +32,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     let drafted = asked.draft_tokens.unwrap_or(0.0);
     let isl = shape.prompt;
     let mut accelerator = machine.device;
+    accelerator.nic_bw /= machine.oversubscription.max(1.0);
     if layout.pp > 1.0 && matches!(served.stack, Stack::Local | Stack::Eager) {
         // Layers split over devices that take turns: one device with the memory of all.
         accelerator.mem_bytes *= layout.pp;

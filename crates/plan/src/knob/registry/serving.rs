@@ -119,7 +119,7 @@ pub(super) const SERVING: [Spec; 23] = [
         "decode steps between two looks at the request queue",
     )
     .inference()
-    .reasoned(),
+    .simulated(),
     entry(
         Knob::ReserveOutput,
         "reserve_output",

@@ -1,0 +1,199 @@
+//! No knob and no field of a document is accepted and ignored: each changes the answer, or its notes or verdict say why not.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::Arc;
+
+use super::{KNOBS, Kind, Knob, Setting, Spec};
+use crate::engine::{estimate, notes};
+use crate::knob::{Overrides, assignment};
+use crate::scenario::{Parts, Scenario};
+use atlas_config::Target;
+use atlas_config::library::Library;
+use atlas_core::plan::Engine;
+use atlas_document::{Diagnostics, Sources};
+
+/// Places from which a knob is moved: target, workload, and knobs that others need to matter.
+const TRAINING: [(&str, &str, &[&str]); 5] = [
+    ("h100-sxm-128", "llama3.1-70b-train", &[]),
+    ("h100-sxm-128", "llama3.1-70b-train", &["sharding=zero3", "trained=lora", "recompute=full", "vpp=1"]),
+    ("gb200-nvl72-4", "deepseek-v3-train", &[]),
+    ("h100-sxm-64", "mixtral-8x7b-train", &["tp=2"]),
+    ("h100-sxm-64", "mixtral-8x7b-train", &["pp=1", "vpp=1", "sharding=zero3", "overlap=off"]),
+];
+const SERVING: [(&str, &str, &[&str]); 8] = [
+    ("h100-sxm-8", "llama3.1-70b-serve", &[]),
+    ("h100-sxm-8", "llama3.1-70b-serve", &["draft_tokens=3", "generate_spread=2"]),
+    ("h100-sxm-8", "llama3.1-70b-serve", &["load=open", "request_rate=4"]),
+    ("h100-sxm-8", "llama3.1-8b-serve", &["load=burst", "run_requests=512", "generate_spread=2"]),
+    ("l4-8", "llama3.1-8b-serve", &["concurrency=512"]),
+    ("h100-sxm-64", "deepseek-v3-serve", &["tp=8", "ep=16", "attention_dp=2", "software=sglang"]),
+    ("h100-sxm-8", "llama3.1-8b-serve", &["software=tensorrt-llm"]),
+    ("h100-sxm-8", "gpt-oss-120b-serve", &["prefill_accelerators=4"]),
+];
+/// The same for what only simulations tell apart.
+const SIMULATED: [(&str, &str, &[&str]); 5] = [
+    ("h100-sxm-8", "llama3.1-8b-serve", &["concurrency=32", "generate=64", "prompt=256"]),
+    (
+        "h100-sxm-8",
+        "llama3.1-8b-serve",
+        &["request_rate=20", "generate=64", "prompt=256", "arrivals=gamma", "arrival_cv=2"],
+    ),
+    ("h100-sxm-8", "llama3.1-8b-serve", &["software=sglang", "request_rate=20", "generate=64", "prompt=256"]),
+    ("h100-sxm-64", "llama3.1-70b-train", &["slow_nodes=1", "global=64"]),
+    ("h100-sxm-64", "llama3.1-70b-train", &["node_mtbf_h=100", "jitter=0.1", "global=64"]),
+];
+
+fn library() -> Library {
+    Library::load(&Sources::built_in(), None)
+}
+
+fn overrides(engine: Engine, assignments: &[&str]) -> Overrides {
+    let mut all = Overrides::from([(Knob::Engine, Setting::Choice(engine.name().into()))]);
+    for text in assignments {
+        let (knob, value) = assignment(text).unwrap();
+        all.insert(knob, knob.parse(&value, &[]).unwrap());
+    }
+    all
+}
+
+/// All that an answer says, but for what is only said because a file is silent.
+fn said(parts: &Parts, overrides: &Overrides) -> String {
+    match Scenario::resolve(parts, overrides) {
+        Err(refused) => refused.to_string(),
+        Ok(scenario) => {
+            let estimate = estimate(&scenario);
+            let owned: Vec<f64> = crate::estimate::METRICS
+                .iter()
+                .filter(|metric| metric.applies_to(&scenario))
+                .map(|metric| (metric.get)(&estimate, &scenario))
+                .collect();
+            let notes: Vec<String> =
+                notes::notes(&scenario, &estimate).into_iter().filter(|note| !note.starts_with("assumed")).collect();
+            format!("{owned:?} {estimate:?} {notes:?}")
+        }
+    }
+}
+
+/// Settings to try from one in force.
+fn tried(spec: &Spec, now: &Setting) -> Vec<Setting> {
+    match (spec.kind, now) {
+        (Kind::Toggle, _) => vec![Setting::Toggle(true), Setting::Toggle(false)],
+        (Kind::Choice(words), _) => words.iter().map(|word| Setting::Choice((*word).into())).collect(),
+        (Kind::Software, _) => ["vllm@0.6.0", "megatron-core@0.8.0"].map(|name| Setting::Choice(name.into())).to_vec(),
+        (Kind::Seed, _) => vec![Setting::Seed(7)],
+        (Kind::Number { bounds, .. }, Setting::Number(value)) => {
+            let near = [2.0 * value, 0.5 * value, value + 1.0, value - 1.0, 2.0, 4.0, 16.0, 0.3, 0.7, 100.0, 4096.0];
+            let rounded = near.map(|value| if bounds.whole { value.round() } else { value });
+            rounded.into_iter().filter(|value| bounds.allow(*value)).map(Setting::Number).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether some setting of the knob changes what is said, from one of these places.
+fn has_effect(library: &Library, spec: &Spec, engine: Engine, places: &[(&str, &str, &[&str])]) -> bool {
+    places.iter().any(|(target, workload, set)| {
+        let parts = Parts::find(library, target, workload).unwrap();
+        let base = overrides(engine, set);
+        let scenario = Scenario::resolve(&parts, &base).unwrap();
+        if !spec.matters(scenario.mode(), engine) {
+            return false;
+        }
+        let before = said(&parts, &base);
+        tried(spec, &scenario.get(spec.knob)).into_iter().filter(|setting| *setting != scenario.get(spec.knob)).any(
+            |setting| {
+                let mut changed = base.clone();
+                changed.insert(spec.knob, setting);
+                said(&parts, &changed) != before
+            },
+        )
+    })
+}
+
+#[test]
+fn every_knob_changes_the_answer_in_every_mode_in_which_it_is_offered() {
+    let library = library();
+    let mut ignored = Vec::new();
+    for spec in &KNOBS {
+        for (mode, places) in [("training", &TRAINING[..]), ("serving", &SERVING[..])] {
+            let offered = places.first().is_some_and(|(target, workload, _)| {
+                let parts = Parts::find(&library, target, workload).unwrap();
+                spec.matters(Scenario::from_files(&parts).mode(), Engine::Analytical)
+            });
+            if offered && !has_effect(&library, spec, Engine::Analytical, places) {
+                ignored.push(format!("{} in {mode}", spec.name));
+            }
+        }
+        // What the closed form does not know.
+        let simulated = spec.engines.contains(&Engine::Event) && !spec.engines.contains(&Engine::Analytical);
+        if simulated && !has_effect(&library, spec, Engine::Event, &SIMULATED) {
+            ignored.push(format!("{} in simulations", spec.name));
+        }
+    }
+    assert!(ignored.is_empty(), "accepted and ignored: {}", ignored.join(", "));
+}
+
+/// A target for the fields below.
+const TARGET: &str = "
+- name: here
+  vendor: NVIDIA
+  accelerator: nvidia-h100-sxm-80gb
+  accelerators_per_node: 8
+  num_nodes: 32
+  memory_gb_per_accel: 80
+  interconnect: { type: NVLink 4, bw_GBps: 900, domain_size: 8 }
+  network: { type: IB, Gbps_per_accel: 400, topology: fat-tree, oversubscription: 1 }
+  cost: { hourly_usd: 40, energy_watts_node: 10200, pue: 1.2, usd_per_kwh: 0.1, kg_co2e_per_kwh: 0.4,
+    capex_usd_node: 250000, amortization_years: 4, utilization: 0.8 }
+";
+
+/// Every field of a target that is no text about it, and another value of it.
+const FIELDS: [(&str, &str); 18] = [
+    ("accelerator: nvidia-h100-sxm-80gb", "accelerator: nvidia-h200-sxm"),
+    ("accelerators_per_node: 8", "accelerators_per_node: 4"),
+    ("num_nodes: 32", "num_nodes: 64"),
+    ("memory_gb_per_accel: 80", "memory_gb_per_accel: 96"),
+    ("bw_GBps: 900", "bw_GBps: 450"),
+    ("domain_size: 8", "domain_size: 4"),
+    ("Gbps_per_accel: 400", "Gbps_per_accel: 100"),
+    ("topology: fat-tree", "topology: torus"),
+    ("topology: fat-tree", "topology: dragonfly"),
+    ("oversubscription: 1", "oversubscription: 4"),
+    ("hourly_usd: 40", "hourly_usd: 50"),
+    ("energy_watts_node: 10200", "energy_watts_node: 12000"),
+    ("pue: 1.2", "pue: 1.5"),
+    ("usd_per_kwh: 0.1", "usd_per_kwh: 0.2"),
+    ("kg_co2e_per_kwh: 0.4", "kg_co2e_per_kwh: 0.1"),
+    ("capex_usd_node: 250000", "capex_usd_node: 300000"),
+    ("amortization_years: 4", "amortization_years: 5"),
+    ("utilization: 0.8", "utilization: 0.5"),
+];
+
+/// The target that a text describes, and all that is said about the text.
+fn target(text: &str) -> (Arc<Target>, String) {
+    let mut diagnostics = Diagnostics::new();
+    let node = atlas_document::parse::parse(&"here.yaml".into(), text, &mut diagnostics).unwrap();
+    let entry = node.items().and_then(|items| items.first()).unwrap();
+    let target = Target::decode(&"here.yaml".into(), entry, &mut diagnostics).unwrap();
+    (Arc::new(target), diagnostics.to_string())
+}
+
+#[test]
+fn every_field_of_a_target_changes_the_answer_or_is_warned_of() {
+    let library = library();
+    let answer = |text: &str| {
+        let (target, told) = target(text);
+        let said: Vec<String> = ["llama3.1-8b-train", "deepseek-v3-train", "deepseek-v3-serve"]
+            .map(|workload| {
+                let workload = library.workload(workload).unwrap();
+                let parts = Parts::of(&library, &target, workload).unwrap();
+                said(&parts, &Overrides::new())
+            })
+            .to_vec();
+        format!("{told} {said:?}")
+    };
+    let before = answer(TARGET);
+    let ignored: Vec<&str> =
+        FIELDS.iter().filter(|(from, to)| answer(&TARGET.replace(from, to)) == before).map(|(_, to)| *to).collect();
+    assert!(ignored.is_empty(), "accepted and ignored: {}", ignored.join(", "));
+}
