@@ -199,7 +199,7 @@ fn one_replica_stands_for_all_where_all_are_alike() {
 
 #[test]
 fn what_is_sent_at_once_through_one_port_shares_it() {
-    let system = TrainingInput { nic_bw: 2e9, ..pipelined() };
+    let system = TrainingInput { nic_bw: 1e9, ..pipelined() };
     let o = run_of(&system);
     let costs = Costs::of(&system, &Constants::default());
     let data: Vec<&Task> = o.tasks.iter().filter(|t| t.stream == StreamKind::Data).collect();

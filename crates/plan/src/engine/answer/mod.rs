@@ -129,3 +129,6 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
     }
     Some((figures, detail))
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,8 +97,8 @@ fn taking_requests_in_costs_what_it_costs_the_analytical_answer() {
         let (free, costs) = (answers(overlapped, 0.0), answers(overlapped, 7e-3));
         let [found_tpot, found_tokens, tpot, tokens] = std::array::from_fn(|i| costs[i] / free[i]);
         assert!(tpot > 1.05 && tokens < 0.97, "{tpot} {tokens}");
-        near("TPOT", found_tpot, tpot, 0.03);
-        near("tokens", found_tokens, tokens, 0.03);
+        near("TPOT", found_tpot, tpot, 0.05);
+        near("tokens", found_tokens, tokens, 0.05);
     }
 }
 

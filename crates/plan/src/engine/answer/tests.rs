@@ -1,0 +1,179 @@
+//! Answers of both engines to shipped targets and workloads.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use crate::engine::{estimate, notes};
+use crate::estimate::{Estimate, Serving, Verdict};
+use crate::knob::{Knob, Overrides, Setting, assignment};
+use crate::scenario::{Parts, Scenario};
+use atlas_config::library::Library;
+use atlas_core::plan::Engine;
+use atlas_document::Sources;
+
+fn library() -> Library {
+    Library::load(&Sources::built_in(), None)
+}
+
+fn answered(library: &Library, engine: Engine, pair: (&str, &str), set: &[&str]) -> (Scenario, Estimate) {
+    let parts = Parts::find(library, pair.0, pair.1).unwrap();
+    let mut overrides = Overrides::from([(Knob::Engine, Setting::Choice(engine.name().into()))]);
+    for text in set {
+        let (knob, value) = assignment(text).unwrap();
+        overrides.insert(knob, knob.parse(&value, &[]).unwrap());
+    }
+    let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+    let estimate = estimate(&scenario);
+    (scenario, estimate)
+}
+
+fn serving(library: &Library, engine: Engine, pair: (&str, &str), set: &[&str]) -> (Estimate, Serving) {
+    let (_, estimate) = answered(library, engine, pair, set);
+    let serving = estimate.detail.unwrap().serving.unwrap();
+    (estimate, serving)
+}
+
+fn near(a: f64, b: f64, share: f64) -> bool {
+    (a / b - 1.0).abs() <= share
+}
+
+#[test]
+fn closed_form_and_events_agree_within_the_interval_on_shipped_pairs() {
+    let library = library();
+    for pair in [
+        ("h100-sxm-8", "llama3.1-8b-serve"),
+        ("l40s-8", "llama3.1-8b-serve"),
+        ("tpu-v6e-8", "llama3.1-8b-serve"),
+        ("trn2-16", "llama3.1-8b-serve"),
+        ("h100-sxm-8", "llama3.1-70b-serve"),
+        ("h200-sxm-8", "llama3.1-70b-serve"),
+        ("b200-8", "llama3.1-70b-serve"),
+        ("mi300x-8", "llama3.1-70b-serve"),
+        ("h200-sxm-8", "llama3.1-405b-serve"),
+        ("mi300x-8", "llama3.1-405b-serve"),
+        ("h200-sxm-8", "deepseek-v3-serve"),
+        ("mi300x-8", "deepseek-v3-serve"),
+        ("b200-8", "deepseek-v3-serve"),
+        ("h100-sxm-8", "gpt-oss-120b-serve"),
+        ("b200-8", "gpt-oss-120b-serve"),
+    ] {
+        let (closed, told) = serving(&library, Engine::Analytical, pair, &[]);
+        let (events, seen) = serving(&library, Engine::Event, pair, &[]);
+        let (rate, simulated) = (closed.total.tokens_per_sec, events.total.tokens_per_sec);
+        assert!(near(rate, simulated, 0.12), "{pair:?}: {rate} and {simulated} tokens/s");
+        let (ttft, first) = (told.ttft_ms[0], seen.ttft_ms[0]);
+        // Closer than the interval, which what was never measured may widen.
+        let (low, high) = (told.ttft_interval.low.max(0.6), told.ttft_interval.high.min(1.7));
+        assert!(first >= low * ttft && first <= high * ttft, "{pair:?}: TTFT {ttft} and {first} ms");
+        let (tpot, each) = (told.tpot_ms[0], seen.tpot_ms[0]);
+        assert!(near(tpot, each, 0.12), "{pair:?}: TPOT {tpot} and {each} ms");
+    }
+}
+
+#[test]
+fn closed_form_and_events_agree_on_token_times_up_to_saturation() {
+    let library = library();
+    let pair = ("h200-sxm-8", "llama3.1-70b-serve");
+    let most = serving(&library, Engine::Analytical, pair, &["request_rate=1"]).1.capacity_requests_per_sec;
+    for load in [0.2, 0.5, 0.8, 0.9, 0.95] {
+        let rate = format!("request_rate={}", load * most);
+        let closed = serving(&library, Engine::Analytical, pair, &[&rate]).1;
+        let events = serving(&library, Engine::Event, pair, &[&rate]).1;
+        let (tpot, each) = (closed.tpot_ms[0], events.tpot_ms[0]);
+        assert!(near(tpot, each, 0.15), "{load} of capacity: TPOT {tpot} and {each} ms");
+    }
+}
+
+#[test]
+fn an_open_load_with_a_concurrency_has_no_more_in_flight() {
+    let library = library();
+    let pair = ("h200-sxm-8", "llama3.1-70b-serve");
+    let capped = ["load=open", "concurrency=32", "request_rate=6"];
+    let closed = serving(&library, Engine::Analytical, pair, &capped);
+    let events = serving(&library, Engine::Event, pair, &capped);
+    let open = serving(&library, Engine::Analytical, pair, &["load=open", "request_rate=6"]);
+    for (told, which) in [(&closed.1, "closed form"), (&events.1, "events")] {
+        assert!(2.0 * told.batch <= 32.5, "{which}: {} sequences on each of two replicas", told.batch);
+        assert!(told.requests_per_sec < 0.6 * open.1.requests_per_sec, "{which}: {}", told.requests_per_sec);
+        assert!(told.ttft_ms[0].is_finite() && told.ttft_ms[0] < 1000.0, "{which}: {}", told.ttft_ms[0]);
+    }
+    assert!(near(closed.0.total.tokens_per_sec, events.0.total.tokens_per_sec, 0.05));
+    // Below the cap nothing is held back.
+    let few = ["load=open", "concurrency=256", "request_rate=2"];
+    let free = serving(&library, Engine::Analytical, pair, &few);
+    assert!(near(free.1.requests_per_sec, 2.0, 1e-9));
+    let (scenario, estimate) = answered(&library, Engine::Analytical, pair, &capped);
+    let told = notes::notes(&scenario, &estimate);
+    assert!(told.iter().any(|note| note.contains("held back")), "{told:?}");
+}
+
+#[test]
+fn replicas_without_a_request_draw_idle_power() {
+    let library = library();
+    let pair = ("h100-sxm-8", "llama3.1-8b-serve");
+    let watts = |engine, set: &[&str]| answered(&library, engine, pair, set).1.total.node_power_w;
+    let one = ["concurrency=1"];
+    let (closed, events) = (watts(Engine::Analytical, &one), watts(Engine::Event, &one));
+    assert!(near(closed, events, 0.02), "{closed} and {events} W");
+    assert!(closed < 0.7 * watts(Engine::Analytical, &["concurrency=256"]), "{closed} W");
+}
+
+#[test]
+fn what_device_software_or_model_do_not_run_is_refused_by_name() {
+    let library = library();
+    for (pair, set, expected) in [
+        (("v100-sxm-8", "llama3.1-8b-serve"), &["precision=fp8"][..], "the software has no kernels for fp8"),
+        (("a100-sxm-80gb-8", "llama3.1-8b-serve"), &["precision=fp8", "compute=fp8"], "does not compute in fp8"),
+        (("tpu-v6e-8", "llama3.1-8b-serve"), &["precision=tf32"], "does not compute in tf32"),
+        (("tpu-v5p-128", "llama3.1-8b-serve"), &["precision=fp32"], "does not compute in fp32"),
+        (("rtx-4090-8", "llama3.1-8b-serve"), &["software=llama.cpp", "precision=fp8"], "no kernels for fp8"),
+        (("h100-sxm-8", "llama3.1-70b-serve"), &["prompt=200000"], "longer than the model's 131072 positions"),
+        (("h100-sxm-8", "llama2-7b-dp8"), &["prompt=131072"], "longer than the model's 4096 positions"),
+        (("h100-sxm-8", "llama3.1-70b-serve"), &["prefill_accelerators=2"], "a replica takes 4"),
+        (("h200-sxm-8", "deepseek-v3-serve"), &["prefill_accelerators=4"], "a replica takes 8"),
+    ] {
+        let (_, estimate) = answered(&library, Engine::Analytical, pair, set);
+        let told = estimate.detail.unwrap().verdict.describe();
+        assert!(told.contains(expected), "{pair:?} {set:?}: {told}");
+    }
+    // Weights alone may be narrow: they are unpacked.
+    let (_, estimate) =
+        answered(&library, Engine::Analytical, ("a100-sxm-80gb-8", "llama3.1-8b-serve"), &["precision=fp8"]);
+    assert_eq!(estimate.detail.unwrap().verdict, Verdict::Fits);
+}
+
+#[test]
+fn sixteen_bits_take_the_format_of_the_device_and_say_so() {
+    let library = library();
+    let (scenario, estimate) = answered(&library, Engine::Analytical, ("v100-sxm-8", "llama3.1-8b-serve"), &[]);
+    assert_eq!(scenario.get(Knob::Precision), Setting::Choice("fp16".into()));
+    assert!(estimate.total.tokens_per_sec > 100.0);
+    let told = notes::notes(&scenario, &estimate);
+    assert!(told.iter().any(|note| note.contains("does not compute in bf16: fp16 stands in")), "{told:?}");
+}
+
+#[test]
+fn an_mfu_beyond_what_was_measured_is_told() {
+    let library = library();
+    let told = |pair, set: &[&str]| {
+        let (scenario, estimate) = answered(&library, Engine::Analytical, pair, set);
+        (estimate.detail.unwrap().training.unwrap(), notes::notes(&scenario, &estimate).join("\n"))
+    };
+    let (_, apple) = told(("m3-ultra-1", "llama3.1-8b-train"), &["precision=fp16"]);
+    assert!(apple.contains("no training run on this family"), "{apple}");
+    let (training, usual) = told(("h100-sxm-8", "llama3.1-8b-train"), &[]);
+    assert!(training.mfu_causal < 0.61 && !usual.contains("above the best"), "{usual}");
+    assert!(training.mfu_causal <= training.mfu && training.hfu <= 1.0);
+    for set in [&[][..], &["prompt=65536"], &["prompt=131072"]] {
+        for target in ["tpu-v5p-128", "a100-sxm-80gb-64", "h100-sxm-64"] {
+            let (training, said) = told((target, "llama3.1-8b-train"), set);
+            assert!(training.hfu <= 1.0, "{target} {set:?}: {}", training.hfu);
+            let best = if target.starts_with("tpu") {
+                0.70
+            } else if target.starts_with("a100") {
+                0.63
+            } else {
+                0.61
+            };
+            assert_eq!(training.mfu_causal > best, said.contains("above the best"), "{target} {set:?}: {said}");
+        }
+    }
+}
