@@ -71,42 +71,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", 0.644, 1.545;
+    DenseOneDomain: "training, dense, one domain", 0.652, 1.544;
     /// Dense models on NVIDIA devices in many domains.
-    DenseManyDomains: "training, dense, many domains", 0.647, 1.668;
+    DenseManyDomains: "training, dense, many domains", 0.646, 1.677;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", 0.471, 1.630;
+    Experts: "training, mixture of experts", 0.465, 1.590;
     /// Frozen base model with adapters (LoRA).
-    Adapters: "training, adapters", 0.820, 1.233;
+    Adapters: "training, adapters", 0.817, 1.237;
     /// Other accelerators whose training several sources measured.
-    OtherVendors: "training, other accelerators", 0.443, 1.363;
+    OtherVendors: "training, other accelerators", 0.445, 1.333;
     /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
     /// quarter of what the nearest measured family reaches and a little more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", 0.547, 1.533;
+    CompiledEngine: "serving, compiled engine", 0.548, 1.544;
     /// Native runtimes for few streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", 0.472, 2.085;
+    NativeRuntime: "serving, native runtime", 0.473, 2.088;
     /// Python engines on NVIDIA devices, batches without a server.
-    PythonBatch: "serving, Python engine, static batch", 0.435, 1.475;
+    PythonBatch: "serving, Python engine, static batch", 0.433, 1.497;
     /// The same, all requests queued at once.
-    PythonOffline: "serving, Python engine, offline", 0.360, 1.441;
+    PythonOffline: "serving, Python engine, offline", 0.360, 1.448;
     /// The same, behind a server.
-    PythonServer: "serving, Python engine, server", 0.303, 1.826;
+    PythonServer: "serving, Python engine, server", 0.304, 1.862;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", 0.331, 2.638;
+    Cdna: "serving, CDNA", 0.340, 2.663;
     /// Other accelerators whose serving was measured.
-    OtherServing: "serving, other accelerators", 0.370, 1.982;
+    OtherServing: "serving, other accelerators", 0.373, 2.029;
     /// Serving on accelerators of which few or no rows are known: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", 0.20, 5.0;
     /// Time per output token.
-    Tpot: "TPOT", 0.620, 1.383;
+    Tpot: "TPOT", 0.620, 1.385;
     /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", 0.30, 4.0;
     /// Time to first token of at most 32 requests at a time.
-    LightTtft: "TTFT, at most 32 requests", 0.564, 3.412;
+    LightTtft: "TTFT, at most 32 requests", 0.569, 3.427;
     /// Time to first token of more requests: overloaded and cold servers are among the measured.
-    HeavyTtft: "TTFT, more requests", 0.296, 6.849;
+    HeavyTtft: "TTFT, more requests", 0.302, 7.009;
     /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", 0.20, 12.6;
 }
