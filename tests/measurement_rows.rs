@@ -67,8 +67,8 @@ fn columns_of_the_old_format_are_understood_without_their_notes() {
     let found = judge(Kind::Inference, text).unwrap();
     assert!(found[0].predicted.is_some(), "{:?}", found[0]);
     let lines = scenarios(Kind::Inference, text).unwrap();
-    assert_eq!(lines[0]["workload"]["software"], "vLLM@0.10.0");
-    assert_eq!(lines[0]["workload"]["precision"]["weights"], "fp8");
+    assert_eq!(lines.0[0]["workload"]["software"], "vLLM@0.10.0");
+    assert_eq!(lines.0[0]["workload"]["precision"]["weights"], "fp8");
 }
 
 #[test]

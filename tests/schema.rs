@@ -124,7 +124,7 @@ fn read_table(path: &Path) -> Value {
         (_, Ok(flag)) => json!(flag),
         _ => json!(text),
     };
-    let row = |record: csv::StringRecord| {
+    let row = |record: csv::StringRecord| -> serde_json::Value {
         let cells = names.iter().zip(&record).filter(|(_, text)| !text.is_empty());
         cells.map(|(name, text)| (name.to_owned(), cell(text))).collect::<serde_json::Map<_, _>>().into()
     };
