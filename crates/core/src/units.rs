@@ -24,6 +24,22 @@ pub fn si(value: f64) -> String {
     significant(value, 4)
 }
 
+/// Bytes of a GB of memory. Memory comes in powers of two, and data sheets and tools call 2^30 bytes a GB: an "80 GB" device
+/// has 80 of them.
+pub const MEMORY_GB: f64 = 1024.0 * 1024.0 * 1024.0;
+
+/// Bytes of memory in the units of data sheets: 85,899,345,920 B are `80.00 GB`.
+#[must_use]
+pub fn memory(bytes: f64) -> String {
+    const UNITS: [(f64, &str); 4] =
+        [(1024.0 * MEMORY_GB, "TB"), (MEMORY_GB, "GB"), (MEMORY_GB / 1024.0, "MB"), (1024.0, "kB")];
+    let unit = UNITS.iter().find(|(scale, _)| bytes.abs() >= 0.9999 * scale);
+    unit.map_or_else(
+        || format!("{} B", significant(bytes, 4)),
+        |(scale, unit)| format!("{} {unit}", significant(bytes / scale, 4)),
+    )
+}
+
 /// A number rounded to `digits` significant digits, trailing zeros kept so that columns align; very small numbers
 /// in scientific notation.
 #[must_use]
@@ -153,6 +169,9 @@ mod tests {
     #[test]
     fn money_time_and_shares() {
         assert_eq!(usd(98.32), "$98.32");
+        assert_eq!(memory(80.0 * MEMORY_GB), "80.00 GB");
+        assert_eq!(memory(0.5 * MEMORY_GB), "512.0 MB");
+        assert_eq!(memory(3.0), "3.000 B");
         assert_eq!(usd(0.010_469_26), "$0.01047");
         assert_eq!(usd(12_345_678.0), "$12.35 M");
         assert_eq!(percent(0.702_075), "70.2 %");

@@ -46,7 +46,9 @@ impl Column {
             _ if self.answer.is_err() => "error".to_owned(),
             None => String::new(),
             Some(Verdict::Fits) => "fits".to_owned(),
-            Some(Verdict::Memory { needs, has }) => format!("{:.1} GB too large", (needs - has) * 1e-9),
+            Some(Verdict::Memory { needs, has }) => {
+                format!("{:.1} GB too large", (needs - has) / atlas_core::units::MEMORY_GB)
+            }
             Some(Verdict::Accelerators { needs, .. }) => format!("needs {needs} accelerators"),
             Some(Verdict::Indivisible { what, of, by }) => format!("{of} {what} / {by}"),
             Some(Verdict::Format { format, .. } | Verdict::SoftwareFormat { format, .. }) => format!("no {format}"),

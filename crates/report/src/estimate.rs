@@ -94,7 +94,7 @@ pub fn bounds(scenario: &Scenario, detail: &Detail, width: usize) -> String {
         Mode::Inference => "a token of every running sequence",
     };
     let _ = write!(out, "\ntime of {whole}\n{}", bars(&detail.time, |seconds| units::duration_ms(1e3 * seconds)));
-    let bytes = |bytes: f64| units::with_unit(&units::si(bytes), "B");
+    let bytes = units::memory;
     let (upper, has) = (bytes(detail.memory.upper), bytes(detail.memory.capacity));
     let _ = write!(out, "\nmemory of a device: upper bound {upper} of {has}\n{}", bars(&detail.memory.parts, bytes));
     out

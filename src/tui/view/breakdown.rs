@@ -91,7 +91,7 @@ fn time(
 
 /// What a device holds against what it has: parts, whole, upper bound, with the capacity as a mark through all rows.
 fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
-    let gb = |bytes: f64| format!("{:.2} GB", bytes * 1e-9);
+    let gb = |bytes: f64| format!("{:.2} GB", bytes / atlas_core::units::MEMORY_GB);
     let total = memory.total();
     let full = memory.capacity.max(memory.upper).max(total).max(1.0);
     let mark = Some(memory.capacity / full);

@@ -168,7 +168,7 @@ pub fn verdict(app: &App, detail: &Detail) -> (Role, String) {
     let memory = &detail.memory;
     match detail.verdict {
         Verdict::Fits => {
-            let gb = |bytes: f64| format!("{:.1}", bytes * 1e-9);
+            let gb = |bytes: f64| format!("{:.1}", bytes / atlas_core::units::MEMORY_GB);
             let free = 100.0 * (1.0 - memory.upper / memory.capacity.max(1.0));
             let bound = if memory.upper > memory.total() { format!(" to {}", gb(memory.upper)) } else { String::new() };
             let text = format!("fits: {}{bound} of {} GB, {free:.0} % free", gb(memory.total()), gb(memory.capacity));

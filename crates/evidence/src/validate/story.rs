@@ -70,7 +70,7 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Told {
     let peak = i.accelerator.peak(i.precision);
     let si = |value: f64, unit: &str| units::with_unit(&units::si(value), unit);
     let measured_step = tokens / (case.measured / case.devices * i.accelerators);
-    let gb = |bytes: f64| si(bytes * 1e-9, "GB");
+    let gb = units::memory;
     let steps = vec![
         (
             "layout",
@@ -107,7 +107,7 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Told {
         ),
         (
             "memory predicted",
-            format!("{} of {}, at most {}", gb(out.memory.total()), gb(i.accelerator.mem_bytes), gb(out.memory_upper)),
+            format!("{} of {}, at most {}", gb(out.memory.total()), gb(i.accelerator.capacity()), gb(out.memory_upper)),
         ),
     ];
     (steps, time)

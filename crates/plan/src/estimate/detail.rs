@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::breakdown::Breakdown;
 use atlas_core::plan::Recompute;
+use atlas_core::units::MEMORY_GB;
 
 /// Everything that the analytical engine knows beyond [`super::Figures`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -245,13 +246,9 @@ impl Verdict {
         match *self {
             Verdict::Fits => "fits".to_owned(),
             Verdict::Memory { needs, has } => {
-                let gb = 1e-9;
-                let over = (needs - has) * gb;
-                format!(
-                    "does not fit: needs {:.1} GB of {:.1} GB on a device, {over:.1} GB too much",
-                    needs * gb,
-                    has * gb
-                )
+                let (needs, has) = (needs / MEMORY_GB, has / MEMORY_GB);
+                let over = needs - has;
+                format!("does not fit: needs {needs:.1} GB of {has:.1} GB on a device, {over:.1} GB too much")
             }
             Verdict::Accelerators { needs, has } => {
                 format!("tp × pp × cp × dp asks for {needs} accelerators; the target has {has}")

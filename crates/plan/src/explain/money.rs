@@ -4,6 +4,7 @@ use super::expression::Written;
 use super::{Origin, Term, Whole, derive};
 use crate::estimate::Metric;
 use crate::knob::Knob;
+use atlas_core::units::MEMORY_GB;
 
 /// Another metric's derivation, as a term of this one's.
 pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, name: &str) -> Option<Term> {
@@ -231,11 +232,11 @@ pub(super) fn memory(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static st
     let (upper, has) = bounds(whole)?;
     let dies = whole.scenario.machine.map_or(1.0, |machine| machine.dies);
     let written = if dies == 1.0 {
-        total * 1e-9
+        total / MEMORY_GB
     } else {
         let dies = Term::input("dies", "devices that software sees of one accelerator", "", dies)
             .from(Origin::Engine("of the accelerator's generation"));
-        total * dies * 1e-9
+        total * dies / MEMORY_GB
     };
     Some(Term::stated("M_GB", "", "GB", value, written).borne(vec![upper, has]))
 }

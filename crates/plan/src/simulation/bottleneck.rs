@@ -113,7 +113,7 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
                 "Recompute activations (knob recompute)",
                 "Spread states over the replicas (knob sharding), or cut the model further (knobs tp, pp)",
             ],
-            json!({"avg_memory_usage_ratio": memory, "max_memory_usage_ratio": memory, "peak_memory_gb": m.memory_total() * 1e-9}),
+            json!({"avg_memory_usage_ratio": memory, "max_memory_usage_ratio": memory, "peak_memory_gb": m.memory_total() / atlas_core::units::MEMORY_GB}),
         ),
         judged(
             "network",

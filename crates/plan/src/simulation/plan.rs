@@ -165,8 +165,8 @@ impl Plan {
                 self.notes.push(format!(
                     "{} may not hold its share: up to {:.1} GB of {:.1} GB",
                     sheet.id,
-                    there.memory_upper / 1e9,
-                    accelerator.capacity() / 1e9
+                    there.memory_upper / atlas_core::units::MEMORY_GB,
+                    accelerator.capacity() / atlas_core::units::MEMORY_GB
                 ));
             }
             self.notes.push(format!("the last {count} of {hosts} hosts have {}", sheet.id));

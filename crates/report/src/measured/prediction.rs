@@ -102,7 +102,8 @@ impl Prediction {
         let memory = estimate.detail.map(|detail| {
             let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
             // The upper bound is what decides whether it fits; the point estimate is what is predicted.
-            let (used, most) = (detail.memory.total() * dies * 1e-9, detail.memory.upper * dies * 1e-9);
+            let gb = dies / atlas_core::units::MEMORY_GB;
+            let (used, most) = (detail.memory.total() * gb, detail.memory.upper * gb);
             let figure = Figure::of(used, None, run.memory_gb);
             Figure { high: trusted.then_some(most), ..figure }
         });

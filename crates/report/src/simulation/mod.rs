@@ -104,8 +104,11 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
             "replicas_simulated": o.replicas,
         }),
     );
-    let memory: Map<String, Value> =
-        m.memory.iter().map(|(name, bytes)| (name.replace(' ', "_"), json!(bytes * 1e-9))).collect();
+    let memory: Map<String, Value> = m
+        .memory
+        .iter()
+        .map(|(name, bytes)| (name.replace(' ', "_"), json!(bytes / atlas_core::units::MEMORY_GB)))
+        .collect();
     let stages = o.stages.iter().enumerate().map(|(stage, load)| {
         json!({
             "stage": stage,
@@ -120,7 +123,7 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
             "network_utilization": m.network_busy,
             "memory_utilization": m.memory_total() / m.capacity.max(1.0),
             "memory_gb": memory,
-            "memory_capacity_gb": m.capacity * 1e-9,
+            "memory_capacity_gb": m.capacity / atlas_core::units::MEMORY_GB,
             "stages": stages.collect::<Vec<_>>(),
         }),
     );

@@ -148,8 +148,8 @@ fn of_training(m: &training::Measured) -> String {
     );
     out += &format!(
         "memory {} GB of {} on the fullest device{}\n",
-        units::significant(m.memory_total() * 1e-9, 3),
-        units::significant(m.capacity * 1e-9, 3),
+        units::significant(m.memory_total() / units::MEMORY_GB, 3),
+        units::significant(m.capacity / units::MEMORY_GB, 3),
         if m.memory_total() > m.capacity { ": it does not fit, and is simulated as if it did" } else { "" }
     );
     out += &allocator(m);

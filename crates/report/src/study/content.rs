@@ -281,8 +281,8 @@ pub fn breakdowns(study: &Study, out: &mut Vec<Block>) {
         parts: detail.memory.parts.parts().map(own).collect(),
         shown: format!(
             "{} of {} GB",
-            units::significant(detail.memory.total() * 1e-9, 4),
-            units::significant(detail.memory.capacity * 1e-9, 4)
+            units::significant(detail.memory.total() / units::MEMORY_GB, 4),
+            units::significant(detail.memory.capacity / units::MEMORY_GB, 4)
         ),
         interval: Some((detail.memory.total(), detail.memory.upper)),
         limit: Some(detail.memory.capacity),

@@ -6,6 +6,7 @@ use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryUse, 
 use crate::scenario::{Phase, Scenario};
 use atlas_config::workload::{PoolSpec, PoolsSpec};
 use atlas_core::plan::{Format, LoadKind};
+use atlas_core::units::MEMORY_GB;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
@@ -258,7 +259,7 @@ pub(super) fn told(
             p99: out.e2e.p99 * 1e3,
             ttft: out.ttft.mean * 1e3,
         },
-        peak_mem_gb: memory.total() * dies * 1e-9,
+        peak_mem_gb: memory.total() * dies / MEMORY_GB,
         node_power_w: power::node(scenario, &used, at_work),
         minutes: phase.minutes,
         ..Figures::default()

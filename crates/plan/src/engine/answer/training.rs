@@ -133,7 +133,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         hbm_bw_util: used.memory,
         comm_compute_ratio: communication(&out.time) / out.step_seconds.max(1e-12),
         step_time_ms: out.step_seconds * 1e3,
-        peak_mem_gb: detail.memory.total() * dies * 1e-9,
+        peak_mem_gb: detail.memory.total() * dies / atlas_core::units::MEMORY_GB,
         node_power_w: power::node(scenario, &used, input.accelerators / devices),
         minutes: phase.minutes,
         ..Figures::default()

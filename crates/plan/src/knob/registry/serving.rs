@@ -35,7 +35,7 @@ pub(super) const SERVING: [Spec; 23] = [
         Group::Serving,
         real(0.0, 1e9, 1.0),
         &["serving", "request_rate"],
-        "requests per second that arrive at random, in place of a concurrency; 0: none",
+        "requests per second that arrive at random, in place of a concurrency, or with load open beside it: no more are then in flight; 0: none",
     )
     .unit("req/s")
     .inference()
