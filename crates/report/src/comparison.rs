@@ -46,6 +46,7 @@ impl Column {
             Some(Verdict::Memory { needs, has }) => format!("{:.1} GB too large", (needs - has) * 1e-9),
             Some(Verdict::Accelerators { needs, .. }) => format!("needs {needs} accelerators"),
             Some(Verdict::Indivisible { what, of, by }) => format!("{of} {what} / {by}"),
+            Some(Verdict::Stages { layers, chunks, .. }) => format!("{layers} layers / {chunks} chunks"),
             Some(Verdict::Format { format, .. }) => format!("no {format}"),
             Some(Verdict::Overload { .. }) => "overloaded".to_owned(),
         }

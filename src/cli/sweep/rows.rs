@@ -174,7 +174,8 @@ fn number(out: &mut Vec<u8>, value: f64) {
 }
 
 /// Every [`verdict`].
-pub(super) const VERDICTS: [&str; 5] = ["fits", "memory", "accelerators", "indivisible", "overload"];
+pub(super) const VERDICTS: [&str; 7] =
+    ["fits", "memory", "accelerators", "indivisible", "stages", "format", "overload"];
 
 /// Why a point cannot run, in a word.
 pub(super) fn verdict(estimate: &Estimate) -> &'static str {
@@ -183,6 +184,7 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
         Some(Verdict::Memory { .. }) => "memory",
         Some(Verdict::Accelerators { .. }) => "accelerators",
         Some(Verdict::Indivisible { .. }) => "indivisible",
+        Some(Verdict::Stages { .. }) => "stages",
         Some(Verdict::Format { .. }) => "format",
         Some(Verdict::Overload { .. }) => "overload",
     }

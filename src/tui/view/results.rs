@@ -70,7 +70,10 @@ pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'stati
             let metric = match detail.verdict {
                 Verdict::Fits | Verdict::Memory { .. } => Some("memory_fill"),
                 Verdict::Overload { .. } => Some("queue_utilization"),
-                Verdict::Accelerators { .. } | Verdict::Indivisible { .. } | Verdict::Format { .. } => None,
+                Verdict::Accelerators { .. }
+                | Verdict::Indivisible { .. }
+                | Verdict::Stages { .. }
+                | Verdict::Format { .. } => None,
             };
             (verdict(app, detail).1, metric)
         }
@@ -184,7 +187,10 @@ pub fn refusal(verdict: &Verdict) -> &'static str {
         Verdict::Fits => "fits",
         Verdict::Memory { .. } => "does not fit",
         Verdict::Overload { .. } => "overloaded",
-        Verdict::Accelerators { .. } | Verdict::Indivisible { .. } | Verdict::Format { .. } => "cannot run",
+        Verdict::Accelerators { .. }
+        | Verdict::Indivisible { .. }
+        | Verdict::Stages { .. }
+        | Verdict::Format { .. } => "cannot run",
     }
 }
 
