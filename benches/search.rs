@@ -86,7 +86,7 @@ fn a_sweep(bencher: Bencher<'_, '_>, workload: &str) {
 
 /// The usual space of Llama 3 70B training on 128 H100, every layout looked at.
 #[divan::bench(sample_count = 5)]
-fn the_best_of_940_800_layouts(bencher: Bencher<'_, '_>) {
+fn the_best_layout_on_128_accelerators(bencher: Bencher<'_, '_>) {
     let (parts, scenario) = start("train");
     let start = freed(&scenario, &|_| false, &parts);
     let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());

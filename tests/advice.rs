@@ -69,7 +69,7 @@ fn mistakes_are_found_by_the_rule_that_is_about_them() {
     let library = plans::library();
     let mut missed = Vec::new();
     for (target, workload, set, rule) in [
-        ("h100x128", "train_70b", &[("tp", "16")][..], "tensor parallelism inside the node"),
+        ("h100x128", "train_70b", &[("tp", "16")][..], "cut by the size of the model"),
         ("h100x128", "train_8b", &[("cp", "4"), ("sharding", "zero1")], "less context parallelism"),
         ("h100x128", "train_70b", &[("sp", "off")], "sequence parallelism"),
         ("h100x8", "train_8b", &[("tp", "3")], "heads divisible by tp"),
@@ -182,6 +182,108 @@ fn the_objective_decides_what_is_advised() {
     if let Some(Setting::Number(fewer)) = concurrency(&latency) {
         assert!(fewer < 64.0);
     }
+}
+
+/// Advice for throughput, as `atlas advise` gives it.
+fn shipped(target: &str, workload: &str, set: &[(&str, &str)]) -> Vec<advice::Advice> {
+    let library = atlas_config::library::Library::load(&atlas_document::Sources::built_in(), None);
+    let (parts, scenario) = plans::one(&library, target, workload, set);
+    advise(&scenario, &parts, &engine::estimate(&scenario), Objective::Throughput)
+}
+
+fn names(all: &[advice::Advice]) -> Vec<&'static str> {
+    all.iter().map(|advice| advice.rule.name).collect()
+}
+
+#[test]
+fn advice_that_asks_for_more_and_gains_less_is_left_out() {
+    let library = plans::library();
+    for (parts, scenario) in plans::all(&library) {
+        let estimate = engine::estimate(&scenario);
+        let all = advise(&scenario, &parts, &estimate, Objective::Throughput);
+        for (i, worse) in all.iter().enumerate() {
+            for better in all.iter().take(i) {
+                let more = better.changes.iter().all(|change| worse.changes.contains(change));
+                assert!(!more, "{} x {}: {} and {}", parts.target.name, parts.workload.name, better.text, worse.text);
+            }
+        }
+    }
+    // The larger micro-batch loses a fifth of what fp8 alone gains.
+    let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[]);
+    assert_eq!(names(&all)[0], "train in fp8");
+    assert!(!names(&all).iter().any(|name| name.contains("fp8 with a larger micro-batch")), "{:?}", names(&all));
+}
+
+#[test]
+fn traffic_is_no_setting() {
+    let library = plans::library();
+    for (parts, scenario) in plans::all(&library) {
+        let estimate = engine::estimate(&scenario);
+        for advice in Objective::ALL.map(|o| advise(&scenario, &parts, &estimate, o)).iter().flatten() {
+            let traffic = [Knob::PrefixHit, Knob::Generate, Knob::DraftAcceptance];
+            assert!(!advice.changes.iter().any(|(knob, _)| traffic.contains(knob)), "{}", advice.text);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_advised_that_the_software_cannot_run() {
+    let library = plans::library();
+    for (parts, scenario) in plans::all(&library) {
+        if !scenario.software_supports(&scenario.base) {
+            continue;
+        }
+        let estimate = engine::estimate(&scenario);
+        for advice in advise(&scenario, &parts, &estimate, Objective::Throughput) {
+            let (after, _) = changed(&parts, &scenario, &advice.changes);
+            assert!(
+                after.software_supports(&after.base),
+                "{} x {}: {}",
+                parts.target.name,
+                parts.workload.name,
+                advice.text
+            );
+        }
+    }
+    // Megatron-Core has neither ZeRO-2 under a pipeline nor zero bubble; torchtitan has both.
+    let with = |software: &str| {
+        let set = [("software", software), ("pp_schedule", "1f1b"), ("vpp", "1"), ("sharding", "zero1"), ("pp", "8")];
+        let all = shipped("h100-sxm-128", "llama3.1-70b-train", &set);
+        all.iter().any(|advice| advice.rule.name == "zero-bubble schedule")
+    };
+    assert!(!with("megatron-core") && with("torchtitan"));
+}
+
+#[test]
+fn what_an_expert_tries_first_is_tried() {
+    // Large mixtures: attention groups beside shared experts, drafts, 4-bit floating point.
+    let all = shipped("b200-8", "deepseek-v3-serve", &[]);
+    assert_eq!(names(&all)[0], "data-parallel attention, and the requests that it has room for");
+    assert!(all[0].gain > 1.0, "{}", all[0].text);
+    for name in ["speculative decoding: MTP or EAGLE drafts", "weights in 4-bit floating point"] {
+        assert!(names(&all).contains(&name), "{:?}", names(&all));
+    }
+    // 70B in fp8 on 141 GB: whole replicas.
+    let all = shipped("h200-sxm-8", "llama3.1-70b-serve", &[]);
+    let tp = all[0].changes.iter().find(|(knob, _)| *knob == Knob::Tp).map(|(_, value)| value.clone());
+    assert_eq!((tp, all[0].gain > 0.5), (Some(Setting::Number(1.0)), true), "{:?}", names(&all));
+    // The same in bf16: W8A8 before anything else that keeps the load.
+    let all = shipped("h200-sxm-8", "llama3.1-70b-serve", &[("precision", "bf16")]);
+    assert!(names(&all).iter().any(|name| name.contains("fp8") || name.contains("8-bit")), "{:?}", names(&all));
+    // 405B with cp 2 where memory wants it, full recomputation where little is missing.
+    let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("recompute", "full")]);
+    let partial = all.iter().find(|advice| advice.changes.contains(&(Knob::Recompute, Setting::Choice("auto".into()))));
+    assert!(partial.is_some_and(|advice| advice.gain > 0.1), "{:?}", names(&all));
+    let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("micro", "2"), ("prompt", "16384")]);
+    assert!(!all.is_empty());
+}
+
+#[test]
+fn a_node_without_a_network_is_given_no_advice_on_it_and_no_cut_that_overfills_it() {
+    let all = shipped("NVIDIA_H100_8x_NVLink", "deepseek-v3-serve", &[]);
+    assert!(!names(&all).contains(&"GPUDirect RDMA"), "{:?}", names(&all));
+    // 655 GB of weights on 80 GB cards.
+    assert!(!all.iter().any(|advice| advice.changes.iter().any(|(knob, _)| *knob == Knob::Tp)), "{:?}", names(&all));
 }
 
 /// A setting of a knob: `at` picks among its words, or a number between its bounds, small ones more often.

@@ -19,7 +19,7 @@ use atlas_plan::search::optimise::{Proof, freed};
 use atlas_plan::search::{Gauge, Methodology, optimise};
 use atlas_report::comparison::{Column, Comparison};
 use atlas_report::configurations::Configurations;
-use atlas_report::optimum::looked;
+use atlas_report::optimum::{defaults, looked};
 use atlas_report::{Format, serialised};
 
 /// Show targets side by side.
@@ -194,9 +194,13 @@ fn best(
     let mut held = args.knobs.overrides(parts.fabrics()).map_err(|failure| failure.to_string())?;
     let start = pick::tried(start, &mut held);
     let keeps = |knob| held.contains_key(&knob) || args.goal.turns(knob);
-    let start = freed(&start, &keeps, &parts);
-    let problem = args.goal.problem(&start, &parts, &held, None).map_err(|failure| failure.to_string())?;
+    let asked = start;
+    let start = freed(&asked, &keeps, &parts);
+    let problem = args.goal.problem(&asked, &start, &parts, &held, None).map_err(|failure| failure.to_string())?;
     let found = optimise(&problem, gauge);
+    if !problem.usual.is_empty() {
+        complain(&format!("{}: {}", target.name, defaults(&problem, &found)));
+    }
     let best = found.best.ok_or("no combination of the knobs meets all constraints")?;
     if found.looked.proof != Proof::Exhaustive {
         complain(&format!("{}: {}", target.name, looked(&found.looked)));

@@ -24,13 +24,13 @@ pub struct Goal {
     /// Constraint, such as 'headroom>=10%' or 'tp<=8'; repeatable
     #[arg(long = "where", value_name = "CONDITION")]
     pub conditions: Vec<String>,
-    /// Longest mean time to first token, ms
+    /// Longest mean time to first token, ms; none: no bound [default: 2000 in serving under load, or the workload's own]
     #[arg(long, value_name = "MS")]
     pub ttft: Option<String>,
-    /// Longest mean time per output token, ms
+    /// Longest mean time per output token, ms; none: no bound [default: 100 in serving under load, or the workload's own]
     #[arg(long, value_name = "MS")]
     pub tpot: Option<String>,
-    /// Least share of memory that stays free, as 10%
+    /// Least share of memory that stays free, as 10%; none: no bound [default: 5% in training]
     #[arg(long, value_name = "SHARE")]
     pub headroom: Option<String>,
     /// Most that all nodes may cost in an hour, USD
@@ -98,8 +98,10 @@ impl Goal {
             ("--budget-per-1m", "usd_per_1m_tokens<=", &self.budget_per_1m),
             ("--power-cap", "power<=", &self.power_cap),
         ];
-        let flags =
-            flags.iter().filter_map(|(flag, relation, bound)| Some((*flag, format!("{relation}{}", bound.as_ref()?))));
+        let stated = |bound: &&String| !is_none(bound);
+        let flags = flags.iter().filter_map(|(flag, relation, bound)| {
+            Some((*flag, format!("{relation}{}", bound.as_ref().filter(stated)?)))
+        });
         let wheres = self.conditions.iter().map(|text| ("--where", text.clone()));
         let mut conditions = Vec::new();
         let mut problems = Vec::new();
@@ -112,9 +114,18 @@ impl Goal {
         if problems.is_empty() { Ok(conditions) } else { Err(problems) }
     }
 
-    /// The problem that these flags pose; names everything that is wrong with them.
+    /// Figures that `none` frees of their usual bounds.
+    fn unbounded(&self) -> Vec<&'static str> {
+        let flags = [("ttft_ms", &self.ttft), ("tpot_ms", &self.tpot), ("headroom", &self.headroom)];
+        let free = flags.iter().filter(|(_, bound)| bound.as_ref().is_some_and(|bound| is_none(bound)));
+        free.map(|(name, _)| *name).collect()
+    }
+
+    /// The problem that these flags pose for the scenario `asked`, of which `start` is free to be changed; names
+    /// everything that is wrong with them.
     pub fn problem<'p>(
         &self,
+        asked: &'p Scenario,
         start: &'p Scenario,
         parts: &'p Parts,
         held: &Overrides,
@@ -123,7 +134,7 @@ impl Goal {
         let mut problems = Vec::new();
         let objective = objective(self.objective.as_deref().unwrap_or("throughput"), start);
         let objective = objective.map_err(|problem| problems.push(format!("--objective: {problem}"))).ok();
-        let mut problem = Problem::of(start, parts, objective.unwrap_or(&figure::ACCELERATORS));
+        let mut problem = Problem::of(start, parts, objective.unwrap_or(&figure::ACCELERATORS)).from(asked);
         let mut keep: Vec<Knob> = held.keys().copied().collect();
         for name in &self.keep {
             match Knob::named(name) {
@@ -177,8 +188,13 @@ impl Goal {
         problem.idle |= self.allow_idle;
         problem.runners_up = self.top.unwrap_or(problem.runners_up).min(1000);
         problem.most = self.most.unwrap_or(MOST);
-        if problems.is_empty() { Ok(problem) } else { Err(Failure::usage(problems)) }
+        if problems.is_empty() { Ok(problem.usually(&self.unbounded())) } else { Err(Failure::usage(problems)) }
     }
+}
+
+/// Whether a bound is taken away.
+fn is_none(bound: &str) -> bool {
+    bound.trim().eq_ignore_ascii_case("none")
 }
 
 /// The figure of that name, where it says something about the scenario.

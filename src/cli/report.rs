@@ -210,8 +210,9 @@ fn best(
         Err(error) => return Ok(Err(error.to_string())),
     };
     let keeps = |knob| held.contains_key(&knob) || args.goal.turns(knob);
-    let start = freed(&start, &keeps, &parts);
-    let problem = args.goal.problem(&start, &parts, &held, None)?;
+    let asked = start;
+    let start = freed(&asked, &keeps, &parts);
+    let problem = args.goal.problem(&asked, &start, &parts, &held, None)?;
     let found = watching(gauge, Duration::from_millis(500), "candidates", || optimise(&problem, gauge))?;
     searches.extend(optimum::blocks(&problem, &found));
     let Some(best) = found.best else {

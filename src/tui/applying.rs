@@ -31,7 +31,7 @@ pub(super) fn setup(before: &Setup, from: &Scenario, to: &Scenario, parts: &Part
         Knob::Global => from.base.plan.global.is_none() && to.base.plan.global.is_none(),
         // A search asks the closed form where the scenario's own engine simulates: nothing was turned.
         Knob::Engine => from.engine == to.engine,
-        _ => false,
+        _ => from.follows(knob) && to.follows(knob),
     };
     if from.base.plan.global.is_none() && to.base.plan.global.is_some() && to.heeds(Knob::Global) {
         overrides.insert(Knob::Global, to.get(Knob::Global));

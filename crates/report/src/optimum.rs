@@ -10,7 +10,7 @@ use atlas_core::units;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search::optimise::{Bound, Candidate, Looked, Optimum, Problem, Proof};
-use atlas_plan::search::{Condition, figure};
+use atlas_plan::search::{Axis, Condition, figure};
 
 /// For people.
 #[must_use]
@@ -20,11 +20,10 @@ pub fn table(problem: &Problem<'_>, found: &Optimum) -> String {
     let mut out = format!("{target} × {workload}\n");
     let aim = format!("{} ({})", problem.objective.label, direction(problem.objective));
     let _ = writeln!(out, "{}, {} engine; sought: {aim}", start.mode().name(), start.engine.name());
-    let axes = problem.space.axes().iter().map(|axis| format!("{} ({})", axis.knob.name(), axis.values.len()));
-    out.push_str(&wrap(&format!("turned: {}", axes.collect::<Vec<_>>().join(", ")), 110, ""));
+    out.push_str(&wrap(&format!("searched: {}; all else as in the start", space(problem)), 110, ""));
     out.push('\n');
     for condition in &problem.conditions {
-        let _ = writeln!(out, "where {condition}");
+        let _ = writeln!(out, "where {condition}{}", standing(problem, found, condition));
     }
     out.push('\n');
     match &found.best {
@@ -48,6 +47,49 @@ pub fn table(problem: &Problem<'_>, found: &Optimum) -> String {
     out.push_str(&wrap(&looked(&found.looked), 110, ""));
     out.push('\n');
     out
+}
+
+/// The axes of the space with their values: `tp 1, 2, 4; sp off, on`. Long axes show their ends.
+#[must_use]
+pub fn space(problem: &Problem<'_>) -> String {
+    let axis = |axis: &Axis| {
+        let values: Vec<String> = axis.values.iter().map(Setting::to_string).collect();
+        let shown = match values.as_slice() {
+            [first, second, .., last] if values.len() > 12 => {
+                format!("{first}, {second} … {last} ({} values)", values.len())
+            }
+            _ => values.join(", "),
+        };
+        format!("{} {shown}", axis.knob.name())
+    };
+    problem.space.axes().iter().map(axis).collect::<Vec<_>>().join("; ")
+}
+
+/// The usual conditions that a search kept, and those that it dropped, in a line.
+#[must_use]
+pub fn defaults(problem: &Problem<'_>, found: &Optimum) -> String {
+    let (dropped, kept): (Vec<&Condition>, Vec<&Condition>) =
+        problem.usual.iter().partition(|condition| found.dropped.contains(condition));
+    let list = |conditions: Vec<&Condition>| conditions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let parts = [("within the defaults", kept), ("no candidate meets, so without", dropped)];
+    let parts = parts.into_iter().filter(|(_, conditions)| !conditions.is_empty());
+    parts.map(|(what, conditions)| format!("{what} {}", list(conditions))).collect::<Vec<_>>().join("; ")
+}
+
+/// Where a condition comes from, and whether it was kept.
+fn standing(problem: &Problem<'_>, found: &Optimum, condition: &Condition) -> String {
+    if !problem.usual.contains(condition) {
+        return String::new();
+    }
+    if found.dropped.contains(condition) {
+        return " (default; dropped, since no candidate meets all defaults)".to_owned();
+    }
+    let flag = match condition {
+        Condition::Figure(metric, ..) if metric.name == "ttft_ms" => "--ttft",
+        Condition::Figure(metric, ..) if metric.name == "tpot_ms" => "--tpot",
+        _ => "--headroom",
+    };
+    format!(" (default; {flag} changes it, {flag} none removes it)")
 }
 
 fn direction(metric: &Metric) -> &'static str {
@@ -78,13 +120,13 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
     }
     let mut out = table.render();
     for (name, candidate) in [("start", start), ("hill-climb", climbed)] {
-        if !Optimum::meets(problem, candidate) {
-            let why = match &candidate.estimate.detail {
-                Some(detail) if !detail.verdict.fits() => detail.verdict.describe(),
-                _ => "it breaks a constraint".to_owned(),
-            };
-            let _ = writeln!(out, "note: the {name} cannot stand: {why}");
+        let objections = found.objections(problem, candidate);
+        if !objections.is_empty() {
+            let _ = writeln!(out, "note: the {name} is no candidate: {}", objections.join("; "));
         }
+    }
+    if best.changes.is_empty() {
+        out.push_str("the start is the best of the space searched\n");
     }
     out
 }
@@ -192,7 +234,9 @@ pub fn looked(looked: &Looked) -> String {
         grouped(u128::from(looked.estimated))
     );
     let proof = match looked.proof {
-        Proof::Exhaustive => "all were looked at, so nothing among them is better".to_owned(),
+        Proof::Exhaustive => "all were estimated, so the best is the best of the space searched; knobs, values and \
+             software outside it were not tried"
+            .to_owned(),
         Proof::Local { starts } => format!(
             "too many to look at all: no change of one or two knobs improves on the best of {starts} random starts, but \
              a better one elsewhere is not ruled out (--most allows more)"
@@ -257,6 +301,8 @@ fn document(problem: &Problem<'_>, found: &Optimum) -> Value {
         "engine": problem.start.engine.name(),
         "objective": problem.objective.name,
         "constraints": problem.conditions.iter().map(Condition::to_string).collect::<Vec<_>>(),
+        "default_constraints": problem.usual.iter().map(Condition::to_string).collect::<Vec<_>>(),
+        "dropped_constraints": found.dropped.iter().map(Condition::to_string).collect::<Vec<_>>(),
         "space": axes.collect::<Map<_, _>>(),
         "best": found.best.as_ref().map(candidate),
         "warnings": found.warnings(problem),
@@ -265,6 +311,7 @@ fn document(problem: &Problem<'_>, found: &Optimum) -> Value {
         "front": all(&found.front),
         "bounds": found.bounds.iter().map(bound).collect::<Vec<_>>(),
         "start": candidate(&found.start),
+        "start_objections": found.objections(problem, &found.start),
         "hill_climb": candidate(&found.hill_climb),
         "looked": {
             "combinations": count(looked.space),

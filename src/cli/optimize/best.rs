@@ -28,18 +28,16 @@ pub(super) fn run(
     let mut held = Overrides::new();
     args.knobs.lay_over(&mut held, Some(parts.fabrics()))?;
     let start = freed(asked, &|knob| held.contains_key(&knob) || args.goal.turns(knob), parts);
-    let problem = args.goal.problem(&start, parts, &held, args.sla)?;
+    let problem = args.goal.problem(asked, &start, parts, &held, args.sla)?;
     let gauge = Gauge::default();
     let found = watching(&gauge, Duration::from_millis(500), "candidates", || optimise(&problem, &gauge))?;
     if let Some(best) = &found.best {
-        let global = asked.base.plan.global.is_none();
-        for knob in Knob::all().filter(|knob| best.scenario.heeds(*knob)) {
-            let setting = best.scenario.get(knob);
-            let turned = problem.space.turns(knob) || setting != asked.get(knob);
-            if turned || (global && knob == Knob::Global) {
-                overrides.insert(knob, setting);
-            }
-        }
+        // What follows from the layout would otherwise follow it again.
+        let global = asked.base.plan.global.is_none() && best.scenario.heeds(Knob::Global);
+        let pinned = if global { vec![(Knob::Global, best.scenario.get(Knob::Global))] } else { Vec::new() };
+        let searched = problem.space.axes().iter().map(|axis| axis.knob).filter(|knob| best.scenario.heeds(*knob));
+        let searched = searched.map(|knob| (knob, best.scenario.get(knob)));
+        overrides.extend(searched.chain(best.changes.iter().cloned()).chain(pinned));
     }
     let text = match args.format {
         Format::Table => globals.charset().write(&told::table(&problem, &found)).into_owned(),

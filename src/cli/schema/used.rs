@@ -104,6 +104,8 @@ fn shared() -> Vec<Field> {
             ("cp", knob(Knob::Cp)),
             ("ep", knob(Knob::Ep)),
             ("vpp", knob(Knob::Vpp)),
+            ("first_layers", knob(Knob::FirstLayers)),
+            ("last_layers", knob(Knob::LastLayers)),
             ("sp", knob(Knob::Sp)),
             ("etp", knob(Knob::Etp)),
             ("attention_dp", knob(Knob::AttentionDp)),
@@ -211,7 +213,14 @@ fn shared() -> Vec<Field> {
             ("generate_spread", knob(Knob::GenerateSpread)),
         ],
     );
-    let layers = map(&[], [("mode", choice(Knob::Recompute)), ("layers", knob(Knob::RecomputeLayers))]);
+    let layers = map(
+        &[],
+        [
+            ("mode", choice(Knob::Recompute)),
+            ("layers", knob(Knob::RecomputeLayers)),
+            ("reserve", knob(Knob::RecomputeReserve)),
+        ],
+    );
     let recompute = help(json!({"anyOf": [choice(Knob::Recompute), layers]}), Knob::Recompute.spec().help);
     let named = anything("as in files of the original format: a mapping that names it");
     let optimizer = help(json!({"anyOf": [choice(Knob::Optimizer), named]}), Knob::Optimizer.spec().help);

@@ -174,8 +174,8 @@ fn number(out: &mut Vec<u8>, value: f64) {
 }
 
 /// Every [`verdict`].
-pub(super) const VERDICTS: [&str; 8] =
-    ["fits", "memory", "accelerators", "indivisible", "format", "context", "pools", "overload"];
+pub(super) const VERDICTS: [&str; 9] =
+    ["fits", "memory", "accelerators", "indivisible", "stages", "format", "context", "pools", "overload"];
 
 /// Why a point cannot run, in a word.
 pub(super) fn verdict(estimate: &Estimate) -> &'static str {
@@ -184,6 +184,7 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
         Some(Verdict::Memory { .. }) => "memory",
         Some(Verdict::Accelerators { .. }) => "accelerators",
         Some(Verdict::Indivisible { .. }) => "indivisible",
+        Some(Verdict::Stages { .. }) => "stages",
         Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }) => "format",
         Some(Verdict::Context { .. }) => "context",
         Some(Verdict::PrefillPool { .. }) => "pools",

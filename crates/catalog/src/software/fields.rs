@@ -261,6 +261,7 @@ section! {
         sharding: Sharding, "sharding if nothing is said";
         most_sharding: Sharding, "the most sharding supported";
         most_sharding_with_pipeline: Sharding, "the most sharding supported with pipeline stages";
+        zero_bubble: bool, "pipelines may split backward passes (zero bubble)";
         regather: Regather, "when fully sharded weights are gathered again";
         sequence_parallel: bool, "sequence parallelism under tensor parallelism if nothing is said";
         accumulation: Accumulation, "how a batch larger than what runs at once is handled";
@@ -297,5 +298,7 @@ section! {
         max_num_batched_tokens: TokenBudget, "most tokens in a step";
         prefill: PrefillPolicy, "how prompts and decoding share steps";
         memory: MemoryRule, "memory for weights and KV cache";
+        attention_dp: bool, "attention may run data-parallel inside a replica that shares its experts";
+        pools: bool, "prefill and decode may run on separate accelerators";
     }
 }

@@ -22,6 +22,10 @@ pub struct PlanSpec {
     pub ep: Option<f64>,
     /// `parallelism.vpp`: model chunks of each pipeline stage.
     pub vpp: Option<f64>,
+    /// `parallelism.first_layers`: layers of the first pipeline stage.
+    pub first_layers: Option<f64>,
+    /// `parallelism.last_layers`: layers of the last pipeline stage.
+    pub last_layers: Option<f64>,
     /// `parallelism.sp`: sequence parallelism.
     pub sp: Option<bool>,
     /// `parallelism.dp`: absent means that replicas fill the target.
@@ -40,6 +44,8 @@ pub struct PlanSpec {
     pub imbalance: Option<f64>,
     /// `recompute.layers`: layers that are recomputed in full.
     pub recompute_layers: Option<f64>,
+    /// `recompute.reserve`: share of device memory that planned recomputation leaves free.
+    pub recompute_reserve: Option<f64>,
     /// `optimizer`.
     pub optimizer: Option<Optimizer>,
     /// `trained`: which weights are trained.
@@ -182,6 +188,7 @@ pub struct ServingSpec {
 }
 
 const RANKS: Bounds = Bounds { max: 1e6, ..Bounds::COUNT };
+const LAYERS: Bounds = Bounds { max: 1e5, ..Bounds::NATURAL };
 
 impl PlanSpec {
     /// Reads what stands at the top of a workload's entry. What stands in `parallelism` and `precision` is read where
@@ -198,6 +205,7 @@ impl PlanSpec {
             Some(node) if node.entries().is_some() => {
                 fields.map("recompute", |recompute| {
                     plan.recompute = word(recompute, "mode", Recompute::named, Recompute::NAMES);
+                    plan.recompute_reserve = recompute.number("reserve", Bounds { min: 0.0, max: 0.9, whole: false });
                     plan.recompute_layers = recompute.number("layers", Bounds { max: 1e6, ..Bounds::NATURAL });
                 });
             }
@@ -226,6 +234,8 @@ impl PlanSpec {
         self.cp = p.number("cp", RANKS);
         self.ep = p.number("ep", RANKS);
         self.vpp = p.number("vpp", RANKS);
+        self.first_layers = p.number("first_layers", LAYERS);
+        self.last_layers = p.number("last_layers", LAYERS);
         self.sp = p.boolean("sp");
         self.etp = p.number("etp", RANKS);
         self.attention_dp = p.number("attention_dp", RANKS);

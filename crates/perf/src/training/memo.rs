@@ -102,6 +102,7 @@ impl Memo {
             schedule: Schedule::OneForwardOneBackward,
             recompute: Recompute::Auto,
             recompute_layers: None,
+            recompute_reserve: 0.0,
             ..*i
         };
         if let Some((known, by, passes)) = &self.passes

@@ -208,6 +208,8 @@ pub struct TrainingInput {
     /// Layers of the whole model that are recomputed in full, where stated. The others recompute what
     /// [`Recompute::Selective`] says if that is asked for, else nothing; memory does not change the plan.
     pub recompute_layers: Option<f64>,
+    /// Share of the memory that [`Recompute::Auto`] and [`Recompute::Selective`] leave free, 0..1.
+    pub recompute_reserve: f64,
     /// Format of the layers' matrix multiplications.
     pub precision: Precision,
     /// The format carries a scale per block (MXFP8, NVFP4) rather than per tensor.
@@ -267,6 +269,7 @@ impl Default for TrainingInput {
             schedule: Schedule::OneForwardOneBackward,
             recompute: Recompute::Auto,
             recompute_layers: None,
+            recompute_reserve: 0.0,
             precision: Precision::Bf16,
             block_scaled: false,
             weight_bytes: 2.0,

@@ -18,7 +18,7 @@ fn resolve(i: &TrainingInput, ends: &Ends<'_>) -> Plan {
         return Plan { full_share, ..others };
     }
     // So that rounding leaves the bound below the capacity.
-    let room = i.accelerator.capacity() * (1.0 - 1e-9);
+    let room = i.accelerator.capacity() * (1.0 - i.recompute_reserve) * (1.0 - 1e-9);
     let mut plan = match i.recompute {
         Recompute::None | Recompute::Full => return Plan::of(i.recompute),
         Recompute::Auto => Plan::NONE,

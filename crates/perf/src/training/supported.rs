@@ -39,19 +39,17 @@ pub enum Unsupported {
         /// Chunks of all stages.
         chunks: f64,
     },
-    /// The stated layers of the first and the last stage leave too few or too many for the others.
+    /// The stated layers of the first and the last stage leave chunks without a whole number of layers.
     #[error(
-        "{first} layers of the first and {last} of the last stage do not go with {layers} layers on {stages} stages"
+        "{layers} layers with {stated} of them on the stated first and last stages do not fill {chunks} chunks evenly"
     )]
     StageLayers {
-        /// Layers of the first stage; 0 where not stated.
-        first: f64,
-        /// Layers of the last stage; 0 where not stated.
-        last: f64,
+        /// Layers of the first and the last stage, those that are stated.
+        stated: f64,
         /// Layers of the model.
         layers: f64,
-        /// Pipeline stages.
-        stages: f64,
+        /// Chunks of all stages.
+        chunks: f64,
     },
 }
 
@@ -88,12 +86,16 @@ fn formats(i: &TrainingInput) -> Result<(), Unsupported> {
 fn stages(i: &TrainingInput) -> Result<(), Unsupported> {
     let (layers, chunks) = (i.arch.depth(), i.pp * i.vpp);
     if i.pp > 1.0 && (i.first_layers.is_some() || i.last_layers.is_some()) {
-        let [first, last] = [i.first_layers, i.last_layers].map(|stated| stated.unwrap_or(0.0));
-        let others =
-            i.pp - f64::from(u8::from(i.first_layers.is_some())) - f64::from(u8::from(i.last_layers.is_some()));
-        let rest = layers - first - last;
-        if first < 0.0 || last < 0.0 || rest < 0.0 || (others <= 0.0 && rest != 0.0) {
-            return Err(Unsupported::StageLayers { first, last, layers, stages: i.pp });
+        let ends = [i.first_layers, i.last_layers].into_iter().flatten();
+        let stated: f64 = ends.clone().sum();
+        #[expect(clippy::cast_precision_loss, reason = "two at most")]
+        let others = (i.pp - ends.clone().count() as f64) * i.vpp.max(1.0);
+        let rest = layers - stated;
+        // Megatron-Core asserts both divisions (TransformerConfig, num_layers_in_first_pipeline_stage).
+        let whole = |layers: f64, chunks: f64| if chunks > 0.0 { layers % chunks == 0.0 } else { layers == 0.0 };
+        let even = rest >= 0.0 && whole(rest, others) && ends.clone().all(|layers| whole(layers, i.vpp.max(1.0)));
+        if !even || ends.clone().any(|layers| layers < 0.0) {
+            return Err(Unsupported::StageLayers { stated, layers, chunks });
         }
     } else if i.pp > 1.0 && chunks > layers + 2.0 {
         return Err(Unsupported::Chunks { layers, chunks });
@@ -177,6 +179,10 @@ mod tests {
         let base = TrainingInput { arch, pp: 16.0, dp: 1.0, ..TrainingInput::default() };
         let stated = |first, last| supported(&TrainingInput { first_layers: first, last_layers: last, ..base });
         assert_eq!(stated(Some(3.0), Some(2.0)), Ok(()));
-        assert!(stated(Some(60.0), Some(2.0)).is_err() && stated(Some(-1.0), None).is_err());
+        let refused = |stated| Err(Unsupported::StageLayers { stated, layers: 61.0, chunks: 16.0 });
+        assert_eq!(stated(Some(60.0), Some(2.0)), refused(62.0));
+        assert_eq!(stated(Some(-1.0), None), refused(-1.0));
+        // 54 layers do not go over 14 stages.
+        assert_eq!(stated(Some(4.0), Some(3.0)), refused(7.0));
     }
 }

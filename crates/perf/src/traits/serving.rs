@@ -265,6 +265,10 @@ pub struct ServingTraits {
     pub prefill: PrefillPolicy,
     /// Memory for weights and KV cache.
     pub memory: MemoryRule,
+    /// Attention may run data-parallel inside a replica whose ranks share the experts.
+    pub attention_dp: bool,
+    /// Prefill and decode may run on separate accelerators.
+    pub pools: bool,
 }
 
 impl Default for ServingTraits {
@@ -297,6 +301,8 @@ impl Default for ServingTraits {
             max_num_batched_tokens: TokenBudget::Tokens(8192.0),
             prefill: PrefillPolicy::Mixed,
             memory: MemoryRule::OfTotal(0.9),
+            attention_dp: false,
+            pools: false,
         }
     }
 }

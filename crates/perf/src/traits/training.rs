@@ -178,6 +178,8 @@ pub struct TrainingTraits {
     pub most_sharding: Sharding,
     /// The most sharding that it supports with several pipeline stages.
     pub most_sharding_with_pipeline: Sharding,
+    /// Pipelines may split backward passes into gradients of inputs and of weights (zero bubble).
+    pub zero_bubble: bool,
     /// When fully sharded weights are gathered again.
     pub regather: Regather,
     /// Norms and residuals are split over tensor-parallel ranks if nothing is said.
@@ -211,6 +213,7 @@ impl Default for TrainingTraits {
             sharding: Sharding::Zero1,
             most_sharding: Sharding::Zero3,
             most_sharding_with_pipeline: Sharding::Zero3,
+            zero_bubble: true,
             regather: Regather::EveryMicroBatch,
             sequence_parallel: true,
             accumulation: Accumulation::MicroBatches,

@@ -60,8 +60,8 @@ impl<'a> Case<'a> {
             micro: scenario.microbatch,
             global: scenario.global(&scenario.base),
             sequence: (shape.prompt + shape.generate).max(1.0),
-            sharding: plan.sharding.unwrap_or(Sharding::Zero1),
-            recompute: plan.recompute.unwrap_or(Recompute::Auto),
+            sharding: scenario.sharding(&scenario.base),
+            recompute: scenario.recompute(&scenario.base),
             format: scenario.format(&scenario.base),
             scenario,
             fabrics: parts.fabrics(),
@@ -76,6 +76,11 @@ impl<'a> Case<'a> {
     /// Whether memory is what does not fit.
     pub(super) fn short_of_memory(&self) -> bool {
         self.detail().is_some_and(|detail| matches!(detail.verdict, Verdict::Memory { .. }))
+    }
+
+    /// Devices of a replica.
+    pub(super) fn replica(&self) -> f64 {
+        self.tp * self.pp * self.scenario.base.groups()
     }
 
     /// A cause's share of the time.
@@ -138,8 +143,8 @@ impl<'a> Case<'a> {
         if changes.is_empty() {
             return changes;
         }
-        // A stage has at least one layer a chunk.
-        if pp != self.pp && self.vpp > 1.0 && pp * self.vpp > self.arch.layers {
+        // Every chunk but those at the ends has at least one layer.
+        if pp != self.pp && self.vpp > 1.0 && pp * self.vpp > self.arch.depth() + 2.0 {
             changes.push(number(Knob::Vpp, 1.0));
         }
         let mut dp = self.dp;

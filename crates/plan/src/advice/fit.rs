@@ -175,6 +175,7 @@ fn ladders(case: &Case<'_>) -> Vec<Ladder> {
         (Verdict::Memory { .. }, Mode::Inference) => serving_memory(case),
         (Verdict::Accelerators { needs, has }, _) => accelerators(case, needs / has),
         (Verdict::Indivisible { what, .. }, _) => indivisible(case, what),
+        (Verdict::Stages { .. }, _) => stages(case),
         (Verdict::Format { instead, .. } | Verdict::SoftwareFormat { instead, .. }, _) if !instead.is_empty() => {
             vec![(Knob::Precision, words(Knob::Precision, &[instead]))]
         }
@@ -257,6 +258,28 @@ fn accelerators(case: &Case<'_>, times: f64) -> Rungs {
         (Knob::Tp, halved(case.tp)),
         (Knob::Pp, halved(case.pp)),
         (Knob::Cp, halved(case.cp)),
+    ]
+}
+
+/// Fewer chunks; with stated ends, ends that leave the other stages whole layers.
+fn stages(case: &Case<'_>) -> Rungs {
+    let (layers, plan) = (case.arch.depth(), &case.scenario.base.plan);
+    let end = |knob, stated: Option<f64>, other: Option<f64>| {
+        let others = (case.pp - 1.0 - if other.is_some() { 1.0 } else { 0.0 }) * case.vpp;
+        let rest = layers - other.unwrap_or(0.0);
+        let near = stated.map(|stated| {
+            let mut near: Vec<f64> =
+                (0..256).map(f64::from).filter(|own| *own <= rest && (rest - own) % others.max(1.0) == 0.0).collect();
+            near.sort_by(|a, b| (a - stated).abs().total_cmp(&(b - stated).abs()));
+            near.into_iter().take(3).map(Setting::Number).collect()
+        });
+        (knob, near.unwrap_or_default())
+    };
+    vec![
+        end(Knob::FirstLayers, plan.first_layers, plan.last_layers),
+        end(Knob::LastLayers, plan.last_layers, plan.first_layers),
+        (Knob::Vpp, halved(case.vpp)),
+        (Knob::Pp, halved(case.pp)),
     ]
 }
 

@@ -24,7 +24,7 @@ use trial::Trial;
 pub type Changes = Vec<(Knob, Setting)>;
 
 /// Most estimates that one call of [`advise`] makes.
-pub const MOST_TRIALS: usize = 60;
+pub const MOST_TRIALS: usize = 90;
 /// Least gain that is worth a line: below it lies what any two runs of the same job differ by.
 const LEAST_GAIN: f64 = 0.005;
 
@@ -173,10 +173,31 @@ pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective
         }
     }
     all.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    drop_dominated(&mut all);
     for advice in &mut all {
         advice.text = trial.words(&advice.changes);
     }
     all
+}
+
+/// Of advice in order of its gain, leaves out what asks for all that better advice asks for, and more; and of advice on
+/// the same knobs all but the best. Formats differ in more than speed, so that each is shown, and so is each way to make
+/// a scenario run.
+fn drop_dominated(all: &mut Vec<Advice>) {
+    let formats = [Knob::Precision, Knob::Compute, Knob::KvPrecision];
+    let mut kept: Vec<Advice> = Vec::with_capacity(all.len());
+    for advice in all.drain(..) {
+        let more = |better: &Advice| better.changes.iter().all(|change| advice.changes.contains(change));
+        let same = |better: &Advice| {
+            let within = |a: &Changes, b: &Changes| a.iter().all(|(knob, _)| b.iter().any(|(other, _)| other == knob));
+            within(&better.changes, &advice.changes) && within(&advice.changes, &better.changes)
+        };
+        let choice = advice.fixes || advice.changes.iter().any(|(knob, _)| formats.contains(knob));
+        if !kept.iter().any(|better| more(better) || (!choice && same(better))) {
+            kept.push(advice);
+        }
+    }
+    *all = kept;
 }
 
 impl Rule {

@@ -4,6 +4,7 @@ use super::{Advice, Changes, LEAST_GAIN, Objective, Rule, gain};
 use crate::engine;
 use crate::estimate::{Estimate, Metric, Verdict};
 use crate::scenario::{Parts, Scenario};
+use atlas_perf::serving::formats::stored_bytes;
 
 /// A scenario on which changes are tried, one after the other.
 pub(super) struct Trial<'a> {
@@ -66,11 +67,15 @@ impl<'a> Trial<'a> {
         let metric = self.metric;
         let before = (metric.get)(&self.before, &self.base);
         let fixes = !self.fits();
+        let (ran, held) = (self.base.software_supports(&self.base.base), weights_gb(&self.base));
         let (scenario, estimate) = self.turn(&changes)?;
         let after = (metric.get)(estimate, &scenario);
         let (rate, after_verdict) = (estimate.total.tokens_per_sec, verdict(estimate));
         let gain = gain(metric, before, after);
-        let shown = after_verdict.fits() && after.is_finite() && (fixes || gain >= worth.max(LEAST_GAIN));
+        // What the software cannot run is no advice, unless the scenario asks for it already.
+        let supported = scenario.software_supports(&scenario.base) || !ran;
+        let runs = after_verdict.fits() && supported && !crowded(estimate, held, &scenario);
+        let shown = runs && after.is_finite() && (fixes || gain >= worth.max(LEAST_GAIN));
         let text = String::new();
         shown.then_some(Advice { rule, text, changes, metric, before, after, gain, fixes, rate, after_verdict })
     }
@@ -88,6 +93,20 @@ impl<'a> Trial<'a> {
         }
         words
     }
+}
+
+/// Weights on a device where nothing but tensor and pipeline parallelism cuts them, GB: as the model's architecture has
+/// them, or as its layers and width do (12 h² a layer, arXiv 2001.08361, section 2.1).
+fn weights_gb(scenario: &Scenario) -> f64 {
+    let shape = &scenario.base.shape;
+    let params = scenario.model.map_or(12.0 * shape.layers * shape.hidden * shape.hidden, |model| model.params());
+    params * stored_bytes(scenario.format(&scenario.base)) / (shape.tp * shape.pp) * 1e-9
+}
+
+/// Whether a model that gives no verdict is asked for a cut that puts more weights on a device than it holds.
+fn crowded(after: &Estimate, before_gb: f64, scenario: &Scenario) -> bool {
+    let gb = weights_gb(scenario);
+    after.detail.is_none() && gb > before_gb && gb > scenario.memory_gb_per_accel
 }
 
 /// Whether an estimate says that the scenario runs; engines that do not check say so.

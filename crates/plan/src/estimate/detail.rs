@@ -194,6 +194,15 @@ pub enum Verdict {
         /// By how many.
         by: f64,
     },
+    /// The layers do not fill the chunks of the pipeline's stages.
+    Stages {
+        /// Layers of the model.
+        layers: f64,
+        /// Of which those on the first and last stage are stated to be; `None` where neither is.
+        stated: Option<f64>,
+        /// Chunks of all stages: pp × vpp.
+        chunks: f64,
+    },
     /// The accelerator does not multiply in this format.
     Format {
         /// The format.
@@ -254,6 +263,14 @@ impl Verdict {
                 format!("tp × pp × cp × dp asks for {needs} accelerators; the target has {has}")
             }
             Verdict::Indivisible { what, of, by } => format!("{of} {what} cannot be divided by {by}"),
+            Verdict::Stages { layers, stated: None, chunks } => format!(
+                "{layers} layers do not fill {chunks} chunks (pp × vpp): at most {} where both end chunks have none",
+                layers + 2.0
+            ),
+            Verdict::Stages { layers, stated: Some(stated), chunks } => format!(
+                "{layers} layers, {stated} of them on the stated first and last stages, do not divide evenly over \
+                 {chunks} chunks (pp × vpp)"
+            ),
             Verdict::Format { format, instead: "" } => format!("the accelerator does not compute in {format}"),
             Verdict::Format { format, instead } => {
                 format!("the accelerator does not compute in {format}; it does in {instead}")

@@ -33,6 +33,8 @@ pub enum Knob {
     Recompute,
     /// Layers recomputed in full.
     RecomputeLayers,
+    /// Memory that planned recomputation leaves free.
+    RecomputeReserve,
     /// Communication beside computation.
     Overlap,
     /// Tensor-parallel communication beside its matrix products.
@@ -67,6 +69,10 @@ pub enum Knob {
     Pp,
     /// Model chunks of a stage.
     Vpp,
+    /// Layers of the first pipeline stage.
+    FirstLayers,
+    /// Layers of the last pipeline stage.
+    LastLayers,
     /// Data-parallel replicas.
     Dp,
     /// Context-parallel ranks.

@@ -298,10 +298,7 @@ impl Scenario {
     fn fill(&mut self) {
         let have = self.accelerators() * self.machine.as_ref().map_or(1.0, |machine| machine.dies);
         for phase in self.all_phases().filter(|phase| phase.plan.dp.is_none()) {
-            let groups = match phase.shape.mode {
-                Mode::Training => phase.plan.cp.unwrap_or(1.0),
-                Mode::Inference => phase.plan.attention_dp.unwrap_or(1.0),
-            };
+            let groups = phase.groups();
             let replica = phase.shape.tp * phase.shape.pp * groups;
             phase.shape.dp = (have / replica).floor().max(1.0);
         }

@@ -2,8 +2,8 @@
 
 use super::software::Served;
 use crate::knob::{KNOBS, Knob};
-use atlas_config::Workload;
 use atlas_config::workload::{Arrival, PhaseSpec, PlanSpec, Shape, Traffic};
+use atlas_config::{Mode, Workload};
 use atlas_document::Node;
 
 /// One phase in numbers.
@@ -54,6 +54,16 @@ impl Pinned {
 }
 
 impl Phase {
+    /// Groups of tensor-parallel ranks on each stage of a replica: context-parallel in training, of data-parallel
+    /// attention in serving.
+    #[must_use]
+    pub fn groups(&self) -> f64 {
+        match self.shape.mode {
+            Mode::Training => self.plan.cp.unwrap_or(1.0),
+            Mode::Inference => self.plan.attention_dp.unwrap_or(1.0),
+        }
+    }
+
     /// The workload as a whole.
     pub(super) fn whole(workload: &Workload) -> Phase {
         Phase {

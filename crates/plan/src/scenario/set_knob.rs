@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Parts, Phase, Scenario, first_draw};
+use crate::engine::answer::training::stage_layers;
 use crate::knob::{Knob, KnobError, Setting};
 use atlas_config::Mode;
 use atlas_core::plan::{
@@ -34,6 +35,7 @@ impl Scenario {
             Knob::LoraTargets => word(plan.lora_targets.unwrap_or(LoraTargets::All).name()),
             Knob::CpuOffload => word(plan.cpu_offload.unwrap_or(CpuOffload::None).name()),
             Knob::RecomputeLayers => number(plan.recompute_layers.unwrap_or(0.0)),
+            Knob::RecomputeReserve => number(plan.recompute_reserve.unwrap_or(0.0)),
             Knob::OverlapTensor => Setting::Toggle(self.training_software(&self.base).overlap_tensor),
             Knob::OverlapPipeline => Setting::Toggle(self.training_software(&self.base).overlap_pipeline),
             Knob::OverlapData => Setting::Toggle(self.training_software(&self.base).overlap_data),
@@ -72,6 +74,8 @@ impl Scenario {
             Knob::Tp => number(shape.tp),
             Knob::Pp => number(shape.pp),
             Knob::Vpp => number(plan.vpp.unwrap_or(1.0)),
+            Knob::FirstLayers => number(plan.first_layers.unwrap_or_else(|| stage_layers(self, 0.0))),
+            Knob::LastLayers => number(plan.last_layers.unwrap_or_else(|| stage_layers(self, shape.pp - 1.0))),
             Knob::Dp => number(shape.dp),
             Knob::Cp => number(plan.cp.unwrap_or(1.0)),
             Knob::Ep => number(plan.ep.unwrap_or(1.0)),
@@ -124,6 +128,13 @@ impl Scenario {
             Knob::Checkpoint => number(round(self.simulation(&self.base).checkpoint)),
             Knob::Restart => number(self.simulation(&self.base).restart),
         }
+    }
+
+    /// Whether neither file nor knob states the value of a knob with a default that depends on others.
+    #[must_use]
+    pub fn follows(&self, knob: Knob) -> bool {
+        let mut phase = self.base;
+        number_slot(knob).is_some_and(|slot| slot(&mut phase).is_none())
     }
 
     /// Turns a knob. A phase that overrides the same value keeps its own.
@@ -361,6 +372,8 @@ fn number_slot(knob: Knob) -> Option<fn(&mut Phase) -> &mut Option<f64>> {
         Knob::Global => |phase| &mut phase.plan.global,
         Knob::ExpertImbalance => |phase| &mut phase.plan.imbalance,
         Knob::Vpp => |phase| &mut phase.plan.vpp,
+        Knob::FirstLayers => |phase| &mut phase.plan.first_layers,
+        Knob::LastLayers => |phase| &mut phase.plan.last_layers,
         Knob::Cp => |phase| &mut phase.plan.cp,
         Knob::Ep => |phase| &mut phase.plan.ep,
         Knob::Etp => |phase| &mut phase.plan.etp,
@@ -368,6 +381,7 @@ fn number_slot(knob: Knob) -> Option<fn(&mut Phase) -> &mut Option<f64>> {
         Knob::ContextRanks => |phase| &mut phase.plan.serving.context_ranks,
         Knob::WeightBits => |phase| &mut phase.plan.weight_bits,
         Knob::RecomputeLayers => |phase| &mut phase.plan.recompute_layers,
+        Knob::RecomputeReserve => |phase| &mut phase.plan.recompute_reserve,
         Knob::GenerateMax => |phase| &mut phase.plan.serving.generate_max,
         Knob::GenerateSpread => |phase| &mut phase.plan.serving.generate_spread,
         Knob::RunRequests => |phase| &mut phase.plan.serving.run_requests,

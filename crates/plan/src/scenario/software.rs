@@ -7,7 +7,9 @@ use atlas_catalog::Accelerator as Sheet;
 use atlas_catalog::software::{self, AcceleratorClass};
 use atlas_config::Mode;
 use atlas_config::workload::PlanSpec;
-use atlas_core::plan::{AttentionKernel, Format, GraphCapture, MoeCapacity, MoeDispatcher, Recompute, Sharding};
+use atlas_core::plan::{
+    AttentionKernel, Format, GraphCapture, MoeCapacity, MoeDispatcher, PipelineSchedule, Recompute, Sharding,
+};
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::roofline::FusedAttention;
@@ -233,6 +235,26 @@ impl Scenario {
     #[must_use]
     pub fn sharding(&self, phase: &Phase) -> Sharding {
         phase.plan.sharding.unwrap_or(self.in_force.training.sharding)
+    }
+
+    /// Whether the software can run the phase as it is cut: the sharding of model states on its pipeline, the pipeline's
+    /// schedule, attention groups, pools. Searches and advice propose nothing else.
+    #[must_use]
+    pub fn software_supports(&self, phase: &Phase) -> bool {
+        let (plan, pipelined) = (&phase.plan, phase.shape.pp > 1.0);
+        match phase.shape.mode {
+            Mode::Training => {
+                let t = &self.in_force.training;
+                let most = if pipelined { t.most_sharding_with_pipeline } else { t.most_sharding };
+                let splits = plan.schedule.is_some_and(PipelineSchedule::splits);
+                self.sharding(phase) <= most && (t.zero_bubble || !pipelined || !splits)
+            }
+            Mode::Inference => {
+                let t = &self.in_force.serving;
+                (t.attention_dp || plan.attention_dp.is_none_or(|groups| groups <= 1.0))
+                    && (t.pools || plan.serving.prefill_accelerators.is_none_or(|count| count <= 0.0))
+            }
+        }
     }
 
     /// What is recomputed. Where nothing is stated and the software recomputes nothing, the least that fits.

@@ -7,7 +7,7 @@ use crate::scenario::Scenario;
 use atlas_core::plan::Engine;
 use atlas_document::decode::Bounds;
 
-use super::space::{Axis, divisors};
+use super::space::{Axis, divisors, stages};
 
 /// How far a count is doubled and halved from where it stands.
 const OCTAVES: u32 = 6;
@@ -50,8 +50,11 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
     let mut values = match (knob, step) {
         // Cuts of the model: only divisors are layouts that can be.
         (Knob::Tp, _) => parts(model.heads),
-        (Knob::Pp, _) => parts(model.layers),
-        (Knob::Vpp, _) => divisors((model.layers / scenario.base.shape.pp).max(1.0).floor()).collect(),
+        (Knob::Pp, _) => stages(model.depth(), devices, scenario.mode()),
+        (Knob::Vpp, _) => {
+            let most = (model.depth() + 2.0) / scenario.base.shape.pp;
+            (1..=8).map(f64::from).chain(divisors(model.depth().max(1.0))).filter(|vpp| *vpp <= most.max(1.0)).collect()
+        }
         (Knob::Ep, _) => parts(model.experts),
         (Knob::Cp | Knob::Dp, _) => doublings(1.0, devices),
         (_, Step::Double) => {

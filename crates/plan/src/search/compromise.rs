@@ -1,7 +1,7 @@
 //! What is traded for what: pairs of figures, and the knobs that trade one for the other.
 
 use super::optimise::{Problem, freed};
-use super::space::{Axis, Space, divisors};
+use super::space::{Axis, Space, divisors, stages};
 use super::{figure, optimise::MOST};
 use crate::estimate::Metric;
 use crate::knob::{Knob, Setting};
@@ -72,7 +72,20 @@ impl Pair {
         let objective = *front.last()?;
         let space = self.space(start);
         let conditions = Vec::new();
-        Some(Problem { start, parts, space, objective, conditions, idle: false, front, runners_up: 0, most: MOST })
+        let usual = Vec::new();
+        Some(Problem {
+            asked: start,
+            start,
+            parts,
+            space,
+            objective,
+            conditions,
+            usual,
+            idle: false,
+            front,
+            runners_up: 0,
+            most: MOST,
+        })
     }
 
     fn space(&self, start: &Scenario) -> Space {
@@ -90,7 +103,7 @@ impl Pair {
         let mut axes = vec![
             Axis::of(Knob::NumNodes, nodes),
             Axis::of(Knob::Tp, cuts(model.heads, domain.min(devices))),
-            Axis::of(Knob::Pp, cuts(model.layers, devices.min(64.0))),
+            Axis::of(Knob::Pp, stages(model.depth(), devices.min(64.0), self.mode)),
         ];
         if model.is_moe() {
             axes.push(Axis::of(Knob::Ep, cuts(model.experts, devices)));
@@ -103,7 +116,7 @@ impl Pair {
             }
             Mode::Inference => axes.push(Axis::of(Knob::Concurrency, doublings(1.0, 16_384.0))),
         }
-        axes.retain(|axis| start.heeds(axis.knob) && axis.values.len() > 1);
+        axes.retain(|axis| axis.turns(start));
         Space::of(axes).unwrap_or_default()
     }
 }

@@ -6,7 +6,7 @@ use crate::estimate::{Applies, Better, Estimate, METRICS, Metric, Section};
 use crate::scenario::Scenario;
 use atlas_document::decode::nearest;
 
-/// Accelerators that the layout puts to work: tp × pp × cp × dp, over the devices that software sees of each.
+/// Accelerators that the layout puts to work: tp × pp × cp × dp (× attention groups in serving), over the devices that software sees of each.
 pub static ACCELERATORS: Metric = Metric {
     name: "accelerators",
     label: "accelerators",
@@ -37,7 +37,7 @@ pub static HEADROOM: Metric = Metric {
 /// Devices that the layout puts to work.
 pub(super) fn working(scenario: &Scenario) -> f64 {
     let phase = &scenario.base;
-    phase.shape.tp * phase.shape.pp * phase.plan.cp.unwrap_or(1.0) * phase.shape.dp
+    phase.shape.tp * phase.shape.pp * phase.groups() * phase.shape.dp
 }
 
 fn headroom(estimate: &Estimate, scenario: &Scenario) -> f64 {

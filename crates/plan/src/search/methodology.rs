@@ -14,5 +14,10 @@ pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)>
     Knob::all()
         .map(|knob| (knob, values(knob)))
         .filter(|(_, values)| values.windows(2).any(|pair| matches!(pair, [a, b] if a != b)))
+        // Layers of the end stages follow from the layout, which is listed.
+        .filter(|(knob, _)| {
+            let stages = matches!(knob, Knob::FirstLayers | Knob::LastLayers);
+            !stages || scenarios.iter().any(|scenario| !scenario.follows(*knob))
+        })
         .collect()
 }

@@ -14,8 +14,10 @@ pub enum Rule {
     Accelerators,
     /// tp divides the attention heads.
     Heads,
-    /// pp × vpp divides the layers.
+    /// pp × vpp chunks are at most the layers and two: both end chunks may have none (arXiv 2407.21783, section 3.3.2).
     Layers,
+    /// The software supports it: sharding under a pipeline, attention groups, pools.
+    Software,
     /// ep divides the experts, and expert-parallel ranks lie within the ranks that hold other data.
     Experts,
     /// dp × micro divides the global batch.
@@ -28,18 +30,27 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, cheapest first.
-    pub const ALL: [Rule; 7] =
-        [Rule::Heads, Rule::Layers, Rule::Accelerators, Rule::Experts, Rule::Batch, Rule::Rounds, Rule::Redundant];
+    pub const ALL: [Rule; 8] = [
+        Rule::Heads,
+        Rule::Layers,
+        Rule::Accelerators,
+        Rule::Experts,
+        Rule::Batch,
+        Rule::Rounds,
+        Rule::Software,
+        Rule::Redundant,
+    ];
 
     /// The knobs it looks at.
     #[must_use]
     pub fn reads(self) -> &'static [Knob] {
-        const LAYOUT: [Knob; 5] = [Knob::NumNodes, Knob::Tp, Knob::Pp, Knob::Cp, Knob::Dp];
+        const LAYOUT: [Knob; 6] = [Knob::NumNodes, Knob::Tp, Knob::Pp, Knob::Cp, Knob::Dp, Knob::AttentionDp];
         match self {
+            Rule::Software => &[Knob::Software, Knob::Pp, Knob::Sharding, Knob::AttentionDp, Knob::PrefillAccelerators],
             Rule::Heads => &[Knob::Tp],
             Rule::Layers => &[Knob::Pp, Knob::Vpp],
             Rule::Accelerators => &LAYOUT,
-            Rule::Experts => &[Knob::NumNodes, Knob::Tp, Knob::Pp, Knob::Cp, Knob::Dp, Knob::Ep],
+            Rule::Experts => &[Knob::NumNodes, Knob::Tp, Knob::Pp, Knob::Cp, Knob::Dp, Knob::AttentionDp, Knob::Ep],
             Rule::Batch => &[Knob::NumNodes, Knob::Tp, Knob::Pp, Knob::Cp, Knob::Dp, Knob::Microbatch, Knob::Global],
             Rule::Rounds => {
                 &[Knob::NumNodes, Knob::Tp, Knob::Pp, Knob::Cp, Knob::Dp, Knob::Microbatch, Knob::Global, Knob::Vpp]
@@ -56,6 +67,8 @@ impl Rule {
                 Knob::PipelineSchedule,
                 Knob::Sharding,
                 Knob::Shard,
+                Knob::AttentionDp,
+                Knob::PrefillAccelerators,
             ],
         }
     }
@@ -66,7 +79,8 @@ impl Rule {
         match self {
             Rule::Accelerators => "tp × pp × cp × dp = accelerators",
             Rule::Heads => "tp divides the attention heads",
-            Rule::Layers => "pp × vpp divides the layers",
+            Rule::Layers => "pp × vpp is at most the layers and two empty ends",
+            Rule::Software => "the software supports sharding and pools",
             Rule::Experts => "ep divides the experts and the ranks of a stage",
             Rule::Batch => "dp × micro divides the global batch",
             Rule::Rounds => "interleaved: pp divides the micro-batches",
@@ -92,12 +106,13 @@ impl Rule {
                 if idle { used <= have } else { used == have }
             }
             Rule::Heads => model.heads <= 0.0 || divides(shape.tp, model.heads),
-            // Serving spreads layers unevenly where it must; training's interleaving cannot.
-            Rule::Layers if training => model.layers <= 0.0 || divides(shape.pp * vpp, model.layers),
+            // Both spread layers unevenly where they must.
+            Rule::Layers if training => model.layers <= 0.0 || shape.pp <= 1.0 || shape.pp * vpp <= model.depth() + 2.0,
             Rule::Layers => model.layers <= 0.0 || shape.pp <= model.layers,
+            Rule::Software => scenario.software_supports(phase),
             Rule::Experts if !model.is_moe() => true,
             // Serving: experts over the ranks of a replica, or of all replicas. Training: within one stage.
-            Rule::Experts => divides(ep, model.experts) && divides(ep, shape.tp * cp * shape.dp),
+            Rule::Experts => divides(ep, model.experts) && divides(ep, shape.tp * phase.groups() * shape.dp),
             Rule::Batch => !training || divides(shape.dp * scenario.microbatch, scenario.global(phase)),
             Rule::Rounds => {
                 let micros = scenario.global(phase) / (shape.dp * scenario.microbatch);
@@ -105,13 +120,18 @@ impl Rule {
             }
             Rule::Redundant => {
                 let no_pipeline = training && shape.pp <= 1.0;
+                // Pools of whole replicas, none of them empty.
+                let replica = shape.tp * shape.pp * phase.groups();
+                let prefill = plan.serving.prefill_accelerators.unwrap_or(0.0);
+                let split = prefill > 0.0 && !training;
+                let pools = !split || (divides(replica, prefill) && prefill < replica * shape.dp);
                 let alone = training && shape.dp * cp <= 1.0;
                 let redundant = (no_pipeline && (turned(Knob::Vpp) || turned(Knob::PipelineSchedule)))
                     || (shape.tp <= 1.0 && turned(Knob::Sp))
                     || (!model.is_moe() && turned(Knob::Ep))
                     || (alone && (turned(Knob::Sharding) || turned(Knob::Shard)))
                     || (plan.shard.is_some_and(|shard| shard >= shape.dp * cp) && turned(Knob::Shard));
-                !redundant
+                pools && !redundant
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::knob::{Kind, Knob, KnobError, Setting, Step};
 use crate::scenario::Scenario;
+use atlas_config::Mode;
 
 /// Most values on one axis.
 pub const MOST_VALUES: usize = 1_000_000;
@@ -53,6 +54,12 @@ impl Axis {
     #[must_use]
     pub fn of(knob: Knob, values: impl IntoIterator<Item = f64>) -> Axis {
         Axis { knob, values: values.into_iter().map(Setting::Number).collect() }
+    }
+
+    /// Whether it gives the knob any value that it does not have in the scenario.
+    #[must_use]
+    pub fn turns(&self, scenario: &Scenario) -> bool {
+        scenario.heeds(self.knob) && self.values.iter().any(|value| *value != scenario.get(self.knob))
     }
 
     /// Reads `tp=1,2,4,8`, `micro=1..16` (doubling where the knob steps so), `pue=1..1.5:0.1`, `pp=divisors(layers)`,
@@ -183,6 +190,24 @@ fn count(text: &str, knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)
     }
     let found = format!("divisors({text})");
     Err(SpaceError::Range { knob: knob.name(), found, why: "there is no such whole number here" })
+}
+
+/// Numbers of pipeline stages that a model of so many layers can have on so many devices: those that leave no device
+/// idle, and those that divide the layers. In training both end stages may be without layers.
+#[must_use]
+pub fn stages(layers: f64, devices: f64, mode: Mode) -> Vec<f64> {
+    let most = if layers < 1.0 {
+        devices
+    } else if mode == Mode::Training {
+        layers + 2.0
+    } else {
+        layers
+    };
+    let mut all: Vec<f64> = divisors(devices.max(1.0).floor()).chain(divisors(layers.max(1.0))).collect();
+    all.retain(|stages| *stages <= most.min(devices));
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    all
 }
 
 /// The divisors of a whole number, ascending.

@@ -25,7 +25,7 @@ pub(super) static RULES: &[Rule] = &[
         "NICs that read accelerator memory save a copy through the host on every transfer",
         "NVIDIA, GPUDirect RDMA documentation; the profile's gpudirect_multiplier",
         |case, out| {
-            if !case.scenario.gpudirect_rdma {
+            if !case.scenario.gpudirect_rdma && case.scenario.num_nodes > 1.0 {
                 out.push(vec![toggle(Knob::GpudirectRdma, true)]);
             }
         },
@@ -35,7 +35,7 @@ pub(super) static RULES: &[Rule] = &[
         "shared NICs add jitter, and collectives wait for the slowest",
         "the profile's jitter_per_sriov and sriov_tail",
         |case, out| {
-            if case.scenario.sriov {
+            if case.scenario.sriov && case.scenario.num_nodes > 1.0 {
                 out.push(vec![word(Knob::Virt, "bare")]);
             }
         },

@@ -10,9 +10,9 @@ use atlas_core::plan::{PipelineSchedule, Sharding};
 /// Bytes of weights, gradients and Adam's states per parameter in mixed precision (ZeRO, arXiv 1910.02054, section
 /// 3.1), with gradients kept in fp32.
 const STATE_BYTES: f64 = 18.0;
-/// Tokens of a sequence from which context parallelism is worth a look (Llama 3, arXiv 2407.21783, section 3.3.2, uses
-/// it beyond 8 k tokens only).
-const LONG_SEQUENCE: f64 = 16_384.0;
+/// Tokens of a sequence from which context parallelism is worth a look: NVIDIA's recipe for Llama 3 70B has cp 2 at 8,192
+/// (Megatron-Bridge, recipes/llama/llama3.py), Llama 3 used it beyond (arXiv 2407.21783, section 3.3.2).
+const LONG_SEQUENCE: f64 = 8192.0;
 
 pub(super) static RULES: &[Rule] = &[
     training(
@@ -107,9 +107,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "context parallelism for long sequences",
+        "context parallelism from 8k tokens",
         "it divides the activations of a long sequence, and hides the exchange of keys and values behind attention",
-        "Liu et al., Ring Attention, arXiv 2310.01889; Llama 3, arXiv 2407.21783, section 3.3.2",
+        "Liu et al., Ring Attention, arXiv 2310.01889; NVIDIA Megatron-Bridge, recipe of Llama 3 70B (cp 2 at 8k)",
         |case, out| {
             if case.sequence >= LONG_SEQUENCE {
                 out.push(case.layout(case.tp, case.pp, 2.0 * case.cp));
@@ -124,6 +124,7 @@ pub(super) static RULES: &[Rule] = &[
         |case, out| {
             if case.cp > 1.0 {
                 out.push(case.layout(case.tp, case.pp, (case.cp / 2.0).floor()));
+                out.push(case.layout(case.tp, 2.0 * case.pp, (case.cp / 2.0).floor()));
             }
         },
     ),

@@ -99,30 +99,14 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "cache shared prefixes, where half of a prompt repeats",
-        "system prompts and conversations repeat; their keys and values need not be computed again",
-        "Zheng et al., SGLang (RadixAttention), arXiv 2312.07104, section 3",
-        |case, out| {
-            let shape = &case.scenario.base.shape;
-            if case.number(Knob::PrefixHit) == 0.0 && shape.prompt >= shape.generate {
-                out.push(vec![number(Knob::PrefixHit, 0.5)]);
-            }
-        },
-    ),
-    serving(
         "prefill and decode apart",
         "prompts then never wait for decoding steps, nor decoding for prompts",
         "Zhong et al., DistServe, arXiv 2401.09670; Patel et al., Splitwise, arXiv 2311.18677",
         |case, out| {
-            let serving = case.detail().and_then(|detail| detail.serving);
-            let (waits, prefill) =
-                serving.map_or((0.0, 0.0), |s| (s.first_token.total() - s.first_token.part("prefill"), s.ttft_ms[0]));
-            // Where more than half of the time to first token is waiting.
-            if case.dp >= 2.0 && case.number(Knob::PrefillAccelerators) == 0.0 && waits > 0.5 * prefill {
-                let replica = case.tp * case.pp;
+            if case.dp >= 2.0 && case.number(Knob::PrefillAccelerators) == 0.0 {
                 for share in [4.0, 2.0] {
                     let replicas = (case.dp / share).floor().max(1.0);
-                    out.push(vec![number(Knob::PrefillAccelerators, replicas * replica)]);
+                    out.push(vec![number(Knob::PrefillAccelerators, replicas * case.replica())]);
                 }
             }
         },
@@ -150,7 +134,7 @@ pub(super) static RULES: &[Rule] = &[
 ];
 
 /// What requests in flight must bring, at [`KNEE`] a doubling.
-fn up_to_the_knee(case: &Case<'_>, changes: &Changes) -> f64 {
+pub(super) fn up_to_the_knee(case: &Case<'_>, changes: &Changes) -> f64 {
     let more = changes.iter().find_map(|(knob, setting)| match (knob, setting) {
         (Knob::Concurrency, Setting::Number(more)) => Some(*more),
         _ => None,

@@ -1,20 +1,53 @@
 //! How a model is cut and in which formats it is served.
 
-use super::super::Rule;
 use super::super::case::{floor_power, number, word};
+use super::super::{Case, Changes, Rule};
+use super::scheduler::up_to_the_knee;
 use super::{serving, training};
 use crate::knob::Knob;
 use crate::scenario::SERVING_SOFTWARE;
 use atlas_core::plan::Format;
 use atlas_perf::accelerator::Precision;
 
-/// Sequences on a replica up to which verifying drafts costs little: decoding is still bound by reading the weights
-/// (Liu et al., arXiv 2406.14066).
-const SMALL_BATCH: f64 = 32.0;
-
 /// Whether weights are 16 bit or wider.
 fn wide(format: Format) -> bool {
     matches!(format, Format::Bf16 | Format::Fp16 | Format::Tf32 | Format::Fp32)
+}
+
+/// Attention groups in place of tensor parallelism: over a replica, and over the fast domain.
+fn attention_groups(case: &Case<'_>, out: &mut Vec<Changes>) {
+    if !case.arch.is_moe() || case.scenario.base.plan.attention_dp.is_some_and(|groups| groups > 1.0) {
+        return;
+    }
+    for groups in [case.replica(), floor_power(case.domain.min(case.devices))] {
+        let mut changes = case.layout(1.0, 1.0, 1.0);
+        let dp = (case.devices / groups).floor().max(1.0);
+        changes.retain(|(knob, _)| !matches!(knob, Knob::Dp | Knob::Concurrency));
+        if case.scenario.base.plan.dp.is_some() {
+            changes.push(number(Knob::Dp, dp));
+        }
+        changes.push(number(Knob::AttentionDp, groups));
+        changes.push(number(Knob::Ep, floor_power(groups.min(case.arch.experts))));
+        case.keep_load(&mut changes, dp, case.micro);
+        if groups > 1.0 {
+            out.push(changes);
+        }
+    }
+}
+
+/// Layouts with four and eight times the requests in flight.
+fn with_more_requests(case: &Case<'_>, layouts: &[Changes], out: &mut Vec<Changes>) {
+    if case.open_load() {
+        return;
+    }
+    for times in [4.0, 8.0] {
+        for layout in layouts.iter().filter(|layout| !layout.is_empty()) {
+            let mut changes = layout.clone();
+            changes.retain(|(knob, _)| *knob != Knob::Concurrency);
+            changes.push(number(Knob::Concurrency, times * case.concurrency()));
+            out.push(changes);
+        }
+    }
 }
 
 pub(super) static RULES: &[Rule] = &[
@@ -127,13 +160,59 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "speculative decoding at small batch",
-        "verifying a few drafted tokens costs little more than decoding one, while weights are what is waited for",
-        "Leviathan et al., arXiv 2211.17192; Li et al., EAGLE-2, arXiv 2406.16858",
+        "speculative decoding: MTP or EAGLE drafts",
+        "verifying a few drafted tokens costs little more than decoding one while weights are waited for; acceptance is assumed",
+        "DeepSeek-V3, arXiv 2412.19437, section 5.4.3 (MTP); Li et al., EAGLE-3, arXiv 2503.01840",
         |case, out| {
-            let batch = case.detail().and_then(|detail| detail.serving).map_or(0.0, |serving| serving.batch);
-            if batch <= SMALL_BATCH && case.number(Knob::DraftTokens) == 0.0 {
-                out.extend([2.0, 4.0].map(|tokens| vec![number(Knob::DraftTokens, tokens)]));
+            if case.number(Knob::DraftTokens) == 0.0 {
+                out.extend([1.0, 2.0, 4.0].map(|tokens| vec![number(Knob::DraftTokens, tokens)]));
+            }
+        },
+    ),
+    serving(
+        "data-parallel attention beside shared experts",
+        "ranks that hold whole sequences need no all-reduces and repeat no keys and values, while experts stay spread over all",
+        "SGLang documentation, DP attention; vLLM documentation, Expert Parallel Deployment",
+        attention_groups,
+    ),
+    Rule {
+        worth: up_to_the_knee,
+        ..serving(
+            "data-parallel attention, and the requests that it has room for",
+            "keys and values that are not repeated leave memory for several times the sequences, which share each read of experts",
+            "SGLang, Deploying DeepSeek with PD Disaggregation and Large-Scale Expert Parallelism on 96 H100 GPUs (2025)",
+            |case, out| {
+                let mut layouts = Vec::new();
+                attention_groups(case, &mut layouts);
+                with_more_requests(case, &layouts, out);
+            },
+        )
+    },
+    Rule {
+        worth: up_to_the_knee,
+        ..serving(
+            "whole replicas, and the requests that they have room for",
+            "replicas pay off once each has a batch of its own: without all-reduces more requests are nearly free",
+            "vLLM documentation, Parallelism and Scaling; NVIDIA, TensorRT-LLM performance overview",
+            |case, out| {
+                if case.tp > 1.0 {
+                    let layouts = [1.0, 2.0].map(|tp| case.layout(tp, case.pp, 1.0));
+                    with_more_requests(case, &layouts, out);
+                }
+            },
+        )
+    },
+    serving(
+        "8-bit weights, one replica per accelerator",
+        "in 8 bit the model fits where 16-bit weights had to be cut, and whole replicas need no all-reduces",
+        "NVIDIA, TensorRT-LLM performance overview (Llama 3.3 70B fp8, tp 1); vLLM documentation, Parallelism and Scaling",
+        |case, out| {
+            if case.tp * case.pp > 1.0 && wide(case.format) && case.device.has(Precision::Fp8) {
+                let mut changes = case.layout(1.0, 1.0, 1.0);
+                if !changes.is_empty() {
+                    changes.push(word(Knob::Precision, "fp8"));
+                    out.push(changes);
+                }
             }
         },
     ),

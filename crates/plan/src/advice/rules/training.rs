@@ -15,6 +15,21 @@ const TILE: f64 = 128.0;
 
 pub(super) static RULES: &[Rule] = &[
     training(
+        "recompute only what memory asks for",
+        "recomputation of single parts or layers frees what is missing; all of it costs a quarter of the step",
+        "Korthikanti et al., arXiv 2205.05198, section 5; Megatron-Core, --recompute-num-layers",
+        |case, out| {
+            let layers = case.scenario.base.plan.recompute_layers.is_some_and(|layers| layers > 0.0);
+            if layers || matches!(case.recompute, Recompute::Full | Recompute::None) {
+                let mut changes = vec![word(Knob::Recompute, Recompute::Auto.name())];
+                if layers {
+                    changes.push(number(Knob::RecomputeLayers, 0.0));
+                }
+                out.push(changes);
+            }
+        },
+    ),
+    training(
         "recompute less",
         "recomputing a layer costs a third of its time again; selective recomputation keeps most of the memory gain",
         "Korthikanti et al., arXiv 2205.05198, sections 5 and 6",

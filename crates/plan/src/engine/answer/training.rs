@@ -51,8 +51,8 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
         tp: shape.tp,
         pp: shape.pp,
         vpp: plan.vpp.unwrap_or(1.0),
-        first_layers: None,
-        last_layers: None,
+        first_layers: plan.first_layers.filter(|_| shape.pp > 1.0),
+        last_layers: plan.last_layers.filter(|_| shape.pp > 1.0),
         dp: shape.dp,
         cp,
         ep: if arch.is_moe() { plan.ep.unwrap_or(1.0) } else { 1.0 },
@@ -68,6 +68,7 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
         schedule: plan.schedule.unwrap_or(Schedule::OneForwardOneBackward),
         recompute: scenario.recompute(phase),
         recompute_layers: plan.recompute_layers.filter(|layers| *layers > 0.0),
+        recompute_reserve: plan.recompute_reserve.unwrap_or(0.0),
         precision,
         block_scaled: matches!(format, Format::Mxfp8 | Format::Fp4),
         imbalance: plan.imbalance.unwrap_or(1.0),
@@ -86,6 +87,15 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
         trained: if lora { LORA_SHARE } else { 1.0 },
         adapted_mlps: plan.lora_targets != Some(LoraTargets::Attention),
         software: scenario.training_software(phase),
+    }
+}
+
+/// Layers of a pipeline stage, as they follow from the layout and what is stated.
+#[must_use]
+pub fn stage_layers(scenario: &Scenario, stage: f64) -> f64 {
+    match input(scenario, &scenario.base) {
+        Some(input) => training::stages::stage_layers(&input, stage),
+        None => 0.0,
     }
 }
 
@@ -175,31 +185,26 @@ fn verdict(i: &TrainingInput, format: Format, out: &TrainingEstimate, devices: f
     let indivisible = even("query heads", i.arch.heads, i.tp)
         .or_else(|| even("experts", i.arch.experts, i.ep))
         .or_else(|| even("sequences of a step", i.global, i.dp * i.micro))
-        .or_else(|| {
-            // The chunks at both ends may have no layers beside the embedding and the output layer.
-            let most = i.arch.depth() + if i.pp > 1.0 { 2.0 } else { 0.0 };
-            (i.pp * i.vpp > most).then_some(Verdict::Indivisible {
-                what: "layers",
-                of: i.arch.layers,
-                by: i.pp * i.vpp,
-            })
-        })
-        .or_else(|| match training::supported(i) {
-            Err(Unsupported::Interleaving { micro_batches, stages }) => Some(Verdict::Indivisible {
-                what: "micro-batches of interleaved stages",
-                of: micro_batches,
-                by: stages,
-            }),
-            _ => None,
-        });
-    if let Err(Unsupported::Precision { .. } | Unsupported::StorageOnly(_)) = training::supported(i) {
-        let has = |format: &Format| i.accelerator.has(Precision::from(*format)) && *format != Format::Int4;
-        let instead = [Format::Bf16, Format::Fp16, Format::Tf32, Format::Fp32].into_iter().find(has);
-        return Verdict::Format { format: format.name(), instead: instead.map_or("", Format::name) };
-    }
+        .or_else(|| refused(i, format));
     match indivisible {
         Some(verdict) => verdict,
         None if out.fits => Verdict::Fits,
         None => Verdict::Memory { needs: out.memory_upper, has: i.accelerator.capacity() },
     }
+}
+
+/// Why formats, schedule or stages cannot run, if they cannot.
+fn refused(i: &TrainingInput, format: Format) -> Option<Verdict> {
+    Some(match training::supported(i).err()? {
+        Unsupported::Precision { .. } | Unsupported::StorageOnly(_) => {
+            let has = |format: &Format| i.accelerator.has(Precision::from(*format)) && *format != Format::Int4;
+            let instead = [Format::Bf16, Format::Fp16, Format::Tf32, Format::Fp32].into_iter().find(has);
+            Verdict::Format { format: format.name(), instead: instead.map_or("", Format::name) }
+        }
+        Unsupported::Interleaving { micro_batches, stages } => {
+            Verdict::Indivisible { what: "micro-batches of interleaved stages", of: micro_batches, by: stages }
+        }
+        Unsupported::Chunks { layers, chunks } => Verdict::Stages { layers, stated: None, chunks },
+        Unsupported::StageLayers { stated, layers, chunks } => Verdict::Stages { layers, stated: Some(stated), chunks },
+    })
 }

@@ -5,7 +5,7 @@ use crate::knob::{Group, Kind, Knob, Spec, Step};
 use atlas_core::plan::{PipelineSchedule, Sharding};
 use atlas_document::decode::Bounds;
 
-pub(super) const LAYOUT: [Spec; 20] = [
+pub(super) const LAYOUT: [Spec; 22] = [
     entry(
         Knob::Tp,
         "tp",
@@ -32,6 +32,28 @@ pub(super) const LAYOUT: [Spec; 20] = [
         ranks(256.0),
         &["parallelism", "vpp"],
         "model chunks of each pipeline stage (interleaving): a smaller bubble, more transfers",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::FirstLayers,
+        "first_layers",
+        &["decoder_first_pipeline_num_layers", "num_layers_in_first_pipeline_stage"],
+        Group::Parallelism,
+        whole(0.0, 100_000.0, Step::Add(1.0)),
+        &["parallelism", "first_layers"],
+        "layers of the first pipeline stage; unset, the embedding counts as a layer where layers do not divide evenly",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::LastLayers,
+        "last_layers",
+        &["decoder_last_pipeline_num_layers", "num_layers_in_last_pipeline_stage"],
+        Group::Parallelism,
+        whole(0.0, 100_000.0, Step::Add(1.0)),
+        &["parallelism", "last_layers"],
+        "layers of the last pipeline stage; unset, the output layer counts as one where layers do not divide evenly",
     )
     .training()
     .reasoned(),

@@ -8,7 +8,7 @@ use atlas_core::plan::{
     Recompute, Trained,
 };
 
-pub(super) const RUNTIME: [Spec; 29] = [
+pub(super) const RUNTIME: [Spec; 30] = [
     entry(
         Knob::Engine,
         "engine",
@@ -168,6 +168,17 @@ pub(super) const RUNTIME: [Spec; 29] = [
         whole(0.0, 100_000.0, Step::Add(1.0)),
         &["recompute", "layers"],
         "layers recomputed in full; the others follow `recompute`",
+    )
+    .training()
+    .reasoned(),
+    entry(
+        Knob::RecomputeReserve,
+        "recompute_reserve",
+        &[],
+        Group::Runtime,
+        real(0.0, 0.9, 0.01),
+        &["recompute", "reserve"],
+        "share of device memory that planned recomputation (auto, selective) leaves free",
     )
     .training()
     .reasoned(),

@@ -7,6 +7,7 @@ use super::{Problem, Rule, estimate_into, hill_climb};
 use crate::estimate::{Estimate, Metric};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
+use crate::search::Condition;
 use crate::search::figure::score;
 
 /// A point of the space, answered.
@@ -75,6 +76,8 @@ pub struct Optimum {
     pub bounds: Vec<Bound>,
     /// The starting point.
     pub start: Candidate,
+    /// Usual conditions that no candidate meets and that were dropped for it.
+    pub dropped: Vec<Condition>,
     /// The founding system's best single change, judged by the same estimate.
     pub hill_climb: Candidate,
     /// How far was looked.
@@ -87,6 +90,25 @@ impl Optimum {
     pub fn meets(problem: &Problem<'_>, candidate: &Candidate) -> bool {
         super::fits(&candidate.estimate)
             && problem.conditions.iter().all(|condition| condition.holds(&candidate.estimate, &candidate.scenario))
+    }
+
+    /// Why a candidate cannot be the answer: its verdict, or the conditions in force that it breaks. Empty where it can.
+    #[must_use]
+    pub fn objections(&self, problem: &Problem<'_>, candidate: &Candidate) -> Vec<String> {
+        if let Some(detail) = candidate.estimate.detail.as_ref().filter(|detail| !detail.verdict.fits()) {
+            return vec![detail.verdict.describe()];
+        }
+        let force = problem.conditions.iter().filter(|condition| !self.dropped.contains(condition));
+        let broken = force.filter(|condition| !condition.holds(&candidate.estimate, &candidate.scenario));
+        broken
+            .map(|condition| match condition {
+                Condition::Figure(metric, ..) => {
+                    let value = (metric.get)(&candidate.estimate, &candidate.scenario);
+                    format!("{condition} does not hold: {}", metric.show(value))
+                }
+                _ => format!("{condition} does not hold"),
+            })
+            .collect()
     }
 }
 
@@ -105,8 +127,9 @@ impl Optimum {
         let mut warnings = Vec::new();
         for (name, patience, bounding) in PATIENCE {
             let bounds = |metric: &Metric| bounding.contains(&metric.name);
-            let bounded = problem.conditions.iter().any(|condition| match condition {
-                crate::search::Condition::Figure(metric, ..) => bounds(metric),
+            let mut force = problem.conditions.iter().filter(|condition| !self.dropped.contains(condition));
+            let bounded = force.any(|condition| match condition {
+                Condition::Figure(metric, ..) => bounds(metric),
                 _ => false,
             });
             let metric = Metric::named(name).filter(|metric| metric.applies_to(&best.scenario));
@@ -131,21 +154,36 @@ impl Candidate {
     pub fn of(scenario: Scenario, from: &Scenario) -> Candidate {
         let mut estimate = Estimate::default();
         estimate_into(&scenario, &mut estimate);
-        // Defaults of the software that follow the layout are not changes of their own.
+        // Defaults that follow the layout are not changes of their own.
         let same = scenario.base.plan.switches == from.base.plan.switches;
-        let follows = |knob: Knob| same && knob.is_switch();
+        let follows = |knob: Knob| (same && knob.is_switch()) || (scenario.follows(knob) && from.follows(knob));
         let differs = |knob: &Knob| scenario.heeds(*knob) && scenario.get(*knob) != from.get(*knob) && !follows(*knob);
         let changes = Knob::all().filter(differs).map(|knob| (knob, scenario.get(knob))).collect();
         Candidate { changes, scenario, estimate }
     }
 
-    fn at(problem: &Problem<'_>, point: u128) -> Candidate {
+    /// The candidate of a point; `None` is the scenario that was asked about.
+    fn at(problem: &Problem<'_>, point: Option<u128>) -> Candidate {
+        let Some(point) = point else { return Candidate::of(problem.asked.clone(), problem.asked) };
         let mut scenario = problem.start.clone();
         for (knob, value) in problem.space.settings(point) {
             // Axes hold values that their knobs take.
             let _ = scenario.set(knob, value, problem.parts);
         }
-        Candidate::of(scenario, problem.start)
+        let candidate = Candidate::of(scenario, problem.asked);
+        // A reserve that recomputation did not need is not a change.
+        let reserve = problem.asked.base.plan.recompute_reserve;
+        if candidate.scenario.base.plan.recompute_reserve == reserve {
+            return candidate;
+        }
+        let mut without = candidate.scenario.clone();
+        for phase in std::iter::once(&mut without.base).chain(&mut without.phases) {
+            phase.plan.recompute_reserve = reserve;
+        }
+        let without = Candidate::of(without, problem.asked);
+        let same = without.estimate.total == candidate.estimate.total
+            && without.estimate.detail.map(|detail| detail.memory) == candidate.estimate.detail.map(|d| d.memory);
+        if same { without } else { candidate }
     }
 }
 
@@ -167,7 +205,7 @@ pub(super) fn told(problem: &Problem<'_>, tally: Tally, looked: Looked, began: I
         alone: None,
         without: None,
     });
-    let words = std::iter::once(crate::search::Condition::Fits).chain(problem.conditions.iter().cloned());
+    let words = std::iter::once(Condition::Fits).chain(problem.conditions.iter().cloned());
     let better = |ranked: &Ranked| ranked.score < best_score;
     let conditions = words.zip(&tally.bound).map(|(condition, (alone, removed, without))| Bound {
         what: condition.to_string(),
@@ -178,17 +216,18 @@ pub(super) fn told(problem: &Problem<'_>, tally: Tally, looked: Looked, began: I
     let bounds = rules.chain(conditions).collect();
     // The founding method ignores schedules and knows one bound, on p99, which binds inference only.
     let sla = problem.conditions.iter().find_map(|condition| match condition {
-        crate::search::Condition::Figure(metric, _, bound) if metric.name == "p99_ms" => Some(*bound),
+        Condition::Figure(metric, _, bound) if metric.name == "p99_ms" => Some(*bound),
         _ => None,
     });
-    let climbed = hill_climb(problem.start, problem.parts, sla.unwrap_or(f64::INFINITY));
+    let climbed = hill_climb(problem.asked, problem.parts, sla.unwrap_or(f64::INFINITY));
     Optimum {
         best,
         runners_up,
         front,
         bounds,
-        start: Candidate::of(problem.start.clone(), problem.start),
-        hill_climb: Candidate::of(climbed.scenario, problem.start),
+        start: Candidate::of(problem.asked.clone(), problem.asked),
+        dropped: Vec::new(),
+        hill_climb: Candidate::of(climbed.scenario, problem.asked),
         looked: Looked { estimated: tally.estimated, seconds: began.elapsed().as_secs_f64(), ..looked },
     }
 }

@@ -56,6 +56,10 @@ impl Worker<'_> {
 
     fn run(&mut self) {
         let mut barren = 0;
+        if let Some(worth) = self.at_start() {
+            self.walker.tally.starts += 1;
+            self.climb(worth);
+        }
         while !self.spent() && barren < 64 {
             match self.anywhere() {
                 Some(worth) => {
@@ -70,6 +74,15 @@ impl Worker<'_> {
 
     fn values(&self, axis: usize) -> usize {
         self.walker.values(axis)
+    }
+
+    /// The values of the axes that are nearest to the scenario that was asked about, where no rule cuts them off.
+    fn at_start(&mut self) -> Option<Worth> {
+        for axis in 0..self.walker.digits().len() {
+            let digit = self.walker.digit_of_start(axis);
+            self.walker.turn(axis, digit);
+        }
+        self.walker.possible().then(|| self.walker.look())
     }
 
     /// A random place that no rule cuts off.

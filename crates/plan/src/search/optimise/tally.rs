@@ -12,15 +12,18 @@ pub(super) struct Ranked {
     /// What decides between equals: more tokens, then less memory.
     pub(super) tokens: f64,
     pub(super) memory: f64,
-    pub(super) point: u128,
+    /// `None`: the scenario that was asked about, which goes before its equals.
+    pub(super) point: Option<u128>,
 }
 
 impl Ranked {
     /// Whether this goes before the other.
     fn before(&self, other: &Ranked) -> bool {
         let order = self.score.total_cmp(&other.score);
-        let order = order.then(other.tokens.total_cmp(&self.tokens)).then(self.memory.total_cmp(&other.memory));
-        order.then(self.point.cmp(&other.point)).is_lt()
+        let order = order.then(other.tokens.total_cmp(&self.tokens));
+        // The start stays where nothing is faster.
+        let order = order.then(self.point.is_some().cmp(&other.point.is_some()));
+        order.then(self.memory.total_cmp(&other.memory)).then(self.point.cmp(&other.point)).is_lt()
     }
 
     /// Whether no figure tells the two apart.
@@ -33,7 +36,8 @@ impl Ranked {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Compromise {
     pub(super) scores: [f64; 3],
-    pub(super) point: u128,
+    /// As in [`Ranked`].
+    pub(super) point: Option<u128>,
 }
 
 impl Compromise {
@@ -78,11 +82,10 @@ impl Tally {
     pub(super) fn consider(
         &mut self,
         problem: &Problem<'_>,
-        point: u128,
+        point: Option<u128>,
         scenario: &Scenario,
         estimate: &Estimate,
     ) -> (usize, f64) {
-        self.estimated += 1;
         let score_of = score(problem.objective, estimate, scenario);
         let ranked = Ranked {
             score: score_of,
@@ -140,7 +143,7 @@ impl Tally {
         self.top.truncate(self.keep);
     }
 
-    fn trade(&mut self, problem: &Problem<'_>, point: u128, scenario: &Scenario, estimate: &Estimate) {
+    fn trade(&mut self, problem: &Problem<'_>, point: Option<u128>, scenario: &Scenario, estimate: &Estimate) {
         if problem.front.is_empty() {
             return;
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::tally::Tally;
 use super::{Gauge, Problem, Rule};
-use crate::engine::{Memo, estimate_next};
+use crate::engine::{Memo, estimate_into, estimate_next};
 use crate::estimate::Estimate;
 use crate::knob::Knob;
 use crate::scenario::Scenario;
@@ -60,6 +60,15 @@ impl<'p> Search<'p> {
     pub(super) fn count(&self, gauge: &Gauge) -> u128 {
         let mut walker = self.walker();
         walker.count(0, gauge)
+    }
+
+    /// Takes the scenario that was asked about into account.
+    pub(super) fn consider_start(&self, tally: &mut Tally) {
+        if self.problem.asked.check(self.problem.parts).is_ok() {
+            let mut estimate = Estimate::default();
+            estimate_into(self.problem.asked, &mut estimate);
+            tally.consider(self.problem, None, self.problem.asked, &estimate);
+        }
     }
 
     /// Depth whose branches are handed out as tasks.
@@ -184,7 +193,8 @@ impl Walker<'_> {
             return (usize::MAX, f64::INFINITY);
         }
         estimate_next(&self.scenario, &mut self.memo, &mut self.estimate);
-        self.tally.consider(problem, point, &self.scenario, &self.estimate)
+        self.tally.estimated += 1;
+        self.tally.consider(problem, Some(point), &self.scenario, &self.estimate)
     }
 
     fn count(&mut self, depth: usize, gauge: &Gauge) -> u128 {
@@ -208,6 +218,13 @@ impl Walker<'_> {
     /// Whether no rule cuts off the place it stands at.
     pub(super) fn possible(&self) -> bool {
         (0..=self.digits.len()).all(|depth| self.broken(depth).is_none())
+    }
+
+    /// Where the scenario that was asked about stands on the axis of that index; its first value where it does not.
+    pub(super) fn digit_of_start(&self, axis: usize) -> usize {
+        let problem = self.search.problem;
+        let axis = problem.space.axes().get(axis);
+        axis.and_then(|axis| axis.values.iter().position(|value| *value == problem.asked.get(axis.knob))).unwrap_or(0)
     }
 
     /// Values on the axis of that index.

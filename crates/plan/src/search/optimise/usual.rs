@@ -1,0 +1,215 @@
+//! What a search does by default: which knobs it changes, and which conditions it keeps.
+
+use super::super::space::{Axis, Space, divisors, stages};
+use super::{Condition, Problem, figure};
+use crate::estimate::{Metric, Section};
+use crate::knob::{Knob, Setting};
+use crate::scenario::{Parts, Scenario};
+use crate::search::condition::Relation;
+use atlas_config::Mode;
+use atlas_core::plan::Sharding;
+use atlas_perf::serving::Load;
+
+/// Share of device memory that a training layout leaves free: half of the error that the memory model has in nine of ten
+/// measured runs is on the unsafe side (`atlas validate`).
+const HEADROOM: f64 = 0.05;
+
+/// A latency, its default bound in ms, and the figures a bound on which bounds it.
+/// MLPerf Inference v5.1 allows the 99th percentile of a server of Llama 3.1 8B 2 s to the first token and 100 ms a token.
+const LATENCY: [(&str, f64, &[&str]); 2] = [
+    ("ttft_ms", 2000.0, &["ttft_ms", "ttft_p99_ms", "p50_ms", "p95_ms", "p99_ms"]),
+    ("tpot_ms", 100.0, &["tpot_ms", "itl_p99_ms", "tokens_per_sec_per_user", "p50_ms", "p95_ms", "p99_ms"]),
+];
+
+/// Model chunks of a stage up to which every number is tried; beyond it, those that divide the layers.
+const EVERY_VPP: f64 = 8.0;
+/// Most model chunks of a stage.
+const MOST_VPP: f64 = 20.0;
+
+/// Conditions that hold by default, unless one on the same figures is stated: 5 % of the memory stays free in training; first tokens
+/// and tokens come within [`LATENCY`] where users wait for them, or within the workload's own objectives. Serving engines
+/// keep memory free by their own rule (`gpu_memory_utilization`).
+#[must_use]
+pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Condition]) -> Vec<Condition> {
+    let bounded = |names: &[&str]| {
+        let by = |condition: &Condition| match condition {
+            Condition::Figure(metric, ..) => names.contains(&metric.name),
+            _ => false,
+        };
+        names.contains(&objective.name) || stated.iter().any(by)
+    };
+    if !start.engine.reasons() {
+        return Vec::new();
+    }
+    match start.mode() {
+        Mode::Training if bounded(&[figure::HEADROOM.name, "peak_mem_gb"]) => Vec::new(),
+        Mode::Training => vec![Condition::Figure(&figure::HEADROOM, Relation::AtLeast, HEADROOM)],
+        Mode::Inference => {
+            let waited = matches!(
+                crate::engine::answer::serving::load(start, &start.base),
+                Load::Closed { .. } | Load::Open { .. }
+            );
+            let slo = &start.base.plan.simulation;
+            let own = [slo.slo_ttft_ms, slo.slo_tpot_ms].map(|stated| stated.filter(|bound| *bound > 0.0));
+            let latencies = LATENCY.iter().zip(own).filter(|((_, _, by), _)| waited && !bounded(by));
+            latencies
+                .filter_map(|((name, usual, _), own)| {
+                    let metric = figure::named(name).filter(|metric| metric.applies_to(start))?;
+                    Some(Condition::at_most(metric, own.unwrap_or(*usual)))
+                })
+                .collect()
+        }
+    }
+}
+
+/// Whether a condition bounds one of [`LATENCY`].
+pub(super) fn is_latency(condition: &Condition) -> bool {
+    matches!(condition, Condition::Figure(metric, ..) if LATENCY.iter().any(|(name, ..)| *name == metric.name))
+}
+
+/// The starting point with what a search must be free to change set free: replicas that a file fixes fill the target
+/// again, unless `held`, and the global batch that would follow from the layout stays what it is at the start, so that
+/// every candidate trains the same model.
+#[must_use]
+pub fn freed(start: &Scenario, held: &dyn Fn(Knob) -> bool, parts: &Parts) -> Scenario {
+    let mut scenario = start.clone();
+    if scenario.mode() == Mode::Training {
+        let global = scenario.global(&scenario.base);
+        scenario.base.plan.global.get_or_insert(global);
+    }
+    if held(Knob::Dp) {
+        return scenario;
+    }
+    for phase in std::iter::once(&mut scenario.base).chain(&mut scenario.phases) {
+        phase.plan.dp = None;
+    }
+    // Setting any knob to its own value lets replicas fill the target.
+    let tp = scenario.get(Knob::Tp);
+    let _ = scenario.set(Knob::Tp, &tp, parts);
+    scenario
+}
+
+/// The start of a search whose planned recomputation leaves as much memory free as a condition asks for.
+pub(super) fn reserving(problem: &Problem<'_>) -> Scenario {
+    let mut start = problem.start.clone();
+    let asked = problem.conditions.iter().filter_map(|condition| match condition {
+        Condition::Figure(metric, Relation::AtLeast | Relation::Above, share) if *metric == &figure::HEADROOM => {
+            Some(*share)
+        }
+        _ => None,
+    });
+    let reserve = asked.fold(0.0, f64::max).min(0.9);
+    if start.heeds(Knob::RecomputeReserve) && reserve > 0.0 && !problem.space.turns(Knob::RecomputeReserve) {
+        // A share within the knob's bounds.
+        let _ = start.set(Knob::RecomputeReserve, &Setting::Number(reserve), problem.parts);
+    }
+    start
+}
+
+/// The knobs that a search changes by default: the layout and what trades memory for time, as far as the
+/// software supports it. What changes the model's quality (formats, the global batch) or is a property of the software
+/// stays as it is.
+#[must_use]
+pub fn usual(start: &Scenario, objective: &Metric) -> Space {
+    let model = start.model.unwrap_or_default();
+    let devices = start.accelerators() * start.machine.map_or(1.0, |machine| machine.dies);
+    // Without a model nothing says how far a layout can go but the accelerators there are.
+    let up_to = |count: f64| if count > 0.0 { count.min(devices) } else { devices };
+    let words = |knob: Knob, words: &[&str]| Axis {
+        knob,
+        values: words.iter().map(|word| Setting::Choice((*word).into())).collect(),
+    };
+    let toggle = |knob: Knob| Axis { knob, values: vec![Setting::Toggle(false), Setting::Toggle(true)] };
+    let mut axes = Vec::new();
+    if objective == &figure::ACCELERATORS {
+        axes.push(Axis::of(Knob::NumNodes, (1..=64).map(f64::from).filter(|nodes| *nodes <= start.num_nodes)));
+    }
+    axes.push(Axis::of(Knob::Tp, divisors_within(model.heads, up_to(model.heads))));
+    axes.push(Axis::of(Knob::Pp, stages(model.depth(), devices, start.mode())));
+    match start.mode() {
+        Mode::Training => {
+            axes.push(Axis::of(Knob::Cp, doubling(16.0_f64.min(devices))));
+            // Searched only as far as they are taken back where the start states them.
+            axes.push(Axis::of(Knob::Etp, [1.0]));
+            axes.push(Axis::of(Knob::RecomputeLayers, [0.0]));
+            if model.is_moe() {
+                axes.push(Axis::of(Knob::Ep, divisors_within(model.experts, up_to(model.experts))));
+            }
+            axes.push(Axis::of(Knob::Microbatch, doubling(start.global(&start.base).min(64.0))));
+            axes.push(Axis::of(Knob::Vpp, chunks(model.depth(), devices)));
+            let most = start.in_force.training.most_sharding;
+            let shardings: Vec<&str> =
+                Sharding::WORDS.iter().filter(|(_, sharding)| *sharding <= most).map(|(word, _)| *word).collect();
+            axes.push(words(Knob::Sharding, &shardings));
+            axes.push(words(Knob::Recompute, &["auto", "selective", "full"]));
+            axes.push(toggle(Knob::Sp));
+        }
+        Mode::Inference => {
+            let traits = &start.in_force.serving;
+            if model.is_moe() {
+                let groups = if traits.attention_dp { devices } else { 1.0 };
+                axes.push(Axis::of(Knob::AttentionDp, doubling(groups)));
+                axes.push(Axis::of(Knob::Ep, divisors_within(model.experts, up_to(model.experts))));
+            } else {
+                axes.push(Axis::of(Knob::AttentionDp, [1.0]));
+            }
+            axes.push(Axis::of(Knob::ContextRanks, [1.0]));
+            let parts: &[f64] = if traits.pools { &[0.0, 0.25, 0.5] } else { &[0.0] };
+            axes.push(Axis::of(Knob::PrefillAccelerators, parts.iter().map(|part| (part * devices).floor())));
+            let rated = start.base.plan.serving.request_rate.is_some_and(|rate| rate > 0.0);
+            let latency = objective.section == Section::Latency;
+            // How many requests are let in is a choice where throughput or cost is sought; else it is the load.
+            if !rated && !latency && objective != &figure::ACCELERATORS {
+                axes.push(Axis::of(Knob::Concurrency, doubling(16_384.0)));
+            }
+            axes.push(Axis::of(Knob::MaxNumSeqs, doubling(4096.0).filter(|seqs| *seqs >= 16.0)));
+            axes.push(Axis::of(Knob::MaxNumBatchedTokens, doubling(32_768.0).filter(|tokens| *tokens >= 1024.0)));
+            axes.push(toggle(Knob::ChunkedPrefill));
+        }
+    }
+    axes.push(toggle(Knob::CudaGraphs));
+    axes.push(toggle(Knob::GpudirectRdma));
+    axes.push(words(Knob::Virt, &["bare", "sriov"]));
+    axes.retain(|axis| axis.turns(start));
+    Space::of(axes).unwrap_or_default()
+}
+
+/// One, two, four … up to `most`.
+fn doubling(most: f64) -> impl Iterator<Item = f64> {
+    std::iter::successors(Some(1.0), |value| Some(value * 2.0)).take_while(move |value| *value <= most)
+}
+
+/// Model chunks of a stage: all small numbers, those that divide the layers, and those with which both end chunks are
+/// empty and all others have one layer.
+fn chunks(layers: f64, devices: f64) -> Vec<f64> {
+    let most = layers.clamp(1.0, MOST_VPP);
+    let mut all: Vec<f64> = (1..=20).map(f64::from).filter(|vpp| *vpp <= most.min(EVERY_VPP)).collect();
+    all.extend(divisors_within(layers, most));
+    all.extend(stages(layers, devices, Mode::Training).into_iter().map(|pp| (layers + 2.0) / pp));
+    all.retain(|vpp| vpp.fract() == 0.0 && (1.0..=most).contains(vpp));
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    all
+}
+
+/// The divisors of a count up to `most`; powers of two where there is no such count.
+fn divisors_within(count: f64, most: f64) -> Vec<f64> {
+    let count = if count >= 1.0 { count } else { most.max(1.0).log2().floor().exp2() };
+    divisors(count).filter(|divisor| *divisor <= most).collect()
+}
+
+/// What is usually traded off: throughput against interactivity in serving, against free memory in training.
+pub(super) fn front(start: &Scenario, objective: &'static Metric) -> Vec<&'static Metric> {
+    let names = match start.mode() {
+        Mode::Training => ["tokens_per_sec", "headroom"],
+        Mode::Inference => ["tokens_per_sec_per_accel", "tokens_per_sec_per_user"],
+    };
+    let known = names.iter().filter_map(|name| figure::named(name)).filter(|metric| metric.applies_to(start));
+    let mut front: Vec<&'static Metric> = known.collect();
+    // On one target throughput and what follows from it rise and fall together.
+    let follows = ["tokens_per_sec", "dollar_per_1m_tokens", "time_to_train_h"].contains(&objective.name);
+    if !follows && !front.contains(&objective) {
+        front.insert(0, objective);
+    }
+    front
+}
