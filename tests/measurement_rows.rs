@@ -66,9 +66,9 @@ fn columns_of_the_old_format_are_understood_without_their_notes() {
                 a,s,,vLLM,0.10.0,nvidia-h100-sxm-80gb,8,llama-3.1-70b,8,fp8,1024,1024,64,4000,whatever\n";
     let found = judge(Kind::Inference, text).unwrap();
     assert!(found[0].predicted.is_some(), "{:?}", found[0]);
-    let lines = scenarios(Kind::Inference, text).unwrap();
-    assert_eq!(lines.0[0]["workload"]["software"], "vLLM@0.10.0");
-    assert_eq!(lines.0[0]["workload"]["precision"]["weights"], "fp8");
+    let (lines, _) = scenarios(Kind::Inference, text).unwrap();
+    assert_eq!(lines[0]["workload"]["software"], "vLLM@0.10.0");
+    assert_eq!(lines[0]["workload"]["precision"]["weights"], "fp8");
 }
 
 #[test]

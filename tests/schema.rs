@@ -126,7 +126,7 @@ fn read_table(path: &Path) -> Value {
     };
     let row = |record: csv::StringRecord| -> serde_json::Value {
         let cells = names.iter().zip(&record).filter(|(_, text)| !text.is_empty());
-        cells.map(|(name, text)| (name.to_owned(), cell(text))).collect::<serde_json::Map<_, _>>().into()
+        Value::Object(cells.map(|(name, text)| (name.to_owned(), cell(text))).collect())
     };
     reader.records().map(|record| row(record.unwrap())).collect()
 }

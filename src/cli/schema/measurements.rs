@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::shape::{count, help, map, number, text, toggle, word};
+use super::shape::{count, help, map, number, text, toggle};
 use atlas_document::decode::Bounds;
 use atlas_evidence::validate::columns::{COLUMNS, Column, Takes};
 
@@ -31,7 +31,12 @@ fn cell(column: &Column) -> Value {
         Takes::Positive => above_zero(number(Bounds::POSITIVE, &told)),
         Takes::Share => above_zero(number(Bounds::SHARE, &told)),
         Takes::Flag => toggle(&told),
-        Takes::Words(words) => word(words, &told),
+        Takes::Words(words) => {
+            // Readers of tables may take `true` for more than a word.
+            let words: Vec<Value> =
+                words.iter().map(|word| word.parse::<bool>().map_or(json!(word), Value::Bool)).collect();
+            help(json!({"enum": words}), &told)
+        }
     }
 }
 

@@ -254,7 +254,7 @@ pub const COLUMNS: &[Column] = &[
     column("overlap_tensor", &[], Flag(&["runtime_tuning", "overlap_tensor"]), Takes::Flag),
     column("overlap_pipeline", &[], Flag(&["runtime_tuning", "overlap_pipeline"]), Takes::Flag),
     column("overlap_data", &[], Flag(&["runtime_tuning", "overlap_data"]), Takes::Flag),
-    column("cuda_graphs", &[], Special, Text),
+    column("cuda_graphs", &[], Special, Words(&["true", "false", "none", "layer", "full-iteration"])),
     column("input_len", &["isl"], Number(&["sequence", "prompt"]), Positive),
     column("output_len", &["osl"], Number(&["sequence", "generate"]), Positive),
     column("output_len_max", &[], Number(&["sequence", "generate_max"]), Count),
