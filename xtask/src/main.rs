@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod calibration;
 mod convert;
 
 #[derive(Parser)]
@@ -30,15 +31,32 @@ enum Command {
         #[arg(long)]
         kind: Option<convert::Kind>,
     },
+    /// Estimate how large the effects of clusters, accelerators, software, models and operator classes are, from the
+    /// shipped measurements, and write the table that `atlas calibrate` starts from.
+    VarianceComponents,
+    /// Calibrate every source with a few of its runs, judge the rest, and write the tables in docs/calibration.md.
+    CalibrationExperiment {
+        /// Runs that each source is calibrated with.
+        #[arg(long, default_value_t = 3)]
+        after_runs: usize,
+        /// Print the tables instead of writing them.
+        #[arg(long)]
+        print: bool,
+    },
 }
 
 fn main() -> ExitCode {
-    let Command::ConvertMeasurements { old, new, kind } = Cli::parse().command;
-    match convert::file(&old, &new, kind) {
-        Ok(report) => {
-            eprint!("{report}");
-            ExitCode::SUCCESS
+    let done = match Cli::parse().command {
+        Command::ConvertMeasurements { old, new, kind } => {
+            convert::file(&old, &new, kind).map(|report| eprint!("{report}")).map_err(|error| error.to_string())
         }
+        Command::VarianceComponents => calibration::components().map_err(|error| error.to_string()),
+        Command::CalibrationExperiment { after_runs, print } => {
+            calibration::experiment(after_runs, print).map_err(|error| error.to_string())
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE

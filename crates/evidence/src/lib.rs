@@ -3,4 +3,5 @@
 #![forbid(unsafe_code)]
 
 pub mod calibrate;
+pub mod runs;
 pub mod validate;

@@ -131,7 +131,7 @@ impl<'a> Bench<'a> {
     fn template(&self) -> Option<Scenario> {
         let (target, workload) = (Arc::clone(self.target), self.stand_in()?);
         let mut scenario =
-            Scenario::from_files(&Parts { target, workload, profile: None, accelerator: None, model: None });
+            Scenario::from_files(&Parts { target, workload, profile: None, accelerator: None, model: None, corrections: None });
         scenario.engine = Engine::SemiEmpirical;
         scenario.noise = false;
         scenario.phases.clear();

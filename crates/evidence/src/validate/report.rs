@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Median, 90th percentile and bias of relative errors, in percent.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
 pub struct Stats {
     /// Number of rows.
     pub n: usize,
