@@ -186,7 +186,7 @@ fn yaml(name: &str, text: &str) -> Result<Gathered, GatherError> {
 }
 
 /// A document's node as JSON.
-fn json(node: &Node) -> Value {
+pub(super) fn json(node: &Node) -> Value {
     match &node.value {
         Yaml::Null => Value::Null,
         Yaml::Bool(on) => Value::from(*on),

@@ -44,8 +44,40 @@ impl Components {
 }
 
 // begin of the table
-const TRAINING: Components = Components { cluster: 0.01, accelerator: 0.01, software: 0.01, model: 0.01, classes: [0.0; 4], residual: 0.02, reach: 1.645 };
-const SERVING: Components = Components { cluster: 0.01, accelerator: 0.01, software: 0.01, model: 0.01, classes: [0.0; 4], residual: 0.02, reach: 1.645 };
-const TPOT: Components = Components { cluster: 0.01, accelerator: 0.01, software: 0.01, model: 0.01, classes: [0.0; 4], residual: 0.02, reach: 1.645 };
-const TTFT: Components = Components { cluster: 0.01, accelerator: 0.01, software: 0.01, model: 0.01, classes: [0.0; 4], residual: 0.02, reach: 1.645 };
+const TRAINING: Components = Components {
+    cluster: 0.00000,
+    accelerator: 0.00197,
+    software: 0.00540,
+    model: 0.00225,
+    classes: [0.00000, 0.13706, 0.07943, 0.46272],
+    residual: 0.01424,
+    reach: 2.495,
+};
+const SERVING: Components = Components {
+    cluster: 0.00000,
+    accelerator: 0.02216,
+    software: 0.03913,
+    model: 0.03122,
+    classes: [0.06335, 0.05263, 0.57896, 0.13699],
+    residual: 0.02285,
+    reach: 2.100,
+};
+const TPOT: Components = Components {
+    cluster: 0.00000,
+    accelerator: 0.00000,
+    software: 0.00000,
+    model: 0.01690,
+    classes: [0.08454, 0.03464, 0.17585, 0.01778],
+    residual: 0.01673,
+    reach: 2.037,
+};
+const TTFT: Components = Components {
+    cluster: 0.00020,
+    accelerator: 0.00428,
+    software: 0.00431,
+    model: 0.04540,
+    classes: [0.00000, 0.00000, 0.00000, 0.00000],
+    residual: 0.08315,
+    reach: 3.352,
+};
 // end of the table

@@ -10,6 +10,7 @@ use super::components::Components;
 use super::effects::correction;
 use super::variance::{by_source, estimate, shuffle};
 use super::{Run, shipped_runs};
+use crate::calibrate::statistics::median;
 use crate::validate::ValidateError;
 use crate::validate::report::{Stats, stats};
 
@@ -20,7 +21,7 @@ const DRAWS: u64 = 5;
 /// Runs after which the table's `reach` is taken.
 const USUAL: usize = 3;
 /// Shares of the estimated variances among which the predictions of held-out runs decide.
-const SCALES: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
+const SCALES: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 
 /// What runs of one cluster are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
@@ -125,9 +126,7 @@ fn outcome(cluster: &str, runs: usize, judged: &[(Judged, f64)]) -> Outcome {
     let inside = |held: &dyn Fn(&(Judged, f64)) -> bool| {
         judged.iter().filter(|one| held(one)).count() as f64 / judged.len().max(1) as f64
     };
-    let median = |value: &dyn Fn(&(Judged, f64)) -> f64| {
-        super::super::calibrate::statistics::median(&judged.iter().map(value).collect::<Vec<f64>>())
-    };
+    let typical = |value: &dyn Fn(&(Judged, f64)) -> f64| median(&judged.iter().map(value).collect::<Vec<f64>>());
     let after = |one: &(Judged, f64)| (one.0.sd * one.1).min(half(one.0.interval));
     Outcome {
         cluster: cluster.to_owned(),
@@ -136,8 +135,8 @@ fn outcome(cluster: &str, runs: usize, judged: &[(Judged, f64)]) -> Outcome {
         after: stats(&judged.iter().map(|(one, _)| relative(one.after)).collect::<Vec<_>>()),
         covered_before: inside(&|(one, _)| (one.interval[0]..=one.interval[1]).contains(&one.before)),
         covered_after: inside(&|one| one.0.after.abs() <= after(one)),
-        width_before: median(&|(one, _)| (one.interval[1] - one.interval[0]).exp()),
-        width_after: median(&|one| (2.0 * after(one)).exp()),
+        width_before: typical(&|(one, _)| (one.interval[1] - one.interval[0]).exp()),
+        width_after: typical(&|one| (2.0 * after(one)).exp()),
     }
 }
 
@@ -172,10 +171,9 @@ fn tempered(c: Components, clusters: &BTreeMap<&str, Vec<&Run>>, without: Option
         let c = scaled(by);
         let own = clusters.iter().filter(|(source, runs)| Some(**source) != without && runs.len() >= ENOUGH);
         own.map(|(_, runs)| {
-            let judged = judge(runs, USUAL, &c);
-            // Each run's error counts no more than a factor: one wild source must not decide.
-            let sum: f64 = judged.iter().map(|one| one.after.abs().min(1.0)).sum();
-            sum / judged.len().max(1) as f64
+            // The median: configurations that are wrong, rather than measured, do not decide.
+            let sizes: Vec<f64> = judge(runs, USUAL, &c).iter().map(|one| one.after.abs()).collect();
+            median(&sizes) * (runs.len() as f64).sqrt()
         })
         .sum()
     };

@@ -23,6 +23,14 @@ pub enum Place {
     ArchitectureFlag(&'static [&'static str]),
 }
 
+impl Place {
+    /// Whether the value is part of the scenario.
+    #[must_use]
+    pub const fn is_scenario(self) -> bool {
+        !matches!(self, Place::Record | Place::Figure)
+    }
+}
+
 /// One column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {

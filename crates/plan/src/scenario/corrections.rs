@@ -16,7 +16,8 @@ pub struct Corrected {
 
 impl Corrected {
     /// The corrections of a scenario with these parts.
-    pub(super) fn of(parts: &Parts) -> Option<Arc<Corrected>> {
+    #[must_use]
+    pub fn of(parts: &Parts) -> Option<Arc<Corrected>> {
         let corrections = Arc::clone(parts.corrections.as_ref()?);
         let sheet = parts.accelerator.as_ref()?;
         let model = parts.model_name();
