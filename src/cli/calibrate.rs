@@ -18,6 +18,7 @@ use atlas_evidence::calibrate::columns::COLUMNS;
 use atlas_evidence::calibrate::scripts;
 use atlas_evidence::calibrate::scripts::Site;
 use atlas_evidence::calibrate::sources::{Named, label};
+use atlas_evidence::validate::columns::COLUMNS as TYPED;
 use atlas_evidence::calibrate::{Bench, Observation, Start, document, plan};
 use atlas_ingest::Warmup;
 use atlas_plan::record::{now, write_atomically, write_new};
@@ -84,14 +85,16 @@ pub enum Format {
 
 fn long_about() -> String {
     let figures = columns(true);
+    let table: Vec<&str> = TYPED.iter().map(|column| column.name).collect();
     format!(
         "Fit a target's coefficients to measurements, and correct the analytical engine by them.\n\nOne to three runs \
          already help: the analytical engine's figures are corrected by effects of the cluster, the software, the model \
          and the operators that the time goes into, as far as so few runs can tell (docs/calibration.md). The \
          coefficients of the calibrated model follow the calibration guide, parameter by parameter. Figures that a \
          CSV's columns may hold:\n\n{figures}\n\nSettings:\n\n{}\n\nThe columns of workload/measurements/*.csv \
-         are read, too; `atlas schema measurements` lists them.",
-        columns(false)
+         are read, too: {}.",
+        columns(false),
+        table.join(", ")
     )
 }
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use atlas_config::corrections::Quantity;
 use atlas_evidence::runs::components::Components;
-use atlas_evidence::runs::experiment::{self, Cluster, Experiment, Outcome};
+use atlas_evidence::runs::experiment::{self, Cluster, Outcome};
 use atlas_evidence::validate::ValidateError;
 
 /// Why a table could not be made.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub(crate) enum Error {
     #[error(transparent)]
     Measurements(#[from] ValidateError),
     #[error("{0}: {1}")]
@@ -37,7 +37,7 @@ fn replace(path: &Path, begin: &'static str, end: &'static str, text: &str) -> R
 ///
 /// # Errors
 /// Measurements that cannot be read, or a table that cannot be written.
-pub fn components() -> Result<(), Error> {
+pub(crate) fn components() -> Result<(), Error> {
     let mut text = String::new();
     for (quantity, name) in Quantity::ALL.into_iter().zip(["TRAINING", "SERVING", "TPOT", "TTFT"]) {
         let found = experiment::components(quantity)?;
@@ -58,7 +58,7 @@ pub fn components() -> Result<(), Error> {
 ///
 /// # Errors
 /// Measurements that cannot be read, or a document that cannot be written.
-pub fn experiment(after_runs: usize, print: bool) -> Result<(), Error> {
+pub(crate) fn experiment(after_runs: usize, print: bool) -> Result<(), Error> {
     let mut text = String::new();
     let mut all = Vec::new();
     for quantity in Quantity::ALL {

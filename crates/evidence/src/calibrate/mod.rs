@@ -9,6 +9,7 @@ pub mod document;
 mod guide;
 pub mod intake;
 pub mod judge;
+pub mod misstated;
 pub mod observation;
 pub mod parameter;
 pub mod plan;

@@ -167,11 +167,7 @@ impl Observation {
     /// What follows from what is there.
     fn settle(&mut self) {
         if self.mode.is_none() {
-            self.mode = self.word("mode").and_then(|word| match word.to_lowercase().as_str() {
-                "training" | "train" | "pretrain" | "finetune" => Some(Mode::Training),
-                "inference" | "infer" | "serving" | "serve" | "generation" => Some(Mode::Inference),
-                _ => None,
-            });
+            self.mode = self.word("mode").and_then(|word| mode(&word));
         }
         if let Some(ms) = self.figures.remove("step_time_ms") {
             self.figures.entry("step_time_s").or_insert(ms.scaled(1e-3));
@@ -243,7 +239,12 @@ impl Observation {
         if name == "mode" {
             self.mode = None;
         }
-        self.settings.insert(name, value);
+        if let (Some(column), Some(text)) = (typed(name), scalar(&value)) {
+            self.typed.insert(column, text);
+        }
+        if column(name).is_some() {
+            self.settings.insert(name, value);
+        }
         self.settle();
     }
 
@@ -355,8 +356,17 @@ fn latency_group(name: &str) -> Option<&'static str> {
     }
 }
 
+/// The mode that a word names.
+pub(super) fn mode(word: &str) -> Option<Mode> {
+    match word.trim().to_lowercase().as_str() {
+        "training" | "train" | "pretrain" | "finetune" => Some(Mode::Training),
+        "inference" | "infer" | "serving" | "serve" | "generation" => Some(Mode::Inference),
+        _ => None,
+    }
+}
+
 /// A finite number, also where it is written as text.
-fn number(value: &Value) -> Option<f64> {
+pub(super) fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.trim().trim_end_matches('%').parse().ok(),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::intake::json;
+use super::misstated;
 use super::observation::{Measured, Observation};
 use super::predict::{Bench, Figure, model_of};
 use crate::runs::Run;
@@ -26,7 +27,7 @@ const fn kind(mode: Mode) -> Kind {
 fn cells(bench: &Bench<'_>, observed: &Observation, workload: Option<&Workload>) -> (BTreeMap<&'static str, String>, bool) {
     let training = observed.mode() == Mode::Training;
     let mut cells: BTreeMap<&'static str, String> =
-        observed.typed().map(|(name, text)| (name, text.to_owned())).collect();
+        observed.typed().filter(|(name, _)| *name != "precision").map(|(name, text)| (name, text.to_owned())).collect();
     let mut set = |name: &'static str, value: Option<String>| {
         if let Some(value) = value {
             cells.insert(name, value);
@@ -39,13 +40,17 @@ fn cells(bench: &Bench<'_>, observed: &Observation, workload: Option<&Workload>)
     for (column, name) in [("tp", "tp"), ("pp", "pp"), ("cp", "cp"), ("ep", "ep"), ("dp", "dp"), ("vpp", "vpp")] {
         set(column, number(name));
     }
+    // A format that this program does not know is the log's affair: the workload's holds.
+    let format = observed.word("precision").and_then(|word| misstated::format(&word)).map(|format| format.name().to_owned());
     if training {
+        set("precision", format);
         set("seq_len", prompt);
         set("micro_batch", number("batch"));
         set("global_batch", number("global_batch"));
         set("sequence_parallel", observed.switch("sp").map(|on| on.to_string()));
         set("sharding", observed.number("zero_stage").map(|stage| if stage > 0.0 { format!("zero{stage}") } else { "none".to_owned() }));
     } else {
+        set("weights", format);
         set("input_len", prompt);
         set("output_len", generate);
         set("concurrency", number("concurrency").or_else(|| number("batch")));

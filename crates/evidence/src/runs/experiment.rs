@@ -208,15 +208,11 @@ pub fn run(quantity: Quantity, cluster: Cluster, after_runs: usize) -> Result<Ex
     Ok(experiment(&shipped_runs(quantity)?, quantity, cluster, after_runs))
 }
 
-/// The experiment with these runs.
+/// The experiment with these runs, each source judged by components that are estimated without it.
 #[must_use]
 pub fn experiment(runs: &[Run], quantity: Quantity, cluster: Cluster, after_runs: usize) -> Experiment {
     let sources = by_source(runs);
-    let mut clusters: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
-    for run in runs {
-        clusters.entry(cluster.key(run)).or_default().push(run);
-    }
-    clusters.retain(|_, runs| runs.len() >= ENOUGH.max(after_runs + 1));
+    let clusters = clusters(runs, cluster, after_runs);
     let mut held_out: Vec<&str> =
         clusters.values().filter_map(|runs| runs.first()).map(|run| run.source.as_str()).collect();
     held_out.sort_unstable();
@@ -227,11 +223,39 @@ pub fn experiment(runs: &[Run], quantity: Quantity, cluster: Cluster, after_runs
         .zip(without)
         .map(|(source, c)| (source, tempered(c, &sources, Some(source))))
         .collect();
+    let of = |source: &str| without.get(source).copied().unwrap_or(Components::of(quantity));
+    judged(&clusters, quantity, cluster, after_runs, of)
+}
+
+/// The experiment with the shipped table of components, which has seen the sources: at once, for tests.
+#[must_use]
+pub fn with_table(runs: &[Run], quantity: Quantity, cluster: Cluster, after_runs: usize) -> Experiment {
+    judged(&clusters(runs, cluster, after_runs), quantity, cluster, after_runs, |_| Components::of(quantity))
+}
+
+/// Runs by cluster, where there are enough.
+fn clusters(runs: &[Run], cluster: Cluster, after_runs: usize) -> BTreeMap<String, Vec<&Run>> {
+    let mut clusters: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
+    for run in runs {
+        clusters.entry(cluster.key(run)).or_default().push(run);
+    }
+    clusters.retain(|_, runs| runs.len() >= ENOUGH.max(after_runs + 1));
+    clusters
+}
+
+/// Every cluster, judged by the components that its source is given.
+fn judged(
+    clusters: &BTreeMap<String, Vec<&Run>>,
+    quantity: Quantity,
+    cluster: Cluster,
+    after_runs: usize,
+    components: impl Fn(&str) -> Components,
+) -> Experiment {
     let judged: Vec<(&String, &str, usize, Vec<Judged>)> = clusters
         .iter()
         .filter_map(|(name, runs)| {
             let source = runs.first()?.source.as_str();
-            Some((name, source, runs.len(), judge(runs, after_runs, without.get(source)?)))
+            Some((name, source, runs.len(), judge(runs, after_runs, &components(source))))
         })
         .collect();
     // The reach, too, is that of the other sources.
