@@ -70,7 +70,10 @@ pub(crate) fn experiment(after_runs: usize, print: bool) -> Result<(), Error> {
         }
     }
     let _ = writeln!(text, "\nAfter {after_runs} runs, median / 90th percentile of the error of the rest:\n");
-    let _ = writeln!(text, "| figure | cluster | clusters | runs | before | after | inside the 90 % interval | its width |");
+    let _ = writeln!(
+        text,
+        "| figure | cluster | clusters | runs | before | after | inside the 90 % interval | its width |"
+    );
     let _ = writeln!(text, "| --- | --- | --- | --- | --- | --- | --- | --- |");
     for (quantity, found) in &all {
         let _ = writeln!(
@@ -95,7 +98,12 @@ pub(crate) fn experiment(after_runs: usize, print: bool) -> Result<(), Error> {
         print!("{text}");
         return Ok(());
     }
-    replace(Path::new("docs/calibration.md"), "<!-- begin: cargo xtask calibration-experiment -->", "<!-- end -->", &text)
+    replace(
+        Path::new("docs/calibration.md"),
+        "<!-- begin: cargo xtask calibration-experiment -->",
+        "<!-- end -->",
+        &text,
+    )
 }
 
 fn what(cluster: Cluster) -> &'static str {

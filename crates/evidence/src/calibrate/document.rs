@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::parameter::{Figures, Parameter};
 use super::{Outcome, Start};
 use atlas_config::corrections::Quantity;
-use atlas_config::{Corrections, Efficiency};
 use atlas_config::profile::Coefficients;
+use atlas_config::{Corrections, Efficiency};
 
 /// The profile as YAML: coefficients as they are now, and for every parameter found its provenance.
 #[must_use]
@@ -170,7 +170,10 @@ pub fn efficiency(out: &mut String, efficiency: &Efficiency) {
 
 /// The corrections section, as profiles take it.
 fn corrections(out: &mut String, found: &Corrections) {
-    let _ = writeln!(out, "# Effects add up on the logarithm of measured over predicted; docs/calibration.md describes them.");
+    let _ = writeln!(
+        out,
+        "# Effects add up on the logarithm of measured over predicted; docs/calibration.md describes them."
+    );
     let _ = writeln!(out, "corrections:");
     line(out, 2, "accelerator", &quoted(&found.accelerator));
     let runs: Vec<String> = found.runs.iter().map(|run| quoted(run)).collect();

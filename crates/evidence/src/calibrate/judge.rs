@@ -71,7 +71,8 @@ pub fn judge(
 #[must_use]
 pub fn judge_standing(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Vec<Judged> {
     let figures = start.figures();
-    let standing = Numbers { figures: figures.as_ref(), efficiency: &start.efficiency, corrections: start.corrections.as_ref() };
+    let standing =
+        Numbers { figures: figures.as_ref(), efficiency: &start.efficiency, corrections: start.corrections.as_ref() };
     let mut judged = both(bench, rows, standing, standing);
     judged.iter_mut().for_each(|one| one.after = None);
     judged

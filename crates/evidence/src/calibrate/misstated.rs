@@ -24,7 +24,8 @@ const COUNTS: [&str; 14] = [
     "vocab_size",
 ];
 /// Settings that are numbers of some other kind.
-const NUMBERS: [&str; 6] = ["generate", "concurrency", "request_rate", "message_bytes", "parameters_billion", "zero_stage"];
+const NUMBERS: [&str; 6] =
+    ["generate", "concurrency", "request_rate", "message_bytes", "parameters_billion", "zero_stage"];
 
 /// The format that a word names, also as PyTorch and JAX write it: `torch.bfloat16`.
 #[must_use]

@@ -26,11 +26,12 @@ pub use observation::Observation;
 pub use parameter::{Figures, Parameter};
 pub use predict::Bench;
 
-use atlas_config::library::Library;
 use crate::runs::components::Components;
 use crate::runs::{Run, effects};
 use atlas_config::corrections::Quantity;
+use atlas_config::library::Library;
 use atlas_config::{Corrections, Efficiency, Profile, Target};
+use atlas_core::plan::Engine;
 use guide::Guide;
 use judge::Judged;
 
@@ -135,7 +136,9 @@ fn sound(found: Corrections, runs: &[Run]) -> (Corrections, Vec<String>) {
             kept.set(quantity, correction.clone());
         } else {
             let name = quantity.name();
-            worse.push(format!("{name}: left as shipped, since these runs contradict each other: a correction would predict them worse"));
+            worse.push(format!(
+                "{name}: left as shipped, since these runs contradict each other: a correction would predict them worse"
+            ));
         }
     }
     (kept, worse)
@@ -186,5 +189,16 @@ pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outc
     }
     outcome.warnings = warnings;
     outcome.judged = judge::judge(bench, rows, before.as_ref(), &outcome, start);
+    let own = || outcome.judged.iter().filter(|one| one.engine == Engine::SemiEmpirical);
+    if let Some((n, standing, found)) = judge::median_errors(own()).filter(|(_, standing, found)| found > standing) {
+        // A fit that makes its own data worse is none.
+        outcome.warnings.push(format!(
+            "coefficients: left as they were, since the fit predicts its own {n} figures worse: {found:.1} % against \
+             {standing:.1} % (median)"
+        ));
+        outcome.parameters.clear();
+        outcome.figures.clone_from(&before);
+        outcome.judged = judge::judge(bench, rows, before.as_ref(), &outcome, start);
+    }
     outcome
 }

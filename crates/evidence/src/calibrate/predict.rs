@@ -132,8 +132,14 @@ impl<'a> Bench<'a> {
     /// The scenario of the calibrated model before a row is laid over it.
     fn template(&self) -> Option<Scenario> {
         let (target, workload) = (Arc::clone(self.target), self.stand_in()?);
-        let mut scenario =
-            Scenario::from_files(&Parts { target, workload, profile: None, accelerator: None, model: None, corrections: None });
+        let mut scenario = Scenario::from_files(&Parts {
+            target,
+            workload,
+            profile: None,
+            accelerator: None,
+            model: None,
+            corrections: None,
+        });
         scenario.engine = Engine::SemiEmpirical;
         scenario.noise = false;
         scenario.phases.clear();

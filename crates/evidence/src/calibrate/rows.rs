@@ -24,7 +24,11 @@ const fn kind(mode: Mode) -> Kind {
 }
 
 /// The cells of an observation under the names of measurement tables.
-fn cells(bench: &Bench<'_>, observed: &Observation, workload: Option<&Workload>) -> (BTreeMap<&'static str, String>, bool) {
+fn cells(
+    bench: &Bench<'_>,
+    observed: &Observation,
+    workload: Option<&Workload>,
+) -> (BTreeMap<&'static str, String>, bool) {
     let training = observed.mode() == Mode::Training;
     let mut cells: BTreeMap<&'static str, String> =
         observed.typed().filter(|(name, _)| *name != "precision").map(|(name, text)| (name, text.to_owned())).collect();
@@ -41,14 +45,20 @@ fn cells(bench: &Bench<'_>, observed: &Observation, workload: Option<&Workload>)
         set(column, number(name));
     }
     // A format that this program does not know is the log's affair: the workload's holds.
-    let format = observed.word("precision").and_then(|word| misstated::format(&word)).map(|format| format.name().to_owned());
+    let format =
+        observed.word("precision").and_then(|word| misstated::format(&word)).map(|format| format.name().to_owned());
     if training {
         set("precision", format);
         set("seq_len", prompt);
         set("micro_batch", number("batch"));
         set("global_batch", number("global_batch"));
         set("sequence_parallel", observed.switch("sp").map(|on| on.to_string()));
-        set("sharding", observed.number("zero_stage").map(|stage| if stage > 0.0 { format!("zero{stage}") } else { "none".to_owned() }));
+        set(
+            "sharding",
+            observed
+                .number("zero_stage")
+                .map(|stage| if stage > 0.0 { format!("zero{stage}") } else { "none".to_owned() }),
+        );
     } else {
         set("weights", format);
         set("input_len", prompt);
@@ -160,7 +170,11 @@ fn figures(observed: &Observation) -> Vec<(Metric, Measured)> {
 /// The runs of all rows. Rows of one configuration are one run, since they share what is peculiar to it: their median
 /// counts. Rows that the engine cannot answer come with the reason.
 #[must_use]
-pub fn runs(bench: &Bench<'_>, rows: &[Observation], factors: &atlas_config::Efficiency) -> (Vec<Run>, Vec<(String, String)>) {
+pub fn runs(
+    bench: &Bench<'_>,
+    rows: &[Observation],
+    factors: &atlas_config::Efficiency,
+) -> (Vec<Run>, Vec<(String, String)>) {
     let mut groups: BTreeMap<(bool, String), Vec<&Observation>> = BTreeMap::new();
     let own = rows.iter().filter(|row| row.switch("baseline") != Some(true) && !figures(row).is_empty());
     for row in own {

@@ -30,7 +30,9 @@ pub fn shared(c: &Components, a: &Features<'_>, b: &Features<'_>) -> f64 {
 fn factors(runs: &[&Run], c: &Components) -> Vec<(Factor, f64)> {
     let names = |name: fn(&Run) -> &String| runs.iter().map(|run| name(run)).collect::<BTreeSet<_>>();
     let mut all = vec![(Factor::Cluster, c.cluster)];
-    all.extend(names(|run| &run.accelerator).into_iter().map(|n| (Factor::Accelerator(n.as_str().into()), c.accelerator)));
+    all.extend(
+        names(|run| &run.accelerator).into_iter().map(|n| (Factor::Accelerator(n.as_str().into()), c.accelerator)),
+    );
     all.extend(names(|run| &run.software).into_iter().map(|n| (Factor::Software(n.as_str().into()), c.software)));
     all.extend(names(|run| &run.model).into_iter().map(|n| (Factor::Model(n.as_str().into()), c.model)));
     all.extend(Class::ALL.into_iter().zip(c.classes).map(|(class, variance)| (Factor::Class(class), variance)));
@@ -51,8 +53,7 @@ pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
     }
     let features: Vec<Features<'_>> = runs.iter().map(|run| run.features()).collect();
     let values: Vec<f64> = runs.iter().map(|run| run.log_ratio()).collect();
-    let common: Vec<Vec<f64>> =
-        features.iter().map(|a| features.iter().map(|b| shared(c, a, b)).collect()).collect();
+    let common: Vec<Vec<f64>> = features.iter().map(|a| features.iter().map(|b| shared(c, a, b)).collect()).collect();
     let mut weights = vec![1.0; runs.len()];
     let mut solved = None;
     for _ in 0..ROUNDS {
@@ -91,8 +92,7 @@ pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
             explained.iter().enumerate().map(cell).collect()
         })
         .collect();
-    let unseen =
-        Unseen { accelerator: c.accelerator.sqrt(), software: c.software.sqrt(), model: c.model.sqrt() };
+    let unseen = Unseen { accelerator: c.accelerator.sqrt(), software: c.software.sqrt(), model: c.model.sqrt() };
     let configurations: BTreeSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     Some(Correction {
         runs: configurations.len(),

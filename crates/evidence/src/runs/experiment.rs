@@ -20,8 +20,6 @@ pub const ENOUGH: usize = 10;
 const DRAWS: u64 = 5;
 /// Runs after which the table's `reach` is taken.
 const USUAL: usize = 3;
-/// Shares of the estimated variances among which the predictions of held-out runs decide.
-const SCALES: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 
 /// What runs of one cluster are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
@@ -157,30 +155,6 @@ fn reach<'j>(sources: impl Iterator<Item = &'j Vec<Judged>>) -> f64 {
     at.map_or(1.645, |one| one.0)
 }
 
-/// Components as far as predictions of the rest of each source after a few runs gain from them.
-fn tempered(c: Components, clusters: &BTreeMap<&str, Vec<&Run>>, without: Option<&str>) -> Components {
-    let scaled = |by: f64| Components {
-        cluster: c.cluster * by,
-        accelerator: c.accelerator * by,
-        software: c.software * by,
-        model: c.model * by,
-        classes: c.classes.map(|class| class * by),
-        ..c
-    };
-    let error = |by: f64| -> f64 {
-        let c = scaled(by);
-        let own = clusters.iter().filter(|(source, runs)| Some(**source) != without && runs.len() >= ENOUGH);
-        own.map(|(_, runs)| {
-            // The median: configurations that are wrong, rather than measured, do not decide.
-            let sizes: Vec<f64> = judge(runs, USUAL, &c).iter().map(|one| one.after.abs()).collect();
-            median(&sizes) * (runs.len() as f64).sqrt()
-        })
-        .sum()
-    };
-    let best = SCALES.into_iter().min_by(|a, b| error(*a).total_cmp(&error(*b)));
-    scaled(best.unwrap_or(1.0))
-}
-
 /// Estimates the components of a quantity from the shipped measurements.
 ///
 /// # Errors
@@ -191,11 +165,10 @@ pub fn components(quantity: Quantity) -> Result<Components, ValidateError> {
     let judged_sources: Vec<&str> =
         sources.iter().filter(|(_, runs)| runs.len() >= ENOUGH).map(|(source, _)| *source).collect();
     let (whole, without) = estimate(&sources, &judged_sources, has_classes(quantity));
-    let whole = tempered(whole, &sources, None);
     let judged: Vec<Vec<Judged>> = judged_sources
         .iter()
         .zip(without)
-        .filter_map(|(source, c)| Some(judge(sources.get(source)?, USUAL, &tempered(c, &sources, Some(source)))))
+        .filter_map(|(source, c)| Some(judge(sources.get(source)?, USUAL, &c)))
         .collect();
     Ok(Components { reach: reach(judged.iter()), ..whole })
 }
@@ -218,11 +191,7 @@ pub fn experiment(runs: &[Run], quantity: Quantity, cluster: Cluster, after_runs
     held_out.sort_unstable();
     held_out.dedup();
     let (_, without) = estimate(&sources, &held_out, has_classes(quantity));
-    let without: BTreeMap<&str, Components> = held_out
-        .into_iter()
-        .zip(without)
-        .map(|(source, c)| (source, tempered(c, &sources, Some(source))))
-        .collect();
+    let without: BTreeMap<&str, Components> = held_out.into_iter().zip(without).collect();
     let of = |source: &str| without.get(source).copied().unwrap_or(Components::of(quantity));
     judged(&clusters, quantity, cluster, after_runs, of)
 }

@@ -16,6 +16,9 @@ const CLIP: f64 = 0.5;
 const DAMPING: f64 = -0.3;
 /// Variances below this, on the logarithm, are none.
 const LEAST: f64 = 1e-6;
+/// Largest variance of a slope: a standard deviation of ln 2. Shares of the time that hardly differ within sources would
+/// leave it without a bound.
+const STEEPEST: f64 = 0.48;
 /// Rounds of the search, each once over all components.
 const ROUNDS: usize = 60;
 /// Cluster, accelerator, software, model, four classes, residual.
@@ -44,7 +47,9 @@ impl Group {
         Group {
             names: runs
                 .iter()
-                .map(|run| [number(run.accelerator.as_str()), number(run.software.as_str()), number(run.model.as_str())])
+                .map(|run| {
+                    [number(run.accelerator.as_str()), number(run.software.as_str()), number(run.model.as_str())]
+                })
                 .collect(),
             shares: runs.iter().map(|run| run.shares).collect(),
             values: runs.iter().map(|run| run.log_ratio().clamp(-CLIP, CLIP)).collect(),
@@ -108,7 +113,8 @@ fn search(groups: &[&Group], classes: bool, mut logs: [f64; COUNT], step: f64) -
             for by in [step, -step] {
                 let mut next = logs;
                 if let Some(log) = next.get_mut(i) {
-                    *log = (*log + by).clamp(LEAST.ln(), 2.0);
+                    let most = if (4..8).contains(&i) { STEEPEST } else { 1.0 };
+                    *log = (*log + by).clamp(LEAST.ln(), most.ln());
                 }
                 let found = loss(groups, &components(&next, classes));
                 if found < best - 1e-6 {
@@ -138,10 +144,14 @@ pub fn estimate(
     let groups: Vec<(&str, Group)> = sources.iter().map(|(source, runs)| (*source, Group::of(runs))).collect();
     let all: Vec<&Group> = groups.iter().map(|(_, group)| group).collect();
     let whole = search(&all, classes, [0.01_f64.ln(); COUNT], 1.0);
-    let without = on_all_cores(held_out, |_| false, |out| {
-        let rest: Vec<&Group> = groups.iter().filter(|(source, _)| source != out).map(|(_, group)| group).collect();
-        // Little changes without one of many sources: a short search from there.
-        components(&search(&rest, classes, whole, 0.4), classes)
-    });
+    let without = on_all_cores(
+        held_out,
+        |_| false,
+        |out| {
+            let rest: Vec<&Group> = groups.iter().filter(|(source, _)| source != out).map(|(_, group)| group).collect();
+            // Little changes without one of many sources: a short search from there.
+            components(&search(&rest, classes, whole, 0.4), classes)
+        },
+    );
     (components(&whole, classes), without)
 }

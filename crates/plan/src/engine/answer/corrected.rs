@@ -101,7 +101,8 @@ pub fn beside(scenario: &Scenario, estimate: &Estimate) -> Vec<Beside> {
             runs: own.corrections.of(quantity)?.runs,
         })
     };
-    let throughput = found.throughput.and_then(|_| of(rate, |e, d| Some((e.total.tokens_per_sec, d.throughput_interval))));
+    let throughput =
+        found.throughput.and_then(|_| of(rate, |e, d| Some((e.total.tokens_per_sec, d.throughput_interval))));
     let tpot = found.tpot.and_then(|_| of(Quantity::Tpot, |_, d| d.serving.map(|s| (s.tpot_ms[0], s.tpot_interval))));
     let ttft = found.ttft.and_then(|_| of(Quantity::Ttft, |_, d| d.serving.map(|s| (s.ttft_ms[0], s.ttft_interval))));
     [throughput, tpot, ttft].into_iter().flatten().collect()
