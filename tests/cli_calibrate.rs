@@ -128,6 +128,22 @@ fn cells_that_cannot_be_meant_are_refused_with_their_place() {
     assert!(!dir.path().join("workload").exists());
 }
 
+/// A table with the columns of workload/measurements, of which only the typed ones say how the runs were made.
+#[test]
+fn three_rows_of_a_measurement_table_correct_other_workloads_on_the_accelerator() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "id,source,accelerator,num_accelerators,model,software,tp,pp,seq_len,micro_batch,global_batch,sharding,\
+                precision,tokens_per_sec_per_accel\n\
+                a,mine,nvidia-h100-sxm-80gb,8,llama-3.1-8b,torchtitan,1,1,8192,1,64,fsdp,bf16,5000\n\
+                b,mine,nvidia-h100-sxm-80gb,16,llama-3.1-8b,torchtitan,1,1,8192,1,64,fsdp,bf16,4900\n\
+                c,mine,nvidia-h100-sxm-80gb,64,llama-3.1-8b,torchtitan,1,1,8192,1,128,fsdp,bf16,4800\n";
+    std::fs::write(dir.path().join("runs.csv"), text).unwrap();
+    atlas(dir.path(), &["calibrate", "runs.csv", "--target", "h100-sxm-8"]).assert().code(0);
+    let args = ["run", "--target", "h100-sxm-64", "--workload", "llama3.1-70b-train", "--format", "json"];
+    let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
+    assert_eq!(got["calibrated"][0]["runs"], 3, "{got}");
+}
+
 #[test]
 fn bad_arguments_are_told_all_at_once() {
     let dir = measurements();

@@ -99,7 +99,9 @@ impl Kind {
         let names: Vec<&str> =
             lines().next().unwrap_or_default().split(',').map(|name| name.trim().trim_matches('"')).collect();
         let known = names.iter().filter_map(|name| column(name)).collect::<Vec<_>>();
-        let ours = known.iter().any(|column| column.figure) && known.len() * 2 >= names.len();
+        let either = |name: &&&str| column(name).is_some() || super::observation::typed(name).is_some();
+        let understood = names.iter().filter(either).count();
+        let ours = known.iter().any(|column| column.figure) && understood * 2 >= names.len();
         if ours && (names.len() > 1 || known.len() == 1) && !begins("{") && !begins("[") {
             Kind::Csv
         } else {

@@ -325,7 +325,7 @@ impl Observation {
 }
 
 /// The column of measurement tables that a name is one of.
-fn typed(name: &str) -> Option<&'static str> {
+pub(super) fn typed(name: &str) -> Option<&'static str> {
     let name = canonical(name);
     COLUMNS.iter().find(|column| column.name == name).map(|column| column.name)
 }
