@@ -16,9 +16,6 @@ const CLIP: f64 = 0.5;
 const DAMPING: f64 = -0.3;
 /// Variances below this, on the logarithm, are none.
 const LEAST: f64 = 1e-6;
-/// Largest variance of a slope: a standard deviation of ln 2. Shares of the time that hardly differ within sources would
-/// leave it without a bound.
-const STEEPEST: f64 = 0.48;
 /// Rounds of the search, each once over all components.
 const ROUNDS: usize = 60;
 /// Cluster, accelerator, software, model, four classes, residual.
@@ -113,8 +110,7 @@ fn search(groups: &[&Group], classes: bool, mut logs: [f64; COUNT], step: f64) -
             for by in [step, -step] {
                 let mut next = logs;
                 if let Some(log) = next.get_mut(i) {
-                    let most = if (4..8).contains(&i) { STEEPEST } else { 1.0 };
-                    *log = (*log + by).clamp(LEAST.ln(), most.ln());
+                    *log = (*log + by).clamp(LEAST.ln(), 2.0);
                 }
                 let found = loss(groups, &components(&next, classes));
                 if found < best - 1e-6 {
