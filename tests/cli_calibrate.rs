@@ -83,23 +83,65 @@ fn a_dry_run_writes_nothing_and_json_says_all() {
 }
 
 #[test]
-fn a_real_log_gives_factors_that_the_engine_heeds_and_explains() {
+fn a_real_log_gives_corrections_that_the_engine_heeds_and_states() {
     let dir = measurements();
     let args = ["calibrate", "run.json.gz", "--target", "mi300x-8", "--workload", "llama3.1-8b-compare"];
     let made = atlas(dir.path(), &args).assert().code(0);
-    assert!(stderr(&made).contains("only efficiency factors"), "{}", stderr(&made));
-    let explain = |target: &str| {
-        let args =
-            ["explain", "tokens_per_sec", "--target", target, "--workload", "llama3.1-8b-compare", "--format", "json"];
+    assert!(stderr(&made).contains("only corrections"), "{}", stderr(&made));
+    let run = |target: &str, extra: &[&str]| {
+        let mut args = vec!["run", "--target", target, "--workload", "llama3.1-8b-compare"];
+        args.extend(extra);
         stdout(&atlas(dir.path(), &args).assert().code(0))
     };
-    let text = explain("mi300x-8");
-    assert!(text.contains("e_compute") && text.contains("mi300x_8.yaml"), "{text}");
-    assert!(text.contains("efficiency.training.compute (20") && text.contains("n = 1"), "the day of it\n{text}");
-    assert!(!explain("h100-sxm-8").contains("e_compute"));
+    let text = run("mi300x-8", &[]);
+    // Notes are wrapped.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("after calibration with 1 run (run.json.gz)") && text.contains("as shipped"), "{text}");
+    let got = json(&run("mi300x-8", &["--format", "json"]));
+    let beside = &got["calibrated"][0];
+    assert_eq!(beside["quantity"], "training_throughput");
+    assert_eq!(beside["calibrated"], got["record"]["tokens_per_sec"]);
+    assert!(beside["shipped"].as_f64() != beside["calibrated"].as_f64());
+    assert!(json(&run("h100-sxm-8", &["--format", "json"])).get("calibrated").is_none());
     // The calibrated engine still says what it lacks.
     let args = ["run", "--target", "mi300x-8", "--workload", "llama3.1-8b-compare", "--engine", "semi-empirical"];
     assert!(stderr(&atlas(dir.path(), &args).assert().code(1)).contains("a profile with coefficients"));
+}
+
+#[test]
+fn cells_that_cannot_be_meant_are_refused_with_their_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "mode,num_gpus,tp,precision,model,seq_len,tokens_per_sec\n\
+                trainin,8,1,bf16,llama-3.1-8b,2048,80000\n\
+                training,-8,1,fp99,llama-3.1-8b,2048,-80000\n";
+    std::fs::write(dir.path().join("bad.csv"), text).unwrap();
+    let made = atlas(dir.path(), &["calibrate", "bad.csv", "--target", "h100-sxm-8"]).assert().code(1);
+    let told = stderr(&made);
+    for expected in [
+        "bad.csv:2:1: mode: found \"trainin\"",
+        "bad.csv:3:10: num_gpus",
+        "bad.csv:3:15: precision",
+        "bad.csv:3:38: tokens_per_sec",
+    ] {
+        assert!(told.contains(expected), "{expected}\n{told}");
+    }
+    assert!(!dir.path().join("workload").exists());
+}
+
+/// A table with the columns of workload/measurements, of which only the typed ones say how the runs were made.
+#[test]
+fn three_rows_of_a_measurement_table_correct_other_workloads_on_the_accelerator() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "id,source,accelerator,num_accelerators,model,software,tp,pp,seq_len,micro_batch,global_batch,sharding,\
+                precision,tokens_per_sec_per_accel\n\
+                a,mine,nvidia-h100-sxm-80gb,8,llama-3.1-8b,torchtitan,1,1,8192,1,64,fsdp,bf16,5000\n\
+                b,mine,nvidia-h100-sxm-80gb,16,llama-3.1-8b,torchtitan,1,1,8192,1,64,fsdp,bf16,4900\n\
+                c,mine,nvidia-h100-sxm-80gb,64,llama-3.1-8b,torchtitan,1,1,8192,1,128,fsdp,bf16,4800\n";
+    std::fs::write(dir.path().join("runs.csv"), text).unwrap();
+    atlas(dir.path(), &["calibrate", "runs.csv", "--target", "h100-sxm-8"]).assert().code(0);
+    let args = ["run", "--target", "h100-sxm-64", "--workload", "llama3.1-70b-train", "--format", "json"];
+    let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
+    assert_eq!(got["calibrated"][0]["runs"], 3, "{got}");
 }
 
 #[test]

@@ -12,19 +12,20 @@ use super::output::{self, complain};
 use super::pick;
 use atlas_config::library::Library;
 use atlas_config::profile::stem_for;
-use atlas_config::{Efficiency, Target, Workload};
+use atlas_config::{Target, Workload};
 use atlas_evidence::calibrate;
 use atlas_evidence::calibrate::columns::COLUMNS;
 use atlas_evidence::calibrate::scripts;
 use atlas_evidence::calibrate::scripts::Site;
 use atlas_evidence::calibrate::sources::{Named, label};
 use atlas_evidence::calibrate::{Bench, Observation, Start, document, plan};
+use atlas_evidence::validate::columns::COLUMNS as TYPED;
 use atlas_ingest::Warmup;
 use atlas_plan::record::{now, write_atomically, write_new};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_report::calibration as told;
 
-/// Fit a target's coefficients and efficiency factors to measurements.
+/// Fit a target's coefficients to measurements, and correct the analytical engine by them.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas calibrate train.log --target h100-sxm-8 --workload llama3.1-8b-train
@@ -84,11 +85,16 @@ pub enum Format {
 
 fn long_about() -> String {
     let figures = columns(true);
+    let table: Vec<&str> = TYPED.iter().map(|column| column.name).collect();
     format!(
-        "Fit a target's coefficients and efficiency factors to measurements.\n\nThe coefficients of the calibrated \
-         model follow the calibration guide, parameter by parameter; the factors of the analytical engine start from \
-         the shipped constants and move as far as the measurements can tell. Figures that a CSV's columns may hold:\n\n\
-         {figures}"
+        "Fit a target's coefficients to measurements, and correct the analytical engine by them.\n\nOne to three runs \
+         already help: the analytical engine's figures are corrected by effects of the cluster, the software, the model \
+         and the operators that the time goes into, as far as so few runs can tell (docs/calibration.md). The \
+         coefficients of the calibrated model follow the calibration guide, parameter by parameter. Figures that a \
+         CSV's columns may hold:\n\n{figures}\n\nSettings:\n\n{}\n\nThe columns of workload/measurements/*.csv \
+         are read, too: {}.",
+        columns(false),
+        table.join(", ")
     )
 }
 
@@ -196,9 +202,9 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let outcome = calibrate::calibrate(&bench, &rows, &subject.start);
     let date = now().get(..10).unwrap_or_default().to_owned();
     let text = match args.format {
-        Format::Table => globals.charset().write(&told::table(&outcome, &subject.start.efficiency)).into_owned(),
+        Format::Table => globals.charset().write(&told::table(&outcome)).into_owned(),
         Format::Json => {
-            let mut document = told::document(&outcome, &subject.start.efficiency, &date);
+            let mut document = told::document(&outcome, &date);
             if let (true, Some(map)) = (writes && !outcome.is_empty(), document.as_object_mut()) {
                 map.insert("profile".to_owned(), path.display().to_string().into());
             }
@@ -226,12 +232,9 @@ fn remarks(subject: &Subject<'_>, outcome: &calibrate::Outcome) {
     let target = &subject.target.name;
     if outcome.figures.is_none() {
         complain(&format!(
-            "note: no profile has coefficients for {target}: only efficiency factors are calibrated; --base NAME starts \
-             from those of another"
+            "note: no profile has coefficients for {target}: only corrections of the analytical engine are calibrated; \
+             --base NAME starts from those of another"
         ));
-    }
-    if subject.target.efficiency.is_some() && outcome.efficiency != Efficiency::default() {
-        complain(&format!("note: the entry of {target} has an `efficiency` of its own, which wins over the profile's"));
     }
 }
 

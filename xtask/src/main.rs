@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod accuracy;
+mod calibration;
 mod convert;
 mod fit;
 
@@ -40,6 +41,18 @@ enum Command {
     ///
     /// Takes minutes: run it with --release. `atlas validate --fit` prints the same without writing.
     Fit,
+    /// Estimate how large the effects of clusters, accelerators, software, models and operator classes are, from the
+    /// shipped measurements, and write the table that `atlas calibrate` starts from.
+    VarianceComponents,
+    /// Calibrate every source with a few of its runs, judge the rest, and write the tables in docs/calibration.md.
+    CalibrationExperiment {
+        /// Runs that each source is calibrated with.
+        #[arg(long, default_value_t = 3)]
+        after_runs: usize,
+        /// Print the tables instead of writing them.
+        #[arg(long)]
+        print: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -53,6 +66,10 @@ fn main() -> ExitCode {
                 written => written.iter().for_each(|path| eprintln!("wrote {}", path.display())),
             })
             .map_err(|error| error.to_string()),
+        Command::VarianceComponents => calibration::components().map_err(|error| error.to_string()),
+        Command::CalibrationExperiment { after_runs, print } => {
+            calibration::experiment(after_runs, print).map_err(|error| error.to_string())
+        }
         Command::Fit => fit::write(&root()).map(|refit| fitted(&refit)).map_err(|error| error.to_string()),
     };
     match outcome {

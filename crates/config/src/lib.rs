@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod calibration;
+pub mod corrections;
 pub mod efficiency;
 pub mod library;
 pub mod profile;
@@ -11,6 +12,7 @@ pub mod watch;
 pub mod workload;
 
 pub use calibration::{Calibration, Provenance};
+pub use corrections::Corrections;
 pub use efficiency::{Efficiency, Factors};
 pub use profile::Profile;
 pub use target::Target;

@@ -18,7 +18,7 @@ pub use self::entry::{Entry, Listed};
 use self::shelf::Shelf;
 use crate::profile;
 use crate::profile::{ProfileKey, choose};
-use crate::{Profile, Target, Workload};
+use crate::{Corrections, Profile, Target, Workload};
 use atlas_catalog::Catalog;
 use atlas_catalog::shipped::{Document, Text, documents};
 use atlas_core::plan::Methodology;
@@ -247,6 +247,21 @@ impl Library {
         let known: Vec<&str> = self.profiles().map(|profile| &*profile.name).collect();
         let found = self.profiles().find(|profile| &*profile.name == name);
         found.ok_or_else(|| unknown("profile", name, known.into_iter()))
+    }
+
+    /// Corrections learned from runs on a target's accelerator: those of the target's own profile, else of the first
+    /// profile that has some.
+    #[must_use]
+    pub fn corrections_for(&self, target: &Target) -> Option<&Arc<Corrections>> {
+        let accelerator = target.accelerator.as_deref()?;
+        // What ships has none, and need not be decoded to know it.
+        let known = self.profiles.iter().filter_map(|(key, entry)| Some((key, entry.as_ref()?.known()?)));
+        let found = known.filter_map(|(key, profile)| Some((key, profile.corrections.as_ref()?)));
+        let found: Vec<_> = found.filter(|(_, corrections)| &*corrections.accelerator == accelerator).collect();
+        let stem = profile::stem_for(&target.name);
+        let own = |key: &ProfileKey| key.stem == stem || key.target.as_deref() == Some(&*target.name);
+        let own = found.iter().find(|(key, _)| own(key));
+        own.or_else(|| found.first()).map(|(_, corrections)| *corrections)
     }
 
     /// The profile in force for a target, or why there is none.

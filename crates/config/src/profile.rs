@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::calibration::Calibration;
+use super::corrections::Corrections;
 use super::efficiency::Efficiency;
 use atlas_document::Origin;
 use atlas_document::decode::{Bounds, Fields};
@@ -105,7 +106,9 @@ pub struct Profile {
     pub node_watts: Option<f64>,
     /// Efficiency factors of the analytical engine.
     pub efficiency: Option<Efficiency>,
-    /// Whether there are coefficients; a profile may hold efficiency factors alone.
+    /// Corrections of the analytical engine's figures, learned from runs.
+    pub corrections: Option<Arc<Corrections>>,
+    /// Whether there are coefficients; a profile may hold efficiency factors or corrections alone.
     pub calibrated: bool,
     /// Where the coefficients come from.
     pub calibration: Option<Arc<Calibration>>,
@@ -167,8 +170,10 @@ impl Profile {
         let mut fields = Fields::open(file, stem, node, diagnostics)?;
         let mut c = Coefficients::default();
         let efficiency = Efficiency::read(&mut fields);
-        // Efficiency factors alone are a profile, too: of a target that the calibrated model was never fitted to.
-        let calibrated = efficiency.is_none() || SECTIONS.iter().any(|key| node.get(key).is_some());
+        let corrections = Corrections::read(&mut fields).map(Arc::new);
+        // Efficiency factors or corrections alone are a profile, too: of a target without coefficients.
+        let none = efficiency.is_none() && corrections.is_none();
+        let calibrated = none || SECTIONS.iter().any(|key| node.get(key).is_some());
         let (fabrics, node_watts) = if calibrated { coefficients(&mut fields, &mut c) } else { (Vec::new(), None) };
         let matched = fields.map("match", |m| (m.text("vendor"), m.text("name"))).unwrap_or_default();
         let description = fields.text("description");
@@ -191,6 +196,7 @@ impl Profile {
             fabrics: fabrics.into(),
             node_watts,
             efficiency,
+            corrections,
             calibrated,
             calibration,
             origin: Origin { file: Arc::clone(file), at },
@@ -204,6 +210,7 @@ impl Profile {
             && self.fabrics == other.fabrics
             && self.node_watts == other.node_watts
             && self.efficiency == other.efficiency
+            && self.corrections == other.corrections
             && self.calibrated == other.calibrated
     }
 

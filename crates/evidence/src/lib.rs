@@ -3,5 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod calibrate;
+pub mod runs;
 pub mod support;
 pub mod validate;

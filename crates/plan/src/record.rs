@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::engine::answer::corrected::{Beside, beside};
 use crate::estimate::{Detail, Estimate, Figures, Latency};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
@@ -39,6 +40,9 @@ pub struct Record<'a> {
     /// Knobs beyond the founding five that differ from the files, as `--set` takes them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
+    /// Corrected figures beside the shipped ones, where runs of the cluster correct any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calibrated: Vec<Beside>,
 }
 
 /// The founding five knobs.
@@ -325,6 +329,7 @@ impl<'a> Record<'a> {
             engine: scenario.engine.name(),
             seed: scenario.seed,
             set: assignments(overrides),
+            calibrated: beside(scenario, estimate),
         }
     }
 

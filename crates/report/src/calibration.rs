@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::table::{Align, Table};
-use atlas_config::{Efficiency, Mode};
+use atlas_config::corrections::Quantity;
 use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_evidence::calibrate::judge::{Judged, median_errors};
@@ -98,23 +98,23 @@ pub fn changes(all: &[Judged]) -> Vec<(String, usize, f64, f64)> {
 
 /// All of it as text.
 #[must_use]
-pub fn table(outcome: &Outcome, before: &Efficiency) -> String {
-    let all = outcome.all(before);
+pub fn table(outcome: &Outcome) -> String {
+    let all = outcome.all();
     let mut out = format!("Calibration of {}\n\n", outcome.target);
     if !all.is_empty() {
         out += &parameters(&all);
         out.push('\n');
     }
-    let methods: Vec<&Parameter> = all.iter().filter(|one| !one.path.starts_with("efficiency.")).collect();
+    let methods: Vec<&Parameter> = all.iter().filter(|one| !one.path.starts_with("corrections.")).collect();
     for one in methods {
         out += &format!("{}: {}; {}\n", one.symbol, one.method, one.sources.join(", "));
     }
-    for posterior in &outcome.posteriors {
-        out += &format!(
-            "e_*({}): {} configurations; 1 leaves the shipped constants as they are\n",
-            if posterior.mode == Mode::Training { "training" } else { "serving" },
-            posterior.n
-        );
+    if let Some(found) = &outcome.corrections {
+        for quantity in Quantity::ALL {
+            let Some(one) = found.of(quantity) else { continue };
+            let plural = if one.runs == 1 { "configuration" } else { "configurations" };
+            out += &format!("{}: factors on measured over predicted, from {} {plural}\n", quantity.name(), one.runs);
+        }
     }
     if !outcome.judged.is_empty() {
         out += "\nMeasured beside predicted\n\n";
@@ -178,7 +178,7 @@ pub fn plan(target: &str, plan: &Plan) -> String {
 
 /// All of it as JSON.
 #[must_use]
-pub fn document(outcome: &Outcome, before: &Efficiency, date: &str) -> Value {
+pub fn document(outcome: &Outcome, date: &str) -> Value {
     let rows: Vec<Value> = outcome.judged.iter().map(row).collect();
     let errors = changes(&outcome.judged).into_iter().map(|(name, n, before, after)| {
         json!({"what": name, "n": n, "median_abs_pct_before": before, "median_abs_pct_after": after})
@@ -187,7 +187,7 @@ pub fn document(outcome: &Outcome, before: &Efficiency, date: &str) -> Value {
     json!({
         "target": outcome.target,
         "date": date,
-        "parameters": outcome.all(before),
+        "parameters": outcome.all(),
         "errors": errors.collect::<Vec<_>>(),
         "rows": rows,
         "warnings": outcome.warnings,

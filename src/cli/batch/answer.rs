@@ -200,7 +200,8 @@ impl Worker {
             let library = &self.context.library;
             let profile = profile.map_or_else(|| library.profile_for(target).cloned(), Ok);
             let parts = Parts::with(library.catalog(), target, workload, profile);
-            let parts = parts.map_err(|problems| problems.iter().map(explain).collect::<Vec<_>>().join("; "))?;
+            let mut parts = parts.map_err(|problems| problems.iter().map(explain).collect::<Vec<_>>().join("; "))?;
+            parts.corrections = parts.corrections.or_else(|| library.corrections_for(target).cloned());
             let scenario = Scenario::from_files(&parts);
             self.scenarios.truncate(MOST - 1);
             self.scenarios.insert(0, Arc::new(Prepared { parts, scenario }));

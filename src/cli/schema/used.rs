@@ -330,6 +330,12 @@ pub(super) fn profile() -> Value {
             ),
             ("efficiency", efficiency()),
             (
+                "corrections",
+                anything(
+                    "effects that `atlas calibrate` learned from runs: accelerator, runs, and by figure effects, covariance, unseen, residual, reach; docs/calibration.md",
+                ),
+            ),
+            (
                 "compute",
                 section(
                     &["base_tokens_per_accel", "comm_penalty_coeff"],

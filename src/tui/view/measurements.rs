@@ -86,7 +86,7 @@ fn proposed(proposal: &Proposal, lines: &mut Vec<Line<'_>>) {
     let text = format!("proposed: Enter {verb} {}, Backspace discards", proposal.path.display());
     lines.push(Line::Proposal(text));
     lines.push(Line::ParameterHead);
-    lines.extend(proposal.outcome.all(&proposal.start.efficiency).into_iter().map(Line::Parameter));
+    lines.extend(proposal.outcome.all().into_iter().map(Line::Parameter));
     for warning in &proposal.outcome.warnings {
         lines.push(Line::Text(Role::Warn, warning.clone()));
     }

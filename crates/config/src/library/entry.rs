@@ -75,6 +75,11 @@ impl<T: Listed> Entry<T> {
         self.decoded.get_or_init(read).as_ref()
     }
 
+    /// All of it, where it is decoded already, as everything is that a user wrote.
+    pub(super) fn known(&self) -> Option<&Arc<T>> {
+        self.decoded.get()?.as_ref()
+    }
+
     /// Where this is written, if it is not decoded yet.
     fn unread(&self) -> Option<Part> {
         self.shipped.as_ref().filter(|_| self.decoded.get().is_none()).map(|(_, part)| *part)

@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use super::parameter::{Figures, Parameter};
 use super::{Outcome, Start};
-use atlas_config::Efficiency;
+use atlas_config::corrections::Quantity;
 use atlas_config::profile::Coefficients;
+use atlas_config::{Corrections, Efficiency};
 
 /// The profile as YAML: coefficients as they are now, and for every parameter found its provenance.
 #[must_use]
 pub fn profile(outcome: &Outcome, start: &Start, vendor: &str, date: &str) -> String {
     let mut out = String::new();
-    let all = outcome.all(&start.efficiency);
+    let all = outcome.all();
     let _ = writeln!(
         out,
         "# Written by `atlas calibrate`. What was measured stands under `calibration`; the rest is as it was."
@@ -38,8 +39,11 @@ pub fn profile(outcome: &Outcome, start: &Start, vendor: &str, date: &str) -> St
     if let Some(figures) = &outcome.figures {
         coefficients(&mut out, figures);
     }
-    if outcome.efficiency != Efficiency::default() || outcome.figures.is_none() {
+    if outcome.efficiency != Efficiency::default() {
         efficiency(&mut out, &outcome.efficiency);
+    }
+    if let Some(found) = &outcome.corrections {
+        corrections(&mut out, found);
     }
     calibration(&mut out, outcome, &all, date);
     out
@@ -161,6 +165,40 @@ pub fn efficiency(out: &mut String, efficiency: &Efficiency) {
             .map(|(name, value)| format!("{name}: {}", number((value * 1e4).round() / 1e4)))
             .collect();
         let _ = writeln!(out, "  {mode}: {{ {} }}", all.join(", "));
+    }
+}
+
+/// The corrections section, as profiles take it.
+fn corrections(out: &mut String, found: &Corrections) {
+    let _ = writeln!(
+        out,
+        "# Effects add up on the logarithm of measured over predicted; docs/calibration.md describes them."
+    );
+    let _ = writeln!(out, "corrections:");
+    line(out, 2, "accelerator", &quoted(&found.accelerator));
+    let runs: Vec<String> = found.runs.iter().map(|run| quoted(run)).collect();
+    line(out, 2, "runs", &format!("[{}]", runs.join(", ")));
+    for quantity in Quantity::ALL {
+        let Some(one) = found.of(quantity) else { continue };
+        let _ = writeln!(out, "  {}:", quantity.key());
+        line(out, 4, "runs", &one.runs.to_string());
+        line(out, 4, "residual", &number(one.residual));
+        line(out, 4, "reach", &number(one.reach));
+        let unseen = one.unseen;
+        let all = [("accelerator", unseen.accelerator), ("software", unseen.software), ("model", unseen.model)];
+        let all: Vec<String> = all.iter().map(|(name, value)| format!("{name}: {}", number(*value))).collect();
+        line(out, 4, "unseen", &format!("{{ {} }}", all.join(", ")));
+        let _ = writeln!(out, "    effects:");
+        for (factor, value) in &one.effects {
+            let (kind, name) = factor.words();
+            let name = name.map_or_else(String::new, |name| format!(", name: {}", quoted(name)));
+            let _ = writeln!(out, "      - {{ of: {kind}{name}, value: {} }}", number(*value));
+        }
+        let _ = writeln!(out, "    covariance:");
+        for row in &one.covariance {
+            let row: Vec<String> = row.iter().map(|cell| number(*cell)).collect();
+            let _ = writeln!(out, "      - [{}]", row.join(", "));
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::columns::column;
+use super::misstated::misstated;
 use super::observation::Observation;
 use atlas_config::Mode;
 use atlas_document::diagnostic::Diagnostics;
@@ -98,7 +99,9 @@ impl Kind {
         let names: Vec<&str> =
             lines().next().unwrap_or_default().split(',').map(|name| name.trim().trim_matches('"')).collect();
         let known = names.iter().filter_map(|name| column(name)).collect::<Vec<_>>();
-        let ours = known.iter().any(|column| column.figure) && known.len() * 2 >= names.len();
+        let either = |name: &&&str| column(name).is_some() || super::observation::typed(name).is_some();
+        let understood = names.iter().filter(either).count();
+        let ours = known.iter().any(|column| column.figure) && understood * 2 >= names.len();
         if ours && (names.len() > 1 || known.len() == 1) && !begins("{") && !begins("[") {
             Kind::Csv
         } else {
@@ -114,7 +117,7 @@ fn csv(name: &str, text: &str) -> Result<Gathered, GatherError> {
     let head = reader.headers().map_err(bad)?.clone();
     let mut gathered = Gathered::default();
     let mut unknown: Vec<String> = Vec::new();
-    let mut unread = 0_usize;
+    let mut problems = Vec::new();
     for record in reader.records() {
         let record = record.map_err(bad)?;
         let line = record.position().map_or(0, csv::Position::line);
@@ -124,23 +127,49 @@ fn csv(name: &str, text: &str) -> Result<Gathered, GatherError> {
             .filter(|(_, cell)| !cell.is_empty())
             .map(|(name, cell)| (name, Value::from(cell)))
             .collect();
-        // A figure that is not a number (nan, inf, words) is none; it is counted, not guessed.
-        unread += fields
-            .iter()
-            .filter(|(name, cell)| {
-                let number = cell.as_str().and_then(|text| text.trim_end_matches('%').parse::<f64>().ok());
-                column(name).is_some_and(|column| column.figure) && !number.is_some_and(f64::is_finite)
-            })
-            .count();
+        for (at, (column, cell)) in head.iter().zip(record.iter()).enumerate() {
+            if let Some(problem) = misstated(column, &Value::from(cell)) {
+                let place = usize::try_from(line).ok().and_then(|line| text.lines().nth(line.checked_sub(1)?));
+                problems.push(format!("{name}:{line}:{}: {column}: {problem}", character(place.unwrap_or(""), at)));
+            }
+        }
         let (row, strange) = Observation::of(format!("{name}:{line}"), fields.iter().map(|(name, cell)| (*name, cell)));
         unknown.extend(strange);
         gathered.rows.push(row);
     }
     tell(name, unknown, &mut gathered.notes);
-    if unread > 0 {
-        gathered.notes.push(format!("{name}: {unread} figures are no finite numbers and are left out"));
-    }
+    refuse(problems)?;
     Ok(gathered)
+}
+
+/// Where the cell of that index begins in a line of CSV, from 1.
+fn character(line: &str, index: usize) -> usize {
+    let (mut quoted, mut commas) = (false, 0);
+    for (at, c) in line.chars().enumerate() {
+        if commas == index {
+            return at + 1;
+        }
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => commas += 1,
+            _ => {}
+        }
+    }
+    line.chars().count() + 1
+}
+
+/// Refuses a file with cells that cannot be meant, all of them at once.
+fn refuse(problems: Vec<String>) -> Result<(), GatherError> {
+    const SHOWN: usize = 12;
+    let more = problems.len().saturating_sub(SHOWN);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let mut text = problems.into_iter().take(SHOWN).collect::<Vec<_>>().join("\n");
+    if more > 0 {
+        text += &format!("\nand {more} more");
+    }
+    Err(GatherError::Content(text))
 }
 
 /// Names the columns that nobody understands.
@@ -168,8 +197,15 @@ fn yaml(name: &str, text: &str) -> Result<Gathered, GatherError> {
     };
     let mut gathered = Gathered::default();
     let mut unknown = Vec::new();
+    let mut problems = Vec::new();
     for (index, entry) in list.iter().enumerate() {
         let source = format!("{name}:{}", entry.at.line.max(1));
+        for field in entry.entries().unwrap_or_default() {
+            if let Some(problem) = misstated(&field.key, &json(&field.value)) {
+                let at = field.value.at;
+                problems.push(format!("{name}:{}:{}: {}: {problem}", at.line, at.column, field.key));
+            }
+        }
         let entry = json(entry);
         if entry.get("figures").is_some() || entry.get("configuration").is_some() {
             gathered.rows.extend(measurements(&source, &entry, &mut unknown));
@@ -181,12 +217,13 @@ fn yaml(name: &str, text: &str) -> Result<Gathered, GatherError> {
             gathered.notes.push(format!("{name}: entry {} is no mapping and is passed over", index + 1));
         }
     }
+    refuse(problems)?;
     tell(name, unknown, &mut gathered.notes);
     Ok(gathered)
 }
 
 /// A document's node as JSON.
-fn json(node: &Node) -> Value {
+pub(super) fn json(node: &Node) -> Value {
     match &node.value {
         Yaml::Null => Value::Null,
         Yaml::Bool(on) => Value::from(*on),

@@ -4,9 +4,11 @@ use super::observation::Observation;
 use super::parameter::Figures;
 use super::predict::{Bench, Figure, interval, predicted};
 use super::{Outcome, Start};
-use atlas_config::{Efficiency, Mode};
+use crate::validate::case::RowScenario;
+use atlas_config::{Corrections, Efficiency, Mode};
 use atlas_core::plan::Engine;
-use atlas_plan::scenario::Scenario;
+use atlas_plan::scenario::{Corrected, Parts, Scenario};
+use std::sync::Arc;
 
 /// A figure of a row beside its predictions.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,14 +58,21 @@ pub fn judge(
     outcome: &Outcome,
     start: &Start,
 ) -> Vec<Judged> {
-    both(bench, rows, (figures, &start.efficiency), (outcome.figures.as_ref(), &outcome.efficiency))
+    let before = Numbers { figures, efficiency: &start.efficiency, corrections: start.corrections.as_ref() };
+    let after = Numbers {
+        figures: outcome.figures.as_ref(),
+        efficiency: &outcome.efficiency,
+        corrections: outcome.corrections.as_ref(),
+    };
+    both(bench, rows, before, after)
 }
 
 /// Judges with the numbers in force alone.
 #[must_use]
 pub fn judge_standing(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Vec<Judged> {
     let figures = start.figures();
-    let standing = (figures.as_ref(), &start.efficiency);
+    let standing =
+        Numbers { figures: figures.as_ref(), efficiency: &start.efficiency, corrections: start.corrections.as_ref() };
     let mut judged = both(bench, rows, standing, standing);
     judged.iter_mut().for_each(|one| one.after = None);
     judged
@@ -75,9 +84,9 @@ pub fn standing(bench: &Bench<'_>, row: &Observation, engine: Engine, start: &St
     if engine == Engine::SemiEmpirical {
         return calibrated(bench, row, &start.figures()?);
     }
-    let mut scenario = bench.analytical(row).ok()?;
-    scenario.efficiency = start.efficiency;
-    Some(scenario)
+    let found = bench.resolved(row).ok()?;
+    let numbers = Numbers { figures: None, efficiency: &start.efficiency, corrections: start.corrections.as_ref() };
+    Some(with(&found, numbers))
 }
 
 /// A row as the calibrated model sees it.
@@ -88,13 +97,24 @@ fn calibrated(bench: &Bench<'_>, row: &Observation, figures: &Figures) -> Option
 }
 
 /// Numbers of both engines.
-type Numbers<'a> = (Option<&'a Figures>, &'a Efficiency);
+#[derive(Clone, Copy)]
+struct Numbers<'a> {
+    figures: Option<&'a Figures>,
+    efficiency: &'a Efficiency,
+    corrections: Option<&'a Arc<Corrections>>,
+}
+
+/// A resolved row with the analytical engine's numbers in force.
+fn with(found: &RowScenario, numbers: Numbers<'_>) -> Scenario {
+    let parts = Parts { corrections: numbers.corrections.map(Arc::clone), ..found.parts.clone() };
+    Scenario { efficiency: *numbers.efficiency, corrections: Corrected::of(&parts), ..found.scenario.clone() }
+}
 
 fn both(bench: &Bench<'_>, rows: &[Observation], before: Numbers<'_>, after: Numbers<'_>) -> Vec<Judged> {
     let own = rows.iter().filter(|row| row.switch("baseline") != Some(true) && bench.foreign(row).is_none());
     own.flat_map(|row| {
-        let mut all = analytical(bench, row, before.1, after.1);
-        all.extend(semi_empirical(bench, row, before.0, after.0));
+        let mut all = analytical(bench, row, before, after);
+        all.extend(semi_empirical(bench, row, before.figures, after.figures));
         all
     })
     .collect()
@@ -126,11 +146,9 @@ fn of_row(
     figures.iter().filter_map(judge).collect()
 }
 
-fn analytical(bench: &Bench<'_>, row: &Observation, before: &Efficiency, after: &Efficiency) -> Vec<Judged> {
-    let Ok(mut scenario) = bench.analytical(row) else { return Vec::new() };
-    scenario.efficiency = *before;
-    let mut calibrated = scenario.clone();
-    calibrated.efficiency = *after;
+fn analytical(bench: &Bench<'_>, row: &Observation, before: Numbers<'_>, after: Numbers<'_>) -> Vec<Judged> {
+    let Ok(found) = bench.resolved(row) else { return Vec::new() };
+    let (scenario, calibrated) = (with(&found, before), with(&found, after));
     // Requests that come at a given rate are served at it: their throughput judges nothing.
     let offered = row.number("request_rate").is_some();
     let figures: &[Figure] = match row.mode() {

@@ -1,19 +1,20 @@
 //! From measurements to better numbers: rows of [`intake`] become coefficients of the calibrated model, parameter by
-//! parameter after the calibration guide (`guide`), and efficiency factors of the analytical engine ([`efficiency`]);
+//! parameter after the calibration guide (`guide`), and corrections of the analytical engine ([`crate::runs`]);
 //! [`judge`] holds both against the rows, before and after. Pure but for [`sources`], which opens files; nothing here
 //! writes any.
 
 pub mod check;
 pub mod columns;
 pub mod document;
-pub mod efficiency;
 mod guide;
 pub mod intake;
 pub mod judge;
+pub mod misstated;
 pub mod observation;
 pub mod parameter;
 pub mod plan;
 pub mod predict;
+pub mod rows;
 pub mod scripts;
 pub mod sources;
 pub mod statistics;
@@ -25,9 +26,12 @@ pub use observation::Observation;
 pub use parameter::{Figures, Parameter};
 pub use predict::Bench;
 
+use crate::runs::components::Components;
+use crate::runs::{Run, effects};
+use atlas_config::corrections::Quantity;
 use atlas_config::library::Library;
-use atlas_config::{Efficiency, Factors, Mode, Profile, Target};
-use efficiency::Posterior;
+use atlas_config::{Corrections, Efficiency, Profile, Target};
+use atlas_core::plan::Engine;
 use guide::Guide;
 use judge::Judged;
 
@@ -38,6 +42,8 @@ pub struct Start {
     pub profile: Option<Arc<Profile>>,
     /// Efficiency factors in force.
     pub efficiency: Efficiency,
+    /// Corrections in force.
+    pub corrections: Option<Arc<Corrections>>,
 }
 
 impl Start {
@@ -46,7 +52,8 @@ impl Start {
     pub fn of(library: &Library, target: &Target) -> Start {
         let profile = library.profile_for(target).ok().map(Arc::clone);
         let efficiency = target.efficiency.or_else(|| profile.as_ref().and_then(|profile| profile.efficiency));
-        Start { profile, efficiency: efficiency.unwrap_or_default() }
+        let corrections = library.corrections_for(target).map(Arc::clone);
+        Start { profile, efficiency: efficiency.unwrap_or_default(), corrections }
     }
 
     /// The coefficients in force, where there are any.
@@ -67,9 +74,9 @@ pub struct Outcome {
     pub parameters: Vec<Parameter>,
     /// Coefficients, fabrics and power after them; none where there was nothing to start from.
     pub figures: Option<Figures>,
-    /// The factors found, a mode each.
-    pub posteriors: Vec<Posterior>,
-    /// The factors in force afterwards.
+    /// Corrections of the analytical engine's figures.
+    pub corrections: Option<Arc<Corrections>>,
+    /// Efficiency factors in force, which stay as they are.
     pub efficiency: Efficiency,
     /// What was measured beside what is predicted, before and after.
     pub judged: Vec<Judged>,
@@ -85,38 +92,56 @@ impl Outcome {
     /// Whether anything was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.parameters.is_empty() && self.posteriors.is_empty()
+        self.parameters.is_empty() && self.corrections.is_none()
     }
 
-    /// All that was found, factors as parameters too.
+    /// All that was found, the effects of corrections as parameters too.
     #[must_use]
-    pub fn all(&self, before: &Efficiency) -> Vec<Parameter> {
+    pub fn all(&self) -> Vec<Parameter> {
         let mut all = self.parameters.clone();
-        for posterior in &self.posteriors {
-            let (mode, before) = match posterior.mode {
-                Mode::Training => ("training", before.training),
-                Mode::Inference => ("serving", before.serving),
-            };
-            let prior = posterior.prior;
-            let values = posterior.factors.all().into_iter().zip(before.all()).zip(posterior.intervals);
-            for (name, ((value, before), interval)) in Factors::NAMES.into_iter().zip(values) {
+        let Some(corrections) = &self.corrections else { return all };
+        for quantity in Quantity::ALL {
+            let Some(correction) = corrections.of(quantity) else { continue };
+            for (i, ((factor, value), row)) in correction.effects.iter().zip(&correction.covariance).enumerate() {
+                let sd = row.get(i).copied().unwrap_or(0.0).max(0.0).sqrt();
+                let (kind, name) = factor.words();
+                let of = name.map_or_else(|| kind.to_owned(), |name| format!("{kind} {name}"));
                 all.push(Parameter {
-                    symbol: format!("e_{name}({mode})"),
-                    path: format!("efficiency.{mode}.{name}"),
-                    value,
-                    interval: Some(interval),
-                    n: posterior.n,
-                    r2: posterior.r2,
-                    before: Some(before),
-                    method: format!(
-                        "Bayesian shrinkage towards the shipped constants (prior sd {prior:.2} of the logarithm, Student's t)"
-                    ),
-                    sources: posterior.sources.clone(),
+                    symbol: format!("{of}({})", quantity.name()),
+                    path: format!("corrections.{}.{}", quantity.key(), of.replace(' ', ".")),
+                    value: value.exp(),
+                    interval: Some([(value - 1.96 * sd).exp(), (value + 1.96 * sd).exp()]),
+                    n: correction.runs,
+                    r2: None,
+                    before: Some(1.0),
+                    method: "hierarchical model with variance components of the shipped measurements".to_owned(),
+                    sources: corrections.runs.clone(),
                 });
             }
         }
         all
     }
+}
+
+/// Corrections without those under which the runs behind them would be predicted worse, and what was left out.
+fn sound(found: Corrections, runs: &[Run]) -> (Corrections, Vec<String>) {
+    let mut kept = Corrections::on(Arc::clone(&found.accelerator), found.runs.clone());
+    let mut worse = Vec::new();
+    for quantity in Quantity::ALL {
+        let Some(correction) = found.of(quantity) else { continue };
+        let own = || runs.iter().filter(|run| run.quantity == quantity);
+        let before: f64 = own().map(|run| run.log_ratio().abs()).sum();
+        let left = |run: &Run| (run.log_ratio() - correction.at(&run.features()).factor.ln()).abs();
+        if own().map(left).sum::<f64>() <= before {
+            kept.set(quantity, correction.clone());
+        } else {
+            let name = quantity.name();
+            worse.push(format!(
+                "{name}: left as shipped, since these runs contradict each other: a correction would predict them worse"
+            ));
+        }
+    }
+    (kept, worse)
 }
 
 /// Calibrates.
@@ -138,7 +163,7 @@ pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outc
         target: bench.target.name.to_string(),
         parameters: Vec::new(),
         figures: None,
-        posteriors: Vec::new(),
+        corrections: None,
         efficiency: start.efficiency,
         judged: Vec::new(),
         warnings: Vec::new(),
@@ -156,27 +181,24 @@ pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outc
         outcome.figures = Some(guide.figures);
     }
     if bench.target.accelerator.is_some() {
-        for mode in [Mode::Training, Mode::Inference] {
-            let (cases, refused) = efficiency::cases(bench, rows, mode);
-            outcome.refused.extend(refused);
-            if cases.is_empty() {
-                continue;
-            }
-            let posterior = efficiency::find(&cases, mode);
-            let [low, high] = efficiency::RANGE;
-            for (name, value) in Factors::NAMES.iter().zip(posterior.factors.all()) {
-                if value <= low * 1.001 || value >= high * 0.999 {
-                    warnings.push(format!(
-                        "e_{name}: held at {value:.2}, the end of its range: the rows are further from first principles \
-                         than a machine's own pace explains; look at their configuration"
-                    ));
-                }
-            }
-            efficiency::lay(&mut outcome.efficiency, mode, posterior.factors);
-            outcome.posteriors.push(posterior);
-        }
+        let (runs, refused) = rows::runs(bench, rows, &start.efficiency);
+        outcome.refused.extend(refused);
+        let (corrections, worse) = sound(effects::corrections(&runs, Components::of), &runs);
+        warnings.extend(worse);
+        outcome.corrections = (!corrections.is_empty()).then(|| Arc::new(corrections));
     }
     outcome.warnings = warnings;
     outcome.judged = judge::judge(bench, rows, before.as_ref(), &outcome, start);
+    let own = || outcome.judged.iter().filter(|one| one.engine == Engine::SemiEmpirical);
+    if let Some((n, standing, found)) = judge::median_errors(own()).filter(|(_, standing, found)| found > standing) {
+        // A fit that makes its own data worse is none.
+        outcome.warnings.push(format!(
+            "coefficients: left as they were, since the fit predicts its own {n} figures worse: {found:.1} % against \
+             {standing:.1} % (median)"
+        ));
+        outcome.parameters.clear();
+        outcome.figures.clone_from(&before);
+        outcome.judged = judge::judge(bench, rows, before.as_ref(), &outcome, start);
+    }
     outcome
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::columns::column;
+use crate::validate::columns::{COLUMNS, Place, canonical};
 use atlas_config::Mode;
 
 /// A measured figure: its mean, how it spreads, of how many.
@@ -72,6 +73,8 @@ pub struct Observation {
     settings: BTreeMap<&'static str, Value>,
     /// Figures by name of column.
     figures: BTreeMap<&'static str, Measured>,
+    /// Cells under the columns of measurement tables, as text.
+    typed: BTreeMap<&'static str, String>,
     /// Bus bandwidth by bytes of the message, GB/s.
     pub collective: Vec<(f64, f64)>,
     /// What kind of log it is.
@@ -114,8 +117,14 @@ impl Observation {
             }
             return;
         }
+        let typed = typed(name);
+        if let (Some(column), Some(text)) = (typed, scalar(value)) {
+            self.typed.entry(column).or_insert(text);
+        }
         let Some(column) = column(name) else {
-            unknown.push(name.to_owned());
+            if typed.is_none() {
+                unknown.push(name.to_owned());
+            }
             return;
         };
         if let ("step_time_s", Some(dropped)) = (column.name, value.get("warmup_dropped").and_then(Value::as_u64)) {
@@ -158,11 +167,7 @@ impl Observation {
     /// What follows from what is there.
     fn settle(&mut self) {
         if self.mode.is_none() {
-            self.mode = self.word("mode").and_then(|word| match word.to_lowercase().as_str() {
-                "training" | "train" | "pretrain" | "finetune" => Some(Mode::Training),
-                "inference" | "infer" | "serving" | "serve" | "generation" => Some(Mode::Inference),
-                _ => None,
-            });
+            self.mode = self.word("mode").and_then(|word| mode(&word));
         }
         if let Some(ms) = self.figures.remove("step_time_ms") {
             self.figures.entry("step_time_s").or_insert(ms.scaled(1e-3));
@@ -234,8 +239,18 @@ impl Observation {
         if name == "mode" {
             self.mode = None;
         }
-        self.settings.insert(name, value);
+        if let (Some(column), Some(text)) = (typed(name), scalar(&value)) {
+            self.typed.insert(column, text);
+        }
+        if column(name).is_some() {
+            self.settings.insert(name, value);
+        }
         self.settle();
+    }
+
+    /// Cells that are columns of measurement tables, under the names of those.
+    pub fn typed(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.typed.iter().map(|(name, text)| (*name, text.as_str()))
     }
 
     /// A figure; what is not a positive number is none.
@@ -291,7 +306,10 @@ impl Observation {
     #[must_use]
     pub fn alike(&self, but: &[&str]) -> String {
         let settings = self.settings.iter().filter(|(name, _)| !but.contains(name));
-        settings.map(|(name, value)| format!("{name}={value};")).collect()
+        let settings = settings.map(|(name, value)| format!("{name}={value};"));
+        // Of the same cells under the names of tables only what the settings have no name for.
+        let typed = self.typed.iter().filter(|(name, _)| column(name).is_none() && place(name).is_scenario());
+        settings.chain(typed.map(|(name, text)| format!("{name}={text};"))).collect()
     }
 
     /// All settings, in order of their names.
@@ -306,6 +324,27 @@ impl Observation {
     }
 }
 
+/// The column of measurement tables that a name is one of.
+pub(super) fn typed(name: &str) -> Option<&'static str> {
+    let name = canonical(name);
+    COLUMNS.iter().find(|column| column.name == name).map(|column| column.name)
+}
+
+/// Where the value of a column of measurement tables goes.
+fn place(name: &str) -> Place {
+    COLUMNS.iter().find(|column| column.name == name).map_or(Place::Record, |column| column.place)
+}
+
+/// A number, a word or a switch as a cell holds it.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(on) => Some(on.to_string()),
+        _ => None,
+    }
+}
+
 /// Which latency a name is of.
 fn latency_group(name: &str) -> Option<&'static str> {
     let head = name.split('.').next().unwrap_or(name);
@@ -317,8 +356,17 @@ fn latency_group(name: &str) -> Option<&'static str> {
     }
 }
 
+/// The mode that a word names.
+pub(super) fn mode(word: &str) -> Option<Mode> {
+    match word.trim().to_lowercase().as_str() {
+        "training" | "train" | "pretrain" | "finetune" => Some(Mode::Training),
+        "inference" | "infer" | "serving" | "serve" | "generation" => Some(Mode::Inference),
+        _ => None,
+    }
+}
+
 /// A finite number, also where it is written as text.
-fn number(value: &Value) -> Option<f64> {
+pub(super) fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.trim().trim_end_matches('%').parse().ok(),

@@ -6,13 +6,15 @@
 use serde_json::{Value, json};
 
 use super::check::{Due, ages};
-use super::efficiency::{Case, Posterior, Prior, sensitivities, spread};
 use super::observation::Observation;
 use super::parameter::{NODE_WATTS, SLOTS};
 use super::predict::{Bench, Figure, predicted};
 use super::{Outcome, Start};
-use atlas_config::{Factors, Mode};
+use crate::runs::components::Components;
+use atlas_config::Mode;
+use atlas_config::corrections::{Class, Factor, Quantity};
 use atlas_core::plan::Engine;
+use atlas_plan::engine::answer::corrected::shares;
 use atlas_plan::scenario::Scenario;
 
 /// A measurement that can be taken.
@@ -216,7 +218,7 @@ struct State {
 }
 
 impl State {
-    fn of(start: &Start, outcome: Option<&Outcome>, base: &[(Mode, Scenario)]) -> State {
+    fn of(start: &Start, outcome: Option<&Outcome>) -> State {
         let mut paths: Vec<&'static str> = SLOTS.iter().map(|slot| slot.path).collect();
         paths.push("communication.fabric_factors");
         paths.push(NODE_WATTS);
@@ -237,40 +239,35 @@ impl State {
         };
         let mut variances: Vec<f64> =
             paths.iter().map(|path| known(path).unwrap_or(unmeasured(path)).powi(2)).collect();
-        let mut factors: Vec<Vec<Vec<f64>>> = Vec::new();
-        for mode in [Mode::Training, Mode::Inference] {
-            let found = outcome.and_then(|outcome| outcome.posteriors.iter().find(|one| one.mode == mode));
-            let typical =
-                base.iter().find(|(of, _)| *of == mode).map(|(_, scenario)| spread(scenario, Figure::TokensPerSec));
-            let usual = if mode == Mode::Training { 0.106 } else { 0.44 };
-            let prior = Prior::of(mode, typical.unwrap_or(usual));
-            factors.push(
-                found.map_or_else(|| Posterior::before(mode, &prior).covariance, |found| found.covariance.clone()),
-            );
-            for name in Factors::NAMES {
-                paths.push(name);
-                variances.push(0.0);
+        let head = paths.len();
+        for (_, effects) in effects() {
+            for (path, variance) in effects {
+                paths.push(path);
+                variances.push(variance);
             }
         }
         let n = paths.len();
-        let head = n - 8;
-        let covariance = (0..n)
-            .map(|i| {
-                (0..n)
-                    .map(|j| {
-                        if i < head || j < head {
-                            return if i == j { variances.get(i).copied().unwrap_or(0.0) } else { 0.0 };
-                        }
-                        let ((mode_i, k), (mode_j, l)) =
-                            (((i - head) / 4, (i - head) % 4), ((j - head) / 4, (j - head) % 4));
-                        if mode_i != mode_j {
-                            return 0.0;
-                        }
-                        factors.get(mode_i).and_then(|all| all.get(k)?.get(l).copied()).unwrap_or(0.0)
-                    })
-                    .collect()
-            })
+        let mut covariance: Vec<Vec<f64>> = (0..n)
+            .map(|i| (0..n).map(|j| if i == j { variances.get(i).copied().unwrap_or(0.0) } else { 0.0 }).collect())
             .collect();
+        // What runs have told already of the effects that they share with the rest of the machine.
+        let found = outcome.and_then(|outcome| outcome.corrections.as_ref()).or(start.corrections.as_ref());
+        for (at, (quantity, _)) in effects().into_iter().enumerate() {
+            let Some(found) = found.and_then(|found| found.of(quantity)) else { continue };
+            let place = |factor: &Factor| match factor {
+                Factor::Cluster => Some(head + at * EFFECTS),
+                Factor::Class(class) => Some(head + at * EFFECTS + 1 + *class as usize),
+                Factor::Accelerator(_) | Factor::Software(_) | Factor::Model(_) => None,
+            };
+            for ((one, _), row) in found.effects.iter().zip(&found.covariance) {
+                for ((other, _), cell) in found.effects.iter().zip(row) {
+                    let slot = place(one).zip(place(other)).and_then(|(i, j)| covariance.get_mut(i)?.get_mut(j));
+                    if let Some(slot) = slot {
+                        *slot = *cell;
+                    }
+                }
+            }
+        }
         State { paths, covariance }
     }
 
@@ -297,10 +294,32 @@ impl State {
         Some((0..self.paths.len()).map(|i| f64::from(u8::from(i == at))).collect())
     }
 
-    fn factors(&self, mode: Mode, slopes: [f64; 4]) -> Vec<f64> {
-        let head = self.paths.len() - 8 + if mode == Mode::Training { 0 } else { 4 };
+    /// How the logarithm of the throughput of a mode follows the effects.
+    fn factors(&self, mode: Mode, shares: [f64; 4]) -> Vec<f64> {
+        let head = self.paths.len() - 2 * EFFECTS + if mode == Mode::Training { 0 } else { EFFECTS };
+        let [a, b, c, d] = shares;
+        let slopes = [1.0, a, b, c, d];
         (0..self.paths.len()).map(|i| i.checked_sub(head).and_then(|k| slopes.get(k).copied()).unwrap_or(0.0)).collect()
     }
+}
+
+/// Effects of a mode: the cluster's, and one for each class of operators.
+const EFFECTS: usize = 5;
+
+/// The effects that runs of a machine share, by the throughput that they are of, with their variances before any run.
+fn effects() -> [(Quantity, Vec<(&'static str, f64)>); 2] {
+    [Quantity::Training, Quantity::Serving].map(|quantity| {
+        let c = Components::of(quantity);
+        let classes = Class::ALL.into_iter().map(Class::name).zip(c.classes);
+        // Of one machine: its accelerator and its software are the cluster's.
+        let machine = ("cluster", c.cluster + c.accelerator + c.software);
+        (quantity, std::iter::once(machine).chain(classes).collect())
+    })
+}
+
+/// Shares of the time by class of operators.
+fn classes(scenario: &Scenario) -> Option<[f64; 4]> {
+    atlas_plan::engine::estimate(scenario).detail.as_ref().map(shares)
 }
 
 /// Plans. With an outcome the uncertainties are those that its measurements leave.
@@ -310,20 +329,17 @@ pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: 
     let mut analytical: Vec<(Mode, Scenario)> = Vec::new();
     for row in &rows {
         if let Ok(mut scenario) = bench.analytical(row) {
-            scenario.efficiency = outcome.map_or(start.efficiency, |outcome| outcome.efficiency);
+            scenario.efficiency = start.efficiency;
             analytical.push((row.mode(), scenario));
         }
     }
-    let mut state = State::of(start, outcome, &analytical);
+    let mut state = State::of(start, outcome);
     let mut figures: Vec<(String, Vec<f64>)> = Vec::new();
     for (mode, scenario) in &analytical {
-        let efficiency =
-            if *mode == Mode::Training { scenario.efficiency.training } else { scenario.efficiency.serving };
-        let case = case(scenario.clone());
-        if let Some(slopes) = sensitivities(&case, *mode, &efficiency.all().map(f64::ln)) {
+        if let Some(shares) = classes(scenario) {
             figures.push((
                 format!("{}: {} tokens/s", Engine::Analytical.name(), mode.name()),
-                state.factors(*mode, slopes),
+                state.factors(*mode, shares),
             ));
         }
     }
@@ -372,16 +388,14 @@ fn told_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<To
         let (mut row, _) = Observation::of("plan", fields.iter().map(|(name, value)| (name.as_str(), value)));
         row.mode = Some(mode);
         let Ok(scenario) = bench.analytical(&row) else { continue };
-        let noise = Prior::of(mode, spread(&scenario, Figure::TokensPerSec)).configuration.powi(2);
-        if let Some(slopes) = sensitivities(&case(scenario), mode, &[0.0; 4]) {
-            all.push((state.factors(mode, slopes), noise));
+        let quantity = if mode == Mode::Training { Quantity::Training } else { Quantity::Serving };
+        let c = Components::of(quantity);
+        if let Some(shares) = classes(&scenario) {
+            // What is peculiar to the script's model says nothing of others.
+            all.push((state.factors(mode, shares), c.residual + c.model));
         }
     }
     all
-}
-
-fn case(scenario: Scenario) -> Case<'static> {
-    Case { scenario, figure: Figure::TokensPerSec, measured: 0.0, variance: 0.0, spread: 0.0, rows: Vec::new() }
 }
 
 /// The workload as a row: the named one, else the first of each mode.
@@ -449,7 +463,7 @@ fn calibrated_figures(
     let slope = |figure: Figure| -> Option<Vec<f64>> {
         let mut slopes = Vec::new();
         for (index, path) in state.paths.iter().enumerate() {
-            if index + 8 >= state.paths.len() {
+            if index + 2 * EFFECTS >= state.paths.len() {
                 slopes.push(0.0);
                 continue;
             }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::observation::Observation;
+use super::rows;
+use crate::validate::case::RowScenario;
 use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_config::profile::Coefficients;
@@ -14,7 +16,6 @@ use atlas_config::{Mode, Target, Workload};
 use atlas_core::plan::Engine;
 use atlas_document::{Diagnostics, parse};
 use atlas_plan::engine;
-use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{FABRIC, Parts, Scenario};
 
 /// What rows are held against.
@@ -122,16 +123,23 @@ impl<'a> Bench<'a> {
     /// Where the numbers behind an engine's prediction of a row are written.
     #[must_use]
     pub fn parts(&self, row: &Observation, engine: Engine) -> Option<Parts> {
-        let own = || self.workload_for(row).ok();
-        let workload = if engine == Engine::SemiEmpirical { self.stand_in() } else { own() }?;
-        Parts::of(self.library, self.target, &workload).ok()
+        if engine != Engine::SemiEmpirical {
+            return self.resolved(row).ok().map(|found| found.parts);
+        }
+        Parts::of(self.library, self.target, &self.stand_in()?).ok()
     }
 
     /// The scenario of the calibrated model before a row is laid over it.
     fn template(&self) -> Option<Scenario> {
         let (target, workload) = (Arc::clone(self.target), self.stand_in()?);
-        let mut scenario =
-            Scenario::from_files(&Parts { target, workload, profile: None, accelerator: None, model: None });
+        let mut scenario = Scenario::from_files(&Parts {
+            target,
+            workload,
+            profile: None,
+            accelerator: None,
+            model: None,
+            corrections: None,
+        });
         scenario.engine = Engine::SemiEmpirical;
         scenario.noise = false;
         scenario.phases.clear();
@@ -200,111 +208,18 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// What the row and the files lack for that.
     pub fn analytical(&self, row: &Observation) -> Result<Scenario, String> {
-        let workload = self.workload_for(row)?;
-        let parts = Parts::of(self.library, self.target, &workload).map_err(|problems| problems.to_string())?;
-        if parts.accelerator.is_none() {
-            return Err(format!("target `{}` names no accelerator", self.target.name));
-        }
-        let mut overrides: Overrides = Overrides::new();
-        overrides.insert(Knob::Engine, Setting::Choice(Engine::Analytical.name().into()));
-        let mut scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
-        scenario.phases.clear();
-        let turn = |scenario: &mut Scenario, knob: Knob, text: String| {
-            knob.parse(&text, parts.fabrics())
-                .and_then(|setting| scenario.set(knob, &setting, &parts))
-                .map_err(|error| error.to_string())
-        };
-        let numbers = [
-            ("tp", Knob::Tp),
-            ("pp", Knob::Pp),
-            ("vpp", Knob::Vpp),
-            ("cp", Knob::Cp),
-            ("ep", Knob::Ep),
-            ("batch", Knob::Microbatch),
-            ("global_batch", Knob::Global),
-            ("seq_len", Knob::Prompt),
-            ("generate", Knob::Generate),
-            ("concurrency", Knob::Concurrency),
-            ("request_rate", Knob::RequestRate),
-        ];
-        for (name, knob) in numbers {
-            if let Some(value) = row.number(name) {
-                turn(&mut scenario, knob, value.to_string())?;
-            }
-        }
-        for (name, knob) in [("precision", Knob::Precision), ("sp", Knob::Sp), ("cuda_graphs", Knob::CudaGraphs)] {
-            if let Some(word) = row.word(name) {
-                // A format that this program does not know is the log's affair: the workload's holds.
-                let _ = turn(&mut scenario, knob, word);
-            }
-        }
-        if let Some(stage) = row.number("zero_stage").filter(|stage| (1.0..=3.0).contains(stage)) {
-            turn(&mut scenario, Knob::Sharding, format!("zero{stage}"))?;
-        }
-        if let Some(n) = row.accelerators() {
-            let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
-            let replica = scenario.base.shape.tp * scenario.base.shape.pp * scenario.base.plan.cp.unwrap_or(1.0);
-            let replicas = n * dies / replica;
-            if replicas.fract() != 0.0 || replicas < 1.0 {
-                return Err(format!("{n} accelerators are no whole number of replicas of {replica}"));
-            }
-            let nodes = (n / self.target.accelerators_per_node).ceil().max(1.0);
-            if nodes > scenario.num_nodes {
-                turn(&mut scenario, Knob::NumNodes, nodes.to_string())?;
-            }
-            turn(&mut scenario, Knob::Dp, replicas.to_string())?;
-        }
-        Ok(scenario)
+        self.resolved(row).map(|found| found.scenario)
     }
 
-    fn workload_for(&self, row: &Observation) -> Result<Arc<Workload>, String> {
-        if self.own_first
-            && let Ok(workload) = self.own_workload(row)
-        {
-            return Ok(workload);
-        }
-        if let Some(workload) = self.workload {
-            let (of_row, of_workload) = (row.mode(), workload.shape.mode);
-            if of_row != of_workload {
-                return Err(format!(
-                    "the row is of {}, workload `{}` of {}",
-                    of_row.name(),
-                    workload.name,
-                    of_workload.name()
-                ));
+    pub(super) fn resolved(&self, row: &Observation) -> Result<RowScenario, String> {
+        // Rows that say enough themselves are answered by themselves, where that is asked for.
+        if self.own_first && self.workload.is_some() {
+            let alone = Bench { workload: None, ..self.clone() };
+            if let Ok((_, found)) = rows::resolve(&alone, row) {
+                return Ok(found);
             }
-            return Ok(Arc::clone(workload));
         }
-        self.own_workload(row)
-    }
-
-    /// A workload of what the row itself says.
-    fn own_workload(&self, row: &Observation) -> Result<Arc<Workload>, String> {
-        let mode = row.mode().name();
-        let (prompt, generate) = (row.number("seq_len"), row.number("generate").unwrap_or(0.0));
-        let Some(prompt) = prompt.filter(|tokens| *tokens >= 1.0) else {
-            return Err("it does not say how long its sequences are: --set seq_len=N or --workload".to_owned());
-        };
-        let sequence = json!({"prompt": prompt, "generate": generate});
-        let named = row.word("model").and_then(|name| model_of(self.library.catalog(), &name));
-        let whole = |name: &str| row.number(name).filter(|value| *value >= 1.0);
-        let params = || {
-            let (hidden, layers) = (whole("hidden_size")?, whole("num_layers")?);
-            let (heads, vocab) = (whole("num_attention_heads"), whole("vocab_size"));
-            Some(json!({"hidden_size": hidden, "n_layers": layers, "n_heads": heads, "vocab_size": vocab}))
-        };
-        let document = if let Some(model) = named {
-            json!({"name": "measured", "mode": mode, "model": model, "sequence": sequence})
-        } else if let Some(params) = params() {
-            let alone = json!({"tp": 1, "pp": 1, "dp": 1});
-            json!({"name": "measured", "mode": mode, "params": params, "sequence": sequence, "parallelism": alone})
-        } else {
-            return Err(match row.word("model") {
-                Some(model) => format!("the catalog has no model `{model}`: --workload or --set model=NAME"),
-                None => "it does not say which model ran: --workload or --set model=NAME".to_owned(),
-            });
-        };
-        workload_of(&document).map_err(|problems| problems.to_string())
+        rows::resolve(self, row).map(|(_, found)| found)
     }
 }
 
@@ -316,7 +231,7 @@ pub fn telling(key: &str) -> Option<String> {
 }
 
 /// The catalog's model of a name as logs write it: a path, an owner, a suffix of the format left out.
-fn model_of(catalog: &Catalog, name: &str) -> Option<String> {
+pub(super) fn model_of(catalog: &Catalog, name: &str) -> Option<String> {
     let last = name.rsplit('/').next().unwrap_or(name);
     let last = last.rsplit("--").next().unwrap_or(last).to_lowercase();
     let shorter = |text: &str| text.rsplit_once('-').map(|(head, _)| head.to_owned());

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::columns::{COLUMNS, column};
 use super::intake;
+use super::misstated::misstated;
 use super::observation::Observation;
+use crate::validate::columns::{COLUMNS as TYPED, canonical};
 use atlas_ingest::{Context, Warmup, files_below};
 
 /// A setting by name, and its value.
@@ -21,9 +23,11 @@ pub fn label(text: &str) -> Result<Label, String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(format!("\"{text}\": expected NAME=VALUE"));
     };
-    let known = column(name).filter(|column| !column.figure);
-    let Some(known) = known else {
-        let names = COLUMNS.iter().filter(|column| !column.figure).map(|column| column.name);
+    let known = column(name).filter(|column| !column.figure).map(|column| column.name);
+    let stated = || TYPED.iter().find(|column| column.place.is_scenario() && column.name == canonical(name));
+    let Some(known) = known.or_else(|| stated().map(|column| column.name)) else {
+        let own = COLUMNS.iter().filter(|column| !column.figure).map(|column| column.name);
+        let names = own.chain(TYPED.iter().filter(|column| column.place.is_scenario()).map(|column| column.name));
         let near = names.max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
         return Err(format!(
             "no setting \"{name}\"{}",
@@ -31,8 +35,11 @@ pub fn label(text: &str) -> Result<Label, String> {
         ));
     };
     let value = value.trim();
+    if let Some(problem) = misstated(known, &value.into()) {
+        return Err(format!("{name}: {problem}"));
+    }
     Ok((
-        known.name,
+        known,
         match (value, value.parse::<f64>()) {
             ("true" | "on" | "yes", _) => true.into(),
             ("false" | "off" | "no", _) => false.into(),

@@ -82,7 +82,14 @@ impl RowScenario {
     /// # Errors
     /// Everything that keeps the row from being a scenario.
     pub fn of(row: &Row, kind: Kind, catalog: &Catalog) -> Result<RowScenario, String> {
-        let documents = Documents::of(row, kind, catalog)?;
+        RowScenario::resolve(Documents::of(row, kind, catalog)?, catalog)
+    }
+
+    /// Resolves documents by the same code as any that a user writes.
+    ///
+    /// # Errors
+    /// Everything that keeps them from being a scenario.
+    pub fn resolve(documents: Documents, catalog: &Catalog) -> Result<RowScenario, String> {
         let target = decode(&documents.target, "target", Target::decode)?;
         let workload = decode(&documents.workload, "workload", Workload::decode)?;
         let none = atlas_document::Diagnostic {

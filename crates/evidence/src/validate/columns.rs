@@ -27,6 +27,14 @@ pub enum Place {
     ArchitectureFlag(&'static [&'static str]),
 }
 
+impl Place {
+    /// Whether the value is part of the scenario.
+    #[must_use]
+    pub const fn is_scenario(self) -> bool {
+        !matches!(self, Place::Record | Place::Figure)
+    }
+}
+
 /// What a cell of a column must hold, if it holds anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {

@@ -25,6 +25,36 @@ impl Documents {
         json!({ "id": id, "target": self.target, "workload": self.workload, "knobs": { "engine": "analytical" } })
     }
 
+    /// These documents laid over others: what they state wins, and what they do not state is as there. `model`: whether
+    /// they state the model, rather than what was filled in for it.
+    #[must_use]
+    pub fn over(mut self, target: Value, workload: Value, model: bool) -> Documents {
+        let mut base = workload;
+        if let Value::Object(base) = &mut base {
+            // A run is one workload, without the day around it.
+            for key in ["phases", "schedule"] {
+                base.remove(key);
+            }
+            let defines = ["model", "architecture", "params"];
+            let loser = if model { Some(&mut *base) } else { self.workload.as_object_mut() };
+            if let Some(loser) = loser {
+                defines.iter().for_each(|key| drop(loser.remove(*key)));
+            }
+            // Replicas follow from the accelerators of the run.
+            if let Some(Value::Object(parallelism)) = base.get_mut("parallelism") {
+                parallelism.remove("dp");
+            }
+        }
+        let mut own = target;
+        lay(&mut base, self.workload);
+        if let Value::Object(stated) = self.target {
+            let size = ["num_nodes", "accelerators_per_node"];
+            let size = stated.into_iter().filter(|(key, _)| size.contains(&key.as_str())).collect();
+            lay(&mut own, Value::Object(size));
+        }
+        Documents { target: own, workload: base, accelerators: self.accelerators }
+    }
+
     /// The documents of a row.
     ///
     /// # Errors
@@ -60,6 +90,18 @@ impl Documents {
             widen_over_dies(&target, catalog, accelerators, &mut workload);
         }
         Ok(Documents { target: Value::Object(target), workload: Value::Object(workload), accelerators })
+    }
+}
+
+/// Lays a document over another, mapping by mapping.
+fn lay(base: &mut Value, over: Value) {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            for (key, value) in over {
+                lay(base.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (base, over) => *base = over,
     }
 }
 

@@ -33,6 +33,14 @@ pub struct BadCell {
 }
 
 impl Row {
+    /// A row of cells by the names of their columns.
+    #[must_use]
+    pub fn of<'c>(cells: impl IntoIterator<Item = (&'c str, &'c str)>) -> Row {
+        let (names, cells): (Vec<&str>, Vec<&str>) = cells.into_iter().unzip();
+        let columns = names.into_iter().enumerate().map(|(at, name)| (name.to_owned(), at)).collect();
+        Row { columns: Arc::new(columns), cells: cells.into_iter().collect(), line: 1 }
+    }
+
     /// The trimmed text of a cell; empty where the column is missing.
     #[must_use]
     pub fn text(&self, column: &str) -> &str {

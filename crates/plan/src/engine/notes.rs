@@ -1,12 +1,14 @@
 //! What a reader of an engine's numbers must know: assumptions and weaknesses, where they bear on the scenario at hand.
 
+use super::answer::corrected;
 use super::answer::power::ACCELERATORS_OF_NODE;
 use super::benchboard;
 use crate::estimate::Estimate;
 use crate::scenario::Scenario;
 use atlas_config::Mode;
+use atlas_config::corrections::Quantity;
 use atlas_core::plan::{Arrivals, Engine, Format, LoadKind};
-use atlas_core::units::duration_ms;
+use atlas_core::units::{duration_ms, si, with_unit};
 use atlas_perf::training::measured::best_mfu;
 
 /// Notes on an estimate of a scenario, most important first.
@@ -14,7 +16,11 @@ use atlas_perf::training::measured::best_mfu;
 pub fn notes(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     match scenario.engine {
         Engine::SemiEmpirical => calibrated(scenario),
-        Engine::Analytical => analytical(scenario, estimate),
+        Engine::Analytical => {
+            let mut notes = corrections(scenario, estimate);
+            notes.extend(analytical(scenario, estimate));
+            notes
+        }
         Engine::Event => {
             let mut notes = simulated(scenario, estimate);
             notes.extend(analytical(scenario, estimate));
@@ -97,6 +103,40 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
         );
     }
     notes
+}
+
+/// What runs of the cluster changed, with the shipped figures beside.
+fn corrections(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
+    let Some(own) = &scenario.corrections else { return Vec::new() };
+    let told = corrected::beside(scenario, estimate).into_iter().map(|one| {
+        let figure = |value: f64| match one.quantity {
+            Quantity::Training | Quantity::Serving => with_unit(&si(value), "tok/s"),
+            Quantity::Tpot | Quantity::Ttft => duration_ms(value),
+        };
+        let (low, high) = one.shipped_interval;
+        let plural = if one.runs == 1 { "run" } else { "runs" };
+        format!(
+            "{}: {} after calibration with {} {plural} ({}); {} as shipped, 90 % from {} to {}",
+            one.quantity.name(),
+            figure(one.calibrated),
+            one.runs,
+            few(&own.corrections.runs),
+            figure(one.shipped),
+            figure(low),
+            figure(high)
+        )
+    });
+    told.collect()
+}
+
+/// The first names of a list.
+fn few(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// That an MFU is above all that was measured on this family of accelerators, or that nothing was.

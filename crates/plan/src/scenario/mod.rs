@@ -1,5 +1,6 @@
 //! Target × workload × profile × knobs, resolved to plain numbers: the only thing an engine sees.
 
+mod corrections;
 mod dashboard;
 mod machine;
 mod noise;
@@ -11,6 +12,7 @@ mod software;
 
 use std::sync::Arc;
 
+pub use corrections::Corrected;
 pub use dashboard::Dashboard;
 pub use machine::{Machine, architecture};
 pub use noise::first_draw;
@@ -86,6 +88,8 @@ pub struct Scenario {
     pub published_tokens: f64,
     /// Efficiency factors of the analytical engine.
     pub efficiency: Efficiency,
+    /// Corrections that runs of the cluster have shown, where a profile has some for the accelerator.
+    pub corrections: Option<Arc<Corrected>>,
     /// Coefficients of the semi-empirical model.
     pub coefficients: Coefficients,
     /// gamma_fabric of the fabric in force.
@@ -186,6 +190,7 @@ impl Scenario {
                 .efficiency
                 .or_else(|| profile.as_ref().and_then(|profile| profile.efficiency))
                 .unwrap_or_default(),
+            corrections: Corrected::of(parts),
             coefficients: profile.as_ref().map_or(Coefficients::default(), |profile| profile.coefficients),
             fabric_factor: profile.as_ref().and_then(|profile| profile.fabric_factor(&fabric)).unwrap_or(f64::NAN),
             fabric,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_catalog::{Accelerator, Catalog, Model};
 use atlas_config::library::Library;
-use atlas_config::{Profile, Target, Workload};
+use atlas_config::{Corrections, Profile, Target, Workload};
 use atlas_core::plan::Engine;
 use atlas_document::node::Position;
 use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Severity};
@@ -22,6 +22,8 @@ pub struct Parts {
     pub accelerator: Option<Arc<Accelerator>>,
     /// The model that the workload names.
     pub model: Option<Arc<Model>>,
+    /// Corrections learned from runs on the accelerator.
+    pub corrections: Option<Arc<Corrections>>,
 }
 
 impl Parts {
@@ -46,7 +48,9 @@ impl Parts {
     /// As [`Parts::find`].
     pub fn of(library: &Library, target: &Arc<Target>, workload: &Arc<Workload>) -> Result<Parts, Diagnostics> {
         let profile = library.profile_for(target).map(Arc::clone);
-        Parts::with(library.catalog(), target, &library.tailored(target, workload), profile)
+        let mut parts = Parts::with(library.catalog(), target, &library.tailored(target, workload), profile)?;
+        parts.corrections = parts.corrections.or_else(|| library.corrections_for(target).map(Arc::clone));
+        Ok(parts)
     }
 
     /// As [`Parts::of`], with a profile that was found, or the complaint that there is none.
@@ -75,7 +79,8 @@ impl Parts {
             return Err(problems);
         }
         let (target, workload) = (Arc::clone(target), Arc::clone(workload));
-        Ok(Parts { target, workload, profile, accelerator, model })
+        let corrections = profile.as_ref().and_then(|profile| profile.corrections.clone());
+        Ok(Parts { target, workload, profile, accelerator, model, corrections })
     }
 
     /// The datasheet of the accelerator that a target names, if it names one.
@@ -110,7 +115,17 @@ impl Parts {
     #[must_use]
     pub fn calibrated(target: &Arc<Target>, workload: &Arc<Workload>, profile: &Arc<Profile>) -> Parts {
         let (target, workload, profile) = (Arc::clone(target), Arc::clone(workload), Some(Arc::clone(profile)));
-        Parts { target, workload, profile, accelerator: None, model: None }
+        Parts { target, workload, profile, accelerator: None, model: None, corrections: None }
+    }
+
+    /// The model as measurements name it: its key in the catalog, else layers and width.
+    #[must_use]
+    pub fn model_name(&self) -> Arc<str> {
+        match (&self.model, super::architecture(self)) {
+            (Some(model), _) if self.workload.architecture.is_none() => model.id.as_str().into(),
+            (_, Some(arch)) => format!("{} layers of {}", arch.layers, arch.hidden).into(),
+            _ => "".into(),
+        }
     }
 
     /// The engine that answers where nobody chose one: first principles wherever the target names an accelerator.

@@ -30,7 +30,7 @@ pub(super) fn document(app: &App) -> Document {
     if let Some(proposal) = &app.measured.proposal {
         let figure = |value: f64| Cell::figure(units::significant(value, 4), value);
         let none = || Cell::text("–");
-        let parameters = proposal.outcome.all(&proposal.start.efficiency).into_iter().map(|one| {
+        let parameters = proposal.outcome.all().into_iter().map(|one| {
             let [low, high] = one.interval.map_or_else(|| [none(), none()], |ends| ends.map(figure));
             let n = Cell::text(one.n.to_string());
             vec![Cell::text(one.symbol), one.before.map_or_else(none, figure), figure(one.value), low, high, n]

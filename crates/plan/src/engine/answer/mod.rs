@@ -2,9 +2,11 @@
 //!
 //! * [`training`], [`serving`] – inputs and figures of a phase
 //! * `schedule` – phases under their own loads
+//! * [`corrected`] – the same as runs of the cluster have shown it
 //! * [`event`] – the same, with times and rates from a simulation
 //! * [`power`] – what that draws
 
+pub mod corrected;
 pub mod event;
 mod limits;
 pub mod power;
@@ -109,6 +111,9 @@ fn estimate_unscheduled_with(scenario: &Scenario, physics: &mut impl Physics, es
     if let Some((figures, detail)) = phase(scenario, &scenario.base, physics) {
         estimate.total = figures;
         estimate.detail = Some(detail);
+        if let (Some(_), Some(detail)) = (&scenario.corrections, &mut estimate.detail) {
+            corrected::correct(scenario, &scenario.base, &mut estimate.total, detail);
+        }
     } else {
         estimate.total = Figures::default();
         estimate.detail = None;

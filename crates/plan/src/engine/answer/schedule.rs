@@ -13,7 +13,11 @@ pub(super) fn estimate_into(scenario: &Scenario, physics: &mut impl Physics, est
     let mut mean = Mean::default();
     estimate.phases.extend(scenario.phases.iter().map(|phase| match phase.shape.mode {
         Mode::Training => {
-            scaled(super::phase(scenario, phase, physics).map(|(figures, _)| figures).unwrap_or_default(), phase)
+            let mut answer = super::phase(scenario, phase, physics);
+            if let (Some(_), Some((figures, detail))) = (&scenario.corrections, &mut answer) {
+                super::corrected::correct(scenario, phase, figures, detail);
+            }
+            scaled(answer.map(|(figures, _)| figures).unwrap_or_default(), phase)
         }
         Mode::Inference => {
             let Some((figures, serving)) = served(scenario, phase, physics) else { return Figures::default() };

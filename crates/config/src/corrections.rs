@@ -1,0 +1,337 @@
+//! Corrections of the analytical engine's figures, learned from a few runs of one cluster. `atlas calibrate` writes them
+//! into a profile; they hold for scenarios on the accelerator of the runs.
+
+use std::sync::Arc;
+
+use atlas_document::decode::{Bounds, Fields};
+use atlas_document::node::Node;
+
+/// A figure that can be corrected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Quantity {
+    /// Tokens per second of a training run.
+    Training,
+    /// Tokens or requests per second of serving.
+    Serving,
+    /// Time per output token.
+    Tpot,
+    /// Time to first token.
+    Ttft,
+}
+
+impl Quantity {
+    /// All of them.
+    pub const ALL: [Quantity; 4] = [Quantity::Training, Quantity::Serving, Quantity::Tpot, Quantity::Ttft];
+
+    /// Its key in a profile.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Quantity::Training => "training_throughput",
+            Quantity::Serving => "serving_throughput",
+            Quantity::Tpot => "tpot",
+            Quantity::Ttft => "ttft",
+        }
+    }
+
+    /// As texts name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Quantity::Training => "training throughput",
+            Quantity::Serving => "serving throughput",
+            Quantity::Tpot => "time per output token",
+            Quantity::Ttft => "time to first token",
+        }
+    }
+}
+
+/// A class of operators, by what limits them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Matrix products and attention.
+    Compute,
+    /// Memory traffic.
+    Memory,
+    /// Communication, and waiting for other pipeline stages.
+    Network,
+    /// Launches, scheduling and everything else the host does.
+    Host,
+}
+
+impl Class {
+    /// All of them, in the order in which features hold their shares.
+    pub const ALL: [Class; 4] = [Class::Compute, Class::Memory, Class::Network, Class::Host];
+
+    /// Its name in a profile.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Compute => "compute",
+            Class::Memory => "memory",
+            Class::Network => "network",
+            Class::Host => "host",
+        }
+    }
+}
+
+/// What a scenario has in common with runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Features<'a> {
+    /// Key of the accelerator in the catalog.
+    pub accelerator: &'a str,
+    /// Family of the software, without its release.
+    pub software: &'a str,
+    /// The model.
+    pub model: &'a str,
+    /// Shares of the time by class of operators, in the order of [`Class::ALL`].
+    pub shares: [f64; 4],
+}
+
+/// What an effect belongs to. Effects add up on the logarithm of measured over predicted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Factor {
+    /// Every run of the cluster.
+    Cluster,
+    /// Runs on this accelerator.
+    Accelerator(Arc<str>),
+    /// Runs with software of this family.
+    Software(Arc<str>),
+    /// Runs of this model.
+    Model(Arc<str>),
+    /// Runs in proportion to the share of their time that a class of operators takes.
+    Class(Class),
+}
+
+impl Factor {
+    /// How much of the effect a scenario shows: 1 or 0 for groups, a share for classes.
+    #[must_use]
+    pub fn weight(&self, features: &Features<'_>) -> f64 {
+        let same = |own: &Arc<str>, other: &str| f64::from(u8::from(**own == *other));
+        match self {
+            Factor::Cluster => 1.0,
+            Factor::Accelerator(name) => same(name, features.accelerator),
+            Factor::Software(name) => same(name, features.software),
+            Factor::Model(name) => same(name, features.model),
+            Factor::Class(class) => features.shares.get(*class as usize).copied().unwrap_or(0.0),
+        }
+    }
+
+    /// Kind and name, as profiles write them.
+    #[must_use]
+    pub fn words(&self) -> (&'static str, Option<&str>) {
+        match self {
+            Factor::Cluster => ("cluster", None),
+            Factor::Accelerator(name) => ("accelerator", Some(name)),
+            Factor::Software(name) => ("software", Some(name)),
+            Factor::Model(name) => ("model", Some(name)),
+            Factor::Class(class) => (class.name(), None),
+        }
+    }
+
+    fn of(kind: &str, name: Option<String>) -> Option<Factor> {
+        let named = |make: fn(Arc<str>) -> Factor| name.clone().map(|name| make(name.into()));
+        match kind {
+            "cluster" => Some(Factor::Cluster),
+            "accelerator" => named(Factor::Accelerator),
+            "software" => named(Factor::Software),
+            "model" => named(Factor::Model),
+            _ => Class::ALL.into_iter().find(|class| class.name() == kind).map(Factor::Class),
+        }
+    }
+}
+
+/// Standard deviation of the effect of a group that no run was of, on the logarithm.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Unseen {
+    /// Of another accelerator.
+    pub accelerator: f64,
+    /// Of another family of software.
+    pub software: f64,
+    /// Of another model.
+    pub model: f64,
+}
+
+/// The correction of one quantity: a posterior over effects.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Correction {
+    /// Configurations behind it.
+    pub runs: usize,
+    /// Effects with their means.
+    pub effects: Vec<(Factor, f64)>,
+    /// Covariance of the effects, row by row.
+    pub covariance: Vec<Vec<f64>>,
+    /// Of groups that no run was of.
+    pub unseen: Unseen,
+    /// Standard deviation of one configuration around its effects.
+    pub residual: f64,
+    /// Standard deviations from the middle to the ends of a 90 % interval.
+    pub reach: f64,
+}
+
+/// A correction at one scenario.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Adjustment {
+    /// What the shipped estimate is multiplied by.
+    pub factor: f64,
+    /// Half of the 90 % interval, on the logarithm of the corrected figure.
+    pub half_width: f64,
+}
+
+impl Correction {
+    /// The correction for a scenario with these features.
+    #[must_use]
+    pub fn at(&self, features: &Features<'_>) -> Adjustment {
+        let (mut mean, mut variance) = (0.0, self.residual * self.residual);
+        let mut seen = [false; 3];
+        for ((factor, value), row) in self.effects.iter().zip(&self.covariance) {
+            let weight = factor.weight(features);
+            if weight == 0.0 {
+                continue;
+            }
+            match factor {
+                Factor::Accelerator(_) => seen[0] = true,
+                Factor::Software(_) => seen[1] = true,
+                Factor::Model(_) => seen[2] = true,
+                Factor::Cluster | Factor::Class(_) => {}
+            }
+            mean += weight * value;
+            let along = |((other, _), cell): (&(Factor, f64), &f64)| other.weight(features) * cell;
+            variance += weight * self.effects.iter().zip(row).map(along).sum::<f64>();
+        }
+        for (seen, sd) in seen.into_iter().zip([self.unseen.accelerator, self.unseen.software, self.unseen.model]) {
+            if !seen {
+                variance += sd * sd;
+            }
+        }
+        // Never narrower than the spread of configurations around their effects.
+        let sd = variance.max(self.residual * self.residual).sqrt();
+        Adjustment { factor: mean.exp(), half_width: self.reach * sd }
+    }
+}
+
+/// All corrections of a profile.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Corrections {
+    /// Accelerator of the runs: other hardware is left as shipped.
+    pub accelerator: Arc<str>,
+    /// Names of the runs.
+    pub runs: Vec<String>,
+    /// By quantity, in the order of [`Quantity::ALL`].
+    all: [Option<Correction>; 4],
+}
+
+impl Corrections {
+    /// Corrections from runs on an accelerator, as yet without any.
+    #[must_use]
+    pub fn on(accelerator: Arc<str>, runs: Vec<String>) -> Corrections {
+        Corrections { accelerator, runs, all: Default::default() }
+    }
+
+    /// The correction of a quantity, where runs measured it.
+    #[must_use]
+    pub fn of(&self, quantity: Quantity) -> Option<&Correction> {
+        self.all.get(quantity as usize)?.as_ref()
+    }
+
+    /// Lays down the correction of a quantity.
+    pub fn set(&mut self, quantity: Quantity, correction: Correction) {
+        if let Some(slot) = self.all.get_mut(quantity as usize) {
+            *slot = Some(correction);
+        }
+    }
+
+    /// Whether there is nothing to correct.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.iter().all(Option::is_none)
+    }
+
+    /// Reads the optional section `corrections`.
+    pub(super) fn read(fields: &mut Fields<'_>) -> Option<Corrections> {
+        fields.map("corrections", |section| {
+            let accelerator = section.required_text("accelerator").unwrap_or_default();
+            let mut corrections = Corrections::on(accelerator.into(), section.texts("runs"));
+            for quantity in Quantity::ALL {
+                if let Some(correction) = section.map(quantity.key(), correction) {
+                    corrections.set(quantity, correction);
+                }
+            }
+            corrections
+        })
+    }
+}
+
+/// Logarithms of factors beyond e^3 and variances to match are no correction.
+const LOGARITHM: Bounds = Bounds { min: -3.0, max: 3.0, whole: false };
+const DEVIATION: Bounds = Bounds { min: 0.0, max: 3.0, whole: false };
+const COVARIANCE: Bounds = Bounds { min: -10.0, max: 10.0, whole: false };
+
+fn correction(section: &mut Fields<'_>) -> Correction {
+    let runs = section.required_number("runs", Bounds::COUNT).unwrap_or(1.0) as usize;
+    let residual = section.required_number("residual", DEVIATION).unwrap_or(0.0);
+    let reach = section.required_number("reach", Bounds { min: 0.5, max: 10.0, whole: false }).unwrap_or(1.0);
+    let unseen = section.required_map("unseen", &["accelerator", "software", "model"], |unseen| Unseen {
+        accelerator: unseen.required_number("accelerator", DEVIATION).unwrap_or(0.0),
+        software: unseen.required_number("software", DEVIATION).unwrap_or(0.0),
+        model: unseen.required_number("model", DEVIATION).unwrap_or(0.0),
+    });
+    let effects = effects(section);
+    let covariance = covariance(section, effects.len());
+    Correction { runs, effects, covariance, unseen: unseen.unwrap_or_default(), residual, reach }
+}
+
+fn effects(section: &mut Fields<'_>) -> Vec<(Factor, f64)> {
+    let Some(list) = section.node("effects") else {
+        section.missing("effects");
+        return Vec::new();
+    };
+    let items = list.items().unwrap_or_default();
+    if items.is_empty() {
+        section.error("effects", format!("found {}, expected a list of effects", list.describe()), None);
+    }
+    let file = Arc::clone(section.file());
+    let mut effects = Vec::new();
+    for item in items {
+        let problems = section.diagnostics();
+        let Some(mut fields) = Fields::open(&file, "corrections.effects", item, problems) else { continue };
+        let kind = fields.required_text("of").unwrap_or_default();
+        let name = fields.text("name");
+        let value = fields.required_number("value", LOGARITHM).unwrap_or(0.0);
+        match Factor::of(&kind, name) {
+            Some(factor) => effects.push((factor, value)),
+            None => fields.error(
+                "of",
+                format!("found \"{kind}\", expected cluster, compute, memory, network or host, or with a `name` accelerator, software or model"),
+                None,
+            ),
+        }
+        fields.finish();
+    }
+    effects
+}
+
+/// A square of numbers, of as many rows as there are effects.
+fn covariance(section: &mut Fields<'_>, size: usize) -> Vec<Vec<f64>> {
+    let Some(list) = section.node("covariance") else {
+        section.missing("covariance");
+        return Vec::new();
+    };
+    let row = |row: &Node| -> Option<Vec<f64>> {
+        let numbers: Vec<f64> =
+            row.items()?.iter().filter_map(Node::number).filter(|value| COVARIANCE.allow(*value)).collect();
+        (numbers.len() == size).then_some(numbers)
+    };
+    let rows: Vec<Vec<f64>> = list.items().unwrap_or_default().iter().filter_map(row).collect();
+    let symmetric = rows.iter().enumerate().all(|(i, row)| {
+        row.iter().enumerate().all(|(j, cell)| {
+            rows.get(j).and_then(|other| other.get(i)).is_some_and(|other| (other - cell).abs() <= 1e-9)
+                && (i != j || *cell >= 0.0)
+        })
+    });
+    if rows.len() != size || !symmetric {
+        let message = format!("expected a symmetric matrix of {size} rows of {size} numbers, one for each effect");
+        section.error("covariance", message, Some("run `atlas calibrate` again".to_owned()));
+    }
+    rows
+}

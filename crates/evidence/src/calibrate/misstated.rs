@@ -1,0 +1,110 @@
+//! Cells that cannot be meant: words where numbers belong, negative counts, modes and formats that do not exist.
+
+use serde_json::Value;
+
+use super::columns::column;
+use super::observation::number;
+use atlas_core::plan::Format;
+
+/// Settings that count something.
+const COUNTS: [&str; 14] = [
+    "num_gpus",
+    "tp",
+    "pp",
+    "vpp",
+    "cp",
+    "ep",
+    "dp",
+    "batch",
+    "global_batch",
+    "seq_len",
+    "num_layers",
+    "hidden_size",
+    "num_attention_heads",
+    "vocab_size",
+];
+/// Settings that are numbers of some other kind.
+const NUMBERS: [&str; 6] =
+    ["generate", "concurrency", "request_rate", "message_bytes", "parameters_billion", "zero_stage"];
+
+/// The format that a word names, also as PyTorch and JAX write it: `torch.bfloat16`.
+#[must_use]
+pub fn format(word: &str) -> Option<Format> {
+    let word = word.trim().to_lowercase();
+    let word = word.rsplit('.').next().unwrap_or(&word);
+    Format::named(match word {
+        "bfloat16" | "bf16-mixed" | "amp_bf16" => "bf16",
+        "float16" | "half" | "fp16-mixed" => "fp16",
+        "float32" | "float" => "fp32",
+        "float8" | "float8_e4m3fn" | "fp8_e4m3" | "amp_fp8" => "fp8",
+        other => other,
+    })
+}
+
+/// What is wrong with the value of a column, in words; `None` where it can be meant, or where the column is unknown.
+#[must_use]
+pub fn misstated(name: &str, value: &Value) -> Option<String> {
+    let column = column(name)?;
+    let text = value.as_str().map(str::trim);
+    if value.is_null() || text == Some("") {
+        return None;
+    }
+    let found = text.map_or_else(|| value.to_string(), |text| format!("\"{text}\""));
+    let expected = |what: &str| Some(format!("found {found}, expected {what}"));
+    let plain = !value.is_object() && !value.is_array();
+    if column.figure {
+        let sound = !plain || number(value).is_some_and(|number| number >= 0.0);
+        return if sound { None } else { expected("a number, not negative") };
+    }
+    if COUNTS.contains(&column.name) {
+        let sound = number(value).is_some_and(|number| number >= 1.0 && number.fract() == 0.0);
+        return if sound { None } else { expected("a whole number from 1") };
+    }
+    if NUMBERS.contains(&column.name) {
+        let endless = text.is_some_and(|text| text.eq_ignore_ascii_case("inf"));
+        let sound = endless || number(value).is_some_and(|number| number >= 0.0);
+        return if sound { None } else { expected("a number, not negative") };
+    }
+    match (column.name, text) {
+        ("mode", Some(word)) if super::observation::mode(word).is_none() => expected("training or inference"),
+        ("precision", Some(word)) if format(word).is_none() => {
+            expected(&format!("one of {}", Format::NAMES.join(", ")))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_cannot_be_meant_is_found_and_what_can_is_not() {
+        for (name, value) in [
+            ("mode", json!("trainin")),
+            ("precision", json!("fp99")),
+            ("num_gpus", json!("-8")),
+            ("tp", json!(-1)),
+            ("tp", json!("0.5")),
+            ("tokens_per_sec", json!("-80000")),
+            ("tokens_per_sec", json!("1,007")),
+            ("ttft_ms", json!("NaN")),
+            ("seq_len", json!("inf")),
+        ] {
+            assert!(misstated(name, &value).is_some(), "{name}: {value}");
+        }
+        for (name, value) in [
+            ("mode", json!("Training")),
+            ("dtype", json!("torch.bfloat16")),
+            ("num_gpus", json!("8")),
+            ("tokens_per_sec", json!({"mean": 5.0})),
+            ("request_rate", json!("inf")),
+            ("mfu", json!("45%")),
+            ("remark", json!("whatever")),
+            ("tp", json!("")),
+        ] {
+            assert_eq!(misstated(name, &value), None, "{name}: {value}");
+        }
+    }
+}

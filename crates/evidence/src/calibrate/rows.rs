@@ -1,0 +1,230 @@
+//! Observations as rows of measurement tables, and so as scenarios: by the one path that every measured row takes. What a
+//! row does not state is filled from the target, and from the workload that the user names.
+
+use std::collections::BTreeMap;
+
+use super::intake::json;
+use super::misstated;
+use super::observation::{Measured, Observation};
+use super::predict::{Bench, Figure, model_of};
+use crate::runs::Run;
+use crate::validate::Kind;
+use crate::validate::case::{self, Metric, RowScenario};
+use crate::validate::documents::Documents;
+use crate::validate::table::Row;
+use atlas_config::{Mode, Workload};
+use atlas_perf::efficiency::Factors;
+
+/// The kind of table that a row of a mode belongs to.
+const fn kind(mode: Mode) -> Kind {
+    match mode {
+        Mode::Training => Kind::Training,
+        Mode::Inference => Kind::Inference,
+    }
+}
+
+/// The cells of an observation under the names of measurement tables.
+fn cells(
+    bench: &Bench<'_>,
+    observed: &Observation,
+    workload: Option<&Workload>,
+) -> (BTreeMap<&'static str, String>, bool) {
+    let training = observed.mode() == Mode::Training;
+    let mut cells: BTreeMap<&'static str, String> =
+        observed.typed().filter(|(name, _)| *name != "precision").map(|(name, text)| (name, text.to_owned())).collect();
+    let mut set = |name: &'static str, value: Option<String>| {
+        if let Some(value) = value {
+            cells.insert(name, value);
+        }
+    };
+    let number = |name: &str| observed.number(name).map(|value| value.to_string());
+    let shape = workload.map(|workload| workload.shape);
+    let prompt = number("seq_len").or_else(|| Some(shape?.prompt.to_string()));
+    let generate = number("generate").or_else(|| Some(shape?.generate.to_string()));
+    for (column, name) in [("tp", "tp"), ("pp", "pp"), ("cp", "cp"), ("ep", "ep"), ("dp", "dp"), ("vpp", "vpp")] {
+        set(column, number(name));
+    }
+    // A format that this program does not know is the log's affair: the workload's holds.
+    let format =
+        observed.word("precision").and_then(|word| misstated::format(&word)).map(|format| format.name().to_owned());
+    if training {
+        set("precision", format);
+        set("seq_len", prompt);
+        set("micro_batch", number("batch"));
+        set("global_batch", number("global_batch"));
+        set("sequence_parallel", observed.switch("sp").map(|on| on.to_string()));
+        set(
+            "sharding",
+            observed
+                .number("zero_stage")
+                .map(|stage| if stage > 0.0 { format!("zero{stage}") } else { "none".to_owned() }),
+        );
+    } else {
+        set("weights", format);
+        set("input_len", prompt);
+        set("output_len", generate);
+        set("concurrency", number("concurrency").or_else(|| number("batch")));
+        set("request_rate", number("request_rate"));
+        set("cuda_graphs", observed.switch("cuda_graphs").map(|on| on.to_string()));
+    }
+    set("accelerator", bench.target.accelerator.clone());
+    set("accelerators_per_node", Some(bench.target.accelerators_per_node.to_string()));
+    set("num_accelerators", Some(accelerators(bench, observed, workload).to_string()));
+    let model = cells.get("model").cloned().or_else(|| observed.word("model"));
+    let known = model.as_deref().and_then(|name| model_of(bench.library.catalog(), name));
+    let sized = ["hidden_size", "num_layers"].iter().all(|name| observed.number(name).is_some_and(|n| n >= 1.0));
+    let own = known.is_some() || sized;
+    match known {
+        Some(id) => drop(cells.insert("model", id)),
+        None if sized => {
+            let sizes = [
+                ("hidden_size", "hidden_size"),
+                ("n_layers", "num_layers"),
+                ("n_heads", "num_attention_heads"),
+                ("vocab_size", "vocab_size"),
+            ];
+            for (column, name) in sizes {
+                number(name).map(|value| cells.insert(column, value));
+            }
+        }
+        // Something that every catalog has, for the workload's own model to take the place of.
+        None => drop(cells.insert("model", "llama-3.1-8b".to_owned())),
+    }
+    (cells, own)
+}
+
+/// Accelerators of a run: as stated, or what its layout multiplies to, else what the workload fills.
+fn accelerators(bench: &Bench<'_>, observed: &Observation, workload: Option<&Workload>) -> f64 {
+    observed.accelerators().unwrap_or_else(|| match workload {
+        Some(_) => bench.target.accelerators(),
+        None => bench.accelerators(observed),
+    })
+}
+
+/// The row of an observation, and its scenario.
+///
+/// # Errors
+/// What the observation and the files lack for that.
+pub fn resolve(bench: &Bench<'_>, observed: &Observation) -> Result<(Row, RowScenario), String> {
+    if bench.target.accelerator.is_none() {
+        return Err(format!("target `{}` names no accelerator", bench.target.name));
+    }
+    let workload = bench.workload.filter(|workload| workload.shape.mode == observed.mode());
+    if let (Some(other), None) = (bench.workload, workload)
+        && !bench.own_first
+    {
+        let (of_row, of_workload) = (observed.mode().name(), other.shape.mode.name());
+        return Err(format!("the row is of {of_row}, workload `{}` of {of_workload}", other.name));
+    }
+    let workload = workload.map(|workload| &**workload);
+    let (cells, own) = cells(bench, observed, workload);
+    if !own && workload.is_none() {
+        return Err(match observed.word("model") {
+            Some(model) => format!("the catalog has no model `{model}`: --workload or --set model=NAME"),
+            None => "it does not say which model ran: --workload or --set model=NAME".to_owned(),
+        });
+    }
+    if !cells.contains_key("seq_len") && !cells.contains_key("input_len") {
+        return Err("it does not say how long its sequences are: --set seq_len=N or --workload".to_owned());
+    }
+    let row = Row::of(cells.iter().map(|(name, text)| (*name, text.as_str())));
+    let catalog = bench.library.catalog();
+    let documents = Documents::of(&row, kind(observed.mode()), catalog)?;
+    let base = workload.map_or_else(|| serde_json::Value::Object(serde_json::Map::new()), |one| json(&one.document));
+    let documents = documents.over(json(&bench.target.document), base, own);
+    let found = RowScenario::resolve(documents, catalog)?;
+    Ok((row, found))
+}
+
+/// Which figure tells the pace: throughput; of requests that come at a given rate, whose throughput is that rate, the
+/// time of an output token.
+#[must_use]
+pub fn pace(row: &Observation) -> Option<(Figure, Measured)> {
+    let offered = row.number("request_rate").is_some();
+    let figures = if offered { &[Figure::TpotMs][..] } else { &[Figure::TokensPerSec, Figure::TpotMs] };
+    figures.iter().find_map(|figure| Some((*figure, figure.measured(row)?)))
+}
+
+/// Variance of the logarithm of a measured figure, from what it says of its own spread.
+#[must_use]
+pub fn own_variance(measured: &Measured) -> f64 {
+    let of_interval = measured.interval.map(|[low, high]| (high - low) / 2.0 / 1.96 / measured.value);
+    let of_spread = || Some(measured.std? / measured.n?.max(1.0).sqrt() / measured.value);
+    let sd = of_interval.or_else(of_spread).filter(|sd| sd.is_finite()).unwrap_or(0.0);
+    sd * sd
+}
+
+/// The figures of an observation that corrections are learned from, with what each is compared with.
+fn figures(observed: &Observation) -> Vec<(Metric, Measured)> {
+    let training = observed.mode() == Mode::Training;
+    let offered = observed.number("request_rate").is_some();
+    let rate = if training { Metric::TrainingRate } else { Metric::OutputRate };
+    let throughput = (!offered).then(|| observed.throughput()).flatten().map(|measured| (rate, measured));
+    let latency = |metric, name: &str| {
+        let found = observed.figure(name).filter(|found| found.value.is_finite() && found.value > 0.0);
+        found.filter(|_| !training).map(|measured| (metric, measured))
+    };
+    [throughput, latency(Metric::Tpot, "tpot_ms"), latency(Metric::Ttft, "ttft_ms")].into_iter().flatten().collect()
+}
+
+/// The runs of all rows. Rows of one configuration are one run, since they share what is peculiar to it: their median
+/// counts. Rows that the engine cannot answer come with the reason.
+#[must_use]
+pub fn runs(
+    bench: &Bench<'_>,
+    rows: &[Observation],
+    factors: &atlas_config::Efficiency,
+) -> (Vec<Run>, Vec<(String, String)>) {
+    let mut groups: BTreeMap<(bool, String), Vec<&Observation>> = BTreeMap::new();
+    let own = rows.iter().filter(|row| row.switch("baseline") != Some(true) && !figures(row).is_empty());
+    for row in own {
+        groups.entry((row.mode() == Mode::Training, row.alike(&["hardware"]))).or_default().push(row);
+    }
+    let (mut runs, mut refused) = (Vec::new(), Vec::new());
+    for same in groups.into_values() {
+        let Some(first) = same.first() else { continue };
+        match of_configuration(bench, &same, factors) {
+            Ok(found) if found.is_empty() => {
+                refused.push((first.source.clone(), "the engine gives no figure for it".to_owned()));
+            }
+            Ok(found) => runs.extend(found),
+            Err(reason) => refused.push((first.source.clone(), reason)),
+        }
+    }
+    (runs, refused)
+}
+
+fn of_configuration(
+    bench: &Bench<'_>,
+    rows: &[&Observation],
+    factors: &atlas_config::Efficiency,
+) -> Result<Vec<Run>, String> {
+    let Some(first) = rows.first() else { return Ok(Vec::new()) };
+    let (row, mut found) = resolve(bench, first)?;
+    if factors.training != Factors::default() || factors.serving != Factors::default() {
+        found.scenario.efficiency = *factors;
+    }
+    let accelerators = found.documents.accelerators;
+    let mut runs = Vec::new();
+    for metric in [Metric::TrainingRate, Metric::OutputRate, Metric::Tpot, Metric::Ttft] {
+        let same: Vec<Measured> = rows
+            .iter()
+            .flat_map(|row| figures(row))
+            .filter_map(|(other, measured)| (other == metric).then_some(measured))
+            .collect();
+        if same.is_empty() {
+            continue;
+        }
+        let n = same.len() as f64;
+        let logs: Vec<f64> = same.iter().map(|measured| measured.value.ln()).collect();
+        let center = super::statistics::median(&logs);
+        let between = logs.iter().map(|log| (log - center).powi(2)).sum::<f64>() / (n - 1.0).max(1.0) / n;
+        let noise = same.iter().map(own_variance).sum::<f64>() / (n * n) + between;
+        let each = if metric == Metric::TrainingRate { accelerators } else { 1.0 };
+        let figure = case::Measured { metric, value: center.exp() / each };
+        for run in Run::beside(&row, &found, &[figure])? {
+            runs.push(Run { id: first.short().to_owned(), noise, ..run });
+        }
+    }
+    Ok(runs)
+}

@@ -1,0 +1,125 @@
+//! What runs say of a cluster: effects on the logarithm of measured over predicted, each with a prior as wide as such
+//! effects usually are.
+
+use std::collections::BTreeSet;
+
+use atlas_config::corrections::{Class, Correction, Corrections, Factor, Features, Quantity, Unseen};
+
+use super::Run;
+use super::components::Components;
+use super::matrix::Cholesky;
+
+/// Degrees of freedom of the likelihood (Student's t): a run far from all others weighs little.
+const TAILS: f64 = 4.0;
+/// Rounds of reweighting; runs are few and it settles fast.
+const ROUNDS: usize = 12;
+
+/// Prior variance that two scenarios' errors have in common.
+#[must_use]
+pub fn shared(c: &Components, a: &Features<'_>, b: &Features<'_>) -> f64 {
+    let same = |own: &str, other: &str| f64::from(u8::from(own == other));
+    let classes: f64 = c.classes.iter().zip(a.shares.iter().zip(b.shares)).map(|(v, (x, y))| v * x * y).sum();
+    c.cluster
+        + c.accelerator * same(a.accelerator, b.accelerator)
+        + c.software * same(a.software, b.software)
+        + c.model * same(a.model, b.model)
+        + classes
+}
+
+/// The effects that runs show, with the variance that each has before anything is measured.
+fn factors(runs: &[&Run], c: &Components) -> Vec<(Factor, f64)> {
+    let names = |name: fn(&Run) -> &String| runs.iter().map(|run| name(run)).collect::<BTreeSet<_>>();
+    let mut all = vec![(Factor::Cluster, c.cluster)];
+    all.extend(
+        names(|run| &run.accelerator).into_iter().map(|n| (Factor::Accelerator(n.as_str().into()), c.accelerator)),
+    );
+    all.extend(names(|run| &run.software).into_iter().map(|n| (Factor::Software(n.as_str().into()), c.software)));
+    all.extend(names(|run| &run.model).into_iter().map(|n| (Factor::Model(n.as_str().into()), c.model)));
+    all.extend(Class::ALL.into_iter().zip(c.classes).map(|(class, variance)| (Factor::Class(class), variance)));
+    // An effect without any prior variance stays zero.
+    all.retain(|(_, variance)| *variance > 0.0);
+    all
+}
+
+/// The correction that runs of one quantity give; `None` without runs, or where such effects do not carry over.
+#[must_use]
+pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
+    if runs.is_empty() {
+        return None;
+    }
+    let factors = factors(runs, c);
+    if factors.is_empty() {
+        return None;
+    }
+    let features: Vec<Features<'_>> = runs.iter().map(|run| run.features()).collect();
+    let values: Vec<f64> = runs.iter().map(|run| run.log_ratio()).collect();
+    let common: Vec<Vec<f64>> = features.iter().map(|a| features.iter().map(|b| shared(c, a, b)).collect()).collect();
+    let mut weights = vec![1.0; runs.len()];
+    let mut solved = None;
+    for _ in 0..ROUNDS {
+        let mut matrix = common.clone();
+        for (i, ((row, weight), run)) in matrix.iter_mut().zip(&weights).zip(runs).enumerate() {
+            if let Some(cell) = row.get_mut(i) {
+                *cell += c.residual / weight + run.noise;
+            }
+        }
+        let factored = Cholesky::of(&matrix)?;
+        let scaled = factored.solve(&values);
+        for (((weight, row), value), run) in weights.iter_mut().zip(&common).zip(&values).zip(runs) {
+            let left = value - row.iter().zip(&scaled).map(|(a, b)| a * b).sum::<f64>();
+            *weight = (TAILS + 1.0) / (TAILS + left * left / (c.residual + run.noise));
+        }
+        solved = Some((factored, scaled));
+    }
+    let (factored, scaled) = solved?;
+    // Prior covariance of every effect with every run.
+    let with_runs: Vec<Vec<f64>> = factors
+        .iter()
+        .map(|(factor, variance)| features.iter().map(|one| variance * factor.weight(one)).collect())
+        .collect();
+    let means = with_runs.iter().map(|row| row.iter().zip(&scaled).map(|(a, b)| a * b).sum::<f64>());
+    let effects = factors.iter().map(|(factor, _)| factor.clone()).zip(means).collect();
+    let explained: Vec<Vec<f64>> = with_runs.iter().map(|row| factored.forward(row)).collect();
+    let covariance = factors
+        .iter()
+        .enumerate()
+        .zip(&explained)
+        .map(|((i, (_, variance)), a)| {
+            let cell = |(j, b): (usize, &Vec<f64>)| {
+                let prior = if i == j { *variance } else { 0.0 };
+                prior - a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>()
+            };
+            explained.iter().enumerate().map(cell).collect()
+        })
+        .collect();
+    let unseen = Unseen { accelerator: c.accelerator.sqrt(), software: c.software.sqrt(), model: c.model.sqrt() };
+    let configurations: BTreeSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    Some(Correction {
+        runs: configurations.len(),
+        effects,
+        covariance,
+        unseen,
+        residual: c.residual.sqrt(),
+        reach: c.reach,
+    })
+}
+
+/// The corrections that runs of one accelerator give, of every quantity that they measured.
+#[must_use]
+pub fn corrections(runs: &[Run], table: impl Fn(Quantity) -> Components) -> Corrections {
+    let accelerator = runs.first().map(|run| run.accelerator.as_str()).unwrap_or_default();
+    let mut names: Vec<String> = Vec::new();
+    for run in runs {
+        if !names.contains(&run.id) {
+            names.push(run.id.clone());
+        }
+    }
+    let mut all = Corrections::on(accelerator.into(), names);
+    for quantity in Quantity::ALL {
+        let own: Vec<&Run> = runs.iter().filter(|run| run.quantity == quantity).collect();
+        if let Some(correction) = correction(&own, &table(quantity)) {
+            all.set(quantity, correction);
+        }
+    }
+    all
+}

@@ -1,0 +1,149 @@
+//! Calibration from a few runs of one cluster.
+//!
+//! A run is a measured row, resolved to a scenario as every row is. What it says is the logarithm of measured over
+//! predicted. A hierarchical model splits that into effects of the cluster, the accelerator, the software, the model and
+//! the classes of operators that the time goes into ([`effects`]). How large such effects usually are is estimated from
+//! the shipped measurements ([`variance`]) and kept in a table ([`components`]); so a few runs move a prediction only as
+//! far as they can tell. [`experiment`] measures what that is worth on clusters that the table has not seen.
+
+pub mod components;
+pub mod effects;
+pub mod experiment;
+pub mod matrix;
+pub mod variance;
+
+use atlas_catalog::Catalog;
+use atlas_config::corrections::{Features, Quantity};
+use atlas_plan::engine;
+use atlas_plan::engine::answer::corrected::shares;
+use atlas_plan::estimate::Estimate;
+
+use crate::validate::case::{self, Metric, RowScenario, measured};
+use crate::validate::table::Row;
+use crate::validate::{Kind, ValidateError, shipped, table};
+
+/// One measured figure of a run, beside its prediction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Its name.
+    pub id: String,
+    /// Who measured it; runs of one source may share effects.
+    pub source: String,
+    /// What was measured.
+    pub quantity: Quantity,
+    /// Its value.
+    pub measured: f64,
+    /// What the shipped engine predicts.
+    pub predicted: f64,
+    /// Ends of the prediction's 90 % interval, as logarithms of measured over predicted.
+    pub interval: [f64; 2],
+    /// Variance of the logarithm of the measured value, as far as the measurement tells its own spread.
+    pub noise: f64,
+    /// Key of the accelerator.
+    pub accelerator: String,
+    /// Family of the software.
+    pub software: String,
+    /// The model.
+    pub model: String,
+    /// Shares of the time by class of operators.
+    pub shares: [f64; 4],
+}
+
+impl Run {
+    /// The runs that a row states, one for each figure.
+    ///
+    /// # Errors
+    /// Why the row cannot be predicted.
+    pub fn of(row: &Row, kind: Kind, catalog: &Catalog) -> Result<Vec<Run>, String> {
+        if !row.text("excluded").is_empty() {
+            return Err(format!("excluded: {}", row.text("excluded")));
+        }
+        let found = RowScenario::of(row, kind, catalog)?;
+        let figures = measured(row, kind, &found)?;
+        Run::beside(row, &found, &figures)
+    }
+
+    /// The runs of a row that was resolved, with the figures that it states.
+    ///
+    /// # Errors
+    /// Why there is no prediction.
+    pub fn beside(row: &Row, found: &RowScenario, figures: &[case::Measured]) -> Result<Vec<Run>, String> {
+        let mut estimate = Estimate::default();
+        engine::estimate_into(&found.scenario, &mut estimate);
+        estimate.finite()?;
+        let detail = estimate.detail.as_ref().ok_or("the model or the accelerator is not known")?;
+        let run = |figure: &case::Measured| {
+            let [predicted, low, high] = case::predicted(&estimate, figure.metric, found.documents.accelerators)?;
+            Some(Run {
+                id: row.text("id").to_owned(),
+                source: row.text("source").to_owned(),
+                quantity: quantity(figure.metric),
+                measured: figure.value,
+                predicted,
+                interval: [(low / predicted).ln(), (high / predicted).ln()],
+                noise: 0.0,
+                accelerator: found.parts.accelerator.as_ref()?.id.to_string(),
+                software: found.scenario.in_force.family().to_owned(),
+                model: found.parts.model_name().to_string(),
+                shares: shares(detail),
+            })
+        };
+        Ok(figures.iter().filter_map(run).filter(|run| run.log_ratio().is_finite()).collect())
+    }
+
+    /// Logarithm of measured over predicted.
+    #[must_use]
+    pub fn log_ratio(&self) -> f64 {
+        (self.measured / self.predicted).ln()
+    }
+
+    /// What the run has in common with scenarios.
+    #[must_use]
+    pub fn features(&self) -> Features<'_> {
+        Features { accelerator: &self.accelerator, software: &self.software, model: &self.model, shares: self.shares }
+    }
+}
+
+/// The quantity that a metric is a figure of.
+const fn quantity(metric: Metric) -> Quantity {
+    match metric {
+        Metric::TrainingRate => Quantity::Training,
+        Metric::OutputRate | Metric::TotalRate | Metric::RequestRate => Quantity::Serving,
+        Metric::Ttft => Quantity::Ttft,
+        Metric::Tpot => Quantity::Tpot,
+    }
+}
+
+/// The shipped measurements of a quantity beside their predictions; rows that cannot be predicted, and those with a value
+/// inferred from their own result, are left out. A measurement that stands twice is taken once.
+///
+/// # Errors
+/// Measurements that cannot be read.
+pub fn shipped_runs(quantity: Quantity) -> Result<Vec<Run>, ValidateError> {
+    let kind = match quantity {
+        Quantity::Training => Kind::Training,
+        Quantity::Serving => Kind::Inference,
+        Quantity::Tpot | Quantity::Ttft => Kind::Latency,
+    };
+    let catalog = Catalog::built_in();
+    let mut runs: Vec<Run> = Vec::new();
+    for row in table::read(&shipped(kind)?)? {
+        if !row.text("inferred").is_empty() {
+            continue;
+        }
+        let found = Run::of(&row, kind, &catalog).unwrap_or_default();
+        runs.extend(found.into_iter().filter(|run| run.quantity == quantity));
+    }
+    // Latencies come from few publishers, who measured many systems: a system counts as a source of its own.
+    if kind == Kind::Latency {
+        for run in &mut runs {
+            run.source = format!("{}, {}, {}", run.source, run.accelerator, run.software);
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    runs.retain(|run| {
+        let figures = (run.measured.to_bits(), run.predicted.to_bits());
+        seen.insert((run.source.clone(), run.model.clone(), figures))
+    });
+    Ok(runs)
+}

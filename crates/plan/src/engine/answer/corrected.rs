@@ -1,0 +1,164 @@
+//! Figures corrected by what runs of the same cluster have shown.
+//!
+//! A correction multiplies a figure; the times behind it are scaled alike, so that they still sum to the total. The shares
+//! of the time, on which a correction depends, stay as they are: what was shipped can be told from the corrected answer.
+
+use crate::estimate::{Breakdown, Cause, Detail, Estimate, Figures, Interval, Latency, Serving};
+use crate::scenario::{Phase, Scenario};
+use atlas_config::Mode;
+use atlas_config::corrections::{Adjustment, Features, Quantity};
+use atlas_core::plan::Engine;
+use serde::{Serialize, Serializer};
+
+/// Shares of the time by class of operators.
+#[must_use]
+pub fn shares(detail: &Detail) -> [f64; 4] {
+    let share = |cause| detail.limits.share(cause);
+    let waiting = share(Cause::IntraNode) + share(Cause::InterNode) + share(Cause::PipelineBubble);
+    [share(Cause::Compute), share(Cause::MemoryBandwidth), waiting, share(Cause::Launch)]
+}
+
+/// The corrections in force for an answer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Adjustments {
+    /// Of the throughput.
+    pub throughput: Option<Adjustment>,
+    /// Of the time per output token.
+    pub tpot: Option<Adjustment>,
+    /// Of the time to first token.
+    pub ttft: Option<Adjustment>,
+}
+
+impl Adjustments {
+    /// Those of a scenario that was answered so; `None` where nothing is corrected.
+    #[must_use]
+    pub fn of(scenario: &Scenario, mode: Mode, detail: &Detail) -> Option<Adjustments> {
+        // Runs are held against the closed form: nothing is known of how far a simulation is off.
+        let calibration = scenario.corrections.as_ref().filter(|_| scenario.engine == Engine::Analytical)?;
+        let features = Features {
+            accelerator: &calibration.corrections.accelerator,
+            software: scenario.in_force.family(),
+            model: &calibration.model,
+            shares: shares(detail),
+        };
+        let at = |quantity| calibration.corrections.of(quantity).map(|correction| correction.at(&features));
+        let serving = mode == Mode::Inference;
+        // Phases of a service queue at loads of their own, which no run was measured at.
+        if serving && !scenario.phases.is_empty() {
+            return None;
+        }
+        // What arrives at a given rate is served at it.
+        let rate = if serving { Quantity::Serving } else { Quantity::Training };
+        let found = Adjustments {
+            throughput: at(rate).filter(|_| !detail.limits.load),
+            tpot: at(Quantity::Tpot).filter(|_| serving),
+            ttft: at(Quantity::Ttft).filter(|_| serving),
+        };
+        (found.throughput.is_some() || found.tpot.is_some() || found.ttft.is_some()).then_some(found)
+    }
+}
+
+/// A figure before and after correction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Beside {
+    /// Which.
+    #[serde(serialize_with = "by_key")]
+    pub quantity: Quantity,
+    /// As shipped: tokens per second, or milliseconds.
+    pub shipped: f64,
+    /// Its 90 % interval.
+    pub shipped_interval: (f64, f64),
+    /// As corrected.
+    pub calibrated: f64,
+    /// Its 90 % interval.
+    pub calibrated_interval: (f64, f64),
+    /// Configurations behind the correction.
+    pub runs: usize,
+}
+
+fn by_key<S: Serializer>(quantity: &Quantity, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(quantity.key())
+}
+
+/// Every corrected figure of an answer beside the shipped one.
+#[must_use]
+pub fn beside(scenario: &Scenario, estimate: &Estimate) -> Vec<Beside> {
+    let (Some(own), Some(detail)) = (&scenario.corrections, &estimate.detail) else { return Vec::new() };
+    let mode = scenario.mode();
+    let Some(found) = Adjustments::of(scenario, mode, detail) else { return Vec::new() };
+    let shipped = crate::engine::estimate(&Scenario { corrections: None, ..scenario.clone() });
+    let Some(before) = &shipped.detail else { return Vec::new() };
+    let rate = if mode == Mode::Training { Quantity::Training } else { Quantity::Serving };
+    let of = |quantity: Quantity, figure: fn(&Estimate, &Detail) -> Option<(f64, Interval)>| {
+        let (shipped, shipped_interval) = figure(&shipped, before)?;
+        let (calibrated, interval) = figure(estimate, detail)?;
+        Some(Beside {
+            quantity,
+            shipped,
+            shipped_interval: shipped_interval.around(shipped),
+            calibrated,
+            calibrated_interval: interval.around(calibrated),
+            runs: own.corrections.of(quantity)?.runs,
+        })
+    };
+    let throughput =
+        found.throughput.and_then(|_| of(rate, |e, d| Some((e.total.tokens_per_sec, d.throughput_interval))));
+    let tpot = found.tpot.and_then(|_| of(Quantity::Tpot, |_, d| d.serving.map(|s| (s.tpot_ms[0], s.tpot_interval))));
+    let ttft = found.ttft.and_then(|_| of(Quantity::Ttft, |_, d| d.serving.map(|s| (s.ttft_ms[0], s.ttft_interval))));
+    [throughput, tpot, ttft].into_iter().flatten().collect()
+}
+
+/// Corrects the answer to a phase.
+pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures, detail: &mut Detail) {
+    let Some(found) = Adjustments::of(scenario, phase.shape.mode, detail) else { return };
+    let own = |found: Adjustment, shipped: Interval| {
+        // What is known of other clusters still holds where it says more.
+        let half = |shipped: f64| found.half_width.min(shipped.max(1e-9).ln().abs().max(1e-9));
+        let half = half(shipped.low).max(half(shipped.high));
+        Interval { low: (-half).exp(), high: half.exp() }
+    };
+    if let Some(found) = found.throughput {
+        let factor = found.factor;
+        figures.tokens_per_sec *= factor;
+        figures.flop_utilization *= factor;
+        figures.hbm_bw_util *= factor;
+        figures.step_time_ms /= factor;
+        detail.throughput_interval = own(found, detail.throughput_interval);
+        if let Some(training) = &mut detail.training {
+            training.mfu *= factor;
+            training.mfu_causal *= factor;
+            training.hfu *= factor;
+            detail.time = detail.time.scaled(1.0 / factor);
+        }
+        if let Some(serving) = &mut detail.serving {
+            serving.total_tokens_per_sec *= factor;
+            serving.requests_per_sec *= factor;
+            serving.capacity_requests_per_sec *= factor;
+        }
+    }
+    let Some(serving) = &mut detail.serving else { return };
+    let (tpot, ttft) = (found.tpot.map_or(1.0, |one| one.factor), found.ttft.map_or(1.0, |one| one.factor));
+    if let Some(found) = found.tpot {
+        serving.tpot_interval = own(found, serving.tpot_interval);
+        detail.time = detail.time.scaled(tpot);
+    }
+    if let Some(found) = found.ttft {
+        serving.ttft_interval = own(found, serving.ttft_interval);
+    }
+    latencies(serving, &mut figures.latency, tpot, ttft);
+}
+
+/// Latencies of requests whose first token and whose other tokens take longer by these factors.
+fn latencies(serving: &mut Serving, latency: &mut Latency, tpot: f64, ttft: f64) {
+    let stretched = |whole: f64, first: f64| ttft * first + tpot * (whole - first).max(0.0);
+    for (whole, first) in serving.e2e_ms.iter_mut().zip(serving.ttft_ms) {
+        *whole = stretched(*whole, first.min(*whole));
+    }
+    let [_, p50, p95, p99] = serving.e2e_ms;
+    serving.ttft_ms = serving.ttft_ms.map(|one| one * ttft);
+    serving.first_token = Breakdown::scaled(serving.first_token, ttft);
+    serving.tpot_ms = serving.tpot_ms.map(|one| one * tpot);
+    serving.itl_ms = serving.itl_ms.map(|one| one * tpot);
+    serving.tokens_per_sec_per_user /= tpot;
+    *latency = Latency { p50, p95, p99, ttft: latency.ttft * ttft };
+}
