@@ -15,7 +15,7 @@ use atlas_evidence::validate::report::Stats;
 use atlas_evidence::validate::verdict;
 use atlas_evidence::validate::verdict::Verdict;
 use atlas_evidence::validate::{Kind, report, scatter};
-use atlas_plan::record::write_atomically;
+use atlas_document::files;
 use atlas_plan::search::Gauge;
 use atlas_report::Format;
 use atlas_report::table::{Align, Table};
@@ -161,7 +161,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     if let Some(path) = &args.svg {
         let names: Vec<&str> = verdicts.iter().map(|(kind, _)| kind.name()).collect();
-        write_atomically(path, &scatter::svg(&all, &format!("Predicted against measured: {}", names.join(", "))))?;
+        files::write(path, &scatter::svg(&all, &format!("Predicted against measured: {}", names.join(", "))))?;
         complain(&format!("wrote {}", path.display()));
     }
     Ok(())

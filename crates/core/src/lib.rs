@@ -3,5 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod cores;
+pub mod escape;
 pub mod plan;
 pub mod units;

@@ -2,7 +2,7 @@
 
 use super::{Block, Cell, Grid, Study, content, workload};
 use crate::chart::svg;
-use crate::chart::svg::escape;
+use atlas_core::escape::html as escape;
 use crate::table::Align;
 
 const STYLE: &str = include_str!("study.css");
