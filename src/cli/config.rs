@@ -264,7 +264,8 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
     }
     let selection = Selection { model: args.model.clone(), platform: args.platform.clone() };
     let variables = experiment.variables(&selection, &catalog).map_err(|error| Failure::usage([error.to_string()]))?;
-    let lines: String = variables.iter().map(|(name, value)| format!("export {name}={}\n", escape::shell(value))).collect();
+    let lines: String =
+        variables.iter().map(|(name, value)| format!("export {name}={}\n", escape::shell(value))).collect();
     output::print(&lines)?;
     tell(&problems)
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
-use atlas_document::sources::read_bytes;
 use atlas_cluster::import::{SourceFile, import};
+use atlas_document::sources::read_bytes;
 use serde_json::Value;
 
 /// Read launch scripts and configurations of training and serving tools as one job.

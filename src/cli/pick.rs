@@ -37,9 +37,15 @@ pub fn sound(globals: &Globals) -> Result<(), Failure> {
     if own.has_errors() { Err(own.into()) } else { Ok(()) }
 }
 
+/// Errors of files that are shown by commands that need them for something else.
+const MOST_TOLD: usize = 50;
+
 fn tell(problems: &Diagnostics) {
-    for problem in problems.iter().filter(|problem| problem.severity == Severity::Error) {
+    for problem in problems.iter().filter(|problem| problem.severity == Severity::Error).take(MOST_TOLD) {
         complain(&problem.to_string());
+    }
+    if problems.errors() > MOST_TOLD {
+        complain(&format!("{} more errors in the files; `atlas check` shows them", problems.errors() - MOST_TOLD));
     }
     let warnings = problems.len() - problems.errors();
     if warnings > 0 {

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::headless::{HeadlessReport, Run};
 use super::script::Demo;
-use atlas_core::escape;
 use atlas_config::Mode;
+use atlas_core::escape;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::record::at;

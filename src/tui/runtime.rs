@@ -32,9 +32,9 @@ use crate::demo::Tours;
 use atlas_catalog::shipped;
 use atlas_config::library::Library;
 use atlas_config::watch::{FileWatch, WatchMode};
+use atlas_document::files;
 use atlas_document::sources::read_text;
 use atlas_evidence::calibrate::document;
-use atlas_document::files;
 use atlas_plan::record::now;
 
 /// How long after the last key the session is written down, and how long it may wait while keys keep coming.
@@ -422,8 +422,8 @@ fn tell_of_problems(app: &mut App) {
 
 fn save(saving: &Saving) -> Message {
     let path = saving.dir.join(&saving.name);
-    let written = files::write(&path, &saving.json)
-        .and_then(|()| files::write(&saving.dir.join("last_run.json"), &saving.json));
+    let written =
+        files::write(&path, &saving.json).and_then(|()| files::write(&saving.dir.join("last_run.json"), &saving.json));
     match written {
         Ok(()) => Message::Done(format!("saved {}", path.display())),
         Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),

@@ -282,9 +282,7 @@ impl Document {
         match document.version {
             VERSION if document.tabs.is_empty() => Err(Unreadable::Broken("it has no tabs".to_owned())),
             VERSION => Ok(document),
-            other => {
-                Err(Unreadable::Broken(format!("it is of version {other}, this program reads version {VERSION}")))
-            }
+            other => Err(Unreadable::Broken(format!("it is of version {other}, this program reads version {VERSION}"))),
         }
     }
 

@@ -16,8 +16,8 @@ use crossterm::event::Event;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::SigId;
 use signal_hook::consts::{
-    SIGABRT, SIGALRM, SIGBUS, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1, SIGUSR2,
-    SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
+    SIGABRT, SIGALRM, SIGBUS, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1,
+    SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
 };
 
 use super::input::Input;
@@ -32,8 +32,8 @@ const LONGEST_PASTE: Duration = Duration::from_secs(10);
 /// system sends, and all others that would end it by default. Faults of the program itself (SIGSEGV, SIGILL, SIGFPE)
 /// cannot be caught without leaving safe Rust; an abort can only where it comes from outside.
 const ENDING: [i32; 16] = [
-    SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO, SIGABRT, SIGBUS,
-    SIGSYS, SIGTRAP,
+    SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO, SIGABRT,
+    SIGBUS, SIGSYS, SIGTRAP,
 ];
 
 /// Why [`Waiter::wait`] returned. Several reasons may hold at once; none hold when the time was up.

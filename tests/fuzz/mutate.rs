@@ -2,17 +2,59 @@
 
 /// Words that mean something to one of the parsers, and values at the edges of what numbers hold.
 const WORDS: [&str; 46] = [
-    "0", "-1", "1e308", "-1e-308", "NaN", ".nan", ".inf", "-.inf", "Infinity", "9223372036854775807",
-    "170141183460469231731687303715884105728", "1,5", "null", "~", "true", "\"", "'", "{", "}", "[", "]", "&a ", "*a", "<<: ",
-    "- ", ": ", "#", "|\n", "\u{1b}[31m", "\u{202e}", "\0", "\u{feff}", "\r\n", "\n\n", "$(x)", "`", "\\", "../", "%n",
-    "\u{1b}[200~", "\u{1b}[<0;", "name: ", "tp: ", "---\n", "é", "日",
+    "0",
+    "-1",
+    "1e308",
+    "-1e-308",
+    "NaN",
+    ".nan",
+    ".inf",
+    "-.inf",
+    "Infinity",
+    "9223372036854775807",
+    "170141183460469231731687303715884105728",
+    "1,5",
+    "null",
+    "~",
+    "true",
+    "\"",
+    "'",
+    "{",
+    "}",
+    "[",
+    "]",
+    "&a ",
+    "*a",
+    "<<: ",
+    "- ",
+    ": ",
+    "#",
+    "|\n",
+    "\u{1b}[31m",
+    "\u{202e}",
+    "\0",
+    "\u{feff}",
+    "\r\n",
+    "\n\n",
+    "$(x)",
+    "`",
+    "\\",
+    "../",
+    "%n",
+    "\u{1b}[200~",
+    "\u{1b}[<0;",
+    "name: ",
+    "tp: ",
+    "---\n",
+    "é",
+    "日",
 ];
 
 /// Draws mutants; the same seed draws the same ones.
-pub struct Mutator(u64);
+pub(crate) struct Mutator(u64);
 
 impl Mutator {
-    pub fn new(seed: u64) -> Mutator {
+    pub(crate) fn new(seed: u64) -> Mutator {
         Mutator(seed)
     }
 
@@ -30,7 +72,7 @@ impl Mutator {
     }
 
     /// A mutant of one of the seeds, up to so many bytes long.
-    pub fn mutant(&mut self, seeds: &[Vec<u8>], longest: usize) -> Vec<u8> {
+    pub(crate) fn mutant(&mut self, seeds: &[Vec<u8>], longest: usize) -> Vec<u8> {
         let mut out = seeds[self.below(seeds.len())].clone();
         out.truncate(longest);
         for _ in 0..=self.below(6) {

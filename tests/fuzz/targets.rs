@@ -22,18 +22,22 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::simulation::config::Config;
 use atlas_plan::simulation::trace;
 
-pub struct Target {
-    pub name: &'static str,
-    pub run: fn(&[u8]) -> Result<(), String>,
-    pub seeds: fn() -> Vec<Vec<u8>>,
+pub(crate) struct Target {
+    pub(crate) name: &'static str,
+    pub(crate) run: fn(&[u8]) -> Result<(), String>,
+    pub(crate) seeds: fn() -> Vec<Vec<u8>>,
 }
 
-pub const TARGETS: &[Target] = &[
+pub(crate) const TARGETS: &[Target] = &[
     Target { name: "yaml", run: yaml, seeds: documents },
     Target { name: "targets", run: targets, seeds: || files(&["workload/targets.yaml", "examples"], 40_000) },
     Target { name: "workloads", run: workloads, seeds: || files(&["workload/workloads.yaml", "examples"], 40_000) },
     Target { name: "profile", run: profile, seeds: || files(&["workload/profiles"], 40_000) },
-    Target { name: "catalog", run: catalog, seeds: || files(&["workload/accelerators", "workload/prices.yaml"], 20_000) },
+    Target {
+        name: "catalog",
+        run: catalog,
+        seeds: || files(&["workload/accelerators", "workload/prices.yaml"], 20_000),
+    },
     Target { name: "experiment", run: experiment, seeds: || files(&["examples"], 40_000) },
     Target { name: "simulator", run: simulator, seeds: || lines(SIMULATOR) },
     Target { name: "json", run: json, seeds: || lines(RECORDS) },
@@ -108,14 +112,17 @@ fn files(paths: &[&str], most: usize) -> Vec<Vec<u8>> {
 
 fn documents() -> Vec<Vec<u8>> {
     let mut seeds = files(&["demo", "themes", "examples"], 8000);
-    seeds.extend(lines(&["base: &b {x: 1, y: [2]}\nother:\n  <<: *b\n  y: 3\nlist: [*b, 'q', \"r\"]\ntext: |\n  a\n  b\n"]));
+    seeds.extend(lines(&[
+        "base: &b {x: 1, y: [2]}\nother:\n  <<: *b\n  y: 3\nlist: [*b, 'q', \"r\"]\ntext: |\n  a\n  b\n",
+    ]));
     seeds
 }
 
 /// The logs among the test data, unpacked, their beginnings.
 fn logs() -> Vec<Vec<u8>> {
     let mut found = Vec::new();
-    let mut tools: Vec<_> = std::fs::read_dir(root().join("tests/data/logs")).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut tools: Vec<_> =
+        std::fs::read_dir(root().join("tests/data/logs")).unwrap().map(|e| e.unwrap().path()).collect();
     tools.sort();
     for tool in tools.iter().filter(|tool| tool.is_dir()) {
         let mut samples: Vec<_> = std::fs::read_dir(tool).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -149,7 +156,10 @@ fn text(input: &[u8]) -> String {
 }
 
 /// Parses, and hands the tree on.
-fn tree(input: &[u8], then: impl FnOnce(&Arc<str>, &Node, &mut Diagnostics) -> Result<(), String>) -> Result<(), String> {
+fn tree(
+    input: &[u8],
+    then: impl FnOnce(&Arc<str>, &Node, &mut Diagnostics) -> Result<(), String>,
+) -> Result<(), String> {
     let (text, file, mut problems) = (text(input), Arc::from("f.yaml"), Diagnostics::new());
     if let Some(node) = parse::parse(&file, &text, &mut problems) {
         then(&file, &node, &mut problems)?;
@@ -328,12 +338,17 @@ fn launch(input: &[u8]) -> Result<(), String> {
 
 fn detect(input: &[u8]) -> Result<(), String> {
     let text = text(input);
-    let _ = (detected::nvidia_smi::query(&text), detected::nvidia_smi::list(&text), detected::nvidia_smi::nvlink(&text));
+    let _ =
+        (detected::nvidia_smi::query(&text), detected::nvidia_smi::list(&text), detected::nvidia_smi::nvlink(&text));
     let _ = (detected::amd_smi::devices(&text), detected::rocm_smi::devices(&text), detected::hl_smi::devices(&text));
     let _ = (detected::apple::chip(&text), detected::apple::sysctl(&text), detected::ibstat::ports(&text));
     let _ = (detected::kubernetes::nodes(&text), detected::neuron_ls::devices(&text, None));
     let _ = (detected::nvidia_topo::parse(&text), detected::rocm_smi::xgmi_domain(&text));
-    let _ = (detected::slurm_gres::parse(&text), detected::slurm_gres::parse_tres(&text), detected::slurm_json::rows(&text));
+    let _ = (
+        detected::slurm_gres::parse(&text),
+        detected::slurm_gres::parse_tres(&text),
+        detected::slurm_json::rows(&text),
+    );
     let _ = (detected::slurm_scontrol::nodes(&text), detected::slurm_scontrol::partitions(&text));
     let _ = detected::slurm_sinfo::parse(&text);
     let hosts = detected::hostlist::expand(&text, 1000);

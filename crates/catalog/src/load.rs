@@ -248,16 +248,16 @@ impl Catalog {
         if let Some(old) = old.filter(|_| problems.has_errors()) {
             (decoded, broken) = (old.entries.clone(), old.broken.clone());
         }
+        match &decoded {
+            Entries::Accelerators(all) => all.iter().for_each(|entry| self.accelerators.lay_over(Arc::clone(entry))),
+            Entries::Models(all) => all.iter().for_each(|entry| self.models.lay_over(Arc::clone(entry))),
+            Entries::Prices(all) => all.iter().for_each(|entry| self.prices.add(Arc::clone(entry))),
+        }
         match part {
             Part::Accelerators => self.accelerators.lacks(&broken),
             Part::Models => self.models.lacks(&broken),
             // A price replaces none.
             Part::Prices => {}
-        }
-        match &decoded {
-            Entries::Accelerators(all) => all.iter().for_each(|entry| self.accelerators.lay_over(Arc::clone(entry))),
-            Entries::Models(all) => all.iter().for_each(|entry| self.models.lay_over(Arc::clone(entry))),
-            Entries::Prices(all) => all.iter().for_each(|entry| self.prices.add(Arc::clone(entry))),
         }
         self.problems.extend(problems);
         self.files.push(Arc::new(File { path, entries: decoded, broken }));

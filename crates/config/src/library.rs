@@ -101,18 +101,18 @@ impl Library {
             let spare = sources.config.is_some()
                 && ![&sources.config, &sources.targets, &sources.workloads].into_iter().any(asked);
             let targets = if spare { &mut library.spare_targets } else { &mut library.targets };
-            match file.kind {
-                Kind::Targets => targets.lacks(&file.broken),
-                Kind::Workloads => library.workloads.lacks(&file.broken),
-                // A profile is found by its file, and a foreign document with errors is left out as a whole.
-                Kind::Profile | Kind::Foreign => {}
-            }
             for target in &file.targets {
                 targets.lay_over(target);
             }
             let workloads = if spare { &mut library.spare_workloads } else { &mut library.workloads };
             for workload in &file.workloads {
                 workloads.lay_over(workload);
+            }
+            match file.kind {
+                Kind::Targets => targets.lacks(&file.broken),
+                Kind::Workloads => workloads.lacks(&file.broken),
+                // A profile is found by its file, and a foreign document with errors is left out as a whole.
+                Kind::Profile | Kind::Foreign => {}
             }
             if !file.tailored.is_empty() {
                 library.tailored.clone_from(&file.tailored);
@@ -356,6 +356,9 @@ impl Loader<'_> {
             self.complain(dir, "found no directory here".to_owned());
         }
         for layer in sources.layers() {
+            if is_there(&layer) && !layer.is_dir() && !explicit {
+                self.complain(&layer, "found no directory here".to_owned());
+            }
             for (name, kind, replaced) in [
                 ("targets.yaml", Kind::Targets, sources.targets.is_some()),
                 ("workloads.yaml", Kind::Workloads, sources.workloads.is_some()),

@@ -22,7 +22,8 @@ pub fn terminal(text: &str) -> Cow<'_, str> {
 /// A value as one word of a POSIX shell, whatever it holds: `'it'\''s'`. Plain words stand without quotes.
 #[must_use]
 pub fn shell(value: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | ':' | '-' | '+' | ',' | '@' | '%' | '=');
+    let plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | ':' | '-' | '+' | ',' | '@' | '%' | '=');
     if !value.is_empty() && value.chars().all(plain) && !value.starts_with('=') {
         return value.to_owned();
     }
@@ -126,7 +127,9 @@ mod tests {
     /// Text with the characters that matter to one of the destinations, and any others.
     fn hostile() -> impl Strategy<Value = String> {
         let special = proptest::sample::select(
-            "\u{1b}\u{7}\u{9b}\u{202e}\u{2066}\u{200f}\n\r\t\0'\"`$\\|<>&;(){}[]*?!#~=+-@,:/. aZ09é日".chars().collect::<Vec<_>>(),
+            "\u{1b}\u{7}\u{9b}\u{202e}\u{2066}\u{200f}\n\r\t\0'\"`$\\|<>&;(){}[]*?!#~=+-@,:/. aZ09é日"
+                .chars()
+                .collect::<Vec<_>>(),
         );
         proptest::collection::vec(prop_oneof![4 => special, 1 => any::<char>()], 0..24)
             .prop_map(|chars| chars.into_iter().collect())
@@ -195,8 +198,32 @@ mod tests {
     #[test]
     fn a_shell_reads_back_every_word() {
         let words = [
-            "plain", "", "it's", "a b", "$HOME", "`id`", "$(id)", "a\nb", "*", "~", "!x", "-n", "a=b", "=cat", "\\", "\"", "#x", "é",
-            "a;b", "a&b", "a|b", "{a,b}", "[a]", "''", "\u{1b}[31m", "a\\",
+            "plain",
+            "",
+            "it's",
+            "a b",
+            "$HOME",
+            "`id`",
+            "$(id)",
+            "a\nb",
+            "*",
+            "~",
+            "!x",
+            "-n",
+            "a=b",
+            "=cat",
+            "\\",
+            "\"",
+            "#x",
+            "é",
+            "a;b",
+            "a&b",
+            "a|b",
+            "{a,b}",
+            "[a]",
+            "''",
+            "\u{1b}[31m",
+            "a\\",
         ];
         for word in words {
             let output = Command::new("sh").arg("-c").arg(format!("printf %s {}", shell(word))).output();

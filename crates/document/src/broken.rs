@@ -77,7 +77,12 @@ impl Broken {
             }
             None => {
                 let file = &self.files.iter().rev().find(may_define)?.file;
-                (file, Position::default(), "", format!("cannot be read, so what it says of {kind} `{name}` is unknown"))
+                (
+                    file,
+                    Position::default(),
+                    "",
+                    format!("cannot be read, so what it says of {kind} `{name}` is unknown"),
+                )
             }
         };
         Some(Diagnostic {

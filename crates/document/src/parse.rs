@@ -98,16 +98,10 @@ struct Size {
 
 impl Size {
     fn of(node: &Node) -> Size {
-        let around = |inner: Size, own: usize| Size {
-            nodes: inner.nodes + 1,
-            bytes: inner.bytes + own,
-            depth: inner.depth + 1,
-        };
-        let join = |a: Size, b: Size| Size {
-            nodes: a.nodes + b.nodes,
-            bytes: a.bytes + b.bytes,
-            depth: a.depth.max(b.depth),
-        };
+        let around =
+            |inner: Size, own: usize| Size { nodes: inner.nodes + 1, bytes: inner.bytes + own, depth: inner.depth + 1 };
+        let join =
+            |a: Size, b: Size| Size { nodes: a.nodes + b.nodes, bytes: a.bytes + b.bytes, depth: a.depth.max(b.depth) };
         match &node.value {
             Value::Text(text) => Size { nodes: 1, bytes: text.len(), depth: 0 },
             Value::List(items) => around(items.iter().map(Size::of).fold(Size::default(), join), 0),

@@ -96,7 +96,10 @@ impl Output {
             // Held until the file is closed. Where the file system has no locks, there is none.
             Ok(()) | Err(TryLockError::Error(_)) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(eyre!("another sweep is writing to {}; wait for it, or choose another file", path.display()));
+                return Err(eyre!(
+                    "another sweep is writing to {}; wait for it, or choose another file",
+                    path.display()
+                ));
             }
         }
         file.set_len(note.bytes).map_err(cannot)?;

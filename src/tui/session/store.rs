@@ -7,9 +7,9 @@ use std::time::SystemTime;
 
 use super::{Document, Unreadable};
 use atlas_document::Sources;
+use atlas_document::files;
 use atlas_document::fingerprint::fingerprint;
 use atlas_document::sources::read_text;
-use atlas_document::files;
 
 /// Sessions of directories that are kept; the oldest go first.
 const MOST: usize = 64;
@@ -154,8 +154,9 @@ impl Store {
         self.written();
         if let Some(path) = self.path.clone().filter(|_| self.known.as_ref() != Some(&document)) {
             let (copy, disk) = (document.clone(), self.disk.clone());
-            let begun =
-                std::thread::Builder::new().name("session".to_owned()).spawn(move || write(path, disk.as_deref(), &copy));
+            let begun = std::thread::Builder::new()
+                .name("session".to_owned())
+                .spawn(move || write(path, disk.as_deref(), &copy));
             self.known = begun.is_ok().then_some(document);
             self.writing = begun.ok();
         }

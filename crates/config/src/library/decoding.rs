@@ -94,9 +94,8 @@ fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
     };
     let list = |nodes: Vec<Node>| Node { value: atlas_document::Value::List(nodes), at: root.at };
     let targets = entries(&label, "targets", &list(foreign.targets), problems, broken);
-    let mut of = |nodes: Vec<Node>, problems: &mut Diagnostics| {
-        entries(&label, "workloads", &list(nodes), problems, broken)
-    };
+    let mut of =
+        |nodes: Vec<Node>, problems: &mut Diagnostics| entries(&label, "workloads", &list(nodes), problems, broken);
     let workloads = of(foreign.workloads, problems);
     // What is wrong with a tailored workload is wrong with the general one, which says so.
     let mut said = Diagnostics::new();

@@ -80,7 +80,9 @@ impl Disk for System {
     fn sync_directory(&self, dir: &Path) -> io::Result<()> {
         match File::open(dir).and_then(|dir| dir.sync_all()) {
             // Some file systems have no such call, and a directory may be written to without being readable.
-            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied) => Ok(()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied) => {
+                Ok(())
+            }
             Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
             result => result,
         }

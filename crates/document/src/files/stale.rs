@@ -26,7 +26,8 @@ pub(super) fn remove_older_than(dir: &Path, age: Duration) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_temporary)) {
         // A time that lies in the future, as of a clock that was set back, is no age.
-        let old = entry.metadata().ok().filter(|meta| meta.is_file()).and_then(|meta| meta.modified().ok()?.elapsed().ok());
+        let old =
+            entry.metadata().ok().filter(|meta| meta.is_file()).and_then(|meta| meta.modified().ok()?.elapsed().ok());
         if old.is_some_and(|old| old >= age) {
             let _ = std::fs::remove_file(entry.path());
         }
