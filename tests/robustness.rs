@@ -153,7 +153,7 @@ fn values_that_no_hardware_has_are_refused() {
     for (what, wrong) in [
         ("util_fraction: 0.6", "util_fraction: -1"),
         ("base_tokens_per_accel: 1100.0", "base_tokens_per_accel: -1e30"),
-        ("max: 0.92", "max: 1.5"),
+        ("max: 0.92", "max: 2.5"),
         ("seq_norm: 8192.0", "seq_norm: 0"),
         ("amplitude: 0.025", "amplitude: .nan"),
     ] {

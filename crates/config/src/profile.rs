@@ -302,7 +302,8 @@ fn required(
 fn bounds(name: &str) -> Bounds {
     match name {
         "cuda_graphs" | "gpudirect_rdma" | "inference_bonus" => Bounds { min: -1.0, max: 1.0, whole: false },
-        "max" => Bounds::SHARE,
+        // A limit above 1 limits nothing, and was written by the founding system.
+        "max" => Bounds { min: 0.0, max: 2.0, whole: false },
         "idle_fraction" | "util_fraction" => Bounds { min: 0.0, max: 10.0, whole: false },
         "seq_norm" => Bounds { min: 1e-6, max: 1e12, whole: false },
         _ => Bounds { max: 1e12, ..Bounds::POSITIVE },
