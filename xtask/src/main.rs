@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 
 mod convert;
 mod fuzz;
+mod release;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Maintenance commands of this repository")]
@@ -33,6 +34,8 @@ enum Command {
     },
     /// Fuzz the parsers for longer than the tests do.
     Fuzz(fuzz::Args),
+    /// Build the binary and pack it with completions, man pages, licenses, bill of materials and checksum.
+    Release(release::Args),
 }
 
 fn main() -> ExitCode {
@@ -48,6 +51,13 @@ fn main() -> ExitCode {
             }
         },
         Command::Fuzz(args) => fuzz::run(&args),
+        Command::Release(args) => match release::run(&args) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+        },
     }
 }
 
