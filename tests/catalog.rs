@@ -266,7 +266,8 @@ fn user_files_lie_over_what_ships_and_a_broken_one_keeps_its_last_entries() {
     let second = Catalog::load(&sources, Some(&first));
     assert!(second.problems().to_string().contains("missing fields: vendor, memory.gb, memory.bw_GBps"));
     assert_eq!(second.accelerator("nvidia-h100-sxm-80gb").unwrap().memory.gb, 96.0);
-    assert_eq!(Catalog::load(&sources, None).accelerator("nvidia-h100-sxm-80gb").unwrap().memory.gb, 80.0);
+    let told = Catalog::load(&sources, None).accelerator("h100-sxm").unwrap_err().to_string();
+    assert!(told.contains("mine.yaml:1:3"), "what ships does not stand in for it: {told}");
 }
 
 #[test]

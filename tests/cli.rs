@@ -321,7 +321,7 @@ fn checks_exit_by_what_they_find() {
     assert!(stderr(&run).contains("warning: T.cots: unknown key") && stderr(&run).contains("did you mean `cost`?"));
     write("wrong.yaml", "  cost: { hourly_usd: dear, pue: 1 }\n");
     let run = atlas(dir.path(), &["check", "wrong.yaml", "gone.yaml"]).assert().code(1);
-    let snippet = "error: T.cost.hourly_usd: found text \"dear\", expected a number from 0\n  --> wrong.yaml:6:23\n  |\n\
+    let snippet = "error: T.cost.hourly_usd: found text \"dear\", expected a number from 0 to 10000000\n  --> wrong.yaml:6:23\n  |\n\
                    6 |   cost: { hourly_usd: dear, pue: 1 }\n  |                       ^^^^\n";
     let told = stderr(&run);
     assert!(told.contains(snippet), "{told}");

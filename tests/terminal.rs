@@ -433,6 +433,29 @@ fn it_reopens_where_it_was_left() {
 }
 
 #[test]
+fn every_signal_that_can_be_caught_gives_the_terminal_back() {
+    for signal in ["USR1", "USR2", "ALRM", "VTALRM", "PROF", "XCPU", "XFSZ", "IO", "ABRT", "BUS", "SYS", "TRAP"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut session = Session::start(dir.path(), &[]);
+        session.wait_for("Results");
+        session.signal(signal);
+        assert_ne!(session.wait_for_end(), 0, "{signal}");
+        session.assert_restored();
+    }
+}
+
+#[test]
+fn ctrl_c_ends_it_within_a_paste_that_has_lost_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = Session::start(dir.path(), &[]);
+    session.wait_for("Results");
+    session.keys("\u{1b}[200~lost");
+    session.keys("\u{3}");
+    session.wait_for_end();
+    session.assert_restored();
+}
+
+#[test]
 fn a_dropped_connection_keeps_the_session() {
     for signal in ["HUP", "TERM"] {
         let dir = tempfile::tempdir().unwrap();

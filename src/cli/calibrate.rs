@@ -13,6 +13,7 @@ use super::pick;
 use atlas_config::library::Library;
 use atlas_config::profile::stem_for;
 use atlas_config::{Target, Workload};
+use atlas_document::files;
 use atlas_evidence::calibrate;
 use atlas_evidence::calibrate::columns::COLUMNS;
 use atlas_evidence::calibrate::scripts;
@@ -21,7 +22,7 @@ use atlas_evidence::calibrate::sources::{Named, label};
 use atlas_evidence::calibrate::{Bench, Observation, Start, document, plan};
 use atlas_evidence::validate::columns::COLUMNS as TYPED;
 use atlas_ingest::Warmup;
-use atlas_plan::record::{now, write_atomically, write_new};
+use atlas_plan::record::now;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_report::calibration as told;
 
@@ -221,7 +222,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return Ok(());
     }
     let yaml = document::profile(&outcome, &subject.start, &subject.target.vendor, &date);
-    let written = if args.force { write_atomically(&path, &yaml) } else { write_new(&path, &yaml) };
+    let written = if args.force { files::write(&path, &yaml) } else { files::write_new(&path, &yaml) };
     written.map_err(|error| color_eyre::eyre::eyre!("{} cannot be written: {error}", path.display()))?;
     complain(&format!("wrote {}", path.display()));
     Ok(())
@@ -292,7 +293,7 @@ fn plan(
     }
     for file in &files {
         let path = dir.join(&file.name);
-        let written = write_atomically(&path, &file.text).and_then(|()| executable(&path, file.executable));
+        let written = files::write(&path, &file.text).and_then(|()| executable(&path, file.executable));
         written.map_err(|error| color_eyre::eyre::eyre!("{} cannot be written: {error}", path.display()))?;
     }
     complain(&format!("wrote {} files to {}", files.len(), dir.display()));

@@ -11,11 +11,12 @@ use super::failure::Failure;
 use super::output::{self, complain};
 use atlas_catalog::Catalog;
 use atlas_config::library::Library;
+use atlas_core::escape;
 use atlas_core::plan::Methodology;
 use atlas_document::sources::read_text;
 use atlas_document::{Diagnostic, Diagnostics, Severity, Sources, parse};
 use atlas_legacy::exchange::experiment;
-use atlas_legacy::exchange::experiment::{Experiment, Resolved, Selection, quoted};
+use atlas_legacy::exchange::experiment::{Experiment, Resolved, Selection};
 use atlas_plan::engine;
 use atlas_plan::estimate::Verdict;
 use atlas_plan::scenario::{Parts, Scenario};
@@ -263,7 +264,8 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
     }
     let selection = Selection { model: args.model.clone(), platform: args.platform.clone() };
     let variables = experiment.variables(&selection, &catalog).map_err(|error| Failure::usage([error.to_string()]))?;
-    let lines: String = variables.iter().map(|(name, value)| format!("export {name}={}\n", quoted(value))).collect();
+    let lines: String =
+        variables.iter().map(|(name, value)| format!("export {name}={}\n", escape::shell(value))).collect();
     output::print(&lines)?;
     tell(&problems)
 }

@@ -9,7 +9,7 @@ use atlas_detect::catalog::CatalogEntry;
 use atlas_detect::render::render;
 use atlas_detect::runner::System;
 use atlas_detect::{Options, detect, idle};
-use atlas_plan::record::write_atomically;
+use atlas_document::files;
 
 use super::args::Globals;
 use super::output::complain;
@@ -101,7 +101,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             return Err(color_eyre::eyre::eyre!("{} exists; choose another name", path.display()));
         }
         Some(path) => {
-            write_atomically(path, &text).map_err(|error| writing(path, &error))?;
+            files::write(path, &text).map_err(|error| writing(path, &error))?;
             complain(&format!("wrote {} targets to {}", found.machines.len(), path.display()));
         }
     }

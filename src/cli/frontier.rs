@@ -12,8 +12,8 @@ use super::pick;
 use atlas_config::Mode;
 use atlas_core::units;
 use atlas_document::Diagnostics;
+use atlas_document::files;
 use atlas_plan::knob::{Knob, Overrides};
-use atlas_plan::record::write_atomically;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::frontier::{Point, frontier};
 use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
@@ -83,7 +83,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     if let Some(path) = &args.svg {
         let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::alone);
-        write_atomically(path, &picture)?;
+        files::write(path, &picture)?;
         complain(&format!("wrote {}", path.display()));
     }
     Ok(())

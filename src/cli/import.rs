@@ -5,6 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use atlas_cluster::import::{SourceFile, import};
+use atlas_document::sources::read_bytes;
 use serde_json::Value;
 
 /// Read launch scripts and configurations of training and serving tools as one job.
@@ -54,12 +55,8 @@ pub fn run(args: &Args) -> color_eyre::Result<()> {
     let mut problems = Vec::new();
     for path in &args.files {
         let name = path.display().to_string();
-        match std::fs::metadata(path) {
-            Ok(meta) if meta.len() > MAX_BYTES => problems.push(format!("{name}: larger than {MAX_BYTES} bytes")),
-            Ok(_) => match std::fs::read(path) {
-                Ok(bytes) => files.push(SourceFile { name, text: String::from_utf8_lossy(&bytes).into_owned() }),
-                Err(error) => problems.push(format!("{name}: {error}")),
-            },
+        match read_bytes(path, MAX_BYTES) {
+            Ok(bytes) => files.push(SourceFile { name, text: String::from_utf8_lossy(&bytes).into_owned() }),
             Err(error) => problems.push(format!("{name}: {error}")),
         }
     }

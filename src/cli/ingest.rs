@@ -73,7 +73,7 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
     };
     match &args.out {
         Some(path) => {
-            atlas_plan::record::write_atomically(path, &text).wrap_err_with(|| format!("{}", path.display()))?;
+            atlas_document::files::write(path, &text).wrap_err_with(|| format!("{}", path.display()))?;
             complain(&format!("wrote {}", path.display()));
         }
         None => output::print(&text)?,

@@ -6,7 +6,7 @@ use clap_mangen::Man;
 
 use super::output::complain;
 use super::run::writing;
-use atlas_plan::record::write_atomically;
+use atlas_document::files;
 
 /// Write man pages.
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
         let mut page = Vec::new();
         Man::new(command.clone()).title(name.to_uppercase()).render(&mut page)?;
         let path = args.dir.join(format!("{name}.1"));
-        write_atomically(&path, &String::from_utf8_lossy(&page)).map_err(|error| writing(&path, &error))?;
+        files::write(&path, &page).map_err(|error| writing(&path, &error))?;
     }
     complain(&format!("wrote {} pages to {}", commands.len(), args.dir.display()));
     Ok(())

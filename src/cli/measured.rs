@@ -12,9 +12,9 @@ use super::report::command;
 use super::run::writing;
 use atlas_catalog::Catalog;
 use atlas_config::library::Library;
+use atlas_document::files;
 use atlas_ingest as ingest;
 use atlas_ingest::{Context, founding};
-use atlas_plan::record::write_atomically;
 use atlas_report::Format;
 use atlas_report::comparison::Comparison;
 use atlas_report::measured;
@@ -70,7 +70,7 @@ pub fn run(
 
 /// Writes the runs as what the file's name says.
 fn save(out: &Path, runs: &[Measured]) -> color_eyre::Result<()> {
-    let write = |path: &Path, text: &str| write_atomically(path, text).map_err(|error| writing(path, &error));
+    let write = |path: &Path, text: &str| files::write(path, text).map_err(|error| writing(path, &error));
     let extension = out.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     match extension {
         "json" => write(out, &measured::document(runs, false)?)?,

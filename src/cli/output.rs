@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use atlas_core::escape;
+
 /// What characters may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Charset {
@@ -24,12 +26,13 @@ impl Charset {
         if value.contains("utf-8") || value.contains("utf8") { Charset::Unicode } else { Charset::Ascii }
     }
 
-    /// The text in these characters. Control characters, which could steer the terminal, become `?` in both.
+    /// The text in these characters. What could steer the terminal becomes `?` in both.
     #[must_use]
     pub fn write(self, text: &str) -> Cow<'_, str> {
-        let bad = |c: char| (c.is_control() && c != '\n') || (self == Charset::Ascii && !c.is_ascii());
+        let text = escape::terminal(text);
+        let bad = |c: char| self == Charset::Ascii && !c.is_ascii();
         if !text.contains(bad) {
-            return Cow::Borrowed(text);
+            return text;
         }
         let mut out = String::with_capacity(text.len());
         for c in text.chars() {

@@ -1,5 +1,7 @@
 //! From names on the command line to a scenario.
 
+use std::path::{Path, PathBuf};
+
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::complain;
@@ -18,20 +20,32 @@ pub fn library(globals: &Globals) -> Library {
     library
 }
 
-/// Refuses a `--config` that cannot be used, with all that is wrong with it: it stands in place of all other files.
+/// Refuses files named by flags that cannot be used, with all that is wrong with them: what other files say, or what
+/// ships, is not what was asked for.
 pub fn sound(globals: &Globals) -> Result<(), Failure> {
-    let Some(path) = &globals.config else { return Ok(()) };
-    let label = path.display().to_string();
-    let library = Library::load(&globals.sources(), None);
+    let sources = globals.sources();
+    let named = [&sources.workload_dir, &sources.targets, &sources.workloads, &sources.hardware, &sources.config];
+    let named: Vec<&Path> = named.into_iter().flatten().map(PathBuf::as_path).collect();
+    if named.is_empty() {
+        return Ok(());
+    }
+    let library = Library::load(&sources, None);
     let mut own = Diagnostics::new();
-    library.problems().iter().filter(|problem| *problem.file == *label).for_each(|problem| own.push(problem.clone()));
+    let concerns = |file: &str| named.iter().any(|path| Path::new(file).starts_with(path));
+    library.problems().iter().filter(|problem| concerns(&problem.file)).for_each(|problem| own.push(problem.clone()));
     own.sort();
     if own.has_errors() { Err(own.into()) } else { Ok(()) }
 }
 
+/// Errors of files that are shown by commands that need them for something else.
+const MOST_TOLD: usize = 50;
+
 fn tell(problems: &Diagnostics) {
-    for problem in problems.iter().filter(|problem| problem.severity == Severity::Error) {
+    for problem in problems.iter().filter(|problem| problem.severity == Severity::Error).take(MOST_TOLD) {
         complain(&problem.to_string());
+    }
+    if problems.errors() > MOST_TOLD {
+        complain(&format!("{} more errors in the files; `atlas check` shows them", problems.errors() - MOST_TOLD));
     }
     let warnings = problems.len() - problems.errors();
     if warnings > 0 {

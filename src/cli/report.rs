@@ -11,9 +11,10 @@ use super::pick;
 use super::run::writing;
 use super::watching;
 use atlas_config::library::Library;
+use atlas_document::files;
 use atlas_document::{Diagnostics, Severity};
 use atlas_plan::knob::Overrides;
-use atlas_plan::record::{now, write_atomically};
+use atlas_plan::record::now;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimise::freed;
 use atlas_plan::search::{Gauge, Methodology, optimise};
@@ -122,7 +123,7 @@ fn extension(path: &Path) -> &str {
 }
 
 fn save(out: &Path, document: &str) -> color_eyre::Result<()> {
-    write_atomically(out, document).map_err(|error| writing(out, &error))?;
+    files::write(out, document).map_err(|error| writing(out, &error))?;
     complain(&format!("wrote {}", out.display()));
     Ok(())
 }

@@ -94,10 +94,12 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Says which directory could not be written to.
+/// Says which file or directory could not be written to.
 pub(super) fn writing(out: &std::path::Path, error: &std::io::Error) -> color_eyre::Report {
-    match out.is_file() {
-        true => eyre!("cannot write to {}: it is a file, where a directory is expected", out.display()),
-        false => eyre!("cannot write to {}: {error}", out.display()),
+    match error.kind() {
+        std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {
+            eyre!("cannot write to {}: a file stands where a directory is expected", out.display())
+        }
+        _ => eyre!("cannot write to {}: {error}", out.display()),
     }
 }

@@ -11,7 +11,7 @@ use super::output::{self, Charset, complain};
 use super::simulate::{self, Preset, refused};
 use super::{pick, watching};
 use atlas_config::library::Library;
-use atlas_plan::record::write_atomically;
+use atlas_document::files;
 use atlas_plan::simulation::config::{Config, Pair, Subject};
 use atlas_plan::simulation::scale::{Base, Curve, LIMIT, curve};
 use atlas_plan::simulation::{Gauge, Options};
@@ -191,11 +191,11 @@ fn write(args: &Args, config: &Config, name: &str, curves: &[Curve]) -> color_ey
     }
     let Some(picture) = drawing::plot(&plot, 760.0, 420.0) else { return Ok(()) };
     if let Some(path) = &args.svg {
-        write_atomically(path, &svg::alone(picture.clone())).map_err(|error| super::run::writing(path, &error))?;
+        files::write(path, &svg::alone(picture.clone())).map_err(|error| super::run::writing(path, &error))?;
         complain(&format!("wrote {}", path.display()));
     }
     if let Some(path) = &args.png {
-        std::fs::write(path, png::paint(picture)?).map_err(|error| super::run::writing(path, &error))?;
+        files::write(path, png::paint(picture)?).map_err(|error| super::run::writing(path, &error))?;
         complain(&format!("wrote {}", path.display()));
     }
     Ok(())

@@ -16,13 +16,13 @@ use atlas_config::library::Library;
 use atlas_config::{Target, Workload};
 use atlas_core::plan::Engine;
 use atlas_document::decode::nearest;
+use atlas_document::files;
 use atlas_document::sources::read_text;
 use atlas_document::{Diagnostics, Node, Severity, parse};
 use atlas_legacy::exchange::dashboard;
 use atlas_plan::engine::benchboard;
 use atlas_plan::engine::benchboard::contrast::contrast;
 use atlas_plan::knob::{Knob, Overrides, Setting};
-use atlas_plan::record::write_atomically;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_report::dashboard::{Pair, answered, scenario as exported};
 use atlas_report::table::{Align, Table};
@@ -225,7 +225,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
         return Err(eyre!("{} is there already; --force replaces it", there.join(" and ")));
     }
     for (path, entries) in files {
-        write_atomically(&path, &serialised(&entries, true)?).map_err(|error| writing(&path, &error))?;
+        files::write(&path, &serialised(&entries, true)?).map_err(|error| writing(&path, &error))?;
         complain(&format!("wrote {}: {} entries", path.display(), entries.len()));
     }
     Ok(())
@@ -288,7 +288,7 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
     match &args.out {
         None => output::print(&text)?,
         Some(path) => {
-            write_atomically(path, &text).map_err(|error| writing(path, &error))?;
+            files::write(path, &text).map_err(|error| writing(path, &error))?;
             complain(&format!("wrote {}", path.display()));
         }
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::output::{self, complain};
 use super::run::writing;
-use atlas_plan::record::write_atomically;
+use atlas_document::files;
 use atlas_report::serialised;
 
 /// Print JSON Schema.
@@ -109,7 +109,7 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
         for document in Document::value_variants() {
             let path = out.join(format!("{}.schema.json", document.name()));
             let text = serialised(&document.schema(), false)?;
-            write_atomically(&path, &text).map_err(|error| writing(&path, &error))?;
+            files::write(&path, &text).map_err(|error| writing(&path, &error))?;
         }
         complain(&format!("wrote {} schemas to {}", Document::value_variants().len(), out.display()));
     }

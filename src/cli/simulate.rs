@@ -16,6 +16,7 @@ use super::output::{self, complain};
 use super::{pick, watching};
 use atlas_config::library::Library;
 use atlas_core::plan::Engine;
+use atlas_document::sources::read_text;
 use atlas_document::{Diagnostics, Severity};
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
@@ -168,7 +169,7 @@ fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
 /// Reads a configuration and complains about all that is wrong with it.
 pub(super) fn read(path: &std::path::Path, library: &Library) -> color_eyre::Result<Config> {
     let file: Arc<str> = path.display().to_string().into();
-    let text = std::fs::read_to_string(path).map_err(|error| color_eyre::eyre::eyre!("{file}: {error}"))?;
+    let text = read_text(path).map_err(|error| color_eyre::eyre::eyre!("{file}: {error}"))?;
     let mut diagnostics = Diagnostics::new();
     match Config::read(&file, &text, library, &mut diagnostics) {
         Some(config) => {
@@ -313,7 +314,7 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
         if let Some(path) = args.trace.as_ref().filter(|_| number == 0) {
             let window = args.window.unwrap_or(Window::ALL);
             let text = told::trace::write(&answer.outcome.first, &window);
-            atlas_plan::record::write_atomically(path, &text).map_err(|error| super::run::writing(path, &error))?;
+            atlas_document::files::write(path, &text).map_err(|error| super::run::writing(path, &error))?;
             complain(&format!("wrote {}", path.display()));
         }
     }

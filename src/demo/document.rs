@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::headless::{HeadlessReport, Run};
 use super::script::Demo;
 use atlas_config::Mode;
+use atlas_core::escape;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::standing::Standing;
@@ -53,7 +54,7 @@ fn verdict(passed: bool) -> &'static str {
 
 /// Text in one line, with nothing that would open a cell or a heading.
 fn inline(text: &str) -> String {
-    text.replace('|', "\\|").split_whitespace().collect::<Vec<_>>().join(" ")
+    escape::markdown(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn row(out: &mut String, cells: impl IntoIterator<Item = impl AsRef<str>>) {

@@ -12,10 +12,11 @@ use super::script::Demo;
 use super::state::{Outcome, Stage, check};
 use atlas_config::library::Library;
 use atlas_config::{Profile, Target, Workload};
+use atlas_document::files;
 use atlas_plan::engine;
 use atlas_plan::estimate::Estimate;
 use atlas_plan::knob::{Knob, Overrides};
-use atlas_plan::record::{Record, at, write_atomically};
+use atlas_plan::record::{Record, at};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::hill_climb::{Found, hill_climb};
 
@@ -174,7 +175,7 @@ pub fn run_headless(
         progress();
     }
     let path = report.dir.join("report.md");
-    write_atomically(&path, &document::markdown(demo, &report, now))
+    files::write(&path, &document::markdown(demo, &report, now))
         .map_err(|error| HeadlessError::new("write", &path, error))?;
     report.files.push(path);
     Ok(report)

@@ -23,6 +23,8 @@ const LONGEST_SEQUENCE: usize = 256;
 /// More pasted text than any field takes.
 const LONGEST_PASTE: usize = 64 * 1024;
 const PASTE_END: &[u8] = b"\x1b[201~";
+/// Ctrl-C: no terminal lets it stand in a paste, so that one which has lost its end ends here.
+const INTERRUPT: u8 = 0x03;
 
 /// The parser: [`feed`](Input::feed) it bytes, [`pop`](Input::pop) events.
 #[derive(Debug, Default)]
@@ -70,6 +72,12 @@ impl Input {
             (None, [ESC]) => Some(ESC_PATIENCE),
             (None, _) => Some(SEQUENCE_PATIENCE),
         }
+    }
+
+    /// Whether a paste has begun and not ended.
+    #[must_use]
+    pub fn is_pasting(&self) -> bool {
+        self.paste.is_some()
     }
 
     /// Takes what is half read for what it is: a lone Esc is the key, a paste without end is the text so far, and half
@@ -130,11 +138,17 @@ impl Input {
     }
 }
 
-/// Moves the text up to the end mark to `text`; how many bytes that used, or `None` while the mark has not come.
+/// Moves the text up to the end mark, or to Ctrl-C, to `text`; how many bytes that used, or `None` while neither has come.
+/// Ctrl-C is left to be read as a key.
 fn take_paste(text: &mut Vec<u8>, rest: &[u8]) -> Option<usize> {
-    let end = rest.windows(PASTE_END.len()).position(|window| window == PASTE_END)?;
+    let mark = rest.windows(PASTE_END.len()).position(|window| window == PASTE_END);
+    let interrupt = rest.iter().position(|byte| *byte == INTERRUPT);
+    let (end, used) = match (mark, interrupt) {
+        (mark, Some(interrupt)) if mark.is_none_or(|mark| interrupt < mark) => (interrupt, interrupt),
+        (mark, _) => mark.map(|mark| (mark, mark + PASTE_END.len()))?,
+    };
     text.extend(rest.iter().take(end).take(LONGEST_PASTE.saturating_sub(text.len())));
-    Some(end + PASTE_END.len())
+    Some(used)
 }
 
 fn pasted(text: &[u8]) -> Event {

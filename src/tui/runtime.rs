@@ -32,9 +32,10 @@ use crate::demo::Tours;
 use atlas_catalog::shipped;
 use atlas_config::library::Library;
 use atlas_config::watch::{FileWatch, WatchMode};
+use atlas_document::files;
 use atlas_document::sources::read_text;
 use atlas_evidence::calibrate::document;
-use atlas_plan::record::{now, write_atomically, write_new};
+use atlas_plan::record::now;
 
 /// How long after the last key the session is written down, and how long it may wait while keys keep coming.
 const KEEP_AFTER: Duration = Duration::from_secs(2);
@@ -99,9 +100,14 @@ pub fn run(options: Options) -> Result<()> {
         // Whoever would read it may have gone with the terminal.
         let _ = writeln!(std::io::stderr(), "{why}");
     }
+    if let Some(notice) = session.store.notice() {
+        let _ = writeln!(std::io::stderr(), "{notice}");
+    }
     if let Some(signal) = ended? {
         // The terminal is back; now end as whoever sent the signal expects, so that a shell sees what ended us.
         signal_hook::low_level::emulate_default_handler(signal).wrap_err("the signal's default cannot be followed")?;
+        // Some signals have a default that does not end the program everywhere; they end this one.
+        std::process::exit(128 + signal);
     }
     Ok(())
 }
@@ -120,7 +126,7 @@ fn message(event: Event) -> Option<Message> {
 fn write_profile(proposal: &Proposal) -> Message {
     let date = now().get(..10).unwrap_or_default().to_owned();
     let text = document::profile(&proposal.outcome, &proposal.start, &proposal.vendor, &date);
-    let write = if proposal.replaces { write_atomically } else { write_new };
+    let write = if proposal.replaces { files::write } else { files::write_new };
     let path = proposal.path.display();
     match write(&proposal.path, &text) {
         Ok(()) => Message::Done(format!("wrote {path}; it is in force")),
@@ -303,11 +309,15 @@ impl Session {
 
     /// Writes where one is down, where its time has come: whatever ends the program, little is lost. Called after the
     /// frame, and once after each spell of keys: an idle terminal is woken for it no second time.
-    fn keep_session(&mut self, app: &App) {
+    fn keep_session(&mut self, app: &mut App) {
         if self.keep.is_some_and(|(at, _)| at <= Instant::now()) {
             self.keep = None;
             if !self.store.save_beside(session::capture(app, self.suited)) {
                 self.keep_soon();
+            }
+            if let Some(notice) = self.store.notice() {
+                updates::fail(app, notice);
+                app.stale = Stale::All;
             }
         }
     }
@@ -412,8 +422,8 @@ fn tell_of_problems(app: &mut App) {
 
 fn save(saving: &Saving) -> Message {
     let path = saving.dir.join(&saving.name);
-    let written = write_atomically(&path, &saving.json)
-        .and_then(|()| write_atomically(&saving.dir.join("last_run.json"), &saving.json));
+    let written =
+        files::write(&path, &saving.json).and_then(|()| files::write(&saving.dir.join("last_run.json"), &saving.json));
     match written {
         Ok(()) => Message::Done(format!("saved {}", path.display())),
         Err(error) => Message::Failed(format!("{} cannot be written: {error}", path.display())),
@@ -430,7 +440,7 @@ fn write_view(app: &App, dialog: Box<Export>) -> Message {
     let Some(document) = export::document(app, &now()) else {
         return Message::Failed("nothing to export: there is no estimate".to_owned());
     };
-    match write_atomically(&path, &document.write(dialog.kind())) {
+    match files::write(&path, &document.write(dialog.kind())) {
         Ok(()) => Message::Done(format!("wrote {}", path.display())),
         Err(error) => Message::NotExported(dialog, format!("{} cannot be written: {error}", path.display()), false),
     }
@@ -445,7 +455,7 @@ fn rewrite(plan: &WritePlan) -> Message {
             Ok(_) => return Message::Failed(format!("{path} has changed meanwhile; w shows it anew")),
             Err(error) => return Message::Failed(error),
         }
-        if let Err(error) = write_atomically(&file.path, &file.after) {
+        if let Err(error) = files::write(&file.path, &file.after) {
             return Message::Failed(format!("{path} cannot be written: {error}"));
         }
     }
@@ -459,7 +469,7 @@ fn adopt(path: &Path) -> std::io::Result<()> {
         return Ok(());
     }
     let text = path.to_str().and_then(shipped::document).map(shipped::Document::text);
-    write_atomically(path, text.ok_or_else(|| std::io::Error::other("it does not ship"))?)
+    files::write(path, text.ok_or_else(|| std::io::Error::other("it does not ship"))?)
 }
 
 /// Opens `$VISUAL`, `$EDITOR` or vi at a line.

@@ -271,12 +271,18 @@ impl Document {
     ///
     /// # Errors
     /// Why it is none, in words.
-    pub fn parse(text: &str) -> Result<Document, String> {
-        let document: Document = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    pub fn parse(text: &str) -> Result<Document, Unreadable> {
+        let broken = |error: serde_json::Error| Unreadable::Broken(error.to_string());
+        // The version alone first: what else a newer one holds is not known.
+        let Version { version } = serde_json::from_str(text).map_err(broken)?;
+        if version > VERSION {
+            return Err(Unreadable::Newer(version));
+        }
+        let document: Document = serde_json::from_str(text).map_err(broken)?;
         match document.version {
-            VERSION if document.tabs.is_empty() => Err("it has no tabs".to_owned()),
+            VERSION if document.tabs.is_empty() => Err(Unreadable::Broken("it has no tabs".to_owned())),
             VERSION => Ok(document),
-            other => Err(format!("it is of version {other}, this program reads version {VERSION}")),
+            other => Err(Unreadable::Broken(format!("it is of version {other}, this program reads version {VERSION}"))),
         }
     }
 
@@ -285,6 +291,24 @@ impl Document {
     pub fn text(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
+}
+
+/// Why a text is no session that this program can open.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// A later release of the program wrote it.
+    #[error("it is of version {0}, and this program reads versions up to {VERSION}")]
+    Newer(u32),
+    /// It is damaged, or something else.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// What every version of a session has.
+#[derive(serde::Deserialize)]
+struct Version {
+    #[serde(default)]
+    version: u32,
 }
 
 #[cfg(test)]

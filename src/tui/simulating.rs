@@ -19,8 +19,9 @@ use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::Gauge;
 
-/// Simulations that are remembered.
+/// Simulations that are remembered, and the memory that they may take in all. The latest is kept whatever its size.
 const REMEMBERED: usize = 24;
+const REMEMBERED_BYTES: usize = 64 << 20;
 /// Sizes of a scaling chart, each twice the one before.
 const SIZES: u32 = 7;
 
@@ -35,11 +36,15 @@ impl Known {
         self.0.iter().find(|(known, _)| **known == *scenario).map(|(_, run)| run)
     }
 
+    fn bytes(&self) -> usize {
+        self.0.iter().map(|(_, run)| run.bytes()).sum()
+    }
+
     fn keep(&mut self, scenario: Arc<Scenario>, run: Arc<Run>) {
         if self.of(&scenario).is_none() {
             self.0.push_back((scenario, run));
         }
-        while self.0.len() > REMEMBERED {
+        while self.0.len() > 1 && (self.0.len() > REMEMBERED || self.bytes() > REMEMBERED_BYTES) {
             self.0.pop_front();
         }
     }
@@ -210,4 +215,39 @@ pub(super) fn settle(app: &mut App) {
     app.baseline = baseline;
     app.recompute_columns();
     timeline::settle(app);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use atlas_plan::estimate::Estimate;
+    use atlas_sim::serving::RequestRecord;
+
+    fn run(records: usize) -> Arc<Run> {
+        let serving = atlas_sim::serving::Output {
+            records: Vec::with_capacity(records),
+            ..atlas_sim::serving::Output::default()
+        };
+        Arc::new(Run { estimate: Estimate::default(), training: None, serving: Some(serving) })
+    }
+
+    #[test]
+    fn simulations_are_remembered_within_a_bound_of_bytes_and_the_latest_always() {
+        let hands = crate::tui::testing::Hands::new();
+        let scenario = hands.app.simulated_scenario().unwrap();
+        let numbered = |n: u32| Arc::new(Scenario { seed: i128::from(n), ..scenario.clone() });
+        let large = REMEMBERED_BYTES / 4 / size_of::<RequestRecord>();
+        let mut known = Known::default();
+        for n in 0..100 {
+            known.keep(numbered(n), run(large));
+            assert!(known.bytes() <= REMEMBERED_BYTES + REMEMBERED_BYTES / 4);
+            assert!(known.of(&numbered(n)).is_some());
+        }
+        assert!(known.0.len() >= 3, "as many as there is room for");
+        known.keep(numbered(100), run(8 * large));
+        assert_eq!(known.0.len(), 1);
+        (0..100).for_each(|n| known.keep(numbered(n + 200), run(1)));
+        assert_eq!(known.0.len(), REMEMBERED);
+    }
 }

@@ -15,12 +15,26 @@ use std::time::{Duration, Instant};
 use crossterm::event::Event;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::SigId;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGBUS, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1,
+    SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
+};
 
 use super::input::Input;
 
 /// Most that is read before the events are handed out, so that endless input cannot keep the screen from being drawn.
 const LONGEST_READ: usize = 64 * 1024;
+
+/// How long a paste may take in all, before it is taken for one that has lost its end.
+const LONGEST_PASTE: Duration = Duration::from_secs(10);
+
+/// Signals that end the program, each after the terminal has been given back: those that a user, a terminal or a batch
+/// system sends, and all others that would end it by default. Faults of the program itself (SIGSEGV, SIGILL, SIGFPE)
+/// cannot be caught without leaving safe Rust; an abort can only where it comes from outside.
+const ENDING: [i32; 16] = [
+    SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO, SIGABRT,
+    SIGBUS, SIGSYS, SIGTRAP,
+];
 
 /// Why [`Waiter::wait`] returned. Several reasons may hold at once; none hold when the time was up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,7 +48,7 @@ pub struct Wakes {
     pub continued: bool,
     /// A [`Waker`] was used: look at the channels behind it.
     pub woken: bool,
-    /// The number of a signal that asks the program to end (SIGTERM, SIGHUP, SIGINT, SIGQUIT).
+    /// The number of a signal that asks the program to end.
     pub terminate: Option<i32>,
     /// The terminal has gone. There is nobody left to draw for; the program must end.
     pub hangup: bool,
@@ -111,6 +125,8 @@ pub struct Waiter {
     input: Input,
     /// When half a sequence is given up.
     deadline: Option<Instant>,
+    /// When a paste began that has not ended.
+    pasting: Option<Instant>,
     hangup: bool,
 }
 
@@ -135,6 +151,7 @@ impl Waiter {
             registered: Vec::new(),
             input: Input::default(),
             deadline: None,
+            pasting: None,
             hangup: false,
         };
         // Handlers run in the order they are set: the flag stands before the byte arrives.
@@ -142,11 +159,11 @@ impl Waiter {
         for (signal, flag) in [(SIGWINCH, &signals.resized), (SIGCONT, &signals.continued)] {
             keep(signal_hook::flag::register(signal, Arc::clone(flag)))?;
         }
-        for signal in [SIGTERM, SIGHUP, SIGINT, SIGQUIT] {
+        for signal in ENDING {
             let number = usize::try_from(signal).unwrap_or_default();
             keep(signal_hook::flag::register_usize(signal, Arc::clone(&signals.terminate), number))?;
         }
-        for signal in [SIGWINCH, SIGCONT, SIGTERM, SIGHUP, SIGINT, SIGQUIT] {
+        for signal in [SIGWINCH, SIGCONT].into_iter().chain(ENDING) {
             keep(signal_hook::low_level::pipe::register(signal, other.try_clone()?))?;
         }
         Ok(waiter)
@@ -181,7 +198,7 @@ impl Waiter {
             let now = Instant::now();
             if self.deadline.is_some_and(|deadline| deadline <= now) {
                 self.input.give_up();
-                self.deadline = None;
+                (self.deadline, self.pasting) = (None, None);
             }
             let wakes = Wakes {
                 input: self.input.is_ready(),
@@ -205,7 +222,7 @@ impl Waiter {
     /// Forgets half-read sequences and events not yet taken: another program had the terminal.
     pub fn discard_input(&mut self) {
         self.input.discard();
-        self.deadline = None;
+        (self.deadline, self.pasting) = (None, None);
     }
 
     fn sleep(&mut self, timeout: Option<Duration>) -> io::Result<()> {
@@ -259,7 +276,10 @@ impl Waiter {
                 }
             }
         }
-        self.deadline = self.input.patience().map(|patience| Instant::now() + patience);
+        let now = Instant::now();
+        self.pasting = self.input.is_pasting().then(|| self.pasting.unwrap_or(now));
+        let longest = self.pasting.map(|since| since + LONGEST_PASTE);
+        self.deadline = self.input.patience().map(|patience| (now + patience).min(longest.unwrap_or(now + patience)));
         Ok(())
     }
 }
@@ -359,6 +379,10 @@ mod tests {
         raise(SIGINT).unwrap();
         waiter.signals().forget_interrupts();
         assert!(!waiter.wait(SHORT).unwrap().must_end());
+        for signal in ENDING {
+            raise(signal).unwrap();
+            assert_eq!(waiter.wait(LONG).unwrap().terminate, Some(signal));
+        }
         raise(SIGTERM).unwrap();
         waiter.signals().forget_interrupts();
         let wakes = waiter.wait(LONG).unwrap();

@@ -11,6 +11,8 @@ mod accuracy;
 mod calibration;
 mod convert;
 mod fit;
+mod fuzz;
+mod release;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Maintenance commands of this repository")]
@@ -53,6 +55,10 @@ enum Command {
         #[arg(long)]
         print: bool,
     },
+    /// Fuzz the parsers for longer than the tests do.
+    Fuzz(fuzz::Args),
+    /// Build the binary and pack it with completions, man pages, licenses, bill of materials and checksum.
+    Release(release::Args),
 }
 
 fn main() -> ExitCode {
@@ -70,6 +76,8 @@ fn main() -> ExitCode {
         Command::CalibrationExperiment { after_runs, print } => {
             calibration::experiment(after_runs, print).map_err(|error| error.to_string())
         }
+        Command::Fuzz(args) => return fuzz::run(&args),
+        Command::Release(args) => release::run(&args).map_err(|error| error.to_string()),
         Command::Fit => fit::write(&root()).map(|refit| fitted(&refit)).map_err(|error| error.to_string()),
     };
     match outcome {
@@ -93,4 +101,29 @@ fn fitted(refit: &atlas_evidence::validate::Refit) {
         eprintln!("{}: {} rows, median {:.1} %, p90 {:.1} %", judged.title, all.n, all.median, all.p90);
     }
     eprintln!("wrote constants and intervals; run `cargo xtask accuracy` next");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    const MANIFEST: &str = include_str!("../../Cargo.toml");
+    const TABLE: &str = include_str!("../../docs/dependencies.md");
+
+    /// Names on the left of `=` in a section of the manifest.
+    fn section(name: &str) -> impl Iterator<Item = &'static str> {
+        let after = MANIFEST.split_once(&format!("\n[{name}]\n")).map_or("", |(_, after)| after);
+        let lines = after.lines().take_while(|line| !line.starts_with('['));
+        lines.filter_map(|line| line.split_once([' ', '.', '=']).map(|(name, _)| name).filter(|name| !name.is_empty()))
+    }
+
+    #[test]
+    fn every_dependency_has_a_line_that_says_what_for() {
+        let direct = section("workspace.dependencies").chain(section("dev-dependencies"));
+        let direct: BTreeSet<&str> = direct.filter(|name| !name.starts_with("atlas-")).collect();
+        let rows = TABLE.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+        let told: BTreeSet<&str> = rows.filter(|(_, why)| why.len() > 8).map(|(name, _)| name).collect();
+        assert_eq!(told, direct);
+        assert!(direct.len() > 20);
+    }
 }

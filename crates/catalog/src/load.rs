@@ -10,8 +10,8 @@ use super::{Accelerator, Model, Price, digest};
 use atlas_document::decode::nearest;
 use atlas_document::node::Position;
 use atlas_document::parse::parse;
-use atlas_document::sources::read_text;
-use atlas_document::{Diagnostic, Diagnostics, Node, Sources};
+use atlas_document::sources::{is_there, read_text, yaml_files};
+use atlas_document::{Broken, Diagnostic, Diagnostics, Node, Sources};
 
 impl Default for Catalog {
     fn default() -> Catalog {
@@ -35,6 +35,7 @@ pub struct Catalog {
 struct File {
     path: PathBuf,
     entries: Entries,
+    broken: Broken,
 }
 
 impl Catalog {
@@ -57,8 +58,16 @@ impl Catalog {
     pub fn load(sources: &Sources, before: Option<&Catalog>) -> Catalog {
         let mut catalog = Catalog::built_in();
         for layer in layers(sources) {
-            for path in yaml_files(&layer.join("accelerators")) {
-                catalog.take(path, Part::Accelerators, before);
+            let folder = layer.join("accelerators");
+            match yaml_files(&folder) {
+                Ok(paths) => paths.into_iter().for_each(|path| catalog.take(path, Part::Accelerators, before)),
+                Err(message) => {
+                    let label: Arc<str> = folder.display().to_string().into();
+                    catalog.problems.push(complaint(&label, Position::default(), message));
+                    let mut broken = Broken::default();
+                    broken.add_file(&label, None);
+                    catalog.accelerators.lacks(&broken);
+                }
             }
             catalog.take(layer.join("models.yaml"), Part::Models, before);
             catalog.take(layer.join("prices.yaml"), Part::Prices, before);
@@ -104,11 +113,14 @@ impl Catalog {
         found.names().flat_map(|name| self.prices.named(name)).collect()
     }
 
-    /// The accelerator of that id or alias, or the complaint that there is none.
+    /// The accelerator of that id or alias, or the complaint that there is none, or that the user's own has errors.
     ///
     /// # Errors
     /// Names the nearest id; file and position are the caller's to fill in.
     pub fn accelerator(&self, name: &str) -> Result<Arc<Accelerator>, Diagnostic> {
+        if let Some(broken) = self.accelerators.complaint("accelerator", name) {
+            return Err(broken);
+        }
         self.accelerators.find(name).ok_or_else(|| unknown("accelerator", name, &self.accelerators))
     }
 
@@ -177,7 +189,9 @@ impl Catalog {
     /// # Errors
     /// As [`Catalog::model`].
     pub fn model_in(&self, name: &str, folder: &Path) -> Result<Arc<Model>, Diagnostics> {
+        let sound = |name: &str| self.models.complaint("model", name).map_or(Ok(()), Err);
         if let Some(found) = self.models.find(name) {
+            sound(name)?;
             return Ok(found);
         }
         let path = folder.join(name);
@@ -188,11 +202,8 @@ impl Catalog {
             return hugging_face::read(&path.join("config.json")).map(Arc::new);
         }
         let bare = name.rsplit('/').next().unwrap_or(name);
-        self.models.find(bare).ok_or_else(|| {
-            let mut problems = Diagnostics::new();
-            problems.push(unknown("model", bare, &self.models));
-            problems
-        })
+        sound(bare)?;
+        Ok(self.models.find(bare).ok_or_else(|| unknown("model", bare, &self.models))?)
     }
 
     fn has_own(&self, part: Part) -> bool {
@@ -205,16 +216,23 @@ impl Catalog {
 
     /// Reads one user's file, if it is there, and lays its entries over the rest.
     fn take(&mut self, path: PathBuf, part: Part, before: Option<&Catalog>) {
-        if !path.exists() {
+        if !is_there(&path) {
             return;
         }
         let label: Arc<str> = path.display().to_string().into();
-        let mut problems = Diagnostics::new();
+        let (mut problems, mut broken) = (Diagnostics::new(), Broken::default());
         let root = match read_text(&path) {
             // A copy of what ships changes nothing, unless it lies over something that does.
             Ok(text) if !self.has_own(part) && digest::ships(&shipped_name(&path, part), &text) => return,
-            Ok(text) => parse(&label, &text, &mut problems),
+            Ok(text) => {
+                let root = parse(&label, &text, &mut problems);
+                if root.is_none() {
+                    broken.add_file(&label, Some(&text));
+                }
+                root
+            }
             Err(message) => {
+                broken.add_file(&label, None);
                 problems.push(complaint(&label, Position::default(), message));
                 None
             }
@@ -225,18 +243,24 @@ impl Catalog {
         if part == Part::Accelerators && part::is_profile(&root) {
             return;
         }
-        let mut decoded = part.decode(&label, &root, &mut problems);
+        let mut decoded = part.decode(&label, &root, &mut problems, &mut broken);
         let old = before.and_then(|before| before.files.iter().find(|file| file.path == path));
         if let Some(old) = old.filter(|_| problems.has_errors()) {
-            decoded = old.entries.clone();
+            (decoded, broken) = (old.entries.clone(), old.broken.clone());
         }
         match &decoded {
             Entries::Accelerators(all) => all.iter().for_each(|entry| self.accelerators.lay_over(Arc::clone(entry))),
             Entries::Models(all) => all.iter().for_each(|entry| self.models.lay_over(Arc::clone(entry))),
             Entries::Prices(all) => all.iter().for_each(|entry| self.prices.add(Arc::clone(entry))),
         }
+        match part {
+            Part::Accelerators => self.accelerators.lacks(&broken),
+            Part::Models => self.models.lacks(&broken),
+            // A price replaces none.
+            Part::Prices => {}
+        }
         self.problems.extend(problems);
-        self.files.push(Arc::new(File { path, entries: decoded }));
+        self.files.push(Arc::new(File { path, entries: decoded, broken }));
     }
 }
 
@@ -256,19 +280,6 @@ fn layers(sources: &Sources) -> Vec<PathBuf> {
     }
     let config = sources.config_dir.as_ref().map(|dir| dir.join("workload"));
     config.into_iter().chain(sources.working_dir.then(|| PathBuf::from("workload"))).collect()
-}
-
-/// YAML files of a directory, sorted, so that what lies over what does not depend on the file system.
-fn yaml_files(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
-    let mut paths: Vec<PathBuf> = entries
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml"))
-        .filter(|path| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')))
-        .collect();
-    paths.sort();
-    paths
 }
 
 fn unknown<T: Item>(kind: &str, name: &str, shelf: &Shelf<T>) -> Diagnostic {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::shelf::Item;
 use super::{Accelerator, Model, Price};
 use atlas_document::node::Position;
-use atlas_document::{Diagnostic, Diagnostics, Node, Severity};
+use atlas_document::{Broken, Diagnostic, Diagnostics, Node, Severity};
 
 /// What a file of the catalog holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,18 +56,24 @@ impl Part {
 
     /// Decodes every entry of a document for its complaints, and says how many entries were sound.
     pub fn check(self, file: &Arc<str>, root: &Node, diagnostics: &mut Diagnostics) -> usize {
-        match self.decode(file, root, diagnostics) {
+        match self.decode(file, root, diagnostics, &mut Broken::default()) {
             Entries::Accelerators(all) => all.len(),
             Entries::Models(all) => all.len(),
             Entries::Prices(all) => all.len(),
         }
     }
 
-    pub(super) fn decode(self, file: &Arc<str>, root: &Node, diagnostics: &mut Diagnostics) -> Entries {
+    pub(super) fn decode(
+        self,
+        file: &Arc<str>,
+        root: &Node,
+        diagnostics: &mut Diagnostics,
+        broken: &mut Broken,
+    ) -> Entries {
         match self {
-            Part::Accelerators => Entries::Accelerators(entries(file, self, root, diagnostics)),
-            Part::Models => Entries::Models(entries(file, self, root, diagnostics)),
-            Part::Prices => Entries::Prices(entries(file, self, root, diagnostics)),
+            Part::Accelerators => Entries::Accelerators(entries(file, self, root, diagnostics, broken)),
+            Part::Models => Entries::Models(entries(file, self, root, diagnostics, broken)),
+            Part::Prices => Entries::Prices(entries(file, self, root, diagnostics, broken)),
         }
     }
 }
@@ -78,8 +84,15 @@ pub(super) fn is_profile(root: &Node) -> bool {
     root.entries().is_some() && !has("id") && !has("accelerators") && (has("compute") || has("utilization"))
 }
 
-/// The entries of a list document; also accepts one entry alone, or the list under its kind's name.
-fn entries<T: Item>(label: &Arc<str>, part: Part, root: &Node, problems: &mut Diagnostics) -> Vec<Arc<T>> {
+/// The entries of a list document; also accepts one entry alone, or the list under its kind's name. What cannot be read
+/// is added to `broken`.
+fn entries<T: Item>(
+    label: &Arc<str>,
+    part: Part,
+    root: &Node,
+    problems: &mut Diagnostics,
+    broken: &mut Broken,
+) -> Vec<Arc<T>> {
     let root = root.get(part.name()).unwrap_or(root);
     let items = match root.items() {
         Some(items) => items,
@@ -87,17 +100,22 @@ fn entries<T: Item>(label: &Arc<str>, part: Part, root: &Node, problems: &mut Di
         None => {
             let message = format!("found {}, expected a list of {}", root.describe(), part.name());
             problems.push(complaint(label, root.at, message));
+            broken.add_file(label, None);
             return Vec::new();
         }
     };
     let mut all: Vec<Arc<T>> = Vec::with_capacity(items.len());
     for item in items {
-        let Some(entry) = T::decode(label, item, problems) else { continue };
+        let Some(entry) = T::decode(label, item, problems) else {
+            broken.add_entry(label, item, "id");
+            continue;
+        };
         let id = entry.names().next().unwrap_or_default();
         if T::UNIQUE && all.iter().any(|known| known.names().next() == Some(id)) {
             let message = "a second entry of this id; the first is used".to_owned();
             let help = Some("rename or remove one of the two".to_owned());
             problems.push(Diagnostic { path: id.to_owned(), help, ..complaint(label, item.at, message) });
+            broken.add_entry(label, item, "id");
             continue;
         }
         all.push(Arc::new(entry));

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::digest::Digest;
 use super::{Accelerator, Model, Price};
-use atlas_document::{Diagnostics, Node};
+use atlas_document::{Broken, Diagnostic, Diagnostics, Node};
 
 /// Something the catalog holds.
 pub(super) trait Item: Sized {
@@ -54,11 +54,17 @@ pub(super) struct Shelf<T> {
     digest: &'static Digest,
     shipped: Vec<OnceLock<Option<Arc<T>>>>,
     own: Vec<Arc<T>>,
+    broken: Broken,
 }
 
 impl<T: Item> Shelf<T> {
     pub(super) fn new(digest: &'static Digest) -> Shelf<T> {
-        Shelf { digest, shipped: (0..digest.len()).map(|_| OnceLock::new()).collect(), own: Vec::new() }
+        Shelf {
+            digest,
+            shipped: (0..digest.len()).map(|_| OnceLock::new()).collect(),
+            own: Vec::new(),
+            broken: Broken::default(),
+        }
     }
 
     /// Whether the user has entries of their own.
@@ -66,9 +72,24 @@ impl<T: Item> Shelf<T> {
         !self.own.is_empty()
     }
 
+    /// Notes what a file was to define and could not.
+    pub(super) fn lacks(&mut self, broken: &Broken) {
+        self.broken.extend(broken);
+    }
+
+    /// The complaint about what stands under a name, where the user wrote something else that cannot be read.
+    pub(super) fn complaint(&self, kind: &str, name: &str) -> Option<Diagnostic> {
+        if self.broken.is_empty() {
+            return None;
+        }
+        let id = self.find(name).and_then(|found| found.names().next().map(str::to_owned));
+        self.broken.complaint(kind, name).or_else(|| self.broken.complaint(kind, &id?))
+    }
+
     /// Lays an entry over those that bear its id.
     pub(super) fn lay_over(&mut self, entry: Arc<T>) {
         let id = entry.names().next().unwrap_or_default().to_owned();
+        self.broken.replace(&id);
         match self.own.iter_mut().find(|known| known.names().next() == Some(id.as_str())) {
             Some(known) => *known = entry,
             None => self.own.push(entry),

@@ -25,8 +25,8 @@ use atlas_core::plan::Methodology;
 use atlas_document::decode::nearest;
 use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
 use atlas_document::node::Position;
-use atlas_document::sources::read_text;
-use atlas_document::{Origin, Sources};
+use atlas_document::sources::{is_there, read_text, yaml_files};
+use atlas_document::{Broken, Origin, Sources};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -48,6 +48,7 @@ struct File {
     profile_key: ProfileKey,
     tailored: Vec<Fitted>,
     methodology: Option<Methodology>,
+    broken: Broken,
     problems: Diagnostics,
 }
 
@@ -106,6 +107,12 @@ impl Library {
             let workloads = if spare { &mut library.spare_workloads } else { &mut library.workloads };
             for workload in &file.workloads {
                 workloads.lay_over(workload);
+            }
+            match file.kind {
+                Kind::Targets => targets.lacks(&file.broken),
+                Kind::Workloads => workloads.lacks(&file.broken),
+                // A profile is found by its file, and a foreign document with errors is left out as a whole.
+                Kind::Profile | Kind::Foreign => {}
             }
             if !file.tailored.is_empty() {
                 library.tailored.clone_from(&file.tailored);
@@ -242,6 +249,19 @@ impl Library {
             .ok_or_else(|| unknown("workload", name, self.workloads.names()))
     }
 
+    /// Refuses a target or a workload that stands in place of the user's own entry of that name, which has errors: its
+    /// figures would be others than those that the user wrote.
+    ///
+    /// # Errors
+    /// Where the user's own entry is.
+    pub fn refuse_substitutes(&self, target: &Arc<Target>, workload: &Arc<Workload>) -> Result<(), Diagnostics> {
+        let target = self.targets.complaint("target", target);
+        let workload = self.workloads.complaint("workload", workload);
+        let mut problems = Diagnostics::new();
+        target.into_iter().chain(workload).for_each(|problem| problems.push(problem));
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
     /// The profile of that name (the stem of its file), or the complaint that there is none.
     pub fn profile(&self, name: &str) -> Result<&Arc<Profile>, Diagnostic> {
         let known: Vec<&str> = self.profiles().map(|profile| &*profile.name).collect();
@@ -351,13 +371,16 @@ impl Loader<'_> {
             self.complain(dir, "found no directory here".to_owned());
         }
         for layer in sources.layers() {
+            if is_there(&layer) && !layer.is_dir() && !explicit {
+                self.complain(&layer, "found no directory here".to_owned());
+            }
             for (name, kind, replaced) in [
                 ("targets.yaml", Kind::Targets, sources.targets.is_some()),
                 ("workloads.yaml", Kind::Workloads, sources.workloads.is_some()),
                 ("config.yaml", Kind::Foreign, sources.config.is_some()),
             ] {
                 let path = layer.join(name);
-                if !replaced && path.exists() {
+                if !replaced && is_there(&path) {
                     self.read(&path, kind);
                 }
             }
@@ -391,16 +414,9 @@ impl Loader<'_> {
     }
 
     fn read_profiles(&mut self, dir: &Path) {
-        let Ok(entries) = std::fs::read_dir(dir) else { return };
-        let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
-        // Sorted, so that the choice among profiles does not depend on the file system.
-        paths.sort();
-        for path in paths {
-            let yaml = path.extension().is_some_and(|ext| ext == "yaml" || ext == "yml");
-            let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-            if yaml && !hidden {
-                self.read(&path, Kind::Profile);
-            }
+        match yaml_files(dir) {
+            Ok(paths) => paths.iter().for_each(|path| self.read(path, Kind::Profile)),
+            Err(message) => self.complain(dir, message),
         }
     }
 
@@ -412,9 +428,11 @@ impl Loader<'_> {
             Err(message) => {
                 self.complain(path, message);
                 // An unreadable file is a broken file: what it last said stays in force.
-                if let Some(old) = self.file_before(&label) {
-                    self.files.push(Arc::new(File { problems: Diagnostics::new(), ..(*old).clone() }));
-                }
+                let file = match self.file_before(&label) {
+                    Some(old) => File { problems: Diagnostics::new(), ..(*old).clone() },
+                    None => File::unreadable(label, kind, &stem),
+                };
+                self.files.push(Arc::new(file));
             }
         }
     }
@@ -443,6 +461,7 @@ impl Loader<'_> {
             file.workloads.clone_from(&old.workloads);
             file.profile.clone_from(&old.profile);
             file.profile_key = old.profile_key.clone();
+            file.broken = old.broken.clone();
         }
         self.files.push(Arc::new(file));
     }

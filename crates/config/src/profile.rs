@@ -305,9 +305,21 @@ fn required(
     });
 }
 
+/// What a coefficient may be: no rate, share, factor or time is negative. An optimization may cost utilization.
+fn bounds(name: &str) -> Bounds {
+    match name {
+        "cuda_graphs" | "gpudirect_rdma" | "inference_bonus" => Bounds { min: -1.0, max: 1.0, whole: false },
+        // A limit above 1 limits nothing, and was written by the founding system.
+        "max" => Bounds { min: 0.0, max: 2.0, whole: false },
+        "idle_fraction" | "util_fraction" => Bounds { min: 0.0, max: 10.0, whole: false },
+        "seq_norm" => Bounds { min: 1e-6, max: 1e12, whole: false },
+        _ => Bounds { max: 1e12, ..Bounds::POSITIVE },
+    }
+}
+
 fn fill(section: &mut Fields<'_>, slots: &mut Slots<'_>) {
     for (name, slot) in slots {
-        if let Some(value) = section.required_number(name, Bounds::FINITE) {
+        if let Some(value) = section.required_number(name, bounds(name)) {
             **slot = value;
         }
     }

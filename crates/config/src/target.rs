@@ -156,7 +156,7 @@ impl Target {
         let accelerators_per_node =
             fields.required_number("accelerators_per_node", Bounds { max: 1e6, ..Bounds::COUNT });
         let num_nodes = fields.required_number("num_nodes", Bounds { max: 1e6, ..Bounds::COUNT });
-        let memory = fields.required_number("memory_gb_per_accel", Bounds { max: 1e6, ..Bounds::POSITIVE });
+        let memory = fields.required_number("memory_gb_per_accel", Bounds { min: 0.001, max: 1e6, whole: false });
         let interconnect = fields.map("interconnect", |link| {
             let kind = link.required_text("type");
             let bw_gbytes_per_sec = link.number("bw_GBps", Bounds::POSITIVE);
@@ -170,12 +170,13 @@ impl Target {
             oversubscription: link.number("oversubscription", Bounds { min: 1.0, max: 100.0, whole: false }),
         });
         let cost = fields.required_map("cost", &["hourly_usd", "energy_watts_node", "pue"], |cost| {
-            let hourly_usd = cost.required_number("hourly_usd", Bounds::POSITIVE);
-            let energy_watts_node = cost.required_number("energy_watts_node", Bounds::POSITIVE);
-            let pue = cost.required_number("pue", Bounds { min: 0.0, max: 100.0, whole: false });
-            let usd_per_kwh = cost.number("usd_per_kwh", Bounds::POSITIVE);
+            let hourly_usd = cost.required_number("hourly_usd", Bounds { max: 1e7, ..Bounds::POSITIVE });
+            let energy_watts_node = cost.required_number("energy_watts_node", Bounds { max: 1e7, ..Bounds::POSITIVE });
+            // A facility draws at least what its computers draw.
+            let pue = cost.required_number("pue", Bounds { min: 1.0, max: 10.0, whole: false });
+            let usd_per_kwh = cost.number("usd_per_kwh", Bounds { max: 1e6, ..Bounds::POSITIVE });
             let kg_co2e_per_kwh = cost.number("kg_co2e_per_kwh", Bounds { max: 10.0, ..Bounds::POSITIVE });
-            let capex_usd_node = cost.number("capex_usd_node", Bounds::POSITIVE);
+            let capex_usd_node = cost.number("capex_usd_node", Bounds { max: 1e9, ..Bounds::POSITIVE });
             let amortization_years = cost.number("amortization_years", Bounds { min: 0.1, max: 50.0, whole: false });
             let utilization = cost.number("utilization", Bounds { min: 0.01, ..Bounds::SHARE });
             let (hourly_usd, energy_watts_node, pue) = (hourly_usd?, energy_watts_node?, pue?);

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cores;
+pub mod escape;
 pub mod network;
 pub mod plan;
 pub mod units;

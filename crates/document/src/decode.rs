@@ -17,6 +17,9 @@ pub struct Fields<'a> {
     diagnostics: &'a mut Diagnostics,
 }
 
+/// Unknown keys of one mapping that are named; the rest are counted.
+const MOST_UNKNOWN: usize = 50;
+
 /// What a number must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
@@ -311,13 +314,28 @@ impl<'a> Fields<'a> {
         if self.known.contains(&"*") {
             return;
         }
+        let mut unknown = 0_usize;
         for entry in self.entries {
             if self.known.contains(&&*entry.key) {
+                continue;
+            }
+            unknown += 1;
+            if unknown > MOST_UNKNOWN {
+                continue;
+            }
+            if entry.value.is_null() && entry.key.bytes().all(|byte| byte.is_ascii_digit()) {
+                let message = "a number where a key is expected".to_owned();
+                let help = Some("write a point before decimals, not a comma".to_owned());
+                self.complain(Severity::Error, entry.key_at, &entry.key, message, help);
                 continue;
             }
             let help = nearest(&entry.key, self.known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
             let message = "unknown key; it is kept, and nothing reads it".to_owned();
             self.complain(Severity::Warning, entry.key_at, &entry.key, message, help);
+        }
+        if unknown > MOST_UNKNOWN {
+            let message = format!("{} more unknown keys", unknown - MOST_UNKNOWN);
+            self.complain(Severity::Warning, self.at, "", message, None);
         }
     }
 
@@ -364,6 +382,23 @@ mod tests {
              t.yaml:1:1: error: x: 4 missing fields: vendor, cost.hourly_usd, sequence.prompt, sequence.generate; \
              add them; nothing is filled in from hidden defaults"
         );
+    }
+
+    #[test]
+    fn a_decimal_comma_is_an_error_and_many_unknown_keys_are_counted() {
+        let file: Arc<str> = "t.yaml".into();
+        let mut problems = Diagnostics::new();
+        let node = parse(&file, "{ pue: 1,15 }", &mut problems).unwrap();
+        let mut fields = Fields::open(&file, "", &node, &mut problems).unwrap();
+        fields.number("pue", Bounds::POSITIVE);
+        fields.finish();
+        assert!(problems.to_string().contains("write a point before decimals"), "{problems}");
+        let mut problems = Diagnostics::new();
+        let text: String = (0..1000).map(|i| format!("k{i}: 1\n")).collect();
+        let node = parse(&file, &text, &mut problems).unwrap();
+        Fields::open(&file, "", &node, &mut problems).unwrap().finish();
+        assert_eq!(problems.len(), MOST_UNKNOWN + 1);
+        assert!(problems.to_string().contains("950 more unknown keys"), "{problems}");
     }
 
     #[test]

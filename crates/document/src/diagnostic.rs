@@ -67,7 +67,19 @@ impl Diagnostic {
 
 /// Complaints in the order they were met.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Diagnostics(Vec<Diagnostic>);
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+    /// How many of them are errors: asked for after every entry of a file.
+    errors: usize,
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Diagnostics {
+        let mut all = Diagnostics::new();
+        all.push(diagnostic);
+        all
+    }
+}
 
 impl Diagnostics {
     /// What every complaint says, without its place, in one line.
@@ -84,35 +96,37 @@ impl Diagnostics {
 
     /// Adds one.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.0.push(diagnostic);
+        self.errors += usize::from(diagnostic.severity == Severity::Error);
+        self.list.push(diagnostic);
     }
 
     /// Adds all of `other`.
     pub fn extend(&mut self, other: Diagnostics) {
-        self.0.extend(other.0);
+        self.errors += other.errors;
+        self.list.extend(other.list);
     }
 
     /// All of them.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
-        self.0.iter()
+        self.list.iter()
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.list.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty()
     }
 
     /// How many are errors.
     #[must_use]
     pub fn errors(&self) -> usize {
-        self.0.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
+        self.errors
     }
 
     /// Whether any is an error.
@@ -137,7 +151,7 @@ impl Diagnostics {
 
     /// Keeps file by file in order of position, errors before warnings at one place.
     pub fn sort(&mut self) {
-        self.0.sort_by(|a, b| (&a.file, a.at, b.severity).cmp(&(&b.file, b.at, a.severity)));
+        self.list.sort_by(|a, b| (&a.file, a.at, b.severity).cmp(&(&b.file, b.at, a.severity)));
     }
 }
 
@@ -146,13 +160,13 @@ impl<'a> IntoIterator for &'a Diagnostics {
     type IntoIter = std::slice::Iter<'a, Diagnostic>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
+        self.list.iter()
     }
 }
 
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, diagnostic) in self.0.iter().enumerate() {
+        for (i, diagnostic) in self.list.iter().enumerate() {
             if i > 0 {
                 writeln!(f)?;
             }

@@ -2,13 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod broken;
 pub mod decode;
 pub mod diagnostic;
+pub mod files;
 pub mod fingerprint;
 pub mod node;
 pub mod parse;
 pub mod sources;
 
+pub use broken::Broken;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use node::{Node, Position, Value};
 pub use sources::Sources;

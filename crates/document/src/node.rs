@@ -4,9 +4,10 @@
 //! line and column, all missing fields can be listed at once, and unknown keys survive.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 /// Where a node begins: line and column, both from 1. `0:0` means "not from a file".
@@ -134,8 +135,9 @@ impl Node {
             return patch.clone();
         };
         let mut entries = base.clone();
+        let at: HashMap<&str, usize> = base.iter().enumerate().map(|(at, entry)| (&*entry.key, at)).collect();
         for entry in over {
-            match entries.iter_mut().find(|known| known.key == entry.key) {
+            match at.get(&*entry.key).and_then(|at| entries.get_mut(*at)) {
                 Some(known) => known.value = known.value.merged(&entry.value),
                 None => entries.push(entry.clone()),
             }
@@ -190,7 +192,7 @@ impl Serialize for Node {
     }
 }
 
-/// JSON documents (batch lines, records) become the same tree, without positions.
+/// JSON documents (batch lines, records) become the same tree, without positions. A key that stands twice is an error.
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
         deserializer.deserialize_any(NodeVisitor)
@@ -240,12 +242,12 @@ impl<'de> Visitor<'de> for NodeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Node, A::Error> {
         let mut entries: Vec<Entry> = Vec::new();
+        let mut known: HashSet<String> = HashSet::new();
         while let Some((key, value)) = access.next_entry::<String, Node>()? {
-            // As JSON has it, the last of several equal keys wins.
-            match entries.iter_mut().find(|entry| entry.key == key) {
-                Some(entry) => entry.value = value,
-                None => entries.push(Entry { key: key.into(), key_at: Position::default(), value }),
+            if !known.insert(key.clone()) {
+                return Err(A::Error::custom(format!("the key `{key}` stands twice")));
             }
+            entries.push(Entry { key: key.into(), key_at: Position::default(), value });
         }
         Ok(Node::synthetic(Value::Map(entries)))
     }

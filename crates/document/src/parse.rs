@@ -1,5 +1,6 @@
 //! YAML text to a [`Node`] tree, bounded in size, depth and expansion.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,14 +13,28 @@ use super::node::{Entry, Node, Position, Value};
 pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 /// Deepest nesting. Real documents stay under ten.
 const MAX_DEPTH: usize = 64;
-/// Most nodes a document may expand to, aliases written out: what stops an alias bomb.
+/// Most nodes a document may expand to, aliases written out and anchors kept: what stops an alias bomb.
 const MAX_NODES: usize = 1_000_000;
+/// Most bytes of text a document may expand to, counted likewise.
+const MAX_TEXT_BYTES: usize = 2 * MAX_FILE_BYTES as usize;
+/// Most complaints before the rest of a document is left unread.
+const MAX_PROBLEMS: usize = 100;
+/// Keys of a mapping that are compared one by one; a larger mapping keeps an index of them.
+const FEW_KEYS: usize = 32;
 
 /// Parses one YAML document. An empty file is `Null`. Complaints go to `diagnostics`; `None` means that the text is
 /// not YAML at all or breaks a bound.
 #[must_use]
 pub fn parse(file: &Arc<str>, text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
-    let mut builder = Builder { file, diagnostics, open: Vec::new(), anchors: HashMap::new(), nodes: 0, root: None };
+    let mut builder = Builder {
+        file,
+        diagnostics,
+        open: Vec::new(),
+        anchors: HashMap::new(),
+        size: Size::default(),
+        root: None,
+        problems: 0,
+    };
     if text.len() as u64 > MAX_FILE_BYTES {
         builder.error(Position::default(), format!("{} bytes is more than the {MAX_FILE_BYTES} allowed", text.len()));
         return None;
@@ -49,19 +64,69 @@ struct Open {
     key: Option<(String, Position)>,
     /// `<<` values, laid under the explicit keys when the mapping ends.
     merges: Vec<Node>,
+    /// Where each key of a large mapping stands among its entries.
+    index: HashMap<Cow<'static, str>, usize>,
+}
+
+impl Open {
+    /// Where an entry of this key stands among `entries`, which are those of this mapping.
+    fn position(&mut self, key: &str) -> Option<usize> {
+        let Value::Map(entries) = &self.node.value else { return None };
+        if entries.len() < FEW_KEYS {
+            return entries.iter().position(|entry| entry.key == key);
+        }
+        for (at, entry) in entries.iter().enumerate().skip(self.index.len()) {
+            self.index.insert(entry.key.clone(), at);
+        }
+        self.index.get(key).copied()
+    }
+
+    fn push(&mut self, entry: Entry) {
+        if let Value::Map(entries) = &mut self.node.value {
+            entries.push(entry);
+        }
+    }
+}
+
+/// How much of the bounds a part of a document uses.
+#[derive(Debug, Clone, Copy, Default)]
+struct Size {
+    nodes: usize,
+    bytes: usize,
+    depth: usize,
+}
+
+impl Size {
+    fn of(node: &Node) -> Size {
+        let around =
+            |inner: Size, own: usize| Size { nodes: inner.nodes + 1, bytes: inner.bytes + own, depth: inner.depth + 1 };
+        let join =
+            |a: Size, b: Size| Size { nodes: a.nodes + b.nodes, bytes: a.bytes + b.bytes, depth: a.depth.max(b.depth) };
+        match &node.value {
+            Value::Text(text) => Size { nodes: 1, bytes: text.len(), depth: 0 },
+            Value::List(items) => around(items.iter().map(Size::of).fold(Size::default(), join), 0),
+            Value::Map(entries) => {
+                let keys = entries.iter().map(|entry| entry.key.len()).sum();
+                around(entries.iter().map(|entry| Size::of(&entry.value)).fold(Size::default(), join), keys)
+            }
+            _ => Size { nodes: 1, ..Size::default() },
+        }
+    }
 }
 
 struct Builder<'a> {
     file: &'a Arc<str>,
     diagnostics: &'a mut Diagnostics,
     open: Vec<Open>,
-    anchors: HashMap<usize, (Node, usize)>,
-    nodes: usize,
+    anchors: HashMap<usize, (Node, Size)>,
+    size: Size,
     root: Option<Node>,
+    problems: usize,
 }
 
 impl Builder<'_> {
     fn complain(&mut self, severity: Severity, at: Position, message: String, help: Option<String>) {
+        self.problems += 1;
         let file = Arc::clone(self.file);
         self.diagnostics.push(Diagnostic { severity, file, at, path: String::new(), message, help });
     }
@@ -77,13 +142,21 @@ impl Builder<'_> {
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain && tag.is_none();
                 let value = if plain { scalar(&text) } else { Value::Text(text.into_owned().into()) };
-                self.place(Node { value, at }, anchor, 1)
+                let node = Node { value, at };
+                let size = Size::of(&node);
+                self.place(node, anchor, size)
             }
             Event::SequenceStart(anchor, _) => self.begin(Value::List(Vec::new()), at, anchor),
             Event::MappingStart(anchor, _) => self.begin(Value::Map(Vec::new()), at, anchor),
             Event::SequenceEnd | Event::MappingEnd => self.end(),
-            Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
-                Some((node, size)) => self.place(node, 0, size),
+            Event::Alias(anchor) => match self.anchors.get(&anchor).map(|(_, size)| *size) {
+                Some(size) if self.open.len() + size.depth > MAX_DEPTH => self.too_deep(at),
+                Some(size) => {
+                    // Counted before it is copied.
+                    self.grow(size, at)?;
+                    let node = self.anchors.get(&anchor).map(|(node, _)| node.clone())?;
+                    self.attach(node)
+                }
                 None => {
                     self.error(at, "an alias to an anchor that is not complete here".to_owned());
                     None
@@ -99,43 +172,64 @@ impl Builder<'_> {
 
     fn begin(&mut self, value: Value, at: Position, anchor: usize) -> Option<()> {
         if self.open.len() >= MAX_DEPTH {
-            self.error(at, format!("nested more than {MAX_DEPTH} deep"));
-            return None;
+            return self.too_deep(at);
         }
-        self.open.push(Open { node: Node { value, at }, anchor, key: None, merges: Vec::new() });
+        let node = Node { value, at };
+        self.open.push(Open { node, anchor, key: None, merges: Vec::new(), index: HashMap::new() });
         Some(())
     }
 
+    fn too_deep(&mut self, at: Position) -> Option<()> {
+        self.error(at, format!("nested more than {MAX_DEPTH} deep (aliases written out)"));
+        None
+    }
+
     fn end(&mut self) -> Option<()> {
-        let Open { mut node, anchor, merges, .. } = self.open.pop()?;
-        if let Value::Map(entries) = &mut node.value {
-            for merge in merges.iter().flat_map(|merge| merge.entries().unwrap_or_default()) {
-                if !entries.iter().any(|entry| entry.key == merge.key) {
-                    entries.push(merge.clone());
+        let mut open = self.open.pop()?;
+        for merge in std::mem::take(&mut open.merges) {
+            let Value::Map(entries) = merge.value else { continue };
+            for entry in entries {
+                if open.position(&entry.key).is_none() {
+                    open.push(entry);
                 }
             }
         }
-        let size = if anchor > 0 { count(&node) } else { 1 };
-        // The children were counted when they were placed; an anchor needs its own full size for later aliases.
-        if anchor > 0 {
-            self.anchors.insert(anchor, (node.clone(), size));
-        }
-        self.attach(node)?;
-        self.grow(1, Position::default())
-    }
-
-    fn place(&mut self, node: Node, anchor: usize, size: usize) -> Option<()> {
-        self.grow(size, node.at)?;
-        if anchor > 0 {
-            self.anchors.insert(anchor, (node.clone(), size));
-        }
+        let Open { node, anchor, .. } = open;
+        // The children were counted when they were placed.
+        self.grow(Size { nodes: 1, ..Size::default() }, node.at)?;
+        self.anchor(&node, anchor)?;
         self.attach(node)
     }
 
-    fn grow(&mut self, size: usize, at: Position) -> Option<()> {
-        self.nodes = self.nodes.saturating_add(size);
-        if self.nodes > MAX_NODES {
+    fn place(&mut self, node: Node, anchor: usize, size: Size) -> Option<()> {
+        self.grow(size, node.at)?;
+        self.anchor(&node, anchor)?;
+        self.attach(node)
+    }
+
+    /// Keeps what an anchor names, for aliases: a second copy, which counts as one.
+    fn anchor(&mut self, node: &Node, anchor: usize) -> Option<()> {
+        if anchor > 0 {
+            let size = Size::of(node);
+            self.grow(size, node.at)?;
+            self.anchors.insert(anchor, (node.clone(), size));
+        }
+        Some(())
+    }
+
+    fn grow(&mut self, size: Size, at: Position) -> Option<()> {
+        self.size.nodes = self.size.nodes.saturating_add(size.nodes);
+        self.size.bytes = self.size.bytes.saturating_add(size.bytes);
+        if self.size.nodes > MAX_NODES {
             self.error(at, format!("expands to more than {MAX_NODES} values (aliases written out)"));
+            return None;
+        }
+        if self.size.bytes > MAX_TEXT_BYTES {
+            self.error(at, format!("expands to more than {MAX_TEXT_BYTES} bytes of text (aliases written out)"));
+            return None;
+        }
+        if self.problems > MAX_PROBLEMS {
+            self.error(at, "what follows is not read: there are too many problems before it".to_owned());
             return None;
         }
         Some(())
@@ -148,7 +242,7 @@ impl Builder<'_> {
         };
         match &mut parent.node.value {
             Value::List(items) => items.push(node),
-            Value::Map(entries) => match parent.key.take() {
+            Value::Map(_) => match parent.key.take() {
                 None => match key_text(&node) {
                     Some(key) => parent.key = Some((key, node.at)),
                     None => {
@@ -162,26 +256,20 @@ impl Builder<'_> {
                     _ => parent.merges.push(node),
                 },
                 Some((key, key_at)) => {
-                    if let Some(first) = entries.iter().find(|entry| entry.key == key) {
-                        let message = format!("the key `{key}` stands twice; it was first written at {}", first.key_at);
+                    let first = parent.position(&key);
+                    let first = first.and_then(|at| Some(parent.node.entries()?.get(at)?.key_at));
+                    if let Some(first) = first {
+                        let message = format!("the key `{key}` stands twice; it was first written at {first}");
                         let help = Some("remove one of the two".to_owned());
                         self.complain(Severity::Error, key_at, message, help);
                     } else {
-                        entries.push(Entry { key: key.into(), key_at, value: node });
+                        parent.push(Entry { key: key.into(), key_at, value: node });
                     }
                 }
             },
             _ => {}
         }
         Some(())
-    }
-}
-
-fn count(node: &Node) -> usize {
-    match &node.value {
-        Value::List(items) => 1 + items.iter().map(count).sum::<usize>(),
-        Value::Map(entries) => 1 + entries.iter().map(|entry| count(&entry.value)).sum::<usize>(),
-        _ => 1,
     }
 }
 
@@ -294,6 +382,52 @@ mod tests {
         let (node, problems) = read(&text);
         assert!(node.is_none());
         assert!(problems.to_string().contains("expands to more than"), "{problems}");
+    }
+
+    #[test]
+    fn aliases_of_long_text_and_anchors_within_anchors_are_bounded() {
+        let text = format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(100_000), vec!["*a"; 20_000].join(", "));
+        let (node, problems) = read(&text);
+        assert!(node.is_none());
+        assert!(problems.to_string().contains("bytes of text"), "{problems}");
+        let opened: String = (0..60).map(|i| format!("&a{i} [")).collect();
+        let (node, problems) = read(&format!("{opened}{}{}", "1,".repeat(100_000), "]".repeat(60)));
+        assert!(node.is_none());
+        assert!(problems.to_string().contains("expands to more than"), "{problems}");
+    }
+
+    #[test]
+    fn aliases_nest_no_deeper_than_what_is_written_out() {
+        let mut text = format!("a0: &a0 {}1{}\n", "[".repeat(40), "]".repeat(40));
+        for i in 1..50 {
+            text += &format!("a{i}: &a{i} {}*a{}{}\n", "[".repeat(20), i - 1, "]".repeat(20));
+        }
+        let (node, problems) = read(&text);
+        assert!(node.is_none());
+        assert!(problems.to_string().contains("nested more than"), "{problems}");
+    }
+
+    #[test]
+    fn a_mapping_of_many_keys_finds_its_duplicates_and_merges_in_linear_work() {
+        let keys = |n: usize| (0..n).map(|i| format!("k{i}: {i}\n")).collect::<String>();
+        let (node, problems) = read(&keys(100_000));
+        assert!(problems.is_empty());
+        let node = node.unwrap();
+        assert_eq!(node.entries().unwrap().len(), 100_000);
+        assert_eq!(node.get("k99999").unwrap().number(), Some(99_999.0));
+        let (node, problems) = read(&(keys(40) + "k39: 1\nk0: 2\n"));
+        assert_eq!((node.unwrap().entries().unwrap().len(), problems.errors()), (40, 2));
+        let merged = format!("base: &b {{{}}}\nover:\n  <<: *b\n  k7: 0\n", keys(40).trim().replace('\n', ", "));
+        let node = read(&merged).0.unwrap();
+        assert_eq!(node.get("over").unwrap().entries().unwrap().len(), 40);
+        assert_eq!(node.at_path(&["over", "k7"]).unwrap().number(), Some(0.0));
+    }
+
+    #[test]
+    fn a_document_of_problems_is_not_read_to_its_end() {
+        let (node, problems) = read(&"a: 1\n".repeat(10_000));
+        assert!(node.is_none());
+        assert_eq!(problems.len(), MAX_PROBLEMS + 2);
     }
 
     #[test]

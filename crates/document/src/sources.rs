@@ -74,8 +74,45 @@ pub fn entry_label(node: &Node, kind: &str) -> String {
     node.get("name").and_then(Node::text).map_or_else(|| kind.to_owned(), str::to_owned)
 }
 
+/// Whether there is a file or directory to read, or something that was meant to be one: a link that leads nowhere, a
+/// directory that may not be looked into. Only what is certainly absent is passed over.
+#[must_use]
+pub fn is_there(path: &Path) -> bool {
+    match std::fs::symlink_metadata(path) {
+        Ok(_) => true,
+        Err(error) => !matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory),
+    }
+}
+
+/// The YAML files of a directory, sorted, so that what is laid over what does not depend on the file system. Hidden
+/// files are passed over, and a directory that is not there has none.
+pub fn yaml_files(dir: &Path) -> Result<Vec<PathBuf>, String> {
+    if !is_there(dir) {
+        return Ok(Vec::new());
+    }
+    let cannot = |error: std::io::Error| format!("cannot be listed: {error}");
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(cannot)? {
+        let path = entry.map_err(cannot)?.path();
+        let yaml = path.extension().is_some_and(|ext| ext == "yaml" || ext == "yml");
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if yaml && !hidden {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
 /// Reads a regular file of bounded size as UTF-8.
 pub fn read_text(path: &Path) -> Result<String, String> {
+    let bytes = read_bytes(path, MAX_FILE_BYTES)?;
+    String::from_utf8(bytes)
+        .map_err(|error| format!("not UTF-8: the byte at offset {} is none", error.utf8_error().valid_up_to()))
+}
+
+/// Reads a regular file of at most `limit` bytes.
+pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     // Looked at before it is opened: opening a pipe that nobody writes to would wait for ever.
     let meta = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
     if !meta.is_file() {
@@ -84,10 +121,9 @@ pub fn read_text(path: &Path) -> Result<String, String> {
     let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     let mut bytes = Vec::new();
     // One byte beyond the bound tells "too large" even where the file grows while it is read.
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("larger than the {MAX_FILE_BYTES} bytes allowed"));
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.len() as u64 > limit {
+        return Err(format!("larger than the {limit} bytes allowed"));
     }
-    String::from_utf8(bytes)
-        .map_err(|error| format!("not UTF-8: the byte at offset {} is none", error.utf8_error().valid_up_to()))
+    Ok(bytes)
 }

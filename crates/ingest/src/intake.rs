@@ -15,7 +15,7 @@ use super::segment::{Offered, Segment};
 use super::{code, json, notebook, plausibility};
 
 /// Largest JSON document that is read as a whole.
-const LARGEST_DOCUMENT: u64 = 256 << 20;
+const LARGEST_DOCUMENT: u64 = 128 << 20;
 
 /// What became of the lines of a file.
 #[derive(Debug, Clone, Default, Serialize)]

@@ -53,7 +53,7 @@ pub(crate) fn python_literal(text: &str) -> Option<Value> {
 }
 
 /// Values a document may hold; a small file can otherwise fill the memory.
-const MOST_VALUES: usize = 8 << 20;
+const MOST_VALUES: usize = 4 << 20;
 
 /// Parses JSON, and what Python writes and calls JSON: bare `NaN` and `Infinity` become the words `nan` and `inf`.
 ///
@@ -61,7 +61,9 @@ const MOST_VALUES: usize = 8 << 20;
 ///
 /// Where and why it is no JSON, or that it holds too many values.
 pub(crate) fn json(text: &[u8]) -> Result<Value, serde_json::Error> {
-    parsed(text).or_else(|error| match words_for_numbers(text) {
+    // Too many values are too many with other words as well.
+    let mend = |error: &serde_json::Error| if error.is_data() { None } else { words_for_numbers(text) };
+    parsed(text).or_else(|error| match mend(&error) {
         Some(mended) => parsed(&mended),
         None => Err(error),
     })

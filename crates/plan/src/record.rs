@@ -1,6 +1,5 @@
 //! Estimates written down with all that made them, in the founding system's format.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -10,7 +9,8 @@ use crate::estimate::{Detail, Estimate, Figures, Latency};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 use atlas_config::Workload;
-use atlas_document::Node;
+use atlas_core::escape::file_name;
+use atlas_document::{Node, files};
 
 /// A run: who, what, with which knobs, and the answer.
 #[derive(Debug, Serialize)]
@@ -336,13 +336,13 @@ impl<'a> Record<'a> {
     /// `<target>_<workload>_<track>_<seed>.json`, names made safe for a file system.
     #[must_use]
     pub fn file_name(&self) -> String {
-        format!("{}_{}_{}_{}.json", safe(self.target), safe(self.workload), safe(self.track), self.seed)
+        format!("{}_{}_{}_{}.json", file_name(self.target), file_name(self.workload), file_name(self.track), self.seed)
     }
 
     /// `optimized_<target>_<workload>_<seed>.json`.
     #[must_use]
     pub fn optimized_file_name(&self) -> String {
-        format!("optimized_{}_{}_{}.json", safe(self.target), safe(self.workload), self.seed)
+        format!("optimized_{}_{}_{}.json", file_name(self.target), file_name(self.workload), self.seed)
     }
 
     /// Writes the record under `dir` as `name`, and as `last_run.json` too. Returns the path of the first.
@@ -350,8 +350,8 @@ impl<'a> Record<'a> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
         let path = dir.join(name);
-        write_atomically(&path, &text)?;
-        write_atomically(&dir.join("last_run.json"), &text)?;
+        files::write(&path, &text)?;
+        files::write(&dir.join("last_run.json"), &text)?;
         Ok(path)
     }
 }
@@ -362,50 +362,6 @@ fn assignments(overrides: &crate::knob::Overrides) -> Vec<String> {
         [Knob::Microbatch, Knob::CudaGraphs, Knob::GpudirectRdma, Knob::Virt, Knob::Fabric, Knob::Seed];
     let further = overrides.iter().filter(|(knob, _)| !FOUNDING.contains(knob));
     further.map(|(knob, setting): (&Knob, &Setting)| format!("{}={setting}", knob.name())).collect()
-}
-
-/// A name without path separators or control characters.
-fn safe(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() || matches!(c, '/' | '\\' | ':') { '_' } else { c }).collect()
-}
-
-/// Writes a file so that a reader sees the old content or the new, never half: a temporary file in the same directory,
-/// synced, then renamed. Makes the directory where it is missing.
-pub fn write_atomically(path: &Path, text: &str) -> std::io::Result<()> {
-    written_beside(path, text)?.persist(path)?;
-    Ok(())
-}
-
-/// As [`write_atomically`], but a file that is there already stays as it is.
-///
-/// # Errors
-/// What the system says; [`std::io::ErrorKind::AlreadyExists`] where there is one.
-pub fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
-    written_beside(path, text)?.persist_noclobber(path)?;
-    Ok(())
-}
-
-/// A file of this text in the same directory, all of it on the disk.
-fn written_beside(path: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(dir)?;
-    let mut file = tempfile::Builder::new().prefix(".atlas-").tempfile_in(dir)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    make_readable(file.as_file())?;
-    Ok(file)
-}
-
-/// Temporary files are private; what we hand over has the mode any new file would have.
-#[cfg(unix)]
-fn make_readable(file: &std::fs::File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn make_readable(_: &std::fs::File) -> std::io::Result<()> {
-    Ok(())
 }
 
 /// Now, RFC 3339 in UTC to the second.

@@ -2,19 +2,12 @@
 
 use std::borrow::Cow;
 
-/// A field, quoted where it must be.
-fn field(text: &str) -> Cow<'_, str> {
-    if text.contains([',', '"', '\n', '\r']) {
-        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
-    } else {
-        Cow::Borrowed(text)
-    }
-}
+use atlas_core::escape;
 
 /// A line.
 #[must_use]
 pub fn line<'f>(fields: impl IntoIterator<Item = &'f str>) -> String {
-    let fields: Vec<Cow<'_, str>> = fields.into_iter().map(field).collect();
+    let fields: Vec<Cow<'_, str>> = fields.into_iter().map(escape::csv).collect();
     fields.join(",") + "\n"
 }
 

@@ -112,8 +112,8 @@ pub fn files(path: &Path, problems: &mut Diagnostics) -> Vec<PathBuf> {
     });
     paths.sort();
     let is_last = |path: &PathBuf| path.file_name().is_some_and(|name| name == "last_run.json");
-    if let Some(last) = paths.iter().find(|path| is_last(path)).and_then(|path| std::fs::read(path).ok()) {
-        let repeated = paths.iter().any(|path| !is_last(path) && std::fs::read(path).is_ok_and(|text| text == last));
+    if let Some(last) = paths.iter().find(|path| is_last(path)).and_then(|path| read_text(path).ok()) {
+        let repeated = paths.iter().any(|path| !is_last(path) && read_text(path).is_ok_and(|text| text == last));
         if repeated {
             paths.retain(|path| !is_last(path));
         }
@@ -129,11 +129,11 @@ fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Ent
     let target = fields.required_text("target");
     let workload = fields.required_text("workload");
     let track = fields.text("track");
-    let dollar_per_1k_tokens = fields.required_number("dollar_per_1k_tokens", Bounds::FINITE);
+    let dollar_per_1k_tokens = fields.required_number("dollar_per_1k_tokens", Bounds::POSITIVE);
     let figures = |fields: &mut Fields<'_>| {
         fields.all();
-        let tokens = fields.required_number("tokens_per_sec", Bounds::FINITE);
-        (tokens, fields.required_number("node_power_w", Bounds::FINITE))
+        let tokens = fields.required_number("tokens_per_sec", Bounds::POSITIVE);
+        (tokens, fields.required_number("node_power_w", Bounds::POSITIVE))
     };
     let (tokens_per_sec, node_power_w) = if node.get("record").is_some() || node.get("tokens_per_sec").is_none() {
         fields.required_map("record", &["tokens_per_sec", "node_power_w"], figures).unwrap_or_default()

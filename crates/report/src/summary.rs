@@ -1,5 +1,6 @@
 //! Records summarised: a row a (target, workload, track), as the founding system aggregates.
 
+use atlas_core::escape::markdown;
 use serde::Serialize;
 
 use super::read::Entry;
@@ -109,8 +110,7 @@ impl Summary {
         out.push_str(&line(&HEAD.map(|(name, _)| name.to_owned())));
         out.push_str("|---|---|---|---:|---:|---:|---:|\n");
         for row in self.sorted() {
-            // A bar in a name would open a cell.
-            out.push_str(&line(&row.cells().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " "))));
+            out.push_str(&line(&row.cells().map(|cell| markdown(&cell))));
         }
         out.push_str(
             "\nMeans over all records of a target, workload and track, optimised ones included. Power is that of one \

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cli::output::complain;
 use crate::cli::run::writing;
-use atlas_plan::record::write_atomically;
+use atlas_document::files;
 use atlas_report::chart::{png, svg};
 use atlas_report::serialised;
 use atlas_report::simulation::plots::Chart;
@@ -27,7 +27,7 @@ impl Folder {
     /// Writes text.
     pub(in crate::cli) fn text(&mut self, name: &str, text: &str) -> color_eyre::Result<()> {
         let path = self.path.join(name);
-        write_atomically(&path, text).map_err(|error| writing(&path, &error))?;
+        files::write(&path, text).map_err(|error| writing(&path, &error))?;
         self.files += 1;
         Ok(())
     }
@@ -43,7 +43,7 @@ impl Folder {
         let painted = png::paint(drawing.clone())?;
         self.text(&format!("{name}.svg"), &svg::alone(drawing))?;
         let path = self.path.join(format!("{name}.png"));
-        std::fs::write(&path, painted).map_err(|error| writing(&path, &error))?;
+        files::write(&path, painted).map_err(|error| writing(&path, &error))?;
         self.files += 1;
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! The note is written after what it speaks of has reached the disk. Whatever a kill leaves behind the note's last byte
 //! is cut off when the sweep goes on, so that no line is missing, doubled or torn.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use color_eyre::eyre::eyre;
 use serde::{Deserialize, Serialize};
 
+use atlas_document::files;
+use atlas_document::sources::read_text;
 use atlas_plan::knob::Setting;
 use atlas_plan::search::sweep::Sweep;
 use atlas_report::parquet::Group;
@@ -73,7 +75,7 @@ impl Output {
     /// Opens the file, and goes on in it where its note says that it is of this sweep.
     pub(super) fn open(path: &Path, sweep: u64, points: u64, restart: bool) -> color_eyre::Result<Output> {
         let fresh = Note { sweep, points, next: 0, bytes: 0, groups: Vec::new() };
-        let found = std::fs::read(beside(path)).ok().and_then(|text| serde_json::from_slice::<Note>(&text).ok());
+        let found = read_text(&beside(path)).ok().and_then(|text| serde_json::from_str::<Note>(&text).ok());
         let length = std::fs::metadata(path).ok().map(|meta| meta.len());
         let again = "--restart begins anew, over what it holds";
         let note = match (length, found) {
@@ -90,6 +92,16 @@ impl Output {
         };
         let cannot = |error: io::Error| eyre!("cannot write to {}: {error}", path.display());
         let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(cannot)?;
+        match file.try_lock() {
+            // Held until the file is closed. Where the file system has no locks, there is none.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(eyre!(
+                    "another sweep is writing to {}; wait for it, or choose another file",
+                    path.display()
+                ));
+            }
+        }
         file.set_len(note.bytes).map_err(cannot)?;
         file.seek(SeekFrom::Start(note.bytes)).map_err(cannot)?;
         let output = Output::File { file, path: path.to_owned(), note, noted: Instant::now() };
@@ -158,11 +170,7 @@ impl Output {
     fn note(&self) -> io::Result<()> {
         let Output::File { file, path, note, .. } = self else { return Ok(()) };
         file.sync_data()?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut draft = tempfile::NamedTempFile::new_in(folder)?;
-        serde_json::to_writer(&mut draft, note)?;
-        draft.persist(beside(path)).map_err(|error| error.error)?;
-        Ok(())
+        files::write(&beside(path), serde_json::to_vec(note)?)
     }
 
     /// Ends the file: whole, without its note; else with it, so that the sweep can go on.
@@ -170,8 +178,9 @@ impl Output {
         match &self {
             Output::Stdout => io::stdout().lock().flush(),
             Output::File { file, path, .. } if whole => {
-                file.sync_data()?;
-                std::fs::remove_file(beside(path))
+                let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+                file.sync_data().map_err(named)?;
+                std::fs::remove_file(beside(path)).map_err(named)
             }
             Output::File { .. } => self.note(),
         }

@@ -14,10 +14,10 @@ use super::output::{self, complain};
 use super::watching;
 use atlas_core::plan::Engine;
 use atlas_core::units;
+use atlas_document::files;
 use atlas_evidence::validate;
 use atlas_evidence::validate::verdict::Verdict;
 use atlas_evidence::validate::{Kind, scatter};
-use atlas_plan::record::write_atomically;
 use atlas_plan::search::Gauge;
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, serialised};
@@ -204,7 +204,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     if let Some(path) = &args.svg {
         let names: Vec<&str> = verdicts.iter().map(|(kind, _)| kind.name()).collect();
-        write_atomically(path, &scatter::svg(&all, &format!("Predicted against measured: {}", names.join(", "))))?;
+        files::write(path, &scatter::svg(&all, &format!("Predicted against measured: {}", names.join(", "))))?;
         complain(&format!("wrote {}", path.display()));
     }
     match stopped {

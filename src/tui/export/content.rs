@@ -6,6 +6,7 @@ mod timeline;
 
 use crate::tui::app::{Answer, App, Setup, View};
 use crate::tui::view;
+use atlas_core::escape;
 use atlas_plan::explain::{Term, explain};
 use atlas_plan::knob::Overrides;
 use atlas_report::document::Document;
@@ -82,16 +83,6 @@ fn entry(answer: &Answer, setup: &Setup) -> Option<Entry> {
     Entry::of(setup.target.to_string(), answer.parts.clone()?, setup.overrides.clone()).ok()
 }
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 /// A study without entries, made by the command that makes it again.
 fn empty(app: &App, made: &str) -> Study {
     let setup = &app.now.setup;
@@ -99,11 +90,11 @@ fn empty(app: &App, made: &str) -> Study {
     let compared: Vec<&str> = app.columns.iter().map(|(name, _)| &**name).collect();
     let targets = if app.view == View::Compare { compared } else { vec![&*setup.target] };
     for target in targets {
-        command += &format!(" --target {}", quoted(target));
+        command += &format!(" --target {}", escape::shell(target));
     }
-    command += &format!(" --workload {}", quoted(&setup.workload));
+    command += &format!(" --workload {}", escape::shell(&setup.workload));
     for (knob, setting) in &setup.overrides {
-        command += &format!(" --set {}", quoted(&format!("{}={setting}", knob.name())));
+        command += &format!(" --set {}", escape::shell(&format!("{}={setting}", knob.name())));
     }
     Study { made: made.to_owned(), command, entries: Vec::new(), failed: Vec::new() }
 }

@@ -129,6 +129,23 @@ fn a_paste_is_bounded_and_ends_when_it_stalls() {
 }
 
 #[test]
+fn an_interrupt_ends_a_paste_that_has_lost_its_end() {
+    for cut in 0..4 {
+        let mut input = Input::default();
+        let (head, tail) = b"abc\x03q".split_at(cut);
+        input.feed(b"\x1b[200~");
+        input.feed(head);
+        assert!(input.is_pasting());
+        input.feed(tail);
+        assert!(!input.is_pasting());
+        let seen: Vec<Event> = std::iter::from_fn(|| input.pop()).collect();
+        let interrupt = key(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        let quit = key(KeyCode::Char('q'), KeyModifiers::NONE);
+        assert_eq!(seen, [Event::Paste("abc".to_owned()), interrupt, quit], "cut at {cut}");
+    }
+}
+
+#[test]
 fn no_bytes_can_break_it() {
     let mut state = 7u64;
     let mut input = Input::default();

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
-use super::Document;
+use super::{Document, Unreadable};
 use atlas_document::Sources;
+use atlas_document::files;
 use atlas_document::fingerprint::fingerprint;
 use atlas_document::sources::read_text;
-use atlas_plan::record::write_atomically;
 
 /// Sessions of directories that are kept; the oldest go first.
 const MOST: usize = 64;
@@ -47,7 +47,17 @@ pub struct Store {
     /// What the file says, as far as is known; nothing is written that it says already.
     known: Option<Document>,
     /// What is being written beside the loop.
-    writing: Option<JoinHandle<Result<(), String>>>,
+    writing: Option<JoinHandle<Result<Written, String>>>,
+    /// What the file said when it was last read or written: if it says something else, another instance wrote it.
+    disk: Option<String>,
+    notice: Option<String>,
+}
+
+/// A session that was written.
+#[derive(Debug)]
+struct Written {
+    path: PathBuf,
+    text: String,
 }
 
 impl Store {
@@ -74,21 +84,44 @@ impl Store {
     /// What was left there last; `None` where nothing was, or a fresh start was asked for.
     ///
     /// # Errors
-    /// Why the file is no session, in words. It is put aside, so that nothing in it is lost.
+    /// Why the file is no session, in words. One that is damaged is put aside, so that nothing in it is lost; one that
+    /// cannot be read now, or is of a newer version, stays as it is, and nothing is kept in this run.
     pub fn load(&mut self) -> Result<Option<Document>, String> {
-        let Some(path) = self.path.as_deref().filter(|path| !self.fresh && path.exists()) else { return Ok(None) };
-        match read_text(path).and_then(|text| Document::parse(&text)) {
+        let Some(path) = self.path.clone().filter(|path| path.exists()) else { return Ok(None) };
+        let stays = "; it stays as it is, and what is done now is not kept";
+        let told = |why: &str, then: &str| format!("the session in {} cannot be read: {why}{then}", path.display());
+        let text = match read_text(&path) {
+            Ok(text) => text,
+            Err(why) => {
+                self.path = None;
+                return Err(told(&why, stays));
+            }
+        };
+        match Document::parse(&text) {
+            _ if self.fresh => {
+                self.disk = Some(text);
+                Ok(None)
+            }
             Ok(document) => {
-                self.known = Some(document.clone());
+                (self.known, self.disk) = (Some(document.clone()), Some(text));
                 Ok(Some(document))
             }
-            Err(why) => {
-                let aside = path.with_extension("json.broken");
-                let put = std::fs::rename(path, &aside);
-                let told = put.map_or_else(|_| String::new(), |()| format!("; it is {} now", aside.display()));
-                Err(format!("the session in {} cannot be read: {why}{told}", path.display()))
+            Err(newer @ Unreadable::Newer(_)) => {
+                self.path = None;
+                Err(told(&newer.to_string(), stays))
+            }
+            Err(Unreadable::Broken(why)) => {
+                let aside = unused(|n| path.with_extension(numbered("json.broken", n)));
+                let put = std::fs::rename(&path, &aside);
+                let then = put.map_or_else(|_| String::new(), |()| format!("; it is {} now", aside.display()));
+                Err(told(&why, &then))
             }
         }
+    }
+
+    /// What has to be said about where the session is kept, once.
+    pub fn notice(&mut self) -> Option<String> {
+        self.notice.take()
     }
 
     /// What a start without a session looks like: left like this, there is nothing to keep.
@@ -104,8 +137,9 @@ impl Store {
     /// Why it cannot be written, in words.
     pub fn save(&mut self, document: Document) -> Result<(), String> {
         self.written();
-        let Some(path) = self.path.as_deref().filter(|_| self.known.as_ref() != Some(&document)) else { return Ok(()) };
-        write(path, &document)?;
+        let Some(path) = self.path.clone().filter(|_| self.known.as_ref() != Some(&document)) else { return Ok(()) };
+        let written = write(path, self.disk.as_deref(), &document)?;
+        self.took(written);
         self.known = Some(document);
         Ok(())
     }
@@ -119,8 +153,10 @@ impl Store {
         }
         self.written();
         if let Some(path) = self.path.clone().filter(|_| self.known.as_ref() != Some(&document)) {
-            let copy = document.clone();
-            let begun = std::thread::Builder::new().name("session".to_owned()).spawn(move || write(&path, &copy));
+            let (copy, disk) = (document.clone(), self.disk.clone());
+            let begun = std::thread::Builder::new()
+                .name("session".to_owned())
+                .spawn(move || write(path, disk.as_deref(), &copy));
             self.known = begun.is_ok().then_some(document);
             self.writing = begun.ok();
         }
@@ -129,22 +165,56 @@ impl Store {
 
     /// Waits for what is being written. What was not is not known to be there.
     fn written(&mut self) {
-        if let Some(writing) = self.writing.take()
-            && !matches!(writing.join(), Ok(Ok(())))
-        {
-            self.known = None;
+        match self.writing.take().map(JoinHandle::join) {
+            None => {}
+            Some(Ok(Ok(written))) => self.took(written),
+            Some(_) => self.known = None,
         }
+    }
+
+    fn took(&mut self, written: Written) {
+        if self.path.as_ref() != Some(&written.path) {
+            let name = written.path.file_stem().unwrap_or_default().to_string_lossy();
+            let why = "another atlas has written this session meanwhile";
+            self.notice = Some(format!("{why}; this one is kept beside it: --session {name}"));
+        }
+        (self.path, self.disk) = (Some(written.path), Some(written.text));
     }
 }
 
-/// Writes a session; of directories' sessions, forgets the oldest.
-fn write(path: &Path, document: &Document) -> Result<(), String> {
-    write_atomically(path, &document.text())
+/// Writes a session, beside the file where that does not say what was found there before: another instance has written
+/// it. Of directories' sessions, forgets the oldest.
+fn write(path: PathBuf, before: Option<&str>, document: &Document) -> Result<Written, String> {
+    let now = read_text(&path).ok();
+    let path = if now.is_none() || now.as_deref() == before { path } else { beside(&path) };
+    let text = document.text();
+    files::write(&path, &text)
         .map_err(|error| format!("the session is not kept: {} cannot be written: {error}", path.display()))?;
     if let Some(dir) = path.parent().filter(|dir| dir.ends_with("directories")) {
         prune(dir);
     }
-    Ok(())
+    Ok(Written { path, text })
+}
+
+/// A file for another session of the same name: one that can be asked for by name.
+fn beside(path: &Path) -> PathBuf {
+    let dir = path.parent().unwrap_or(Path::new(""));
+    let sessions = if dir.ends_with("directories") { dir.parent().unwrap_or(dir) } else { dir };
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    // Of a directory's session without the hash that tells it from others.
+    let name = if sessions == dir { &*stem } else { stem.rsplit_once('-').map_or(&*stem, |(name, _)| name) };
+    let name = if name.is_empty() { "session" } else { name };
+    unused(|n| sessions.join(format!("{}.json", numbered(name, n + 1))))
+}
+
+/// The first path of a numbered series that does not exist.
+fn unused(path: impl Fn(u32) -> PathBuf) -> PathBuf {
+    (1..u32::MAX).map(&path).find(|path| std::fs::symlink_metadata(path).is_err()).unwrap_or_else(|| path(u32::MAX))
+}
+
+/// `name`, `name-2`, `name-3` and so on.
+fn numbered(name: &str, n: u32) -> String {
+    if n < 2 { name.to_owned() } else { format!("{name}-{n}") }
 }
 
 /// The file of a directory's session: its last name, so that people find it, and a hash of all that tells it from others:

@@ -60,7 +60,7 @@ fn what_is_no_session_is_refused_in_words_and_put_aside() {
         ("{\"version\": 99, \"tabs\": []}", "version 99"),
         ("{\"version\": 1, \"tabs\": 5}", "expected"),
     ] {
-        let told = Document::parse(text).unwrap_err();
+        let told = Document::parse(text).unwrap_err().to_string();
         assert!(told.contains(part), "{text}: {told}");
     }
     let dir = tempfile::tempdir().unwrap();
@@ -71,6 +71,65 @@ fn what_is_no_session_is_refused_in_words_and_put_aside() {
     assert!(told.contains("session.json.broken"), "{told}");
     assert!(!path.exists());
     assert_eq!(Store::at(path).load(), Ok(None));
+}
+
+#[test]
+fn a_session_of_a_newer_version_or_that_cannot_be_read_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("one.json");
+    let h = Hands::new();
+    for text in ["{\"version\": 99, \"tabs\": [{\"future\": true}]}".to_owned().into_bytes(), vec![0xff, 0xfe]] {
+        std::fs::write(&path, &text).unwrap();
+        let mut store = Store::at(path.clone());
+        let told = store.load().unwrap_err();
+        assert!(told.contains("stays as it is"), "{told}");
+        store.save(capture(&h.app, "dark")).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), text);
+    }
+}
+
+#[test]
+fn broken_sessions_are_put_aside_without_replacing_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("one.json");
+    for text in ["{ first", "{ second", "{ third"] {
+        std::fs::write(&path, text).unwrap();
+        Store::at(path.clone()).load().unwrap_err();
+    }
+    let aside = ["one.json.broken", "one.json.broken-2", "one.json.broken-3"];
+    let texts = aside.map(|name| std::fs::read_to_string(dir.path().join(name)).unwrap());
+    assert_eq!(texts, ["{ first", "{ second", "{ third"]);
+}
+
+#[test]
+fn two_instances_on_one_session_both_keep_what_was_done() {
+    let dir = tempfile::tempdir().unwrap();
+    for existing in [false, true] {
+        let path = dir.path().join(format!("sessions/n{existing}.json"));
+        let (mut a, mut b) = (Hands::new(), Hands::new());
+        if existing {
+            Store::at(path.clone()).save(capture(&a.app, "dark")).unwrap();
+        }
+        let (mut first, mut second) = (Store::at(path.clone()), Store::at(path.clone()));
+        first.load().unwrap();
+        second.load().unwrap();
+        a.keys("Wj");
+        b.keys("Wjj");
+        for _ in 0..2 {
+            first.save(capture(&a.app, "dark")).unwrap();
+            second.save(capture(&b.app, "dark")).unwrap();
+            a.keys("3");
+            b.keys("4");
+        }
+        first.save(capture(&a.app, "dark")).unwrap();
+        second.save(capture(&b.app, "dark")).unwrap();
+        assert_eq!(first.notice(), None);
+        let told = second.notice().unwrap();
+        assert!(told.contains(&format!("--session n{existing}-2")), "{told}");
+        assert_eq!(Store::at(path.clone()).load().unwrap().unwrap(), capture(&a.app, "dark"));
+        let beside = path.with_file_name(format!("n{existing}-2.json"));
+        assert_eq!(Store::at(beside).load().unwrap().unwrap(), capture(&b.app, "dark"));
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Files as entries: lists of targets and workloads, profiles, documents of the founding tools.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Entry, File, Fitted, Kind, Listed};
@@ -7,23 +8,39 @@ use crate::Profile;
 use crate::profile::ProfileKey;
 use atlas_catalog::Catalog;
 use atlas_catalog::shipped::{Document, Part, Text};
+use atlas_core::escape;
+use atlas_document::Broken;
 use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
 use atlas_document::node::Node;
 use atlas_legacy::exchange;
 
+impl File {
+    fn empty(label: Arc<str>, kind: Kind, stem: &str, text: Text) -> File {
+        File {
+            label,
+            kind,
+            text,
+            targets: Vec::new(),
+            workloads: Vec::new(),
+            profile: None,
+            profile_key: ProfileKey { stem: stem.to_lowercase(), ..ProfileKey::default() },
+            tailored: Vec::new(),
+            methodology: None,
+            broken: Broken::default(),
+            problems: Diagnostics::new(),
+        }
+    }
+
+    /// A file that is there and cannot be read.
+    pub(super) fn unreadable(label: Arc<str>, kind: Kind, stem: &str) -> File {
+        let mut file = File::empty(label, kind, stem, String::new().into());
+        file.broken.add_file(&file.label, None);
+        file
+    }
+}
+
 pub(super) fn decode(label: Arc<str>, kind: Kind, stem: &str, text: Text, catalog: &Catalog) -> File {
-    let mut file = File {
-        label: Arc::clone(&label),
-        kind,
-        text,
-        targets: Vec::new(),
-        workloads: Vec::new(),
-        profile: None,
-        profile_key: ProfileKey { stem: stem.to_lowercase(), ..ProfileKey::default() },
-        tailored: Vec::new(),
-        methodology: None,
-        problems: Diagnostics::new(),
-    };
+    let mut file = File::empty(Arc::clone(&label), kind, stem, text);
     if let Text::Shipped(document) = &file.text {
         match kind {
             Kind::Targets => file.targets = shipped(&label, document),
@@ -39,7 +56,10 @@ pub(super) fn decode(label: Arc<str>, kind: Kind, stem: &str, text: Text, catalo
             return file;
         }
     }
-    let Some(root) = file.text.tree(&label, &mut file.problems) else { return file };
+    let Some(root) = file.text.tree(&label, &mut file.problems) else {
+        file.broken.add_file(&label, Some(file.text.as_str()));
+        return file;
+    };
     match kind {
         Kind::Profile => {
             file.profile_key = ProfileKey::of(stem, &root);
@@ -47,10 +67,10 @@ pub(super) fn decode(label: Arc<str>, kind: Kind, stem: &str, text: Text, catalo
             file.profile = profile.map(|profile| Arc::new(Entry::decoded(profile)));
         }
         Kind::Targets => {
-            file.targets = entries(&label, "targets", &root, &mut file.problems);
+            file.targets = entries(&label, "targets", &root, &mut file.problems, &mut file.broken);
         }
         Kind::Workloads => {
-            file.workloads = entries(&label, "workloads", &root, &mut file.problems);
+            file.workloads = entries(&label, "workloads", &root, &mut file.problems, &mut file.broken);
         }
         Kind::Foreign => decode_foreign(&mut file, &root, catalog),
     }
@@ -60,7 +80,7 @@ pub(super) fn decode(label: Arc<str>, kind: Kind, stem: &str, text: Text, catalo
 /// Imports a document of a predecessor tool; a document with errors is left out as a whole, since its parts depend on each other.
 fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
     let label = Arc::clone(&file.label);
-    let problems = &mut file.problems;
+    let (problems, broken) = (&mut file.problems, &mut file.broken);
     let Some(foreign) = exchange::read(&label, root, catalog, &|name| std::env::var(name).ok(), problems) else {
         problems.push(Diagnostic {
             severity: Severity::Error,
@@ -73,8 +93,9 @@ fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
         return;
     };
     let list = |nodes: Vec<Node>| Node { value: atlas_document::Value::List(nodes), at: root.at };
-    let targets = entries(&label, "targets", &list(foreign.targets), problems);
-    let of = |nodes: Vec<Node>, problems: &mut Diagnostics| entries(&label, "workloads", &list(nodes), problems);
+    let targets = entries(&label, "targets", &list(foreign.targets), problems, broken);
+    let mut of =
+        |nodes: Vec<Node>, problems: &mut Diagnostics| entries(&label, "workloads", &list(nodes), problems, broken);
     let workloads = of(foreign.workloads, problems);
     // What is wrong with a tailored workload is wrong with the general one, which says so.
     let mut said = Diagnostics::new();
@@ -100,8 +121,15 @@ fn shipped<T: Listed>(label: &Arc<str>, document: &Document) -> Vec<Arc<Entry<T>
     document.items().filter_map(entry).collect()
 }
 
-/// The entries of a list document; also accepts one entry alone, or the list under its kind's name.
-fn entries<T: Listed>(label: &Arc<str>, kind: &str, root: &Node, problems: &mut Diagnostics) -> Vec<Arc<Entry<T>>> {
+/// The entries of a list document; also accepts one entry alone, or the list under its kind's name. What cannot be read
+/// is added to `broken`.
+fn entries<T: Listed>(
+    label: &Arc<str>,
+    kind: &str,
+    root: &Node,
+    problems: &mut Diagnostics,
+    broken: &mut Broken,
+) -> Vec<Arc<Entry<T>>> {
     let root = root.get(kind).unwrap_or(root);
     let single = std::slice::from_ref(root);
     let items = match root.items() {
@@ -118,12 +146,17 @@ fn entries<T: Listed>(label: &Arc<str>, kind: &str, root: &Node, problems: &mut 
                 message,
                 help: None,
             });
+            broken.add_file(label, None);
             return Vec::new();
         }
     };
-    let mut all: Vec<Arc<Entry<T>>> = Vec::with_capacity(items.len());
+    let mut all: Vec<Arc<Entry<T>>> = Vec::new();
+    let mut names: HashSet<Arc<str>> = HashSet::new();
     for item in items {
-        let Some(entry) = T::decode(label, "", item, problems) else { continue };
+        let Some(entry) = T::decode(label, "", item, problems) else {
+            broken.add_entry(label, item, "name");
+            continue;
+        };
         if !showable(entry.name()) {
             let at = item.get("name").map_or(item.at, |node| node.at);
             let message = format!(
@@ -141,7 +174,8 @@ fn entries<T: Listed>(label: &Arc<str>, kind: &str, root: &Node, problems: &mut 
             });
             continue;
         }
-        if all.iter().any(|known| known.name == *entry.name()) {
+        if !names.insert(Arc::clone(entry.name())) {
+            broken.add_entry(label, item, "name");
             let message = "a second entry of this name; the first is used".to_owned();
             let path = entry.name().to_string();
             let help = Some("rename or remove one of the two".to_owned());
@@ -162,8 +196,5 @@ fn entries<T: Listed>(label: &Arc<str>, kind: &str, root: &Node, problems: &mut 
 
 /// Whether a name can stand in a list, a table and a file name: something, without control or direction characters.
 fn showable(name: &str) -> bool {
-    let steers = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    !name.trim().is_empty() && !name.contains(steers)
+    !name.trim().is_empty() && !name.contains(escape::steers)
 }

@@ -1,10 +1,11 @@
 //! Entries of the lists, decoded when they are first asked for: the first frame shows many and reads two.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::{Mode, Profile, Target, Workload};
 use atlas_catalog::shipped::Part;
-use atlas_document::{Diagnostics, Node};
+use atlas_document::{Broken, Diagnostic, Diagnostics, Node};
 
 /// What a document of the library holds.
 pub trait Listed: Sized {
@@ -114,12 +115,14 @@ impl Entry<Workload> {
 #[derive(Debug, Clone)]
 pub(super) struct Entries<T> {
     listed: Vec<Arc<Entry<T>>>,
+    broken: Broken,
+    index: HashMap<Arc<str>, usize>,
     all: OnceLock<Vec<Arc<T>>>,
 }
 
 impl<T> Default for Entries<T> {
     fn default() -> Entries<T> {
-        Entries { listed: Vec::new(), all: OnceLock::new() }
+        Entries { listed: Vec::new(), broken: Broken::default(), index: HashMap::new(), all: OnceLock::new() }
     }
 }
 
@@ -136,7 +139,7 @@ impl<T: Listed> Entries<T> {
 
     /// The entry of that name, decoded.
     pub(super) fn find(&self, name: &str) -> Option<&Arc<T>> {
-        self.listed.iter().find(|entry| &*entry.name == name)?.get()
+        self.listed.get(*self.index.get(name)?)?.get()
     }
 
     /// The names.
@@ -149,12 +152,29 @@ impl<T: Listed> Entries<T> {
         self.listed.iter().filter_map(|entry| entry.decoded.get()?.as_ref())
     }
 
+    /// Notes what a file was to define and could not.
+    pub(super) fn lacks(&mut self, broken: &Broken) {
+        self.broken.extend(broken);
+    }
+
+    /// The complaint about an entry of the list, where the user wrote something else under its name that cannot be read.
+    pub(super) fn complaint(&self, kind: &str, entry: &Arc<T>) -> Option<Diagnostic> {
+        if self.broken.is_empty() || !self.find(entry.name()).is_some_and(|known| Arc::ptr_eq(known, entry)) {
+            return None;
+        }
+        self.broken.complaint(kind, entry.name())
+    }
+
     /// Replaces the entry of the same name in place, or appends.
     pub(super) fn lay_over(&mut self, entry: &Arc<Entry<T>>) {
         self.all = OnceLock::new();
-        match self.listed.iter_mut().find(|known| known.name == entry.name) {
+        self.broken.replace(&entry.name);
+        match self.index.get(&entry.name).and_then(|at| self.listed.get_mut(*at)) {
             Some(known) => *known = Arc::clone(entry),
-            None => self.listed.push(Arc::clone(entry)),
+            None => {
+                self.index.insert(Arc::clone(&entry.name), self.listed.len());
+                self.listed.push(Arc::clone(entry));
+            }
         }
     }
 }

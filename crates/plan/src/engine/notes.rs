@@ -17,17 +17,34 @@ pub fn notes(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     match scenario.engine {
         Engine::SemiEmpirical => calibrated(scenario),
         Engine::Analytical => {
-            let mut notes = corrections(scenario, estimate);
+            let mut notes = Vec::from_iter(over_counted(estimate));
+            notes.extend(corrections(scenario, estimate));
             notes.extend(analytical(scenario, estimate));
             notes
         }
         Engine::Event => {
-            let mut notes = simulated(scenario, estimate);
+            let mut notes = Vec::from_iter(over_counted(estimate));
+            notes.extend(simulated(scenario, estimate));
             notes.extend(analytical(scenario, estimate));
             notes
         }
         Engine::Benchboard => dashboard(scenario),
     }
+}
+
+/// Why more than all of the peak seems to be used.
+fn over_counted(estimate: &Estimate) -> Option<String> {
+    let training = estimate.detail.and_then(|detail| detail.training)?;
+    (estimate.total.flop_utilization > 1.0).then(|| {
+        format!(
+            "a FLOP utilization of {:.0} % is no share of the peak: by convention it counts attention between all pairs of \
+             tokens, most of which a mask skips in sequences so long; {:.1} % of the peak are executed (HFU), {:.1} % are \
+             needed",
+            100.0 * estimate.total.flop_utilization,
+            100.0 * training.hfu,
+            100.0 * training.mfu_causal
+        )
+    })
 }
 
 /// What was run, and what a run does not know.

@@ -47,6 +47,7 @@ impl Parts {
     /// # Errors
     /// As [`Parts::find`].
     pub fn of(library: &Library, target: &Arc<Target>, workload: &Arc<Workload>) -> Result<Parts, Diagnostics> {
+        library.refuse_substitutes(target, workload)?;
         let profile = library.profile_for(target).map(Arc::clone);
         let mut parts = Parts::with(library.catalog(), target, &library.tailored(target, workload), profile)?;
         parts.corrections = parts.corrections.or_else(|| library.corrections_for(target).map(Arc::clone));

@@ -167,6 +167,9 @@ const TOPOLOGIES: [(&str, Topology); 4] = [
     ("torus_2d", Topology::Torus),
 ];
 
+/// Most layers of a model: every one of them is simulated, and no model has a tenth of these.
+const MOST_LAYERS: f64 = 10_000.0;
+
 impl Founding {
     /// A preset by name.
     #[must_use]
@@ -244,7 +247,9 @@ impl Founding {
             }
             Model {
                 model_type,
-                num_layers: f.number("num_layers", count).unwrap_or(usual.num_layers),
+                num_layers: f
+                    .number("num_layers", Bounds { max: MOST_LAYERS, ..Bounds::COUNT })
+                    .unwrap_or(usual.num_layers),
                 hidden_size: f.number("hidden_size", count).unwrap_or(usual.hidden_size),
                 num_attention_heads: f.number("num_attention_heads", count).unwrap_or(usual.num_attention_heads),
                 sequence_length: f.number("sequence_length", Bounds::COUNT).unwrap_or(usual.sequence_length),

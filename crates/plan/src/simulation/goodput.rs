@@ -1,5 +1,7 @@
 //! Weeks of training with failures: what is left for work, and how far apart checkpoints should be.
 
+use atlas_core::units;
+
 use super::options::Options;
 use super::training::Work;
 use super::{Gauge, Problems};
@@ -52,6 +54,25 @@ pub struct Study {
 
 /// Names of [`Study::shares`].
 pub const SHARES: [&str; 5] = ["goodput", "lost work", "checkpoints", "restarts", "waiting for nodes"];
+
+/// Events that a study may take: about a minute of computing.
+const MOST_EVENTS: f64 = 1e9;
+/// Courses of a study under each seed: one at the interval in force, and those of [`faults::best_interval`].
+const COURSES: f64 = 18.0;
+
+/// Refuses a study that would take too many events.
+fn affordable(input: &Input, replications: u32) -> Result<(), Problems> {
+    let events = input.expected_events() * COURSES * f64::from(replications);
+    if events <= MOST_EVENTS {
+        return Ok(());
+    }
+    Err(Problems(vec![format!(
+        "--study goodput: about {events:.1e} events, at most {MOST_EVENTS:.0e} are simulated: the job fails every {} s and \
+         is to work for {} s; raise --mtbf, or lower --work or --replications",
+        units::si(input.mtbf()),
+        units::si(input.work)
+    )]))
+}
 
 /// Studies a job that runs at so many tokens per second.
 ///
@@ -112,12 +133,16 @@ pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &Gauge)
         return Err(problems.into());
     }
     let replications = options.replications.unwrap_or(REPLICATIONS).max(2);
+    affordable(&input, replications)?;
     let seed = options.seed();
     let (choices, best) =
         gauge.run(|progress| faults::best_interval(&input, seed, replications, progress)).map_err(Problems::from)?;
     let mut unfinished = false;
     let [g, l, c, r, s, failures] = gauge.run(|progress| {
+        let mut done = 0.0;
         replicate(seed, replications, super::LEVEL, |seed| {
+            progress.stage(done / f64::from(replications), (done + 1.0) / f64::from(replications));
+            done += 1.0;
             let out = faults::simulate(&input, seed, progress).unwrap_or_default();
             unfinished |= out.unfinished;
             let of = |seconds: f64| seconds / out.wall.max(1e-12);

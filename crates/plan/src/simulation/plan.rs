@@ -11,6 +11,7 @@ use crate::engine::datasheet;
 use crate::scenario::Scenario;
 use atlas_catalog::Catalog;
 use atlas_config::Mode;
+use atlas_document::sources::read_bytes;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving as closed;
 use atlas_perf::serving::{Load, ServingInput};
@@ -399,11 +400,8 @@ const MOST_TRACE_BYTES: u64 = 1 << 30;
 /// A file that cannot be read, or why it is no trace.
 pub fn read_trace(file: &Path) -> Result<Vec<TraceRequest>, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
-    let size = std::fs::metadata(file).map_err(|error| named(&error))?.len();
-    if size > MOST_TRACE_BYTES {
-        return Err(named(&format!("{size} bytes are more than the {MOST_TRACE_BYTES} that are read")));
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| named(&error))?;
+    let bytes = read_bytes(file, MOST_TRACE_BYTES).map_err(|error| named(&error))?;
+    let text = String::from_utf8(bytes).map_err(|error| named(&error.utf8_error()))?;
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let read = if first.trim_start().starts_with('{') {
         // One object a line with its own time is Mooncake's; a whole result is a benchmark's.

@@ -2,6 +2,7 @@
 //!
 //! Colours are classes: a document's style sheet decides them; [`alone`] brings its own, light and dark.
 
+use atlas_core::escape::html as escape;
 use std::fmt::Write as _;
 
 use super::drawing::{self, Anchor, COLOURS, Drawing, Ink, Item};
@@ -18,12 +19,6 @@ pub const STYLE: &str = "\
 .chart .none{fill:none;stroke:light-dark(#ccc,#444);stroke-dasharray:2 3}
 .chart .line{stroke:var(--c);fill:none;stroke-width:2}.chart .dot,.chart .bar{fill:var(--c)}
 ";
-
-/// Text that stands in XML.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
 
 /// A chart as a file of its own, with its heading, its legend and its colours.
 #[must_use]

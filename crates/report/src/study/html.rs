@@ -2,8 +2,8 @@
 
 use super::{Block, Cell, Grid, Study, content, workload};
 use crate::chart::svg;
-use crate::chart::svg::escape;
 use crate::table::Align;
+use atlas_core::escape::html as escape;
 
 const STYLE: &str = include_str!("study.css");
 const SCRIPT: &str = include_str!("study.js");

@@ -3,6 +3,7 @@
 use super::{Block, Cell, Grid, Study, content};
 use crate::chart::Bars;
 use crate::table::Align;
+use atlas_core::escape::{markdown, markdown_block};
 use atlas_core::units;
 
 /// The whole document.
@@ -19,10 +20,10 @@ pub fn text(blocks: &[Block]) -> String {
 
 fn block(block: &Block) -> String {
     match block {
-        Block::Heading(level, text) => format!("{} {text}\n", "#".repeat(usize::from(*level))),
-        Block::Text(text) => format!("{text}\n"),
-        Block::Callout(text) => format!("> **{text}**\n"),
-        Block::List(points) => points.iter().map(|point| format!("- {point}\n")).collect(),
+        Block::Heading(level, text) => format!("{} {}\n", "#".repeat(usize::from(*level)), markdown(text)),
+        Block::Text(text) => format!("{}\n", markdown(text)),
+        Block::Callout(text) => format!("> **{}**\n", markdown(text)),
+        Block::List(points) => points.iter().map(|point| format!("- {}\n", markdown(point))).collect(),
         Block::Table(grid) | Block::Heat(grid) => table(grid),
         Block::Bars(bars) => bars_table(bars),
         Block::Plot(plot) => {
@@ -38,23 +39,18 @@ fn block(block: &Block) -> String {
         }
         // Its figures are told beside it.
         Block::Picture(_) => String::new(),
-        Block::Code(text) => format!("```console\n{text}\n```\n"),
+        Block::Code(text) => markdown_block("console", text),
     }
-}
-
-fn cell(text: &str) -> String {
-    // A bar would open a cell, a line break end the row.
-    text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
 fn table(grid: &Grid) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let mut out = line(grid.head.iter().map(|(name, _)| cell(name)).collect());
+    let mut out = line(grid.head.iter().map(|(name, _)| markdown(name)).collect());
     out += &line(
         grid.head.iter().map(|(_, align)| if *align == Align::Left { "---" } else { "---:" }.to_owned()).collect(),
     );
     for row in &grid.rows {
-        let shown = |c: &Cell| if c.best { format!("**{}**", cell(&c.text)) } else { cell(&c.text) };
+        let shown = |c: &Cell| if c.best { format!("**{}**", markdown(&c.text)) } else { markdown(&c.text) };
         out += &line(row.iter().map(shown).collect());
     }
     out

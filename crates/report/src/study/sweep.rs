@@ -36,12 +36,37 @@ struct Sweep {
     curves: BTreeMap<usize, BTreeMap<String, Curve>>,
 }
 
+/// Longest line that is read: a file that has no lines, such as a device, ends here.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// A reader that fails at a line that is too long, so that a file of any kind is read in constant memory.
+struct ShortLines<R> {
+    inner: R,
+    length: usize,
+}
+
+impl<R: Read> Read for ShortLines<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.inner.read(bytes)?;
+        let read = bytes.get(..count).unwrap_or_default();
+        self.length = match read.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => count - end - 1,
+            None => self.length + count,
+        };
+        if self.length > LONGEST_LINE {
+            let message = format!("a line of more than {LONGEST_LINE} bytes; expected what `atlas sweep --out` writes");
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
+        }
+        Ok(count)
+    }
+}
+
 /// Reads a sweep's CSV; `objective` names the column to rank by, the first figure where unset.
 ///
 /// # Errors
 /// What is wrong with the file, in words.
 pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Document, String> {
-    let mut reader = csv::Reader::from_reader(text);
+    let mut reader = csv::Reader::from_reader(ShortLines { inner: text, length: 0 });
     let told = |error: csv::Error| format!("{name}: {error}");
     let head: Vec<String> = reader.headers().map_err(told)?.iter().map(str::to_owned).collect();
     let figures: Vec<(usize, &'static Metric)> =

@@ -100,6 +100,16 @@ impl Input {
         (2.0 * c * m).sqrt() * (1.0 + half.sqrt() / 3.0 + half / 9.0) - c
     }
 
+    /// Events that one course is expected to take: those of its failures, in the time that it is expected to last or the
+    /// longest that is simulated, and those of its checkpoints.
+    pub fn expected_events(&self) -> f64 {
+        let longest = Time::MAX.seconds();
+        // Without failures or without work the formula divides zero by zero.
+        let wall = if self.work > 0.0 && self.mtbf() < 1e6 * longest { self.daly_wall() } else { self.work };
+        let wall = if wall.is_nan() { longest } else { wall.min(longest) };
+        EVENTS_OF_A_FAILURE * wall / self.mtbf() + EVENTS_OF_A_CHECKPOINT * wall.min(self.work) / self.interval
+    }
+
     /// Daly's expected wall time, exact for exponential failures, blocking checkpoints and spares without end (equation
     /// 20): every interval is repeated until no failure falls into it.
     pub fn daly_wall(&self) -> f64 {
@@ -108,6 +118,11 @@ impl Input {
         m * (recovery / m).exp() * ((self.interval + self.checkpoint) / m).exp_m1() * self.work / self.interval
     }
 }
+
+/// Events that a failure brings about: itself, the restart, the repair.
+const EVENTS_OF_A_FAILURE: f64 = 3.0;
+/// Events that a checkpoint takes: its begin, its end, its flush.
+const EVENTS_OF_A_CHECKPOINT: f64 = 3.0;
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
@@ -319,16 +334,21 @@ pub fn best_interval(
     let mut choices = Vec::new();
     let young = input.young();
     if young > 0.0 && young.is_finite() {
+        let (mut done, all) = (0.0, 17.0 * f64::from(replications));
         for quarter in -8..=8 {
             let interval = (young * 2f64.powf(0.25 * f64::from(quarter))).max(1e-3);
             let one = Input { interval, ..*input };
-            let goodput = |seed| [simulate(&one, seed, &Progress::new()).map_or(0.0, |o| o.goodput)];
+            let goodput = |seed| {
+                progress.stage(done / all, (done + 1.0) / all);
+                done += 1.0;
+                [simulate(&one, seed, progress).map_or(0.0, |o| o.goodput)]
+            };
             let [goodput] = replicate(seed, replications, 0.95, goodput);
-            choices.push(Choice { interval, goodput });
-            progress.set(f64::from(quarter + 9) / 17.0);
+            // What was ended early says nothing about its interval.
             if progress.cancelled() {
                 break;
             }
+            choices.push(Choice { interval, goodput });
         }
     }
     let best = choices.iter().copied().max_by(|a, b| a.goodput.mean.total_cmp(&b.goodput.mean));

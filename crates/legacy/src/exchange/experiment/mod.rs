@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub use document::{Model, Optimisations, Platform, Training};
 pub use layout::Layout;
 pub use resolved::Resolved;
-pub use shell::{Selection, SelectionError, quoted};
+pub use shell::{Selection, SelectionError};
 
 use super::Variable;
 use atlas_core::plan::Methodology;

@@ -190,14 +190,3 @@ impl Variables {
         }
     }
 }
-
-/// A value as one word of a POSIX shell, whatever it holds: `'it'\''s'`. Plain words stand without quotes.
-#[must_use]
-pub fn quoted(value: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | ':' | '-' | '+' | ',' | '@' | '%');
-    if !value.is_empty() && value.chars().all(plain) {
-        return value.to_owned();
-    }
-    // No shell can hold a NUL.
-    format!("'{}'", value.replace('\0', "").replace('\'', "'\\''"))
-}

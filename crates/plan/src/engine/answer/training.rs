@@ -45,7 +45,8 @@ fn asked(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architect
         domain: machine.domain,
         nic_bw: machine.device.nic_bw,
         oversubscription: machine.oversubscription,
-        seq: (shape.prompt + shape.generate).max(1.0),
+        // An image has no length: what a file says of tokens does not bear on it.
+        seq: if arch.convolutions.is_some() { 1.0 } else { (shape.prompt + shape.generate).max(1.0) },
         micro: scenario.micro(phase),
         global: scenario.global(phase),
         tp: shape.tp,

@@ -64,7 +64,7 @@ pub(super) const TARGET: [Spec; 12] = [
         "pue",
         &[],
         Group::Target,
-        real(0.0, 100.0, 0.05),
+        real(1.0, 10.0, 0.05),
         &["cost", "pue"],
         "facility power over IT power",
     )

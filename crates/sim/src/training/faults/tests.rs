@@ -93,3 +93,27 @@ fn what_never_ends_ends_unfinished() {
     let nonsense = Input { nodes: 0.0, work: f64::NAN, interval: -1.0, ..llama() };
     assert_eq!(nonsense.problems().len(), 3);
 }
+
+#[test]
+fn the_expected_number_of_events_is_about_that_of_a_course() {
+    for node_mtbf in [1e5, 1e6, 1e7] {
+        let input = Input {
+            work: 1e6,
+            nodes: 10.0,
+            node_mtbf,
+            interval: 1000.0,
+            checkpoint: 20.0,
+            flush: 0.0,
+            detection: 10.0,
+            restart: 60.0,
+            spares: u32::MAX,
+            repair: Distribution::Constant(0.0),
+        };
+        let out = simulate(&input, 7, &Progress::new()).unwrap();
+        let counted = 3.0 * out.failures as f64 + 3.0 * 1000.0;
+        let expected = input.expected_events();
+        assert!((0.5..2.0).contains(&(expected / counted)), "{node_mtbf}: {expected} against {counted}");
+        let never = Input { node_mtbf: f64::INFINITY, work: 0.0, ..input };
+        assert!(never.expected_events().is_finite() && Input { node_mtbf: 1e-3, ..input }.expected_events() > 1e9);
+    }
+}

@@ -31,6 +31,21 @@ pub struct Run {
     pub serving: Option<requests::Output>,
 }
 
+impl Run {
+    /// Bytes that it takes, about: what grows with the simulation.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        fn of<T>(list: &Vec<T>) -> usize {
+            list.capacity() * size_of::<T>()
+        }
+        let training = self.training.as_ref().map_or(0, |out| {
+            of(&out.tasks) + of(&out.operators) + of(&out.critical_path) + of(&out.steps) + of(&out.stages)
+        });
+        let serving = self.serving.as_ref().map_or(0, |out| of(&out.records) + of(&out.timeline));
+        size_of::<Run>() + training + serving
+    }
+}
+
 /// Simulates a scenario. Without an answer where `progress` was cancelled.
 #[must_use]
 pub fn run(scenario: &Scenario, progress: &Progress) -> Option<Run> {

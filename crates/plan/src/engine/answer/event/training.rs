@@ -182,6 +182,10 @@ fn parts(closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
     }
 }
 
+/// Events of a course that is simulated: a tenth of a second of computing, and far more than a course takes in which work
+/// goes on.
+const MOST_EVENTS_OF_A_COURSE: f64 = 2e6;
+
 /// What failures and checkpoints do to a long run.
 #[derive(Debug, Clone, Copy)]
 struct Failing {
@@ -227,7 +231,12 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
         restart: input.restart / unit,
         ..input
     };
-    let course = faults::simulate(&scaled, settings.seed, &Progress::new()).ok()?;
-    let goodput = if course.unfinished { course.goodput.min(1e-3) } else { course.goodput };
+    let goodput = if scaled.expected_events() > MOST_EVENTS_OF_A_COURSE {
+        // Hardly an interval ends without a failure: the expectation in closed form stands for a course without end.
+        (scaled.work / scaled.daly_wall()).clamp(1e-9, 1e-3)
+    } else {
+        let course = faults::simulate(&scaled, settings.seed, &Progress::new()).ok()?;
+        if course.unfinished { course.goodput.min(1e-3) } else { course.goodput }
+    };
     Some(Failing { goodput, failures_per_day: 86_400.0 / mtbf, interval: input.interval })
 }

@@ -1,0 +1,137 @@
+//! Entries that a user's file was to define and could not.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::diagnostic::{Diagnostic, Severity};
+use super::node::{Node, Position};
+
+/// Which entries are broken. What stands below a broken entry, in another file or in what ships, has other values than
+/// the user wrote, so that it must not answer in its place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Broken {
+    entries: HashMap<Arc<str>, Place>,
+    files: Vec<BrokenFile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    file: Arc<str>,
+    at: Position,
+}
+
+/// A file that could not be read as a list of entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct BrokenFile {
+    file: Arc<str>,
+    /// What it says, where it could be read: it can define only names that it mentions.
+    text: Option<Arc<str>>,
+    /// Names that a later file defines: whatever this file said of them, the later one replaces it.
+    replaced: HashSet<Arc<str>>,
+}
+
+impl Broken {
+    /// Adds all that a file may have held; `text` is what it says, if it could be read.
+    pub fn add_file(&mut self, file: &Arc<str>, text: Option<&str>) {
+        let text = text.map(Arc::from);
+        self.files.push(BrokenFile { file: Arc::clone(file), text, replaced: HashSet::new() });
+    }
+
+    /// Adds an entry by the name under `key`. Nothing can ask for an entry without a name.
+    pub fn add_entry(&mut self, file: &Arc<str>, entry: &Node, key: &str) {
+        if let Some(name) = entry.get(key).and_then(Node::text) {
+            self.entries.insert(name.into(), Place { file: Arc::clone(file), at: entry.at });
+        }
+    }
+
+    /// Notes that a later file defines `name`.
+    pub fn replace(&mut self, name: &str) {
+        self.entries.remove(name);
+        for file in &mut self.files {
+            file.replaced.insert(name.into());
+        }
+    }
+
+    /// Takes over what is broken in a file that is read after those before.
+    pub fn extend(&mut self, later: &Broken) {
+        self.entries.extend(later.entries.iter().map(|(name, place)| (Arc::clone(name), place.clone())));
+        self.files.extend(later.files.iter().cloned());
+    }
+
+    /// Whether nothing is broken.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.files.is_empty()
+    }
+
+    /// The complaint about an entry of this name, where it is broken or may be.
+    #[must_use]
+    pub fn complaint(&self, kind: &str, name: &str) -> Option<Diagnostic> {
+        let may_define = |file: &&BrokenFile| {
+            file.text.as_ref().is_none_or(|text| text.contains(name)) && !file.replaced.contains(name)
+        };
+        let (file, at, path, message) = match self.entries.get(name) {
+            Some(Place { file, at }) => {
+                let message = format!("this {kind} has errors, and no other of this name is used in its place");
+                (file, *at, name, message)
+            }
+            None => {
+                let file = &self.files.iter().rev().find(may_define)?.file;
+                (
+                    file,
+                    Position::default(),
+                    "",
+                    format!("cannot be read, so what it says of {kind} `{name}` is unknown"),
+                )
+            }
+        };
+        Some(Diagnostic {
+            severity: Severity::Error,
+            file: Arc::clone(file),
+            at,
+            path: path.to_owned(),
+            message,
+            help: Some(format!("correct it; `atlas check` lists what is wrong with {file}")),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+    use crate::node::Entry;
+
+    fn named(name: &str) -> Node {
+        let value = Node::synthetic(Value::Text(name.to_owned().into()));
+        Node::synthetic(Value::Map(vec![Entry { key: "name".into(), key_at: Position::default(), value }]))
+    }
+
+    #[test]
+    fn a_broken_entry_concerns_its_name_until_a_later_file_defines_it() {
+        let mut broken = Broken::default();
+        broken.add_entry(&"mine.yaml".into(), &named("a"), "name");
+        assert!(broken.complaint("target", "a").is_some_and(|problem| &*problem.file == "mine.yaml"));
+        assert!(broken.complaint("target", "b").is_none());
+        broken.replace("a");
+        assert!(broken.complaint("target", "a").is_none());
+    }
+
+    #[test]
+    fn an_unreadable_file_concerns_every_name_that_no_later_file_defines() {
+        let mut broken = Broken::default();
+        broken.replace("b");
+        broken.add_file(&"mine.yaml".into(), None);
+        broken.replace("a");
+        assert!(broken.complaint("target", "a").is_none());
+        assert!(broken.complaint("target", "b").is_some(), "it was defined before, not after");
+    }
+
+    #[test]
+    fn text_that_is_no_document_concerns_the_names_in_it() {
+        let mut broken = Broken::default();
+        broken.add_file(&"mine.yaml".into(), Some("- name: a\n  cost: {"));
+        assert!(broken.complaint("target", "a").is_some());
+        assert!(broken.complaint("target", "b").is_none());
+    }
+}

@@ -1,0 +1,90 @@
+//! What writing asks of the system, one call each, so that tests can let each of them fail.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+use super::stale::PREFIX;
+
+/// The calls of one write, in this order.
+pub(super) trait Disk {
+    /// Makes an empty temporary file, which is removed when it is dropped.
+    fn create(&self, dir: &Path) -> io::Result<NamedTempFile>;
+    /// Writes some of the bytes, and says how many.
+    fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<usize>;
+    /// Gives a file the mode, owner and group of the one that it will replace.
+    fn take_after(&self, file: &File, old: &Metadata) -> io::Result<()>;
+    /// Brings a file to the disk.
+    fn sync(&self, file: &File) -> io::Result<()>;
+    /// Puts a file in the place of another.
+    fn rename(&self, draft: NamedTempFile, path: &Path) -> io::Result<()>;
+    /// Puts a file where there is none.
+    fn rename_new(&self, draft: NamedTempFile, path: &Path) -> io::Result<()>;
+    /// Brings the names of a directory to the disk.
+    fn sync_directory(&self, dir: &Path) -> io::Result<()>;
+}
+
+/// The operating system.
+pub(super) struct System;
+
+impl Disk for System {
+    fn create(&self, dir: &Path) -> io::Result<NamedTempFile> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            // What the umask leaves of it, as for any new file.
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        builder.tempfile_in(dir)
+    }
+
+    fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<usize> {
+        file.write(bytes)
+    }
+
+    #[cfg(unix)]
+    fn take_after(&self, file: &File, old: &Metadata) -> io::Result<()> {
+        use std::os::unix::fs::MetadataExt as _;
+        let new = file.metadata()?;
+        let group = (new.gid() != old.gid()).then_some(old.gid());
+        let owner = (new.uid() != old.uid()).then_some(old.uid());
+        // Only root can give a file away; the group must stay, since others may read the file by it.
+        if owner.is_none() || std::os::unix::fs::fchown(file, owner, group).is_err() {
+            std::os::unix::fs::fchown(file, None, group)?;
+        }
+        // After the owner, since a change of owner takes special bits away.
+        file.set_permissions(old.permissions())
+    }
+
+    #[cfg(not(unix))]
+    fn take_after(&self, file: &File, old: &Metadata) -> io::Result<()> {
+        file.set_permissions(old.permissions())
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        file.sync_all()
+    }
+
+    fn rename(&self, draft: NamedTempFile, path: &Path) -> io::Result<()> {
+        draft.persist(path).map(drop).map_err(|error| error.error)
+    }
+
+    fn rename_new(&self, draft: NamedTempFile, path: &Path) -> io::Result<()> {
+        draft.persist_noclobber(path).map(drop).map_err(|error| error.error)
+    }
+
+    fn sync_directory(&self, dir: &Path) -> io::Result<()> {
+        match File::open(dir).and_then(|dir| dir.sync_all()) {
+            // Some file systems have no such call, and a directory may be written to without being readable.
+            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied) => {
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+            result => result,
+        }
+    }
+}

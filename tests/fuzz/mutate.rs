@@ -1,0 +1,128 @@
+//! Mutants of given inputs: bytes changed, pieces moved, doubled and joined, numbers and words replaced.
+
+/// Words that mean something to one of the parsers, and values at the edges of what numbers hold.
+const WORDS: [&str; 46] = [
+    "0",
+    "-1",
+    "1e308",
+    "-1e-308",
+    "NaN",
+    ".nan",
+    ".inf",
+    "-.inf",
+    "Infinity",
+    "9223372036854775807",
+    "170141183460469231731687303715884105728",
+    "1,5",
+    "null",
+    "~",
+    "true",
+    "\"",
+    "'",
+    "{",
+    "}",
+    "[",
+    "]",
+    "&a ",
+    "*a",
+    "<<: ",
+    "- ",
+    ": ",
+    "#",
+    "|\n",
+    "\u{1b}[31m",
+    "\u{202e}",
+    "\0",
+    "\u{feff}",
+    "\r\n",
+    "\n\n",
+    "$(x)",
+    "`",
+    "\\",
+    "../",
+    "%n",
+    "\u{1b}[200~",
+    "\u{1b}[<0;",
+    "name: ",
+    "tp: ",
+    "---\n",
+    "é",
+    "日",
+];
+
+/// Draws mutants; the same seed draws the same ones.
+pub(crate) struct Mutator(u64);
+
+impl Mutator {
+    pub(crate) fn new(seed: u64) -> Mutator {
+        Mutator(seed)
+    }
+
+    /// SplitMix64 (Steele, Lea and Flood, 2014).
+    fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.draw() % end.max(1) as u64) as usize
+    }
+
+    /// A mutant of one of the seeds, up to so many bytes long.
+    pub(crate) fn mutant(&mut self, seeds: &[Vec<u8>], longest: usize) -> Vec<u8> {
+        let mut out = seeds[self.below(seeds.len())].clone();
+        out.truncate(longest);
+        for _ in 0..=self.below(6) {
+            self.change(&mut out, seeds);
+        }
+        out.truncate(longest);
+        out
+    }
+
+    fn range(&mut self, length: usize) -> std::ops::Range<usize> {
+        let from = self.below(length + 1);
+        let most = if self.below(4) == 0 { length } else { 40 };
+        from..(from + self.below(most.min(length) + 1)).min(length)
+    }
+
+    fn change(&mut self, out: &mut Vec<u8>, seeds: &[Vec<u8>]) {
+        let length = out.len();
+        let at = self.below(length + 1);
+        match self.below(10) {
+            0 if length > 0 => out[at.min(length - 1)] ^= 1 << self.below(8),
+            1 if length > 0 => out[at.min(length - 1)] = self.draw() as u8,
+            2 => {
+                out.drain(self.range(length));
+            }
+            3 => {
+                let piece = out[self.range(length)].to_vec();
+                out.splice(at..at, piece);
+            }
+            4 => {
+                let other = &seeds[self.below(seeds.len())];
+                let piece = other[self.range(other.len())].to_vec();
+                out.splice(at..at, piece);
+            }
+            5 => out.truncate(at),
+            6 => {
+                let piece = out[self.range(length)].repeat(2 + self.below(60));
+                out.splice(at..at, piece);
+            }
+            7 | 8 => {
+                // A number becomes another value.
+                let word = WORDS[self.below(WORDS.len())];
+                let digit = (at..length).find(|at| out[*at].is_ascii_digit());
+                let Some(from) = digit else { return out.extend(word.bytes()) };
+                let to = (from..length).find(|at| !matches!(out[*at], b'0'..=b'9' | b'.')).unwrap_or(length);
+                out.splice(from..to, word.bytes());
+            }
+            _ => {
+                let word = WORDS[self.below(WORDS.len())];
+                out.splice(at..at, word.bytes());
+            }
+        }
+    }
+}
