@@ -12,6 +12,7 @@ mod hints;
 mod job;
 mod json;
 mod names;
+pub(crate) use names::accelerator_label;
 mod program;
 mod report;
 mod script;
