@@ -2,5 +2,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+pub mod documents;
 pub mod import;
 pub mod launch;
+pub mod submit;

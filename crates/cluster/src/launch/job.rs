@@ -119,6 +119,11 @@ impl Serving {
     }
 }
 
+/// Devices that one host has at most.
+const MOST_IN_A_HOST: u64 = 16;
+/// Devices of a host in racks with one fabric: compute trays of NVL72 and TPU hosts have four.
+const HOST_IN_A_RACK: u64 = 4;
+
 /// A whole number of at least one.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the knobs' ranges")]
 pub(crate) fn count(value: f64) -> u64 {
@@ -161,7 +166,10 @@ impl<'a> Job<'a> {
             refused.push(Unsupported::new("plan", format!("the scenario cannot run: {}", verdict.describe())));
         }
         let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
-        let (have_nodes, have_per_node) = (count(scenario.num_nodes), count(scenario.accelerators_per_node * dies));
+        let (racks, rack) = (count(scenario.num_nodes), count(scenario.accelerators_per_node * dies));
+        // A target's node may be a rack; launchers count its hosts.
+        let have_per_node = if rack > MOST_IN_A_HOST && rack % HOST_IN_A_RACK == 0 { HOST_IN_A_RACK } else { rack };
+        let have_nodes = racks * rack / have_per_node;
         let work = match scenario.mode() {
             Mode::Training => Work::Training(training(scenario, estimate, options)),
             Mode::Inference => Work::Serving(serving(scenario, model)),
@@ -251,7 +259,7 @@ impl<'a> Job<'a> {
     pub(crate) fn header(&self, estimate: &Estimate, tool: Tool) -> String {
         let (target, workload) = &self.from;
         let hardware = match &self.accelerator {
-            Some(name) if self.nodes > 1 => format!("{} nodes of {} {name}", self.nodes, self.per_node),
+            Some(name) if self.nodes > 1 => format!("{0} nodes\n{0} nodes of {1} {name}", self.nodes, self.per_node),
             Some(name) => format!("{} {name}", self.per_node),
             None => format!("{} nodes of {} devices", self.nodes, self.per_node),
         };
@@ -271,6 +279,7 @@ impl<'a> Job<'a> {
             format!("Predicted: {rate:.0} tokens/s{interval}{step}."),
         ]
         .iter()
+        .flat_map(|text| text.lines())
         .map(|line| format!("# {}\n", one_line(line)))
         .collect()
     }

@@ -58,10 +58,11 @@ impl Keys {
         root
     }
 
-    /// The values as YAML.
+    /// The values as YAML, in their order; keys of one mapping stand together.
     pub(crate) fn yaml(&self, header: &str) -> String {
+        let entries: Vec<(&str, &Value)> = self.entries.iter().map(|(key, value, _)| (key.as_str(), value)).collect();
         let mut out = header.to_owned();
-        yaml_map(&self.tree(), 0, &mut out);
+        nested(&entries, 0, &mut out);
         out
     }
 
@@ -86,6 +87,29 @@ impl Keys {
             out.push_str(&format!("\n[{table}]\n{}\n", lines.join("\n")));
         }
         out
+    }
+}
+
+/// Writes entries that share what stands before their keys.
+fn nested(entries: &[(&str, &Value)], indent: usize, out: &mut String) {
+    let mut done: Vec<&str> = Vec::new();
+    for (key, value) in entries {
+        let Some((head, _)) = key.split_once('.') else {
+            let mut one = Map::new();
+            one.insert((*key).to_owned(), (*value).clone());
+            yaml_map(&one, indent, out);
+            continue;
+        };
+        if done.contains(&head) {
+            continue;
+        }
+        done.push(head);
+        let inner: Vec<(&str, &Value)> = entries
+            .iter()
+            .filter_map(|(key, value)| Some((key.strip_prefix(head)?.strip_prefix('.')?, *value)))
+            .collect();
+        out.push_str(&format!("{}{}:\n", " ".repeat(indent), yaml_text(head)));
+        nested(&inner, indent + 2, out);
     }
 }
 

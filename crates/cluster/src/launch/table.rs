@@ -56,7 +56,9 @@ pub(crate) enum Objection {
 
 /// Asks whether a tool at a release takes a flag with a value.
 pub(crate) fn check(tool: &str, flag: &str, value: Option<&str>, release: Option<&str>) -> Result<(), Objection> {
-    let found = table().iter().find(|((t, f), _)| *t == tool && *f == flag).map(|(_, found)| found);
+    // Trainers of Hugging Face take the keys of their files as flags.
+    let name = if tool == "hf-trainer" { flag.trim_start_matches('-') } else { flag };
+    let found = table().iter().find(|((t, f), _)| *t == tool && *f == name).map(|(_, found)| found);
     let Some(found) = found else { return Err(Objection::Unknown) };
     if let Some(value) = value
         && !found.choices.is_empty()
@@ -74,9 +76,21 @@ pub(crate) fn check(tool: &str, flag: &str, value: Option<&str>, release: Option
     }
 }
 
+const NAMES: &str = include_str!("../../../../workload/model_names.csv");
+
+/// The catalog's model that some tool calls by this name: the first of those that a tool does not tell apart.
+pub(crate) fn model_of_tool(name: &str) -> Option<&'static str> {
+    let bare = name.rsplit('/').next().unwrap_or(name);
+    NAMES.lines().skip(1).find_map(|line| {
+        let mut fields = line.split(',');
+        let (model, _, known) = (fields.next()?, fields.next()?, fields.next()?);
+        let known = known.rsplit('/').next().unwrap_or(known);
+        (known.eq_ignore_ascii_case(bare)).then_some(model)
+    })
+}
+
 /// What a tool calls a model of the catalog.
 pub(crate) fn model_name(tool: &str, model: &str) -> Option<&'static str> {
-    const NAMES: &str = include_str!("../../../../workload/model_names.csv");
     NAMES.lines().skip(1).find_map(|line| {
         let mut fields = line.split(',');
         let (m, t, name) = (fields.next()?, fields.next()?, fields.next()?);

@@ -115,7 +115,11 @@ impl Arguments {
     /// The arguments as a bash array.
     pub(crate) fn array(&self, name: &str) -> String {
         let mut out = format!("{name}=(\n");
-        for line in &self.lines {
+        for (index, line) in self.lines.iter().enumerate() {
+            // A heading without flags says nothing.
+            if matches!((line, self.lines.get(index + 1)), (Line::Comment(_), None | Some(Line::Comment(_)))) {
+                continue;
+            }
             let text = match line {
                 Line::Comment(text) => format!("# {}", one_line(text)),
                 Line::Setting(key, Some(value)) if key.ends_with('=') => format!("{key}{}", value.shell()),

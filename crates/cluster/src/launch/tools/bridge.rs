@@ -76,7 +76,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Recompute::Full => draft.refuse("recompute_layers", "a part of the layers is not written for this tool"),
         Recompute::Selective => drop(a.comment("recomputation").assign("model.recompute_granularity", "selective")),
         Recompute::None | Recompute::Auto => {
-            drop(a.comment("recomputation").assign("model.recompute_granularity", "null"))
+            a.comment("recomputation").assign("model.recompute_granularity", "null");
         }
     }
     a.comment("overlap")

@@ -91,6 +91,23 @@ impl Tool {
         Tool::ALL.iter().find(|(_, known, _)| known.eq_ignore_ascii_case(name)).map(|(tool, ..)| *tool)
     }
 
+    /// The software family that it runs, where it is of one.
+    #[must_use]
+    pub fn family(self) -> Option<&'static str> {
+        Some(match self {
+            Tool::MegatronLm => "megatron-core",
+            Tool::Accelerate => "pytorch-fsdp",
+            Tool::Dynamo => return None,
+            other => other.name(),
+        })
+    }
+
+    /// The tool that a scenario's software leads to, if any.
+    #[must_use]
+    pub fn usual(scenario: &Scenario) -> Option<Tool> {
+        Tool::of(scenario).ok()
+    }
+
     /// Whether it trains.
     #[must_use]
     pub fn trains(self) -> bool {

@@ -119,6 +119,7 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         None => {}
     }
     k.other("model.optim.lr", 1e-5)
+        .other("model.override_vocab_size", count(m.vocab_size))
         .other("model.tokenizer.library", "megatron")
         .other("model.tokenizer.type", "GPT2BPETokenizer")
         .other("model.data.data_impl", "mock")

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{beside, command, setup};
+use super::{arguments, beside, command, setup};
 use crate::launch::job::Job;
 use crate::launch::keys::yaml_map;
 use crate::launch::tools::{Draft, Start};
@@ -113,8 +113,9 @@ fn pod(job: &Job<'_>, draft: &Draft, container: Map<String, Value>) -> Map<Strin
 
 /// The command as a shell script, for launchers that need the node's rank.
 fn script(job: &Job<'_>, draft: &Draft, before: &str, behind: &str) -> Value {
+    let args = arguments(draft);
     let body =
-        format!("set -euo pipefail\n{before}{}exec {} \"${{args[@]}}\"{behind}\n", setup(draft), command(job, draft));
+        format!("set -euo pipefail\n{before}{}exec {}{args}{behind}\n", setup(draft), command(job, draft));
     json!(body)
 }
 

@@ -23,9 +23,16 @@ fn setup(draft: &Draft) -> String {
     if !out.is_empty() {
         out.push('\n');
     }
-    out.push_str(&draft.arguments.array("args"));
-    out.push('\n');
+    if !draft.arguments.lines.is_empty() {
+        out.push_str(&draft.arguments.array("args"));
+        out.push('\n');
+    }
     out
+}
+
+/// The arguments behind a command.
+fn arguments(draft: &Draft) -> &'static str {
+    if draft.arguments.lines.is_empty() { "" } else { " \"${args[@]}\"" }
 }
 
 /// The words that start the program on a node, up to its arguments.

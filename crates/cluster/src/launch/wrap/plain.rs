@@ -1,6 +1,6 @@
 //! A shell script that is started on every node.
 
-use super::{beside, command, setup, visible};
+use super::{arguments, beside, command, setup, visible};
 use crate::launch::File;
 use crate::launch::job::Job;
 use crate::launch::tools::{Draft, Start};
@@ -25,13 +25,13 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
     }
     text.push('\n');
     text.push_str(&setup(draft));
-    let command = command(job, draft);
+    let (command, args) = (command(job, draft), arguments(draft));
     match (draft.port, &draft.spread) {
         (Some(port), Some(spread)) => {
-            text.push_str(&format!("{command} \"${{args[@]}}\" --port {port} {}\n", spread.flags));
+            text.push_str(&format!("{command}{args} --port {port} {}\n", spread.flags));
         }
         (Some(port), None) => servers(job, draft, &command, port, &mut text),
-        (None, _) => text.push_str(&format!("{command} \"${{args[@]}}\"\n")),
+        (None, _) => text.push_str(&format!("{command}{args}\n")),
     }
     let script = File { name: format!("{}.sh", job.name), text, executable: true };
     std::iter::once(script).chain(beside(job, draft, header)).collect()
@@ -39,16 +39,17 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
 
 /// The servers of one node, each on devices and a port of its own.
 fn servers(job: &Job<'_>, draft: &Draft, command: &str, port: u64, text: &mut String) {
+    let args = arguments(draft);
     let local = (job.per_node / draft.devices.max(1)).clamp(1, draft.servers);
     if local == 1 {
-        text.push_str(&format!("{command} \"${{args[@]}}\" --port {port}\n"));
+        text.push_str(&format!("{command}{args} --port {port}\n"));
         return;
     }
     for server in 0..local {
         let devices: Vec<String> =
             (server * draft.devices..(server + 1) * draft.devices).map(|device| device.to_string()).collect();
         text.push_str(&format!(
-            "{}={} {command} \"${{args[@]}}\" --port {} &\n",
+            "{}={} {command}{args} --port {} &\n",
             visible(&job.vendor),
             devices.join(","),
             port + server

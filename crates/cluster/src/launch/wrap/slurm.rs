@@ -1,6 +1,6 @@
 //! A Slurm batch script; several servers are an array.
 
-use super::{beside, command, setup};
+use super::{arguments, beside, command, setup};
 use crate::launch::job::Job;
 use crate::launch::tools::{Draft, Start};
 use crate::launch::words::Word;
@@ -49,28 +49,28 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str, options: &Option
     }
     text.push_str(&setup(draft));
     let srun = srun(options);
-    let command = command(job, draft);
+    let (command, args) = (command(job, draft), arguments(draft));
     let port = draft.port.map_or_else(String::new, |port| match array {
         true => format!(" --port \"$(({port} + SLURM_ARRAY_TASK_ID))\""),
         false => format!(" --port {port}"),
     });
     match &draft.spread {
         Some(spread) if spread.flags.is_empty() => {
-            text.push_str(&format!("{srun} --mpi=pmix \\\n  {command} \"${{args[@]}}\"{port}\n"));
+            text.push_str(&format!("{srun} --mpi=pmix \\\n  {command}{args}{port}\n"));
         }
         Some(spread) => {
             // The rank is known on the node only.
             let flags = spread.flags.replace("$NODE_RANK", "$SLURM_NODEID");
             text.push_str(&format!(
-                "{srun} bash -c 'exec \"$@\" {flags}' server \\\n  {command} \"${{args[@]}}\"{port}\n"
+                "{srun} bash -c 'exec \"$@\" {flags}' server \\\n  {command}{args}{port}\n"
             ));
         }
         None if trains(job) && draft.start == Start::Direct && nodes > 1 => {
             text.push_str(&format!(
-                "{srun} bash -c 'NODE_RANK=\"$SLURM_NODEID\" exec \"$@\"' node \\\n  {command} \"${{args[@]}}\"\n"
+                "{srun} bash -c 'NODE_RANK=\"$SLURM_NODEID\" exec \"$@\"' node \\\n  {command}{args}\n"
             ));
         }
-        None => text.push_str(&format!("{srun} \\\n  {command} \"${{args[@]}}\"{port}\n")),
+        None => text.push_str(&format!("{srun} \\\n  {command}{args}{port}\n")),
     }
     let script = File { name: format!("{}.sbatch", job.name), text, executable: false };
     std::iter::once(script).chain(beside(job, draft, header)).collect()
