@@ -112,7 +112,7 @@ fn size(facts: &Facts, base: &Target) -> (u64, u64, Places) {
         (_, _, Some(all)) if servers > 1 => spread(all * servers, usual, place("num_accelerators")),
         (_, _, Some(all)) => spread(all, per_node.unwrap_or(usual).max(1), place("num_accelerators")),
         (Some(per_node), None, None) => (per_node, 1, (place("accelerators_per_node"), None)),
-        (None, Some(nodes), None) => (usual, nodes, (None, place("nodes"))),
+        (None, Some(nodes), None) => (crate::launch::host(usual), nodes, (None, place("nodes"))),
         (Some(per_node), Some(nodes), None) => (per_node, nodes * servers, (place("accelerators_per_node"), place("nodes"))),
         (None, None, None) => (usual, crate::launch::count(base.num_nodes), (None, None)),
     }

@@ -124,6 +124,11 @@ const MOST_IN_A_HOST: u64 = 16;
 /// Devices of a host in racks with one fabric: compute trays of NVL72 and TPU hosts have four.
 const HOST_IN_A_RACK: u64 = 4;
 
+/// Devices of one host of a target's node, which may be a rack; launchers count hosts.
+pub(crate) fn host(node: u64) -> u64 {
+    if node > MOST_IN_A_HOST && node % HOST_IN_A_RACK == 0 { HOST_IN_A_RACK } else { node }
+}
+
 /// A whole number of at least one.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the knobs' ranges")]
 pub(crate) fn count(value: f64) -> u64 {
@@ -167,8 +172,7 @@ impl<'a> Job<'a> {
         }
         let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
         let (racks, rack) = (count(scenario.num_nodes), count(scenario.accelerators_per_node * dies));
-        // A target's node may be a rack; launchers count its hosts.
-        let have_per_node = if rack > MOST_IN_A_HOST && rack % HOST_IN_A_RACK == 0 { HOST_IN_A_RACK } else { rack };
+        let have_per_node = host(rack);
         let have_nodes = racks * rack / have_per_node;
         let work = match scenario.mode() {
             Mode::Training => Work::Training(training(scenario, estimate, options)),

@@ -17,7 +17,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 
 use job::{Job, Work};
 
-pub(crate) use job::count;
+pub(crate) use job::{count, host};
 pub(crate) use table::model_of_tool;
 pub(crate) use words::{one_line, slug, yaml_text};
 
