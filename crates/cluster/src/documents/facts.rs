@@ -31,7 +31,8 @@ impl Facts {
             (None, 0) => None,
             (None, 1) => Some(0),
             (None, count) => {
-                let reason = format!("the files hold {count} configurations; choose one with --variant 0 to {}", count - 1);
+                let reason =
+                    format!("the files hold {count} configurations; choose one with --variant 0 to {}", count - 1);
                 return Err(vec![Gap::new("variant", reason)]);
             }
         };

@@ -88,8 +88,7 @@ pub enum DocumentError {
 /// Everything that is missing or contradictory.
 pub fn documents(import: &Import, library: &Library, given: &Given) -> Result<Documents, Vec<Gap>> {
     let facts = Facts::of(import, given)?;
-    let mut gaps: Vec<Gap> =
-        import.conflicts.iter().map(|note| Gap::new("conflict", note.text.clone())).collect();
+    let mut gaps: Vec<Gap> = import.conflicts.iter().map(|note| Gap::new("conflict", note.text.clone())).collect();
     let mut notes = Vec::new();
     let model = model::find(&facts, library.catalog(), given, &mut notes).map_err(|gap| gaps.push(gap)).ok();
     let target = target::write(&facts, library, given, &mut notes).map_err(|gap| gaps.push(gap)).ok();

@@ -40,16 +40,33 @@ pub(super) fn find(
         notes.push(format!("the widths and counts are those of {}{also}", model.id));
         return Ok(Arc::clone(model));
     }
-    Err(Gap::new("model", match stated.first() {
-        Some(name) => format!("{name} is not in the catalog; name a model or a config.json with --model"),
-        None => "the files do not name it; name one with --model".to_owned(),
-    }))
+    Err(Gap::new(
+        "model",
+        match stated.first() {
+            Some(name) => format!("{name} is not in the catalog; name a model or a config.json with --model"),
+            None => "the files do not name it; name one with --model".to_owned(),
+        },
+    ))
 }
 
 /// Endings that do not change an architecture.
 const ENDINGS: [&str; 16] = [
-    "-instruct", "-chat", "-base", "-it", "-hf", "-fp8", "-fp4", "-nvfp4", "-mxfp4", "-awq", "-gptq", "-int4", "-int8",
-    "-bf16", "-dynamic", "-pretrain",
+    "-instruct",
+    "-chat",
+    "-base",
+    "-it",
+    "-hf",
+    "-fp8",
+    "-fp4",
+    "-nvfp4",
+    "-mxfp4",
+    "-awq",
+    "-gptq",
+    "-int4",
+    "-int8",
+    "-bf16",
+    "-dynamic",
+    "-pretrain",
 ];
 
 fn by_name(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
@@ -62,7 +79,8 @@ fn by_name(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
     let mut low = bare.to_ascii_lowercase().replace(['_', ' '], "-");
     // Weights in one file carry their quantization at the end: `-Q4_K_M.gguf`, `.f16.gguf`.
     if let Some(stem) = low.strip_suffix(".gguf") {
-        let quantized = |tail: &str| tail.starts_with(['q', 'f', 'i', 'b']) && tail.contains(|c: char| c.is_ascii_digit());
+        let quantized =
+            |tail: &str| tail.starts_with(['q', 'f', 'i', 'b']) && tail.contains(|c: char| c.is_ascii_digit());
         let end = ["-q", ".q", "-f16", ".f16", "-bf16", ".bf16", "-iq", "-f32", "-mxfp4"]
             .iter()
             .filter_map(|mark| stem.rfind(mark))
@@ -95,9 +113,10 @@ fn by_letters(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
         text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
     };
     let wanted = letters(name);
-    let mut same = catalog.models().into_iter().filter(|model| {
-        std::iter::once(&model.id).chain(&model.aliases).any(|known| letters(known) == wanted)
-    });
+    let mut same = catalog
+        .models()
+        .into_iter()
+        .filter(|model| std::iter::once(&model.id).chain(&model.aliases).any(|known| letters(known) == wanted));
     let first = same.next()?;
     same.next().is_none().then_some(first)
 }

@@ -19,7 +19,10 @@ pub(super) fn write(facts: &Facts, library: &Library, given: &Given, notes: &mut
         }
         None => {
             let Some(label) = facts.text("accelerator") else {
-                return Err(Gap::new("accelerator", "the files do not name it; name a target that has it with --target"));
+                return Err(Gap::new(
+                    "accelerator",
+                    "the files do not name it; name a target that has it with --target",
+                ));
             };
             let (name, memory) = split(label);
             let Some(sheet) = catalog.accelerator_meant(name, memory) else {
@@ -107,13 +110,17 @@ fn size(facts: &Facts, base: &Target) -> (u64, u64, Places) {
     let servers = super::workload::array(facts).unwrap_or(1);
     let node = per_node.or_else(|| facts.count("accelerators_per_replica").filter(|devices| *devices > usual));
     match (node, nodes, all) {
-        (Some(per_node), Some(nodes), _) if servers == 1 => (per_node, nodes, (place("accelerators_per_node"), place("nodes"))),
+        (Some(per_node), Some(nodes), _) if servers == 1 => {
+            (per_node, nodes, (place("accelerators_per_node"), place("nodes")))
+        }
         // Members of an array are jobs of their own, which may share nodes.
         (_, _, Some(all)) if servers > 1 => spread(all * servers, usual, place("num_accelerators")),
         (_, _, Some(all)) => spread(all, per_node.unwrap_or(usual).max(1), place("num_accelerators")),
         (Some(per_node), None, None) => (per_node, 1, (place("accelerators_per_node"), None)),
         (None, Some(nodes), None) => (crate::launch::host(usual), nodes, (None, place("nodes"))),
-        (Some(per_node), Some(nodes), None) => (per_node, nodes * servers, (place("accelerators_per_node"), place("nodes"))),
+        (Some(per_node), Some(nodes), None) => {
+            (per_node, nodes * servers, (place("accelerators_per_node"), place("nodes")))
+        }
         (None, None, None) => (usual, crate::launch::count(base.num_nodes), (None, None)),
     }
 }

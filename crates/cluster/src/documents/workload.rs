@@ -50,8 +50,12 @@ fn software(facts: &Facts) -> Option<String> {
 fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut Lines) -> Vec<Gap> {
     let mut gaps = Vec::new();
     match (facts.count("seq_len"), given.number(Knob::Prompt)) {
-        (Some(length), _) => lines.section("sequence", vec![stated(facts, "prompt", "seq_len", length), other("generate", 0, "")]),
-        (None, Some(length)) => lines.section("sequence", vec![other("prompt", length, "given"), other("generate", 0, "")]),
+        (Some(length), _) => {
+            lines.section("sequence", vec![stated(facts, "prompt", "seq_len", length), other("generate", 0, "")])
+        }
+        (None, Some(length)) => {
+            lines.section("sequence", vec![other("prompt", length, "given"), other("generate", 0, "")])
+        }
         (None, None) => gaps.push(Gap::new("seq_len", "the files do not state it; set it with --set prompt=TOKENS")),
     }
     let mut batch = counts(facts, &[("micro", "micro_batch"), ("global", "global_batch")]);
@@ -193,12 +197,14 @@ fn serving(
     let mut gaps = Vec::new();
     let whole = |key: &str| facts.value(key).and_then(Value::as_u64);
     let mut sequence = Vec::new();
-    for (key, from, knob) in [("prompt", "benchmark.isl", Knob::Prompt), ("generate", "benchmark.osl", Knob::Generate)] {
+    for (key, from, knob) in [("prompt", "benchmark.isl", Knob::Prompt), ("generate", "benchmark.osl", Knob::Generate)]
+    {
         match (whole(from), given.number(knob)) {
             (_, Some(tokens)) => sequence.push(other(key, tokens, "given")),
             (Some(tokens), None) => sequence.push(stated(facts, key, from, tokens)),
             (None, None) => {
-                let limit = facts.count("max_model_len").map_or_else(String::new, |most| format!(", at most {most} together"));
+                let limit =
+                    facts.count("max_model_len").map_or_else(String::new, |most| format!(", at most {most} together"));
                 let reason = format!("a server's files do not state lengths{limit}; set {key} with --set {key}=TOKENS");
                 gaps.push(Gap::new(key, reason));
             }
@@ -209,7 +215,11 @@ fn serving(
     formats(facts, model, lines);
     let mut section = counts(
         facts,
-        &[("max_num_seqs", "max_num_seqs"), ("max_num_batched_tokens", "max_num_batched_tokens"), ("context_ranks", "dcp")],
+        &[
+            ("max_num_seqs", "max_num_seqs"),
+            ("max_num_batched_tokens", "max_num_batched_tokens"),
+            ("context_ranks", "dcp"),
+        ],
     );
     if facts.count("max_num_batched_tokens").is_none() {
         section.extend(counts(facts, &[("max_num_batched_tokens", "chunked_prefill_size")]));

@@ -60,7 +60,8 @@ pub(crate) fn check(tool: &str, flag: &str, value: Option<&str>, release: Option
     let name = if tool == "hf-trainer" { flag.trim_start_matches('-') } else { flag };
     let found = table().iter().find(|((t, f), _)| *t == tool && *f == name).map(|(_, found)| found);
     let Some(found) = found else { return Err(Objection::Unknown) };
-    if let Some(value) = value
+    // `null` unsets what a recipe sets.
+    if let Some(value) = value.filter(|value| *value != "null")
         && !found.choices.is_empty()
         && !found.choices.contains(&value)
     {

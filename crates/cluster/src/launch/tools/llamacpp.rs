@@ -34,6 +34,9 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Some(repository) => drop(a.put("--hf-repo", repository.as_str())),
         None => draft.refuse("model", "name a GGUF file or a repository of such files with --model-path"),
     }
+    if let Some(format) = s.quantized.filter(|format| !matches!(format, Format::Int4 | Format::Int8 | Format::Fp16)) {
+        draft.refuse("precision", format!("files of weights hold no {}; set int4, int8, fp16 or bf16", format.name()));
+    }
     a.comment("devices").put("--gpu-layers", 999_u64);
     if s.devices() > 1 {
         // Rows are tensor parallelism, layers a pipeline.

@@ -114,8 +114,7 @@ fn pod(job: &Job<'_>, draft: &Draft, container: Map<String, Value>) -> Map<Strin
 /// The command as a shell script, for launchers that need the node's rank.
 fn script(job: &Job<'_>, draft: &Draft, before: &str, behind: &str) -> Value {
     let args = arguments(draft);
-    let body =
-        format!("set -euo pipefail\n{before}{}exec {}{args}{behind}\n", setup(draft), command(job, draft));
+    let body = format!("set -euo pipefail\n{before}{}exec {}{args}{behind}\n", setup(draft), command(job, draft));
     json!(body)
 }
 

@@ -61,9 +61,7 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str, options: &Option
         Some(spread) => {
             // The rank is known on the node only.
             let flags = spread.flags.replace("$NODE_RANK", "$SLURM_NODEID");
-            text.push_str(&format!(
-                "{srun} bash -c 'exec \"$@\" {flags}' server \\\n  {command}{args}{port}\n"
-            ));
+            text.push_str(&format!("{srun} bash -c 'exec \"$@\" {flags}' server \\\n  {command}{args}{port}\n"));
         }
         None if trains(job) && draft.start == Start::Direct && nodes > 1 => {
             text.push_str(&format!(
