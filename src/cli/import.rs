@@ -4,9 +4,21 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
-use atlas_cluster::import::{SourceFile, import};
+use atlas_cluster::documents::{Documents, Given, documents};
+use atlas_cluster::import::{Import, SourceFile, import};
+use atlas_config::library::Library;
+use atlas_document::files::write_new;
 use atlas_document::sources::read_bytes;
+use atlas_plan::advice::{Objective, advise};
+use atlas_plan::engine;
+use atlas_report::estimate;
 use serde_json::Value;
+
+use super::args::{Globals, KnobArgs};
+use super::failure::Failure;
+use super::output::{self, complain};
+use super::pick;
+use super::run::writing;
 
 /// Read launch scripts and configurations of training and serving tools as one job.
 #[derive(Debug, clap::Args)]
@@ -14,11 +26,14 @@ use serde_json::Value;
   atlas import train.sbatch
   atlas import launch.sh config.yaml --env NNODES=16
   atlas import deployment.yaml --format json
+  atlas import train.sbatch --estimate --target h100-sxm-64
+  atlas import serve.sh --write workload --set prompt=2000 --set generate=300
 
 Reads sbatch scripts, torchrun, accelerate and deepspeed commands, Megatron-LM arguments, NeMo, Megatron-Bridge, Primus, \
 torchtitan, DeepSpeed, FSDP, llm-foundry, MaxText, axolotl, nanotron and Neuron configurations, vllm serve, \
 sglang.launch_server, trtllm-serve, llama-server, docker-compose, Kubernetes and Dynamo manifests. Nothing is executed. \
-Files that belong together are read as one job.")]
+Files that belong together are read as one job. --estimate and --write make a target and a workload of it, with the line \
+that each value comes from; links, price and power are those of a target with the same accelerator.")]
 pub struct Args {
     /// Scripts and configurations of one job
     #[arg(required = true, value_name = "FILE")]
@@ -29,6 +44,24 @@ pub struct Args {
     /// What is printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Print the estimate of the job
+    #[arg(long, conflicts_with = "format")]
+    pub estimate: bool,
+    /// Write targets.yaml and workloads.yaml to a directory that has none
+    #[arg(long, value_name = "DIR", conflicts_with = "format")]
+    pub write: Option<PathBuf>,
+    /// Target whose accelerators the job uses [default: one with the accelerator that the files name]
+    #[arg(long, value_name = "NAME")]
+    pub target: Option<String>,
+    /// Model of the catalog, or a config.json [default: the one that the files name]
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Which of several configurations, from 0
+    #[arg(long, value_name = "N")]
+    pub variant: Option<usize>,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
 }
 
 /// How the job is printed.
@@ -49,8 +82,8 @@ fn variable(text: &str) -> Result<(String, String), String> {
 /// Most bytes of one file.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Reads the files and prints the job.
-pub fn run(args: &Args) -> color_eyre::Result<()> {
+/// Reads the files and prints the job, or makes documents of it.
+pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let mut files = Vec::new();
     let mut problems = Vec::new();
     for path in &args.files {
@@ -64,7 +97,11 @@ pub fn run(args: &Args) -> color_eyre::Result<()> {
         return Err(color_eyre::eyre::eyre!(problems.join("\n")));
     }
     let environment: BTreeMap<String, String> = args.environment.iter().cloned().collect();
-    let job = import(&files, &environment).to_json();
+    let read = import(&files, &environment);
+    if args.estimate || args.write.is_some() {
+        return scenario(&read, args, globals);
+    }
+    let job = read.to_json();
     let mut out = std::io::stdout().lock();
     match args.format {
         Format::Json if std::io::stdout().is_terminal() => writeln!(out, "{job:#}")?,
@@ -72,6 +109,51 @@ pub fn run(args: &Args) -> color_eyre::Result<()> {
         Format::Text => out.write_all(text(&job).as_bytes())?,
     }
     Ok(())
+}
+
+/// Writes the job's documents, or prints its estimate.
+fn scenario(read: &Import, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    args.knobs.check()?;
+    let library = pick::library(globals);
+    let overrides = args.knobs.overrides(&[])?;
+    let given = Given {
+        target: args.target.clone(),
+        model: args.model.clone(),
+        variant: args.variant,
+        overrides: overrides.clone(),
+    };
+    let found = documents(read, &library, &given).map_err(|gaps| {
+        complain("the files do not make a scenario:");
+        gaps.iter().for_each(|gap| complain(&format!("  {gap}")));
+        Failure::Told
+    })?;
+    if let Some(folder) = &args.write {
+        // What cannot be decoded is not worth writing.
+        found.parts(&library)?;
+        for (name, text) in [("targets.yaml", &found.target), ("workloads.yaml", &found.workload)] {
+            let path = folder.join(name);
+            write_new(&path, text).map_err(|error| writing(&path, &error))?;
+            output::print(&format!("{}\n", path.display()))?;
+        }
+    }
+    found.notes.iter().for_each(|note| complain(&format!("note: {note}")));
+    if args.estimate { tell(&found, &library, &overrides, globals) } else { Ok(()) }
+}
+
+/// Prints the estimate, as `atlas run` does.
+fn tell(
+    found: &Documents,
+    library: &Library,
+    overrides: &atlas_plan::knob::Overrides,
+    globals: &Globals,
+) -> color_eyre::Result<()> {
+    let (parts, scenario) = found.scenario(library, overrides)?;
+    let answer = engine::estimate(&scenario);
+    answer.finite().map_err(|problem| color_eyre::eyre::eyre!(problem))?;
+    let advice = advise(&scenario, &parts, &answer, Objective::default());
+    let track = pick::track(&parts.workload, None);
+    let text = estimate::tell(&parts, track, &scenario, &answer, &advice, output::width());
+    Ok(output::print(&globals.charset().write(&text))?)
 }
 
 /// `file:line` of an origin; the file alone where the line is open.

@@ -19,6 +19,7 @@ pub mod frontier;
 pub mod goal;
 pub mod import;
 pub mod ingest;
+pub mod launch;
 pub mod list;
 pub mod man;
 pub mod measured;
@@ -32,6 +33,7 @@ pub mod scenario;
 pub mod schema;
 pub mod sensitivity;
 pub mod simulate;
+pub mod submit;
 pub mod sweep;
 pub mod tui;
 pub mod validate;
@@ -138,7 +140,11 @@ pub enum Command {
     /// Find the accelerators of this machine and its cluster and print them as targets
     Detect(detect::Args),
     /// Read launch scripts and configurations of training and serving tools as one job
-    Import(import::Args),
+    Import(Box<import::Args>),
+    /// Write scripts, batch scripts or manifests that start a scenario
+    Launch(Box<launch::Args>),
+    /// Write launch files, submit them, and keep a record with the prediction
+    Submit(Box<submit::Args>),
     /// Show or export the configuration of an experiment, resolved
     Config(config::Args),
     /// Carry scenarios of the founding dashboard over, and back
@@ -257,7 +263,9 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Completions(args) => completions::run(args),
         Command::List(args) => list::run(&args, &globals),
         Command::Detect(args) => detect::run(&args, &globals),
-        Command::Import(args) => import::run(&args),
+        Command::Import(args) => import::run(&args, &globals),
+        Command::Launch(args) => launch::run(&args, &globals),
+        Command::Submit(args) => submit::run(&args, &globals),
         Command::Man(args) => man::run(args),
         Command::Schema(args) => schema::run(args),
     }

@@ -386,6 +386,8 @@ pub(crate) fn count_visible(name: &str, value: &Text, out: &mut Out) {
     let ids: Vec<&str> = value.as_str().split(',').map(str::trim).filter(|s| !s.is_empty()).collect();
     if !ids.is_empty() && ids.iter().all(|i| i.parse::<u32>().is_ok()) {
         out.fields.set("num_accelerators", ids.len() as i64, value.line());
+        // Tells servers on different devices from one that is started twice; removed when the job is complete.
+        out.fields.set("visible_devices", ids.join(","), value.line());
     }
 }
 
@@ -395,16 +397,39 @@ const SHAPE: &[&str] = &["tp", "pp", "ep", "cp", "vpp", "dp", "etp", "sequence_p
 /// Several runs of one script: what they share, and what differs.
 pub(crate) fn merge_runs(runs: Vec<Out>) -> Option<Out> {
     let mut distinct: Vec<Out> = Vec::new();
+    let mut devices: Vec<Vec<String>> = Vec::new();
     for r in runs {
         let same = |a: &Fields, b: &Fields| {
             let flat = |f: &Fields| {
-                f.iter().filter(|e| e.key != "launcher").map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>()
+                f.iter()
+                    .filter(|e| !matches!(e.key.as_str(), "launcher" | "visible_devices"))
+                    .map(|e| (e.key.clone(), e.value.clone()))
+                    .collect::<Vec<_>>()
             };
             flat(a) == flat(b)
         };
-        if !distinct.iter().any(|d| same(&d.fields, &r.fields)) {
-            distinct.push(r);
+        let own = r.fields.str("visible_devices").unwrap_or_default().to_owned();
+        match distinct.iter().position(|d| same(&d.fields, &r.fields)).and_then(|i| devices.get_mut(i)) {
+            Some(known) if known.contains(&own) => {}
+            Some(known) => known.push(own),
+            None => {
+                distinct.push(r);
+                devices.push(vec![own]);
+            }
         }
+    }
+    for (d, own) in distinct.iter_mut().zip(&devices).filter(|(_, own)| own.len() > 1) {
+        // Equal servers on devices of their own are replicas.
+        let count = i64::try_from(own.len()).unwrap_or(1);
+        let at = d.fields.at("visible_devices");
+        if let Some(n) = d.fields.int("num_accelerators").filter(|_| d.fields.str("kind") == Some("serving")) {
+            d.fields.imply("replicas", count, at);
+            d.fields.imply("accelerators_per_replica", n, at);
+            d.fields.set("num_accelerators", n.saturating_mul(count), at);
+        }
+    }
+    for d in &mut distinct {
+        d.fields.remove("visible_devices");
     }
     let mut all = distinct.into_iter();
     let mut first = all.next()?;

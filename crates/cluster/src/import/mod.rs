@@ -12,6 +12,7 @@ mod hints;
 mod job;
 mod json;
 mod names;
+pub(crate) use names::accelerator_label;
 mod program;
 mod report;
 mod script;
@@ -384,6 +385,8 @@ fn finish(s: &Source, whole: bool, out: &mut Out) {
 
 /// Computes what follows and checks the whole.
 fn complete(out: &mut Out) {
+    out.fields.remove("visible_devices");
+    out.variants.iter_mut().chain(out.roles.iter_mut().map(|(_, f)| f)).for_each(|f| drop(f.remove("visible_devices")));
     let kind = out.fields.str("kind").unwrap_or("").to_owned();
     if kind == "training" {
         derive::training(out);

@@ -45,11 +45,18 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
                     out.set("remat_policy", policy, v.line);
                     out.set("recompute", "selective", v.line)
                 }
+                None if v.shown().as_deref() == Some("none") => out.set("recompute", "none", v.line),
                 None => {
                     out.unset(v);
                     true
                 }
             },
+            "shard_optimizer_over_data" => {
+                if v.on() == Some(true) {
+                    out.fields.imply("sharding", "zero1", v.line);
+                }
+                true
+            }
             "quantization" => match v.text() {
                 Some(t) if t.contains("fp8") => out.set("precision", "fp8", v.line),
                 Some(t) => out.set("quantization", t, v.line),

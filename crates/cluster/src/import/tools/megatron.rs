@@ -52,6 +52,18 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "virtual_pipeline_model_parallel_size"
         | "num_virtual_stages_per_pipeline_rank"
         | "virtual_pipeline_parallel_size" => out.int("vpp", node),
+        "pipeline_model_parallel_layout" => {
+            // Stages are separated by bars; each rank has as many as there are virtual stages.
+            let stages = node.text().filter(|t| !t.contains('*')).map(|t| t.matches('|').count() + 1);
+            if let (Some(stages), Some(pp)) = (stages.and_then(|n| i64::try_from(n).ok()), out.fields.int("pp"))
+                && pp > 0
+                && stages % pp == 0
+                && stages > pp
+            {
+                out.fields.imply("vpp", stages / pp, node.line);
+            }
+            true
+        }
         "num_layers_per_virtual_pipeline_stage" => out.int("layers_per_virtual_stage", node),
         "sequence_parallel" => out.flag("sequence_parallel", node),
         "use_distributed_optimizer" => {
@@ -160,6 +172,9 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "use_flash_attn"
         | "moe_grouped_gemm"
         | "moe_token_dispatcher_type"
+        | "moe_ffn_hidden_size"
+        | "moe_permute_fusion"
+        | "moe_enable_deepep"
         | "moe_router_load_balancing_type"
         | "tp_comm_overlap"
         | "deepspeed"

@@ -1,0 +1,158 @@
+//! The values of a job, each with its place.
+
+use std::collections::BTreeMap;
+
+use atlas_catalog::Model;
+use serde_json::{Map, Value};
+
+use super::{Gap, Given};
+use crate::import::{Import, Origin};
+use crate::launch::{one_line, slug, yaml_text};
+
+/// Fields of one configuration with their origins.
+pub(super) struct Facts {
+    fields: Map<String, Value>,
+    origin: BTreeMap<String, Origin>,
+    /// Settings of prefill and decode workers.
+    pub(super) roles: Map<String, Value>,
+}
+
+impl Facts {
+    /// Takes the one configuration of a job, or the one that the user chose.
+    pub(super) fn of(import: &Import, given: &Given) -> Result<Facts, Vec<Gap>> {
+        let (mut fields, mut origin) = (import.fields.clone(), import.origin.clone());
+        let count = import.variants.len();
+        let chosen = match (given.variant, count) {
+            (Some(index), count) if index < count => Some(index),
+            (Some(index), count) => {
+                let reason = format!("{index} is not one of the {count} configurations of the files");
+                return Err(vec![Gap::new("variant", reason)]);
+            }
+            (None, 0) => None,
+            (None, 1) => Some(0),
+            (None, count) => {
+                let reason =
+                    format!("the files hold {count} configurations; choose one with --variant 0 to {}", count - 1);
+                return Err(vec![Gap::new("variant", reason)]);
+            }
+        };
+        if let Some(variant) = chosen.and_then(|index| import.variants.get(index)) {
+            fields.extend(variant.clone());
+            let prefix = format!("variants.{}.", chosen.unwrap_or_default());
+            let own: Vec<(String, Origin)> = import
+                .origin
+                .iter()
+                .filter_map(|(key, place)| Some((key.strip_prefix(&prefix)?.to_owned(), place.clone())))
+                .collect();
+            origin.extend(own);
+        }
+        if fields.is_empty() && import.roles.is_empty() {
+            return Err(vec![Gap::new("files", "no launch of a known tool was found in them")]);
+        }
+        Ok(Facts { fields, origin, roles: import.roles.clone() })
+    }
+
+    /// The value at a dotted name.
+    pub(super) fn value(&self, key: &str) -> Option<&Value> {
+        let mut parts = key.split('.');
+        let first = self.fields.get(parts.next()?)?;
+        parts.try_fold(first, |value, part| value.get(part))
+    }
+
+    /// A whole number of at least one.
+    pub(super) fn count(&self, key: &str) -> Option<u64> {
+        self.value(key)?.as_u64().filter(|count| *count > 0)
+    }
+
+    pub(super) fn number(&self, key: &str) -> Option<f64> {
+        self.value(key)?.as_f64().filter(|value| value.is_finite())
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        self.value(key)?.as_str()
+    }
+
+    pub(super) fn flag(&self, key: &str) -> Option<bool> {
+        self.value(key)?.as_bool()
+    }
+
+    /// Whether the job serves.
+    pub(super) fn serves(&self) -> bool {
+        self.text("kind").is_some_and(|kind| kind != "training")
+    }
+
+    /// The place of a value as a comment.
+    pub(super) fn place(&self, key: &str) -> Option<String> {
+        let origin = self.origin.get(key)?;
+        let line = origin.line.map_or_else(String::new, |line| format!(":{line}"));
+        Some(format!("{}{line}", one_line(&origin.file)))
+    }
+
+    /// A name for the job's documents.
+    pub(super) fn name(&self, model: Option<&Model>) -> String {
+        let model = model.map(|model| model.id.as_str()).or_else(|| self.text("model")).unwrap_or("model");
+        slug(&format!("{model} {}", self.text("framework").unwrap_or("imported")))
+    }
+}
+
+/// Lines of YAML with comments on where values come from.
+#[derive(Default)]
+pub(super) struct Lines {
+    text: String,
+}
+
+impl Lines {
+    /// A comment that says where a value comes from, behind it.
+    fn push(&mut self, indent: usize, key: &str, value: &str, comment: Option<&str>) {
+        let pad = " ".repeat(indent);
+        let comment = comment.map_or_else(String::new, |comment| format!("  # {}", one_line(comment)));
+        self.text.push_str(&format!("{pad}{key}: {value}{comment}\n"));
+    }
+
+    /// A text at the top of the entry.
+    pub(super) fn word(&mut self, key: &str, value: &str, comment: Option<&str>) {
+        self.push(2, key, &yaml_text(value), comment);
+    }
+
+    /// A number or a truth value at the top of the entry.
+    pub(super) fn plain(&mut self, key: &str, value: impl ToString, comment: Option<&str>) {
+        self.push(2, key, &value.to_string(), comment);
+    }
+
+    /// A mapping, if it has any values.
+    pub(super) fn section(&mut self, key: &str, entries: Vec<Line>) {
+        if entries.is_empty() {
+            return;
+        }
+        self.text.push_str(&format!("  {key}:\n"));
+        for entry in entries {
+            self.push(4, entry.key, &entry.value, entry.comment.as_deref());
+        }
+    }
+
+    /// YAML that is written already.
+    pub(super) fn raw(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+}
+
+/// A line of a mapping.
+pub(super) struct Line {
+    pub(super) key: &'static str,
+    pub(super) value: String,
+    pub(super) comment: Option<String>,
+}
+
+/// A line with a value that the files state at `from`.
+pub(super) fn stated(facts: &Facts, key: &'static str, from: &str, value: impl ToString) -> Line {
+    Line { key, value: value.to_string(), comment: facts.place(from) }
+}
+
+/// A line with a value from elsewhere.
+pub(super) fn other(key: &'static str, value: impl ToString, comment: &str) -> Line {
+    Line { key, value: value.to_string(), comment: (!comment.is_empty()).then(|| comment.to_owned()) }
+}

@@ -1,0 +1,156 @@
+//! The catalog's entry of a job's model: by its name, by what tools call it, or by its widths and counts.
+
+use std::sync::Arc;
+
+use atlas_catalog::{Catalog, Model, Transformer};
+
+use super::facts::Facts;
+use super::{Gap, Given};
+use crate::launch::model_of_tool;
+
+/// Finds the model, or says what is known of it.
+pub(super) fn find(
+    facts: &Facts,
+    catalog: &Catalog,
+    given: &Given,
+    notes: &mut Vec<String>,
+) -> Result<Arc<Model>, Gap> {
+    if let Some(name) = &given.model {
+        return catalog.model(name).map_err(|problems| {
+            let all: Vec<String> = problems.iter().map(|problem| problem.message.clone()).collect();
+            Gap::new("model", all.join("; "))
+        });
+    }
+    let stated: Vec<&str> = ["hf_model", "model"].iter().filter_map(|key| facts.text(key)).collect();
+    for name in &stated {
+        if let Some(model) = by_name(catalog, name) {
+            if !model.id.eq_ignore_ascii_case(name) {
+                notes.push(format!("model {name} is {} of the catalog", model.id));
+            }
+            return Ok(model);
+        }
+    }
+    let same = by_widths(facts, catalog);
+    if let Some(model) = same.first() {
+        let others: Vec<&str> = same.iter().skip(1).map(|model| model.id.as_str()).collect();
+        let also = match others.as_slice() {
+            [] => String::new(),
+            others => format!(", and so have {}", others.join(", ")),
+        };
+        notes.push(format!("the widths and counts are those of {}{also}", model.id));
+        return Ok(Arc::clone(model));
+    }
+    Err(Gap::new(
+        "model",
+        match stated.first() {
+            Some(name) => format!("{name} is not in the catalog; name a model or a config.json with --model"),
+            None => "the files do not name it; name one with --model".to_owned(),
+        },
+    ))
+}
+
+/// Endings that do not change an architecture.
+const ENDINGS: [&str; 16] = [
+    "-instruct",
+    "-chat",
+    "-base",
+    "-it",
+    "-hf",
+    "-fp8",
+    "-fp4",
+    "-nvfp4",
+    "-mxfp4",
+    "-awq",
+    "-gptq",
+    "-int4",
+    "-int8",
+    "-bf16",
+    "-dynamic",
+    "-pretrain",
+];
+
+fn by_name(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
+    let found = |name: &str| catalog.model(name).ok();
+    // A path of this machine is read as a name only.
+    let bare = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
+    if let Some(model) = found(bare).or_else(|| found(model_of_tool(name)?)) {
+        return Some(model);
+    }
+    let mut low = bare.to_ascii_lowercase().replace(['_', ' '], "-");
+    // Weights in one file carry their quantization at the end: `-Q4_K_M.gguf`, `.f16.gguf`.
+    if let Some(stem) = low.strip_suffix(".gguf") {
+        let quantized =
+            |tail: &str| tail.starts_with(['q', 'f', 'i', 'b']) && tail.contains(|c: char| c.is_ascii_digit());
+        let end = ["-q", ".q", "-f16", ".f16", "-bf16", ".bf16", "-iq", "-f32", "-mxfp4"]
+            .iter()
+            .filter_map(|mark| stem.rfind(mark))
+            .find(|at| stem.get(at + 1..).is_some_and(quantized));
+        low = stem.get(..end.unwrap_or(stem.len())).unwrap_or(stem).to_owned();
+        if let Some(model) = found(&low) {
+            return Some(model);
+        }
+    }
+    for _ in 0..4 {
+        let shorter = ENDINGS.iter().find_map(|ending| low.strip_suffix(ending)).map(str::to_owned);
+        let Some(shorter) = shorter else { break };
+        if let Some(model) = found(&shorter) {
+            return Some(model);
+        }
+        low = shorter;
+    }
+    let plain = low.trim_start_matches("meta-");
+    found(plain)
+        // `-v0.1` and dates tell checkpoints apart, not architectures.
+        .or_else(|| found(plain.rsplit_once("-v").map(|(head, _)| head)?))
+        .or_else(|| found(plain.rsplit_once('-').filter(|(_, tail)| tail.len() == 4 && tail.parse::<u32>().is_ok())?.0))
+        // Files spell the dot of a version as they may: `llama3-1-70b`, `llama31_70b`.
+        .or_else(|| by_letters(catalog, plain))
+}
+
+/// The model whose name has the same letters and digits.
+fn by_letters(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
+    let letters = |text: &str| -> String {
+        text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let wanted = letters(name);
+    let mut same = catalog
+        .models()
+        .into_iter()
+        .filter(|model| std::iter::once(&model.id).chain(&model.aliases).any(|known| letters(known) == wanted));
+    let first = same.next()?;
+    same.next().is_none().then_some(first)
+}
+
+/// Models with all the widths and counts that the files state; those whose context is long enough first.
+fn by_widths(facts: &Facts, catalog: &Catalog) -> Vec<Arc<Model>> {
+    type Width = fn(&Transformer) -> f64;
+    const WIDTHS: [(&str, Width); 8] = [
+        ("num_layers", |t| t.n_layers),
+        ("hidden_size", |t| t.hidden_size),
+        ("ffn_hidden_size", |t| t.ffn_hidden_size),
+        ("num_attention_heads", |t| t.n_heads),
+        ("num_query_groups", |t| t.n_kv_heads),
+        ("vocab_size", |t| t.vocab_size),
+        ("num_experts", |t| t.experts.map_or(0.0, |experts| experts.count)),
+        ("moe_topk", |t| t.experts.map_or(0.0, |experts| experts.per_token)),
+    ];
+    let known = |key: &str| facts.number(&format!("architecture.{key}"));
+    if known("num_layers").is_none() || known("hidden_size").is_none() {
+        return Vec::new();
+    }
+    let experts = known("num_experts").is_some();
+    let mut same: Vec<Arc<Model>> = catalog
+        .models()
+        .into_iter()
+        .filter(|model| {
+            model.transformer().is_some_and(|t| {
+                let equal = WIDTHS.iter().all(|(key, width)| known(key).is_none_or(|value| value == width(t)));
+                equal && t.experts.is_some() == experts
+            })
+        })
+        .collect();
+    let length = facts.number("seq_len").unwrap_or(0.0);
+    let short = |model: &Model| model.transformer().is_some_and(|t| t.max_context < length);
+    same.sort_by_key(|model| short(model));
+    same
+}

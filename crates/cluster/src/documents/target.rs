@@ -1,0 +1,132 @@
+//! The target of a job: its accelerators, with links, price and power of a target of the library.
+
+use std::sync::Arc;
+
+use atlas_catalog::Accelerator;
+use atlas_config::Target;
+use atlas_config::library::Library;
+
+use super::facts::{Facts, Line, Lines, other};
+use super::{Gap, Given};
+
+/// Writes the entry without its name.
+pub(super) fn write(facts: &Facts, library: &Library, given: &Given, notes: &mut Vec<String>) -> Result<String, Gap> {
+    let catalog = library.catalog();
+    let (base, named) = match &given.target {
+        Some(name) => {
+            let target = library.target(name).map_err(|problem| Gap::new("target", problem.message))?;
+            (Arc::clone(target), true)
+        }
+        None => {
+            let Some(label) = facts.text("accelerator") else {
+                return Err(Gap::new(
+                    "accelerator",
+                    "the files do not name it; name a target that has it with --target",
+                ));
+            };
+            let (name, memory) = split(label);
+            let Some(sheet) = catalog.accelerator_meant(name, memory) else {
+                let reason = format!("{label} is not in the catalog; name a target with --target");
+                return Err(Gap::new("accelerator", reason));
+            };
+            (like(facts, library, &sheet)?, false)
+        }
+    };
+    let (per_node, nodes, at) = size(facts, &base);
+    let scale = per_node as f64 / base.accelerators_per_node.max(1.0);
+    let from = format!("as in {}", base.name);
+    let mut lines = Lines::default();
+    lines.word("vendor", &base.vendor, Some(&from));
+    if let Some(accelerator) = &base.accelerator {
+        let place = facts.place("accelerator").filter(|_| !named);
+        lines.word("accelerator", accelerator, Some(place.as_deref().unwrap_or(&from)));
+    }
+    lines.plain("accelerators_per_node", per_node, at.0.as_deref());
+    lines.plain("num_nodes", nodes, at.1.as_deref());
+    lines.plain("memory_gb_per_accel", base.memory_gb_per_accel, Some(&from));
+    if let Some(link) = &base.interconnect {
+        let mut section = vec![other("type", crate::launch::yaml_text(&link.kind), &from)];
+        section.extend(link.bw_gbytes_per_sec.map(|rate| other("bw_GBps", rate, "")));
+        section.extend(link.domain_size.map(|size| other("domain_size", size, "")));
+        lines.section("interconnect", section);
+    }
+    if let Some(network) = &base.network {
+        let word = |key, value: &Option<String>| {
+            value.as_ref().map(|value| other(key, crate::launch::yaml_text(value), &from))
+        };
+        let mut section: Vec<Line> = word("type", &network.kind).into_iter().collect();
+        section.extend(network.gbits_per_accel.map(|rate| other("Gbps_per_accel", rate, "")));
+        section.extend(network.topology.map(|topology| other("topology", topology.name(), "")));
+        section.extend(network.oversubscription.map(|ratio| other("oversubscription", ratio, "")));
+        lines.section("network", section);
+    }
+    let share = if scale == 1.0 { from.clone() } else { format!("{from}, {scale} of its node") };
+    let cost = &base.cost;
+    let mut section = vec![
+        other("hourly_usd", cost.hourly_usd * scale, &share),
+        other("energy_watts_node", cost.energy_watts_node * scale, &share),
+        other("pue", cost.pue, &from),
+    ];
+    section.extend(cost.usd_per_kwh.map(|price| other("usd_per_kwh", price, &from)));
+    section.extend(cost.capex_usd_node.map(|price| other("capex_usd_node", price * scale, &share)));
+    lines.section("cost", section);
+    notes.push(format!("links, price and power are those of target {}", base.name));
+    Ok(lines.finish())
+}
+
+/// `H100 80GB` as a name and a memory.
+fn split(label: &str) -> (&str, Option<f64>) {
+    let found = label.rsplit_once(' ').and_then(|(name, gb)| Some((name, gb.strip_suffix("GB")?.parse().ok()?)));
+    found.map_or((label, None), |(name, gb): (&str, f64)| (name, Some(gb)))
+}
+
+/// A target of the library with this accelerator: in nodes of the same size, then in as many.
+fn like(facts: &Facts, library: &Library, sheet: &Accelerator) -> Result<Arc<Target>, Gap> {
+    let catalog = library.catalog();
+    let same = |target: &&Arc<Target>| {
+        let own = target.accelerator.as_deref().and_then(|name| catalog.accelerator(name).ok());
+        own.is_some_and(|own| own.id == sheet.id)
+    };
+    let (per_node, nodes) = (facts.number("accelerators_per_node"), facts.number("nodes"));
+    let far = |value: Option<f64>, own: f64| value.map_or(0.0, |value| (value / own.max(1.0)).ln().abs());
+    let distance = |target: &Target| {
+        100.0 * far(per_node, target.accelerators_per_node) + far(nodes.or(Some(1.0)), target.num_nodes)
+    };
+    let found = library.targets().iter().filter(same).min_by(|a, b| distance(a).total_cmp(&distance(b)));
+    found.cloned().ok_or_else(|| {
+        let reason = format!("no target has {}; write one, and name it with --target", sheet.id);
+        Gap::new("target", reason)
+    })
+}
+
+type Places = (Option<String>, Option<String>);
+
+/// Accelerators of a node, and nodes: as the files say, or as few nodes of the usual size as hold all.
+fn size(facts: &Facts, base: &Target) -> (u64, u64, Places) {
+    let usual = crate::launch::count(base.accelerators_per_node);
+    let (per_node, nodes) = (facts.count("accelerators_per_node"), facts.count("nodes"));
+    let all = facts.count("num_accelerators");
+    let place = |key: &str| facts.place(key);
+    let servers = super::workload::array(facts).unwrap_or(1);
+    let node = per_node.or_else(|| facts.count("accelerators_per_replica").filter(|devices| *devices > usual));
+    match (node, nodes, all) {
+        (Some(per_node), Some(nodes), _) if servers == 1 => {
+            (per_node, nodes, (place("accelerators_per_node"), place("nodes")))
+        }
+        // Members of an array are jobs of their own, which may share nodes.
+        (_, _, Some(all)) if servers > 1 => spread(all * servers, usual, place("num_accelerators")),
+        (_, _, Some(all)) => spread(all, per_node.unwrap_or(usual).max(1), place("num_accelerators")),
+        (Some(per_node), None, None) => (per_node, 1, (place("accelerators_per_node"), None)),
+        (None, Some(nodes), None) => (crate::launch::host(usual), nodes, (None, place("nodes"))),
+        (Some(per_node), Some(nodes), None) => {
+            (per_node, nodes * servers, (place("accelerators_per_node"), place("nodes")))
+        }
+        (None, None, None) => (usual, crate::launch::count(base.num_nodes), (None, None)),
+    }
+}
+
+/// Nodes that hold all accelerators.
+fn spread(all: u64, node: u64, place: Option<String>) -> (u64, u64, Places) {
+    let per_node = all.min(node);
+    (per_node, all.div_ceil(per_node), (place.clone(), place))
+}

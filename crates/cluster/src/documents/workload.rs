@@ -1,0 +1,346 @@
+//! The workload of a job: model, layout, batch, formats, software, and the load where a client states it.
+
+use atlas_catalog::Model;
+use atlas_catalog::software::Software;
+use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
+use atlas_plan::knob::Knob;
+use serde_json::Value;
+
+use super::facts::{Facts, Line, Lines, other, stated};
+use super::{Gap, Given};
+
+/// Writes the entry without its name.
+pub(super) fn write(
+    facts: &Facts,
+    model: Option<&Model>,
+    given: &Given,
+    notes: &mut Vec<String>,
+) -> Result<String, Vec<Gap>> {
+    let mut lines = Lines::default();
+    let serves = facts.serves();
+    lines.word("mode", if serves { "inference" } else { "training" }, facts.place("kind").as_deref());
+    if let Some(model) = model {
+        lines.word("model", &model.id, facts.place("model").as_deref());
+    }
+    if let Some(software) = software(facts) {
+        lines.word("software", &software, facts.place("framework").as_deref());
+    } else if let Some(framework) = facts.text("framework") {
+        notes.push(format!("{framework} is not a known software; the traits of no software in particular hold"));
+    }
+    let gaps = match serves {
+        true => serving(facts, model, given, notes, &mut lines),
+        false => training(facts, given, notes, &mut lines),
+    };
+    if gaps.is_empty() { Ok(lines.finish()) } else { Err(gaps) }
+}
+
+/// The catalog's family of a framework.
+fn software(facts: &Facts) -> Option<String> {
+    let framework = facts.text("framework")?;
+    let id = match framework {
+        "primus-megatron" | "primus-maxtext" | "primus-torchtitan" => "primus",
+        "accelerate" if facts.text("sharding") == Some("none") => "pytorch-ddp",
+        "accelerate" => "pytorch-fsdp",
+        "pytorch" => "pytorch",
+        other => return Software::find(other).map(|software| software.family.id.clone()),
+    };
+    Some(id.to_owned())
+}
+
+fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut Lines) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    match (facts.count("seq_len"), given.number(Knob::Prompt)) {
+        (Some(length), _) => {
+            lines.section("sequence", vec![stated(facts, "prompt", "seq_len", length), other("generate", 0, "")])
+        }
+        (None, Some(length)) => {
+            lines.section("sequence", vec![other("prompt", length, "given"), other("generate", 0, "")])
+        }
+        (None, None) => gaps.push(Gap::new("seq_len", "the files do not state it; set it with --set prompt=TOKENS")),
+    }
+    let mut batch = counts(facts, &[("micro", "micro_batch"), ("global", "global_batch")]);
+    // A batch per device of a replica that several share is a part of a sequence.
+    if let Some(micro) = facts.number("micro_batch").filter(|_| facts.text("framework") == Some("maxtext")) {
+        let shared: u64 = ["tp", "cp", "pp"].iter().filter_map(|key| facts.count(key)).product();
+        batch.retain(|line| line.key != "micro");
+        batch.push(stated(facts, "micro", "micro_batch", (micro * shared as f64).max(1.0)));
+    }
+    // Its global batch is that of all devices and passes.
+    if let (Some(micro), Some(all), "maxtext", None) = (
+        facts.number("micro_batch"),
+        facts.count("num_accelerators"),
+        facts.text("framework").unwrap_or_default(),
+        facts.count("global_batch"),
+    ) {
+        let global = micro * all as f64 * facts.count("grad_accum").unwrap_or(1) as f64;
+        batch.push(stated(facts, "global", "micro_batch", global.max(1.0)));
+    }
+    if !batch.iter().any(|line| line.key == "global") {
+        notes.push("no global batch is stated: one micro-batch on each replica".to_owned());
+    }
+    lines.section("batch", batch);
+    let mut parallelism = counts(
+        facts,
+        &[("tp", "tp"), ("pp", "pp"), ("vpp", "vpp"), ("dp", "dp"), ("cp", "cp"), ("ep", "ep"), ("etp", "etp")],
+    );
+    if let Some(ranks) = facts.count("ulysses_sp").filter(|ranks| *ranks > 1 && facts.count("cp").is_none()) {
+        parallelism.push(stated(facts, "cp", "ulysses_sp", ranks));
+        notes.push("Ulysses sequence parallelism is planned as context parallelism".to_owned());
+    }
+    if let Some(on) = facts.flag("sequence_parallel") {
+        parallelism.push(stated(facts, "sp", "sequence_parallel", on));
+    }
+    lines.section("parallelism", parallelism);
+    // These tools shard nothing that their arguments do not ask for, and a plain optimizer is not sharded.
+    let silent = match facts.text("framework") {
+        Some("megatron-lm") => true,
+        Some("nemo") => facts.text("optimizer").is_some(),
+        Some("maxtext") => facts.value("ici.data").is_some() && facts.value("ici.fsdp").is_some(),
+        _ => false,
+    };
+    if facts.text("sharding").is_none() && silent {
+        lines.word("sharding", "none", Some("not asked for"));
+    }
+    if let Some(word) = facts.text("sharding") {
+        let known = if word == "hsdp" { Some(Sharding::Zero3) } else { Sharding::named(word) };
+        if let Some(sharding) = known {
+            lines.word("sharding", sharding.name(), facts.place("sharding").as_deref());
+        }
+        let group = facts.count("dp_shard").or_else(|| facts.count("ici.fsdp")).filter(|_| word == "hsdp");
+        match group {
+            Some(group) => lines.plain("shard", group, facts.place("sharding").as_deref()),
+            None if word == "hsdp" => {
+                let node = facts.count("accelerators_per_node");
+                if let Some(node) = node {
+                    lines.plain("shard", node, Some("the devices of a node"));
+                }
+            }
+            None => {}
+        }
+    }
+    if let Some(recompute) = facts.text("recompute").and_then(Recompute::named) {
+        lines.word("recompute", recompute.name(), facts.place("recompute").as_deref());
+    }
+    if let Some(optimizer) = facts.text("optimizer").and_then(optimizer) {
+        lines.word("optimizer", optimizer.name(), facts.place("optimizer").as_deref());
+    }
+    let offload = |key: &str| {
+        facts.flag(key) == Some(true) || facts.text(key).is_some_and(|device| !matches!(device, "none" | "false"))
+    };
+    if offload("offload_params") {
+        lines.word("cpu_offload", "parameters", facts.place("offload_params").as_deref());
+    } else if offload("offload_optimizer") {
+        lines.word("cpu_offload", "optimizer", facts.place("offload_optimizer").as_deref());
+    }
+    if let Some(adapter) = facts.text("adapter") {
+        lines.word("trained", "lora", facts.place("adapter").as_deref());
+        if adapter == "qlora" {
+            notes.push("the frozen weights of QLoRA are planned in the format of the products".to_owned());
+        }
+    }
+    if let Some(format) = training_format(facts) {
+        lines.section("precision", vec![stated(facts, "weights", "precision", format.name())]);
+    }
+    gaps
+}
+
+/// The format of matrix products; microscaling is a recipe in some tools.
+fn training_format(facts: &Facts) -> Option<Format> {
+    match (facts.text("precision")?, facts.text("fp8_recipe")) {
+        ("fp8", Some("mxfp8")) => Some(Format::Mxfp8),
+        ("mixed", _) => Some(Format::Bf16),
+        (word, _) => Format::named(word),
+    }
+}
+
+/// The planner's optimizer of a tool's name.
+fn optimizer(name: &str) -> Option<Optimizer> {
+    let low = name.to_ascii_lowercase();
+    Optimizer::named(&low).or_else(|| {
+        let has = |word: &str| low.contains(word);
+        match () {
+            () if has("8bit") => Some(Optimizer::Adam8bit),
+            () if has("adam") => Some(Optimizer::Adam),
+            () if has("muon") => Some(Optimizer::Muon),
+            () if has("lion") => Some(Optimizer::Lion),
+            () if has("adafactor") => Some(Optimizer::Adafactor),
+            () if has("sgd") => Some(Optimizer::Sgd),
+            () => None,
+        }
+    })
+}
+
+fn counts(facts: &Facts, pairs: &[(&'static str, &str)]) -> Vec<Line> {
+    pairs.iter().filter_map(|(key, from)| Some(stated(facts, key, from, facts.count(from)?))).collect()
+}
+
+/// Members of a Slurm job array: `0-7`, `1-8%2`, `0,2,4`.
+pub(super) fn array(facts: &Facts) -> Option<u64> {
+    let text = facts.text("slurm.array").filter(|_| facts.serves())?;
+    let list = text.split('%').next()?;
+    let members = |part: &str| -> Option<u64> {
+        match part.split_once('-') {
+            Some((from, to)) => (to.parse::<u64>().ok()?.checked_sub(from.parse().ok()?)?).checked_add(1),
+            None => part.parse::<u64>().ok().map(|_| 1),
+        }
+    };
+    list.split(',').map(members).sum()
+}
+
+fn serving(
+    facts: &Facts,
+    model: Option<&Model>,
+    given: &Given,
+    notes: &mut Vec<String>,
+    lines: &mut Lines,
+) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    let whole = |key: &str| facts.value(key).and_then(Value::as_u64);
+    let mut sequence = Vec::new();
+    for (key, from, knob) in [("prompt", "benchmark.isl", Knob::Prompt), ("generate", "benchmark.osl", Knob::Generate)]
+    {
+        match (whole(from), given.number(knob)) {
+            (_, Some(tokens)) => sequence.push(other(key, tokens, "given")),
+            (Some(tokens), None) => sequence.push(stated(facts, key, from, tokens)),
+            (None, None) => {
+                let limit =
+                    facts.count("max_model_len").map_or_else(String::new, |most| format!(", at most {most} together"));
+                let reason = format!("a server's files do not state lengths{limit}; set {key} with --set {key}=TOKENS");
+                gaps.push(Gap::new(key, reason));
+            }
+        }
+    }
+    lines.section("sequence", sequence);
+    lines.section("parallelism", layout(facts, model, notes));
+    formats(facts, model, lines);
+    let mut section = counts(
+        facts,
+        &[
+            ("max_num_seqs", "max_num_seqs"),
+            ("max_num_batched_tokens", "max_num_batched_tokens"),
+            ("context_ranks", "dcp"),
+        ],
+    );
+    if facts.count("max_num_batched_tokens").is_none() {
+        section.extend(counts(facts, &[("max_num_batched_tokens", "chunked_prefill_size")]));
+    }
+    if let Some(share) = facts.number("gpu_memory_share") {
+        section.push(stated(facts, "gpu_memory_utilization", "gpu_memory_share", share));
+    }
+    for (key, from) in [("chunked_prefill", "chunked_prefill"), ("overlap_scheduling", "async_scheduling")] {
+        section.extend(facts.flag(from).map(|on| stated(facts, key, from, on)));
+    }
+    load(facts, given, notes, &mut section);
+    lines.section("serving", section);
+    pools(facts, model, lines);
+    if facts.flag("enforce_eager") == Some(true) {
+        lines.section("runtime_tuning", vec![stated(facts, "cuda_graphs", "enforce_eager", false)]);
+    }
+    gaps
+}
+
+/// Ranks of a replica, and replicas.
+fn layout(facts: &Facts, model: Option<&Model>, notes: &mut Vec<String>) -> Vec<Line> {
+    let engine = facts.text("framework").unwrap_or_default();
+    let (tp, pp, dp) = (facts.count("tp").unwrap_or(1), facts.count("pp").unwrap_or(1), facts.count("dp").unwrap_or(1));
+    let experts = model.and_then(Model::transformer).is_some_and(|t| t.experts.is_some());
+    // Engines count attention groups in three ways.
+    let groups = match engine {
+        "vllm" if experts => dp,
+        "sglang" if facts.flag("attention_dp") == Some(true) => dp,
+        "tensorrt-llm" if facts.flag("attention_dp") == Some(true) => tp,
+        _ => 1,
+    };
+    let inside = if engine == "vllm" { tp } else { (tp / groups).max(1) };
+    let mut out = vec![stated(facts, "tp", "tp", inside), stated(facts, "pp", "pp", pp)];
+    if groups > 1 {
+        out.push(stated(facts, "attention_dp", if engine == "tensorrt-llm" { "tp" } else { "dp" }, groups));
+    }
+    if let Some(ep) = facts.count("ep").filter(|ep| *ep > 1) {
+        out.push(stated(facts, "ep", "ep", ep));
+    }
+    let devices = inside * pp * groups;
+    let servers = array(facts).unwrap_or(1);
+    let by_count = facts.count("num_accelerators").filter(|all| all % devices == 0).map(|all| all / devices);
+    let by_flags = if groups == 1 { dp } else { 1 } * facts.count("replicas").unwrap_or(1);
+    let replicas = match by_count {
+        Some(count) => count * servers,
+        None => by_flags * servers,
+    };
+    out.push(other("dp", replicas, "replicas"));
+    if facts.count("tp").is_none() && facts.roles.is_empty() {
+        notes.push("no tensor parallelism is stated: 1".to_owned());
+    }
+    out
+}
+
+/// Formats of weights and cache.
+fn formats(facts: &Facts, model: Option<&Model>, lines: &mut Lines) {
+    let native = model.and_then(|model| model.native_format).unwrap_or(Format::Bf16);
+    let mut section = Vec::new();
+    for key in ["weights_precision", "precision"] {
+        let Some(format) = facts.text(key).and_then(Format::named) else { continue };
+        // What the engine computes in says nothing about narrower weights.
+        if key == "weights_precision" || (section.is_empty() && native == Format::Bf16) {
+            section.push(stated(facts, "weights", key, format.name()));
+            break;
+        }
+    }
+    if let Some(format) = facts.text("kv_precision").and_then(Format::named) {
+        section.push(stated(facts, "kv", "kv_precision", format.name()));
+    }
+    lines.section("precision", section);
+}
+
+/// What a client sends.
+fn load(facts: &Facts, given: &Given, notes: &mut Vec<String>, section: &mut Vec<Line>) {
+    if let Some(rate) = facts.number("benchmark.request_rate").filter(|rate| *rate > 0.0) {
+        section.push(stated(facts, "request_rate", "benchmark.request_rate", rate));
+        return;
+    }
+    let listed: Vec<u64> = match facts.value("benchmark.concurrency") {
+        Some(Value::Array(list)) => list.iter().filter_map(Value::as_u64).collect(),
+        Some(value) => value.as_u64().into_iter().collect(),
+        None => Vec::new(),
+    };
+    if given.number(Knob::Concurrency).is_some() {
+        return;
+    }
+    match listed.as_slice() {
+        [] => notes.push("no load is stated; --set concurrency=N or request_rate=R sets one".to_owned()),
+        [one] => section.push(stated(facts, "concurrency", "benchmark.concurrency", one)),
+        [first, ..] => {
+            section.push(stated(facts, "concurrency", "benchmark.concurrency", first));
+            notes.push(format!("the client sends {} loads; the first is planned", listed.len()));
+        }
+    }
+}
+
+/// Prefill and decode workers.
+fn pools(facts: &Facts, model: Option<&Model>, lines: &mut Lines) {
+    let engine = facts.text("framework").unwrap_or_default();
+    let experts = model.and_then(Model::transformer).is_some_and(|t| t.experts.is_some());
+    let mut text = String::new();
+    for role in ["prefill", "decode"] {
+        let Some(worker) = facts.roles.get(role) else { return };
+        let count = |key: &str| worker.get(key).and_then(Value::as_u64).filter(|count| *count > 0);
+        let (tp, pp, dp) = (count("tp").unwrap_or(1), count("pp").unwrap_or(1), count("dp").unwrap_or(1));
+        let attention = worker.get("attention_dp").and_then(Value::as_bool) == Some(true);
+        let groups = match engine {
+            "vllm" if experts => dp,
+            "sglang" if attention => dp,
+            "tensorrt-llm" if attention => tp,
+            _ => 1,
+        };
+        let inside = if engine == "vllm" { tp } else { (tp / groups).max(1) };
+        let workers = count("replicas").unwrap_or(1) * if groups == 1 { dp } else { 1 };
+        let ep = count("ep").unwrap_or(1);
+        let place = facts.place(&format!("roles.{role}.tp")).map_or_else(String::new, |place| format!("  # {place}"));
+        text.push_str(&format!(
+            "      {role}: {{ workers: {workers}, tp: {inside}, pp: {pp}, ep: {ep}, attention_dp: {groups} }}{place}\n"
+        ));
+    }
+    if !text.is_empty() {
+        lines.raw(&format!("    pools:\n{text}"));
+    }
+}

@@ -1,0 +1,79 @@
+//! Which settings a scenario states, so that none is lost without a word.
+
+use atlas_config::Mode;
+use atlas_core::plan::{CpuOffload, LoadKind, PipelineSchedule, Trained};
+use atlas_plan::knob::Knob;
+use atlas_plan::scenario::Scenario;
+
+/// Settings of software that files or knobs state, with the value in force. What describes hardware, prices, data or
+/// the analysis is no setting of a tool.
+pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
+    let (phase, plan) = (&scenario.base, &scenario.base.plan);
+    let (switches, serving) = (&plan.switches, &plan.serving);
+    let many = |count: Option<f64>| count.is_some_and(|count| count > 1.0);
+    let some = |count: Option<f64>| count.is_some_and(|count| count > 0.0);
+    let shared = [
+        (Knob::Tp, phase.shape.tp > 1.0),
+        (Knob::Pp, phase.shape.pp > 1.0),
+        (Knob::Ep, many(plan.ep)),
+        (Knob::Precision, plan.format.is_some()),
+    ];
+    let training = [
+        (Knob::Vpp, many(plan.vpp)),
+        (Knob::Cp, many(plan.cp)),
+        (Knob::Etp, many(plan.etp)),
+        (Knob::Sp, plan.sp.is_some()),
+        (Knob::Sharding, plan.sharding.is_some()),
+        (Knob::Shard, some(plan.shard)),
+        (
+            Knob::PipelineSchedule,
+            plan.schedule.is_some_and(|schedule| schedule != PipelineSchedule::OneForwardOneBackward),
+        ),
+        (Knob::Global, plan.global.is_some()),
+        (Knob::Microbatch, scenario.micro_stated),
+        (Knob::Compute, plan.compute.is_some()),
+        (Knob::GradientFormat, plan.gradient_format.is_some()),
+        (Knob::Optimizer, plan.optimizer.is_some()),
+        (Knob::Trained, plan.trained == Some(Trained::Lora)),
+        (Knob::LoraTargets, plan.lora_targets.is_some()),
+        (Knob::CpuOffload, plan.cpu_offload.is_some_and(|offload| offload != CpuOffload::None)),
+        (Knob::Recompute, plan.recompute.is_some()),
+        (Knob::RecomputeLayers, some(plan.recompute_layers)),
+        (Knob::Overlap, plan.overlap.is_some()),
+        (Knob::OverlapTensor, switches.overlap_tensor.is_some()),
+        (Knob::OverlapPipeline, switches.overlap_pipeline.is_some()),
+        (Knob::OverlapData, switches.overlap_data.is_some()),
+        (Knob::AttentionKernel, switches.attention_kernel.is_some()),
+        (Knob::GraphCapture, switches.graph_capture.is_some()),
+        (Knob::Compiled, switches.compiled.is_some()),
+        (Knob::MoeDispatcher, switches.moe_dispatcher.is_some()),
+        (Knob::MoeCapacity, switches.moe_capacity.is_some()),
+    ];
+    let serving = [
+        (Knob::AttentionDp, many(plan.attention_dp)),
+        (Knob::ContextRanks, many(serving.context_ranks)),
+        (Knob::KvPrecision, plan.kv.is_some()),
+        (Knob::Compute, plan.compute.is_some()),
+        (Knob::WeightBits, plan.weight_bits.is_some()),
+        (Knob::CudaGraphs, plan.graphs.is_some()),
+        (Knob::MaxNumSeqs, serving.max_num_seqs.is_some()),
+        (Knob::MaxNumBatchedTokens, serving.max_num_batched_tokens.is_some()),
+        (Knob::GpuMemoryUtilization, serving.gpu_memory_utilization.is_some()),
+        (Knob::ChunkedPrefill, serving.chunked_prefill.is_some()),
+        (Knob::OverlapScheduling, serving.overlap_scheduling.is_some()),
+        (Knob::RecvInterval, many(serving.recv_interval)),
+        (Knob::ReserveOutput, serving.reserve_output.is_some()),
+        (Knob::PythonExecutor, serving.python_executor.is_some()),
+        (Knob::CompiledBatch, some(serving.compiled_batch)),
+        (Knob::Beams, many(serving.beams)),
+        (Knob::DraftTokens, some(serving.draft_tokens)),
+        (Knob::PrefillAccelerators, some(serving.prefill_accelerators) || serving.pools.is_some()),
+        (Knob::Load, serving.load.is_some_and(|load| !matches!(load, LoadKind::Closed | LoadKind::Open))),
+    ];
+    let own: &[(Knob, bool)] = match scenario.mode() {
+        Mode::Training => &training,
+        Mode::Inference => &serving,
+    };
+    let stated = shared.iter().chain(own).filter(|(_, stated)| *stated);
+    stated.map(|(knob, _)| (*knob, format!("{} = {}", knob.name(), scenario.get(*knob)))).collect()
+}

@@ -1,0 +1,375 @@
+//! A scenario in the words that all tools share: whole numbers, and what the software would otherwise decide.
+
+use atlas_catalog::{Architecture, Model, Transformer};
+use atlas_config::Mode;
+use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
+use atlas_plan::estimate::{Estimate, Verdict};
+use atlas_plan::scenario::{Parts, Scenario};
+
+use super::tools::{Draft, Tool};
+use super::words::{one_line, slug};
+use super::{Options, STEPS, Unsupported, table};
+use crate::import::accelerator_label;
+
+/// What is launched.
+#[derive(Debug)]
+pub(crate) struct Job<'a> {
+    /// A name for files and jobs.
+    pub(crate) name: String,
+    /// The scenario, for settings that few tools have.
+    pub(crate) scenario: &'a Scenario,
+    /// The model's entry.
+    pub(crate) model: &'a Model,
+    /// Its widths and counts.
+    pub(crate) transformer: &'a Transformer,
+    /// The repository or path that its weights come from.
+    pub(crate) weights: Option<String>,
+    /// The release that the scenario states.
+    pub(crate) release: Option<String>,
+    /// The accelerator's vendor, which decides images and resource names.
+    pub(crate) vendor: String,
+    /// The target's and the workload's name.
+    pub(crate) from: (String, String),
+    /// The accelerator as short as people write it: `H100 80GB`.
+    pub(crate) accelerator: Option<String>,
+    /// Nodes that run the job.
+    pub(crate) nodes: u64,
+    /// Devices of one node that the job uses.
+    pub(crate) per_node: u64,
+    /// Training or serving.
+    pub(crate) work: Work,
+    /// What the user chose.
+    pub(crate) options: &'a Options,
+    /// Why the planner doubts that it runs well.
+    pub(crate) doubt: Option<String>,
+}
+
+/// What the job does.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Training(Training),
+    Serving(Serving),
+}
+
+/// A training run.
+#[derive(Debug)]
+pub(crate) struct Training {
+    pub(crate) tp: u64,
+    pub(crate) pp: u64,
+    pub(crate) vpp: u64,
+    pub(crate) cp: u64,
+    pub(crate) ep: u64,
+    pub(crate) etp: u64,
+    pub(crate) dp: u64,
+    pub(crate) sequence_parallel: bool,
+    pub(crate) micro: u64,
+    pub(crate) global: u64,
+    pub(crate) sequence: u64,
+    pub(crate) steps: u64,
+    pub(crate) format: Format,
+    pub(crate) sharding: Sharding,
+    /// Replicas that states are sharded over, where not all.
+    pub(crate) shard: Option<u64>,
+    pub(crate) recompute: Recompute,
+    /// Layers recomputed in full, where only some are.
+    pub(crate) recompute_layers: Option<u64>,
+    pub(crate) optimizer: Optimizer,
+}
+
+impl Training {
+    /// Micro-batches that a rank accumulates.
+    pub(crate) fn accumulation(&self) -> u64 {
+        self.global / (self.micro * self.dp).max(1)
+    }
+}
+
+/// Servers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Serving {
+    pub(crate) tp: u64,
+    pub(crate) pp: u64,
+    pub(crate) ep: u64,
+    pub(crate) attention_dp: u64,
+    /// Replicas over all nodes.
+    pub(crate) replicas: u64,
+    /// The weights' format, where it differs from that of the published weights.
+    pub(crate) quantized: Option<Format>,
+    pub(crate) kv: Option<Format>,
+    pub(crate) prompt: u64,
+    pub(crate) generate: u64,
+    pub(crate) concurrency: u64,
+    pub(crate) rate: Option<f64>,
+    pub(crate) max_num_seqs: Option<u64>,
+    pub(crate) max_num_batched_tokens: Option<u64>,
+    pub(crate) memory_share: Option<f64>,
+    pub(crate) chunked_prefill: Option<bool>,
+    pub(crate) graphs: Option<bool>,
+    pub(crate) draft_tokens: Option<u64>,
+}
+
+impl Serving {
+    /// Devices of one replica.
+    pub(crate) fn devices(&self) -> u64 {
+        self.tp * self.pp * self.attention_dp
+    }
+
+    /// The longest request: prompt and answer.
+    pub(crate) fn length(&self) -> u64 {
+        self.prompt + self.generate
+    }
+}
+
+/// Devices that one host has at most.
+const MOST_IN_A_HOST: u64 = 16;
+/// Devices of a host in racks with one fabric: compute trays of NVL72 and TPU hosts have four.
+const HOST_IN_A_RACK: u64 = 4;
+
+/// Devices of one host of a target's node, which may be a rack; launchers count hosts.
+pub(crate) fn host(node: u64) -> u64 {
+    if node > MOST_IN_A_HOST && node % HOST_IN_A_RACK == 0 { HOST_IN_A_RACK } else { node }
+}
+
+/// A whole number of at least one.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the knobs' ranges")]
+pub(crate) fn count(value: f64) -> u64 {
+    if value.is_finite() && value >= 1.0 { value.round() as u64 } else { 1 }
+}
+
+fn maybe(value: Option<f64>) -> Option<u64> {
+    value.filter(|value| *value > 0.0).map(count)
+}
+
+impl<'a> Job<'a> {
+    /// Describes a scenario.
+    pub(crate) fn of(
+        parts: &'a Parts,
+        scenario: &'a Scenario,
+        estimate: &Estimate,
+        options: &'a Options,
+        tool: Tool,
+    ) -> Result<Job<'a>, Vec<Unsupported>> {
+        let lacking = |what: &str, reason: String| vec![Unsupported::new(what, reason)];
+        let Some(model) = parts.model.as_deref() else {
+            let reason = "launch files need a model of the catalog or an `architecture` in the workload";
+            return Err(lacking("model", reason.to_owned()));
+        };
+        let Architecture::Transformer(transformer) = &model.architecture else {
+            return Err(lacking(
+                "model",
+                format!("{} is no transformer; these tools only run transformers", model.name),
+            ));
+        };
+        if tool.trains() != (scenario.mode() == Mode::Training) {
+            let does = if tool.trains() { "trains" } else { "serves" };
+            let mode = scenario.mode().name();
+            return Err(lacking("tool", format!("{} {does}, and the workload's mode is {mode}", tool.label())));
+        }
+        let mut refused = Vec::new();
+        // What only may not fit, or answers late, can be tried.
+        let doubt = estimate.detail.map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
+        if let Some(verdict) = doubt.filter(|v| !matches!(v, Verdict::Overload { .. } | Verdict::Memory { .. })) {
+            refused.push(Unsupported::new("plan", format!("the scenario cannot run: {}", verdict.describe())));
+        }
+        let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
+        let (racks, rack) = (count(scenario.num_nodes), count(scenario.accelerators_per_node * dies));
+        let have_per_node = host(rack);
+        let have_nodes = racks * rack / have_per_node;
+        let work = match scenario.mode() {
+            Mode::Training => Work::Training(training(scenario, estimate, options)),
+            Mode::Inference => Work::Serving(serving(scenario, model)),
+        };
+        let needs = match &work {
+            Work::Training(t) => t.tp * t.pp * t.cp * t.dp,
+            Work::Serving(s) => s.devices() * s.replicas,
+        };
+        let (nodes, per_node) = match needs {
+            n if n <= have_per_node => (1, n),
+            n => (n.div_ceil(have_per_node), have_per_node),
+        };
+        if nodes > have_nodes {
+            let have = have_nodes * have_per_node;
+            refused.push(Unsupported::new("dp", format!("the layout takes {needs} devices, the target has {have}")));
+        }
+        if let Work::Training(t) = &work {
+            if needs % per_node != 0 {
+                let reason = format!("the layout takes {needs} devices, which do not fill nodes of {have_per_node}");
+                refused.push(Unsupported::new("dp", reason));
+            }
+            let pass = t.micro * t.dp;
+            if t.global % pass != 0 {
+                let reason = format!("{} is no multiple of micro batch {} times dp {}", t.global, t.micro, t.dp);
+                refused.push(Unsupported::new("global", reason));
+            }
+        }
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        let release = parts_release(scenario);
+        let sheet = parts.accelerator.as_deref();
+        Ok(Job {
+            name: slug(&format!("{} {}", parts.workload.name, parts.target.name)),
+            scenario,
+            model,
+            transformer,
+            weights: options.model.clone().or_else(|| table::model_name("hugging-face", &model.id).map(str::to_owned)),
+            release,
+            vendor: parts.target.vendor.clone(),
+            from: (parts.target.name.to_string(), parts.workload.name.to_string()),
+            accelerator: sheet.and_then(|sheet| {
+                let label = accelerator_label(&sheet.id)?;
+                Some(if label.contains(' ') { label } else { format!("{label} {}GB", count(sheet.memory.gb)) })
+            }),
+            nodes,
+            per_node,
+            work,
+            options,
+            doubt: doubt.map(|verdict| verdict.describe()),
+        })
+    }
+
+    /// The training run, for tools that only train.
+    pub(crate) fn training(&self) -> Option<&Training> {
+        match &self.work {
+            Work::Training(training) => Some(training),
+            Work::Serving(_) => None,
+        }
+    }
+
+    /// The servers, for tools that only serve.
+    pub(crate) fn serving(&self) -> Option<&Serving> {
+        match &self.work {
+            Work::Serving(serving) => Some(serving),
+            Work::Training(_) => None,
+        }
+    }
+
+    /// The repository of the weights, or the complaint that none is known.
+    pub(crate) fn repository(&self) -> Result<&str, Unsupported> {
+        self.weights.as_deref().ok_or_else(|| {
+            let reason = format!("no repository of {} is known; name one, or a path, with --model-path", self.model.id);
+            Unsupported::new("model", reason)
+        })
+    }
+
+    /// What the tool calls the model, or the complaint that it does not know it.
+    pub(crate) fn known_as(&self, tool: &str) -> Result<&'static str, Unsupported> {
+        table::model_name(tool, &self.model.id).ok_or_else(|| {
+            let reason = format!("{tool} brings no configuration of {} that is known here", self.model.id);
+            Unsupported::new("model", reason)
+        })
+    }
+
+    /// The comment at the head of every file.
+    pub(crate) fn header(&self, estimate: &Estimate, tool: Tool) -> String {
+        let (target, workload) = &self.from;
+        let hardware = match &self.accelerator {
+            Some(name) if self.nodes > 1 => format!("{0} nodes\n{0} nodes of {1} {name}", self.nodes, self.per_node),
+            Some(name) => format!("{} {name}", self.per_node),
+            None => format!("{} nodes of {} devices", self.nodes, self.per_node),
+        };
+        let software = self.release.as_deref().map_or_else(String::new, |release| format!(" {release}"));
+        let rate = estimate.total.tokens_per_sec;
+        let interval = estimate.detail.map_or_else(String::new, |detail| {
+            let (low, high) = detail.throughput_interval.around(rate);
+            format!(", 90 % interval {low:.0} to {high:.0}")
+        });
+        let step = match estimate.total.step_time_ms {
+            ms if ms > 0.0 => format!(", {:.3} s a step", ms / 1e3),
+            _ => String::new(),
+        };
+        [
+            format!("Workload {workload} on target {target}, written by atlas launch for {}{software}.", tool.label()),
+            hardware,
+            format!("Predicted: {rate:.0} tokens/s{interval}{step}."),
+        ]
+        .iter()
+        .flat_map(|text| text.lines())
+        .map(|line| format!("# {}\n", one_line(line)))
+        .collect()
+    }
+
+    /// Remarks for the user.
+    pub(crate) fn notes(&self, draft: &Draft) -> Vec<String> {
+        let mut notes = draft.notes.clone();
+        notes.extend(self.doubt.iter().map(|doubt| format!("the planner doubts this plan: {doubt}")));
+        if let Some(training) = self.training()
+            && self.options.steps.is_none()
+            && training.steps == STEPS
+        {
+            notes.push(format!("{STEPS} steps; --steps sets another number"));
+        }
+        notes
+    }
+}
+
+/// The release that the scenario names, not one that is assumed.
+fn parts_release(scenario: &Scenario) -> Option<String> {
+    let stated = scenario.software.as_deref()?;
+    stated.split_once('@').map(|(_, release)| release.to_owned())
+}
+
+fn training(scenario: &Scenario, estimate: &Estimate, options: &Options) -> Training {
+    let (phase, plan) = (&scenario.base, &scenario.base.plan);
+    let moe = scenario.model.is_some_and(|model| model.is_moe());
+    let answer = estimate.detail.and_then(|detail| detail.training);
+    let stated = scenario.recompute(phase);
+    // Where the software or the planner chooses, the choice is written down.
+    let recompute = match (stated, &answer) {
+        (Recompute::Auto, Some(answer)) => answer.recompute,
+        (Recompute::Auto, None) => Recompute::None,
+        (stated, _) => stated,
+    };
+    let layers = scenario.model.map_or(0.0, |model| model.layers);
+    let share = answer.map_or(0.0, |answer| answer.full_recompute_share);
+    let partial = plan
+        .recompute_layers
+        .filter(|layers| *layers > 0.0)
+        .or_else(|| (stated == Recompute::Auto && share > 0.0 && share < 1.0).then(|| (share * layers).ceil()));
+    let (global, sequence) = (count(scenario.global(phase)), count(phase.shape.prompt + phase.shape.generate));
+    let by_tokens = plan.train_tokens.map(|tokens| count((tokens / (global as f64 * sequence as f64)).ceil()));
+    Training {
+        tp: count(phase.shape.tp),
+        pp: count(phase.shape.pp),
+        vpp: count(plan.vpp.unwrap_or(1.0)),
+        cp: count(plan.cp.unwrap_or(1.0)),
+        ep: if moe { count(plan.ep.unwrap_or(1.0)) } else { 1 },
+        etp: count(plan.etp.unwrap_or(1.0)),
+        dp: count(phase.shape.dp),
+        sequence_parallel: scenario.sequence_parallel(phase),
+        micro: count(scenario.micro(phase)),
+        global,
+        sequence,
+        steps: options.steps.or(by_tokens).unwrap_or(STEPS),
+        format: scenario.format(phase),
+        sharding: scenario.sharding(phase),
+        shard: maybe(plan.shard),
+        recompute: if partial.is_some() { Recompute::Full } else { recompute },
+        recompute_layers: partial.map(count),
+        optimizer: plan.optimizer.unwrap_or(Optimizer::Adam),
+    }
+}
+
+fn serving(scenario: &Scenario, model: &Model) -> Serving {
+    let (phase, plan) = (&scenario.base, &scenario.base.plan);
+    let serving = &plan.serving;
+    let native = model.native_format.unwrap_or(Format::Bf16);
+    Serving {
+        tp: count(phase.shape.tp),
+        pp: count(phase.shape.pp),
+        ep: if scenario.model.is_some_and(|model| model.is_moe()) { count(plan.ep.unwrap_or(1.0)) } else { 1 },
+        attention_dp: count(plan.attention_dp.unwrap_or(1.0)),
+        replicas: count(phase.shape.dp),
+        quantized: plan.format.filter(|format| *format != native),
+        kv: plan.kv,
+        prompt: count(phase.shape.prompt),
+        generate: count(serving.generate_max.filter(|most| *most > 0.0).unwrap_or(phase.shape.generate)),
+        concurrency: count(scenario.concurrency(phase)),
+        rate: serving.request_rate.filter(|rate| *rate > 0.0),
+        max_num_seqs: maybe(serving.max_num_seqs),
+        max_num_batched_tokens: maybe(serving.max_num_batched_tokens),
+        memory_share: serving.gpu_memory_utilization,
+        chunked_prefill: serving.chunked_prefill,
+        graphs: plan.graphs,
+        draft_tokens: maybe(serving.draft_tokens),
+    }
+}

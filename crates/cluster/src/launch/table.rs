@@ -1,0 +1,136 @@
+//! The flags that tools take, as read in their sources; `workload/flag_sources.csv` has the places.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use atlas_catalog::software::Version;
+
+/// One flag or key.
+#[derive(Debug)]
+pub(crate) struct Flag {
+    /// The first release that has it, where known.
+    since: Option<&'static str>,
+    /// The values it takes; empty where they are not a list.
+    choices: Vec<&'static str>,
+}
+
+type Table = HashMap<(&'static str, &'static str), Flag>;
+
+const TEXT: &str = include_str!("../../../../workload/flags.csv");
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut table = Table::new();
+        // No field of the table holds a comma in quotes except `read_at`, so that texts can be borrowed.
+        for line in TEXT.lines().skip(1) {
+            let Some((tool, rest)) = line.split_once(',') else { continue };
+            let rest = match rest.strip_prefix('"') {
+                Some(quoted) => quoted.split_once("\",").map(|(_, rest)| rest),
+                None => rest.split_once(',').map(|(_, rest)| rest),
+            };
+            let mut fields = rest.unwrap_or_default().split(',');
+            let (since, flag) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+            let aliases = fields.next().unwrap_or_default();
+            let choices = line.rsplit(',').next().unwrap_or_default();
+            for name in std::iter::once(flag).chain(aliases.split(' ')).filter(|name| !name.is_empty()) {
+                let since = (!since.is_empty()).then_some(since);
+                let choices = choices.split('|').filter(|choice| !choice.is_empty()).collect();
+                table.entry((tool, name)).or_insert(Flag { since, choices });
+            }
+        }
+        table
+    })
+}
+
+/// Why a tool would not take a flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Objection {
+    /// The tool has no such flag.
+    Unknown,
+    /// The flag does not take this value.
+    Value(String),
+    /// The release is older than the flag.
+    Since(&'static str),
+}
+
+/// Asks whether a tool at a release takes a flag with a value.
+pub(crate) fn check(tool: &str, flag: &str, value: Option<&str>, release: Option<&str>) -> Result<(), Objection> {
+    // Trainers of Hugging Face take the keys of their files as flags.
+    let name = if tool == "hf-trainer" { flag.trim_start_matches('-') } else { flag };
+    let found = table().iter().find(|((t, f), _)| *t == tool && *f == name).map(|(_, found)| found);
+    let Some(found) = found else { return Err(Objection::Unknown) };
+    // `null` unsets what a recipe sets.
+    if let Some(value) = value.filter(|value| *value != "null")
+        && !found.choices.is_empty()
+        && !found.choices.contains(&value)
+    {
+        return Err(Objection::Value(found.choices.join(", ")));
+    }
+    let older = |since: &str| {
+        let order = Version::parse(release?)?.against(Version::parse(since)?)?;
+        Some(order == std::cmp::Ordering::Less)
+    };
+    match found.since {
+        Some(since) if older(since) == Some(true) => Err(Objection::Since(since)),
+        _ => Ok(()),
+    }
+}
+
+const NAMES: &str = include_str!("../../../../workload/model_names.csv");
+
+/// The catalog's model that some tool calls by this name: the first of those that a tool does not tell apart.
+pub(crate) fn model_of_tool(name: &str) -> Option<&'static str> {
+    let bare = name.rsplit('/').next().unwrap_or(name);
+    NAMES.lines().skip(1).find_map(|line| {
+        let mut fields = line.split(',');
+        let (model, _, known) = (fields.next()?, fields.next()?, fields.next()?);
+        let known = known.rsplit('/').next().unwrap_or(known);
+        (known.eq_ignore_ascii_case(bare)).then_some(model)
+    })
+}
+
+/// What a tool calls a model of the catalog.
+pub(crate) fn model_name(tool: &str, model: &str) -> Option<&'static str> {
+    NAMES.lines().skip(1).find_map(|line| {
+        let mut fields = line.split(',');
+        let (m, t, name) = (fields.next()?, fields.next()?, fields.next()?);
+        (m == model && t == tool).then_some(name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_read_as_a_csv_reader_reads_it() {
+        let mut reader = csv::Reader::from_reader(TEXT.as_bytes());
+        let mut rows = 0;
+        for row in reader.records() {
+            let row = row.unwrap();
+            let (tool, since, flag) = (&row[0], &row[2], &row[3]);
+            let (_, found) = table().iter().find(|((t, f), _)| *t == tool && *f == flag).expect(flag);
+            if !since.is_empty() {
+                assert_eq!(found.since, Some(since));
+            }
+            rows += 1;
+        }
+        assert!(rows > 700);
+    }
+
+    #[test]
+    fn flags_are_refused_by_name_value_and_release() {
+        assert_eq!(check("vllm", "--tensor-parallel-size", Some("4"), None), Ok(()));
+        assert_eq!(check("vllm", "--tensor-parallel", Some("4"), None), Err(Objection::Unknown));
+        assert!(matches!(check("vllm", "--kv-cache-dtype", Some("fp7"), None), Err(Objection::Value(_))));
+        assert_eq!(check("vllm", "--enable-expert-parallel", None, Some("0.7.3")), Err(Objection::Since("0.8.0")));
+        assert_eq!(check("vllm", "--enable-expert-parallel", None, Some("0.11.0")), Ok(()));
+    }
+
+    #[test]
+    fn models_have_the_names_of_their_tools() {
+        assert_eq!(model_name("torchtitan", "llama-3.1-70b"), Some("llama3 70B"));
+        assert_eq!(model_name("torchtitan", "gpt2"), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! Megatron-Bridge: a recipe of the model with overrides.
+
+use atlas_core::plan::{Format, MoeDispatcher, Recompute, Sharding};
+
+use super::megatron::EXPRESSED;
+use super::{Draft, Start, other_mode};
+use crate::launch::Unsupported;
+use crate::launch::job::Job;
+use crate::launch::words::{Arguments, Word};
+
+pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
+    let t = job.training().ok_or_else(other_mode)?;
+    let model = job.known_as("megatron-bridge")?;
+    let mut draft = Draft::new("megatron-bridge", job, "nvcr.io/nvidia/nemo:25.09");
+    draft.expressed = EXPRESSED.to_vec();
+    draft.variables.push(("MEGATRON_BRIDGE", "/opt/Megatron-Bridge".to_owned()));
+    draft.start = Start::Torchrun;
+    draft.program = vec![Word::Shell("\"$MEGATRON_BRIDGE/scripts/training/run_recipe.py\"")];
+    let mut a = Arguments::default();
+    a.comment(&format!("model: {}", job.model.id));
+    a.other(["--recipe".into(), format!("{model}_pretrain_config").into()]);
+    a.comment("parallelism")
+        .assign("model.tensor_model_parallel_size", t.tp)
+        .assign("model.pipeline_model_parallel_size", t.pp);
+    // The recipe's own number would hold where none is given.
+    let stages = if t.vpp > 1 { t.vpp.to_string() } else { "null".to_owned() };
+    a.assign("model.virtual_pipeline_model_parallel_size", stages)
+        .assign("model.context_parallel_size", t.cp)
+        .assign("model.expert_model_parallel_size", t.ep)
+        .assign("model.expert_tensor_parallel_size", t.etp)
+        .assign("model.sequence_parallel", word(t.sequence_parallel));
+    a.comment("states");
+    let software = job.scenario.training_software(&job.scenario.base);
+    a.assign("ddp.use_distributed_optimizer", word(t.sharding != Sharding::None))
+        .assign("ddp.overlap_grad_reduce", word(software.overlap_data))
+        .assign("ddp.overlap_param_gather", word(software.overlap_data && t.sharding != Sharding::None));
+    match t.sharding {
+        Sharding::None | Sharding::Zero1 => {}
+        Sharding::Zero2 | Sharding::Zero3 => {
+            let strategy = if t.sharding == Sharding::Zero2 { "optim_grads" } else { "optim_grads_params" };
+            a.assign("ddp.use_megatron_fsdp", "true").assign("ddp.data_parallel_sharding_strategy", strategy);
+        }
+    }
+    match job.scenario.base.plan.gradient_format {
+        Some(Format::Fp32) => drop(a.assign("ddp.grad_reduce_in_fp32", "true")),
+        Some(Format::Bf16) => drop(a.assign("ddp.grad_reduce_in_fp32", "false")),
+        Some(other) => draft.refuse("gradient_format", format!("gradients are fp32 or bf16, not {}", other.name())),
+        None => {}
+    }
+    a.comment("batch and sequence")
+        .assign("train.micro_batch_size", t.micro)
+        .assign("train.global_batch_size", t.global)
+        .assign("train.train_iters", t.steps)
+        .other([format!("model.seq_length={}", t.sequence).into()])
+        .other([format!("dataset.seq_length={}", t.sequence).into()]);
+    a.comment("formats").assign("model.bf16", "true");
+    match t.format {
+        Format::Bf16 => {}
+        Format::Fp8 => drop(a.assign("model.fp8", "hybrid")),
+        Format::Mxfp8 => drop(a.assign("model.fp8", "e4m3").assign("model.fp8_recipe", "mxfp8")),
+        Format::Fp4 => drop(a.assign("model.fp4", "e2m1").assign("model.fp4_recipe", "nvfp4")),
+        other => draft.refuse("precision", format!("{} is not a format that it trains in", other.name())),
+    }
+    match t.optimizer {
+        atlas_core::plan::Optimizer::Adam => drop(a.assign("optimizer.optimizer", "adam")),
+        atlas_core::plan::Optimizer::Sgd => drop(a.assign("optimizer.optimizer", "sgd")),
+        other => draft.refuse("optimizer", format!("{} is not among its optimizers", other.name())),
+    }
+    match t.recompute {
+        Recompute::Full if t.recompute_layers.is_none() => {
+            a.comment("recomputation")
+                .assign("model.recompute_granularity", "full")
+                .assign("model.recompute_method", "uniform")
+                .assign("model.recompute_num_layers", 1_u64);
+        }
+        Recompute::Full => draft.refuse("recompute_layers", "a part of the layers is not written for this tool"),
+        Recompute::Selective => drop(a.comment("recomputation").assign("model.recompute_granularity", "selective")),
+        Recompute::None | Recompute::Auto => {
+            a.comment("recomputation").assign("model.recompute_granularity", "null");
+        }
+    }
+    a.comment("overlap")
+        .assign("comm_overlap.tp_comm_overlap", word(t.tp > 1 && t.sequence_parallel && software.overlap_tensor));
+    if t.vpp > 1 {
+        a.assign("model.overlap_p2p_comm", word(software.overlap_pipeline));
+    }
+    if job.transformer.experts.is_some() {
+        match job.scenario.moe_dispatcher(&job.scenario.base) {
+            MoeDispatcher::AllToAll => drop(a.assign("model.moe_token_dispatcher_type", "alltoall")),
+            MoeDispatcher::DeepEp => drop(
+                a.assign("model.moe_token_dispatcher_type", "flex")
+                    .assign("model.moe_flex_dispatcher_backend", "deepep"),
+            ),
+            MoeDispatcher::HybridEp => drop(
+                a.assign("model.moe_token_dispatcher_type", "flex")
+                    .assign("model.moe_flex_dispatcher_backend", "hybridep"),
+            ),
+        }
+    }
+    draft.arguments = a;
+    draft.exports.push(("CUDA_DEVICE_MAX_CONNECTIONS", "1".into()));
+    draft.notes.push("the recipe brings data, learning rate and all that is not planned".to_owned());
+    Ok(draft)
+}
+
+fn word(on: bool) -> &'static str {
+    if on { "true" } else { "false" }
+}

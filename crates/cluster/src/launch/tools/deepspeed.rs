@@ -1,0 +1,138 @@
+//! DeepSpeed: its configuration under the trainer of Hugging Face, and what the two share with accelerate.
+
+use atlas_core::plan::{CpuOffload, Format, Optimizer, Recompute, Sharding};
+use atlas_plan::knob::Knob;
+
+use super::{Config, Draft, Start, other_mode};
+use crate::launch::Unsupported;
+use crate::launch::job::{Job, Training};
+use crate::launch::keys::Keys;
+use crate::launch::words::{Arguments, Word};
+
+const EXPRESSED: [Knob; 9] = [
+    Knob::Tp,
+    Knob::Sharding,
+    Knob::Global,
+    Knob::Microbatch,
+    Knob::Precision,
+    Knob::GradientFormat,
+    Knob::Optimizer,
+    Knob::Recompute,
+    Knob::CpuOffload,
+];
+
+pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
+    let t = job.training().ok_or_else(other_mode)?;
+    let mut draft = Draft::new("hf-trainer", job, image(job));
+    draft.expressed = EXPRESSED.to_vec();
+    draft.expressed.push(Knob::OverlapData);
+    draft.start = Start::Torchrun;
+    trainer(job, t, &mut draft)?;
+    draft.arguments.comment("states and formats").put("--deepspeed", "./deepspeed.json");
+    let keys = configuration(job, t, &mut draft);
+    let config = Config { name: "deepspeed.json", text: keys.json(), table: "deepspeed", keys: keys.settings("") };
+    draft.configs.push(config);
+    Ok(draft)
+}
+
+/// The usual image of trainers on PyTorch.
+pub(super) fn image(job: &Job<'_>) -> &'static str {
+    if job.vendor == "AMD" { "rocm/pytorch:latest" } else { "nvcr.io/nvidia/pytorch:25.09-py3" }
+}
+
+/// The program and its own arguments: `run_clm.py` of transformers, or the user's with the same arguments.
+pub(super) fn trainer(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Result<(), Unsupported> {
+    match &job.options.program {
+        Some(program) => draft.program = vec![program.as_str().into()],
+        None => {
+            draft.variables.push(("TRANSFORMERS", "/opt/transformers".to_owned()));
+            draft.program = vec![Word::Shell("\"$TRANSFORMERS/examples/pytorch/language-modeling/run_clm.py\"")];
+        }
+    }
+    draft.variables.push(("DATASET", "wikitext".to_owned()));
+    draft.variables.push(("DATASET_CONFIG", "wikitext-103-raw-v1".to_owned()));
+    if t.pp > 1 || t.cp > 1 || t.vpp > 1 {
+        draft.refuse("pp", "pipeline, virtual and context parallelism are not written for this tool");
+    }
+    let mut a = Arguments::default();
+    a.comment(&format!("model: {}", job.model.id)).put("--model_name_or_path", job.repository()?);
+    a.comment("batch and sequence")
+        .put("--per_device_train_batch_size", t.micro)
+        .put("--gradient_accumulation_steps", t.accumulation())
+        .other(["--block_size".into(), t.sequence.into()])
+        .other(["--max_steps".into(), t.steps.into()]);
+    match t.optimizer {
+        Optimizer::Adam => drop(a.put("--optim", "adamw_torch_fused")),
+        Optimizer::Adam8bit => drop(a.put("--optim", "adamw_bnb_8bit")),
+        Optimizer::Adafactor => drop(a.put("--optim", "adafactor")),
+        Optimizer::Sgd => drop(a.put("--optim", "sgd")),
+        other => draft.refuse("optimizer", format!("{} is not written for this tool", other.name())),
+    }
+    match t.format {
+        Format::Bf16 => drop(a.put("--bf16", "true")),
+        Format::Fp16 => drop(a.other(["--fp16".into(), "true".into()])),
+        Format::Fp32 => {}
+        other => draft.refuse("precision", format!("{} is not written for this tool", other.name())),
+    }
+    if t.recompute_layers.is_some() {
+        draft.refuse("recompute_layers", "all layers are recomputed, or none");
+    }
+    if t.recompute == Recompute::Selective {
+        draft.refuse("recompute", "a selection is not written for this tool; use none or full");
+    }
+    a.comment("not planned: data and learning rate; set yours")
+        .other(["--dataset_name".into(), Word::Shell("\"$DATASET\"")])
+        .other(["--dataset_config_name".into(), Word::Shell("\"$DATASET_CONFIG\"")])
+        .other(["--do_train".into()])
+        .other(["--learning_rate".into(), "1e-5".into()])
+        .other(["--logging_steps".into(), "1".into()])
+        .other(["--save_strategy".into(), "no".into()])
+        .other(["--output_dir".into(), "output".into()]);
+    draft.arguments = a;
+    Ok(())
+}
+
+fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
+    let plan = &job.scenario.base.plan;
+    let software = job.scenario.training_software(&job.scenario.base);
+    let mut k = Keys::default();
+    k.put("train_micro_batch_size_per_gpu", t.micro)
+        .put("train_batch_size", t.global)
+        .put("gradient_accumulation_steps", t.accumulation());
+    k.put("bf16.enabled", t.format == Format::Bf16).put("fp16.enabled", t.format == Format::Fp16);
+    let stage = match t.sharding {
+        Sharding::None => 0,
+        Sharding::Zero1 => 1,
+        Sharding::Zero2 => 2,
+        Sharding::Zero3 => 3,
+    };
+    k.put("zero_optimization.stage", stage);
+    k.put("zero_optimization.overlap_comm", software.overlap_data);
+    k.put("zero_optimization.contiguous_gradients", true);
+    match plan.cpu_offload {
+        Some(CpuOffload::Optimizer) => drop(k.put("zero_optimization.offload_optimizer.device", "cpu")),
+        Some(CpuOffload::Parameters) => {
+            k.put("zero_optimization.offload_optimizer.device", "cpu");
+            k.put("zero_optimization.offload_param.device", "cpu");
+        }
+        Some(CpuOffload::None) | None => {}
+    }
+    match plan.gradient_format {
+        Some(Format::Fp32) => drop(k.put("grad_accum_dtype", "fp32")),
+        Some(Format::Bf16) => drop(k.put("grad_accum_dtype", "bf16")),
+        Some(Format::Fp16) => drop(k.put("grad_accum_dtype", "fp16")),
+        Some(other) => draft.refuse("gradient_format", format!("{} is not a format of gradients", other.name())),
+        None => {}
+    }
+    if t.tp > 1 {
+        k.put("tensor_parallel.autotp_size", t.tp);
+        if stage == 3 {
+            draft.refuse("tp", "tensor parallelism goes with ZeRO stages up to 2");
+        }
+    }
+    k.put("gradient_clipping", 1.0);
+    draft.arguments.comment("recomputation");
+    let full = if t.recompute == Recompute::Full { "true" } else { "false" };
+    draft.arguments.put("--gradient_checkpointing", full);
+    k
+}

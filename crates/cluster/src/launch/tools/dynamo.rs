@@ -1,0 +1,151 @@
+//! Dynamo: a graph of prefill and decode workers, run by the scenario's engine.
+
+use atlas_config::workload::PoolSpec;
+use atlas_plan::knob::Knob;
+use serde_json::{Map, Value, json};
+
+use super::{Draft, other_mode, serving, sglang, trtllm, vllm};
+use crate::launch::Unsupported;
+use crate::launch::job::{Job, Serving, count};
+use crate::launch::keys::yaml_map;
+use crate::launch::words::Arguments;
+use crate::launch::wrap::kubernetes::{image_of, resource};
+
+pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
+    let s = job.serving().ok_or_else(other_mode)?;
+    let family = job.scenario.in_force.name.split('@').next().unwrap_or_default();
+    let (table, backend, module, known): (_, _, _, &[Knob]) = match family {
+        "vllm" => ("vllm", "vllm", "dynamo.vllm", &vllm::EXPRESSED),
+        "sglang" => ("sglang", "sglang", "dynamo.sglang", &sglang::EXPRESSED),
+        "tensorrt-llm" => ("trtllm-serve", "trtllm", "dynamo.trtllm", &trtllm::EXPRESSED),
+        other => {
+            let reason = format!("Dynamo runs vLLM, SGLang and TensorRT-LLM, not {other}");
+            return Err(Unsupported::new("software", reason));
+        }
+    };
+    let image = match backend {
+        "trtllm" => "nvcr.io/nvidia/ai-dynamo/tensorrtllm-runtime:latest".to_owned(),
+        backend => format!("nvcr.io/nvidia/ai-dynamo/{backend}-runtime:latest"),
+    };
+    let mut draft = Draft::new(table, job, image);
+    draft.expressed = known.to_vec();
+    draft.expressed.push(Knob::PrefillAccelerators);
+    let (prefill, decode) = pools(job, s)?;
+    let repository = job.repository()?.to_owned();
+    let mut services = Map::new();
+    let image = image_of(job, &draft).to_owned();
+    services.insert(
+        "Frontend".to_owned(),
+        json!({
+            "componentType": "frontend",
+            "replicas": 1,
+            "extraPodSpec": { "mainContainer": { "image": image } },
+        }),
+    );
+    for (role, pool) in [("prefill", prefill), ("decode", decode)] {
+        let worker = Serving {
+            tp: count(pool.tp),
+            pp: count(pool.pp),
+            ep: count(pool.ep),
+            attention_dp: count(pool.attention_dp),
+            replicas: count(pool.workers),
+            ..*s
+        };
+        let devices = worker.devices();
+        let mut a = Arguments::default();
+        match backend {
+            "vllm" => {
+                a.put("--model", repository.as_str());
+                a.put("--tensor-parallel-size", worker.tp).put("--pipeline-parallel-size", worker.pp);
+                if worker.attention_dp > 1 {
+                    a.put("--data-parallel-size", worker.attention_dp);
+                }
+                vllm::engine(job, &worker, &mut a, &mut draft);
+                a.other([format!("--is-{role}-worker").into()]);
+            }
+            "sglang" => {
+                a.put("--model-path", repository.as_str());
+                sglang::engine(job, &worker, &mut a, &mut draft);
+                a.put("--disaggregation-mode", role);
+            }
+            _ => {
+                a.other(["--model-path".into(), repository.as_str().into()]);
+                a.put("--tensor_parallel_size", worker.tp * worker.attention_dp);
+                a.put("--pipeline_parallel_size", worker.pp);
+                if worker.ep > 1 {
+                    a.put("--moe_expert_parallel_size", worker.ep);
+                }
+                a.put("--max_seq_len", worker.length());
+                a.maybe("--max_batch_size", worker.max_num_seqs)
+                    .maybe("--max_num_tokens", worker.max_num_batched_tokens);
+                if !trtllm::extra(job, &worker, &mut draft).is_empty() {
+                    draft
+                        .refuse("software", "settings of TensorRT-LLM's configuration file are not written for Dynamo");
+                }
+                a.other(["--disaggregation-mode".into(), role.into()]);
+            }
+        }
+        let nodes = devices.div_ceil(job.per_node);
+        let limit = devices.min(job.per_node).to_string();
+        let words: Vec<String> =
+            ["-m".to_owned(), module.to_owned()].into_iter().chain(a.plain().unwrap_or_default()).collect();
+        let mut service = json!({
+            "componentType": "worker",
+            "subComponentType": role,
+            "replicas": worker.replicas,
+            "resources": { "limits": { "gpu": limit } },
+            "sharedMemory": { "size": "80Gi" },
+            "extraPodSpec": { "mainContainer": { "image": image, "command": ["python3"], "args": words } },
+        });
+        if nodes > 1
+            && let Value::Object(map) = &mut service
+        {
+            map.insert("multinode".to_owned(), json!({ "nodeCount": nodes }));
+        }
+        services.insert(role.to_owned(), service);
+        draft.arguments.lines.extend(a.lines);
+    }
+    if resource(&job.vendor) != "nvidia.com/gpu" {
+        draft.refuse("target", "Dynamo runs on accelerators of NVIDIA");
+    }
+    let mut metadata = json!({ "name": job.name });
+    if let (Some(namespace), Value::Object(map)) = (&job.options.namespace, &mut metadata) {
+        map.insert("namespace".to_owned(), json!(namespace));
+    }
+    let manifest = json!({
+        "apiVersion": "nvidia.com/v1alpha1",
+        "kind": "DynamoGraphDeployment",
+        "metadata": metadata,
+        "spec": { "backendFramework": backend, "services": services },
+    });
+    let mut text = String::new();
+    if let Value::Object(map) = &manifest {
+        yaml_map(map, 0, &mut text);
+    }
+    draft.manifest = Some(text);
+    serving::place(job, s, serving::servers(job, s, false), &mut draft);
+    Ok(draft)
+}
+
+/// Prefill and decode workers: as the workload says, or of the workload's own layout.
+fn pools(job: &Job<'_>, s: &Serving) -> Result<(PoolSpec, PoolSpec), Unsupported> {
+    let plan = &job.scenario.base.plan.serving;
+    if let Some(pools) = plan.pools {
+        return Ok((pools.prefill, pools.decode));
+    }
+    let dedicated = plan.prefill_accelerators.filter(|accelerators| *accelerators > 0.0).map(count);
+    let workers = dedicated.map(|devices| devices / s.devices()).filter(|workers| (1..s.replicas).contains(workers));
+    let Some(workers) = workers else {
+        let reason = "Dynamo needs prefill and decode workers: write serving.pools, or set prefill_accelerators";
+        return Err(Unsupported::new("pools", reason));
+    };
+    #[expect(clippy::cast_precision_loss, reason = "small counts")]
+    let pool = |workers: u64| PoolSpec {
+        workers: workers as f64,
+        tp: s.tp as f64,
+        pp: s.pp as f64,
+        ep: s.ep as f64,
+        attention_dp: s.attention_dp as f64,
+    };
+    Ok((pool(workers), pool(s.replicas - workers)))
+}

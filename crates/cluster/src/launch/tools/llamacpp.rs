@@ -1,0 +1,68 @@
+//! llama.cpp's server.
+
+use atlas_core::plan::Format;
+use atlas_plan::knob::Knob;
+
+use super::serving::{place, servers};
+use super::{Draft, other_mode};
+use crate::launch::Unsupported;
+use crate::launch::job::Job;
+use crate::launch::words::Arguments;
+
+const EXPRESSED: [Knob; 6] =
+    [Knob::Tp, Knob::Pp, Knob::Precision, Knob::WeightBits, Knob::KvPrecision, Knob::MaxNumSeqs];
+
+pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
+    let s = job.serving().ok_or_else(other_mode)?;
+    let image = if job.vendor == "AMD" {
+        "ghcr.io/ggml-org/llama.cpp:server-rocm"
+    } else {
+        "ghcr.io/ggml-org/llama.cpp:server-cuda"
+    };
+    let mut draft = Draft::new("llama-server", job, image);
+    draft.expressed = EXPRESSED.to_vec();
+    draft.expressed.push(Knob::MaxNumBatchedTokens);
+    let servers = servers(job, s, false);
+    if servers.nodes > 1 {
+        draft.refuse("tp", "servers over several nodes are not written for this tool");
+    }
+    draft.program = vec!["llama-server".into()];
+    let mut a = Arguments::default();
+    // Weights are files that somebody converted: the user says which.
+    match &job.options.model {
+        Some(path) if path.ends_with(".gguf") => drop(a.put("--model", path.as_str())),
+        Some(repository) => drop(a.put("--hf-repo", repository.as_str())),
+        None => draft.refuse("model", "name a GGUF file or a repository of such files with --model-path"),
+    }
+    if let Some(format) = s.quantized.filter(|format| !matches!(format, Format::Int4 | Format::Int8 | Format::Fp16)) {
+        draft.refuse("precision", format!("files of weights hold no {}; set int4, int8, fp16 or bf16", format.name()));
+    }
+    a.comment("devices").put("--gpu-layers", 999_u64);
+    if s.devices() > 1 {
+        // Rows are tensor parallelism, layers a pipeline.
+        if s.tp > 1 && s.pp > 1 {
+            draft.refuse("pp", "devices share either rows (tp) or layers (pp), not both");
+        }
+        a.put("--split-mode", if s.tp > 1 { "row" } else { "layer" });
+    } else {
+        a.put("--split-mode", "none");
+    }
+    a.comment("slots and context");
+    let slots = s.max_num_seqs.unwrap_or_else(|| s.concurrency.div_ceil(s.replicas));
+    // The context is shared by all slots.
+    a.put("--parallel", slots).put("--ctx-size", s.length().saturating_mul(slots));
+    a.maybe("--batch-size", s.max_num_batched_tokens);
+    match s.kv {
+        None => {}
+        Some(Format::Bf16) => drop(a.put("--cache-type-k", "bf16").put("--cache-type-v", "bf16")),
+        Some(Format::Fp16) => drop(a.put("--cache-type-k", "f16").put("--cache-type-v", "f16")),
+        Some(Format::Int8) => drop(a.put("--cache-type-k", "q8_0").put("--cache-type-v", "q8_0")),
+        Some(Format::Int4) => drop(a.put("--cache-type-k", "q4_0").put("--cache-type-v", "q4_0")),
+        Some(other) => draft.refuse("kv_precision", format!("{} is not a format of its cache", other.name())),
+    }
+    a.put("--flash-attn", "on");
+    a.comment("address").other(["--host".into(), "0.0.0.0".into()]);
+    draft.arguments = a;
+    place(job, s, servers, &mut draft);
+    Ok(draft)
+}

@@ -1,0 +1,131 @@
+//! MaxText: its trainer with `key=value` settings.
+
+use atlas_core::plan::{CpuOffload, Format, Optimizer, Recompute, Sharding};
+use atlas_plan::knob::Knob;
+
+use super::{Draft, Start, other_mode};
+use crate::launch::Unsupported;
+use crate::launch::job::Job;
+use crate::launch::words::{Arguments, Word};
+
+const EXPRESSED: [Knob; 11] = [
+    Knob::Tp,
+    Knob::Pp,
+    Knob::Cp,
+    Knob::Ep,
+    Knob::Sharding,
+    Knob::Global,
+    Knob::Microbatch,
+    Knob::Precision,
+    Knob::Optimizer,
+    Knob::Recompute,
+    Knob::CpuOffload,
+];
+
+pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
+    let t = job.training().ok_or_else(other_mode)?;
+    let model = job.known_as("maxtext")?;
+    let tpu = job.vendor == "Google";
+    let image = match job.vendor.as_str() {
+        "Google" => "us-docker.pkg.dev/cloud-tpu-images/jax-ai-image/tpu:latest",
+        "AMD" => "rocm/jax-training:latest",
+        _ => "nvcr.io/nvidia/jax:25.04-maxtext-py3",
+    };
+    let mut draft = Draft::new("maxtext", job, image);
+    draft.expressed = EXPRESSED.to_vec();
+    draft.variables.push(("MAXTEXT", "/opt/maxtext/src/maxtext".to_owned()));
+    draft.start = Start::Direct;
+    if !tpu {
+        // JAX meets the other nodes by these.
+        draft.exports.push(("NNODES", job.nodes.into()));
+        draft.exports.push(("JAX_COORDINATOR_IP", Word::Shell("\"$HEAD_NODE\"")));
+        draft.exports.push(("JAX_COORDINATOR_PORT", "12345".into()));
+    }
+    draft.program = ["python3", "-m", "maxtext.trainers.pre_train.train"].map(Word::from).to_vec();
+    draft.program.push(Word::Shell("\"$MAXTEXT/configs/base.yml\""));
+    let (micro, model_devices) = (t.micro, t.tp * t.pp * t.cp);
+    if micro % model_devices != 0 && model_devices != 1 {
+        // Its batch is counted per device, and devices of one replica share sequences.
+        draft.notes.push(format!("{micro} sequences of a replica are shared by {model_devices} devices"));
+    }
+    let mut a = Arguments::default();
+    a.comment(&format!("model: {}", job.model.id)).assign("model_name", model);
+    a.assign("hardware", if tpu { "tpu" } else { "gpu" });
+    a.comment("batch and sequence");
+    match t.micro % model_devices {
+        0 => a.assign("per_device_batch_size", t.micro / model_devices),
+        #[expect(clippy::cast_precision_loss, reason = "small counts")]
+        _ => a.assign("per_device_batch_size", (t.micro as f64 / model_devices as f64).to_string()),
+    };
+    a.assign("gradient_accumulation_steps", t.accumulation())
+        .assign("max_target_length", t.sequence)
+        .assign("steps", t.steps);
+    a.comment("mesh: inside a node, and between nodes");
+    let inner = (t.tp * t.cp).min(job.per_node);
+    if job.per_node % (t.tp * t.cp) != 0 && !tpu {
+        draft.refuse("tp", "tensor and context groups must fill nodes");
+    }
+    let replicas_inside = (job.per_node / inner.max(1)).min(t.dp).max(1);
+    if t.dp % replicas_inside != 0 || replicas_inside * inner != job.per_node && job.nodes > 1 {
+        draft.refuse("dp", "replicas do not fill the nodes");
+    }
+    let outside = t.dp / replicas_inside;
+    let (data, fsdp) = match t.sharding {
+        Sharding::None => ((replicas_inside, outside), (1, 1)),
+        Sharding::Zero3 => ((1, 1), (replicas_inside, outside)),
+        Sharding::Zero1 => {
+            a.assign("shard_optimizer_over_data", "true");
+            ((replicas_inside, outside), (1, 1))
+        }
+        Sharding::Zero2 => {
+            draft.refuse("sharding", "zero2 does not exist here; use none, zero1 or zero3");
+            ((1, 1), (1, 1))
+        }
+    };
+    if t.ep > 1 && (t.sharding != Sharding::Zero3 || replicas_inside % t.ep != 0) {
+        draft.refuse("ep", "expert groups are written inside a node, under zero3");
+    }
+    let experts = if t.ep > 1 { t.ep } else { 1 };
+    a.assign("ici_data_parallelism", data.0)
+        .assign("ici_fsdp_parallelism", (fsdp.0 / experts).max(1))
+        .assign("ici_tensor_parallelism", t.tp)
+        .assign("ici_context_parallelism", t.cp)
+        .assign("ici_expert_parallelism", experts)
+        .assign("dcn_data_parallelism", data.1)
+        .assign("dcn_fsdp_parallelism", fsdp.1)
+        .assign("dcn_pipeline_parallelism", t.pp);
+    a.comment("formats and recomputation").assign("dtype", "bfloat16");
+    match t.format {
+        Format::Bf16 => {}
+        Format::Fp8 => drop(a.assign("quantization", "fp8")),
+        Format::Int8 => drop(a.assign("quantization", "int8")),
+        other => draft.refuse("precision", format!("{} is not written for this tool", other.name())),
+    }
+    let policy = match t.recompute {
+        Recompute::Full => "full",
+        Recompute::Selective => "minimal",
+        Recompute::None | Recompute::Auto => "none",
+    };
+    a.assign("remat_policy", policy);
+    if t.recompute_layers.is_some() {
+        draft.refuse("recompute_layers", "a number of layers is not written for this tool");
+    }
+    match t.optimizer {
+        Optimizer::Adam => drop(a.assign("opt_type", "adamw")),
+        other => draft.refuse("optimizer", format!("{} is not written for this tool", other.name())),
+    }
+    match job.scenario.base.plan.cpu_offload {
+        Some(CpuOffload::Optimizer) => drop(a.assign("optimizer_memory_host_offload", "true")),
+        Some(CpuOffload::Parameters) => {
+            a.assign("optimizer_memory_host_offload", "true").assign("parameter_memory_host_offload", "true");
+        }
+        Some(CpuOffload::None) | None => {}
+    }
+    a.comment("not planned: data and output")
+        .other(["dataset_type=synthetic".into()])
+        .other([format!("run_name={}", job.name).into()])
+        .other(["base_output_directory=./output".into()])
+        .other(["enable_checkpointing=false".into()]);
+    draft.arguments = a;
+    Ok(draft)
+}

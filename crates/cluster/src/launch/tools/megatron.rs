@@ -1,0 +1,268 @@
+//! Megatron-LM's arguments, and what its relatives share.
+
+use atlas_catalog::transformer::{Kind, NormKind};
+use atlas_core::plan::{
+    AttentionKernel, CpuOffload, Format, GraphCapture, MoeCapacity, MoeDispatcher, Optimizer, Recompute, Sharding,
+};
+use atlas_plan::knob::Knob;
+
+use super::{Draft, Start, other_mode};
+use crate::launch::Unsupported;
+use crate::launch::job::{Job, Training, count};
+use crate::launch::words::{Arguments, Word};
+
+/// What Megatron-LM and its relatives express.
+pub(super) const EXPRESSED: [Knob; 19] = [
+    Knob::Tp,
+    Knob::Pp,
+    Knob::Vpp,
+    Knob::Cp,
+    Knob::Ep,
+    Knob::Etp,
+    Knob::Sp,
+    Knob::Sharding,
+    Knob::Global,
+    Knob::Microbatch,
+    Knob::Precision,
+    Knob::GradientFormat,
+    Knob::Optimizer,
+    Knob::Recompute,
+    Knob::Overlap,
+    Knob::OverlapTensor,
+    Knob::OverlapPipeline,
+    Knob::OverlapData,
+    Knob::MoeDispatcher,
+];
+
+pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
+    let t = job.training().ok_or_else(other_mode)?;
+    let image = if job.vendor == "AMD" { "rocm/megatron-lm:latest" } else { "nvcr.io/nvidia/nemo:25.09" };
+    let mut draft = Draft::new("megatron-lm", job, image);
+    draft.expressed = EXPRESSED.to_vec();
+    draft.expressed.extend([
+        Knob::RecomputeLayers,
+        Knob::Shard,
+        Knob::CpuOffload,
+        Knob::MoeCapacity,
+        Knob::AttentionKernel,
+        Knob::GraphCapture,
+    ]);
+    if job.transformer.kind != Kind::Decoder {
+        draft.refuse("model", "only decoders are written; this model is none");
+    }
+    draft.variables.push(("MEGATRON", "/opt/megatron-lm".to_owned()));
+    draft.start = Start::Torchrun;
+    draft.program = vec![Word::Shell("\"$MEGATRON/pretrain_gpt.py\"")];
+    let mut a = Arguments::default();
+    architecture(job, &mut a);
+    a.comment("parallelism").put("--tensor-model-parallel-size", t.tp).put("--pipeline-model-parallel-size", t.pp);
+    match layout(job, t) {
+        Some(layout) => a.put("--pipeline-model-parallel-layout", layout),
+        None if t.vpp > 1 => a.put("--num-virtual-stages-per-pipeline-rank", t.vpp),
+        None => &mut a,
+    };
+    a.put("--context-parallel-size", t.cp);
+    if t.ep > 1 {
+        a.put("--expert-model-parallel-size", t.ep);
+    }
+    if t.etp > 1 {
+        a.put("--expert-tensor-parallel-size", t.etp);
+    }
+    a.on("--sequence-parallel", t.sequence_parallel);
+    states(job, t, &mut a, &mut draft);
+    a.comment("batch and sequence")
+        .put("--micro-batch-size", t.micro)
+        .put("--global-batch-size", t.global)
+        .put("--seq-length", t.sequence)
+        .put("--max-position-embeddings", t.sequence)
+        .put("--train-iters", t.steps);
+    a.comment("formats");
+    precision(job, t, &mut a, &mut draft);
+    a.comment("recomputation");
+    match (t.recompute, t.recompute_layers) {
+        (Recompute::Full, None) => {
+            a.put("--recompute-granularity", "full").put("--recompute-method", "uniform");
+            a.put("--recompute-num-layers", 1_u64);
+        }
+        (Recompute::Full, Some(layers)) => {
+            a.put("--recompute-granularity", "full").put("--recompute-method", "block");
+            a.put("--recompute-num-layers", layers.div_ceil(t.pp * t.vpp));
+        }
+        (Recompute::Selective, _) => drop(a.put("--recompute-granularity", "selective")),
+        (Recompute::None | Recompute::Auto, _) => {}
+    }
+    switches(job, t, &mut a, &mut draft);
+    a.comment("not planned: data, tokenizer and learning rate; replace the mock data with yours")
+        .other(["--mock-data".into()])
+        .other(["--tokenizer-type".into(), "NullTokenizer".into()])
+        .other(["--lr".into(), "1.0e-5".into()])
+        .other(["--log-interval".into(), "1".into(), "--log-throughput".into()])
+        .other(["--eval-iters".into(), "0".into()]);
+    draft.arguments = a;
+    draft.exports.push(("CUDA_DEVICE_MAX_CONNECTIONS", "1".into()));
+    Ok(draft)
+}
+
+/// Widths and counts.
+fn architecture(job: &Job<'_>, a: &mut Arguments) {
+    let m = job.transformer;
+    a.comment(&format!("model: {}", job.model.id));
+    a.put("--num-layers", count(m.n_layers)).put("--hidden-size", count(m.hidden_size));
+    a.put("--ffn-hidden-size", count(m.ffn_hidden_size)).put("--num-attention-heads", count(m.n_heads));
+    if m.latent.is_none() && m.n_kv_heads < m.n_heads {
+        a.on("--group-query-attention", true).put("--num-query-groups", count(m.n_kv_heads));
+    }
+    if m.latent.is_none() && m.head_dim * m.n_heads != m.hidden_size {
+        a.put("--kv-channels", count(m.head_dim));
+    }
+    if let Some(latent) = m.latent {
+        a.on("--multi-latent-attention", true);
+        if latent.q_lora_rank > 0.0 {
+            a.put("--q-lora-rank", count(latent.q_lora_rank));
+        }
+        a.put("--kv-lora-rank", count(latent.kv_lora_rank))
+            .other(["--qk-head-dim".into(), count(latent.qk_nope_dim).into()])
+            .other(["--qk-pos-emb-head-dim".into(), count(latent.qk_rope_dim).into()])
+            .other(["--v-head-dim".into(), count(latent.v_head_dim).into()]);
+    }
+    a.put("--vocab-size", count(m.vocab_size));
+    a.on("--swiglu", m.gated_mlp).on("--untie-embeddings-and-output-weights", !m.tied_embeddings);
+    let positions = if m.learned_positions { "learned_absolute" } else { "rope" };
+    a.other(["--position-embedding-type".into(), positions.into()]);
+    if m.norm == NormKind::RmsNorm {
+        a.other(["--normalization".into(), "RMSNorm".into()]);
+    }
+    if !m.mlp_bias {
+        a.other(["--disable-bias-linear".into()]);
+    }
+    a.other(["--attention-dropout".into(), "0".into(), "--hidden-dropout".into(), "0".into()]);
+    if let Some(experts) = m.experts {
+        a.put("--num-experts", count(experts.count))
+            .put("--moe-router-topk", count(experts.per_token))
+            .put("--moe-ffn-hidden-size", count(experts.ffn_hidden_size));
+        if experts.shared_ffn_hidden_size > 0.0 {
+            a.put("--moe-shared-expert-intermediate-size", count(experts.shared_ffn_hidden_size));
+        }
+        if experts.first_dense_layers > 0.0 {
+            let dense = count(experts.first_dense_layers);
+            let frequency = format!("([0]*{dense}+[1]*{})", count(m.n_layers) - dense);
+            a.put("--moe-layer-freq", frequency);
+        }
+        a.on("--moe-grouped-gemm", true);
+    }
+}
+
+/// Layers of each virtual stage, where they cannot be equal: the leading stages have one more.
+fn layout(job: &Job<'_>, t: &Training) -> Option<String> {
+    let (layers, stages) = (count(job.transformer.n_layers), t.pp * t.vpp);
+    if layers % stages == 0 {
+        return None;
+    }
+    let stage = |index: u64| {
+        let own = layers / stages + u64::from(index < layers % stages);
+        let layers = "t".repeat(usize::try_from(own).unwrap_or(0));
+        match index {
+            0 => format!("E{layers}"),
+            last if last + 1 == stages => format!("{layers}L"),
+            _ => layers,
+        }
+    };
+    Some((0..stages).map(stage).collect::<Vec<_>>().join("|"))
+}
+
+/// How states are sharded, and what travels beside computation.
+fn states(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
+    let software = job.scenario.training_software(&job.scenario.base);
+    match t.sharding {
+        Sharding::None => drop(a.on("--overlap-grad-reduce", software.overlap_data)),
+        Sharding::Zero1 => {
+            a.on("--use-distributed-optimizer", true)
+                .on("--overlap-grad-reduce", software.overlap_data)
+                .on("--overlap-param-gather", software.overlap_data);
+        }
+        Sharding::Zero2 | Sharding::Zero3 => {
+            let strategy = if t.sharding == Sharding::Zero2 { "optim_grads" } else { "optim_grads_params" };
+            a.on("--use-megatron-fsdp", true).put("--data-parallel-sharding-strategy", strategy);
+            if t.pp > 1 && t.sharding == Sharding::Zero2 {
+                draft.refuse("sharding", "zero2 with pipeline stages is not written; use zero1 or zero3");
+            }
+        }
+    }
+    if let Some(shard) = t.shard.filter(|shard| *shard < t.dp) {
+        match t.sharding {
+            Sharding::Zero1 if t.dp % shard == 0 => {
+                a.put("--num-distributed-optimizer-instances", t.dp / shard);
+            }
+            _ => draft.refuse("shard", "only zero1 can be sharded over a part of the replicas that divides them"),
+        }
+    }
+    match job.scenario.base.plan.cpu_offload {
+        Some(CpuOffload::Optimizer) => {
+            a.on("--optimizer-cpu-offload", true).on("--use-precision-aware-optimizer", true);
+        }
+        Some(CpuOffload::Parameters) => draft.refuse("cpu_offload", "weights cannot be kept in host memory"),
+        Some(CpuOffload::None) | None => {}
+    }
+}
+
+fn precision(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
+    match t.format {
+        Format::Bf16 => drop(a.on("--bf16", true)),
+        Format::Fp16 => drop(a.on("--fp16", true)),
+        Format::Fp8 => drop(a.on("--bf16", true).put("--fp8-format", "hybrid")),
+        Format::Mxfp8 => drop(a.on("--bf16", true).put("--fp8-format", "e4m3").put("--fp8-recipe", "mxfp8")),
+        Format::Fp4 => drop(a.on("--bf16", true).put("--fp4-format", "e2m1").put("--fp4-recipe", "nvfp4")),
+        other => draft.refuse("precision", format!("{} is not a format that it trains in", other.name())),
+    }
+    match job.scenario.base.plan.gradient_format {
+        Some(Format::Fp32) => drop(a.on("--accumulate-allreduce-grads-in-fp32", true)),
+        Some(Format::Bf16) => drop(a.on("--grad-reduce-in-bf16", true)),
+        Some(other) => draft.refuse("gradient_format", format!("gradients are fp32 or bf16, not {}", other.name())),
+        None => {}
+    }
+    match t.optimizer {
+        Optimizer::Adam => drop(a.put("--optimizer", "adam")),
+        Optimizer::Sgd => drop(a.put("--optimizer", "sgd")),
+        Optimizer::Adam16bit => {
+            a.put("--optimizer", "adam").on("--use-precision-aware-optimizer", true);
+            a.put("--exp-avg-dtype", "bf16").put("--exp-avg-sq-dtype", "bf16");
+        }
+        other => draft.refuse("optimizer", format!("{} is not among its optimizers", other.name())),
+    }
+}
+
+/// Kernels, graphs and the exchange between experts.
+fn switches(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
+    let (scenario, phase) = (job.scenario, &job.scenario.base);
+    let (software, switches) = (scenario.training_software(phase), &phase.plan.switches);
+    a.comment("kernels and overlap");
+    a.on("--tp-comm-overlap", t.tp > 1 && t.sequence_parallel && software.overlap_tensor);
+    a.on("--no-overlap-p2p-communication", t.vpp > 1 && !software.overlap_pipeline);
+    if job.transformer.experts.is_some() {
+        match scenario.moe_dispatcher(phase) {
+            MoeDispatcher::AllToAll => drop(a.put("--moe-token-dispatcher-type", "alltoall")),
+            MoeDispatcher::DeepEp => {
+                a.put("--moe-token-dispatcher-type", "flex").on("--moe-enable-deepep", true);
+            }
+            MoeDispatcher::HybridEp => draft.refuse("moe_dispatcher", "hybridep is not among its dispatchers"),
+        }
+        a.on("--moe-permute-fusion", software.fused_experts);
+        if switches.moe_capacity == Some(MoeCapacity::Dropped) {
+            a.put("--moe-expert-capacity-factor", "1.0");
+        }
+    }
+    match switches.attention_kernel {
+        Some(AttentionKernel::Unfused) => drop(a.put("--attention-backend", "unfused")),
+        Some(AttentionKernel::Flash2) => drop(a.put("--attention-backend", "flash")),
+        Some(AttentionKernel::Native) => drop(a.put("--attention-backend", "fused")),
+        Some(AttentionKernel::Flash1) => draft.refuse("attention_kernel", "flash1 is not among its kernels"),
+        None => {}
+    }
+    match switches.graph_capture {
+        Some(GraphCapture::Layer) => drop(a.put("--cuda-graph-impl", "local")),
+        Some(GraphCapture::FullIteration) => {
+            a.put("--cuda-graph-impl", "local").put("--cuda-graph-scope", "full_iteration");
+        }
+        Some(GraphCapture::None) | None => {}
+    }
+}

@@ -1,0 +1,286 @@
+//! One module for each tool: its command, its configuration, and which settings it can express.
+
+mod accelerate;
+mod bridge;
+mod deepspeed;
+mod dynamo;
+mod llamacpp;
+mod maxtext;
+mod megatron;
+mod nemo;
+mod primus;
+mod serving;
+mod sglang;
+mod torchtitan;
+mod trtllm;
+mod vllm;
+
+use atlas_config::Mode;
+use atlas_plan::knob::Knob;
+use atlas_plan::scenario::Scenario;
+
+use super::job::Job;
+use super::table::{self, Objection};
+use super::words::{Arguments, Word};
+use super::{Unsupported, trains};
+
+/// A training framework or serving engine that can be launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tool {
+    /// Megatron-LM's `pretrain_gpt.py`.
+    MegatronLm,
+    /// Recipes of Megatron-Bridge.
+    MegatronBridge,
+    /// NeMo's `megatron_gpt_pretraining.py`.
+    Nemo,
+    /// Primus with its Megatron back end.
+    Primus,
+    /// torchtitan.
+    Torchtitan,
+    /// DeepSpeed under the trainer of Hugging Face.
+    DeepSpeed,
+    /// FSDP through accelerate, under the trainer of Hugging Face.
+    Accelerate,
+    /// MaxText.
+    MaxText,
+    /// vLLM.
+    Vllm,
+    /// SGLang.
+    Sglang,
+    /// TensorRT-LLM.
+    TensorRtLlm,
+    /// llama.cpp's server.
+    LlamaCpp,
+    /// Dynamo with separate prefill and decode workers.
+    Dynamo,
+}
+
+impl Tool {
+    /// Every tool with its name on the command line and its name in texts.
+    pub const ALL: [(Tool, &'static str, &'static str); 13] = [
+        (Tool::MegatronLm, "megatron-lm", "Megatron-LM"),
+        (Tool::MegatronBridge, "megatron-bridge", "Megatron-Bridge"),
+        (Tool::Nemo, "nemo", "NeMo"),
+        (Tool::Primus, "primus", "Primus"),
+        (Tool::Torchtitan, "torchtitan", "torchtitan"),
+        (Tool::DeepSpeed, "deepspeed", "DeepSpeed"),
+        (Tool::Accelerate, "accelerate", "accelerate FSDP"),
+        (Tool::MaxText, "maxtext", "MaxText"),
+        (Tool::Vllm, "vllm", "vLLM"),
+        (Tool::Sglang, "sglang", "SGLang"),
+        (Tool::TensorRtLlm, "tensorrt-llm", "TensorRT-LLM"),
+        (Tool::LlamaCpp, "llama.cpp", "llama.cpp"),
+        (Tool::Dynamo, "dynamo", "Dynamo"),
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Tool::ALL.iter().find(|(tool, ..)| *tool == self).map_or("", |(_, name, _)| name)
+    }
+
+    /// Its name in texts.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        Tool::ALL.iter().find(|(tool, ..)| *tool == self).map_or("", |(_, _, label)| label)
+    }
+
+    /// The tool of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Tool> {
+        Tool::ALL.iter().find(|(_, known, _)| known.eq_ignore_ascii_case(name)).map(|(tool, ..)| *tool)
+    }
+
+    /// The software family that it runs, where it is of one.
+    #[must_use]
+    pub fn family(self) -> Option<&'static str> {
+        Some(match self {
+            Tool::MegatronLm => "megatron-core",
+            Tool::Accelerate => "pytorch-fsdp",
+            Tool::Dynamo => return None,
+            other => other.name(),
+        })
+    }
+
+    /// The tool that a scenario's software leads to, if any.
+    #[must_use]
+    pub fn usual(scenario: &Scenario) -> Option<Tool> {
+        Tool::of(scenario).ok()
+    }
+
+    /// Whether it trains.
+    #[must_use]
+    pub fn trains(self) -> bool {
+        self < Tool::Vllm
+    }
+
+    /// The tool of a scenario's software family.
+    pub(crate) fn of(scenario: &Scenario) -> Result<Tool, Unsupported> {
+        if scenario.mode() == Mode::Inference && scenario.base.plan.serving.pools.is_some() {
+            return Ok(Tool::Dynamo);
+        }
+        let family = scenario.in_force.name.split('@').next().unwrap_or_default();
+        Ok(match family {
+            "megatron-core" | "megatron-lm-legacy" => Tool::MegatronLm,
+            "megatron-bridge" => Tool::MegatronBridge,
+            "nemo" => Tool::Nemo,
+            "primus" => Tool::Primus,
+            "torchtitan" => Tool::Torchtitan,
+            "deepspeed" => Tool::DeepSpeed,
+            "pytorch-fsdp" | "pytorch" | "pytorch-ddp" | "hf-trainer" | "generic-training" => Tool::Accelerate,
+            "maxtext" => Tool::MaxText,
+            "vllm" | "generic-serving" => Tool::Vllm,
+            "sglang" => Tool::Sglang,
+            "tensorrt-llm" => Tool::TensorRtLlm,
+            "llama.cpp" => Tool::LlamaCpp,
+            other => {
+                let names: Vec<&str> = Tool::ALL.iter().map(|(_, name, _)| *name).collect();
+                let reason = format!("no launch files for {other}; choose one of {} with --tool", names.join(", "));
+                return Err(Unsupported::new("software", reason));
+            }
+        })
+    }
+}
+
+/// What starts the program on every node.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Start {
+    /// `torchrun`, one process for each device.
+    Torchrun,
+    /// `accelerate launch` with this configuration beside the script.
+    Accelerate(&'static str),
+    /// One process on each node, started as it is.
+    Direct,
+}
+
+/// A server's place among the nodes, where one takes several.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Spread {
+    /// Nodes of one server.
+    pub(crate) nodes: u64,
+    /// Flags that name the head, the node's own rank and the like; `$HEAD_NODE` and `$NODE_RANK` are set.
+    pub(crate) flags: &'static str,
+}
+
+/// A configuration file beside the script.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Config {
+    pub(crate) name: &'static str,
+    pub(crate) text: String,
+    /// The table of flags that its keys are in, and the keys with plain values.
+    pub(crate) table: &'static str,
+    pub(crate) keys: Vec<(String, Option<String>)>,
+}
+
+/// What a tool makes of a job, before it is wrapped.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Draft {
+    /// The table of flags of the program.
+    pub(crate) table: &'static str,
+    /// The usual image.
+    pub(crate) image: String,
+    /// Variables with defaults, at the head of the script.
+    pub(crate) variables: Vec<(&'static str, String)>,
+    /// Variables that the program reads.
+    pub(crate) exports: Vec<(&'static str, Word)>,
+    pub(crate) start: Start,
+    /// The program.
+    pub(crate) program: Vec<Word>,
+    pub(crate) arguments: Arguments,
+    pub(crate) configs: Vec<Config>,
+    pub(crate) expressed: Vec<Knob>,
+    pub(crate) refused: Vec<Unsupported>,
+    pub(crate) notes: Vec<String>,
+    /// Servers, each with devices of its own, started with the same command.
+    pub(crate) servers: u64,
+    /// Devices of one server or of one node's part of it.
+    pub(crate) devices: u64,
+    /// The port of a server.
+    pub(crate) port: Option<u64>,
+    pub(crate) spread: Option<Spread>,
+    /// A client that sends the planned load.
+    pub(crate) client: Option<Arguments>,
+    /// A manifest of the tool's own kind, in place of wrapping.
+    pub(crate) manifest: Option<String>,
+}
+
+impl Draft {
+    /// An empty draft for a table of flags.
+    pub(crate) fn new(table: &'static str, job: &Job<'_>, image: impl Into<String>) -> Draft {
+        Draft {
+            table,
+            image: job.options.image.clone().unwrap_or_else(|| image.into()),
+            variables: Vec::new(),
+            exports: Vec::new(),
+            start: if trains(job) { Start::Torchrun } else { Start::Direct },
+            program: Vec::new(),
+            arguments: Arguments::default(),
+            configs: Vec::new(),
+            expressed: Vec::new(),
+            refused: Vec::new(),
+            notes: Vec::new(),
+            servers: 1,
+            devices: job.per_node,
+            port: None,
+            spread: None,
+            client: None,
+            manifest: None,
+        }
+    }
+
+    /// Notes a value that the tool does not have.
+    pub(crate) fn refuse(&mut self, setting: &str, reason: impl Into<String>) {
+        self.refused.push(Unsupported::new(setting, reason));
+    }
+
+    /// What the table of flags objects to.
+    pub(crate) fn objections(&self, release: Option<&str>, tool: Tool) -> Vec<Unsupported> {
+        let own = self.arguments.settings().map(|(flag, value)| (self.table, flag, value));
+        let files = self
+            .configs
+            .iter()
+            .flat_map(|config| config.keys.iter().map(|(key, value)| (config.table, key.as_str(), value.as_deref())));
+        let client = self.client.iter().flat_map(Arguments::settings).map(|(flag, value)| ("bench", flag, value));
+        own.chain(files)
+            .chain(client)
+            .filter_map(|(table, flag, value)| {
+                let reason = match table::check(table, flag, value, release).err()? {
+                    Objection::Unknown => format!("{} has no such flag", tool.label()),
+                    Objection::Value(choices) => {
+                        format!("takes one of {choices}, not {}", value.unwrap_or("this"))
+                    }
+                    Objection::Since(since) => {
+                        let release = release.unwrap_or("this release");
+                        format!("{} has it since {since}; the scenario's release is {release}", tool.label())
+                    }
+                };
+                Some(Unsupported::new(flag, reason))
+            })
+            .collect()
+    }
+}
+
+/// The tool's command for the job.
+pub(crate) fn draft(tool: Tool, job: &Job<'_>) -> Result<Draft, Vec<Unsupported>> {
+    let made = match tool {
+        Tool::MegatronLm => megatron::draft(job),
+        Tool::MegatronBridge => bridge::draft(job),
+        Tool::Nemo => nemo::draft(job),
+        Tool::Primus => primus::draft(job),
+        Tool::Torchtitan => torchtitan::draft(job),
+        Tool::DeepSpeed => deepspeed::draft(job),
+        Tool::Accelerate => accelerate::draft(job),
+        Tool::MaxText => maxtext::draft(job),
+        Tool::Vllm => vllm::draft(job),
+        Tool::Sglang => sglang::draft(job),
+        Tool::TensorRtLlm => trtllm::draft(job),
+        Tool::LlamaCpp => llamacpp::draft(job),
+        Tool::Dynamo => dynamo::draft(job),
+    };
+    made.map_err(|problem| vec![problem])
+}
+
+/// The complaint about a job of the other mode; [`Job::of`] has refused those before.
+pub(crate) fn other_mode() -> Unsupported {
+    Unsupported::new("mode", "the tool does not run this mode")
+}

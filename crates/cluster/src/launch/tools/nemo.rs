@@ -1,0 +1,130 @@
+//! NeMo: a configuration for `megatron_gpt_pretraining.py`.
+
+use atlas_catalog::transformer::{Kind, NormKind};
+use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
+use atlas_plan::knob::Knob;
+
+use super::megatron::EXPRESSED;
+use super::{Config, Draft, Start, other_mode};
+use crate::launch::Unsupported;
+use crate::launch::job::{Job, Training, count};
+use crate::launch::keys::Keys;
+use crate::launch::words::{Arguments, Word};
+
+pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
+    let t = job.training().ok_or_else(other_mode)?;
+    let mut draft = Draft::new("nemo", job, "nvcr.io/nvidia/nemo:24.09");
+    draft.expressed = EXPRESSED.into_iter().filter(|knob| !matches!(knob, Knob::MoeDispatcher | Knob::Etp)).collect();
+    if job.transformer.kind != Kind::Decoder || job.transformer.latent.is_some() {
+        draft.refuse("model", "only decoders with plain attention are written for this tool");
+    }
+    draft.variables.push(("NEMO", "/opt/NeMo".to_owned()));
+    draft.start = Start::Torchrun;
+    draft.program = vec![Word::Shell("\"$NEMO/examples/nlp/language_modeling/megatron_gpt_pretraining.py\"")];
+    let mut a = Arguments::default();
+    a.other(["--config-path".into(), Word::Shell("\"$PWD\"")]).other(["--config-name".into(), "nemo.yaml".into()]);
+    draft.arguments = a;
+    let keys = configuration(job, t, &mut draft);
+    draft.configs.push(Config {
+        name: "nemo.yaml",
+        text: keys.yaml(&format!("# model: {}\n", job.model.id)),
+        table: "nemo",
+        keys: keys.settings(""),
+    });
+    draft.exports.push(("CUDA_DEVICE_MAX_CONNECTIONS", "1".into()));
+    Ok(draft)
+}
+
+fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
+    let m = job.transformer;
+    let software = job.scenario.training_software(&job.scenario.base);
+    let mut k = Keys::default();
+    k.other("name", job.name.as_str());
+    k.put("trainer.num_nodes", job.nodes).put("trainer.devices", job.per_node).put("trainer.max_steps", t.steps);
+    match t.format {
+        Format::Bf16 | Format::Fp8 => drop(k.put("trainer.precision", "bf16")),
+        Format::Fp16 => drop(k.put("trainer.precision", "16")),
+        other => draft.refuse("precision", format!("{} is not a format that it trains in", other.name())),
+    }
+    k.other("trainer.accelerator", "gpu").other("trainer.logger", false).other("trainer.log_every_n_steps", 1);
+    k.other("trainer.use_distributed_sampler", false).other("trainer.enable_checkpointing", false);
+    k.put("model.micro_batch_size", t.micro).put("model.global_batch_size", t.global);
+    k.put("model.tensor_model_parallel_size", t.tp).put("model.pipeline_model_parallel_size", t.pp);
+    if t.vpp > 1 {
+        k.put("model.virtual_pipeline_model_parallel_size", t.vpp);
+    }
+    k.put("model.context_parallel_size", t.cp);
+    if t.ep > 1 {
+        k.put("model.expert_model_parallel_size", t.ep);
+    }
+    k.put("model.sequence_parallel", t.sequence_parallel).put("model.encoder_seq_length", t.sequence);
+    k.other("model.max_position_embeddings", t.sequence)
+        .other("model.num_layers", count(m.n_layers))
+        .other("model.hidden_size", count(m.hidden_size))
+        .other("model.ffn_hidden_size", count(m.ffn_hidden_size))
+        .other("model.num_attention_heads", count(m.n_heads))
+        .other("model.num_query_groups", count(m.n_kv_heads))
+        .other("model.kv_channels", count(m.head_dim))
+        .other("model.mcore_gpt", true)
+        .other("model.transformer_engine", true)
+        .other("model.bias", m.mlp_bias)
+        .other("model.activation", if m.gated_mlp { "fast-swiglu" } else { "gelu" })
+        .other("model.normalization", if m.norm == NormKind::RmsNorm { "rmsnorm" } else { "layernorm1p" })
+        .other("model.position_embedding_type", if m.learned_positions { "learned_absolute" } else { "rope" })
+        .other("model.share_embeddings_and_output_weights", m.tied_embeddings);
+    if let Some(experts) = m.experts {
+        k.other("model.num_moe_experts", count(experts.count)).other("model.moe_router_topk", count(experts.per_token));
+    }
+    match (t.recompute, t.recompute_layers) {
+        (Recompute::Full, None) => {
+            k.put("model.activations_checkpoint_granularity", "full");
+            k.put("model.activations_checkpoint_method", "uniform").put("model.activations_checkpoint_num_layers", 1);
+        }
+        (Recompute::Full, Some(layers)) => {
+            k.put("model.activations_checkpoint_granularity", "full");
+            k.put("model.activations_checkpoint_method", "block");
+            k.put("model.activations_checkpoint_num_layers", layers.div_ceil(t.pp * t.vpp));
+        }
+        (Recompute::Selective, _) => drop(k.put("model.activations_checkpoint_granularity", "selective")),
+        (Recompute::None | Recompute::Auto, _) => {
+            k.put("model.activations_checkpoint_granularity", serde_json::Value::Null);
+        }
+    }
+    if t.format == Format::Fp8 {
+        k.put("model.fp8", true).put("model.fp8_hybrid", true);
+    }
+    k.put("model.megatron_amp_O2", true);
+    k.put("model.ub_tp_comm_overlap", t.tp > 1 && t.sequence_parallel && software.overlap_tensor);
+    if t.vpp > 1 {
+        k.put("model.overlap_p2p_comm", software.overlap_pipeline);
+    }
+    match (t.sharding, t.optimizer) {
+        (Sharding::Zero1, Optimizer::Adam) => {
+            k.put("model.optim.name", "distributed_fused_adam")
+                .put("model.optim.overlap_grad_sync", software.overlap_data)
+                .put("model.optim.overlap_param_sync", software.overlap_data);
+        }
+        (Sharding::None, Optimizer::Adam) => drop(k.put("model.optim.name", "fused_adam")),
+        (Sharding::Zero1 | Sharding::None, other) => {
+            draft.refuse("optimizer", format!("{} is not among its optimizers", other.name()));
+        }
+        (Sharding::Zero2 | Sharding::Zero3, _) => {
+            draft.refuse("sharding", "none and zero1 are written for this tool");
+        }
+    }
+    match job.scenario.base.plan.gradient_format {
+        Some(Format::Fp32) => drop(k.put("model.optim.grad_sync_dtype", "fp32")),
+        Some(Format::Bf16) => drop(k.put("model.optim.grad_sync_dtype", "bf16")),
+        Some(other) => draft.refuse("gradient_format", format!("gradients are fp32 or bf16, not {}", other.name())),
+        None => {}
+    }
+    k.other("model.optim.lr", 1e-5)
+        .other("model.override_vocab_size", count(m.vocab_size))
+        .other("model.tokenizer.library", "megatron")
+        .other("model.tokenizer.type", "GPT2BPETokenizer")
+        .other("model.data.data_impl", "mock")
+        .other("model.data.data_prefix", Vec::<String>::new())
+        .other("model.data.splits_string", "98,1,1")
+        .put("model.data.seq_length", t.sequence);
+    k
+}

@@ -1,0 +1,56 @@
+//! What the serving engines share: how replicas are spread, and the client that sends the planned load.
+
+use super::Draft;
+use crate::launch::job::{Job, Serving};
+use crate::launch::words::Arguments;
+
+/// How replicas become servers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Servers {
+    /// Servers, each started on its own.
+    pub(super) count: u64,
+    /// Replicas inside one server.
+    pub(super) replicas: u64,
+    /// Nodes of one server.
+    pub(super) nodes: u64,
+}
+
+/// Spreads replicas over servers; `together` if an engine runs all replicas of a node as one server.
+pub(super) fn servers(job: &Job<'_>, s: &Serving, together: bool) -> Servers {
+    let devices = s.devices();
+    if devices > job.per_node {
+        return Servers { count: s.replicas, replicas: 1, nodes: devices.div_ceil(job.per_node) };
+    }
+    let fit = job.per_node / devices;
+    let even = together && s.replicas % fit.min(s.replicas) == 0;
+    let replicas = if even { fit.min(s.replicas) } else { 1 };
+    Servers { count: s.replicas / replicas, replicas, nodes: 1 }
+}
+
+/// Fills what the draft says of servers.
+pub(super) fn place(job: &Job<'_>, s: &Serving, servers: Servers, draft: &mut Draft) {
+    draft.servers = servers.count;
+    draft.devices = (s.devices() * servers.replicas).min(job.per_node);
+    draft.port = Some(8000);
+    draft.client = Some(client(job, s));
+}
+
+/// `vllm bench serve`, which every engine with OpenAI's protocol answers.
+fn client(job: &Job<'_>, s: &Serving) -> Arguments {
+    let mut a = Arguments::default();
+    let requests = s.concurrency.saturating_mul(4);
+    a.comment("the planned load");
+    a.put("--dataset-name", "random")
+        .put("--random-input-len", s.prompt)
+        .put("--random-output-len", s.generate)
+        .put("--num-prompts", requests);
+    match s.rate {
+        Some(rate) => a.put("--request-rate", rate.to_string()),
+        None => a.put("--max-concurrency", s.concurrency),
+    };
+    a.other(["--ignore-eos".into()]);
+    if let Some(model) = &job.weights {
+        a.other(["--model".into(), model.as_str().into()]);
+    }
+    a
+}

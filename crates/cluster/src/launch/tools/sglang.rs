@@ -1,0 +1,103 @@
+//! SGLang.
+
+use atlas_core::plan::Format;
+use atlas_plan::knob::Knob;
+
+use super::serving::{place, servers};
+use super::{Draft, Spread, other_mode};
+use crate::launch::Unsupported;
+use crate::launch::job::{Job, Serving};
+use crate::launch::words::Arguments;
+
+pub(super) const EXPRESSED: [Knob; 14] = [
+    Knob::Tp,
+    Knob::Pp,
+    Knob::Ep,
+    Knob::AttentionDp,
+    Knob::Precision,
+    Knob::KvPrecision,
+    Knob::ContextRanks,
+    Knob::MaxNumSeqs,
+    Knob::MaxNumBatchedTokens,
+    Knob::GpuMemoryUtilization,
+    Knob::ChunkedPrefill,
+    Knob::CudaGraphs,
+    Knob::OverlapScheduling,
+    Knob::RecvInterval,
+];
+
+pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
+    let s = job.serving().ok_or_else(other_mode)?;
+    let image = match (job.vendor.as_str(), job.release.as_deref()) {
+        ("AMD", _) => "lmsysorg/sglang:latest-rocm".to_owned(),
+        (_, Some(release)) => format!("lmsysorg/sglang:v{release}"),
+        _ => "lmsysorg/sglang:latest".to_owned(),
+    };
+    let mut draft = Draft::new("sglang", job, image);
+    draft.expressed = EXPRESSED.to_vec();
+    draft.program = ["python3", "-m", "sglang.launch_server"].map(Into::into).to_vec();
+    let servers = servers(job, s, s.attention_dp == 1);
+    let mut a = Arguments::default();
+    a.comment(&format!("model: {}", job.model.id)).put("--model-path", job.repository()?);
+    engine(job, s, &mut a, &mut draft);
+    if s.attention_dp == 1 && servers.replicas > 1 {
+        a.put("--dp-size", servers.replicas);
+    }
+    a.comment("address").other(["--host".into(), "0.0.0.0".into()]);
+    draft.arguments = a;
+    place(job, s, servers, &mut draft);
+    if servers.nodes > 1 {
+        draft.spread = Some(Spread {
+            nodes: servers.nodes,
+            flags: "--nnodes \"$NODES\" --node-rank \"$NODE_RANK\" --dist-init-addr \"$HEAD_NODE:5000\"",
+        });
+    }
+    Ok(draft)
+}
+
+/// Flags that a server and a worker of Dynamo share.
+pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
+    let plan = &job.scenario.base.plan.serving;
+    // Attention groups are cut from the tensor ranks here.
+    a.comment("parallelism").put("--tp-size", s.tp * s.attention_dp).put("--pp-size", s.pp);
+    if s.attention_dp > 1 {
+        a.put("--dp-size", s.attention_dp).on("--enable-dp-attention", true);
+    }
+    if s.ep > 1 {
+        a.put("--ep-size", s.ep);
+    }
+    if let Some(ranks) = plan.context_ranks.filter(|ranks| *ranks > 1.0) {
+        a.put("--dcp-size", crate::launch::job::count(ranks));
+    }
+    a.comment("formats");
+    match s.quantized {
+        None => {}
+        Some(Format::Fp8) => drop(a.put("--quantization", "fp8")),
+        Some(Format::Bf16) => drop(a.put("--dtype", "bfloat16")),
+        Some(Format::Fp16) => drop(a.put("--dtype", "float16")),
+        Some(other) => draft.refuse(
+            "precision",
+            format!("{} needs weights published in it; name them with --model-path and drop the setting", other.name()),
+        ),
+    }
+    match s.kv {
+        None => {}
+        Some(Format::Fp8) => drop(a.put("--kv-cache-dtype", "fp8_e4m3")),
+        Some(Format::Bf16) => drop(a.put("--kv-cache-dtype", "bf16")),
+        Some(Format::Fp4) => drop(a.put("--kv-cache-dtype", "nvfp4")),
+        Some(other) => draft.refuse("kv_precision", format!("{} is not a format of its cache", other.name())),
+    }
+    a.comment("scheduler and memory").put("--context-length", s.length());
+    a.maybe("--max-running-requests", s.max_num_seqs).maybe("--chunked-prefill-size", s.max_num_batched_tokens);
+    a.maybe("--mem-fraction-static", s.memory_share.map(|share| share.to_string()));
+    match s.chunked_prefill {
+        Some(true) => drop(a.on("--enable-mixed-chunk", true)),
+        Some(false) if s.max_num_batched_tokens.is_none() => drop(a.put("--chunked-prefill-size", "-1")),
+        Some(false) | None => {}
+    }
+    a.on("--disable-cuda-graph", s.graphs == Some(false));
+    a.on("--disable-overlap-schedule", plan.overlap_scheduling == Some(false));
+    if let Some(steps) = plan.recv_interval.filter(|steps| *steps > 1.0) {
+        a.put("--scheduler-recv-interval", crate::launch::job::count(steps));
+    }
+}

@@ -1,0 +1,158 @@
+//! torchtitan: a TOML file and its trainer.
+
+use atlas_core::plan::{CpuOffload, Format, MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Sharding};
+use atlas_plan::knob::Knob;
+
+use super::{Config, Draft, Start, other_mode};
+use crate::launch::Unsupported;
+use crate::launch::job::{Job, Training};
+use crate::launch::keys::Keys;
+use crate::launch::words::Arguments;
+
+const EXPRESSED: [Knob; 18] = [
+    Knob::Tp,
+    Knob::Pp,
+    Knob::Vpp,
+    Knob::Cp,
+    Knob::Ep,
+    Knob::Etp,
+    Knob::Sp,
+    Knob::Sharding,
+    Knob::Shard,
+    Knob::PipelineSchedule,
+    Knob::Global,
+    Knob::Microbatch,
+    Knob::Precision,
+    Knob::Optimizer,
+    Knob::Recompute,
+    Knob::Compiled,
+    Knob::CpuOffload,
+    Knob::MoeDispatcher,
+];
+
+pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
+    let t = job.training().ok_or_else(other_mode)?;
+    let model = job.known_as("torchtitan")?;
+    let image = if job.vendor == "AMD" { "rocm/pytorch:latest" } else { "nvcr.io/nvidia/pytorch:25.09-py3" };
+    let mut draft = Draft::new("torchtitan", job, image);
+    draft.expressed = EXPRESSED.to_vec();
+    draft.start = Start::Torchrun;
+    draft.program = vec!["-m".into(), "torchtitan.train".into()];
+    let mut a = Arguments::default();
+    a.other(["--job.config_file".into(), "torchtitan.toml".into()]);
+    draft.arguments = a;
+    let keys = configuration(job, t, model, &mut draft);
+    draft.configs.push(Config {
+        name: "torchtitan.toml",
+        text: keys.toml(&format!("# model: {}\n", job.model.id)),
+        table: "torchtitan",
+        keys: keys.settings(""),
+    });
+    Ok(draft)
+}
+
+fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) -> Keys {
+    let (name, flavor) = model.split_once(' ').unwrap_or((model, ""));
+    let (plan, software) = (&job.scenario.base.plan, job.scenario.training_software(&job.scenario.base));
+    let mut k = Keys::default();
+    k.other("job.dump_folder", "./outputs").other("job.description", job.name.as_str());
+    k.other("metrics.log_freq", 1);
+    k.put("model.name", name).put("model.flavor", flavor);
+    if let Some(repository) = &job.weights {
+        let base = repository.rsplit('/').next().unwrap_or(repository);
+        k.other("model.hf_assets_path", format!("./assets/hf/{base}"));
+    }
+    match t.format {
+        Format::Bf16 => {}
+        Format::Fp8 => drop(k.put("model.converters", vec!["quantize.linear.float8"])),
+        Format::Mxfp8 => drop(k.put("model.converters", vec!["quantize.linear.mx"])),
+        other => draft.refuse("precision", format!("{} is not a format that it trains in", other.name())),
+    }
+    match t.optimizer {
+        Optimizer::Adam => drop(k.put("optimizer.name", "AdamW").put("optimizer.implementation", "fused")),
+        other => draft.refuse("optimizer", format!("{} is not written for this tool", other.name())),
+    }
+    k.other("optimizer.lr", 3e-4);
+    // Under a pipeline, a rank's whole batch goes through it, cut into micro-batches.
+    let local = if t.pp > 1 { t.micro * t.accumulation() } else { t.micro };
+    k.put("training.local_batch_size", local).put("training.global_batch_size", t.global);
+    k.put("training.seq_len", t.sequence).put("training.steps", t.steps);
+    k.put("training.mixed_precision_param", "bfloat16").put("training.mixed_precision_reduce", "float32");
+    k.other("training.dataset", "c4_test");
+    match plan.cpu_offload {
+        Some(CpuOffload::Parameters) => drop(k.put("training.enable_cpu_offload", true)),
+        Some(CpuOffload::Optimizer) => draft.refuse("cpu_offload", "the optimizer goes only together with the weights"),
+        Some(CpuOffload::None) | None => {}
+    }
+    let (replicate, shard) = match (t.sharding, t.shard.filter(|shard| *shard < t.dp)) {
+        (Sharding::None, _) => (t.dp, 1),
+        (Sharding::Zero3 | Sharding::Zero2, None) => (1, t.dp),
+        (Sharding::Zero3 | Sharding::Zero2, Some(shard)) if t.dp % shard == 0 => (t.dp / shard, shard),
+        (Sharding::Zero3 | Sharding::Zero2, Some(_)) => {
+            draft.refuse("shard", "the replicas cannot be divided into groups of this size");
+            (1, t.dp)
+        }
+        (Sharding::Zero1, _) => {
+            draft.refuse("sharding", "zero1 does not exist here; use none, zero2 or zero3");
+            (1, t.dp)
+        }
+    };
+    k.put("parallelism.data_parallel_replicate_degree", replicate).put("parallelism.data_parallel_shard_degree", shard);
+    if t.sharding == Sharding::Zero2 {
+        k.put("parallelism.fsdp_reshard_after_forward", "never");
+    }
+    if t.tp > 1 && !t.sequence_parallel {
+        draft.refuse("sp", "tensor parallelism always splits the sequence here");
+    }
+    k.put("parallelism.tensor_parallel_degree", t.tp)
+        .put("parallelism.enable_async_tensor_parallel", t.tp > 1 && software.overlap_tensor && software.compiled)
+        .put("parallelism.pipeline_parallel_degree", t.pp);
+    if t.pp > 1 {
+        let schedule = match (plan.schedule.unwrap_or(PipelineSchedule::OneForwardOneBackward), t.vpp) {
+            (PipelineSchedule::OneForwardOneBackward, 1) => Some("1F1B"),
+            (PipelineSchedule::OneForwardOneBackward, _) => Some("Interleaved1F1B"),
+            (PipelineSchedule::AllForward, 1) => Some("GPipe"),
+            (PipelineSchedule::ZeroBubble, 2) => Some("InterleavedZeroBubble"),
+            _ => None,
+        };
+        match schedule {
+            Some(schedule) => drop(k.put("parallelism.pipeline_parallel_schedule", schedule)),
+            None => draft.refuse("pp_schedule", "no schedule of this kind with so many virtual stages"),
+        }
+        k.put("parallelism.pipeline_parallel_microbatch_size", t.micro);
+        if t.vpp > 1 {
+            let layers = crate::launch::job::count(job.transformer.n_layers).div_ceil(t.pp * t.vpp);
+            k.put("parallelism.pipeline_parallel_layers_per_stage", layers);
+        }
+    }
+    k.put("parallelism.context_parallel_degree", t.cp).put("parallelism.expert_parallel_degree", t.ep);
+    if t.etp > 1 {
+        k.put("parallelism.expert_tensor_parallel_degree", t.etp);
+    }
+    if t.ep > 1 {
+        match job.scenario.moe_dispatcher(&job.scenario.base) {
+            MoeDispatcher::AllToAll => drop(k.put("parallelism.expert_parallel_comm_backend", "standard")),
+            MoeDispatcher::DeepEp => drop(k.put("parallelism.expert_parallel_comm_backend", "deepep")),
+            MoeDispatcher::HybridEp => draft.refuse("moe_dispatcher", "hybridep is not among its back ends"),
+        }
+    }
+    let mode = match t.recompute {
+        Recompute::Full => "full",
+        Recompute::Selective => "selective",
+        Recompute::None | Recompute::Auto => "none",
+    };
+    k.put("activation_checkpoint.mode", mode);
+    if mode == "selective" {
+        k.put("activation_checkpoint.selective_ac_option", "op");
+    }
+    if t.recompute_layers.is_some() {
+        draft.refuse("recompute_layers", "a number of layers is not written for this tool");
+    }
+    k.put("compile.enable", software.compiled);
+    if t.format == Format::Fp8 {
+        k.put("quantize.linear.float8.enable_fsdp_float8_all_gather", shard > 1);
+        k.put("quantize.linear.float8.filter_fqns", vec!["output"]);
+    }
+    k.put("checkpoint.enable", false);
+    k
+}

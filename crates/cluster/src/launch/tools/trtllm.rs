@@ -1,0 +1,123 @@
+//! TensorRT-LLM's `trtllm-serve` with a file of its LLM arguments.
+
+use atlas_core::plan::Format;
+use atlas_plan::knob::Knob;
+
+use super::serving::{place, servers};
+use super::{Config, Draft, Spread, other_mode};
+use crate::launch::Unsupported;
+use crate::launch::job::{Job, Serving};
+use crate::launch::keys::Keys;
+use crate::launch::words::Arguments;
+
+pub(super) const EXPRESSED: [Knob; 14] = [
+    Knob::Tp,
+    Knob::Pp,
+    Knob::Ep,
+    Knob::AttentionDp,
+    Knob::Precision,
+    Knob::KvPrecision,
+    Knob::MaxNumSeqs,
+    Knob::MaxNumBatchedTokens,
+    Knob::GpuMemoryUtilization,
+    Knob::ChunkedPrefill,
+    Knob::CudaGraphs,
+    Knob::OverlapScheduling,
+    Knob::ReserveOutput,
+    Knob::Beams,
+];
+
+pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
+    let s = job.serving().ok_or_else(other_mode)?;
+    let release = job.release.as_deref().unwrap_or("1.2.0");
+    let mut draft = Draft::new("trtllm-serve", job, format!("nvcr.io/nvidia/tensorrt-llm/release:{release}"));
+    draft.expressed = EXPRESSED.to_vec();
+    if job.vendor != "NVIDIA" {
+        draft.refuse("target", format!("TensorRT-LLM does not run on accelerators of {}", job.vendor));
+    }
+    let servers = servers(job, s, false);
+    draft.program = vec!["trtllm-serve".into(), job.repository()?.into()];
+    let mut a = Arguments::default();
+    a.comment("parallelism").put("--tensor_parallel_size", s.tp * s.attention_dp).put("--pipeline_parallel_size", s.pp);
+    if s.ep > 1 {
+        a.put("--moe_expert_parallel_size", s.ep);
+    }
+    a.comment("scheduler and memory").put("--max_seq_len", s.length());
+    a.maybe("--max_batch_size", s.max_num_seqs).maybe("--max_num_tokens", s.max_num_batched_tokens);
+    a.comment("address").other(["--host".into(), "0.0.0.0".into()]);
+    let keys = extra(job, s, &mut draft);
+    if !keys.is_empty() {
+        a.put("--config", "./trtllm.yaml");
+        draft.configs.push(Config {
+            name: "trtllm.yaml",
+            text: keys.yaml(&format!("# model: {}\n", job.model.id)),
+            table: "trtllm-yaml",
+            keys: keys.settings(""),
+        });
+    }
+    draft.arguments = a;
+    place(job, s, servers, &mut draft);
+    if servers.nodes > 1 {
+        // One rank for each device, started by Slurm; the launcher makes the first one the server.
+        draft.program.insert(0, "trtllm-llmapi-launch".into());
+        draft.spread = Some(Spread { nodes: servers.nodes, flags: "" });
+    }
+    Ok(draft)
+}
+
+/// What only the file can say.
+pub(super) fn extra(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Keys {
+    let plan = &job.scenario.base.plan.serving;
+    let mut k = Keys::default();
+    if s.attention_dp > 1 {
+        if s.tp > 1 {
+            draft.refuse("attention_dp", "every rank is an attention group here: attention_dp needs tp = 1");
+        }
+        k.put("enable_attention_dp", true);
+    }
+    match s.quantized {
+        None => {}
+        Some(Format::Bf16) => drop(k.put("dtype", "bfloat16")),
+        Some(Format::Fp16) => drop(k.put("dtype", "float16")),
+        // The engine reads the format from the checkpoint.
+        Some(Format::Fp8) => {
+            if job.options.model.is_some() {
+                k.other("quant_config.quant_algo", "FP8");
+            } else {
+                draft.refuse("precision", "fp8 needs a quantized checkpoint; name one with --model-path");
+            }
+        }
+        Some(other) => draft.refuse(
+            "precision",
+            format!("{} needs weights published in it; name them with --model-path and drop the setting", other.name()),
+        ),
+    }
+    match s.kv {
+        None => {}
+        Some(Format::Fp8) => drop(k.put("kv_cache_config.dtype", "fp8")),
+        Some(Format::Fp4) => drop(k.put("kv_cache_config.dtype", "nvfp4")),
+        Some(Format::Bf16) => drop(k.put("kv_cache_config.dtype", "bfloat16")),
+        Some(Format::Fp16) => drop(k.put("kv_cache_config.dtype", "float16")),
+        Some(other) => draft.refuse("kv_precision", format!("{} is not a format of its cache", other.name())),
+    }
+    if let Some(share) = s.memory_share {
+        k.put("kv_cache_config.free_gpu_memory_fraction", share);
+    }
+    if let Some(on) = s.chunked_prefill {
+        k.put("enable_chunked_prefill", on);
+    }
+    if s.graphs == Some(false) {
+        k.put("cuda_graph_config", serde_json::Value::Null);
+    }
+    if let Some(on) = plan.overlap_scheduling {
+        k.put("disable_overlap_scheduler", !on);
+    }
+    if let Some(on) = plan.reserve_output {
+        let policy = if on { "GUARANTEED_NO_EVICT" } else { "MAX_UTILIZATION" };
+        k.put("scheduler_config.capacity_scheduler_policy", policy);
+    }
+    if let Some(beams) = plan.beams.filter(|beams| *beams > 1.0) {
+        k.put("max_beam_width", crate::launch::job::count(beams));
+    }
+    k
+}

@@ -1,0 +1,114 @@
+//! vLLM.
+
+use atlas_core::plan::Format;
+use atlas_plan::knob::Knob;
+
+use super::serving::{place, servers};
+use super::{Draft, Spread, other_mode};
+use crate::launch::Unsupported;
+use crate::launch::job::{Job, Serving};
+use crate::launch::words::Arguments;
+
+pub(super) const EXPRESSED: [Knob; 14] = [
+    Knob::Tp,
+    Knob::Pp,
+    Knob::Ep,
+    Knob::AttentionDp,
+    Knob::Precision,
+    Knob::KvPrecision,
+    Knob::ContextRanks,
+    Knob::MaxNumSeqs,
+    Knob::MaxNumBatchedTokens,
+    Knob::GpuMemoryUtilization,
+    Knob::ChunkedPrefill,
+    Knob::CudaGraphs,
+    Knob::OverlapScheduling,
+    Knob::DraftTokens,
+];
+
+pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
+    let s = job.serving().ok_or_else(other_mode)?;
+    let image = match (job.vendor.as_str(), job.release.as_deref()) {
+        ("AMD", _) => "rocm/vllm:latest".to_owned(),
+        (_, Some(release)) => format!("vllm/vllm-openai:v{release}"),
+        _ => "vllm/vllm-openai:latest".to_owned(),
+    };
+    let mut draft = Draft::new("vllm", job, image);
+    draft.expressed = EXPRESSED.to_vec();
+    draft.program = ["vllm", "serve"].map(Into::into).to_vec();
+    draft.program.push(job.repository()?.into());
+    // Experts would be spread over the replicas of one server, which would then be no replicas.
+    let servers = servers(job, s, job.transformer.experts.is_none() && s.attention_dp == 1);
+    let mut a = Arguments::default();
+    a.comment("parallelism").put("--tensor-parallel-size", s.tp).put("--pipeline-parallel-size", s.pp);
+    let groups = s.attention_dp * servers.replicas;
+    if groups > 1 {
+        a.put("--data-parallel-size", groups);
+    }
+    engine(job, s, &mut a, &mut draft);
+    a.comment("address").other(["--host".into(), "0.0.0.0".into()]);
+    draft.arguments = a;
+    place(job, s, servers, &mut draft);
+    if servers.nodes > 1 {
+        if s.attention_dp > 1 {
+            draft.refuse("attention_dp", "attention groups over several nodes are not written; use one node");
+        }
+        draft.spread = Some(Spread {
+            nodes: servers.nodes,
+            flags: "--nnodes \"$NODES\" --node-rank \"$NODE_RANK\" --master-addr \"$HEAD_NODE\"",
+        });
+    }
+    Ok(draft)
+}
+
+/// Flags that a server and a worker of Dynamo share.
+pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
+    let plan = &job.scenario.base.plan.serving;
+    let ranks = s.tp * s.attention_dp;
+    match s.ep {
+        1 => {}
+        ep if ep == ranks => drop(a.on("--enable-expert-parallel", true)),
+        ep => draft.refuse("ep", format!("experts are spread over all {ranks} ranks of tp x attention_dp, not {ep}")),
+    }
+    if let Some(ranks) = plan.context_ranks.filter(|ranks| *ranks > 1.0) {
+        a.put("--decode-context-parallel-size", crate::launch::job::count(ranks));
+    }
+    a.comment("formats");
+    match s.quantized {
+        None => {}
+        Some(Format::Fp8) => drop(a.put("--quantization", "fp8")),
+        Some(Format::Bf16) => drop(a.put("--dtype", "bfloat16")),
+        Some(Format::Fp16) => drop(a.put("--dtype", "float16")),
+        Some(other) => draft.refuse(
+            "precision",
+            format!("{} needs weights published in it; name them with --model-path and drop the setting", other.name()),
+        ),
+    }
+    match s.kv {
+        None => {}
+        Some(Format::Fp8) => drop(a.put("--kv-cache-dtype", "fp8")),
+        Some(Format::Bf16) => drop(a.put("--kv-cache-dtype", "bfloat16")),
+        Some(Format::Fp16) => drop(a.put("--kv-cache-dtype", "float16")),
+        Some(Format::Fp4) => drop(a.put("--kv-cache-dtype", "nvfp4")),
+        Some(other) => draft.refuse("kv_precision", format!("{} is not a format of its cache", other.name())),
+    }
+    a.comment("scheduler and memory");
+    a.maybe("--max-model-len", (s.length() > 0).then(|| s.length()));
+    a.maybe("--max-num-seqs", s.max_num_seqs).maybe("--max-num-batched-tokens", s.max_num_batched_tokens);
+    a.maybe("--gpu-memory-utilization", s.memory_share.map(|share| share.to_string()));
+    match s.chunked_prefill {
+        Some(true) => drop(a.on("--enable-chunked-prefill", true)),
+        Some(false) => drop(a.other(["--no-enable-chunked-prefill".into()])),
+        None => {}
+    }
+    a.on("--enforce-eager", s.graphs == Some(false));
+    match plan.overlap_scheduling {
+        Some(true) => drop(a.on("--async-scheduling", true)),
+        Some(false) => drop(a.other(["--no-async-scheduling".into()])),
+        None => {}
+    }
+    if let Some(tokens) = s.draft_tokens {
+        a.put("--speculative-config", format!("{{\"method\": \"ngram\", \"num_speculative_tokens\": {tokens}}}"));
+        draft.notes.push("drafts come from n-grams; name a draft model in --speculative-config".to_owned());
+    }
+}

@@ -1,0 +1,59 @@
+//! A shell script that is started on every node.
+
+use super::{arguments, beside, command, setup, visible};
+use crate::launch::File;
+use crate::launch::job::Job;
+use crate::launch::tools::{Draft, Start};
+use crate::launch::trains;
+
+/// The script, then what stands beside it.
+pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
+    let mut text = format!("#!/usr/bin/env bash\n{header}");
+    let together = draft.spread.as_ref().map_or(1, |spread| spread.nodes);
+    if job.nodes > 1 {
+        text.push_str(&format!("# Run it on each of {} nodes.\n", job.nodes));
+    }
+    text.push_str("set -euo pipefail\ncd \"$(dirname \"${BASH_SOURCE[0]}\")\"\n\n");
+    if trains(job) && job.nodes > 1 || together > 1 {
+        text.push_str("HEAD_NODE=\"${HEAD_NODE:?set it to the name of the first node}\"\n");
+    } else {
+        text.push_str("HEAD_NODE=\"${HEAD_NODE:-localhost}\"\n");
+    }
+    if together > 1 || trains(job) && draft.start == Start::Direct && job.nodes > 1 {
+        text.push_str("export NODE_RANK=\"${NODE_RANK:?set it to 0 on the first node, 1 on the next}\"\n");
+        text.push_str(&format!("NODES={}\n", if together > 1 { together } else { job.nodes }));
+    }
+    text.push('\n');
+    text.push_str(&setup(draft));
+    let (command, args) = (command(job, draft), arguments(draft));
+    match (draft.port, &draft.spread) {
+        (Some(port), Some(spread)) => {
+            text.push_str(&format!("{command}{args} --port {port} {}\n", spread.flags));
+        }
+        (Some(port), None) => servers(job, draft, &command, port, &mut text),
+        (None, _) => text.push_str(&format!("{command}{args}\n")),
+    }
+    let script = File { name: format!("{}.sh", job.name), text, executable: true };
+    std::iter::once(script).chain(beside(job, draft, header)).collect()
+}
+
+/// The servers of one node, each on devices and a port of its own.
+fn servers(job: &Job<'_>, draft: &Draft, command: &str, port: u64, text: &mut String) {
+    let args = arguments(draft);
+    let local = (job.per_node / draft.devices.max(1)).clamp(1, draft.servers);
+    if local == 1 {
+        text.push_str(&format!("{command}{args} --port {port}\n"));
+        return;
+    }
+    for server in 0..local {
+        let devices: Vec<String> =
+            (server * draft.devices..(server + 1) * draft.devices).map(|device| device.to_string()).collect();
+        text.push_str(&format!(
+            "{}={} {command}{args} --port {} &\n",
+            visible(&job.vendor),
+            devices.join(","),
+            port + server
+        ));
+    }
+    text.push_str("wait\n");
+}

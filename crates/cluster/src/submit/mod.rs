@@ -1,0 +1,192 @@
+//! Submitting launch files: to Slurm, to Kubernetes, or on this machine, with a record of what was asked and predicted.
+
+mod local;
+mod record;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use atlas_detect::runner::{Command, Runner};
+
+pub use local::start;
+pub use record::{Prediction, Run, Submission, now};
+
+use crate::launch::Wrap;
+
+/// Time that a scheduler's command may take: a busy controller answers slowly.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Where a job goes, and what is run for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Where it goes.
+    pub wrap: Wrap,
+    /// The directory of the files.
+    pub folder: PathBuf,
+    /// The file to submit.
+    pub file: String,
+    /// How often it runs, one run after the other.
+    pub runs: u32,
+}
+
+/// Why nothing was submitted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// The path cannot be given to a command.
+    #[error("{0} is no text that a command line can hold")]
+    Path(PathBuf),
+    /// Runs of a manifest would run at the same time.
+    #[error("Kubernetes would run all {0} runs at the same time; submit them one after another")]
+    Runs(u32),
+}
+
+impl Plan {
+    /// The command of a run; `before` is the job that it waits for.
+    ///
+    /// # Errors
+    /// A path that is no text, or runs that would compete.
+    pub fn command(&self, before: Option<&str>) -> Result<Command, SubmitError> {
+        let folder = self.folder.to_str().ok_or_else(|| SubmitError::Path(self.folder.clone()))?;
+        let path = self.folder.join(&self.file);
+        let path = path.to_str().ok_or_else(|| SubmitError::Path(path.clone()))?;
+        let command = match self.wrap {
+            Wrap::Slurm => {
+                let mut arguments = vec!["--parsable".to_owned(), format!("--chdir={folder}")];
+                arguments.extend(before.map(|job| format!("--dependency=afterany:{job}")));
+                arguments.push(path.to_owned());
+                Command { arguments, ..Command::new("sbatch", &[]) }
+            }
+            Wrap::Kubernetes if self.runs > 1 => return Err(SubmitError::Runs(self.runs)),
+            Wrap::Kubernetes => Command::new("kubectl", &["apply", "--filename", path]),
+            Wrap::Plain => Command::new("bash", &[path]),
+        };
+        Ok(command.within(TIMEOUT))
+    }
+
+    /// What will be run, as lines for a shell.
+    ///
+    /// # Errors
+    /// As [`Plan::command`].
+    pub fn shown(&self) -> Result<Vec<String>, SubmitError> {
+        let first = self.command(None)?.shell_line();
+        let next = self.command(Some("ID_OF_THE_RUN_BEFORE"))?.shell_line();
+        Ok((0..self.runs).map(|run| if run == 0 { first.clone() } else { next.clone() }).collect())
+    }
+
+    /// Submits all runs to a scheduler. A run that is refused ends the list, since those behind it wait for it.
+    ///
+    /// # Errors
+    /// As [`Plan::command`].
+    pub fn submit(&self, runner: &dyn Runner) -> Result<Vec<Run>, SubmitError> {
+        let mut runs: Vec<Run> = Vec::new();
+        for index in 1..=self.runs {
+            let before = runs.last().and_then(|run| run.job.clone());
+            let command = self.command(before.as_deref())?;
+            let (job, problem) = match runner.run(&command) {
+                Err(problem) => (None, Some(problem.to_string())),
+                Ok(output) => match (output.complaint(), job_of(self.wrap, &output.stdout)) {
+                    (Some(problem), _) => (None, Some(problem)),
+                    (None, None) => (None, Some(format!("no job in the answer: {}", output.stdout.trim()))),
+                    (None, Some(job)) => (Some(job), None),
+                },
+            };
+            let failed = problem.is_some();
+            runs.push(Run { index, command: command.shell_line(), job, problem });
+            if failed {
+                break;
+            }
+        }
+        Ok(runs)
+    }
+}
+
+/// The job in what a scheduler answers: `1234` or `1234;cluster` of `sbatch --parsable`, `job.batch/name created`.
+fn job_of(wrap: Wrap, answer: &str) -> Option<String> {
+    let lines = answer.lines().map(str::trim).filter(|line| !line.is_empty());
+    match wrap {
+        Wrap::Slurm => {
+            let last = lines.last()?.split(';').next()?.to_owned();
+            last.chars().all(|c| c.is_ascii_digit()).then_some(last)
+        }
+        Wrap::Kubernetes => {
+            let objects: Vec<&str> = lines.filter_map(|line| line.split_whitespace().next()).collect();
+            let job = |object: &&&str| {
+                ["job.batch/", "deployment.apps/", "leaderworkerset", "dynamographdeployment"]
+                    .iter()
+                    .any(|kind| object.starts_with(kind))
+            };
+            objects.iter().find(job).or(objects.first()).map(|object| (*object).to_owned())
+        }
+        Wrap::Plain => None,
+    }
+}
+
+/// The program that submits, so that its absence is known before anything is written.
+#[must_use]
+pub fn program(wrap: Wrap) -> &'static str {
+    match wrap {
+        Wrap::Plain => "bash",
+        Wrap::Slurm => "sbatch",
+        Wrap::Kubernetes => "kubectl",
+    }
+}
+
+/// The folder that holds records of submissions, in the user's state directory.
+#[must_use]
+pub fn folder(state: &Path) -> PathBuf {
+    state.join("submissions")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use atlas_detect::runner::{Output, RunError};
+    use std::sync::Mutex;
+
+    /// Answers in turn, and keeps what it was asked.
+    struct Answers(Mutex<Vec<(String, i32)>>, Mutex<Vec<String>>);
+
+    impl Runner for Answers {
+        fn run(&self, command: &Command) -> Result<Output, RunError> {
+            self.1.lock().unwrap().push(command.line());
+            let (stdout, status) = self.0.lock().unwrap().remove(0);
+            Ok(Output { stdout, stderr: "sbatch: error: refused".to_owned(), status: Some(status), truncated: false })
+        }
+    }
+
+    fn plan(wrap: Wrap, runs: u32) -> Plan {
+        Plan { wrap, folder: "/home/a b".into(), file: "job.sbatch".to_owned(), runs }
+    }
+
+    #[test]
+    fn every_run_waits_for_the_one_before() {
+        let answers = Answers(Mutex::new(vec![("11\n".into(), 0), ("12;cluster\n".into(), 0)]), Mutex::default());
+        let runs = plan(Wrap::Slurm, 2).submit(&answers).unwrap();
+        let jobs: Vec<_> = runs.iter().map(|run| run.job.clone().unwrap()).collect();
+        assert_eq!(jobs, ["11", "12"]);
+        let asked = answers.1.lock().unwrap();
+        assert_eq!(asked[0], "sbatch --parsable --chdir=/home/a b /home/a b/job.sbatch");
+        assert!(asked[1].contains("--dependency=afterany:11"), "{}", asked[1]);
+    }
+
+    #[test]
+    fn a_refusal_is_recorded_and_ends_the_list() {
+        let answers = Answers(Mutex::new(vec![(String::new(), 1), ("12\n".into(), 0)]), Mutex::default());
+        let runs = plan(Wrap::Slurm, 2).submit(&answers).unwrap();
+        assert_eq!(runs.len(), 1);
+        assert_eq!(runs[0].problem.as_deref(), Some("exit status 1: sbatch: error: refused"));
+    }
+
+    #[test]
+    fn answers_of_kubectl_name_the_job_among_its_helpers() {
+        let answer = "configmap/x created\nservice/x created\njob.batch/x created\n";
+        assert_eq!(job_of(Wrap::Kubernetes, answer).as_deref(), Some("job.batch/x"));
+        assert_eq!(plan(Wrap::Kubernetes, 3).shown(), Err(SubmitError::Runs(3)));
+    }
+
+    #[test]
+    fn what_is_shown_is_quoted_for_a_shell() {
+        let shown = plan(Wrap::Slurm, 1).shown().unwrap();
+        assert_eq!(shown, ["sbatch --parsable '--chdir=/home/a b' '/home/a b/job.sbatch'"]);
+    }
+}

@@ -1,0 +1,132 @@
+//! What is kept of a submission.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use atlas_plan::estimate::Estimate;
+use atlas_document::files::write_new;
+use serde::Serialize;
+
+/// The figures that a run is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Tokens per second of all accelerators.
+    pub tokens_per_sec: f64,
+    /// The lower end of the 90 % interval, where the engine gives one.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// Time of an optimizer step, ms; 0 in serving.
+    pub step_time_ms: f64,
+}
+
+impl Prediction {
+    /// The figures of an estimate.
+    #[must_use]
+    pub fn of(estimate: &Estimate) -> Prediction {
+        let rate = estimate.total.tokens_per_sec;
+        let bounds = estimate.detail.map(|detail| detail.throughput_interval.around(rate));
+        Prediction {
+            tokens_per_sec: rate,
+            low: bounds.map(|(low, _)| low),
+            high: bounds.map(|(_, high)| high),
+            step_time_ms: estimate.total.step_time_ms,
+        }
+    }
+}
+
+/// One run of a submission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Run {
+    /// Its number, from 1.
+    pub index: u32,
+    /// The command that submitted it, as a line for a shell.
+    pub command: String,
+    /// The scheduler's name of the job, or the process on this machine.
+    pub job: Option<String>,
+    /// Why it was not accepted.
+    pub problem: Option<String>,
+}
+
+/// A submission with its plan and its prediction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Submission {
+    /// When, RFC 3339, UTC.
+    pub ts: String,
+    /// The job's name.
+    pub name: String,
+    /// The tool.
+    pub tool: String,
+    /// `plain`, `slurm` or `kubernetes`.
+    pub place: String,
+    /// Name of the target.
+    pub target: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// The software in force, with its release.
+    pub software: String,
+    /// Knobs that differ from the files, as `--set` takes them.
+    pub set: Vec<String>,
+    /// What is predicted.
+    pub predicted: Prediction,
+    /// The files that were submitted.
+    pub files: Vec<PathBuf>,
+    /// Its runs.
+    pub runs: Vec<Run>,
+}
+
+impl Submission {
+    /// Writes the record to a file of its own; none that is there is replaced.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
+        let text = format!("{:#}\n", serde_json::to_value(self).map_err(io::Error::other)?);
+        let time: String = self.ts.chars().filter(char::is_ascii_digit).take(14).collect();
+        for attempt in 0..1000 {
+            let more = if attempt == 0 { String::new() } else { format!("-{attempt}") };
+            let path = folder.join(format!("{time}-{}{more}.json", self.name));
+            match write_new(&path, &text) {
+                Err(problem) if problem.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(problem) => return Err(problem),
+                Ok(()) => return Ok(path),
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, "a thousand records of this second"))
+    }
+}
+
+/// The time of now, RFC 3339, UTC.
+#[must_use]
+pub fn now() -> String {
+    jiff::Timestamp::now().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_one_second_do_not_replace_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let submission = Submission {
+            ts: "2026-11-22T20:00:00.5Z".to_owned(),
+            name: "job".to_owned(),
+            tool: "vllm".to_owned(),
+            place: "slurm".to_owned(),
+            target: "t".to_owned(),
+            workload: "w".to_owned(),
+            software: "vllm@0.11.0".to_owned(),
+            set: vec!["tp=2".to_owned()],
+            predicted: Prediction { tokens_per_sec: 10.0, low: None, high: None, step_time_ms: 0.0 },
+            files: Vec::new(),
+            runs: vec![Run { index: 1, command: "sbatch x".to_owned(), job: Some("7".to_owned()), problem: None }],
+        };
+        let first = submission.write(folder.path()).unwrap();
+        let second = submission.write(folder.path()).unwrap();
+        assert_ne!(first, second);
+        let read: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(first).unwrap()).unwrap();
+        assert_eq!(read["runs"][0]["job"], "7");
+        assert_eq!(read["predicted"]["tokens_per_sec"], 10.0);
+    }
+}

@@ -1,0 +1,184 @@
+//! Every shipped scenario: launched, read back from the files, and compared.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use atlas_cluster::documents::{Given, documents};
+use atlas_cluster::import::{SourceFile, import};
+use atlas_cluster::launch::{self, Launch, Options, Tool, Wrap};
+use atlas_config::library::Library;
+use atlas_config::{Mode, Workload};
+use atlas_core::plan::Recompute;
+use atlas_document::{Node, Sources};
+use atlas_plan::engine;
+use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::scenario::{Parts, Scenario};
+
+/// Targets that a workload is made for; workloads that name none run on a node.
+fn targets(workload: &Workload) -> Vec<String> {
+    let named = workload.document.get("best_for").and_then(Node::items);
+    let own: Vec<String> = named.into_iter().flatten().filter_map(|node| node.text().map(str::to_owned)).collect();
+    if own.is_empty() { vec!["h100-sxm-8".to_owned()] } else { own }
+}
+
+/// What a launch can express, as text by name.
+fn expressed(parts: &Parts, scenario: &Scenario) -> BTreeMap<&'static str, String> {
+    let mut out = BTreeMap::new();
+    let phase = &scenario.base;
+    let mut put = |name, value: String| drop(out.insert(name, value));
+    // Models of one architecture are one model to a launch that names it by its widths.
+    put("model", format!("{:?}", scenario.model.unwrap()));
+    put("accelerator", parts.accelerator.as_ref().unwrap().id.clone());
+    for knob in [Knob::Tp, Knob::Pp, Knob::Dp, Knob::Ep, Knob::Prompt, Knob::Precision] {
+        put(knob.name(), scenario.get(knob).to_string());
+    }
+    put("num_nodes", scenario.num_nodes.to_string());
+    put("devices", (phase.shape.tp * phase.shape.pp * phase.shape.dp).to_string());
+    match scenario.mode() {
+        Mode::Training => {
+            let chosen = engine::estimate(scenario).detail.and_then(|detail| detail.training).unwrap();
+            let recompute = match scenario.recompute(phase) {
+                Recompute::Auto => chosen.recompute,
+                stated => stated,
+            };
+            put("recompute", recompute.name().to_owned());
+            for knob in [
+                Knob::Vpp,
+                Knob::Cp,
+                Knob::Etp,
+                Knob::Sp,
+                Knob::Sharding,
+                Knob::Shard,
+                Knob::Microbatch,
+                Knob::Global,
+                Knob::Optimizer,
+                Knob::CpuOffload,
+            ] {
+                put(knob.name(), scenario.get(knob).to_string());
+            }
+        }
+        Mode::Inference => {
+            for knob in [Knob::Generate, Knob::Concurrency, Knob::AttentionDp, Knob::KvPrecision] {
+                put(knob.name(), scenario.get(knob).to_string());
+            }
+        }
+    }
+    out
+}
+
+/// The scenario that the files say.
+fn read_back(library: &Library, launch: &Launch) -> Result<(Parts, Scenario), String> {
+    let files: Vec<SourceFile> =
+        launch.files.iter().map(|file| SourceFile { name: file.name.clone(), text: file.text.clone() }).collect();
+    let environment = BTreeMap::from([("HEAD_NODE".to_owned(), "node1".to_owned())]);
+    let job = import(&files, &environment);
+    let found = documents(&job, library, &Given::default())
+        .map_err(|gaps| format!("{gaps:?} of {:#}", job.to_json()["fields"]))?;
+    found.scenario(library, &Overrides::new()).map_err(|error| format!("{error}\n{}{}", found.target, found.workload))
+}
+
+/// Launches all shipped scenarios that a tool takes, and returns how many, and what came back differently.
+fn round(tool: Tool, wrap: Wrap) -> (usize, BTreeMap<String, BTreeSet<String>>) {
+    let library = Library::load(&Sources::built_in(), None);
+    let mut differences: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut launched = 0;
+    for workload in library.workloads() {
+        for target in targets(workload) {
+            let parts = Parts::find(&library, &target, &workload.name).unwrap();
+            let Ok(mut scenario) = Scenario::resolve(&parts, &Overrides::new()) else { continue };
+            if parts.model.is_none() || (scenario.mode() == Mode::Training) != tool.trains() {
+                continue;
+            }
+            // The command line does the same: another tool is another software.
+            if let Some(family) = tool.family().filter(|_| Tool::usual(&scenario) != Some(tool)) {
+                let software = Overrides::from([(Knob::Software, Setting::Choice(family.into()))]);
+                scenario = Scenario::resolve(&parts, &software).unwrap();
+            }
+            let options = Options {
+                tool: Some(tool),
+                wrap,
+                model: (tool == Tool::LlamaCpp).then(|| format!("{}-F16.gguf", parts.model.as_ref().unwrap().id)),
+                ..Options::default()
+            };
+            let launch = match launch::files(&parts, &scenario, &options) {
+                Ok(launch) => launch,
+                Err(refused) => {
+                    println!("{} on {target}: {refused:?}", workload.name);
+                    continue;
+                }
+            };
+            launched += 1;
+            let case = format!("{} on {target}", workload.name);
+            match read_back(&library, &launch) {
+                Err(problem) => drop(differences.entry(problem).or_default().insert(case)),
+                Ok((parts_back, back)) => {
+                    let (asked, got) = (expressed(&parts, &scenario), expressed(&parts_back, &back));
+                    for (name, value) in &asked {
+                        let other = &got[name];
+                        // A layout may leave accelerators of the target idle; the files do not mention those.
+                        let idle = *name == "num_nodes"
+                            && scenario.accelerators() > back.accelerators()
+                            && asked["devices"] == got["devices"];
+                        // Its server names devices, not how they are counted.
+                        let unnamed = tool == Tool::LlamaCpp && matches!(*name, "tp" | "dp" | "devices");
+                        if value != other && !idle && !unnamed {
+                            let text = format!("{name}: {value} became {other}");
+                            differences.entry(text).or_default().insert(case.clone());
+                        }
+                    }
+                }
+            }
+        }
+    }
+    (launched, differences)
+}
+
+#[track_caller]
+fn comes_back(tool: Tool, wrap: Wrap, least: usize) {
+    let (launched, differences) = round(tool, wrap);
+    let all: String = differences.iter().map(|(what, where_)| format!("{what}\n    {where_:?}\n")).collect();
+    assert!(differences.is_empty(), "{} of {launched} scenarios:\n{all}", tool.name());
+    assert!(launched >= least, "{}: only {launched} scenarios can be launched", tool.name());
+    println!("{} {wrap:?}: {launched} scenarios", tool.name());
+}
+
+macro_rules! tools {
+    ($($test:ident: $tool:ident, $wrap:ident, $least:literal;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                comes_back(Tool::$tool, Wrap::$wrap, $least);
+            }
+        )*
+    };
+}
+
+tools! {
+    megatron_lm_scripts_say_what_was_planned: MegatronLm, Plain, 8;
+    megatron_lm_batch_scripts_say_what_was_planned: MegatronLm, Slurm, 8;
+    megatron_lm_manifests_say_what_was_planned: MegatronLm, Kubernetes, 8;
+    megatron_bridge_scripts_say_what_was_planned: MegatronBridge, Plain, 4;
+    megatron_bridge_batch_scripts_say_what_was_planned: MegatronBridge, Slurm, 4;
+    nemo_scripts_say_what_was_planned: Nemo, Plain, 3;
+    nemo_batch_scripts_say_what_was_planned: Nemo, Slurm, 3;
+    primus_scripts_say_what_was_planned: Primus, Plain, 3;
+    primus_batch_scripts_say_what_was_planned: Primus, Slurm, 3;
+    torchtitan_scripts_say_what_was_planned: Torchtitan, Plain, 1;
+    torchtitan_batch_scripts_say_what_was_planned: Torchtitan, Slurm, 1;
+    deepspeed_scripts_say_what_was_planned: DeepSpeed, Plain, 2;
+    deepspeed_batch_scripts_say_what_was_planned: DeepSpeed, Slurm, 2;
+    accelerate_scripts_say_what_was_planned: Accelerate, Plain, 2;
+    accelerate_batch_scripts_say_what_was_planned: Accelerate, Slurm, 2;
+    maxtext_scripts_say_what_was_planned: MaxText, Plain, 1;
+    maxtext_batch_scripts_say_what_was_planned: MaxText, Slurm, 1;
+    vllm_scripts_say_what_was_planned: Vllm, Plain, 5;
+    vllm_batch_scripts_say_what_was_planned: Vllm, Slurm, 5;
+    vllm_manifests_say_what_was_planned: Vllm, Kubernetes, 5;
+    sglang_scripts_say_what_was_planned: Sglang, Plain, 5;
+    sglang_batch_scripts_say_what_was_planned: Sglang, Slurm, 5;
+    sglang_manifests_say_what_was_planned: Sglang, Kubernetes, 5;
+    tensorrt_llm_scripts_say_what_was_planned: TensorRtLlm, Plain, 1;
+    tensorrt_llm_batch_scripts_say_what_was_planned: TensorRtLlm, Slurm, 1;
+    tensorrt_llm_manifests_say_what_was_planned: TensorRtLlm, Kubernetes, 1;
+    llama_cpp_scripts_say_what_was_planned: LlamaCpp, Plain, 1;
+}

@@ -1,0 +1,123 @@
+//! `atlas submit`.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use atlas_cluster::launch::Wrap;
+use atlas_cluster::submit::{self, Plan, Prediction, Submission};
+use atlas_detect::runner::{System, find_program};
+use color_eyre::eyre::eyre;
+
+use super::args::Globals;
+use super::failure::Failure;
+use super::launch::{PlanArgs, Planned, write};
+use super::output::{self, complain};
+use super::run::writing;
+use crate::tui::session::store::state_dir;
+
+/// Write launch files, submit them, and keep a record with the prediction.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas submit --target h100-sxm-128 --workload llama3.1-70b-train --wrap slurm
+  atlas submit --target h100-sxm-8 --workload llama3.1-8b-train --wrap slurm --runs 3 --yes
+
+Shows the files and the commands, and asks before it writes or runs anything; without a terminal, --yes is needed. \
+Runs of one submission follow each other. Records go to submissions/ in the state directory.")]
+pub struct Args {
+    /// What is submitted.
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// Directory that the files are written to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+    /// Replace files that are there
+    #[arg(long)]
+    pub force: bool,
+    /// How often the job runs, one run after the other
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
+    /// Submit without asking
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Shows, asks, submits and records.
+pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    if !args.yes && !std::io::stdin().is_terminal() {
+        return Err(Failure::usage(["nothing is submitted without confirmation; --yes confirms"]).into());
+    }
+    let planned = args.plan.plan(globals)?;
+    let wrap = args.plan.wrap();
+    let program = submit::program(wrap);
+    if find_program(program).is_none() {
+        return Err(eyre!("{program} is not on PATH; `atlas launch` writes the files without submitting them"));
+    }
+    let file = planned.launch.files.first().ok_or_else(|| eyre!("there is no file to submit"))?;
+    let folder = std::path::absolute(&args.out)?;
+    let plan = Plan { wrap, folder, file: file.name.clone(), runs: args.runs };
+    show(&plan, &planned)?;
+    if !args.yes && !confirmed()? {
+        complain("nothing was submitted");
+        return Ok(());
+    }
+    let files = write(&planned.launch.files, &plan.folder, args.force)?;
+    let runs = match wrap {
+        Wrap::Plain => submit::start(&plan)?,
+        Wrap::Slurm | Wrap::Kubernetes => plan.submit(&System)?,
+    };
+    let failed = runs.iter().any(|run| run.problem.is_some());
+    for run in &runs {
+        match (&run.job, &run.problem) {
+            (Some(job), _) => output::print(&format!("run {}: {job}\n", run.index))?,
+            (None, problem) => complain(&format!("run {}: {}", run.index, problem.as_deref().unwrap_or("no answer"))),
+        }
+    }
+    let estimate = atlas_plan::engine::estimate(&planned.scenario);
+    let record = Submission {
+        ts: submit::now(),
+        name: planned.launch.name.clone(),
+        tool: planned.launch.tool.name().to_owned(),
+        place: match wrap {
+            Wrap::Plain => "plain",
+            Wrap::Slurm => "slurm",
+            Wrap::Kubernetes => "kubernetes",
+        }
+        .to_owned(),
+        target: planned.parts.target.name.to_string(),
+        workload: planned.parts.workload.name.to_string(),
+        software: planned.scenario.in_force.name.to_string(),
+        set: planned.overrides.iter().map(|(knob, setting)| format!("{}={setting}", knob.name())).collect(),
+        predicted: Prediction::of(&estimate),
+        files,
+        runs,
+    };
+    let state = state_dir().ok_or_else(|| eyre!("there is no state directory for the record; set ATLAS_STATE_DIR"))?;
+    let folder = submit::folder(&state);
+    let path = record.write(&folder).map_err(|error| writing(&folder, &error))?;
+    complain(&format!("recorded in {}", path.display()));
+    if failed { Err(Failure::Told.into()) } else { Ok(()) }
+}
+
+/// The files, the commands and the prediction.
+fn show(plan: &Plan, planned: &Planned) -> color_eyre::Result<()> {
+    complain("files:");
+    for file in &planned.launch.files {
+        complain(&format!("  {}", plan.folder.join(&file.name).display()));
+    }
+    complain("commands:");
+    for line in plan.shown()? {
+        complain(&format!("  {line}"));
+    }
+    planned.launch.notes.iter().for_each(|note| complain(&format!("note: {note}")));
+    Ok(())
+}
+
+/// Asks on the terminal.
+fn confirmed() -> std::io::Result<bool> {
+    let mut stderr = std::io::stderr().lock();
+    write!(stderr, "submit? [y/N] ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
