@@ -125,7 +125,7 @@ fn parameters_add_up_to_the_published_count() {
             worst = (off.abs(), model.id.clone());
         }
     }
-    assert!(compared >= 145, "{compared}");
+    assert!(compared >= 140, "{compared}");
     // The collection states its own worst as 0.8 %: ours is no worse.
     assert!(worst.0 < 0.0085, "{worst:?}");
 }
