@@ -67,7 +67,7 @@ fn the_binary_holds_what_the_files_say() {
         accelerator_files().iter().flat_map(|path| decoded(path, Accelerator::decode)).collect();
     let mut models = decoded(&workload().join("models.yaml"), Model::decode);
     let mut prices = decoded(&workload().join("prices.yaml"), Price::decode);
-    assert_eq!((accelerators.len(), models.len(), prices.len()), (114, 120, 266));
+    assert_eq!((accelerators.len(), models.len(), prices.len()), (115, 169, 266));
     // Only the file's name differs: the binary's are marked as built in.
     for (shipped, written) in catalog.accelerators().iter().zip(&mut accelerators) {
         assert!(shipped.origin.is_built_in());
@@ -111,14 +111,21 @@ fn names_are_unique_and_every_entry_has_a_source() {
 #[test]
 fn parameters_add_up_to_the_published_count() {
     let mut worst = (0.0, String::new());
+    let mut compared = 0;
     for model in Catalog::built_in().models() {
-        let published = model.published_total_b.unwrap() * 1e9;
+        // Sizes of benchmarks without weights, and models whose makers round to whole billions.
+        let Some(published) = model.published_total_b.map(|billions| billions * 1e9) else {
+            assert!(model.note.is_some(), "{}", model.id);
+            continue;
+        };
+        compared += 1;
         let off = model.parameters() / published - 1.0;
         assert!(off.abs() <= 0.02, "{}: {} against {published}", model.id, model.parameters());
         if off.abs() > worst.0 {
             worst = (off.abs(), model.id.clone());
         }
     }
+    assert!(compared >= 140, "{compared}");
     // The collection states its own worst as 0.8 %: ours is no worse.
     assert!(worst.0 < 0.0085, "{worst:?}");
 }
@@ -139,7 +146,8 @@ fn active_parameters_are_those_published_but_for_embeddings() {
     let mut compared = 0;
     for model in Catalog::built_in().models() {
         let Some(published) = model.published_active_b else {
-            assert_eq!(model.active_parameters(), model.parameters(), "{}", model.id);
+            let whole = model.active_parameters() == model.parameters();
+            assert!(whole || model.published_total_b.is_none(), "{}", model.id);
             continue;
         };
         let off = model.active_parameters() / (published * 1e9) - 1.0;
@@ -282,7 +290,7 @@ fn what_a_file_holds_is_told_from_its_entries() {
     for path in accelerator_files() {
         assert!(matches!(part(&path), Some((Part::Accelerators, 1.., 0))), "{}", path.display());
     }
-    assert_eq!(part(&workload().join("models.yaml")), Some((Part::Models, 120, 0)));
+    assert_eq!(part(&workload().join("models.yaml")), Some((Part::Models, 169, 0)));
     assert_eq!(part(&workload().join("prices.yaml")), Some((Part::Prices, 266, 0)));
     for other in ["targets.yaml", "workloads.yaml", "profiles/nvidia.yaml", "../themes/dark.yaml"] {
         assert_eq!(part(&workload().join(other)), None, "{other}");
