@@ -15,7 +15,6 @@ mod names;
 mod program;
 mod report;
 mod script;
-mod secrets;
 mod shell;
 mod slurm;
 mod toml_doc;
