@@ -8,6 +8,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::lines::Line;
+use super::observation::Observation;
 use super::reading::{Context, Reading, Setting};
 use super::recognizer::{self, Outcome, Recognizer};
 
@@ -204,6 +205,13 @@ impl Segment {
         let outcome = recognizer.line(line);
         self.open = self.open & !(1 << index) | u64::from(recognizer.open()) << index;
         outcome
+    }
+
+    /// Hands over what the recognizer that read the last line has seen.
+    pub(crate) fn observed(&mut self, out: &mut Vec<Observation>) {
+        if let Some(recognizer) = self.recognizers.get_mut(self.hot) {
+            recognizer.observed(out);
+        }
     }
 
     /// Offers a JSON document.
