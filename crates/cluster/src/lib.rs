@@ -6,3 +6,4 @@
 pub mod history;
 pub mod import;
 pub mod secrets;
+pub mod watch;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::secrets::{mask, mask_document, mask_words};
 
 /// Version of the format of entries; readers take this one and older ones.
-pub const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 1;
 
 /// What an entry is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
