@@ -15,7 +15,8 @@ use self::rows::{Columns, Shape};
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::output::{complain, print};
-use super::{pick, watching};
+use super::{keep, pick, watching};
+use atlas_cluster::history::{Draft, Kind};
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
 use atlas_plan::estimate::Metric;
@@ -110,9 +111,36 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         None if next < size => Err(eyre!("stopped at point {next} of {size}")),
         Some(path) => {
             complain(&format!("wrote {}", path.display()));
+            keep::keep(Kind::Sweep, draft(&args, &sweep, size, fingerprint));
             Ok(())
         }
         None => Ok(print("")?),
+    }
+}
+
+/// What the history keeps: what was swept, and where the points are.
+fn draft(args: &Args, sweep: &Sweep, points: u64, fingerprint: u64) -> Draft {
+    let list = |names: &[String]| names.join(" ").into();
+    let names = |get: fn(&Parts) -> &str| -> String {
+        let all: std::collections::BTreeSet<&str> = sweep.contenders.iter().map(|(parts, _)| get(parts)).collect();
+        all.into_iter().collect::<Vec<_>>().join(",")
+    };
+    let out = args.out.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    let inputs = [
+        ("over", list(&args.over)),
+        ("where", list(&args.conditions)),
+        ("metrics", list(&args.metrics)),
+        ("set", list(&args.knobs.set)),
+        ("file", out.map_or_else(String::new, |path| path.display().to_string()).into()),
+        ("scenarios and axes", format!("{fingerprint:016x}").into()),
+    ];
+    Draft {
+        target: Some(names(|parts| &parts.target.name)),
+        workload: Some(names(|parts| &parts.workload.name)),
+        engine: sweep.contenders.first().map(|(_, scenario)| scenario.engine.name().to_owned()),
+        figures: [("points".to_owned(), points as f64)].into(),
+        inputs: inputs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        ..Draft::default()
     }
 }
 

@@ -194,6 +194,18 @@ impl Entry {
         }
     }
 
+    /// Named by its contents in place of chance, so that the same contents again are the same entry.
+    #[must_use]
+    pub fn named_after(mut self, contents: &[u8]) -> Entry {
+        // FNV-1a.
+        let hash =
+            contents.iter().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+        let at = self.id.rfind('-').map_or(self.id.len(), |at| at + 1);
+        self.id.truncate(at);
+        self.id += &format!("{hash:08x}");
+        self
+    }
+
     /// The short name in lists: the part of the id that chance made.
     #[must_use]
     pub fn handle(&self) -> &str {
