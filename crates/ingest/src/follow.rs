@@ -1,5 +1,10 @@
 //! Growing logs read as they grow, with the same recognizers as whole files: bytes in, observations out, in constant
 //! memory. What was read so far can be finished as a whole file is.
+//!
+//! A log of which [`SETTLED`] observations were of one kind is searched for the word of their lines and for timers; the
+//! other lines, which may be a thousand times as many, are not looked at one by one from then on.
+
+use memchr::memmem::Finder;
 
 use crate::Ingested;
 use crate::intake::Intake;
@@ -7,10 +12,13 @@ use crate::lines::{Line, clean};
 use crate::observation::Observation;
 use crate::prefix::without_prefix;
 use crate::reading::Context;
-use crate::timers::Timers;
+use crate::timers::{self, Timers};
 
 /// Longest line that is kept while its end is waited for.
 const LONGEST: usize = 1 << 20;
+
+/// Observations after which the word of their lines is searched for.
+const SETTLED: u64 = 256;
 
 /// Reads a log piece by piece.
 pub struct Follow {
@@ -24,6 +32,9 @@ pub struct Follow {
     bytes: u64,
     cut: u64,
     out: Vec<Observation>,
+    observed: u64,
+    /// The words that are searched for, once the log is settled.
+    words: Vec<Finder<'static>>,
 }
 
 impl Follow {
@@ -39,12 +50,17 @@ impl Follow {
             bytes: 0,
             cut: 0,
             out: Vec::new(),
+            observed: 0,
+            words: Vec::new(),
         }
     }
 
     /// Reads the next bytes of the log, wherever they are cut, and gives `each` what their lines say.
     pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(Observation)) {
         self.bytes += bytes.len() as u64;
+        if self.searches() && !self.dropping {
+            bytes = self.search(bytes, &mut each);
+        }
         while let Some(at) = memchr::memchr2(b'\n', b'\r', bytes) {
             let (head, rest) = bytes.split_at(at);
             let end = rest.first().copied();
@@ -61,7 +77,14 @@ impl Follow {
                 self.partial = whole;
             }
             self.number += u64::from(end == Some(b'\n'));
+            self.observed += self.out.len() as u64;
             self.out.drain(..).for_each(&mut each);
+            if self.words.is_empty() && self.observed >= SETTLED {
+                self.settle();
+            }
+            if self.searches() {
+                bytes = self.search(bytes, &mut each);
+            }
         }
         if self.dropping {
             return;
@@ -73,6 +96,59 @@ impl Follow {
         } else {
             self.partial.extend_from_slice(bytes);
         }
+    }
+
+    /// Whether whole lines are searched for words: not in the middle of a line or a block.
+    fn searches(&self) -> bool {
+        !self.words.is_empty() && self.partial.is_empty() && !self.timers.open()
+    }
+
+    /// Notes the words that are searched for from now on.
+    fn settle(&mut self) {
+        if let Some(word) = self.intake.word() {
+            self.words = vec![word.clone()];
+            self.words.extend(timers::WORDS.map(|word| Finder::new(word)));
+        }
+    }
+
+    /// Reads the lines with one of the words among the whole lines of `bytes`; returns what has no end yet.
+    fn search<'b>(&mut self, bytes: &'b [u8], each: &mut impl FnMut(Observation)) -> &'b [u8] {
+        let end = memchr::memrchr2(b'\n', b'\r', bytes).map_or(0, |at| at + 1);
+        let (mut rest, unfinished) = bytes.split_at(end);
+        // Where each word stands next.
+        let words = std::mem::take(&mut self.words);
+        let mut offset = 0;
+        let mut next: Vec<Option<usize>> = words.iter().map(|word| word.find(rest)).collect();
+        let whole = rest;
+        while let Some(at) = next.iter().flatten().copied().min() {
+            let before = whole.get(offset..at).unwrap_or_default();
+            let start = offset + memchr::memrchr2(b'\n', b'\r', before).map_or(0, |at| at + 1);
+            let skipped = whole.get(offset..start).unwrap_or_default();
+            self.number += memchr::memchr_iter(b'\n', skipped).count() as u64;
+            offset = start;
+            // The line, and the rows of the block that it may begin.
+            loop {
+                let behind = whole.get(offset..).unwrap_or_default();
+                let Some(length) = memchr::memchr2(b'\n', b'\r', behind) else { break };
+                self.line(behind.get(..length).unwrap_or_default(), true);
+                self.number += u64::from(behind.get(length) == Some(&b'\n'));
+                offset += length + 1;
+                if !self.timers.open() {
+                    break;
+                }
+            }
+            self.observed += self.out.len() as u64;
+            self.out.drain(..).for_each(&mut *each);
+            for (word, next) in words.iter().zip(&mut next) {
+                if next.is_some_and(|at| at < offset) {
+                    *next = whole.get(offset..).and_then(|rest| word.find(rest)).map(|at| offset + at);
+                }
+            }
+        }
+        rest = whole.get(offset..).unwrap_or_default();
+        self.number += memchr::memchr_iter(b'\n', rest).count() as u64;
+        self.words = words;
+        unfinished
     }
 
     /// Forgets the line that has no end yet: the file was replaced, and what follows is another line.
@@ -175,7 +251,39 @@ mod tests {
         assert!(seen > 3);
     }
 
+    /// A log long enough to be searched, with other lines and timers between the steps.
+    fn long() -> String {
+        let mut out = String::new();
+        for step in 1..600 {
+            out += "a line of another kind\n\r\n";
+            out +=
+                &format!("iteration {step}/ 1000 | elapsed time per iteration (ms): {step}.5 | lm loss: 9.{step} |\n");
+            if step % 10 == 0 {
+                out += "(min, max) time across ranks (ms):\n    all-grads-sync ...: (140.22, 190.10)\n    x ..: (1.0, 2.0)\n";
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn a_settled_log_is_searched_and_gives_the_same() {
+        let text = long();
+        let (seen, _) = followed(text.as_bytes(), &[]);
+        let steps = seen.iter().filter_map(|seen| if let Observation::Step(step) = seen { Some(step) } else { None });
+        let steps: Vec<(u64, u64)> = steps.map(|step| (step.step.unwrap(), step.line)).collect();
+        let line = |step: u64| step * 3 + (step - 1) / 10 * 3;
+        assert_eq!(steps, (1..600).map(|step| (step, line(step))).collect::<Vec<_>>());
+        assert_eq!(seen.len() - steps.len(), 2 * 59);
+    }
+
     proptest! {
+        #[test]
+        fn where_a_settled_log_is_cut_changes_nothing(mut cuts in proptest::collection::vec(0_usize..60_000, 0..12)) {
+            cuts.sort_unstable();
+            let text = long();
+            prop_assert!(followed(text.as_bytes(), &[]).0 == followed(text.as_bytes(), &cuts).0, "cut at {cuts:?}");
+        }
+
         #[test]
         fn where_the_bytes_are_cut_changes_nothing(mut cuts in proptest::collection::vec(0_usize..4000, 0..12)) {
             cuts.sort_unstable();

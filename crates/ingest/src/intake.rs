@@ -312,6 +312,11 @@ impl Intake {
         outcome == Outcome::Took
     }
 
+    /// The word of the lines that were read last.
+    pub(crate) fn word(&self) -> Option<&memchr::memmem::Finder<'static>> {
+        self.segment.word()
+    }
+
     /// Hands over what the lines since the last call said.
     pub(crate) fn observed(&mut self, out: &mut Vec<Observation>) {
         self.segment.observed(out);

@@ -207,6 +207,11 @@ impl Segment {
         outcome
     }
 
+    /// The word of the lines that were read last, where those are no rows of a table and no block is open.
+    pub(crate) fn word(&self) -> Option<&memmem::Finder<'static>> {
+        self.hot_word.as_ref().filter(|_| !self.hot_table && self.open == 0)
+    }
+
     /// Hands over what the recognizer that read the last line has seen.
     pub(crate) fn observed(&mut self, out: &mut Vec<Observation>) {
         if let Some(recognizer) = self.recognizers.get_mut(self.hot) {

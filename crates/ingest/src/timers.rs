@@ -14,7 +14,15 @@ pub(crate) struct Timers {
     block: Option<f64>,
 }
 
+/// Words one of which every line of timers holds, but for the rows of a block.
+pub(crate) const WORDS: [&str; 3] = ["time across ranks (", "time (ms) |", "MxRtt/Rnk:"];
+
 impl Timers {
+    /// Whether the next lines may be rows of a block.
+    pub(crate) fn open(&self) -> bool {
+        self.block.is_some()
+    }
+
     /// Reads the timers of a line; returns whether it was a line of timers.
     pub(crate) fn line(&mut self, text: &str, mut take: impl FnMut(Timer)) -> bool {
         let trimmed = text.trim_ascii();

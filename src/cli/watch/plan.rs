@@ -129,7 +129,10 @@ pub(super) fn draft(plan: Option<&Plan>, state: &WatchState, logs: &[Ingested], 
         Quantity::Step => "step_time_s",
         Quantity::Token => "time_per_token_s",
     };
-    let settled = atlas_cluster::watch::track::median(state.settled());
+    // What the run paid for is the mean; joined points count each.
+    let count: f64 = state.settled().iter().map(|point| f64::from(point.count)).sum();
+    let sum: f64 = state.settled().iter().map(|point| f64::from(point.count) * point.value).sum();
+    let settled = (count > 0.0).then(|| sum / count);
     let predicted = state.prediction.as_ref().map(|plan| plan.seconds);
     for (name, value) in [
         (name.to_owned(), settled),
