@@ -18,7 +18,7 @@ use crate::timers::{self, Timers};
 const LONGEST: usize = 1 << 20;
 
 /// Observations after which the word of their lines is searched for.
-const SETTLED: u64 = 256;
+const SETTLED: u64 = 32;
 
 /// Reads a log piece by piece.
 pub struct Follow {
