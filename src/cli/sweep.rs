@@ -99,7 +99,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let columns = Columns::new(&sweep, &metrics, shape);
     let mut columnar = (shape == Shape::Parquet).then(|| Columnar::new(&sweep, &metrics));
     let size = sweep.size().ok_or_else(|| Failure::usage(["--over: more points than can be numbered (2^64)"]))?;
-    let fingerprint = file::fingerprint(&columns.header(), &sweep);
+    let fingerprint = file::fingerprint(&columns.header(), &sweep, &args.conditions);
     if let Some(part) = &args.part {
         return part::run(part, &args, &sweep, &columns, fingerprint, size);
     }
