@@ -107,7 +107,7 @@ impl Follow {
     fn settle(&mut self) {
         if let Some(word) = self.intake.word() {
             self.words = vec![word.clone()];
-            self.words.extend(timers::WORDS.map(|word| Finder::new(word)));
+            self.words.extend(timers::WORDS.map(Finder::new));
         }
     }
 

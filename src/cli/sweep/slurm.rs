@@ -106,6 +106,12 @@ pub(super) fn run(args: &Args, header: &[u8], sweep: u64, size: u64) -> color_ey
         let _ = std::fs::remove_file(folder.join(format!("part-{index}.log")));
     }
     let _ = std::fs::remove_file(array.script_path());
+    // What killed tasks had begun.
+    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(".atlas-") {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
     // Stays where it holds anything else.
     let _ = std::fs::remove_dir(&folder);
     complain(&format!("wrote {}", out.display()));
