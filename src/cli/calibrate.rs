@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, complain};
-use super::pick;
+use super::{keep, pick};
+use atlas_cluster::history::{Draft, Kind};
 use atlas_config::library::Library;
 use atlas_config::profile::stem_for;
 use atlas_config::{Target, Workload};
@@ -225,6 +226,21 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let written = if args.force { files::write(&path, &yaml) } else { files::write_new(&path, &yaml) };
     written.map_err(|error| color_eyre::eyre::eyre!("{} cannot be written: {error}", path.display()))?;
     complain(&format!("wrote {}", path.display()));
+    let body = told::document(&outcome, &date);
+    let files = args.measurements.join(" ");
+    keep::keep(
+        Kind::Calibration,
+        Draft {
+            target: Some(subject.target.name.to_string()),
+            workload: args.workload.clone(),
+            figures: keep::numbers(&body),
+            inputs: [("measurements", files), ("set", args.set.join(" ")), ("profile", path.display().to_string())]
+                .map(|(name, value)| (name.to_owned(), value.into()))
+                .into(),
+            body,
+            ..Draft::default()
+        },
+    );
     Ok(())
 }
 

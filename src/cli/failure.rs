@@ -18,6 +18,9 @@ pub enum Failure {
     /// All has been said: exit 1.
     #[error("failed")]
     Told,
+    /// All has been said: this exit code.
+    #[error("exit {0}")]
+    Code(u8),
 }
 
 impl Failure {
@@ -82,6 +85,7 @@ pub fn tell(error: &color_eyre::Report) -> ExitCode {
             ExitCode::FAILURE
         }
         Some(Failure::Told) => ExitCode::FAILURE,
+        Some(Failure::Code(code)) => ExitCode::from(*code),
         // With RUST_BACKTRACE the place of the failure is wanted, too.
         None if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") => {
             let _ = writeln!(io::stderr().lock(), "error: {error:?}");

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::args::{Globals, IngestArgs};
 use super::failure::Failure;
 use super::output::{self, complain};
-use super::pick;
+use super::{keep, pick};
+use atlas_cluster::history::{Draft, Kind};
 use atlas_config::Workload;
 use atlas_ingest as ingest;
 use atlas_ingest::{Config, Context, IngestError, Ingested, Origin, SETTINGS, founding, joint, measurement};
@@ -48,6 +49,9 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
     if files.is_empty() {
         return Err(Failure::Told.into());
     }
+    for file in &files {
+        keep_measurements(file, &context, args.workload.as_deref());
+    }
     let text = match args.format {
         Format::Table => {
             let text: String = files.iter().map(|file| told::file(file, &context)).collect();
@@ -79,6 +83,27 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
         None => output::print(&text)?,
     }
     if failed { Err(Failure::Told.into()) } else { Ok(()) }
+}
+
+/// Keeps every measurement of a file in the history, with its configuration.
+fn keep_measurements(file: &Ingested, context: &Context, workload: Option<&str>) {
+    for body in measurement::measurements(file, context) {
+        let mut figures = keep::numbers(body.get("figures").unwrap_or(&Value::Null));
+        // The mean without warm-up is the step time.
+        if let Some(mean) = figures.get("step_time_s.mean_no_warmup").copied() {
+            figures.insert("step_time_s".to_owned(), mean);
+        }
+        let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+        let settings = body.get("configuration").and_then(Value::as_object).into_iter().flatten();
+        let settings = settings.filter_map(|(name, setting)| Some((name.clone(), setting.get("value")?.clone())));
+        let mut inputs: std::collections::BTreeMap<String, Value> = settings.collect();
+        inputs.insert("log".to_owned(), file.file.as_str().into());
+        let device = inputs.get("device").and_then(Value::as_str).map(str::to_owned);
+        let workload =
+            workload.map(str::to_owned).or_else(|| inputs.get("model").and_then(Value::as_str).map(str::to_owned));
+        let draft = Draft { target: device, workload, engine: text("tool"), figures, inputs, body, ..Draft::default() };
+        keep::keep(Kind::Measurement, draft);
+    }
 }
 
 /// Reads every file named; a directory means all below it, of which those without measurements are named and passed

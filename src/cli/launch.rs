@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use atlas_cluster::launch::{self, Container, File, Launch, Options, Tool, Wrap};
-use atlas_plan::knob::{Knob, Setting};
 use atlas_document::files;
+use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
 use super::args::{Globals, KnobArgs};

@@ -17,8 +17,11 @@ pub mod explain;
 pub mod failure;
 pub mod frontier;
 pub mod goal;
+pub mod history;
+pub mod history_import;
 pub mod import;
 pub mod ingest;
+pub mod keep;
 pub mod launch;
 pub mod list;
 pub mod man;
@@ -38,6 +41,7 @@ pub mod sweep;
 pub mod tui;
 pub mod validate;
 pub mod validate_measured;
+pub mod watch;
 pub mod watching;
 
 use std::io::IsTerminal as _;
@@ -62,6 +66,8 @@ Examples:
   atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --arrivals gamma:2
   atlas scale --target h100-sxm-128 --workload llama3.1-70b-train --nodes 4,8,16
   atlas ingest train.log --set seq_len=4096   measurements out of a log
+  atlas watch train.log --plan out/last_run.json
+  atlas history changes step_time_ms          what changed since it was faster
 
 Files: what ships in the binary, then the user's configuration directory, then ./workload, entry by entry by name;
 --workload-dir, --targets, --workloads, --hardware and --config choose explicitly.";
@@ -145,6 +151,10 @@ pub enum Command {
     Launch(Box<launch::Args>),
     /// Write launch files, submit them, and keep a record with the prediction
     Submit(Box<submit::Args>),
+    /// Follow logs of a running job and hold it against its prediction
+    Watch(Box<watch::Args>),
+    /// Show what was predicted, simulated, swept, measured and run, and what changed in between
+    History(Box<history::Args>),
     /// Show or export the configuration of an experiment, resolved
     Config(config::Args),
     /// Carry scenarios of the founding dashboard over, and back
@@ -236,6 +246,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
             | Command::List(_)
             | Command::Detect(_)
             | Command::Import(_)
+            | Command::History(_)
     );
     if !looks {
         pick::sound(&globals)?;
@@ -266,6 +277,8 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         Command::Import(args) => import::run(&args, &globals),
         Command::Launch(args) => launch::run(&args, &globals),
         Command::Submit(args) => submit::run(&args, &globals),
+        Command::Watch(args) => watch::run(&args, &globals),
+        Command::History(args) => history::run(*args, &globals),
         Command::Man(args) => man::run(args),
         Command::Schema(args) => schema::run(args),
     }

@@ -9,8 +9,9 @@ use super::args::{Globals, KnobArgs, Method, milliseconds};
 use super::failure::Failure;
 use super::goal::Goal;
 use super::output::{self, complain};
-use super::pick;
 use super::run::writing;
+use super::{keep, pick};
+use atlas_cluster::history::Kind;
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
@@ -114,6 +115,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         &found.estimate,
     );
     let path = record.write(&args.out, &record.optimized_file_name()).map_err(|error| writing(&args.out, &error))?;
+    let body = serde_json::to_value(&record)?;
+    keep::keep(Kind::Optimum, keep::of_estimate(&picked, &found.scenario, &found.estimate, body));
     match args.format {
         Format::Table => output::print(&globals.charset().write(&tell(&picked, &start, &found, sla)))?,
         format => {

@@ -13,7 +13,8 @@ pub(super) use self::files::Folder;
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::output::{self, complain};
-use super::{pick, watching};
+use super::{keep, pick, watching};
+use atlas_cluster::history::{Draft, Kind};
 use atlas_config::library::Library;
 use atlas_core::plan::Engine;
 use atlas_document::sources::read_text;
@@ -125,6 +126,9 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let cancelled = answers.iter().any(|answer| answer.outcome.cancelled) || gauge.cancelled();
     tell(&args, &answers, globals)?;
     write(&args, &answers)?;
+    for answer in answers.iter().filter(|answer| !answer.outcome.cancelled) {
+        keep::keep(Kind::Simulation, draft(answer, &library)?);
+    }
     if cancelled {
         complain("ended early; what is told is of the runs until then");
         return Err(Failure::Told.into());
@@ -272,6 +276,21 @@ fn tell(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Resul
         Format::Csv => output::print(&told::figures_csv(answers.iter().map(|a| (&a.plan, &a.outcome))))?,
     }
     Ok(())
+}
+
+/// What the history keeps of a simulation.
+fn draft(answer: &Answer, library: &Library) -> color_eyre::Result<Draft> {
+    let body = document(answer);
+    let mut draft = match &answer.config.subject {
+        Subject::Scenario(pair) => {
+            let (parts, _) = parts(library, pair)?;
+            keep::of_scenario(&parts, &scenario(library, pair)?)
+        }
+        _ => Draft { target: Some(answer.plan.name.clone()), engine: Some("event".to_owned()), ..Draft::default() },
+    };
+    draft.inputs.insert("configuration".to_owned(), answer.config.yaml()?.into());
+    draft.figures = keep::numbers(&body);
+    Ok(Draft { body, ..draft })
 }
 
 fn document(answer: &Answer) -> serde_json::Value {

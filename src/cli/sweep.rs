@@ -2,7 +2,9 @@
 
 mod columnar;
 mod file;
+mod part;
 mod rows;
+mod slurm;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +17,8 @@ use self::rows::{Columns, Shape};
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::output::{complain, print};
-use super::{pick, watching};
+use super::{keep, pick, watching};
+use atlas_cluster::history::{Draft, Kind};
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
 use atlas_plan::estimate::Metric;
@@ -33,7 +36,9 @@ use atlas_plan::search::{Axis, Condition, Gauge, Space, figure};
 
 VALUES are a list (1,2,4), a range (1..16: doubling where the knob does; 0..1:0.25 with a step), divisors(64) or \
 divisors(heads|layers|experts|accelerators|global), or all. A file is written as it goes: after Ctrl-C, or after a kill, \
-the same command goes on where it stopped.")]
+the same command goes on where it stopped.
+
+With --slurm the points are computed by a job array: shown and confirmed, then submitted. Failed tasks are submitted again, requeued ones begin anew, and parts that are done are never computed twice. The same command goes on after Ctrl-C or a kill; with --cancel it cancels the array.")]
 pub struct Args {
     /// Knob and its values; repeatable; the last one turns fastest
     #[arg(long, value_name = "KNOB=VALUES", required = true)]
@@ -59,6 +64,27 @@ pub struct Args {
     /// Begin anew where the file exists
     #[arg(long)]
     pub restart: bool,
+    /// Compute as a job array of Slurm; the file grows here as results arrive
+    #[arg(long, requires = "out", help_heading = "Slurm")]
+    pub slurm: bool,
+    /// Tasks of the array
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Slurm")]
+    pub tasks: u64,
+    /// Option of sbatch, such as --partition=cpu; repeatable
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true, help_heading = "Slurm")]
+    pub sbatch: Vec<String>,
+    /// Times that failed tasks are submitted again
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Slurm")]
+    pub retries: u32,
+    /// Submit without asking
+    #[arg(long, help_heading = "Slurm")]
+    pub yes: bool,
+    /// Cancel the array that the same command has submitted
+    #[arg(long, requires = "slurm", help_heading = "Slurm")]
+    pub cancel: bool,
+    /// What one task of an array computes
+    #[arg(long, value_name = "I/N@SWEEP", hide = true, requires = "out", conflicts_with = "slurm")]
+    pub part: Option<part::Part>,
 }
 
 /// Sweeps.
@@ -73,7 +99,20 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let columns = Columns::new(&sweep, &metrics, shape);
     let mut columnar = (shape == Shape::Parquet).then(|| Columnar::new(&sweep, &metrics));
     let size = sweep.size().ok_or_else(|| Failure::usage(["--over: more points than can be numbered (2^64)"]))?;
-    let fingerprint = file::fingerprint(&columns.header(), &sweep);
+    let fingerprint = file::fingerprint(&columns.header(), &sweep, &args.conditions);
+    if let Some(part) = &args.part {
+        return part::run(part, &args, &sweep, &columns, fingerprint, size);
+    }
+    if args.slurm {
+        if columnar.is_some() {
+            return Err(
+                Failure::usage(["--slurm writes .csv or .jsonl; `atlas sweep` without it writes .parquet"]).into()
+            );
+        }
+        slurm::run(&args, &columns.header(), fingerprint, size)?;
+        keep::keep(Kind::Sweep, draft(&args, &sweep, size, fingerprint));
+        return Ok(());
+    }
     let mut output = match &args.out {
         Some(path) => Output::open(path, fingerprint, size, args.restart)?,
         None => Output::stdout(),
@@ -91,12 +130,12 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
             let whole = Columnar::new(&sweep, &metrics);
             let tell = |told: &mut Batch, row: &Row<'_>| whole.tell(told, row);
             let take = |block: Block<Batch>| columnar.take(&block.told, block.next, &mut output);
-            let next = sweep.run(from, &gauge, tell, take)?;
+            let next = sweep.run(from..size, &gauge, tell, take)?;
             columnar.end(&mut output)?;
             return Ok(next);
         }
         let tell = |told: &mut Vec<u8>, row: &Row<'_>| columns.tell(told, row);
-        sweep.run(from, &gauge, tell, |block: Block<Vec<u8>>| output.write(&block.told, block.next))
+        sweep.run(from..size, &gauge, tell, |block: Block<Vec<u8>>| output.write(&block.told, block.next))
     })??;
     output.finish(next == size)?;
     match &args.out {
@@ -110,9 +149,36 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         None if next < size => Err(eyre!("stopped at point {next} of {size}")),
         Some(path) => {
             complain(&format!("wrote {}", path.display()));
+            keep::keep(Kind::Sweep, draft(&args, &sweep, size, fingerprint));
             Ok(())
         }
         None => Ok(print("")?),
+    }
+}
+
+/// What the history keeps: what was swept, and where the points are.
+fn draft(args: &Args, sweep: &Sweep, points: u64, fingerprint: u64) -> Draft {
+    let list = |names: &[String]| names.join(" ").into();
+    let names = |get: fn(&Parts) -> &str| -> String {
+        let all: std::collections::BTreeSet<&str> = sweep.contenders.iter().map(|(parts, _)| get(parts)).collect();
+        all.into_iter().collect::<Vec<_>>().join(",")
+    };
+    let out = args.out.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    let inputs = [
+        ("over", list(&args.over)),
+        ("where", list(&args.conditions)),
+        ("metrics", list(&args.metrics)),
+        ("set", list(&args.knobs.set)),
+        ("file", out.map_or_else(String::new, |path| path.display().to_string()).into()),
+        ("scenarios and axes", format!("{fingerprint:016x}").into()),
+    ];
+    Draft {
+        target: Some(names(|parts| &parts.target.name)),
+        workload: Some(names(|parts| &parts.workload.name)),
+        engine: sweep.contenders.first().map(|(_, scenario)| scenario.engine.name().to_owned()),
+        figures: [("points".to_owned(), points as f64)].into(),
+        inputs: inputs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        ..Draft::default()
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::IngestError;
 use super::block::{Block, Progress};
 use super::lines::{Line, Lines, unpacked};
+use super::observation::Observation;
 use super::reading::{Context, Reading};
 use super::recognizer::Outcome;
 use super::segment::{Offered, Segment};
@@ -177,12 +178,12 @@ const MOST_READINGS: usize = 4096;
 const MOST_SEGMENTS: usize = 1024;
 
 /// Reads lines and documents into segments.
-struct Intake<'a> {
-    context: &'a Context,
+pub(crate) struct Intake {
+    context: Context,
     segment: Segment,
     /// Readings of the segments that have ended.
     readings: Vec<Reading>,
-    tally: Tally,
+    pub(crate) tally: Tally,
     first_line: String,
     /// Whether the lines at hand are Python source code, as some tools print in front of their log.
     code: bool,
@@ -195,10 +196,10 @@ struct Intake<'a> {
     segments: usize,
 }
 
-impl<'a> Intake<'a> {
-    fn new(context: &'a Context) -> Intake<'a> {
+impl Intake {
+    pub(crate) fn new(context: &Context) -> Intake {
         Intake {
-            context,
+            context: context.clone(),
             segment: Segment::new(),
             readings: Vec::new(),
             tally: Tally::default(),
@@ -213,7 +214,9 @@ impl<'a> Intake<'a> {
 
     fn stream(&mut self, source: &mut dyn Read) -> io::Result<()> {
         let mut lines = Lines::new(source);
-        lines.each(|line| self.line(line))?;
+        lines.each(|line| {
+            self.line(line);
+        })?;
         self.tally.bytes = lines.bytes;
         self.tally.cut_lines = lines.cut;
         self.tally.unfinished_last_line = lines.unfinished;
@@ -274,7 +277,8 @@ impl<'a> Intake<'a> {
         self.tally.recognised > before
     }
 
-    fn line(&mut self, line: Line<'_>) {
+    /// Reads a line; returns whether a tool's reader took it.
+    pub(crate) fn line(&mut self, line: Line<'_>) -> bool {
         let trimmed = line.text.trim_ascii_start();
         // Between a carriage return and a line feed is no blank line.
         let again = std::mem::replace(&mut self.last_line, line.number) == line.number;
@@ -282,7 +286,7 @@ impl<'a> Intake<'a> {
             if !again {
                 self.segment.blank();
             }
-            return;
+            return false;
         }
         self.tally.lines += 1;
         if self.first_line.is_empty() {
@@ -305,6 +309,17 @@ impl<'a> Intake<'a> {
             }
         }
         self.block(line, outcome);
+        outcome == Outcome::Took
+    }
+
+    /// The word of the lines that were read last.
+    pub(crate) fn word(&self) -> Option<&memchr::memmem::Finder<'static>> {
+        self.segment.word()
+    }
+
+    /// Hands over what the lines since the last call said.
+    pub(crate) fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.segment.observed(out);
     }
 
     /// Offers a line to the segment at hand, or to a new one where it contradicts that.
@@ -381,7 +396,7 @@ impl<'a> Intake<'a> {
     /// Ends the segment and begins another.
     fn split(&mut self) {
         let segment = std::mem::replace(&mut self.segment, Segment::new());
-        for mut reading in segment.finish(self.context) {
+        for mut reading in segment.finish(&self.context) {
             if self.readings.len() >= MOST_READINGS {
                 let skipped = self.tally.skipped.entry("a document beyond the first 4096".to_owned()).or_default();
                 if skipped.first_line == 0 {
@@ -396,7 +411,7 @@ impl<'a> Intake<'a> {
         }
     }
 
-    fn finish(mut self) -> Ingested {
+    pub(crate) fn finish(mut self) -> Ingested {
         self.split();
         Ingested { file: self.context.name.clone(), readings: self.readings, tally: self.tally }
     }

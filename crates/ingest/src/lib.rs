@@ -12,6 +12,7 @@ pub mod benchmark_json;
 pub(crate) mod block;
 pub(crate) mod code;
 pub mod economics;
+pub mod follow;
 pub mod format;
 pub mod intake;
 pub mod joint;
@@ -19,6 +20,7 @@ pub(crate) mod json;
 pub mod lines;
 pub mod measurement;
 pub(crate) mod notebook;
+pub mod observation;
 pub(crate) mod plausibility;
 pub(crate) mod prefix;
 pub(crate) mod prometheus;
@@ -29,12 +31,15 @@ pub(crate) mod reports;
 pub(crate) mod segment;
 pub mod series;
 pub(crate) mod text;
+pub(crate) mod timers;
 pub mod training;
 
 /// The former name of [`benchmark_json`].
 #[doc(hidden)]
 pub use benchmark_json as founding;
+pub use follow::Follow;
 pub use intake::{Ingested, Tally, ingest};
+pub use observation::Observation;
 pub use reading::{Config, Context, Facts, Origin, Reading, SETTINGS};
 pub use series::Warmup;
 

@@ -208,7 +208,7 @@ impl<R: BufRead> Read for Utf16<R> {
 }
 
 /// The text of a line without what steers a terminal; nothing is copied where there is nothing to take out.
-fn clean(raw: &[u8]) -> Cow<'_, str> {
+pub(crate) fn clean(raw: &[u8]) -> Cow<'_, str> {
     let raw = raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw);
     if memchr::memchr2(0x1b, 0, raw).is_none() {
         // Checking whole lines is a good deal faster than looking for the place to mend; few need it.

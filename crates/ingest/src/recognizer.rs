@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::format;
 use super::lines::Line;
+use super::observation::Observation;
 use super::reading::{Context, Reading, Setting};
 
 /// What became of a line.
@@ -67,6 +68,9 @@ pub trait Recognizer {
     fn settings(&self) -> Vec<Setting> {
         Vec::new()
     }
+
+    /// Hands over what the lines since the last call said, for logs that are read as they grow.
+    fn observed(&mut self, _out: &mut Vec<Observation>) {}
 
     /// What was read, at the end of the document.
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading>;

@@ -8,6 +8,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::lines::Line;
+use super::observation::Observation;
 use super::reading::{Context, Reading, Setting};
 use super::recognizer::{self, Outcome, Recognizer};
 
@@ -204,6 +205,18 @@ impl Segment {
         let outcome = recognizer.line(line);
         self.open = self.open & !(1 << index) | u64::from(recognizer.open()) << index;
         outcome
+    }
+
+    /// The word of the lines that were read last, where those are no rows of a table and no block is open.
+    pub(crate) fn word(&self) -> Option<&memmem::Finder<'static>> {
+        self.hot_word.as_ref().filter(|_| !self.hot_table && self.open == 0)
+    }
+
+    /// Hands over what the recognizer that read the last line has seen.
+    pub(crate) fn observed(&mut self, out: &mut Vec<Observation>) {
+        if let Some(recognizer) = self.recognizers.get_mut(self.hot) {
+            recognizer.observed(out);
+        }
     }
 
     /// Offers a JSON document.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
+use super::observation::{Fresh, Observation};
 use super::reading::{Config, Context, Facts, Origin, Reading, tidy};
 use super::series::{Series, Stats};
 
@@ -16,7 +17,7 @@ const RECENT: usize = 8;
 pub(crate) const LISTED: usize = 2000;
 
 /// One step, or the average over one log interval, as a line states it. What a line lacks is `None`.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Step {
     /// Counter of steps.
     pub step: Option<u64>,
@@ -183,6 +184,7 @@ pub struct Training {
     /// What copies look like.
     pub rule: Copies,
     recent: VecDeque<(u64, u64, u64, u64)>,
+    fresh: Fresh<Step>,
 }
 
 impl Training {
@@ -221,7 +223,13 @@ impl Training {
         if let Some(run) = self.runs.last_mut() {
             run.push(&step);
         }
+        self.fresh.push(step);
         true
+    }
+
+    /// Hands over the steps since the last call.
+    pub fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.fresh.take(out, Observation::Step);
     }
 
     /// Notes a setting of the run at hand.

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use crate::cli::args::Globals;
 use crate::cli::failure::Failure;
+use crate::cli::keep;
 use crate::cli::output;
 use crate::cli::output::complain;
 use crate::cli::run::writing;
 use crate::cli::watching;
+use atlas_cluster::history::Kind;
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::record::Record;
 use atlas_plan::scenario::{Parts, Scenario};
@@ -53,6 +55,8 @@ pub(super) fn run(
     let (target, workload) = (&parts.target.name, &parts.workload);
     let record = Record::new(target, workload, track, "post-opt", &best.scenario, &overrides, &best.estimate);
     let path = record.write(&args.out, &record.optimized_file_name()).map_err(|error| writing(&args.out, &error))?;
+    let body = serde_json::to_value(&record)?;
+    keep::keep(Kind::Optimum, keep::of_estimate(parts, &best.scenario, &best.estimate, body));
     complain(&format!("wrote {}", path.display()));
     Ok(())
 }

@@ -38,7 +38,10 @@ pub(super) struct Note {
 }
 
 /// What is swept, as a number that a change of anything that bears on the answers changes, too.
-pub(super) fn fingerprint(header: &[u8], sweep: &Sweep) -> u64 {
+///
+/// `conditions` are those of the sweep as the user wrote them: as data they hold addresses of functions, which differ from
+/// one process to the next.
+pub(super) fn fingerprint(header: &[u8], sweep: &Sweep, conditions: &[String]) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
     header.hash(&mut hasher);
@@ -55,7 +58,7 @@ pub(super) fn fingerprint(header: &[u8], sweep: &Sweep) -> u64 {
             }
         }
     }
-    format!("{:?}", sweep.conditions).hash(&mut hasher);
+    conditions.hash(&mut hasher);
     hasher.finish()
 }
 

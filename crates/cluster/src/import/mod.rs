@@ -16,7 +16,6 @@ pub(crate) use names::accelerator_label;
 mod program;
 mod report;
 mod script;
-mod secrets;
 mod shell;
 mod slurm;
 mod toml_doc;

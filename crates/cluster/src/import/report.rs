@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::fields::{Fields, Out, file_and_line};
 use super::job::Job;
-use super::secrets::mask;
+use crate::secrets::mask;
 
 /// Where a value is written.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use atlas_plan::estimate::Estimate;
 use atlas_document::files::write_new;
+use atlas_plan::estimate::Estimate;
 use serde::Serialize;
 
 /// The figures that a run is compared with.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::json::json_number;
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::quantity::{Measure, quantity};
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
@@ -333,6 +334,10 @@ impl Recognizer for AmdSmi {
 
     fn ambient(&self) -> bool {
         true
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.devices.observed(out);
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::prometheus::{Sample, answer, sample};
 use crate::reading::{Context, Facts, Origin, Reading, Weight, object, tidy};
 use crate::recognizer::{Outcome, Recognizer};
@@ -60,6 +61,10 @@ impl Recognizer for Exporter {
 
     fn ambient(&self) -> bool {
         true
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.power.observed(out);
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {

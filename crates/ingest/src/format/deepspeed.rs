@@ -1,6 +1,7 @@
 //! DeepSpeed: its throughput timer, old and new, and the steps of its pipeline engine.
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::quantity::gigabytes;
 use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
@@ -40,6 +41,11 @@ impl Recognizer for DeepSpeed {
             return self.pipeline(line);
         }
         Outcome::No
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.timer.observed(out);
+        self.pipeline.observed(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {

@@ -1,6 +1,7 @@
 //! DeepSpeed-Chat: steps of supervised fine-tuning, reward models and DPO, and of RLHF.
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::quantity::seconds_after;
 use crate::reading::{Config, Context, Origin, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
@@ -83,6 +84,11 @@ impl Recognizer for DeepSpeedChat {
             return self.chat_counter(text, "Epoch", "Step", "loss");
         }
         Outcome::No
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.rlhf.observed(out);
+        self.sft.observed(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::reading::{Context, Facts, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
@@ -88,6 +89,10 @@ impl Recognizer for Dmon {
 
     fn ambient(&self) -> bool {
         true
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.devices.observed(out);
     }
 
     fn finish(mut self: Box<Self>, _context: &Context) -> Vec<Reading> {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::json::{self, json_number};
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::quantity::duration;
 use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
@@ -132,6 +133,10 @@ impl Recognizer for HfTrainer {
         }
         self.state = Some(state);
         Outcome::Took
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {

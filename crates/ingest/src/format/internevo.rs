@@ -1,6 +1,7 @@
 //! InternEvo and InternLM: `tflops=189.8,step=1,loss=11.6,tgs (tokens/gpu/second)=4274.45,lr=6e-07,…`.
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::reading::{Config, Context, Origin, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text::number_after;
@@ -40,6 +41,10 @@ impl Recognizer for InternEvo {
         self.config.number("gradient_accumulation_steps", number_after(text, "micro_num="), Origin::File);
         self.config.number("seq_len", number_after(text, "largest_length="), Origin::Derived("longest sequence"));
         Outcome::Took
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {

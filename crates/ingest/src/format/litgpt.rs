@@ -2,6 +2,7 @@
 //! older `iter 0 step 1: loss 1.8, iter time: 1234.5ms (optimizer.step)`. Times are those of micro-batches.
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::quantity::{Measure, quantity};
 use crate::reading::{Context, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
@@ -61,6 +62,10 @@ impl Recognizer for LitGpt {
         }
         self.summarized |= noted;
         if noted { Outcome::Noted } else { Outcome::No }
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {

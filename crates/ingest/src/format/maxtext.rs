@@ -1,6 +1,7 @@
 //! MaxText: `completed step: 3, seconds: 0.254, TFLOP/s/device: 84.318, Tokens/s/device: 16098.398, …, loss: 0.708`.
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::quantity::seconds_after;
 use crate::reading::{Config, Context, Origin, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
@@ -56,6 +57,10 @@ impl Recognizer for MaxText {
             ..Step::default()
         });
         Outcome::Took
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {

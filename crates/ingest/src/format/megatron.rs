@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{self, after, has, leading, number, number_after, whole};
@@ -130,6 +131,10 @@ impl Recognizer for Megatron {
             0 => Outcome::Skipped("an iteration line without a counter or a readable time"),
             _ => Outcome::Took,
         }
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::quantity::seconds_after;
 use crate::reading::{Config, Context, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
@@ -35,6 +36,10 @@ impl Recognizer for Bridge {
             self.records.push(json!({"step_time_s": seconds, "tflops_per_gpu": tflops}));
         }
         Outcome::Took
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {

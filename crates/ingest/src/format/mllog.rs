@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::json::json_number;
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::reading::{Config, Context, Facts, Origin, PowerSample, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
@@ -55,6 +56,10 @@ impl Recognizer for MlLog {
             Some(Ok(record)) => self.record(&record, line.number),
             _ => Outcome::Skipped("an MLPerf record that is not whole JSON"),
         }
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {

@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::quantity::{milliseconds_after, seconds_after};
 use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
@@ -63,6 +64,10 @@ impl Recognizer for NanoGpt {
             ..Step::default()
         });
         Outcome::Took
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -189,6 +194,10 @@ impl Recognizer for ModdedNanoGpt {
             self.average = milliseconds_after(rest, "step_avg:", 1e-3).or(self.average);
         }
         Outcome::Took
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {

@@ -1,6 +1,7 @@
 //! nanotron: `iteration: 1 / 15 | consumed_tokens: 512 | elapsed_time_per_iteration_ms: 4.71K | …`, numbers abbreviated.
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{after, human, labelled, leading, whole};
@@ -57,6 +58,10 @@ impl Recognizer for Nanotron {
             self.per_gpu = step.tokens_per_gpu.or(self.per_gpu);
         }
         Outcome::Took
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {

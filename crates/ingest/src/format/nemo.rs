@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::json;
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{after, between, has, leading, number, number_after, whole};
@@ -54,6 +55,10 @@ impl Recognizer for Nemo2 {
         Outcome::Took
     }
 
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
+    }
+
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
         if self.training.is_empty() {
             return Vec::new();
@@ -99,6 +104,10 @@ impl Recognizer for Nemo1 {
             };
         }
         outcome
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -291,6 +300,10 @@ impl Recognizer for DlLogger {
 
     fn json(&mut self, document: &Value, line: u64) -> Outcome {
         self.record(document, line)
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {

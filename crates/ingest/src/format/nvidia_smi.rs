@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use crate::lines::Line;
+use crate::observation::{Device, Observation};
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
@@ -137,6 +138,10 @@ impl Recognizer for Query {
         true
     }
 
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.devices.observed(out);
+    }
+
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
         if self.n == 0 {
             return Vec::new();
@@ -222,6 +227,14 @@ impl Query {
         if let Some(watts) = watts {
             self.devices.push(device_index, at, watts);
         }
+        self.devices.state(Device {
+            index: device_index,
+            at,
+            watts,
+            busy: utilisation.map(|percent| percent / 100.0),
+            clock_mhz: clock,
+            celsius: temperature,
+        });
         for (series, value) in
             [(&mut self.utilisation, utilisation), (&mut self.memory, used), (&mut self.temperature, temperature)]
         {

@@ -2,6 +2,7 @@
 //! learning_rate : 1.20e-04 throughput : 3.92 grad-norm : 2.0`, the throughput in sequences a second.
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::reading::{Config, Context, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
@@ -49,6 +50,10 @@ impl Recognizer for Nxd {
             self.rate.push(rate);
         }
         Outcome::Took
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {

@@ -2,6 +2,7 @@
 //! Tokens: 1.31M | MFU: 38.12% | Memory usage: 30.20GB`, numbers abbreviated, the batch in tokens.
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::quantity::gigabytes;
 use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
@@ -61,6 +62,10 @@ impl Recognizer for Picotron {
             self.gpus = if first { gpus } else { self.gpus.filter(|known| gpus.is_none_or(|now| now == *known)) };
         }
         Outcome::Took
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {

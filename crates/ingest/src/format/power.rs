@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::observation::{Device, Fresh, Observation};
 use crate::reading::{Facts, PowerSample, object};
 use crate::series::Series;
 
@@ -22,6 +23,7 @@ pub struct Devices {
     to: Option<f64>,
     /// Samples with a time.
     pub samples: Vec<PowerSample>,
+    fresh: Fresh<Device>,
 }
 
 impl Devices {
@@ -56,6 +58,7 @@ impl Devices {
         if let Some(series) = self.watts.get_mut(device) {
             series.push(watts);
         }
+        self.fresh.push(Device { index: device, at, watts: Some(watts), ..Device::default() });
         let Some(at) = at else { return };
         self.from = Some(self.from.map_or(at, |known| known.min(at)));
         self.to = Some(self.to.map_or(at, |known| known.max(at)));
@@ -67,6 +70,19 @@ impl Devices {
         if self.samples.len() < SAMPLES {
             self.samples.push(PowerSample { device: device as u32, at, watts });
         }
+    }
+
+    /// Notes what else is known of the device whose power was taken last; a sample without power counts as well.
+    pub fn state(&mut self, state: Device) {
+        match self.fresh.last_mut().filter(|last| last.index == state.index && last.watts == state.watts) {
+            Some(last) => *last = state,
+            None => self.fresh.push(state),
+        }
+    }
+
+    /// Hands over the samples since the last call.
+    pub fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.fresh.take(out, Observation::Device);
     }
 
     /// Notes the time of a sample that may lack power.

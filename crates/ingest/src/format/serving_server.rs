@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::lines::Line;
+use crate::observation::{Fresh, Observation, Server};
 use crate::reading::{Context, Facts, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
@@ -17,6 +18,7 @@ pub struct VllmServer {
     waiting: Series,
     cache: Series,
     hits: Series,
+    fresh: Fresh<Server>,
 }
 
 impl Recognizer for VllmServer {
@@ -32,10 +34,20 @@ impl Recognizer for VllmServer {
         };
         self.prompt.push(prompt);
         self.generation.push(generation);
+        let running = number_after(text, "Running:");
+        let waiting = number_after(text, "Waiting:").or_else(|| number_after(text, "Pending:"));
+        let cache = number_after(text, "KV cache usage:");
+        self.fresh.push(Server {
+            prompt_per_s: Some(prompt),
+            generated_per_s: Some(generation),
+            running,
+            waiting,
+            cache: cache.map(|percent| percent / 100.0),
+        });
         for (series, value) in [
-            (&mut self.running, number_after(text, "Running:")),
-            (&mut self.waiting, number_after(text, "Waiting:").or_else(|| number_after(text, "Pending:"))),
-            (&mut self.cache, number_after(text, "KV cache usage:")),
+            (&mut self.running, running),
+            (&mut self.waiting, waiting),
+            (&mut self.cache, cache),
             (&mut self.hits, number_after(text, "refix cache hit rate:")),
         ] {
             value.into_iter().for_each(|value| series.push(value));
@@ -45,6 +57,10 @@ impl Recognizer for VllmServer {
 
     fn ambient(&self) -> bool {
         true
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.fresh.take(out, Observation::Server);
     }
 
     fn finish(self: Box<Self>, _context: &Context) -> Vec<Reading> {
@@ -83,6 +99,7 @@ pub struct SglangServer {
     queue: Series,
     usage: Series,
     accept: Series,
+    fresh: Fresh<Server>,
 }
 
 impl Recognizer for SglangServer {
@@ -108,6 +125,13 @@ impl Recognizer for SglangServer {
             };
             self.decode += 1;
             self.generation.push(rate);
+            self.fresh.push(Server {
+                prompt_per_s: None,
+                generated_per_s: Some(rate),
+                running: number_after(text, "#running-req:"),
+                waiting: number_after(text, "#queue-req:"),
+                cache: number_after(text, "token usage:"),
+            });
             if let Some(length) = number_after(text, "accept len:") {
                 self.accept.push(length);
             }
@@ -124,6 +148,10 @@ impl Recognizer for SglangServer {
 
     fn ambient(&self) -> bool {
         true
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.fresh.take(out, Observation::Server);
     }
 
     fn finish(self: Box<Self>, _context: &Context) -> Vec<Reading> {

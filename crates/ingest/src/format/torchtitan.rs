@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::lines::Line;
+use crate::observation::Observation;
 use crate::reading::{Config, Context, Origin, Reading, Weight, object};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{after, find, has, labelled, leading, number, number_after};
@@ -97,6 +98,10 @@ impl Recognizer for TorchTitan {
         record.memory_gb = memory.map(|(gib, _)| gib * 1.073_741_824);
         self.training.push(Step { step: Some(step), loss, tokens_per_gpu: Some(rate), ..record });
         Outcome::Took
+    }
+
+    fn observed(&mut self, out: &mut Vec<Observation>) {
+        self.training.observed(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {

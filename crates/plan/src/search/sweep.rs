@@ -58,20 +58,21 @@ impl Sweep {
         u64::try_from(self.space.size().checked_mul(self.contenders.len() as u128)?).ok()
     }
 
-    /// Answers every point from number `from` on. `tell` adds a point to a block; `take` gets the blocks in order, and
-    /// ends the sweep by an error. Returns the number of the first point that was not taken: the size, unless `gauge`
-    /// was cancelled.
+    /// Answers the points of a range. `tell` adds a point to a block; `take` gets the blocks in order, and ends the sweep
+    /// by an error. Returns the number of the first point that was not taken: the end of the range, unless `gauge` was
+    /// cancelled.
     ///
     /// # Errors
     /// What `take` returns; a worker that died.
     pub fn run<T: Default + Send>(
         &self,
-        from: u64,
+        points: std::ops::Range<u64>,
         gauge: &Gauge,
         tell: impl Fn(&mut T, &Row<'_>) + Sync,
         mut take: impl FnMut(Block<T>) -> io::Result<()>,
     ) -> io::Result<u64> {
-        let size = self.size().ok_or_else(|| io::Error::other("more points than can be numbered"))?;
+        let all = self.size().ok_or_else(|| io::Error::other("more points than can be numbered"))?;
+        let (from, size) = (points.start, points.end.min(all));
         gauge.expect(size);
         gauge.advance(from.min(size));
         let workers = workers();
@@ -255,7 +256,7 @@ impl Sweep {
             let point = axes.fold(0, |point, (axis, digit)| point * axis.values.len() + digit);
             told.push((row.contender, point, Cell { value: (metric.get)(row.estimate, row.scenario), feasible }));
         };
-        every.run(0, gauge, tell, |block: Block<Vec<_>>| {
+        every.run(0..u64::MAX, gauge, tell, |block: Block<Vec<_>>| {
             for (contender, point, cell) in block.told {
                 if let Some(slot) = grids.get_mut(contender).and_then(|grid| grid.cells.get_mut(point)) {
                     *slot = cell;
@@ -303,7 +304,7 @@ mod tests {
         let tell = |told: &mut Vec<_>, row: &Row<'_>| {
             told.push((row.contender, row.digits.to_vec(), row.estimate.total.tokens_per_sec));
         };
-        let next = sweep.run(from, &Gauge::default(), tell, |block: Block<Vec<_>>| {
+        let next = sweep.run(from..u64::MAX, &Gauge::default(), tell, |block: Block<Vec<_>>| {
             all.extend(block.told);
             Ok(())
         });
@@ -353,7 +354,7 @@ mod tests {
                 all.extend(block.told);
                 Ok(())
             };
-            sweep.run(0, &Gauge::default(), tell, take).unwrap();
+            sweep.run(0..u64::MAX, &Gauge::default(), tell, take).unwrap();
             assert_eq!(all.len(), 1440);
             for (number, told) in all.iter().enumerate().step_by(7) {
                 let mut alone = scenario.clone();
@@ -380,7 +381,7 @@ mod tests {
         let gauge = Gauge::default();
         let mut rows = 0;
         let next = sweep.run(
-            0,
+            0..u64::MAX,
             &gauge,
             |count: &mut u64, _| *count += 1,
             |block| {

@@ -1,0 +1,170 @@
+//! Work cut into parts and computed by a job array of Slurm.
+//!
+//! A task writes one part, which appears whole or not at all, so that a task may run twice, be requeued or be killed. The
+//! array is found again by its name, which is made from what it computes: nothing else needs to be remembered.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use atlas_detect::runner::{Command, Output, RunError, Runner};
+use atlas_detect::text::shell_word;
+
+/// Time that Slurm may take to answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A job array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Array {
+    /// Its name in the queue, of this work alone.
+    pub name: String,
+    /// Where parts, logs and the script are.
+    pub folder: PathBuf,
+    /// Words of the command that a task runs; `--part` and `--out` are added.
+    pub command: Vec<String>,
+    /// What follows the number of a part in `--part`.
+    pub part: String,
+    /// Ending of the files of parts.
+    pub ending: String,
+    /// Further options of `sbatch`.
+    pub options: Vec<String>,
+}
+
+/// Why Slurm did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ArrayError {
+    /// A command cannot be run.
+    #[error("{0}")]
+    Run(#[from] RunError),
+    /// A command failed.
+    #[error("{command}: {reason}")]
+    Refused {
+        /// The command.
+        command: String,
+        /// What it says.
+        reason: String,
+    },
+    /// The script cannot be written.
+    #[error("{}: {source}", path.display())]
+    Script {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+impl Array {
+    /// The script that `sbatch` is given.
+    #[must_use]
+    pub fn script(&self) -> String {
+        let folder = self.folder.display().to_string();
+        let command: Vec<String> = self.command.iter().map(|word| shell_word(word)).collect();
+        // In names of logs % begins a pattern; a quote inside quotes is escaped.
+        let log = folder.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
+        format!(
+            "#!/bin/bash\n#SBATCH --job-name={}\n#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH \
+             --output=\"{log}/part-%a.log\"\nexec {} --part \"$SLURM_ARRAY_TASK_ID{}\" --out {}/part-\"$SLURM_ARRAY_TASK_ID\".{}\n",
+            self.name,
+            command.join(" "),
+            self.part,
+            shell_word(&folder),
+            shell_word(&self.ending),
+        )
+    }
+
+    /// Where the script is.
+    #[must_use]
+    pub fn script_path(&self) -> PathBuf {
+        self.folder.join("job.sh")
+    }
+
+    /// The command that submits these parts.
+    #[must_use]
+    pub fn submission(&self, parts: &[u64]) -> Command {
+        let (array, script) = (format!("--array={}", indices(parts)), self.script_path().display().to_string());
+        let options = self.options.iter().map(String::as_str);
+        let words: Vec<&str> = ["--parsable", &array].into_iter().chain(options).chain([script.as_str()]).collect();
+        Command::new("sbatch", &words).within(PATIENCE)
+    }
+
+    /// Submits these parts; returns the number of the job.
+    ///
+    /// # Errors
+    /// The script cannot be written, or `sbatch` refuses it.
+    pub fn submit(&self, runner: &dyn Runner, parts: &[u64]) -> Result<String, ArrayError> {
+        let path = self.script_path();
+        std::fs::create_dir_all(&self.folder)
+            .and_then(|()| std::fs::write(&path, self.script()))
+            .map_err(|source| ArrayError::Script { path, source })?;
+        let output = done(runner, &self.submission(parts))?;
+        Ok(output.stdout.trim().split(';').next().unwrap_or_default().to_owned())
+    }
+
+    /// How many tasks wait or run.
+    ///
+    /// # Errors
+    /// `squeue` cannot be asked.
+    pub fn active(&self, runner: &dyn Runner) -> Result<usize, ArrayError> {
+        let name = format!("--name={}", self.name);
+        let output = done(runner, &Command::new("squeue", &["-h", "-r", &name, "-o", "%T"]).within(PATIENCE))?;
+        Ok(output.stdout.lines().filter(|line| !line.trim().is_empty()).count())
+    }
+
+    /// Cancels all tasks that wait or run.
+    ///
+    /// # Errors
+    /// `scancel` fails.
+    pub fn cancel(&self, runner: &dyn Runner) -> Result<(), ArrayError> {
+        let name = format!("--name={}", self.name);
+        done(runner, &Command::new("scancel", &[&name]).within(PATIENCE)).map(|_| ())
+    }
+}
+
+/// The output of a command that ended well.
+fn done(runner: &dyn Runner, command: &Command) -> Result<Output, ArrayError> {
+    let output = runner.run(command)?;
+    match output.complaint() {
+        None => Ok(output),
+        Some(reason) => Err(ArrayError::Refused { command: command.shell_line(), reason }),
+    }
+}
+
+/// Numbers in order as `sbatch --array` takes them: `0-3,7`.
+#[must_use]
+pub fn indices(parts: &[u64]) -> String {
+    let mut ranges: Vec<[u64; 2]> = Vec::new();
+    for part in parts {
+        match ranges.last_mut() {
+            Some([_, last]) if *last + 1 == *part => *last = *part,
+            _ => ranges.push([*part, *part]),
+        }
+    }
+    let range = |[from, to]: &[u64; 2]| if from == to { from.to_string() } else { format!("{from}-{to}") };
+    ranges.iter().map(range).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_quotes_what_a_shell_would_read_otherwise() {
+        let array = Array {
+            name: "atlas-1".to_owned(),
+            folder: PathBuf::from("/data/a b;rm/50%.parts"),
+            command: ["/opt/atlas", "sweep", "--where", "tpot<=50"].map(str::to_owned).to_vec(),
+            part: "/4@00ff".to_owned(),
+            ending: "csv".to_owned(),
+            options: vec!["--partition=cpu".to_owned()],
+        };
+        let script = array.script();
+        assert!(
+            script.contains("exec /opt/atlas sweep --where 'tpot<=50' --part \"$SLURM_ARRAY_TASK_ID/4@00ff\""),
+            "{script}"
+        );
+        assert!(script.contains("--out '/data/a b;rm/50%.parts'/part-\"$SLURM_ARRAY_TASK_ID\".csv"), "{script}");
+        assert!(script.contains("#SBATCH --output=\"/data/a b;rm/50%%.parts/part-%a.log\"\n"), "{script}");
+        let line = array.submission(&[0, 1, 2, 5]).shell_line();
+        assert_eq!(line, "sbatch --parsable --array=0-2,5 --partition=cpu '/data/a b;rm/50%.parts/job.sh'");
+    }
+}

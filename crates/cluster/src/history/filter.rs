@@ -1,0 +1,110 @@
+//! Which entries are wanted.
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+use super::entry::{Entry, Kind};
+
+/// A filter; what is `None` or empty keeps all.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Filter {
+    /// Part of the target's name, case ignored.
+    pub target: Option<String>,
+    /// Part of the workload's name, case ignored.
+    pub workload: Option<String>,
+    /// Part of the software's name and release, case ignored.
+    pub software: Option<String>,
+    /// Kinds.
+    pub kinds: Vec<Kind>,
+    /// Not before this moment.
+    pub since: Option<Timestamp>,
+    /// Before this moment.
+    pub until: Option<Timestamp>,
+    /// At most so many, the newest.
+    pub limit: Option<usize>,
+}
+
+impl Filter {
+    /// Whether an entry is wanted.
+    #[must_use]
+    pub fn keeps(&self, entry: &Entry) -> bool {
+        let part = |wanted: &Option<String>, has: &Option<String>| {
+            let low = |text: &str| text.to_lowercase();
+            wanted.as_ref().is_none_or(|part| has.as_ref().is_some_and(|has| low(has).contains(&low(part))))
+        };
+        part(&self.target, &entry.target)
+            && part(&self.workload, &entry.workload)
+            && part(&self.software, &entry.software)
+            && (self.kinds.is_empty() || self.kinds.contains(&entry.kind))
+            && self.since.is_none_or(|since| entry.at >= since)
+            && self.until.is_none_or(|until| entry.at < until)
+    }
+
+    /// Whether a file of this name may hold an entry that is wanted: its name begins with its time and kind, so that most
+    /// need not be opened.
+    pub(super) fn may_hold(&self, name: &str) -> bool {
+        let mut parts = name.split('-');
+        let (moment, kind) = (parts.next().unwrap_or_default(), parts.next().and_then(Kind::named));
+        let before = |limit: Timestamp| *moment < *limit.strftime("%Y%m%dT%H%M%S").to_string();
+        let wanted = kind.is_none_or(|kind| self.kinds.is_empty() || self.kinds.contains(&kind));
+        wanted && !self.since.is_some_and(before)
+    }
+}
+
+/// A moment that users write: `2026-11-22`, `2026-11-22T21:54`, RFC 3339, or `7d`, `12h`, `30m` before now.
+///
+/// # Errors
+/// What is expected.
+pub fn moment(text: &str) -> Result<Timestamp, String> {
+    let text = text.trim();
+    let expected = || format!("\"{text}\": expected a date such as 2026-11-22, a time, or 7d, 12h, 30m ago");
+    let units = [('d', 86_400.0), ('h', 3600.0), ('m', 60.0), ('w', 604_800.0)];
+    if let Some((unit, seconds)) = units.into_iter().find(|(unit, _)| text.ends_with(*unit))
+        && let Ok(count) = text.trim_end_matches(unit).parse::<f64>()
+    {
+        let back = count * seconds;
+        if !(0.0..=3e9).contains(&back) {
+            return Err(expected());
+        }
+        return Timestamp::from_second(Timestamp::now().as_second() - back as i64).map_err(|_| expected());
+    }
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    let civil = text.parse::<DateTime>().map_err(|_| expected())?;
+    let zoned = civil.to_zoned(TimeZone::UTC).map_err(|_| expected())?;
+    Ok(zoned.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Draft;
+
+    #[test]
+    fn moments_are_dates_times_and_spans_before_now() {
+        let at = |text: &str| moment(text).unwrap().as_second();
+        assert_eq!(at("2026-11-22"), at("2026-11-22T00:00:00Z"));
+        assert_eq!(at("2026-11-22T21:54"), at("2026-11-22T21:54:00Z"));
+        assert!((at("1d") - at("24h")).abs() <= 1);
+        for text in ["", "yesterday", "-1d", "1e300d", "2026-13-01", "NaNd"] {
+            assert!(moment(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_filter_that_keeps_an_entry_never_refuses_its_file() {
+        let draft = Draft { target: Some("H100-SXM-8".to_owned()), ..Draft::default() };
+        let entry = Entry::new(Kind::Run, draft);
+        let filter = Filter {
+            target: Some("h100".to_owned()),
+            kinds: vec![Kind::Run],
+            since: Some(entry.at),
+            ..Filter::default()
+        };
+        assert!(filter.keeps(&entry) && filter.may_hold(&entry.id));
+        assert!(!Filter { kinds: vec![Kind::Sweep], ..filter.clone() }.may_hold(&entry.id));
+        assert!(!Filter { until: Some(entry.at), ..filter }.keeps(&entry));
+    }
+}

@@ -1,0 +1,291 @@
+//! The files of the history: one directory a month, one file an entry.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::entry::{Entry, FORMAT};
+use super::filter::Filter;
+
+/// Largest file that is read as an entry.
+const LARGEST: u64 = 64 << 20;
+/// Names tried for one entry.
+const TRIES: u32 = 16;
+/// What the names of unfinished files begin with.
+const UNFINISHED: &str = ".atlas-";
+
+/// Where the history is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Store {
+    directory: PathBuf,
+}
+
+/// What became of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Its name.
+    pub id: String,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+/// A file that is no entry.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {reason}", path.display())]
+pub struct Problem {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Why the history cannot answer.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The directory or a file cannot be read or written.
+    #[error("history: {}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// An entry cannot be written as JSON.
+    #[error("history: an entry cannot be written: {0}")]
+    Json(#[from] serde_json::Error),
+    /// No entry has this name.
+    #[error("history: no entry \"{0}\"; `atlas history` lists them")]
+    Unknown(String),
+    /// Several entries have this beginning.
+    #[error("history: \"{name}\" stands for several entries: {}", .found.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// The first of them.
+        found: Vec<String>,
+    },
+    /// The file of an entry is damaged.
+    #[error("history: {0}")]
+    Damaged(Problem),
+}
+
+impl Store {
+    /// A history in this directory, which need not exist.
+    #[must_use]
+    pub fn at(directory: impl Into<PathBuf>) -> Store {
+        Store { directory: directory.into() }
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Keeps an entry. Whoever reads meanwhile sees the whole entry or none, whenever this process ends.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, entry: &Entry) -> Result<Written, HistoryError> {
+        let month = self.directory.join(entry.at.strftime("%Y-%m").to_string());
+        let failed = |source: std::io::Error| HistoryError::File { path: month.clone(), source };
+        std::fs::create_dir_all(&month).map_err(failed)?;
+        let mut entry = entry.clone();
+        for attempt in 0..TRIES {
+            let mut text = serde_json::to_vec_pretty(&entry)?;
+            text.push(b'\n');
+            let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&month).map_err(failed)?;
+            file.write_all(&text).map_err(failed)?;
+            file.as_file().sync_all().map_err(failed)?;
+            let path = month.join(format!("{}.json", entry.id));
+            match file.persist_noclobber(&path) {
+                Ok(_) => {
+                    // The name is on the disk as well, where the file system can be asked for that.
+                    let _ = std::fs::File::open(&month).and_then(|directory| directory.sync_all());
+                    return Ok(Written { id: entry.id, path });
+                }
+                Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists && attempt + 1 < TRIES => {
+                    // An import keeps its moment and its name: the same entry again is no second one.
+                    if std::fs::read(&path).is_ok_and(|there| there == text) {
+                        return Ok(Written { id: entry.id, path });
+                    }
+                    entry.id = format!("{}{attempt:x}", entry.id);
+                }
+                Err(error) => return Err(HistoryError::File { path, source: error.error }),
+            }
+        }
+        Err(HistoryError::File { path: month.clone(), source: std::io::ErrorKind::AlreadyExists.into() })
+    }
+
+    /// The entries that a filter keeps, newest first, and the files that are no entries.
+    ///
+    /// # Errors
+    /// The directory cannot be read. A history that does not exist yet is empty.
+    pub fn list(&self, filter: &Filter) -> Result<(Vec<Entry>, Vec<Problem>), HistoryError> {
+        let (mut entries, mut problems) = (Vec::new(), Vec::new());
+        for path in self.paths()? {
+            if filter.limit.is_some_and(|limit| entries.len() >= limit) {
+                break;
+            }
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            if !filter.may_hold(&name) {
+                continue;
+            }
+            match read(&path) {
+                Ok(entry) if filter.keeps(&entry) => entries.push(entry),
+                Ok(_) => {}
+                Err(problem) => problems.push(problem),
+            }
+        }
+        Ok((entries, problems))
+    }
+
+    /// The entry of a name: its id, the beginning of its handle, `last` or `last~3`.
+    ///
+    /// # Errors
+    /// None or several have it, or the file is damaged.
+    pub fn find(&self, name: &str) -> Result<Entry, HistoryError> {
+        let paths = self.paths()?;
+        let unknown = || HistoryError::Unknown(name.to_owned());
+        if let Some(rest) = name.strip_prefix("last") {
+            let back = match rest.strip_prefix('~') {
+                Some(count) => count.parse::<usize>().map_err(|_| unknown())?,
+                None if rest.is_empty() => 0,
+                None => return Err(unknown()),
+            };
+            return read(paths.get(back).ok_or_else(unknown)?).map_err(HistoryError::Damaged);
+        }
+        let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let matches = |path: &&PathBuf| {
+            let stem = stem(path);
+            !name.is_empty() && (stem == name || stem.rsplit('-').next().is_some_and(|handle| handle.starts_with(name)))
+        };
+        let found: Vec<&PathBuf> = paths.iter().filter(matches).collect();
+        match found.as_slice() {
+            [] => Err(unknown()),
+            [path] => read(path).map_err(HistoryError::Damaged),
+            several => match several.iter().find(|path| stem(path) == name) {
+                Some(path) => read(path).map_err(HistoryError::Damaged),
+                None => Err(HistoryError::Ambiguous {
+                    name: name.to_owned(),
+                    found: several.iter().take(5).map(|path| stem(path)).collect(),
+                }),
+            },
+        }
+    }
+
+    /// The files of all entries, newest first.
+    fn paths(&self) -> Result<Vec<PathBuf>, HistoryError> {
+        let failed = |path: &Path, source| HistoryError::File { path: path.to_owned(), source };
+        let months = match std::fs::read_dir(&self.directory) {
+            Ok(months) => months,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(&self.directory, error)),
+        };
+        let mut paths = Vec::new();
+        for month in months {
+            let month = month.map_err(|error| failed(&self.directory, error))?.path();
+            if !month.is_dir() {
+                continue;
+            }
+            for file in std::fs::read_dir(&month).map_err(|error| failed(&month, error))? {
+                let path = file.map_err(|error| failed(&month, error))?.path();
+                let hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
+                if !hidden && path.extension().is_some_and(|ending| ending == "json") {
+                    paths.push(path);
+                }
+            }
+        }
+        paths.sort_by(|a, b| b.file_name().cmp(&a.file_name()));
+        Ok(paths)
+    }
+}
+
+fn read(path: &Path) -> Result<Entry, Problem> {
+    let problem = |reason: String| Problem { path: path.to_owned(), reason };
+    let length = std::fs::metadata(path).map_err(|error| problem(error.to_string()))?.len();
+    if length > LARGEST {
+        return Err(problem(format!("larger than {LARGEST} bytes")));
+    }
+    let text = std::fs::read(path).map_err(|error| problem(error.to_string()))?;
+    let entry: Entry = serde_json::from_slice(&text).map_err(|error| problem(format!("no entry: {error}")))?;
+    if entry.history > FORMAT {
+        return Err(problem(format!("written by a newer version: format {}, expected {FORMAT}", entry.history)));
+    }
+    Ok(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{Draft, Kind};
+
+    fn draft(target: &str) -> Draft {
+        Draft { target: Some(target.to_owned()), ..Draft::default() }
+    }
+
+    #[test]
+    fn what_is_written_is_found_by_id_by_handle_and_as_the_last() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::at(directory.path().join("history"));
+        assert_eq!(store.list(&Filter::default()).unwrap().0, []);
+        let entry = Entry::new(Kind::Prediction, draft("h100"));
+        let written = store.write(&entry).unwrap();
+        for name in [&*written.id, entry.handle(), "last", "last~0"] {
+            assert_eq!(store.find(name).unwrap(), entry, "{name}");
+        }
+        for name in ["", "zz", "last~1", "lasting", "last~x"] {
+            assert!(matches!(store.find(name), Err(HistoryError::Unknown(_))), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_entry_of_the_same_name_replaces_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::at(directory.path());
+        let first = Entry::new(Kind::Run, draft("a"));
+        let second = Entry { target: Some("b".to_owned()), ..first.clone() };
+        store.write(&first).unwrap();
+        let id = store.write(&second).unwrap().id;
+        assert_ne!(id, first.id);
+        assert_eq!(store.write(&first).unwrap().id, first.id, "the same entry again is the same file");
+        assert_eq!(store.list(&Filter::default()).unwrap().0.len(), 2);
+        assert_eq!(store.find(&first.id).unwrap(), first);
+    }
+
+    #[test]
+    fn concurrent_writers_lose_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::at(directory.path());
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let store = &store;
+                scope.spawn(move || {
+                    for number in 0..20 {
+                        let entry = Entry::new(Kind::Prediction, draft(&format!("{writer}/{number}")));
+                        store.write(&entry).unwrap();
+                    }
+                });
+            }
+        });
+        let (entries, problems) = store.list(&Filter::default()).unwrap();
+        let mut targets: Vec<_> = entries.iter().filter_map(|entry| entry.target.clone()).collect();
+        targets.sort();
+        targets.dedup();
+        assert_eq!((targets.len(), problems.len()), (160, 0));
+    }
+
+    #[test]
+    fn damaged_files_are_named_and_the_others_listed() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::at(directory.path());
+        let written = store.write(&Entry::new(Kind::Sweep, draft("a"))).unwrap();
+        let month = written.path.parent().unwrap();
+        std::fs::write(month.join("20250101T000000000-run-00000000.json"), "{\"history\": 1,").unwrap();
+        std::fs::write(month.join(".atlas-xyz.json"), "half").unwrap();
+        let newer = std::fs::read_to_string(&written.path).unwrap().replace("\"history\": 1", "\"history\": 9");
+        std::fs::write(month.join("20250101T000000001-run-00000001.json"), newer).unwrap();
+        let (entries, problems) = store.list(&Filter::default()).unwrap();
+        assert_eq!((entries.len(), problems.len()), (1, 2));
+        assert!(problems.iter().any(|problem| problem.to_string().contains("newer version")));
+    }
+}

@@ -1,0 +1,224 @@
+//! A figure over time and releases, and what changed since it was better.
+
+use jiff::Timestamp;
+
+use super::change::{Change, compare};
+use super::entry::{Entry, Kind};
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// More.
+    Higher,
+    /// Less.
+    Lower,
+}
+
+/// Which way is better for a figure, by its name: times, costs, power and memory are better small.
+#[must_use]
+pub fn better(figure: &str) -> Better {
+    let ends = ["_s", "_ms", "_w", "_wh", "_gb", "_kg", "_hours", "_minutes", "time", "latency", "retries", "failures"];
+    let holds = ["usd", "dollar", "cost", "ttft", "tpot", "itl", "e2e", "latency", "step_time", "energy"];
+    let rate = figure.contains("_per_s") || figure.contains("per_usd") || figure.contains("per_dollar");
+    let lower = ends.iter().any(|end| figure.ends_with(end)) || holds.iter().any(|part| figure.contains(part));
+    if lower && !rate { Better::Lower } else { Better::Higher }
+}
+
+/// Entries that may be compared: of one target, workload, kind and engine. Oldest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group<'a> {
+    /// The target.
+    pub target: &'a str,
+    /// The workload.
+    pub workload: &'a str,
+    /// The kind.
+    pub kind: Kind,
+    /// The engine or tool.
+    pub engine: &'a str,
+    /// Entries with their figure.
+    pub points: Vec<(&'a Entry, f64)>,
+}
+
+/// What one software release brought.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Release {
+    /// The software and its release.
+    pub software: String,
+    /// When it was first and last seen.
+    pub seen: [Timestamp; 2],
+    /// How many entries.
+    pub count: usize,
+    /// Median of the figure.
+    pub median: f64,
+}
+
+/// The entries with a figure, in groups that may be compared; the largest group first.
+#[must_use]
+pub fn groups<'a>(entries: &'a [Entry], figure: &str) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for entry in entries {
+        let Some(value) = entry.figures.get(figure) else { continue };
+        let text = |text: &'a Option<String>| text.as_deref().unwrap_or("-");
+        let (target, workload, engine) = (text(&entry.target), text(&entry.workload), text(&entry.engine));
+        let same = |group: &&mut Group<'_>| {
+            (group.target, group.workload, group.kind, group.engine) == (target, workload, entry.kind, engine)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.points.push((entry, *value)),
+            None => groups.push(Group { target, workload, kind: entry.kind, engine, points: vec![(entry, *value)] }),
+        }
+    }
+    for group in &mut groups {
+        group.points.sort_by(|(a, _), (b, _)| (a.at, &a.id).cmp(&(b.at, &b.id)));
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.points.len()));
+    groups
+}
+
+impl Group<'_> {
+    /// By software release, in the order in which they were first seen.
+    #[must_use]
+    pub fn releases(&self) -> Vec<Release> {
+        let mut gathered: Vec<(String, [Timestamp; 2], Vec<f64>)> = Vec::new();
+        for (entry, value) in &self.points {
+            let software = entry.software.clone().unwrap_or_else(|| "-".to_owned());
+            match gathered.iter_mut().find(|(known, ..)| *known == software) {
+                Some((_, seen, values)) => {
+                    seen[1] = entry.at;
+                    values.push(*value);
+                }
+                None => gathered.push((software, [entry.at, entry.at], vec![*value])),
+            }
+        }
+        let release = |(software, seen, mut values): (String, [Timestamp; 2], Vec<f64>)| Release {
+            software,
+            seen,
+            count: values.len(),
+            median: atlas_ingest::series::quantile(&mut values, 0.5),
+        };
+        gathered.into_iter().map(release).collect()
+    }
+}
+
+/// A group whose latest entry is worse than an earlier one, and what changed in between.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slowdown<'a> {
+    /// The best entry before the latest, and its figure; of equals the last.
+    pub best: (&'a Entry, f64),
+    /// The latest entry.
+    pub latest: (&'a Entry, f64),
+    /// By which share it is worse.
+    pub worse: f64,
+    /// Inputs that differ between the two.
+    pub changed: Vec<Change>,
+    /// The two neighbors in time with the largest single loss, and the share of it.
+    pub step: Option<(&'a Entry, &'a Entry, f64)>,
+    /// Inputs that differ between those neighbors.
+    pub step_changed: Vec<Change>,
+}
+
+/// The groups whose latest entry is worse than an earlier one by more than `tolerance`.
+#[must_use]
+pub fn slowdowns<'a>(groups: &[Group<'a>], better: Better, tolerance: f64) -> Vec<Slowdown<'a>> {
+    // How much worse `now` is than `before`, as a share of it.
+    let loss = |before: f64, now: f64| match better {
+        Better::Higher => (before - now) / before.abs().max(f64::MIN_POSITIVE),
+        Better::Lower => (now - before) / before.abs().max(f64::MIN_POSITIVE),
+    };
+    let mut out = Vec::new();
+    for group in groups {
+        let Some(((latest, value), earlier)) = group.points.split_last() else { continue };
+        let best =
+            earlier.iter().enumerate().reduce(|best, next| if loss(best.1.1, next.1.1) <= 0.0 { next } else { best });
+        let Some((at, &(entry, figure))) = best else { continue };
+        let worse = loss(figure, *value);
+        if worse.is_nan() || worse <= tolerance {
+            continue;
+        }
+        let since = group.points.get(at..).unwrap_or_default();
+        let step = since
+            .windows(2)
+            .filter_map(|pair| match pair {
+                [(a, before), (b, now)] => Some((*a, *b, loss(*before, *now))),
+                _ => None,
+            })
+            .filter(|(.., loss)| loss.is_finite())
+            .max_by(|a, b| a.2.total_cmp(&b.2));
+        out.push(Slowdown {
+            best: (entry, figure),
+            latest: (latest, *value),
+            worse,
+            changed: compare(entry, latest).inputs,
+            step,
+            step_changed: step.map(|(a, b, _)| compare(a, b).inputs).unwrap_or_default(),
+        });
+    }
+    out.sort_by(|a, b| b.worse.total_cmp(&a.worse));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Draft;
+    use std::collections::BTreeMap;
+
+    fn entry(second: i64, software: &str, tp: &str, rate: f64) -> Entry {
+        Entry::new(
+            Kind::Measurement,
+            Draft {
+                target: Some("t".to_owned()),
+                workload: Some("w".to_owned()),
+                software: Some(software.to_owned()),
+                at: Timestamp::from_second(second).ok(),
+                figures: BTreeMap::from([("tokens_per_sec".to_owned(), rate)]),
+                inputs: BTreeMap::from([("tp".to_owned(), tp.into())]),
+                ..Draft::default()
+            },
+        )
+    }
+
+    #[test]
+    fn names_of_figures_say_which_way_is_better() {
+        for name in
+            ["step_time_ms", "usd_per_hour", "ttft_p99_ms", "node_power_w", "peak_mem_gb", "dollar_per_1k_tokens"]
+        {
+            assert_eq!(better(name), Better::Lower, "{name}");
+        }
+        for name in ["tokens_per_sec", "mfu", "requests_per_sec", "tokens_per_usd", "flop_utilization"] {
+            assert_eq!(better(name), Better::Higher, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_slowdown_is_put_down_to_the_step_at_which_it_came() {
+        let entries = [
+            entry(4, "vllm@0.11", "8", 905.0),
+            entry(1, "vllm@0.10", "8", 990.0),
+            entry(2, "vllm@0.10", "8", 1000.0),
+            entry(3, "vllm@0.11", "8", 900.0),
+        ];
+        let groups = groups(&entries, "tokens_per_sec");
+        let found = slowdowns(&groups, Better::Higher, 0.02);
+        let [slow] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((slow.best.1, slow.latest.1), (1000.0, 905.0));
+        assert!((slow.worse - 0.095).abs() < 1e-12);
+        let (before, after, _) = slow.step.unwrap();
+        assert_eq!((before.at.as_second(), after.at.as_second()), (2, 3));
+        let names: Vec<&str> = slow.step_changed.iter().map(|change| &*change.name).collect();
+        assert_eq!(names, ["software"]);
+        assert_eq!(slowdowns(&groups, Better::Higher, 0.2), []);
+        let releases = groups[0].releases();
+        assert_eq!(releases.iter().map(|r| (r.count, r.median)).collect::<Vec<_>>(), [(2, 995.0), (2, 902.5)]);
+    }
+
+    #[test]
+    fn entries_of_other_engines_are_never_compared() {
+        let mut other = entry(1, "a", "1", 5.0);
+        other.engine = Some("event".to_owned());
+        let entries = [entry(2, "a", "1", 1.0), other];
+        let groups = groups(&entries, "tokens_per_sec");
+        assert_eq!(groups.len(), 2);
+        assert_eq!(slowdowns(&groups, Better::Higher, 0.0), []);
+    }
+}

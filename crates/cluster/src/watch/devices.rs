@@ -1,0 +1,89 @@
+//! Power, clocks and temperatures of devices, beside the steps of a run.
+
+use atlas_ingest::observation::Device;
+use atlas_ingest::series::quantile;
+
+/// Devices kept apart.
+const MOST: usize = 1024;
+/// Samples kept of one device; older ones are thinned.
+const SAMPLES: usize = 2048;
+
+/// Samples of all devices.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Devices {
+    samples: Vec<Vec<Device>>,
+    /// Times of samples without one: so many seconds lie between them.
+    count: u64,
+}
+
+/// The medians of one device before a moment and since.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Change {
+    pub(super) watts: Option<[f64; 2]>,
+    pub(super) busy: Option<[f64; 2]>,
+    pub(super) clock: Option<[f64; 2]>,
+    pub(super) celsius: Option<[f64; 2]>,
+}
+
+impl Devices {
+    /// Takes a sample.
+    pub fn push(&mut self, mut sample: Device) {
+        if sample.index >= MOST {
+            return;
+        }
+        if self.samples.len() <= sample.index {
+            self.samples.resize(sample.index + 1, Vec::new());
+        }
+        self.count += 1;
+        let devices = self.samples.len().max(1) as u64;
+        // `nvidia-smi -l` and `dmon` take one a second unless asked otherwise.
+        sample.at = sample.at.or(Some((self.count / devices) as f64));
+        let Some(list) = self.samples.get_mut(sample.index) else { return };
+        if list.len() >= SAMPLES {
+            let mut keep = false;
+            list.retain(|_| {
+                keep = !keep;
+                keep
+            });
+        }
+        list.push(sample);
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+
+    /// Median power of a device over the last samples, W.
+    #[must_use]
+    pub fn watts(&self) -> Option<f64> {
+        let last =
+            |list: &Vec<Device>| list.iter().rev().take(60).filter_map(|sample| sample.watts).collect::<Vec<_>>();
+        let mut all: Vec<f64> = self.samples.iter().flat_map(last).collect();
+        (!all.is_empty()).then(|| quantile(&mut all, 0.5))
+    }
+
+    /// How every device changed `age` seconds before the last sample.
+    pub(super) fn around(&self, age: f64) -> Vec<Change> {
+        let end = self.samples.iter().filter_map(|list| list.last()?.at).fold(f64::NEG_INFINITY, f64::max);
+        let split = |list: &Vec<Device>| {
+            let at = list.partition_point(|sample| sample.at.is_some_and(|at| at < end - age));
+            let (before, after) = list.split_at_checked(at)?;
+            let both = |get: fn(&Device) -> Option<f64>| {
+                let median = |samples: &[Device]| {
+                    let mut values: Vec<f64> = samples.iter().filter_map(get).collect();
+                    (!values.is_empty()).then(|| quantile(&mut values, 0.5))
+                };
+                Some([median(before)?, median(after)?])
+            };
+            Some(Change {
+                watts: both(|sample| sample.watts),
+                busy: both(|sample| sample.busy),
+                clock: both(|sample| sample.clock_mhz),
+                celsius: both(|sample| sample.celsius),
+            })
+        };
+        self.samples.iter().filter_map(split).collect()
+    }
+}

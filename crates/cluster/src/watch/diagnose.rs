@@ -1,0 +1,246 @@
+//! Which term best explains why training steps take longer.
+//!
+//! Every cause starts with how often it is one, and is weighed by the shape of the deviation (level, noise, spikes, drift),
+//! by how much its term of the estimate would have to grow, and by timers, ranks and devices where the logs have them.
+
+use super::cause::{Cause, Diagnosis, Scale};
+use super::devices::{Change, Devices};
+use super::prediction::{Part, Prediction};
+use super::shift::{Shape, shape};
+use super::timers::Timers;
+use super::track::Point;
+
+/// What is known of a deviation.
+#[derive(Debug)]
+pub struct Case<'a> {
+    /// The prediction.
+    pub prediction: &'a Prediction,
+    /// Points before the deviation; empty where it was there from the start.
+    pub before: &'a [Point],
+    /// Points since.
+    pub after: &'a [Point],
+    /// Timers of the tool.
+    pub timers: &'a Timers,
+    /// Samples of devices.
+    pub devices: &'a Devices,
+    /// Seconds since the deviation began.
+    pub age: f64,
+    /// A rank that is slower than the others, and by which share, where several ranks log their own times.
+    pub slow_rank: Option<(&'a str, f64)>,
+}
+
+/// Weighs the causes of a slower training run.
+#[must_use]
+pub fn training(case: &Case<'_>) -> Diagnosis {
+    let mut scale = Scale::default();
+    let prediction = case.prediction;
+    let several = prediction.accelerators > 1.0;
+    let from_start = case.before.is_empty();
+    if several {
+        scale.prior(Cause::Network, 0.3);
+        scale.prior(Cause::Straggler, 0.25);
+    }
+    scale.prior(Cause::Clocks, 0.2);
+    scale.prior(Cause::Host, 0.25);
+    if from_start {
+        scale.prior(Cause::Plan, 0.6);
+        scale.because(Cause::Plan, 0.0, "it was slower from the first steps on");
+    }
+    let reference = if from_start { None } else { super::track::median(case.before) }.unwrap_or(prediction.seconds);
+    let Some(now) = super::track::median(case.after) else { return scale.weigh() };
+    // Single long steps count as well.
+    let mean = case.after.iter().map(|point| point.value).sum::<f64>() / case.after.len().max(1) as f64;
+    let extra = (now.max(mean) - reference).max(0.0);
+    growth(&mut scale, prediction, extra);
+    if let Some(after) = shape(case.after) {
+        let before = shape(case.before).filter(|_| case.before.len() >= 4);
+        shapes(&mut scale, before, after, now / reference - 1.0);
+    }
+    if !from_start && let Some(first) = case.after.first() {
+        timers(&mut scale, case.timers, first.step, extra);
+        devices(&mut scale, &case.devices.around(case.age));
+    }
+    if let Some((rank, share)) = case.slow_rank {
+        scale.because(Cause::Straggler, 3.0, format!("{rank} is {:.0} % slower than the other ranks", 100.0 * share));
+    }
+    if let Some((rank, row)) = case.timers.slowest.filter(|(_, row)| *row >= 3) {
+        scale.because(Cause::Straggler, 1.5, format!("rank {rank} was the slowest in the last {row} reports"));
+    }
+    scale.weigh()
+}
+
+/// How much a term would have to grow.
+fn growth(scale: &mut Scale, prediction: &Prediction, extra: f64) {
+    let network = prediction.of(Part::Network);
+    let device = prediction.of(Part::Device);
+    if network > 0.0 {
+        let factor = 1.0 + extra / network;
+        let term = prediction.largest(Part::Network).unwrap_or("network");
+        let text = format!("communication ({term}) would have to take {factor:.1} times as long as predicted");
+        // Links lose lanes and share switches: twice to tenfold is common, a hundredfold is not.
+        let odds = if factor <= 10.0 { 0.0 } else { -(factor / 10.0).ln() };
+        scale.because(Cause::Network, odds, text);
+    } else {
+        scale.because(Cause::Network, -2.0, "the estimate has no exposed communication");
+    }
+    if device > 0.0 {
+        let share = extra / device;
+        // Throttled devices lose up to half of their clock.
+        scale.add(Cause::Clocks, if share <= 0.6 { 0.0 } else { -4.0 * (share - 0.6) });
+        scale.add(Cause::Straggler, if share <= 2.0 { 0.0 } else { -(share - 2.0) });
+    }
+}
+
+fn shapes(scale: &mut Scale, before: Option<Shape>, after: Shape, rise: f64) {
+    let noise = before.map_or(1.0, |before| (after.noise.max(1e-3) / before.noise.max(1e-3)).ln().exp());
+    // Few long steps between usual ones.
+    let bursts = after.mean - 1.0 > rise.max(0.0) && after.spikes > 0.0 && after.spikes < 0.4 && rise < 0.05;
+    if bursts {
+        let text = format!("{:.0} % of the steps take far longer, the others as long as before", 100.0 * after.spikes);
+        scale.because(Cause::Host, 2.0, text);
+        scale.add(Cause::Network, 0.5);
+        scale.add(Cause::Straggler, -2.0);
+        scale.add(Cause::Clocks, -2.0);
+    }
+    if let Some(period) = after.period {
+        let text = format!("a long step every {period} steps, as checkpoints and evaluations make");
+        scale.because(Cause::Host, 1.0, text);
+    }
+    if after.drift > 0.05 && after.drift > 4.0 * after.noise {
+        let text = format!("the steps drift, {:.0} % longer at the end than at the beginning", 100.0 * after.drift);
+        scale.because(Cause::Clocks, 1.5, text.clone());
+        scale.because(Cause::Host, 0.7, text);
+        scale.add(Cause::Straggler, -1.0);
+        scale.add(Cause::Network, -0.5);
+        return;
+    }
+    if bursts {
+        return;
+    }
+    if noise >= 2.0 {
+        let text = format!("step times scatter {noise:.1} times as much as before, as under contention");
+        scale.because(Cause::Network, 0.9 * noise.ln().min(2.0), text.clone());
+        scale.because(Cause::Host, 0.5 * noise.ln().min(2.0), text);
+        scale.add(Cause::Straggler, -0.5 * noise.ln().min(2.0));
+        scale.add(Cause::Clocks, -0.7 * noise.ln().min(2.0));
+    } else if before.is_some() {
+        let text = "every step takes longer by the same share, from one step to the next";
+        scale.because(Cause::Straggler, 0.9, text);
+        scale.because(Cause::Clocks, 0.5, text);
+        scale.add(Cause::Network, -0.5);
+    }
+}
+
+/// What the tool's own timers say.
+fn timers(scale: &mut Scale, timers: &Timers, since: u64, extra: f64) {
+    let said = timers.around(since);
+    if !said.any || extra <= 0.0 {
+        return;
+    }
+    let share = |seconds: f64| (seconds / extra).clamp(-1.0, 1.0);
+    let mut speak = |cause: Cause, seconds: f64, what: &str| {
+        let share = share(seconds);
+        if share > 0.15 {
+            let text = format!("{what} grew by {} a step, {:.0} % of the delay", duration(seconds), 100.0 * share);
+            scale.because(cause, 5.0 * share, text);
+        } else {
+            scale.add(cause, -1.0);
+        }
+    };
+    speak(Cause::Host, said.host, "timers of the host");
+    if said.ranks {
+        // Who waits for a slow rank waits inside collectives; the rank that waits least shows what the network costs.
+        speak(Cause::Network, said.network, "timers of collectives, on the rank that waits least,");
+        speak(Cause::Straggler, said.gap, "the distance between the slowest and the fastest rank's computing");
+        speak(Cause::Clocks, said.device, "computing on the fastest rank");
+    } else {
+        speak(Cause::Network, said.network, "timers of collectives");
+        // One rank's timers cannot tell a slow network from a slow rank elsewhere.
+        scale.add(Cause::Straggler, 2.0 * share(said.network).max(0.0));
+        let text = "computing on the rank that logs";
+        let grown = share(said.device);
+        if grown > 0.15 {
+            scale.because(Cause::Clocks, 3.0 * grown, format!("{text} grew by {} a step", duration(said.device)));
+            scale.because(Cause::Straggler, 3.0 * grown, format!("{text} grew: it may be the slow one"));
+        }
+    }
+}
+
+/// What power, clocks and temperatures say.
+fn devices(scale: &mut Scale, changes: &[Change]) {
+    let ratios = |get: fn(&Change) -> Option<[f64; 2]>| -> Vec<(usize, f64)> {
+        let ratio = |(index, change)| get(change).filter(|[before, _]| *before > 0.0).map(|[b, a]| (index, a / b));
+        changes.iter().enumerate().filter_map(ratio).collect()
+    };
+    let median = |ratios: &[(usize, f64)]| {
+        let mut values: Vec<f64> = ratios.iter().map(|(_, ratio)| *ratio).collect();
+        (!values.is_empty()).then(|| atlas_ingest::series::quantile(&mut values, 0.5))
+    };
+    let clocks = ratios(|change| change.clock);
+    if let Some(typical) = median(&clocks) {
+        let slow: Vec<usize> =
+            clocks.iter().filter(|(_, ratio)| *ratio < 0.93 * typical).map(|(index, _)| *index).collect();
+        if typical < 0.95 {
+            let hot = changes.iter().filter_map(|change| change.celsius).map(|[_, now]| now).fold(f64::NAN, f64::max);
+            let heat = if hot >= 80.0 { format!(", at up to {hot:.0} °C") } else { String::new() };
+            let text = format!("clocks of the devices fell by {:.0} %{heat}", 100.0 * (1.0 - typical));
+            scale.because(Cause::Clocks, 4.0, text);
+        } else {
+            scale.because(Cause::Clocks, -3.0, "clocks of most devices did not fall");
+        }
+        if let [first, ..] = slow.as_slice() {
+            let text = format!("the clock of {} fell and the others' did not", named(*first, slow.len()));
+            scale.because(Cause::Straggler, 4.0, text);
+        }
+    }
+    let watts = ratios(|change| change.watts);
+    let Some(typical) = median(&watts).filter(|_| watts.len() > 1) else {
+        if let Some(ratio) = median(&watts).filter(|ratio| *ratio < 0.93) {
+            let text = format!("power fell by {:.0} %: the device waits", 100.0 * (1.0 - ratio));
+            for cause in [Cause::Network, Cause::Host, Cause::Straggler] {
+                scale.because(cause, 0.7, text.clone());
+            }
+        }
+        return;
+    };
+    if typical < 0.95 {
+        let busy: Vec<usize> = watts.iter().filter(|(_, ratio)| *ratio > 1.08 * typical).map(|(i, _)| *i).collect();
+        let few = busy.len() * 4 <= watts.len();
+        match busy.as_slice() {
+            [first, ..] if few => {
+                let text = format!(
+                    "power fell by {:.0} % on all devices but {}: the others wait for it",
+                    100.0 * (1.0 - typical),
+                    named(*first, busy.len())
+                );
+                scale.because(Cause::Straggler, 3.5, text);
+            }
+            _ => {
+                let text = format!("power fell by {:.0} % on all devices: they wait", 100.0 * (1.0 - typical));
+                scale.because(Cause::Network, 1.2, text.clone());
+                scale.because(Cause::Host, 1.2, text);
+            }
+        }
+    }
+}
+
+fn named(index: usize, count: usize) -> String {
+    if count == 1 { format!("device {index}") } else { format!("device {index} and {} others", count - 1) }
+}
+
+/// Seconds in words.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    let size = seconds.abs();
+    if size >= 86_400.0 {
+        format!("{:.1} d", seconds / 86_400.0)
+    } else if size >= 3600.0 {
+        format!("{:.1} h", seconds / 3600.0)
+    } else if size >= 120.0 {
+        format!("{:.1} min", seconds / 60.0)
+    } else if size >= 1.0 {
+        format!("{seconds:.2} s")
+    } else {
+        format!("{:.1} ms", 1e3 * seconds)
+    }
+}

@@ -1,0 +1,160 @@
+//! What a watch says, and when: only changes.
+
+use serde_json::{Value, json};
+
+use super::cause::Diagnosis;
+use super::diagnose::duration;
+use super::state::{Standing, WatchState};
+
+/// A change that is worth saying.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// Enough was read to compare.
+    Compared,
+    /// The run left the interval, or its cause is seen differently now.
+    Left,
+    /// The run is inside the interval, yet slower than it was itself.
+    Slower,
+    /// The run is back inside the interval.
+    Back,
+    /// No step has come for long.
+    Stalled,
+    /// Steps go on after a stall.
+    Resumed,
+    /// The counter of steps went back: the job was restarted.
+    Restarted,
+    /// A file was rotated, truncated or cannot be read.
+    File(String),
+    /// The watch ends.
+    Ended,
+}
+
+impl Event {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Compared => "compared",
+            Event::Left => "left_band",
+            Event::Slower => "slower_than_before",
+            Event::Back => "back_in_band",
+            Event::Stalled => "stalled",
+            Event::Resumed => "resumed",
+            Event::Restarted => "restarted",
+            Event::File(_) => "file",
+            Event::Ended => "ended",
+        }
+    }
+
+    /// Whether it is an alarm.
+    #[must_use]
+    pub fn is_alarm(&self, state: &WatchState) -> bool {
+        match self {
+            Event::Left => matches!(state.standing, Standing::Slower { .. }),
+            Event::Stalled => true,
+            _ => false,
+        }
+    }
+
+    /// In words, over one or several lines.
+    #[must_use]
+    pub fn text(&self, state: &WatchState) -> String {
+        let at = state.last_step().map_or_else(String::new, |step| format!("{} {step}: ", state.counter()));
+        let mut out = at + &self.what(state);
+        if matches!(self, Event::Left | Event::Slower)
+            && let Some(diagnosis) = &state.diagnosis
+        {
+            out += &told(diagnosis);
+        }
+        if !matches!(self, Event::File(_))
+            && let Some(line) = outlook(state)
+        {
+            out += &format!("\n  {line}");
+        }
+        out
+    }
+
+    fn what(&self, state: &WatchState) -> String {
+        let measured = measured(state);
+        match self {
+            Event::Compared => measured,
+            Event::Left | Event::Back | Event::Ended => format!("{}: {measured}", state.standing.text(state)),
+            Event::Slower => {
+                let shift = state.shift.map_or_else(String::new, |shift| {
+                    let rise = 100.0 * shift.rise();
+                    format!("{rise:.0} % slower than before since {} {}", state.counter(), shift.since)
+                });
+                format!("{shift}, within the interval: {measured}")
+            }
+            Event::Stalled => format!("no {} for {}", state.counter(), duration(state.silent_s)),
+            Event::Resumed => "steps go on".to_owned(),
+            Event::Restarted => "the counter went back: the job was restarted".to_owned(),
+            Event::File(what) => what.clone(),
+        }
+    }
+
+    /// As one object.
+    #[must_use]
+    pub fn json(&self, state: &WatchState) -> Value {
+        let mut out = state.json();
+        if let Some(map) = out.as_object_mut() {
+            map.insert("event".to_owned(), self.name().into());
+            map.insert("alarm".to_owned(), self.is_alarm(state).into());
+            map.insert("text".to_owned(), self.text(state).into());
+        }
+        out
+    }
+}
+
+/// Measured and predicted time.
+fn measured(state: &WatchState) -> String {
+    let unit = state.quantity().unit();
+    let Some(now) = state.now else { return format!("no {unit} was read yet") };
+    let now = duration(now);
+    match &state.prediction {
+        Some(plan) => {
+            let [low, high] = plan.band.map(duration);
+            format!("{now} a {unit}, predicted {} ({low} to {high})", duration(plan.seconds))
+        }
+        None => format!("{now} a {unit}"),
+    }
+}
+
+/// The diagnosis, a line each for the two likeliest causes and what would tell more.
+fn told(diagnosis: &Diagnosis) -> String {
+    let mut out = String::new();
+    for suspect in diagnosis.suspects.iter().take(2).filter(|suspect| suspect.weight >= 0.1) {
+        let evidence =
+            if suspect.evidence.is_empty() { String::new() } else { format!(": {}", suspect.evidence.join("; ")) };
+        out += &format!("\n  {} {:.0} %{evidence}", suspect.cause.name(), 100.0 * suspect.weight);
+    }
+    if let Some(first) = diagnosis.first() {
+        let lead = if diagnosis.is_clear() { "next" } else { "not clear; next" };
+        out += &format!("\n  {lead}: {}", first.cause.check());
+    }
+    out
+}
+
+/// When it ends, and what it will have cost.
+fn outlook(state: &WatchState) -> Option<String> {
+    let progress = state.progress()?;
+    let mut out = format!("{} of {} steps, {} to go", progress.step, progress.of, duration(progress.seconds));
+    if let Some(planned) = progress.planned_seconds {
+        let late = progress.seconds - planned;
+        let word = if late >= 0.0 { "later" } else { "earlier" };
+        out += &format!(" ({} {word} than planned)", duration(late.abs()));
+    }
+    if let Some(usd) = progress.usd {
+        out += &format!(", {usd:.2} USD to completion");
+    }
+    if let Some((measured, planned)) = state.power() {
+        out += &format!("; {measured:.0} W a device, planned {planned:.0} W");
+    }
+    Some(out)
+}
+
+/// A diagnosis as a list.
+pub(super) fn suspects(diagnosis: &Diagnosis) -> Value {
+    let one = |suspect: &super::cause::Suspect| json!({"cause": suspect.cause.name(), "weight": suspect.weight, "evidence": suspect.evidence});
+    diagnosis.suspects.iter().map(one).collect()
+}

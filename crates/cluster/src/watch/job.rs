@@ -1,0 +1,148 @@
+//! A job of Slurm: where it writes, and whether it still runs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use atlas_detect::runner::{Command, RunError, Runner};
+
+/// What became of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobState {
+    /// It waits.
+    Pending,
+    /// It runs, or is about to run again.
+    Running,
+    /// It ended well.
+    Completed,
+    /// It ended otherwise.
+    Failed,
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// Its number.
+    pub id: String,
+    /// What became of it.
+    pub state: JobState,
+    /// The state as Slurm calls it.
+    pub reported: String,
+    /// Files it writes, standard output first.
+    pub logs: Vec<PathBuf>,
+}
+
+/// Why nothing is known of a job.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// The command cannot be run.
+    #[error("job {id}: {source}")]
+    Run {
+        /// The job.
+        id: String,
+        /// Why.
+        source: RunError,
+    },
+    /// Slurm does not know the job, or not any more.
+    #[error("job {id}: scontrol: {reason}; give its log instead")]
+    Unknown {
+        /// The job.
+        id: String,
+        /// What it says.
+        reason: String,
+    },
+}
+
+/// Whether a text is the number of a job: `1234`, `1234_7`.
+#[must_use]
+pub fn is_id(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.len() <= 12 && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.split_once('_') {
+        Some((job, task)) => digits(job) && digits(task),
+        None => digits(text),
+    }
+}
+
+/// Asks Slurm about a job.
+///
+/// # Errors
+/// `scontrol` is missing, does not answer in time, or does not know the job.
+pub fn ask(runner: &dyn Runner, id: &str, timeout: Duration) -> Result<Job, JobError> {
+    let command = Command::new("scontrol", &["show", "job", "-o", id]).within(timeout);
+    let output = runner.run(&command).map_err(|source| JobError::Run { id: id.to_owned(), source })?;
+    let unknown = |reason: String| JobError::Unknown { id: id.to_owned(), reason };
+    if let Some(complaint) = output.complaint() {
+        return Err(unknown(complaint));
+    }
+    read(id, &output.stdout).ok_or_else(|| unknown("no JobState in its answer".to_owned()))
+}
+
+/// Reads the answer: one line a job or task of an array.
+fn read(id: &str, text: &str) -> Option<Job> {
+    let line = text.lines().find(|line| line.contains("JobState="))?;
+    let field = |name: &str| {
+        let key = format!(" {name}=");
+        let from = line.find(&key)? + key.len();
+        let rest = line.get(from..)?;
+        // Paths may hold blanks: a value ends where the next name begins.
+        let next = rest.match_indices(' ').find(|(at, _)| {
+            let word = rest.get(at + 1..).unwrap_or_default();
+            let name = word.split(['=', ' ']).next().unwrap_or_default();
+            word.get(name.len()..).is_some_and(|behind| behind.starts_with('='))
+                && name.starts_with(|c: char| c.is_ascii_uppercase())
+        });
+        let end = next.map_or(rest.trim_end().len(), |(at, _)| at);
+        rest.get(..end).map(str::trim).filter(|value| !value.is_empty() && *value != "(null)")
+    };
+    let reported = field("JobState")?;
+    let state = match reported.split(['+', ' ', ',']).next().unwrap_or_default() {
+        "PENDING" | "CONFIGURING" | "SUSPENDED" | "REQUEUED" | "REQUEUE_HOLD" | "SPECIAL_EXIT" | "STAGE_OUT" => {
+            JobState::Pending
+        }
+        "RUNNING" | "COMPLETING" | "RESIZING" | "SIGNALING" | "STOPPED" => JobState::Running,
+        "COMPLETED" => JobState::Completed,
+        _ => JobState::Failed,
+    };
+    let expand = |path: &str| {
+        let number = |name: &str| field(name).unwrap_or_default().to_owned();
+        let (array, task, job) = (number("ArrayJobId"), number("ArrayTaskId"), number("JobId"));
+        let name = number("JobName");
+        let array = if array.is_empty() { job.clone() } else { array };
+        let expanded = path.replace("%A", &array).replace("%a", &task).replace("%j", &job).replace("%x", &name);
+        PathBuf::from(expanded)
+    };
+    let mut logs: Vec<PathBuf> = [field("StdOut"), field("StdErr")].into_iter().flatten().map(expand).collect();
+    logs.dedup();
+    logs.retain(|path| path.as_os_str() != "/dev/null");
+    Some(Job { id: id.to_owned(), state, reported: reported.to_owned(), logs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHOWN: &str = "JobId=12 ArrayJobId=11 ArrayTaskId=3 JobName=my train UserId=root(0) JobState=RUNNING \
+        Reason=None Requeue=1 WorkDir=/home/a b StdErr=/home/a b/slurm-%A_%a.err StdIn=/dev/null \
+        StdOut=/home/a b/slurm-%A_%a.out Power= \n";
+
+    #[test]
+    fn logs_and_state_are_read_with_blanks_and_patterns_in_paths() {
+        let job = read("12", SHOWN).unwrap();
+        assert_eq!(job.state, JobState::Running);
+        assert_eq!(job.logs, ["/home/a b/slurm-11_3.out", "/home/a b/slurm-11_3.err"].map(PathBuf::from));
+        for (word, state) in [
+            ("PENDING", JobState::Pending),
+            ("COMPLETED", JobState::Completed),
+            ("NODE_FAIL", JobState::Failed),
+            ("TIMEOUT", JobState::Failed),
+        ] {
+            assert_eq!(read("12", &SHOWN.replace("RUNNING", word)).unwrap().state, state);
+        }
+        assert_eq!(read("12", "slurm_load_jobs error: Invalid job id specified"), None);
+    }
+
+    #[test]
+    fn numbers_of_jobs_are_told_from_files() {
+        assert!(["1", "1234_7"].into_iter().all(is_id));
+        assert!(!["", "a", "1.log", "_1", "1_", "12345678901234"].into_iter().any(is_id));
+    }
+}

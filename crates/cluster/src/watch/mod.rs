@@ -1,0 +1,26 @@
+//! Running jobs against their prediction: logs are followed as they grow, every step is compared with the predicted one and
+//! its interval, and a run that leaves the interval gets a diagnosis.
+//!
+//! [`Tail`] reads files through rotation and truncation, [`atlas_ingest::Follow`] turns their bytes into observations,
+//! [`WatchState`] holds what a view shows, and [`diagnose`] weighs causes.
+
+pub mod cause;
+pub mod devices;
+pub mod diagnose;
+pub mod event;
+pub mod job;
+pub mod prediction;
+pub mod serving;
+pub mod shift;
+pub mod state;
+pub mod tail;
+pub mod timers;
+pub mod track;
+
+pub use cause::{Cause, Diagnosis, Suspect};
+pub use event::Event;
+pub use job::{Job, JobError, JobState};
+pub use prediction::{Prediction, Quantity};
+pub use state::{Progress, Source, Standing, WatchState};
+pub use tail::{Polled, Tail};
+pub use track::{Point, Track};

@@ -1,0 +1,202 @@
+//! Where a series of times changed its level, and the shape of that change.
+
+use atlas_ingest::series::quantile;
+
+use super::track::Point;
+
+/// Points on either side of a change.
+const LEAST: usize = 4;
+
+/// A change of level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shift {
+    /// The first step of the new level.
+    pub since: u64,
+    /// Index of its point.
+    pub at: usize,
+    /// Median seconds before.
+    pub before: f64,
+    /// Median seconds since.
+    pub after: f64,
+}
+
+impl Shift {
+    /// By which share the time rose.
+    #[must_use]
+    pub fn rise(&self) -> f64 {
+        self.after / self.before - 1.0
+    }
+}
+
+/// The one change of level that explains the points best; `None` where none is certain.
+///
+/// Least absolute deviations would be exact and slow: logarithms are clipped to four robust standard deviations around
+/// the median of their neighborhood first, then the split with the least squares is taken. It must beat a constant by far
+/// more than chance would (Schwarz 1978, with twice the usual penalty), and by 2 %.
+#[must_use]
+pub fn find(points: &[Point]) -> Option<Shift> {
+    if points.len() < 2 * LEAST {
+        return None;
+    }
+    let values = clipped(points);
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let total: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    let (mut sum, mut best) = (0.0, None);
+    for (index, value) in values.iter().enumerate() {
+        // The split in front of this value.
+        let (left, right) = (index as f64, n - index as f64);
+        if index >= LEAST && values.len() - index >= LEAST {
+            let (low, high) = (sum / left, (mean * n - sum) / right);
+            let gain = left * right / n * (high - low) * (high - low);
+            if best.is_none_or(|(known, _)| gain > known) {
+                best = Some((gain, index));
+            }
+        }
+        sum += value;
+    }
+    let (gain, at) = best?;
+    let (before, after) = points.split_at_checked(at)?;
+    let (before, after) = (super::track::median(before)?, super::track::median(after)?);
+    let least_noise = n * 1e-8;
+    let evidence = n * ((total + least_noise) / ((total - gain).max(0.0) + least_noise)).ln();
+    let certain = evidence > 6.0 * n.ln() && (after / before).ln().abs() > 0.02;
+    let since = points.get(at)?.step;
+    certain.then_some(Shift { since, at, before, after })
+}
+
+/// All changes of level, in order: the surest one, then those on either side of it. Medians are those of the stretches
+/// between neighboring changes.
+#[must_use]
+pub fn all(points: &[Point]) -> Vec<Shift> {
+    fn within(points: &[Point], from: usize, depth: u32, out: &mut Vec<usize>) {
+        let Some(shift) = find(points) else { return };
+        let Some((before, after)) = points.split_at_checked(shift.at) else { return };
+        if depth > 0 {
+            within(before, from, depth - 1, out);
+        }
+        out.push(from + shift.at);
+        if depth > 0 {
+            within(after, from + shift.at, depth - 1, out);
+        }
+    }
+    let mut places = Vec::new();
+    within(points, 0, 3, &mut places);
+    let edge = |index: Option<usize>, otherwise: usize| {
+        index.and_then(|index| places.get(index).copied()).unwrap_or(otherwise)
+    };
+    let shift = |(index, at): (usize, &usize)| {
+        let before = super::track::median(points.get(edge(index.checked_sub(1), 0)..*at)?)?;
+        let after = super::track::median(points.get(*at..edge(Some(index + 1), points.len()))?)?;
+        Some(Shift { since: points.get(*at)?.step, at: *at, before, after })
+    };
+    places.iter().enumerate().filter_map(shift).collect()
+}
+
+/// Logarithms of the values, single outliers clipped.
+fn clipped(points: &[Point]) -> Vec<f64> {
+    let logs: Vec<f64> = points.iter().map(|point| point.value.max(1e-12).ln()).collect();
+    let half = 4_usize;
+    let center = |index: usize| {
+        let (from, to) = (index.saturating_sub(half), (index + half + 1).min(logs.len()));
+        quantile(&mut logs.get(from..to).unwrap_or_default().to_vec(), 0.5)
+    };
+    let centers: Vec<f64> = (0..logs.len()).map(center).collect();
+    let mut away: Vec<f64> = logs.iter().zip(&centers).map(|(log, center)| (log - center).abs()).collect();
+    let fence = (4.0 * 1.4826 * quantile(&mut away, 0.5)).max(1e-3);
+    logs.iter().zip(&centers).map(|(log, center)| log.clamp(center - fence, center + fence)).collect()
+}
+
+/// The shape of the points since a change.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shape {
+    /// Robust relative standard deviation from point to point.
+    pub noise: f64,
+    /// Share of points half as long again as the median.
+    pub spikes: f64,
+    /// Steps from spike to spike, where the distance is always the same.
+    pub period: Option<u64>,
+    /// By which share the time rose from the first to the last third.
+    pub drift: f64,
+    /// Mean over median.
+    pub mean: f64,
+}
+
+/// The shape of points.
+#[must_use]
+pub fn shape(points: &[Point]) -> Option<Shape> {
+    let median = super::track::median(points).filter(|median| *median > 0.0)?;
+    // Differences between neighbors: a drift is no noise.
+    let differences = points.windows(2).filter_map(|pair| match pair {
+        [a, b] => Some((b.value - a.value).abs() / median),
+        _ => None,
+    });
+    let mut differences: Vec<f64> = differences.collect();
+    let noise = if differences.is_empty() { 0.0 } else { 1.4826 * quantile(&mut differences, 0.5) / f64::sqrt(2.0) };
+    let spikes: Vec<u64> = points.iter().filter(|point| point.value > 1.5 * median).map(|point| point.step).collect();
+    let mut gaps = spikes.windows(2).filter_map(|pair| pair.last()?.checked_sub(*pair.first()?));
+    let first = gaps.next();
+    let third = (points.len() / 3).max(1);
+    let (begin, end) = (points.get(..third)?, points.get(points.len() - third..)?);
+    let mean = points.iter().map(|point| point.value).sum::<f64>() / points.len() as f64;
+    Some(Shape {
+        noise,
+        spikes: spikes.len() as f64 / points.len() as f64,
+        period: first.filter(|gap| spikes.len() >= 3 && gaps.all(|other| other == *gap)),
+        drift: super::track::median(end)? / super::track::median(begin)? - 1.0,
+        mean: mean / median,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn points(values: impl IntoIterator<Item = f64>) -> Vec<Point> {
+        let point = |(index, value): (usize, f64)| Point { step: 10 * (index as u64 + 1), value, count: 1 };
+        values.into_iter().enumerate().map(point).collect()
+    }
+
+    /// Noise without a generator: the fractional parts of multiples of the golden ratio.
+    fn noisy(n: usize, level: f64, noise: f64) -> impl Iterator<Item = f64> {
+        (0..n).map(move |index| level * (1.0 + noise * ((index as f64 * 0.618_034).fract() - 0.5)))
+    }
+
+    #[test]
+    fn a_change_of_level_is_found_where_it_is() {
+        let values = noisy(60, 4.0, 0.02).chain(noisy(30, 5.0, 0.02));
+        let shift = find(&points(values)).unwrap();
+        assert_eq!((shift.at, shift.since), (60, 610));
+        assert!((shift.rise() - 0.25).abs() < 0.01);
+    }
+
+    #[test]
+    fn spikes_and_noise_are_no_change_of_level() {
+        let mut values: Vec<f64> = noisy(90, 4.0, 0.05).collect();
+        assert_eq!(find(&points(values.clone())), None);
+        for spike in [20, 40, 60, 80] {
+            values[spike] = 20.0;
+        }
+        assert_eq!(find(&points(values.clone())), None);
+        let shape = shape(&points(values)).unwrap();
+        assert_eq!(shape.period, Some(200));
+        assert!((shape.spikes - 4.0 / 90.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_drift_is_seen_as_one() {
+        let values = (0..60).map(|index| 4.0 + 0.02 * f64::from(index));
+        let shape = shape(&points(values)).unwrap();
+        assert!(shape.drift > 0.15 && shape.noise < 0.01, "{shape:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_large_change_is_found_within_two_points(before in 20_usize..80, after in 8_usize..80, rise in 0.15_f64..2.0) {
+            let values = noisy(before, 3.0, 0.03).chain(noisy(after, 3.0 * (1.0 + rise), 0.03));
+            let shift = find(&points(values)).unwrap();
+            prop_assert!(shift.at.abs_diff(before) <= 2, "{shift:?}");
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! The state of a watch: what a view shows, without any input or output of its own.
+
+use std::collections::BTreeMap;
+
+use atlas_ingest::observation::{Observation, Server};
+use atlas_ingest::training::Step;
+use serde_json::{Value, json};
+
+use super::cause::Diagnosis;
+use super::devices::Devices;
+use super::diagnose::{self, Case};
+use super::event::{self, Event};
+use super::prediction::{Prediction, Quantity};
+use super::serving::{self, Reports};
+use super::shift::{self, Shift};
+use super::timers::Timers;
+use super::track::{Point, Track, median};
+
+/// Points whose median is the present level.
+const RECENT: usize = 5;
+/// Points needed before anything is said.
+const LEAST: usize = 3;
+/// Points among which single long steps count.
+const WINDOW: usize = 20;
+/// Steps for which other ranks are waited for.
+const LATE: usize = 8;
+/// Slowdown inside the interval that is worth saying.
+const NOTICE: f64 = 0.05;
+
+/// Where the run stands against its interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Standing {
+    /// Too little was read.
+    #[default]
+    Waiting,
+    /// There is no prediction to hold it against.
+    Unplanned,
+    /// Inside.
+    Within,
+    /// Slower than its upper end.
+    Slower {
+        /// The first slow step; `None` where it was slow from the start.
+        since: Option<u64>,
+        /// By which share slower than predicted.
+        share: f64,
+    },
+    /// Faster than its lower end.
+    Faster {
+        /// By which share faster than predicted.
+        share: f64,
+    },
+}
+
+impl Standing {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Standing::Waiting => "waiting",
+            Standing::Unplanned => "unplanned",
+            Standing::Within => "within",
+            Standing::Slower { .. } => "slower",
+            Standing::Faster { .. } => "faster",
+        }
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn text(self, state: &WatchState) -> String {
+        match self {
+            Standing::Waiting => "too little was read to compare".to_owned(),
+            Standing::Unplanned => "nothing to compare with".to_owned(),
+            Standing::Within => "within the interval".to_owned(),
+            Standing::Slower { since, share } => {
+                let since = since
+                    .map_or_else(|| "from the start".to_owned(), |step| format!("since {} {step}", state.counter()));
+                format!("{:.0} % slower than predicted {since}", 100.0 * share)
+            }
+            Standing::Faster { share } => format!("{:.0} % faster than predicted", 100.0 * share),
+        }
+    }
+}
+
+/// One file that is followed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Source {
+    /// Its name.
+    pub name: String,
+    /// Its last step.
+    pub last_step: Option<u64>,
+    /// Its times over those of all sources.
+    ratio: Track,
+}
+
+/// How far the training has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// The last step.
+    pub step: u64,
+    /// Steps in all.
+    pub of: u64,
+    /// Seconds until the last step, at the present pace.
+    pub seconds: f64,
+    /// The same at the predicted pace.
+    pub planned_seconds: Option<f64>,
+    /// Cost until then.
+    pub usd: Option<f64>,
+}
+
+/// Everything that is known of a watched run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WatchState {
+    /// What it is held against.
+    pub prediction: Option<Prediction>,
+    /// Seconds a step or token.
+    pub times: Track,
+    /// Where it stands.
+    pub standing: Standing,
+    /// The last change of level.
+    pub shift: Option<Shift>,
+    /// Why it is slower.
+    pub diagnosis: Option<Diagnosis>,
+    /// The present level, s.
+    pub now: Option<f64>,
+    /// Files that are followed.
+    pub sources: Vec<Source>,
+    /// Timers of the tool.
+    pub timers: Timers,
+    /// Samples of devices.
+    pub devices: Devices,
+    /// Reports of a serving engine.
+    pub reports: Reports,
+    /// How often the counter of steps went back.
+    pub restarts: u32,
+    /// Seconds without a step.
+    pub silent_s: f64,
+    planned_steps: Option<u64>,
+    last_line_at: Option<f64>,
+    pending: BTreeMap<u64, Vec<(usize, f64)>>,
+    warmup: usize,
+    /// Records that the last evaluation saw.
+    evaluated: u64,
+    told: Told,
+}
+
+/// What was said last.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Told {
+    compared: bool,
+    standing: Standing,
+    cause: Option<super::cause::Cause>,
+    shift: Option<u64>,
+    stalled: bool,
+    restarts: u32,
+}
+
+impl WatchState {
+    /// A watch of these files.
+    #[must_use]
+    pub fn new(prediction: Option<Prediction>, sources: impl IntoIterator<Item = String>) -> WatchState {
+        let sources = sources.into_iter().map(|name| Source { name, ..Source::default() }).collect();
+        WatchState { prediction, sources, ..WatchState::default() }
+    }
+
+    /// What is compared.
+    #[must_use]
+    pub fn quantity(&self) -> Quantity {
+        match &self.prediction {
+            Some(prediction) => prediction.quantity,
+            None if self.reports.generated.last().is_some() => Quantity::Token,
+            None => Quantity::Step,
+        }
+    }
+
+    /// What counts its points: steps, or the reports of a serving engine.
+    #[must_use]
+    pub fn counter(&self) -> &'static str {
+        match self.quantity() {
+            Quantity::Step => "step",
+            Quantity::Token => "report",
+        }
+    }
+
+    /// The last step.
+    #[must_use]
+    pub fn last_step(&self) -> Option<u64> {
+        self.times.last().map(|point| point.step)
+    }
+
+    /// Points without those of the warm-up.
+    #[must_use]
+    pub fn settled(&self) -> &[Point] {
+        self.times.points().get(self.warmup..).unwrap_or_default()
+    }
+
+    /// Takes what a source says; `at` is the present in seconds.
+    pub fn observe(&mut self, source: usize, at: f64, seen: Observation) {
+        match seen {
+            Observation::Step(step) => self.step(source, at, &step),
+            Observation::Timer(timer) => {
+                let step = self.sources.get(source).and_then(|source| source.last_step).unwrap_or(0);
+                self.timers.push(step, timer);
+            }
+            Observation::Server(server) => self.server(at, server),
+            Observation::Device(device) => self.devices.push(device),
+        }
+    }
+
+    fn step(&mut self, source: usize, at: f64, step: &Step) {
+        if self.prediction.as_ref().is_some_and(|plan| plan.quantity == Quantity::Token) {
+            return;
+        }
+        self.last_line_at = Some(at);
+        self.planned_steps = step.planned.or(self.planned_steps);
+        let rate = step.tokens_per_gpu.filter(|rate| *rate > 0.0).zip(self.prediction.as_ref());
+        let of_rate = rate.and_then(|(rate, plan)| Some(plan.tokens_per_step? / (rate * plan.accelerators)));
+        let Some(seconds) = step.seconds.or(of_rate).filter(|seconds| *seconds > 0.0) else { return };
+        let several = self.sources.len() > 1;
+        let Some(known) = self.sources.get_mut(source) else { return };
+        let number = step.step.unwrap_or_else(|| known.last_step.map_or(0, |last| last + 1));
+        let back = known.last_step.is_some_and(|last| number <= last);
+        known.last_step = Some(number);
+        if back && self.times.last().is_some_and(|point| number <= point.step) {
+            self.restart();
+        }
+        if !several {
+            self.times.push(number, seconds);
+            return;
+        }
+        self.pending.entry(number).or_default().push((source, seconds));
+        self.gather();
+    }
+
+    /// Joins what the ranks say of one step, once all have said it or are late.
+    fn gather(&mut self) {
+        let writing = self.sources.iter().filter(|source| source.last_step.is_some()).count();
+        while let Some(entry) = self.pending.first_entry() {
+            let number = *entry.key();
+            let complete = entry.get().len() >= writing.max(2);
+            if !complete && self.pending.len() <= LATE {
+                break;
+            }
+            let Some((_, said)) = self.pending.pop_first() else { break };
+            let mean = said.iter().map(|(_, seconds)| seconds).sum::<f64>() / said.len().max(1) as f64;
+            if self.times.last().is_none_or(|point| point.step < number) {
+                self.times.push(number, mean);
+            }
+            for (source, seconds) in said {
+                if let Some(source) = self.sources.get_mut(source) {
+                    source.ratio.push(number, seconds / mean);
+                }
+            }
+        }
+    }
+
+    /// Forgets the steps before a restart: they are of another run.
+    fn restart(&mut self) {
+        self.restarts = self.restarts.saturating_add(1);
+        (self.times, self.evaluated) = (Track::default(), 0);
+        self.timers = Timers::default();
+        self.pending.clear();
+        (self.shift, self.diagnosis, self.standing) = (None, None, Standing::Waiting);
+    }
+
+    fn server(&mut self, at: f64, server: Server) {
+        if self.prediction.as_ref().is_some_and(|plan| plan.quantity == Quantity::Step) {
+            return;
+        }
+        self.last_line_at = Some(at);
+        let number = self.reports.generated.records() + 1;
+        for (track, value) in [
+            (&mut self.reports.running, server.running),
+            (&mut self.reports.waiting, server.waiting),
+            (&mut self.reports.cache, server.cache),
+            (&mut self.reports.prompt, server.prompt_per_s),
+            (&mut self.reports.generated, server.generated_per_s),
+        ] {
+            value.into_iter().for_each(|value| track.push(number, value));
+        }
+        // An idle engine, or one that only reads prompts, has no time between tokens.
+        if let (Some(running), Some(rate)) = (server.running, server.generated_per_s)
+            && running >= 1.0
+            && rate >= running
+        {
+            self.times.push(number, running / rate);
+        }
+    }
+
+    /// Looks at everything taken since the last call; returns what changed. `at` is the present in seconds.
+    pub fn tick(&mut self, at: f64) -> Vec<Event> {
+        let mut events = Vec::new();
+        if self.restarts != self.told.restarts {
+            self.told = Told { restarts: self.restarts, compared: true, ..Told::default() };
+            events.push(Event::Restarted);
+        }
+        self.evaluate();
+        self.silence(at, &mut events);
+        if self.now.is_none() {
+            return events;
+        }
+        if !std::mem::replace(&mut self.told.compared, true) {
+            events.push(Event::Compared);
+        }
+        self.compare(&mut events);
+        events
+    }
+
+    fn compare(&mut self, events: &mut Vec<Event>) {
+        let outside = |standing| matches!(standing, Standing::Slower { .. } | Standing::Faster { .. });
+        let moved = self.standing.name() != self.told.standing.name();
+        let first = self.diagnosis.as_ref().and_then(Diagnosis::first);
+        let cause = first.map(|suspect| suspect.cause);
+        let clear = self.diagnosis.as_ref().is_some_and(Diagnosis::is_clear);
+        if outside(self.standing) && (moved || clear && cause != self.told.cause && cause.is_some()) {
+            self.told.cause = cause;
+            events.push(Event::Left);
+        } else if moved && outside(self.told.standing) && self.standing == Standing::Within {
+            self.told.cause = None;
+            events.push(Event::Back);
+        }
+        let notable = self.shift.filter(|shift| shift.rise() >= NOTICE).map(|shift| shift.since);
+        if !outside(self.standing) && notable.is_some() && notable != self.told.shift {
+            events.push(Event::Slower);
+        }
+        self.told.shift = notable.or(self.told.shift);
+        self.told.standing = self.standing;
+    }
+
+    fn silence(&mut self, at: f64, events: &mut Vec<Event>) {
+        let Some(last) = self.last_line_at else { return };
+        self.silent_s = (at - last).max(0.0);
+        let interval = match self.times.points() {
+            [.., a, b] if self.quantity() == Quantity::Step => b.step.saturating_sub(a.step).max(1) as f64,
+            _ => 1.0,
+        };
+        let usual = if self.quantity() == Quantity::Step { self.now.unwrap_or(0.0) * interval } else { 10.0 };
+        let finished = self.progress().is_some_and(|progress| progress.step >= progress.of);
+        let stalled = self.silent_s > (10.0 * usual).max(60.0) && !finished;
+        if stalled != std::mem::replace(&mut self.told.stalled, stalled) {
+            events.push(if stalled { Event::Stalled } else { Event::Resumed });
+        }
+    }
+
+    /// Whether no step has come for long.
+    #[must_use]
+    pub fn stalled(&self) -> bool {
+        self.told.stalled
+    }
+
+    fn evaluate(&mut self) {
+        if std::mem::replace(&mut self.evaluated, self.times.records()) == self.times.records() {
+            return;
+        }
+        let points = self.times.points();
+        // The first steps compile and fill caches.
+        let usual = median(points.get(2..).unwrap_or_default());
+        let cold = |point: &&Point| usual.is_some_and(|usual| point.value > 1.3 * usual);
+        self.warmup = if points.len() > 4 { points.iter().take(2).take_while(cold).count() } else { 0 };
+        let points = self.settled().to_vec();
+        let points = points.as_slice();
+        if points.len() < LEAST {
+            self.now = None;
+            return;
+        }
+        let recent = points.get(points.len().saturating_sub(RECENT)..).unwrap_or_default();
+        let window = points.get(points.len().saturating_sub(WINDOW)..).unwrap_or_default();
+        let level = median(recent);
+        let mean = window.iter().map(|point| point.value).sum::<f64>() / window.len().max(1) as f64;
+        let shifts = shift::all(points);
+        self.now = level;
+        self.shift = shifts.last().copied();
+        let Some(plan) = &self.prediction else {
+            self.standing = Standing::Unplanned;
+            self.diagnosis = None;
+            return;
+        };
+        let [low, high] = plan.band;
+        let long = window.iter().filter(|point| point.value > high).count();
+        let bursts = window.len() >= WINDOW && mean > high && long >= 3;
+        let Some(level) = level.map(|level| if bursts { level.max(mean) } else { level }) else { return };
+        self.now = Some(level);
+        let slow = level > high;
+        let left = shifts.iter().rev().find(|shift| shift.before <= high && shift.after > high);
+        self.standing = if slow {
+            // Bursts change no level: they began with the first of them.
+            let began = bursts.then(|| points.iter().find(|point| point.value > high)).flatten();
+            let since = left.map(|shift| shift.since).or(began.map(|point| point.step));
+            Standing::Slower { since, share: level / plan.seconds - 1.0 }
+        } else if level < low {
+            Standing::Faster { share: 1.0 - level / plan.seconds }
+        } else {
+            Standing::Within
+        };
+        let inside = self.shift.filter(|shift| shift.rise() >= NOTICE).map(|shift| shift.since);
+        self.diagnosis = match self.standing {
+            Standing::Slower { since, .. } => Some(self.explain(since)),
+            Standing::Within => inside.map(|since| self.explain(Some(since))),
+            _ => None,
+        };
+    }
+
+    fn explain(&self, since: Option<u64>) -> Diagnosis {
+        let Some(prediction) = &self.prediction else { return Diagnosis::default() };
+        let points = self.settled();
+        let at = since.map_or(0, |since| points.partition_point(|point| point.step < since));
+        let (before, after) = points.split_at_checked(at).unwrap_or_default();
+        if prediction.quantity == Quantity::Token {
+            return serving::diagnose(prediction, &self.reports, since.unwrap_or(0), before, after);
+        }
+        let age: f64 = after
+            .iter()
+            .zip(points.get(at.saturating_sub(1)..).unwrap_or_default())
+            .map(|(now, before)| now.value * now.step.saturating_sub(before.step).max(1) as f64)
+            .sum();
+        let ratio = |source: &Source| {
+            let points = source.ratio.points();
+            median(points.get(points.len().saturating_sub(16)..)?).map(|ratio| ratio - 1.0)
+        };
+        let slow = self.sources.iter().filter_map(|source| Some((source.name.as_str(), ratio(source)?)));
+        let slow_rank = slow.filter(|(_, share)| *share > 0.03).max_by(|a, b| a.1.total_cmp(&b.1));
+        let (timers, devices) = (&self.timers, &self.devices);
+        diagnose::training(&Case { prediction, before, after, timers, devices, age, slow_rank })
+    }
+
+    /// How far the training has come; `None` where its length is not known.
+    #[must_use]
+    pub fn progress(&self) -> Option<Progress> {
+        let plan = self.prediction.as_ref();
+        let of = self.planned_steps.or(plan.and_then(|plan| plan.steps))?;
+        let step = self.last_step().filter(|_| self.quantity() == Quantity::Step)?;
+        let left = of.saturating_sub(step) as f64;
+        let seconds = left * self.now?;
+        let usd = plan.and_then(|plan| plan.usd_per_hour).map(|rate| rate * seconds / 3600.0);
+        Some(Progress { step, of, seconds, planned_seconds: plan.map(|plan| left * plan.seconds), usd })
+    }
+
+    /// Measured and planned power of a device, W.
+    #[must_use]
+    pub fn power(&self) -> Option<(f64, f64)> {
+        self.devices.watts().zip(self.prediction.as_ref()?.watts)
+    }
+
+    /// All of it as one object.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let plan = self.prediction.as_ref();
+        let (since, share) = match self.standing {
+            Standing::Slower { since, share } => (since, Some(share)),
+            Standing::Faster { share } => (None, Some(-share)),
+            _ => (None, None),
+        };
+        let progress = self.progress().map(|progress| {
+            json!({"step": progress.step, "of": progress.of, "eta_s": progress.seconds,
+                "planned_eta_s": progress.planned_seconds, "usd_to_completion": progress.usd})
+        });
+        json!({
+            "counter": self.counter(), "at": self.last_step(), "measured_s": self.now,
+            "predicted_s": plan.map(|plan| plan.seconds), "band_s": plan.map(|plan| plan.band),
+            "plan": plan.map(|plan| &plan.name), "standing": self.standing.name(), "since": since, "slower_by": share,
+            "suspects": self.diagnosis.as_ref().map(event::suspects), "progress": progress,
+            "watts": self.power().map(|(measured, planned)| json!({"measured": measured, "planned": planned})),
+            "restarts": self.restarts, "silent_s": self.silent_s,
+        })
+    }
+}

@@ -1,0 +1,284 @@
+//! A file read as it grows: through rotation, truncation and network file systems, packed or not.
+//!
+//! The file is asked again at every poll, since network file systems report no changes. What a rotated file still held is
+//! read before the new one.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use flate2::write::MultiGzDecoder;
+
+/// Bytes asked for at a time.
+const CHUNK: usize = 1 << 18;
+/// Bytes at the beginning that show whether a file was replaced by one at least as long.
+const HEAD: usize = 256;
+
+/// What a poll found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Polled {
+    /// Bytes read.
+    pub bytes: u64,
+    /// Whether the file was replaced by another of its name.
+    pub rotated: bool,
+    /// Whether it was emptied.
+    pub truncated: bool,
+    /// Whether there is no such file.
+    pub missing: bool,
+    /// Whether packed bytes are damaged; what follows in this file is lost.
+    pub damaged: bool,
+}
+
+/// What a reader is given.
+#[derive(Debug)]
+pub enum Piece<'a> {
+    /// The next bytes, unpacked.
+    Bytes(&'a [u8]),
+    /// What comes next does not continue the line before.
+    Break,
+}
+
+struct Open {
+    file: File,
+    id: (u64, u64),
+    offset: u64,
+    head: Vec<u8>,
+    unpack: Option<MultiGzDecoder<Vec<u8>>>,
+    damaged: bool,
+}
+
+/// Follows one file.
+pub struct Tail {
+    path: PathBuf,
+    open: Option<Open>,
+    buffer: Vec<u8>,
+}
+
+impl Tail {
+    /// Follows a file from its beginning; it need not exist yet.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Tail {
+        Tail { path: path.into(), open: None, buffer: vec![0; CHUNK] }
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads what was written since the last poll, `most` bytes of the file at the most.
+    ///
+    /// # Errors
+    /// The file cannot be read. The next poll tries again.
+    pub fn poll(&mut self, most: u64, mut give: impl FnMut(Piece<'_>)) -> io::Result<Polled> {
+        let mut polled = Polled::default();
+        // Two files at the most: the rest of the old one, and the new one.
+        for _ in 0..2 {
+            if let Some(open) = &mut self.open {
+                match open.read(&mut self.buffer, most.saturating_sub(polled.bytes), &mut polled, &mut give) {
+                    Ok(()) => {}
+                    // On NFS a file that was removed elsewhere is gone at once.
+                    Err(error) if error.raw_os_error() == Some(STALE) => self.open = None,
+                    Err(error) => return Err(error),
+                }
+            }
+            if polled.bytes >= most {
+                break;
+            }
+            let meta = match std::fs::metadata(&self.path) {
+                Ok(meta) => meta,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    // Between a rename and its successor; the old file may still be written.
+                    polled.missing = true;
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
+            let id = (meta.dev(), meta.ino());
+            let again = match &mut self.open {
+                Some(open) if open.id == id => open.again(meta.len())?,
+                Some(_) => {
+                    polled.rotated = true;
+                    true
+                }
+                None => true,
+            };
+            if !again {
+                break;
+            }
+            if self.open.is_some() {
+                polled.truncated |= !polled.rotated;
+                give(Piece::Break);
+            }
+            self.open = Some(Open::at(File::open(&self.path)?)?);
+        }
+        Ok(polled)
+    }
+}
+
+/// `ESTALE`, the same on every system that has it but a few.
+const STALE: i32 = 116;
+
+impl Open {
+    fn at(file: File) -> io::Result<Open> {
+        let meta = file.metadata()?;
+        let id = (meta.dev(), meta.ino());
+        Ok(Open { file, id, offset: 0, head: Vec::new(), unpack: None, damaged: false })
+    }
+
+    /// Whether the file of the same identity must be read anew: it is shorter, or begins otherwise.
+    fn again(&self, length: u64) -> io::Result<bool> {
+        if length < self.offset {
+            return Ok(true);
+        }
+        if length == self.offset {
+            return Ok(false);
+        }
+        let mut head = vec![0; self.head.len()];
+        match self.file.read_exact_at(&mut head, 0) {
+            Ok(()) => Ok(head != self.head),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read(
+        &mut self,
+        buffer: &mut [u8],
+        most: u64,
+        polled: &mut Polled,
+        give: &mut impl FnMut(Piece<'_>),
+    ) -> io::Result<()> {
+        let until = polled.bytes.saturating_add(most);
+        if self.again(self.file.metadata()?.len())? {
+            // Emptied, or rewritten in place.
+            (self.offset, self.unpack, self.damaged) = (0, None, false);
+            self.head.clear();
+            self.file.seek(SeekFrom::Start(0))?;
+            polled.truncated = true;
+            give(Piece::Break);
+        }
+        while polled.bytes < until {
+            let got = match self.file.read(buffer) {
+                Ok(0) => break,
+                Ok(got) => got,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let bytes = buffer.get(..got).unwrap_or_default();
+            if self.offset == 0 && bytes.starts_with(&[0x1f, 0x8b]) {
+                self.unpack = Some(MultiGzDecoder::new(Vec::new()));
+            }
+            let room = HEAD.saturating_sub(self.head.len());
+            self.head.extend(bytes.iter().take(room));
+            self.offset += got as u64;
+            polled.bytes += got as u64;
+            self.give(bytes, polled, give);
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, bytes: &[u8], polled: &mut Polled, give: &mut impl FnMut(Piece<'_>)) {
+        let Some(unpack) = &mut self.unpack else { return give(Piece::Bytes(bytes)) };
+        if self.damaged {
+            return;
+        }
+        // Little by little: packed bytes may stand for a thousand times as many.
+        for piece in bytes.chunks(4096) {
+            let failed = unpack.write_all(piece).and_then(|()| unpack.flush()).is_err();
+            give(Piece::Bytes(unpack.get_ref()));
+            unpack.get_mut().clear();
+            if failed {
+                (self.damaged, polled.damaged) = (true, true);
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::OpenOptions;
+
+    fn poll(tail: &mut Tail) -> (String, Polled) {
+        let mut text = Vec::new();
+        let polled = tail
+            .poll(u64::MAX, |piece| match piece {
+                Piece::Bytes(bytes) => text.extend_from_slice(bytes),
+                Piece::Break => text.extend_from_slice(b"|"),
+            })
+            .unwrap();
+        (String::from_utf8(text).unwrap(), polled)
+    }
+
+    fn append(path: &Path, text: &[u8]) {
+        OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text).unwrap();
+    }
+
+    #[test]
+    fn what_is_appended_is_read_once_and_a_missing_file_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let mut tail = Tail::new(&path);
+        assert!(poll(&mut tail).1.missing);
+        append(&path, b"one\ntw");
+        assert_eq!(poll(&mut tail).0, "one\ntw");
+        assert_eq!(poll(&mut tail), (String::new(), Polled::default()));
+        append(&path, b"o\n");
+        assert_eq!(poll(&mut tail).0, "o\n");
+    }
+
+    #[test]
+    fn a_rotated_file_is_read_to_its_end_before_the_new_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        append(&path, b"one\n");
+        let mut tail = Tail::new(&path);
+        poll(&mut tail);
+        append(&path, b"two\n");
+        std::fs::rename(&path, directory.path().join("log.1")).unwrap();
+        let (text, polled) = poll(&mut tail);
+        assert_eq!((text.as_str(), polled.missing), ("two\n", true));
+        append(&directory.path().join("log.1"), b"late\n");
+        append(&path, b"three\n");
+        let (text, polled) = poll(&mut tail);
+        assert_eq!((text.as_str(), polled.rotated), ("late\n|three\n", true));
+    }
+
+    #[test]
+    fn a_truncated_file_is_read_anew_also_where_it_has_grown_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        append(&path, b"a long first line\n");
+        let mut tail = Tail::new(&path);
+        poll(&mut tail);
+        std::fs::write(&path, b"short\n").unwrap();
+        let (text, polled) = poll(&mut tail);
+        assert_eq!((text.as_str(), polled.truncated), ("|short\n", true));
+        std::fs::write(&path, b"another text, longer than before\n").unwrap();
+        assert_eq!(poll(&mut tail).0, "|another text, longer than before\n");
+    }
+
+    #[test]
+    fn a_growing_gzip_file_is_unpacked_and_a_damaged_one_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log.gz");
+        let packed = |text: &[u8]| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(text).unwrap();
+            encoder.finish().unwrap()
+        };
+        let member = packed(b"one\ntwo\n");
+        append(&path, &member[..member.len() / 2]);
+        let mut tail = Tail::new(&path);
+        let first = poll(&mut tail).0;
+        append(&path, &member[member.len() / 2..]);
+        append(&path, &packed(b"three\n"));
+        assert_eq!(first + &poll(&mut tail).0, "one\ntwo\nthree\n");
+        append(&path, &[0x1f, 0x8b, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(poll(&mut tail).1.damaged);
+    }
+}

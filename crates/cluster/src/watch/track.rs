@@ -1,0 +1,106 @@
+//! A figure over the steps of a run, in bounded memory.
+
+use atlas_ingest::series::quantile;
+
+/// Points kept; when there are more, neighbors are joined.
+const KEPT: usize = 2048;
+
+/// One point: a step, or several joined.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// The step, or the last of those joined.
+    pub step: u64,
+    /// The figure; of several the mean.
+    pub value: f64,
+    /// How many records it stands for.
+    pub count: u32,
+}
+
+/// Points in the order of their steps.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Track {
+    points: Vec<Point>,
+    last: Option<Point>,
+    records: u64,
+}
+
+impl Track {
+    /// Takes a figure; what is not finite is passed over.
+    pub fn push(&mut self, step: u64, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        if self.points.len() >= KEPT {
+            let joined = self.points.chunks(2).map(|pair| match pair {
+                [a, b] => {
+                    let (n, m) = (f64::from(a.count), f64::from(b.count));
+                    Point {
+                        step: b.step,
+                        value: (n * a.value + m * b.value) / (n + m),
+                        count: a.count.saturating_add(b.count),
+                    }
+                }
+                [one] => *one,
+                _ => Point { step, value, count: 1 },
+            });
+            self.points = joined.collect();
+        }
+        let point = Point { step, value, count: 1 };
+        self.points.push(point);
+        self.last = Some(point);
+        self.records += 1;
+    }
+
+    /// The points, oldest first.
+    #[must_use]
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// Records taken, joined ones counted each.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The last point.
+    #[must_use]
+    pub fn last(&self) -> Option<Point> {
+        self.last
+    }
+
+    /// The medians before a step and from it on, where both sides have points.
+    #[must_use]
+    pub fn around(&self, step: u64) -> Option<[f64; 2]> {
+        let at = self.points.partition_point(|point| point.step < step);
+        let (before, after) = self.points.split_at_checked(at)?;
+        Some([median(before)?, median(after)?])
+    }
+}
+
+/// The median of points.
+#[must_use]
+pub fn median(points: &[Point]) -> Option<f64> {
+    let mut values: Vec<f64> = points.iter().map(|point| point.value).collect();
+    (!values.is_empty()).then(|| quantile(&mut values, 0.5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_track_stays_bounded_and_keeps_its_mean_and_order() {
+        let mut track = Track::default();
+        for step in 0..100_000_u64 {
+            track.push(step, step as f64);
+        }
+        assert!(track.points().len() <= KEPT);
+        assert!(track.points().windows(2).all(|pair| pair[0].step < pair[1].step));
+        let counted: f64 = track.points().iter().map(|point| f64::from(point.count)).sum();
+        let sum: f64 = track.points().iter().map(|point| f64::from(point.count) * point.value).sum();
+        assert_eq!((counted, track.records()), (1e5, 100_000));
+        assert!((sum / counted - 49_999.5).abs() < 1e-6);
+        assert_eq!(track.last().map(|point| point.step), Some(99_999));
+    }
+}

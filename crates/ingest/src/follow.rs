@@ -1,0 +1,304 @@
+//! Growing logs read as they grow, with the same recognizers as whole files: bytes in, observations out, in constant
+//! memory. What was read so far can be finished as a whole file is.
+//!
+//! A log of which [`SETTLED`] observations were of one kind is searched for the word of their lines and for timers; the
+//! other lines, which may be a thousand times as many, are not looked at one by one from then on.
+
+use memchr::memmem::Finder;
+
+use crate::Ingested;
+use crate::intake::Intake;
+use crate::lines::{Line, clean};
+use crate::observation::Observation;
+use crate::prefix::without_prefix;
+use crate::reading::Context;
+use crate::timers::{self, Timers};
+
+/// Longest line that is kept while its end is waited for.
+const LONGEST: usize = 1 << 20;
+
+/// Observations after which the word of their lines is searched for.
+const SETTLED: u64 = 32;
+
+/// Reads a log piece by piece.
+pub struct Follow {
+    intake: Intake,
+    timers: Timers,
+    /// The beginning of a line that has no end yet.
+    partial: Vec<u8>,
+    /// Whether the rest of the line is passed over because it is too long.
+    dropping: bool,
+    number: u64,
+    bytes: u64,
+    cut: u64,
+    out: Vec<Observation>,
+    observed: u64,
+    /// The words that are searched for, once the log is settled.
+    words: Vec<Finder<'static>>,
+}
+
+impl Follow {
+    /// Nothing read yet.
+    #[must_use]
+    pub fn new(context: &Context) -> Follow {
+        Follow {
+            intake: Intake::new(context),
+            timers: Timers::default(),
+            partial: Vec::new(),
+            dropping: false,
+            number: 1,
+            bytes: 0,
+            cut: 0,
+            out: Vec::new(),
+            observed: 0,
+            words: Vec::new(),
+        }
+    }
+
+    /// Reads the next bytes of the log, wherever they are cut, and gives `each` what their lines say.
+    pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(Observation)) {
+        self.bytes += bytes.len() as u64;
+        if self.searches() && !self.dropping {
+            bytes = self.search(bytes, &mut each);
+        }
+        while let Some(at) = memchr::memchr2(b'\n', b'\r', bytes) {
+            let (head, rest) = bytes.split_at(at);
+            let end = rest.first().copied();
+            bytes = rest.get(1..).unwrap_or_default();
+            if std::mem::take(&mut self.dropping) {
+                self.partial.clear();
+            } else if self.partial.is_empty() {
+                self.line(head, true);
+            } else {
+                let mut whole = std::mem::take(&mut self.partial);
+                whole.extend_from_slice(head);
+                self.line(&whole, true);
+                whole.clear();
+                self.partial = whole;
+            }
+            self.number += u64::from(end == Some(b'\n'));
+            self.observed += self.out.len() as u64;
+            self.out.drain(..).for_each(&mut each);
+            if self.words.is_empty() && self.observed >= SETTLED {
+                self.settle();
+            }
+            if self.searches() {
+                bytes = self.search(bytes, &mut each);
+            }
+        }
+        if self.dropping {
+            return;
+        }
+        if self.partial.len() + bytes.len() > LONGEST {
+            self.partial = Vec::new();
+            self.dropping = true;
+            self.cut += 1;
+        } else {
+            self.partial.extend_from_slice(bytes);
+        }
+    }
+
+    /// Whether whole lines are searched for words: not in the middle of a line or a block.
+    fn searches(&self) -> bool {
+        !self.words.is_empty() && self.partial.is_empty() && !self.timers.open()
+    }
+
+    /// Notes the words that are searched for from now on.
+    fn settle(&mut self) {
+        if let Some(word) = self.intake.word() {
+            self.words = vec![word.clone()];
+            self.words.extend(timers::WORDS.map(Finder::new));
+        }
+    }
+
+    /// Reads the lines with one of the words among the whole lines of `bytes`; returns what has no end yet.
+    fn search<'b>(&mut self, bytes: &'b [u8], each: &mut impl FnMut(Observation)) -> &'b [u8] {
+        let end = memchr::memrchr2(b'\n', b'\r', bytes).map_or(0, |at| at + 1);
+        let (mut rest, unfinished) = bytes.split_at(end);
+        // Where each word stands next.
+        let words = std::mem::take(&mut self.words);
+        let mut offset = 0;
+        let mut next: Vec<Option<usize>> = words.iter().map(|word| word.find(rest)).collect();
+        let whole = rest;
+        while let Some(at) = next.iter().flatten().copied().min() {
+            let before = whole.get(offset..at).unwrap_or_default();
+            let start = offset + memchr::memrchr2(b'\n', b'\r', before).map_or(0, |at| at + 1);
+            let skipped = whole.get(offset..start).unwrap_or_default();
+            self.number += memchr::memchr_iter(b'\n', skipped).count() as u64;
+            offset = start;
+            // The line, and the rows of the block that it may begin.
+            loop {
+                let behind = whole.get(offset..).unwrap_or_default();
+                let Some(length) = memchr::memchr2(b'\n', b'\r', behind) else { break };
+                self.line(behind.get(..length).unwrap_or_default(), true);
+                self.number += u64::from(behind.get(length) == Some(&b'\n'));
+                offset += length + 1;
+                if !self.timers.open() {
+                    break;
+                }
+            }
+            self.observed += self.out.len() as u64;
+            self.out.drain(..).for_each(&mut *each);
+            for (word, next) in words.iter().zip(&mut next) {
+                if next.is_some_and(|at| at < offset) {
+                    *next = whole.get(offset..).and_then(|rest| word.find(rest)).map(|at| offset + at);
+                }
+            }
+        }
+        rest = whole.get(offset..).unwrap_or_default();
+        self.number += memchr::memchr_iter(b'\n', rest).count() as u64;
+        self.words = words;
+        unfinished
+    }
+
+    /// Forgets the line that has no end yet: the file was replaced, and what follows is another line.
+    pub fn broken_off(&mut self) {
+        self.partial.clear();
+        self.dropping = false;
+        self.number += 1;
+    }
+
+    /// Bytes read so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Lines that were too long and were passed over.
+    #[must_use]
+    pub fn cut_lines(&self) -> u64 {
+        self.cut
+    }
+
+    /// What a whole file of what was read would have given. The line without an end is read as the last one.
+    pub fn finish(mut self, mut each: impl FnMut(Observation)) -> Ingested {
+        let rest = std::mem::take(&mut self.partial);
+        if !rest.is_empty() {
+            self.line(&rest, false);
+        }
+        self.out.drain(..).for_each(&mut each);
+        self.intake.tally.bytes = self.bytes;
+        self.intake.tally.cut_lines = self.cut;
+        self.intake.tally.unfinished_last_line = !rest.is_empty();
+        self.intake.finish()
+    }
+
+    fn line(&mut self, raw: &[u8], whole: bool) {
+        let cleaned = clean(raw);
+        let text = without_prefix(&cleaned);
+        let text = if whole { text } else { crate::quantity::trusted(text) };
+        let out = &mut self.out;
+        let timer = self.timers.line(text, |timer| out.push(Observation::Timer(timer)));
+        if !timer && self.intake.line(Line { text, number: self.number, whole }) {
+            self.intake.observed(&mut self.out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+    use super::*;
+    use proptest::prelude::*;
+
+    const MEGATRON: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/follow_megatron.log"));
+    const VLLM: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/follow_vllm.log"));
+
+    fn followed(text: &[u8], cuts: &[usize]) -> (Vec<Observation>, Ingested) {
+        let (mut follow, mut out, mut from) = (Follow::new(&Context::default()), Vec::new(), 0);
+        for cut in cuts.iter().copied().chain([text.len()]) {
+            let to = cut.clamp(from, text.len());
+            follow.feed(&text[from..to], |seen| out.push(seen));
+            from = to;
+        }
+        let ingested = follow.finish(|seen| out.push(seen));
+        (out, ingested)
+    }
+
+    #[test]
+    fn steps_and_timers_of_megatron_come_as_their_lines_end() {
+        let (seen, _) = followed(MEGATRON.as_bytes(), &[]);
+        let steps: Vec<u64> =
+            seen.iter().filter_map(|seen| if let Observation::Step(step) = seen { step.step } else { None }).collect();
+        assert_eq!(steps, [10, 20, 30]);
+        assert!(seen.iter().any(|seen| matches!(seen, Observation::Timer(timer) if timer.name == "all-grads-sync")));
+        let mut follow = Follow::new(&Context::default());
+        let mut count = 0;
+        let (head, tail) = MEGATRON.split_at(MEGATRON.rfind("number of nan").unwrap());
+        follow.feed(head.as_bytes(), |seen| count += usize::from(matches!(seen, Observation::Step(_))));
+        assert_eq!(count, 2, "a line without its end is not read");
+        follow.feed(tail.as_bytes(), |seen| count += usize::from(matches!(seen, Observation::Step(_))));
+        assert_eq!(count, 3);
+    }
+
+    #[test]
+    fn reports_of_vllm_carry_load_and_cache() {
+        let (seen, _) = followed(VLLM.as_bytes(), &[]);
+        let Some(Observation::Server(server)) = seen.last() else { panic!("{seen:?}") };
+        assert_eq!((server.running, server.waiting, server.cache), (Some(64.0), Some(3.0), Some(0.985)));
+        assert_eq!(server.generated_per_s, Some(2274.8));
+    }
+
+    #[test]
+    fn a_line_without_end_is_passed_over_once_it_is_too_long() {
+        let mut follow = Follow::new(&Context::default());
+        for _ in 0..5 {
+            follow.feed(&vec![b'x'; LONGEST / 2], |_| {});
+        }
+        assert!(follow.partial.capacity() <= LONGEST && follow.cut_lines() == 1);
+        let mut seen = 0;
+        follow.feed(format!("\n{MEGATRON}").as_bytes(), |_| seen += 1);
+        assert!(seen > 3);
+    }
+
+    /// A log long enough to be searched, with other lines and timers between the steps.
+    fn long() -> String {
+        let mut out = String::new();
+        for step in 1..600 {
+            out += "a line of another kind\n\r\n";
+            out +=
+                &format!("iteration {step}/ 1000 | elapsed time per iteration (ms): {step}.5 | lm loss: 9.{step} |\n");
+            if step % 10 == 0 {
+                out += "(min, max) time across ranks (ms):\n    all-grads-sync ...: (140.22, 190.10)\n    x ..: (1.0, 2.0)\n";
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn a_settled_log_is_searched_and_gives_the_same() {
+        let text = long();
+        let (seen, _) = followed(text.as_bytes(), &[]);
+        let steps = seen.iter().filter_map(|seen| if let Observation::Step(step) = seen { Some(step) } else { None });
+        let steps: Vec<(u64, u64)> = steps.map(|step| (step.step.unwrap(), step.line)).collect();
+        let line = |step: u64| step * 3 + (step - 1) / 10 * 3;
+        assert_eq!(steps, (1..600).map(|step| (step, line(step))).collect::<Vec<_>>());
+        assert_eq!(seen.len() - steps.len(), 2 * 59);
+    }
+
+    proptest! {
+        #[test]
+        fn where_a_settled_log_is_cut_changes_nothing(mut cuts in proptest::collection::vec(0_usize..60_000, 0..12)) {
+            cuts.sort_unstable();
+            let text = long();
+            prop_assert!(followed(text.as_bytes(), &[]).0 == followed(text.as_bytes(), &cuts).0, "cut at {cuts:?}");
+        }
+
+        #[test]
+        fn where_the_bytes_are_cut_changes_nothing(mut cuts in proptest::collection::vec(0_usize..4000, 0..12)) {
+            cuts.sort_unstable();
+            for text in [MEGATRON, VLLM] {
+                let (once, whole) = followed(text.as_bytes(), &[]);
+                let (often, parts) = followed(text.as_bytes(), &cuts);
+                prop_assert_eq!(&once, &often);
+                let facts = |ingested: &Ingested| format!("{:?}", ingested.readings.iter().map(|r| &r.facts).collect::<Vec<_>>());
+                prop_assert_eq!(facts(&whole), facts(&parts));
+            }
+        }
+
+        #[test]
+        fn no_bytes_bring_it_down(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+            followed(&bytes, &[bytes.len() / 2]);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Timers that training tools print between their steps: Megatron-LM's `(min, max) time across ranks (ms)`, the older
+//! `time (ms) | forward-compute: 265.42 | …`, DeepSpeed's wall-clock breakdown, and the report of `--log-straggler`.
+
+use crate::observation::Timer;
+use crate::text::{after, has, leading, number_after, whole};
+
+/// Timers of one line that are taken.
+const MOST: usize = 64;
+
+/// Reads timers.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    /// Seconds a unit, inside a block of one timer a line.
+    block: Option<f64>,
+}
+
+/// Words one of which every line of timers holds, but for the rows of a block.
+pub(crate) const WORDS: [&str; 3] = ["time across ranks (", "time (ms) |", "MxRtt/Rnk:"];
+
+impl Timers {
+    /// Whether the next lines may be rows of a block.
+    pub(crate) fn open(&self) -> bool {
+        self.block.is_some()
+    }
+
+    /// Reads the timers of a line; returns whether it was a line of timers.
+    pub(crate) fn line(&mut self, text: &str, mut take: impl FnMut(Timer)) -> bool {
+        let trimmed = text.trim_ascii();
+        if let Some(scale) = self.block {
+            if let Some(timer) = row(trimmed, scale) {
+                take(timer);
+                return true;
+            }
+            self.block = None;
+        }
+        if has(trimmed, "time across ranks (") {
+            self.block = Some(scale(trimmed, "time across ranks "));
+            return true;
+        }
+        if let Some(list) = after(trimmed, "time (ms) |").filter(|_| trimmed.contains(':')) {
+            list.split('|').take(MOST).filter_map(single).for_each(&mut take);
+            return true;
+        }
+        if has(trimmed, "MxRtt/Rnk:") && has(trimmed, "MnRtt/Rnk:") {
+            straggler(trimmed).map(&mut take);
+            return true;
+        }
+        false
+    }
+}
+
+/// Seconds a unit: what stands in brackets behind the words.
+fn scale(text: &str, words: &str) -> f64 {
+    match after(text, words).map(|unit| unit.starts_with("(s)")) {
+        Some(true) => 1.0,
+        _ => 1e-3,
+    }
+}
+
+/// `forward-compute ....................: (1234.50, 1300.20)`.
+fn row(text: &str, scale: f64) -> Option<Timer> {
+    let (name, values) = text.split_once(':')?;
+    let name = name.trim_end_matches(['.', ' ']);
+    let (least, rest) = leading(values.trim_start().strip_prefix('(')?)?;
+    let (most, _) = leading(rest.trim_start().strip_prefix(',')?)?;
+    timer(name, least * scale, most * scale)
+}
+
+/// `backward-params-all-reduce: 22.00`.
+fn single(text: &str) -> Option<Timer> {
+    let (name, value) = text.split_once(':')?;
+    let (value, _) = leading(value)?;
+    timer(name.trim(), value * 1e-3, value * 1e-3)
+}
+
+fn timer(name: &str, least: f64, most: f64) -> Option<Timer> {
+    let named = (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    let sound = least.is_finite() && most.is_finite() && least >= 0.0 && most >= least;
+    (named && sound).then(|| Timer { name: name.to_owned(), least, most, slowest: None })
+}
+
+/// `MnRtt/Rnk: 1020.53ms/1 | MxRtt/Rnk: 1325.78ms/3 | …`: the round-trip times of all ranks.
+fn straggler(text: &str) -> Option<Timer> {
+    let slow = after(text, "MxRtt/Rnk:")?;
+    let (least, most) = (number_after(text, "MnRtt/Rnk:")?, number_after(text, "MxRtt/Rnk:")?);
+    let rank = slow.split('|').next()?.split_once('/').and_then(|(_, rank)| whole(rank));
+    timer("straggler-report", least * 1e-3, most * 1e-3).map(|timer| Timer { slowest: rank, ..timer })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use super::*;
+
+    fn all(lines: &[&str]) -> Vec<(String, f64, f64, Option<u64>)> {
+        let (mut timers, mut out) = (Timers::default(), Vec::new());
+        for line in lines {
+            timers.line(line, |timer| out.push((timer.name, timer.least, timer.most, timer.slowest)));
+        }
+        out
+    }
+
+    #[test]
+    fn every_shape_of_timers_is_read() {
+        let found = all(&[
+            "(min, max) time across ranks (ms):",
+            "    forward-backward ...............................: (1234.50, 1300.25)",
+            "    forward-compute ................................: (400.00, 500.00)",
+            "iteration 3/ 10 | elapsed time per iteration (ms): 5.0 |",
+            "    forward-compute ................................: (400.00, 500.00)",
+            "time (ms) | forward-compute: 265.42 | backward-params-all-reduce: 22.00 | optimizer: x",
+            "MnRtt/Rnk: 1020.5ms/1 | MxRtt/Rnk: 1325.0ms/3 | MnPwr/Rnk: 400.00W/0",
+        ]);
+        let expected = [
+            ("forward-backward", 1.2345, 1.30025, None),
+            ("forward-compute", 0.4, 0.5, None),
+            ("forward-compute", 0.26542, 0.26542, None),
+            ("backward-params-all-reduce", 0.022, 0.022, None),
+            ("straggler-report", 1.0205, 1.325, Some(3)),
+        ];
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert_eq!((found.0.as_str(), found.3), (expected.0, expected.3));
+            assert!((found.1 - expected.1).abs() < 1e-9 && (found.2 - expected.2).abs() < 1e-9, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_timer_is_not_read() {
+        let lines = ["time (ms)", "(min, max) time across ranks (ms):", " a: (1", " b ...: (5.0, 2.0)", " c: (nan, 2)"];
+        assert_eq!(all(&lines), []);
+    }
+}

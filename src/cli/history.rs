@@ -1,0 +1,499 @@
+//! `atlas history`.
+
+use std::path::PathBuf;
+
+use atlas_cluster::history::{
+    Better, Change, Entry, Filter, Group, Kind, Store, better, compare, groups, moment, slowdowns,
+};
+use atlas_core::units;
+use atlas_report::table::{Align, Table};
+use atlas_report::{Format, csv, serialised};
+use color_eyre::eyre::eyre;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::args::Globals;
+use super::failure::Failure;
+use super::output::{self, complain};
+use super::{history_import, keep};
+
+/// Show what was predicted, simulated, swept, measured and run, and what changed in between.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas history                                       the newest entries
+  atlas history --target h100 --kind run --since 7d
+  atlas history show last
+  atlas history diff 3fa9c1d2 81b0c2aa                what differs between two entries
+  atlas history trend tokens_per_sec --workload llama3.1-70b-serve
+  atlas history changes step_time_ms                  what changed since it was faster
+  atlas history export --out history.csv
+  atlas history import out                            records of `atlas run`, also of version 0.1
+
+Every run, sweep, simulation, calibration, measurement and watched job is kept with its inputs, one file each, below \
+$ATLAS_STATE_DIR/history ($XDG_STATE_HOME/atlas-fabric/history). Entries are named by the eight characters at the end of \
+their id, or last, last~1, …. Secrets are masked. ATLAS_HISTORY=off keeps nothing.")]
+pub struct Args {
+    /// What to show [default: list]
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Which entries.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t, global = true)]
+    pub format: Format,
+}
+
+/// What to show.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// List entries, newest first
+    List,
+    /// Show one entry
+    Show {
+        /// Entry
+        #[arg(value_name = "ID", default_value = "last")]
+        id: String,
+    },
+    /// Show what differs between two entries
+    Diff {
+        /// First entry
+        #[arg(value_name = "A")]
+        first: String,
+        /// Second entry
+        #[arg(value_name = "B")]
+        second: String,
+    },
+    /// Show a figure over time and by software release
+    Trend {
+        /// Name of the figure, as `show` lists them
+        #[arg(value_name = "FIGURE")]
+        figure: String,
+    },
+    /// Show what changed since a figure was better
+    Changes {
+        /// Name of the figure, as `show` lists them
+        #[arg(value_name = "FIGURE")]
+        figure: String,
+        /// Smallest loss that is shown, as a share
+        #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+        tolerance: f64,
+    },
+    /// Write entries as .json, .jsonl or .csv
+    Export {
+        /// File to write [default: JSON Lines on stdout]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Take over records that `atlas run` wrote, also those of version 0.1
+    Import {
+        /// Records, or directories of them
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
+    },
+}
+
+/// Which entries.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct FilterArgs {
+    /// Part of the target's name
+    #[arg(long, value_name = "NAME", global = true, help_heading = "Entries")]
+    pub target: Option<String>,
+    /// Part of the workload's name
+    #[arg(long, value_name = "NAME", global = true, help_heading = "Entries")]
+    pub workload: Option<String>,
+    /// Part of the software's name and release
+    #[arg(long, value_name = "NAME", global = true, help_heading = "Entries")]
+    pub software: Option<String>,
+    /// Kind: prediction, optimum, sweep, simulation, measurement, run, submission or calibration; repeatable
+    #[arg(long, value_name = "KIND", global = true, value_parser = kind, help_heading = "Entries")]
+    pub kind: Vec<Kind>,
+    /// Not before this moment: 2026-11-22, or 7d, 12h, 30m ago
+    #[arg(long, value_name = "WHEN", global = true, value_parser = moment, help_heading = "Entries")]
+    pub since: Option<Timestamp>,
+    /// Before this moment
+    #[arg(long, value_name = "WHEN", global = true, value_parser = moment, help_heading = "Entries")]
+    pub until: Option<Timestamp>,
+    /// So many entries at the most, the newest [default: 20 in lists, else all]
+    #[arg(long, value_name = "N", global = true, help_heading = "Entries")]
+    pub limit: Option<usize>,
+}
+
+fn kind(text: &str) -> Result<Kind, String> {
+    let names = Kind::ALL.map(Kind::name).join(", ");
+    Kind::named(text).ok_or_else(|| format!("expected one of {names}"))
+}
+
+/// Entries of a list unless asked otherwise.
+const LISTED: usize = 20;
+
+/// Shows it.
+pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
+    let Some(store) = keep::store() else {
+        return Err(eyre!(
+            "there is no history: ATLAS_HISTORY is off, or there is no home directory; ATLAS_STATE_DIR sets one"
+        ));
+    };
+    let filter = Filter {
+        target: args.filter.target,
+        workload: args.filter.workload,
+        software: args.filter.software,
+        kinds: args.filter.kind,
+        since: args.filter.since,
+        until: args.filter.until,
+        limit: args.filter.limit,
+    };
+    let text = match args.command.unwrap_or(Command::List) {
+        Command::List => {
+            let limit = filter.limit.or((args.format == Format::Table).then_some(LISTED));
+            list(&entries(&store, &Filter { limit, ..filter })?, args.format)?
+        }
+        Command::Show { id } => show(&store.find(&id)?, args.format)?,
+        Command::Diff { first, second } => diff(&store.find(&first)?, &store.find(&second)?, args.format)?,
+        Command::Trend { figure } => trend(&entries(&store, &filter)?, &figure, args.format)?,
+        Command::Changes { figure, tolerance } => changes(&entries(&store, &filter)?, &figure, tolerance, args.format)?,
+        Command::Export { out } => return export(&entries(&store, &filter)?, out.as_deref()),
+        Command::Import { paths } => return history_import::run(&store, &paths),
+    };
+    let text = if args.format == Format::Table { globals.charset().write(&text).into_owned() } else { text };
+    Ok(output::print(&text)?)
+}
+
+/// The entries; files that are no entries are named on stderr.
+fn entries(store: &Store, filter: &Filter) -> color_eyre::Result<Vec<Entry>> {
+    let (entries, problems) = store.list(filter)?;
+    for problem in &problems {
+        complain(&format!("warning: left out: {problem}"));
+    }
+    if entries.is_empty() {
+        complain(&format!("no such entries in {}", store.directory().display()));
+    }
+    Ok(entries)
+}
+
+fn text(text: &Option<String>) -> String {
+    text.clone().unwrap_or_else(|| "-".to_owned())
+}
+
+/// A moment to the minute.
+fn minute(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// The figure that an entry is known by.
+fn headline(entry: &Entry) -> Option<(&str, f64)> {
+    let names = ["step_time_s", "step_time_ms", "tokens_per_sec", "tokens_per_s", "time_per_token_s", "points"];
+    let named = names.into_iter().find_map(|name| Some((name, *entry.figures.get(name)?)));
+    named.or_else(|| entry.figures.iter().next().map(|(name, value)| (name.as_str(), *value)))
+}
+
+fn list(entries: &[Entry], format: Format) -> color_eyre::Result<String> {
+    match format {
+        Format::Table => {
+            let names = ["entry", "when (UTC)", "kind", "target", "workload", "software", "figure"];
+            let mut table = Table::new(names.map(|name| (name, Align::Left)));
+            for entry in entries {
+                let figure =
+                    headline(entry).map_or_else(String::new, |(name, value)| format!("{name} {}", units::si(value)));
+                table.row([
+                    entry.handle().to_owned(),
+                    minute(entry.at),
+                    entry.kind.name().to_owned(),
+                    text(&entry.target),
+                    text(&entry.workload),
+                    text(&entry.software),
+                    figure,
+                ]);
+            }
+            Ok(table.render())
+        }
+        Format::Csv => Ok(csv_of(entries)),
+        format => Ok(serialised(&entries, format == Format::Yaml)?),
+    }
+}
+
+/// All entries, a line each: what they are of, then every figure and input that any of them has.
+fn csv_of(entries: &[Entry]) -> String {
+    let names = |get: fn(&Entry) -> Vec<&String>| -> Vec<&String> {
+        entries.iter().flat_map(get).collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+    };
+    let figures = names(|entry| entry.figures.keys().collect());
+    let inputs = names(|entry| entry.inputs.keys().collect());
+    let fixed = ["id", "at", "kind", "target", "workload", "software", "engine", "version"];
+    let input_names: Vec<String> = inputs.iter().map(|name| format!("input.{name}")).collect();
+    let head = fixed.into_iter().chain(figures.iter().map(|name| name.as_str()));
+    let mut out = csv::line(head.chain(input_names.iter().map(String::as_str)));
+    for entry in entries {
+        let word = |text: &Option<String>| text.clone().unwrap_or_default();
+        let mut cells = vec![
+            entry.id.clone(),
+            entry.at.to_string(),
+            entry.kind.name().to_owned(),
+            word(&entry.target),
+            word(&entry.workload),
+            word(&entry.software),
+            word(&entry.engine),
+            entry.origin.version.clone(),
+        ];
+        cells.extend(figures.iter().map(|name| entry.figures.get(*name).map_or_else(String::new, f64::to_string)));
+        cells.extend(inputs.iter().map(|name| entry.inputs.get(*name).map_or_else(String::new, plain)));
+        out += &csv::line(cells.iter().map(String::as_str));
+    }
+    out
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn show(entry: &Entry, format: Format) -> color_eyre::Result<String> {
+    match format {
+        Format::Table => {
+            let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+            let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
+            row("id", entry.id.clone());
+            row("at", entry.at.to_string());
+            for (name, value) in [
+                ("target", &entry.target),
+                ("workload", &entry.workload),
+                ("software", &entry.software),
+                ("engine", &entry.engine),
+                ("host", &entry.origin.host),
+                ("directory", &entry.origin.directory),
+            ] {
+                value.iter().for_each(|value| row(name, value.clone()));
+            }
+            row("version of atlas", entry.origin.version.clone());
+            row("command", entry.origin.command.join(" "));
+            entry.sources.iter().for_each(|source| row("from", source.clone()));
+            table.section("\nfigures");
+            for (name, value) in &entry.figures {
+                table.row([name.clone(), value.to_string()]);
+            }
+            table.section("\ninputs");
+            for (name, value) in &entry.inputs {
+                table.row([name.clone(), plain(value)]);
+            }
+            Ok(table.render())
+        }
+        Format::Csv => Ok(csv_of(std::slice::from_ref(entry))),
+        format => Ok(serialised(entry, format == Format::Yaml)?),
+    }
+}
+
+fn change_row(change: &Change) -> [String; 3] {
+    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "-".to_owned());
+    [change.name.clone(), side(&change.before), side(&change.after)]
+}
+
+fn change_json(change: &Change) -> Value {
+    json!({"name": change.name, "before": change.before, "after": change.after})
+}
+
+fn diff(first: &Entry, second: &Entry, format: Format) -> color_eyre::Result<String> {
+    let difference = compare(first, second);
+    let figures = &difference.figures;
+    match format {
+        Format::Table => {
+            let columns = [("", Align::Left), (first.handle(), Align::Left), (second.handle(), Align::Left)];
+            let mut table = Table::new(columns.into_iter().chain([("change", Align::Right)]));
+            table.row(["when (UTC)".to_owned(), minute(first.at), minute(second.at)]);
+            if !difference.inputs.is_empty() {
+                table.section("\ninputs");
+            }
+            difference.inputs.iter().for_each(|change| table.row(change_row(change)));
+            if !figures.is_empty() {
+                table.section("\nfigures");
+            }
+            for (name, before, after) in figures {
+                table.row([name.clone(), units::si(*before), units::si(*after), units::relative(*before, *after)]);
+            }
+            Ok(table.render())
+        }
+        Format::Csv => {
+            let inputs = difference.inputs.iter().map(change_row);
+            let figures = figures.iter().map(|(name, a, b)| [name.clone(), a.to_string(), b.to_string()]);
+            let rows = inputs.chain(figures).map(|row| csv::line(row.iter().map(String::as_str)));
+            Ok(csv::line(["name", "before", "after"]) + &rows.collect::<String>())
+        }
+        format => {
+            let inputs: Vec<Value> = difference.inputs.iter().map(change_json).collect();
+            let figures: Vec<Value> =
+                figures.iter().map(|(name, a, b)| json!({"name": name, "before": a, "after": b})).collect();
+            let document = json!({"first": first.id, "second": second.id, "inputs": inputs, "figures": figures});
+            Ok(serialised(&document, format == Format::Yaml)?)
+        }
+    }
+}
+
+/// The groups with a figure; a complaint with the figures there are, where none has it.
+fn grouped<'a>(entries: &'a [Entry], figure: &str) -> Result<Vec<Group<'a>>, Failure> {
+    let found = groups(entries, figure);
+    if found.is_empty() && !entries.is_empty() {
+        let known: std::collections::BTreeSet<&str> =
+            entries.iter().flat_map(|entry| entry.figures.keys().map(String::as_str)).collect();
+        let known: Vec<&str> = known.into_iter().collect();
+        return Err(Failure::usage([format!("no entry has the figure \"{figure}\"; there are {}", known.join(", "))]));
+    }
+    Ok(found)
+}
+
+fn title(group: &Group<'_>) -> String {
+    format!("{} × {}, {} ({})", group.target, group.workload, group.kind.name(), group.engine)
+}
+
+fn trend(entries: &[Entry], figure: &str, format: Format) -> color_eyre::Result<String> {
+    let groups = grouped(entries, figure)?;
+    match format {
+        Format::Table => {
+            let mut out = String::new();
+            for group in &groups {
+                out += &format!("{}\n", title(group));
+                let mut table = Table::new([
+                    ("when (UTC)", Align::Left),
+                    ("entry", Align::Left),
+                    ("software", Align::Left),
+                    (figure, Align::Right),
+                    ("change", Align::Right),
+                ]);
+                let mut before: Option<f64> = None;
+                for (entry, value) in &group.points {
+                    let change = before.map_or_else(String::new, |before| units::relative(before, *value));
+                    let handle = entry.handle().to_owned();
+                    table.row([minute(entry.at), handle, text(&entry.software), units::si(*value), change]);
+                    before = Some(*value);
+                }
+                out += &table.render();
+                let releases = group.releases();
+                if releases.len() > 1 {
+                    out += "by software:\n";
+                    let mut before: Option<f64> = None;
+                    for release in releases {
+                        let change = before.map_or_else(String::new, |before| {
+                            format!(", {} against the one before", units::relative(before, release.median))
+                        });
+                        let (value, count) = (units::si(release.median), release.count);
+                        out += &format!("  {}: median {value} of {count}{change}\n", release.software);
+                        before = Some(release.median);
+                    }
+                }
+                out.push('\n');
+            }
+            Ok(out)
+        }
+        Format::Csv => {
+            let mut out = csv::line(["target", "workload", "kind", "engine", "at", "id", "software", figure]);
+            for group in &groups {
+                for (entry, value) in &group.points {
+                    let (at, value) = (entry.at.to_string(), value.to_string());
+                    let software = entry.software.as_deref().unwrap_or_default();
+                    let lead = [group.target, group.workload, group.kind.name(), group.engine];
+                    out += &csv::line(lead.into_iter().chain([&*at, &entry.id, software, &value]));
+                }
+            }
+            Ok(out)
+        }
+        format => {
+            let document = groups.iter().map(|group| {
+                let points: Vec<Value> = group
+                    .points
+                    .iter()
+                    .map(|(entry, value)| json!({"at": entry.at.to_string(), "id": entry.id, "software": entry.software, "value": value}))
+                    .collect();
+                let releases: Vec<Value> = group
+                    .releases()
+                    .iter()
+                    .map(|release| json!({"software": release.software, "count": release.count, "median": release.median,
+                        "first": release.seen[0].to_string(), "last": release.seen[1].to_string()}))
+                    .collect();
+                json!({"target": group.target, "workload": group.workload, "kind": group.kind, "engine": group.engine,
+                    "figure": figure, "points": points, "releases": releases})
+            });
+            Ok(serialised(&document.collect::<Vec<Value>>(), format == Format::Yaml)?)
+        }
+    }
+}
+
+fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: Format) -> color_eyre::Result<String> {
+    let groups = grouped(entries, figure)?;
+    let found = slowdowns(&groups, better(figure), tolerance);
+    let names = |changes: &[Change]| -> String {
+        let one = |change: &Change| {
+            let [name, before, after] = change_row(change);
+            format!("    {name}: {before} → {after}\n")
+        };
+        if changes.is_empty() { "    no input changed\n".to_owned() } else { changes.iter().map(one).collect() }
+    };
+    match format {
+        Format::Table | Format::Csv => {
+            let way = if better(figure) == Better::Higher { "lower" } else { "higher" };
+            let mut out = String::new();
+            for slow in &found {
+                let ((best, was), (latest, now)) = (slow.best, slow.latest);
+                let (target, workload) = (text(&latest.target), text(&latest.workload));
+                out += &format!(
+                    "{target} × {workload}: {figure} {} now, {} on {} ({}): {:.1} % {way}\n  changed since:\n{}",
+                    units::si(now),
+                    units::si(was),
+                    minute(best.at),
+                    best.handle(),
+                    100.0 * slow.worse,
+                    names(&slow.changed)
+                );
+                if let Some((before, after, loss)) =
+                    slow.step.filter(|(before, after, _)| (before.id != best.id) || (after.id != latest.id))
+                {
+                    out += &format!(
+                        "  the largest single step, {:.1} %, between {} ({}) and {} ({}):\n{}",
+                        100.0 * loss,
+                        minute(before.at),
+                        before.handle(),
+                        minute(after.at),
+                        after.handle(),
+                        names(&slow.step_changed)
+                    );
+                }
+            }
+            if found.is_empty() && !entries.is_empty() {
+                out = format!("{figure} is nowhere worse than it was, by more than {:.1} %\n", 100.0 * tolerance);
+            }
+            Ok(out)
+        }
+        format => {
+            let document = found.iter().map(|slow| {
+                let all = |changes: &[Change]| changes.iter().map(change_json).collect::<Vec<Value>>();
+                json!({"figure": figure, "best": {"id": slow.best.0.id, "value": slow.best.1},
+                    "latest": {"id": slow.latest.0.id, "value": slow.latest.1}, "worse": slow.worse,
+                    "changed": all(&slow.changed),
+                    "largest_step": slow.step.map(|(a, b, loss)| json!({"from": a.id, "to": b.id, "worse": loss})),
+                    "largest_step_changed": all(&slow.step_changed)})
+            });
+            Ok(serialised(&document.collect::<Vec<Value>>(), format == Format::Yaml)?)
+        }
+    }
+}
+
+fn export(entries: &[Entry], out: Option<&std::path::Path>) -> color_eyre::Result<()> {
+    let lines = || -> serde_json::Result<String> {
+        entries.iter().map(|entry| serde_json::to_string(entry).map(|line| line + "\n")).collect()
+    };
+    let Some(path) = out else { return Ok(output::print(&lines()?)?) };
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    let text = match ending.as_str() {
+        "csv" => csv_of(entries),
+        "jsonl" | "ndjson" => lines()?,
+        "json" => serialised(&entries, false)?,
+        _ => {
+            let problem = format!("--out: found \".{ending}\", expected a file that ends in .json, .jsonl or .csv");
+            return Err(Failure::usage([problem]).into());
+        }
+    };
+    match atlas_document::files::write_new(path, &text) {
+        Ok(()) => complain(&format!("wrote {} entries to {}", entries.len(), path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            return Err(eyre!("{} exists; choose another name", path.display()));
+        }
+        Err(error) => return Err(super::run::writing(path, &error)),
+    }
+    Ok(())
+}

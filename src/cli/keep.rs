@@ -1,0 +1,103 @@
+//! What subcommands leave in the history.
+
+use std::collections::BTreeMap;
+
+use atlas_cluster::history::{Draft, Entry, Kind, Origin, Store};
+use atlas_document::fingerprint::fingerprint;
+use atlas_plan::estimate::{Estimate, METRICS};
+use atlas_plan::knob::Knob;
+use atlas_plan::scenario::{Parts, Scenario};
+use serde_json::Value;
+
+use super::output::complain;
+use crate::tui::session::store::state_dir;
+
+/// The history of this user; `None` where `ATLAS_HISTORY=off`, or where there is no place for it.
+#[must_use]
+pub fn store() -> Option<Store> {
+    let off = std::env::var_os("ATLAS_HISTORY").is_some_and(|value| value == "off");
+    let directory = state_dir().filter(|_| !off)?;
+    Some(Store::at(directory.join("history")))
+}
+
+/// Keeps an entry and returns its id. Where that fails, the user is told and the work goes on.
+pub fn keep(kind: Kind, draft: Draft) -> Option<String> {
+    let store = store()?;
+    let draft = Draft { origin: Origin::of_process(env!("CARGO_PKG_VERSION")), ..draft };
+    match store.write(&Entry::new(kind, draft)) {
+        Ok(written) => Some(written.id),
+        Err(error) => {
+            complain(&format!("warning: not kept: {error}; ATLAS_HISTORY=off keeps nothing"));
+            None
+        }
+    }
+}
+
+/// A draft with everything that a scenario is made of.
+#[must_use]
+pub fn of_scenario(parts: &Parts, scenario: &Scenario) -> Draft {
+    let knobs = Knob::all().filter(|knob| scenario.heeds(*knob));
+    let mut inputs: BTreeMap<String, Value> =
+        knobs.map(|knob| (knob.name().to_owned(), scenario.get(knob).to_string().into())).collect();
+    // Documents change without their names: so that a change shows, their contents are fingerprinted.
+    for (name, text) in [
+        ("contents of the target", format!("{:?}", parts.target)),
+        ("contents of the workload", format!("{:?}", parts.workload)),
+        ("contents of the profile", format!("{:?}", parts.profile)),
+        ("contents of the accelerator", format!("{:?}", parts.accelerator)),
+        ("contents of the model", format!("{:?}", parts.model)),
+    ] {
+        inputs.insert(name.to_owned(), format!("{:016x}", fingerprint(text.as_bytes())).into());
+    }
+    Draft {
+        target: Some(parts.target.name.to_string()),
+        workload: Some(parts.workload.name.to_string()),
+        software: Some(scenario.software_name().to_string()),
+        engine: Some(scenario.engine.name().to_owned()),
+        inputs,
+        ..Draft::default()
+    }
+}
+
+/// A draft of an estimate; `body` is its record.
+#[must_use]
+pub fn of_estimate(parts: &Parts, scenario: &Scenario, estimate: &Estimate, body: Value) -> Draft {
+    let metrics = METRICS.iter().filter(|metric| metric.applies_to(scenario));
+    Draft {
+        figures: metrics.map(|metric| (metric.name.to_owned(), (metric.get)(estimate, scenario))).collect(),
+        body,
+        ..of_scenario(parts, scenario)
+    }
+}
+
+/// The numbers of a document by their paths: `step_time_s.mean_no_warmup`; lists are left out.
+#[must_use]
+pub fn numbers(document: &Value) -> BTreeMap<String, f64> {
+    fn gather(document: &Value, path: &str, depth: u32, out: &mut BTreeMap<String, f64>) {
+        match document {
+            Value::Number(number) => out.extend(number.as_f64().map(|value| (path.to_owned(), value))),
+            Value::Object(map) if depth > 0 => {
+                for (key, value) in map {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    gather(value, &path, depth - 1, out);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut out = BTreeMap::new();
+    gather(document, "", 4, &mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_a_document_are_named_by_their_paths() {
+        let found = numbers(&serde_json::json!({"a": 1, "b": {"c": 2.5, "d": "x"}, "e": [3]}));
+        let expected = [("a", 1.0), ("b.c", 2.5)].map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(found, BTreeMap::from(expected));
+    }
+}

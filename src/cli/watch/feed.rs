@@ -1,0 +1,59 @@
+//! One file of a watch: its bytes, and what they say.
+
+use std::path::Path;
+
+use atlas_cluster::watch::tail::Piece;
+use atlas_cluster::watch::{Event, Tail};
+use atlas_ingest::{Context, Follow, Ingested, Observation};
+
+/// A file and its reader.
+pub(super) struct Feed {
+    tail: Tail,
+    follow: Follow,
+    /// Whether reading failed the last time; it is told once.
+    failing: bool,
+}
+
+impl Feed {
+    pub(super) fn of(path: &Path) -> Feed {
+        let context = Context { name: path.display().to_string(), ..Context::default() };
+        Feed { tail: Tail::new(path), follow: Follow::new(&context), failing: false }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.tail.path()
+    }
+
+    /// Reads what is new, `most` bytes at the most; returns how many, and what happened to the file.
+    pub(super) fn poll(&mut self, most: u64, mut give: impl FnMut(Observation)) -> (u64, Vec<Event>) {
+        let follow = &mut self.follow;
+        let polled = self.tail.poll(most, |piece| match piece {
+            Piece::Bytes(bytes) => follow.feed(bytes, &mut give),
+            Piece::Break => follow.broken_off(),
+        });
+        let name = self.tail.path().display();
+        match polled {
+            Ok(polled) => {
+                self.failing = false;
+                let said = [
+                    (polled.rotated, "was rotated"),
+                    (polled.truncated, "was truncated"),
+                    (polled.damaged, "holds damaged packed bytes; what follows them is not read"),
+                ];
+                let said =
+                    said.into_iter().filter(|(is, _)| *is).map(|(_, what)| Event::File(format!("{name} {what}")));
+                (polled.bytes, said.collect())
+            }
+            Err(_) if self.failing => (0, Vec::new()),
+            Err(error) => {
+                self.failing = true;
+                (0, vec![Event::File(format!("{name} cannot be read: {error}; it is tried again"))])
+            }
+        }
+    }
+
+    /// Reads the line that has no end, and hands over what a whole file would have given.
+    pub(super) fn finish(self, give: impl FnMut(Observation)) -> Ingested {
+        self.follow.finish(give)
+    }
+}

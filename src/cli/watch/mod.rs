@@ -1,0 +1,280 @@
+//! `atlas watch`.
+
+mod feed;
+mod plan;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use atlas_cluster::history::Kind;
+use atlas_cluster::watch::{Event, Standing, WatchState, job};
+use atlas_detect::runner::{self, Runner as _, System};
+use atlas_detect::text::shell_word;
+use clap::ValueEnum;
+use color_eyre::eyre::eyre;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use self::feed::Feed;
+use self::plan::Plan;
+use super::args::{Globals, KnobArgs, seconds};
+use super::failure::Failure;
+use super::keep;
+use super::output::{self, complain};
+
+/// Follow logs of a running job and hold it against its prediction.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  atlas watch slurm-1234.out --plan out/last_run.json
+  atlas watch 1234 --target h100-sxm-64 --workload llama3.1-8b-train --set tp=2
+  atlas watch rank*.log --plan 3fa9c1d2 --power gpu.csv       an entry of the history; nvidia-smi samples
+  atlas watch run.log --plan p.json --once --exit-code        for scripts: exit 3 outside the interval
+  atlas watch run.log --plan p.json --on-alarm 'mail -s {cause} me@site <<< {message}'
+
+Reads training steps of the tools that `atlas ingest --formats` lists and reports of vLLM and SGLang servers. Prints when \
+the run leaves the 90 % interval of the prediction: since when, by how much, and the likeliest causes; when it comes back; \
+when it stalls or is restarted; nothing otherwise. Files may be rotated, truncated, packed by gzip, or not exist yet; \
+several files are the ranks of one job. A number that is no file is a job of Slurm. Ends with the last step, with the job, \
+with --once, or with Ctrl-C, and leaves an entry in the history.")]
+pub struct Args {
+    /// Logs of one job, or its number
+    #[arg(value_name = "LOG|JOBID", required = true)]
+    pub logs: Vec<String>,
+    /// Prediction: a record of `atlas run`, or an entry of the history
+    #[arg(long, value_name = "RECORD|ID", conflicts_with_all = ["target", "workload"])]
+    pub plan: Option<String>,
+    /// Target, by name
+    #[arg(long, value_name = "NAME", requires = "workload")]
+    pub target: Option<String>,
+    /// Workload, by name
+    #[arg(long, value_name = "NAME", requires = "target")]
+    pub workload: Option<String>,
+    /// Knobs.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// Samples of power, clocks and temperatures, as nvidia-smi, amd-smi, rocm-smi and dcgm write them; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub power: Vec<String>,
+    /// Steps of the whole training, where the log does not say
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
+    pub poll: Duration,
+    /// Read what there is and end
+    #[arg(long)]
+    pub once: bool,
+    /// Exit 3 where the run ends slower than its interval, or stalled
+    #[arg(long)]
+    pub exit_code: bool,
+    /// Command that a shell runs at every alarm; {message}, {cause}, {step} and {job} are replaced, quoted
+    #[arg(long, value_name = "COMMAND")]
+    pub on_alarm: Option<String>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// Changes, in words
+    #[default]
+    Text,
+    /// Changes, one object a line
+    Json,
+}
+
+/// Exit code for a run outside its interval.
+const OUTSIDE: u8 = 3;
+/// Bytes read of one file before the others have their turn.
+const TURN: u64 = 8 << 20;
+/// Time that Slurm may take to answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Time between two questions to Slurm.
+const ASK_EVERY: Duration = Duration::from_secs(15);
+/// Time that the command of an alarm may take.
+const ALARM_LIMIT: Duration = Duration::from_secs(60);
+
+/// Follows a job that Slurm runs.
+struct Followed {
+    id: String,
+    asked: Instant,
+    over: bool,
+}
+
+/// Watches.
+pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    args.knobs.check()?;
+    let plan = Plan::read(args, globals)?;
+    let (logs, mut followed) = logs(args)?;
+    let mut names: Vec<String> = logs.iter().map(|path| path.display().to_string()).collect();
+    let mut feeds: Vec<Feed> = logs.iter().map(|path| Feed::of(path)).collect();
+    for path in &args.power {
+        names.push(path.clone());
+        feeds.push(Feed::of(Path::new(path)));
+    }
+    if args.once
+        && let Some(missing) = feeds.iter().find(|feed| !feed.path().exists())
+    {
+        return Err(eyre!("{}: no such file", missing.path().display()));
+    }
+    if let Some(command) = &args.on_alarm {
+        complain(&format!("every alarm runs: sh -c {}", shell_word(command)));
+    }
+    let mut state = WatchState::new(plan.as_ref().map(|plan| plan.prediction.clone()), names);
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let began = Instant::now();
+    loop {
+        let at = began.elapsed().as_secs_f64();
+        let mut more = false;
+        for (source, feed) in feeds.iter_mut().enumerate() {
+            let (read, said) = feed.poll(TURN, |seen| state.observe(source, at, seen));
+            more |= read >= TURN;
+            for event in said {
+                tell(&event, &state, args, globals)?;
+            }
+        }
+        // While a long log is caught up with, only its end is news.
+        if !more {
+            for event in state.tick(at) {
+                tell(&event, &state, args, globals)?;
+                alarm(&event, &state, args, followed.as_ref());
+            }
+            let finished = state.progress().is_some_and(|progress| progress.step >= progress.of);
+            let over = followed.as_ref().is_some_and(|job| job.over);
+            if args.once || over || finished || stop.load(Relaxed) {
+                break;
+            }
+            if let Some(job) = &mut followed {
+                ask(job)?;
+            }
+            nap(args.poll, &stop);
+        } else if stop.load(Relaxed) {
+            break;
+        }
+    }
+    let at = began.elapsed().as_secs_f64();
+    let mut measured = Vec::new();
+    for (source, feed) in feeds.into_iter().enumerate() {
+        measured.push(feed.finish(|seen| state.observe(source, at, seen)));
+    }
+    for event in state.tick(at) {
+        tell(&event, &state, args, globals)?;
+        alarm(&event, &state, args, followed.as_ref());
+    }
+    tell(&Event::Ended, &state, args, globals)?;
+    keep::keep(Kind::Run, plan::draft(plan.as_ref(), &state, &measured, followed.map(|job| job.id)));
+    let outside = matches!(state.standing, Standing::Slower { .. }) || state.stalled();
+    if state.times.records() == 0 {
+        complain("error: no step or report was read; `atlas ingest --formats` lists what is recognized");
+        return Err(Failure::Told.into());
+    }
+    if args.exit_code && outside { Err(Failure::Code(OUTSIDE).into()) } else { Ok(()) }
+}
+
+/// The files to follow: those named, or those of the job that is named.
+fn logs(args: &Args) -> color_eyre::Result<(Vec<PathBuf>, Option<Followed>)> {
+    let [one] = args.logs.as_slice() else { return Ok((args.logs.iter().map(PathBuf::from).collect(), None)) };
+    if !job::is_id(one) || Path::new(one).exists() {
+        return Ok((vec![PathBuf::from(one)], None));
+    }
+    let found = job::ask(&System, one, PATIENCE)?;
+    if found.logs.is_empty() {
+        return Err(eyre!("job {one}: scontrol names no output; give its log instead"));
+    }
+    let over = matches!(found.state, job::JobState::Completed | job::JobState::Failed);
+    Ok((found.logs, Some(Followed { id: one.clone(), asked: Instant::now(), over })))
+}
+
+/// Asks Slurm now and then whether the job has ended. What it wrote last is read once more after that.
+fn ask(followed: &mut Followed) -> color_eyre::Result<()> {
+    if followed.asked.elapsed() < ASK_EVERY {
+        return Ok(());
+    }
+    followed.asked = Instant::now();
+    match job::ask(&System, &followed.id, PATIENCE) {
+        Ok(found) => followed.over = matches!(found.state, job::JobState::Completed | job::JobState::Failed),
+        // Slurm forgets jobs some minutes after their end.
+        Err(job::JobError::Unknown { .. }) => followed.over = true,
+        // A controller that does not answer now may do so later.
+        Err(error @ job::JobError::Run { .. }) => complain(&format!("warning: {error}")),
+    }
+    Ok(())
+}
+
+fn nap(time: Duration, stop: &AtomicBool) {
+    let until = Instant::now() + time;
+    while !stop.load(Relaxed) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(Duration::from_millis(500)));
+    }
+}
+
+fn tell(event: &Event, state: &WatchState, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
+    let text = match args.format {
+        Format::Text => globals.charset().write(&event.text(state)).into_owned(),
+        Format::Json => event.json(state).to_string(),
+    };
+    Ok(output::print(&(text + "\n"))?)
+}
+
+/// Runs the command of an alarm. What fails is told; the watch goes on.
+fn alarm(event: &Event, state: &WatchState, args: &Args, followed: Option<&Followed>) {
+    let Some(command) = args.on_alarm.as_deref().filter(|_| event.is_alarm(state)) else { return };
+    let cause =
+        state.diagnosis.as_ref().and_then(|diagnosis| diagnosis.first()).map_or("unknown", |first| first.cause.name());
+    let step = state.last_step().map_or_else(String::new, |step| step.to_string());
+    let job = followed.map_or("", |job| &job.id);
+    let message = event.text(state);
+    // One pass: what is put in is never looked at again.
+    let command = replaced(command, &[("{message}", &message), ("{cause}", cause), ("{step}", &step), ("{job}", job)]);
+    complain(&format!("alarm: sh -c {}", shell_word(&command)));
+    let run = runner::Command::new("sh", &["-c", &command]).within(ALARM_LIMIT);
+    match System.run(&run).map(|output| output.complaint()) {
+        Ok(None) => {}
+        Ok(Some(complaint)) => complain(&format!("warning: the command of the alarm failed: {complaint}")),
+        Err(error) => complain(&format!("warning: the command of the alarm failed: {error}")),
+    }
+}
+
+/// The text with every name replaced by its value as one word of a shell.
+fn replaced(text: &str, values: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        match values.iter().find(|(name, _)| from.starts_with(name)) {
+            Some((name, value)) => {
+                out.push_str(&shell_word(value));
+                rest = from.get(name.len()..).unwrap_or_default();
+            }
+            None => {
+                out.push('{');
+                rest = from.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replaced;
+
+    #[test]
+    fn values_are_quoted_and_never_read_as_names() {
+        let values = [("{message}", "it's {step}; rm -rf"), ("{step}", "7")];
+        let text = replaced("notify {message} ${HOME} {step} {other}", &values);
+        assert_eq!(text, "notify 'it'\\''s {step}; rm -rf' ${HOME} 7 {other}");
+    }
+}

@@ -1,0 +1,158 @@
+//! The prediction that a watched job is held against, and what the history keeps of the watch.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use atlas_cluster::history::Draft;
+use atlas_cluster::watch::{Prediction, Quantity, WatchState};
+use atlas_config::Mode;
+use atlas_document::{Diagnostics, Severity};
+use atlas_ingest::{Context, Ingested, measurement};
+use atlas_plan::engine;
+use atlas_plan::estimate::Estimate;
+use atlas_plan::knob::Overrides;
+use atlas_plan::scenario::{Parts, Scenario};
+use atlas_report::read;
+use color_eyre::eyre::eyre;
+use serde_json::json;
+
+use super::Args;
+use crate::cli::args::Globals;
+use crate::cli::failure::Failure;
+use crate::cli::output::complain;
+use crate::cli::{keep, pick};
+
+/// A prediction, and where it comes from.
+pub(super) struct Plan {
+    pub(super) prediction: Prediction,
+    draft: Draft,
+    /// The entry of the history, where it was named.
+    source: Option<String>,
+}
+
+impl Plan {
+    /// The plan that the command line states; `None` where it states none.
+    pub(super) fn read(args: &Args, globals: &Globals) -> color_eyre::Result<Option<Plan>> {
+        let library = pick::library(globals);
+        let (parts, mut overrides, source) = match (&args.plan, &args.target, &args.workload) {
+            (Some(plan), ..) => {
+                let (path, source, _kept) = record(plan)?;
+                let mut problems = Diagnostics::new();
+                let start = read::start(&path, &library, &mut problems);
+                let warnings = problems.iter().filter(|problem| problem.severity == Severity::Warning);
+                warnings.for_each(|problem| complain(&problem.to_string()));
+                let start = start.ok_or_else(|| Failure::Input(problems.clone()))?;
+                (start.parts, start.overrides, source)
+            }
+            (None, Some(target), Some(workload)) => (pick::pick(&library, target, workload)?, Overrides::new(), None),
+            _ => {
+                complain("no prediction: --plan RECORD, or --target and --workload, state one");
+                return Ok(None);
+            }
+        };
+        args.knobs.lay_over(&mut overrides, Some(parts.fabrics()))?;
+        let scenario = Scenario::resolve(&parts, &overrides)?;
+        let estimate = engine::estimate(&scenario);
+        estimate.finite().map_err(|problem| eyre!(problem))?;
+        let prediction = prediction(&parts, &scenario, &estimate, args.steps).map_err(|problem| eyre!(problem))?;
+        Ok(Some(Plan { prediction, draft: keep::of_scenario(&parts, &scenario), source }))
+    }
+}
+
+/// The file of a record: itself, or that of an entry of the history, written out while it is needed.
+fn record(name: &str) -> color_eyre::Result<(PathBuf, Option<String>, Option<tempfile::NamedTempFile>)> {
+    if Path::new(name).exists() {
+        return Ok((PathBuf::from(name), None, None));
+    }
+    let store = keep::store().ok_or_else(|| eyre!("--plan: {name}: no such file, and there is no history"))?;
+    let entry = store.find(name).map_err(|error| eyre!("--plan: {name}: no such file; {error}"))?;
+    if entry.body.get("knobs").is_none() {
+        let kind = entry.kind.name();
+        return Err(eyre!("--plan: {}: a {kind}, expected a prediction of `atlas run` or `atlas optimize`", entry.id));
+    }
+    let mut file = tempfile::Builder::new().prefix("atlas-plan-").suffix(".json").tempfile()?;
+    file.write_all(entry.body.to_string().as_bytes())?;
+    Ok((file.path().to_owned(), Some(entry.id), Some(file)))
+}
+
+/// What a watch needs of an estimate.
+fn prediction(
+    parts: &Parts,
+    scenario: &Scenario,
+    estimate: &Estimate,
+    steps: Option<u64>,
+) -> Result<Prediction, String> {
+    let engine = scenario.engine.name();
+    let Some(detail) = &estimate.detail else {
+        return Err(format!("the {engine} engine gives no interval to hold a run against; --engine analytical does"));
+    };
+    if !detail.verdict.fits() {
+        complain(&format!("warning: as planned it cannot run: {}", detail.verdict.describe()));
+    }
+    let training = scenario.mode() == Mode::Training;
+    let serving = detail.serving.as_ref();
+    let (quantity, seconds, interval) = match serving.filter(|_| !training) {
+        Some(serving) => {
+            let [mean, ..] = serving.tpot_ms;
+            (Quantity::Token, mean / 1e3, serving.tpot_interval)
+        }
+        None => (Quantity::Step, estimate.total.step_time_ms / 1e3, detail.throughput_interval.inverse()),
+    };
+    let (low, high) = interval.around(seconds);
+    if !(seconds > 0.0 && low > 0.0 && high.is_finite()) {
+        return Err(format!("the prediction has no time to compare with: {seconds} s"));
+    }
+    let tokens_per_step = detail.training.as_ref().map(|training| training.tokens_per_step);
+    let planned = scenario.base.plan.train_tokens.zip(tokens_per_step).filter(|(_, tokens)| *tokens > 0.0);
+    let terms = detail.time.parts().filter(|(_, seconds)| *seconds > 0.0);
+    Ok(Prediction {
+        name: format!("{} × {}", parts.target.name, parts.workload.name),
+        quantity,
+        seconds,
+        band: [low, high],
+        terms: terms.map(|(name, seconds)| (name.to_owned(), seconds)).collect(),
+        accelerators: scenario.accelerators(),
+        tokens_per_step,
+        steps: steps.or(planned.map(|(all, tokens)| (all / tokens).ceil() as u64)),
+        usd_per_hour: Some(estimate.cost.usd_per_hour).filter(|usd| *usd > 0.0),
+        // A node holds more than its accelerators; their limit is not known here.
+        watts: Some(estimate.total.node_power_w / scenario.accelerators_per_node).filter(|watts| *watts > 0.0),
+        batch: serving.map(|serving| serving.batch),
+    })
+}
+
+/// What the history keeps: the plan's inputs, measured and predicted time, the end of the watch, and the measurements that
+/// `atlas ingest` would find in the logs.
+pub(super) fn draft(plan: Option<&Plan>, state: &WatchState, logs: &[Ingested], job: Option<String>) -> Draft {
+    let mut draft = plan.map(|plan| plan.draft.clone()).unwrap_or_default();
+    let name = match state.quantity() {
+        Quantity::Step => "step_time_s",
+        Quantity::Token => "time_per_token_s",
+    };
+    // What the run paid for is the mean; joined points count each.
+    let count: f64 = state.settled().iter().map(|point| f64::from(point.count)).sum();
+    let sum: f64 = state.settled().iter().map(|point| f64::from(point.count) * point.value).sum();
+    let settled = (count > 0.0).then(|| sum / count);
+    let predicted = state.prediction.as_ref().map(|plan| plan.seconds);
+    for (name, value) in [
+        (name.to_owned(), settled),
+        (format!("predicted_{name}"), predicted),
+        (
+            "measured_over_predicted".to_owned(),
+            settled.zip(predicted).map(|(measured, predicted)| measured / predicted),
+        ),
+        ("power_per_device_w".to_owned(), state.devices.watts()),
+        ("records".to_owned(), Some(state.times.records() as f64)),
+    ] {
+        draft.figures.extend(value.map(|value| (name, value)));
+    }
+    let context = Context::default();
+    let measurements: Vec<serde_json::Value> =
+        logs.iter().flat_map(|log| measurement::measurements(log, &context)).collect();
+    let sources: Vec<&str> = state.sources.iter().map(|source| source.name.as_str()).collect();
+    draft.inputs.insert("logs".to_owned(), sources.join(" ").into());
+    draft.inputs.extend(job.map(|job| ("job".to_owned(), job.into())));
+    draft.sources = plan.and_then(|plan| plan.source.clone()).into_iter().collect();
+    draft.body = json!({"end": state.json(), "measurements": measurements});
+    draft
+}
