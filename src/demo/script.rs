@@ -85,7 +85,9 @@ pub enum View {
     /// The panes.
     #[default]
     Main,
-    /// Targets side by side.
+    /// Every target at its best under the same constraints.
+    Race,
+    /// Targets side by side, with the same knobs.
     Compare,
     /// Where time and memory go.
     Breakdown,
@@ -117,8 +119,9 @@ pub enum View {
 
 impl View {
     /// All of them by the names scripts use.
-    pub const NAMES: [(&'static str, View); 15] = [
+    pub const NAMES: [(&'static str, View); 16] = [
         ("main", View::Main),
+        ("race", View::Race),
         ("compare", View::Compare),
         ("breakdown", View::Breakdown),
         ("sweep", View::Sweep),

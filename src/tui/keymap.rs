@@ -94,6 +94,12 @@ pub enum Action {
     WriteBack,
     /// All keys.
     Help,
+    /// Unmark all targets.
+    UnmarkAll,
+    /// Type the question of the race.
+    Question,
+    /// To the next or the previous match of the last search.
+    NextMatch(i32),
     /// Take the last change back.
     Undo,
     /// Make it again.

@@ -21,7 +21,7 @@ pub const MIN_COLUMNS: u16 = 80;
 /// Fewest rows that hold a useful screen.
 pub const MIN_ROWS: u16 = 16;
 /// Fewest rows of a screen that shows the strip of views.
-const TABS_FROM: u16 = 30;
+const TABS_FROM: u16 = 20;
 /// Rows of the caption while a tour plays, its frame included.
 const CAPTION_ROWS: u16 = 9;
 
@@ -265,6 +265,7 @@ fn follow_view(app: &mut App, page: usize) {
         // The comparison's two heading lines do not scroll.
         let page = match app.view {
             View::Compare => page.saturating_sub(2),
+            View::Race => page.saturating_sub(usize::from(super::race::view::HEADING)),
             View::Sensitivity => super::view::tornado::page(app, page),
             _ => page,
         };

@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod app;
 mod applying;
+mod asking;
 #[cfg(test)]
 mod budgets;
 pub mod clipboard;
@@ -31,6 +32,7 @@ mod overlay;
 pub mod painter;
 pub mod palette;
 pub mod prompt;
+pub mod race;
 mod reload;
 pub mod runtime;
 pub mod scenarios;

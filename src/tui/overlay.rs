@@ -6,6 +6,7 @@ use super::export::Export;
 use super::line::Line;
 use super::palette::Command;
 use super::write_back::WritePlan;
+use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 
 /// What lies over the screen.
@@ -37,7 +38,7 @@ pub enum Overlay {
 }
 
 /// Something the finder can go to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Place {
     /// A target.
     Target(Arc<str>),
@@ -45,6 +46,8 @@ pub enum Place {
     Workload(Arc<str>),
     /// A knob.
     Knob(Knob),
+    /// A figure of the results.
+    Figure(&'static Metric),
 }
 
 /// The palette: what is typed, and the commands that match, best first.
@@ -56,6 +59,8 @@ pub struct Palette {
     pub matches: Vec<Command>,
     /// The row under the cursor.
     pub cursor: usize,
+    /// Why what is typed is neither a command nor a question.
+    pub trouble: Option<String>,
 }
 
 /// The finder: what is typed, and what matches it, best first.

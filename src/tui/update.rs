@@ -15,7 +15,7 @@ use super::stale::Stale;
 use super::tables::{Sort, Table};
 use super::walking::{Walk, walk, walk_results};
 use super::{
-    copying, export, finder, frontier, layout, measured, mouse, optimum, outlook, palette, prompt, reload, scenarios,
+    copying, export, finder, frontier, layout, measured, mouse, optimum, outlook, palette, prompt, race, reload, scenarios,
     sweeping, tables, timeline, tornado, tour, turning, view, work, write_back,
 };
 use atlas_plan::record::Record;
@@ -85,6 +85,7 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         Mode::Finding => finder::typed(app, |line| line.key(key)),
         Mode::Commanding => palette::typed(app, |line| line.key(key)),
         Mode::Bounding => optimum::typed(app, |line| line.key(key)),
+        Mode::Asking => race::typed(app, |line| line.key(key)),
         Mode::Prompting => prompt::typed(app, |line| line.key(key)),
         Mode::Exporting => export::typed(app, |line| line.key(key)),
         _ => {}
@@ -101,6 +102,7 @@ fn paste(app: &mut App, text: &str) {
         Mode::Finding => finder::typed(app, insert),
         Mode::Commanding => palette::typed(app, insert),
         Mode::Bounding => optimum::typed(app, insert),
+        Mode::Asking => race::typed(app, insert),
         Mode::Prompting => prompt::typed(app, insert),
         Mode::Exporting => export::typed(app, insert),
         _ => {}
@@ -175,8 +177,14 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Reset => turning::reset(app, effects),
         Action::ResetAll => turning::reset_all(app, effects),
         Action::Mark => mark(app, mode),
+        Action::UnmarkAll => unmark_all(app, effects),
+        Action::Question => race::edit(app),
+        Action::NextMatch(by) => finder::next(app, by, effects),
         Action::Baseline => baseline(app, mode, effects),
         Action::ClearBaseline => clear_baseline(app, effects),
+        Action::Show(view) if mode == Mode::Race && !matches!(view, View::Race | View::Main | View::Compare) => {
+            race::open(app, view, effects);
+        }
         Action::Show(view) => show(app, view),
         Action::Sort if mode == Mode::Compare => order(app),
         Action::Sort => tables::sort(app, effects),
@@ -215,6 +223,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::PreviousStep => tour::go(app, -1, effects),
         Action::Accept => accept(app, mode, effects),
         Action::Escape if mode == Mode::Bounding => app.seeking.typing = None,
+        Action::Escape if mode == Mode::Asking => race::cancel_typed(app),
         Action::Escape if app.overlay.is_none() && work::stop(app, effects) => {}
         Action::Escape => escape(app, mode),
         Action::Close if app.view == View::Main => effects.push(Effect::Quit),
@@ -317,6 +326,8 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Sensitivity => tornado::open(app, effects),
         Mode::Optimum => optimum::accept(app, effects),
         Mode::Bounding => optimum::accept_bound(app),
+        Mode::Race => race::apply(app, effects),
+        Mode::Asking => race::accept_typed(app, effects),
         Mode::Timeline => timeline::cause(app),
         Mode::Measurements => measured::accept(app, effects),
         Mode::Choosing => {
@@ -376,6 +387,17 @@ fn mark(app: &mut App, mode: Mode) {
         app.now.marks.insert(name);
     }
     app.recompute_columns();
+}
+
+fn unmark_all(app: &mut App, effects: &mut Vec<Effect>) {
+    let marks = app.now.marks.len();
+    if marks == 0 {
+        return note(app, "no target is marked", effects);
+    }
+    app.remember(Change::Single);
+    app.now.marks.clear();
+    app.recompute_columns();
+    note(app, format!("unmarked {marks}; u undoes it"), effects);
 }
 
 fn save(app: &mut App, effects: &mut Vec<Effect>) {

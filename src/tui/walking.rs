@@ -61,7 +61,8 @@ pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
             Walk::To(row) => timeline::to_end(app, row > 0),
         },
         Mode::Compare => walk_compare(app, &walk, layout::inner_rows(areas.body)),
-        Mode::Advice
+        Mode::Race
+        | Mode::Advice
         | Mode::Explain
         | Mode::Diff
         | Mode::Sensitivity
@@ -104,7 +105,7 @@ pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 export::choose(app, by);
             }
         }
-        Mode::Editing | Mode::Bounding | Mode::Touring | Mode::Prompting => {}
+        Mode::Editing | Mode::Asking | Mode::Bounding | Mode::Touring | Mode::Prompting => {}
     }
 }
 

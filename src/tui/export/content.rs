@@ -25,6 +25,7 @@ pub fn document(app: &App, made: &str) -> Option<Document> {
     let about = format!("{} on {}", setup.workload, setup.target);
     match app.view {
         View::Main | View::Help => report(app, made),
+        View::Race => crate::tui::race::export::document(app),
         View::Compare => comparison(app, made),
         View::Breakdown => {
             let study = Study { entries: vec![entry(&app.answer, setup)?], ..empty(app, made) };

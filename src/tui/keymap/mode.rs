@@ -11,6 +11,10 @@ pub enum Mode {
     Knobs,
     /// The results have the focus.
     Results,
+    /// The leaderboard.
+    Race,
+    /// A question is being typed.
+    Asking,
     /// The side-by-side comparison.
     Compare,
     /// Where time and memory go.
@@ -61,11 +65,13 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 27] = [
+    pub const ALL: [Mode; 29] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
         Mode::Results,
+        Mode::Race,
+        Mode::Asking,
         Mode::Compare,
         Mode::Breakdown,
         Mode::Sweep,
@@ -99,12 +105,14 @@ impl Mode {
             Mode::Workloads => "Workloads",
             Mode::Knobs => "Knobs",
             Mode::Results => "Results",
+            Mode::Race => "Race",
+            Mode::Asking => "Typing a question",
             Mode::Compare => "Compare",
             Mode::Breakdown => "Breakdown",
             Mode::Sweep => "Sweep",
             Mode::Frontier => "Frontier",
             Mode::Sensitivity => "Sensitivity",
-            Mode::Optimum => "Optimise",
+            Mode::Optimum => "Optimize",
             Mode::Bounding => "Typing a bound",
             Mode::Timeline => "Timeline",
             Mode::Advice => "Advice",
@@ -120,8 +128,8 @@ impl Mode {
             Mode::Commanding => "Commands",
             Mode::Confirming => "Write to the file",
             Mode::Helping => "Help",
-            Mode::Choosing => "Demos",
-            Mode::Touring => "Demo",
+            Mode::Choosing => "Tours",
+            Mode::Touring => "Tour",
         }
     }
 
@@ -130,7 +138,7 @@ impl Mode {
     pub fn types(self) -> bool {
         matches!(
             self,
-            Mode::Editing | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting
+            Mode::Editing | Mode::Asking | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting
         )
     }
 }

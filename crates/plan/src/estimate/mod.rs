@@ -7,6 +7,7 @@
 pub mod breakdown;
 pub mod detail;
 pub mod metric;
+pub mod scale;
 
 pub use breakdown::Breakdown;
 pub use detail::{
@@ -14,6 +15,7 @@ pub use detail::{
     Verdict,
 };
 pub use metric::{Applies, Better, Format, METRICS, Metric, Section};
+pub use scale::Scale;
 
 /// The answer to a scenario.
 #[derive(Debug, Clone, PartialEq, Default)]
