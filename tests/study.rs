@@ -118,7 +118,7 @@ fn a_report_by_maximum_performance_says_how_each_best_was_found() {
         "## Methodology: maximum-performance",
         "### Where the configurations differ",
         "### mi300x-8",
-        "all were looked at",
+        "this is the optimum",
         "| hill-climb |",
         "where TPOT <= 50.00 ms",
         "atlas report --methodology",

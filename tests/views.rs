@@ -148,6 +148,7 @@ fn the_views_look_as_they_did() {
         snapshot!(format!("bars_{size}"), Harness::new(columns, rows).keys("jmHgm/recompute<Enter>v"));
         snapshot!(format!("frontier_{size}"), serving(columns, rows).keys("HmjmF<Right>"));
         snapshot!(format!("frontier_train_{size}"), Harness::new(columns, rows).keys("F"));
+        snapshot!(format!("race_{size}"), serving(columns, rows).keys("c"));
         snapshot!(format!("sensitivity_{size}"), Harness::new(columns, rows).keys("ij"));
         snapshot!(format!("goal_{size}"), serving(columns, rows).keys("S<Right>jj<Enter>50"));
         snapshot!(format!("optimise_{size}"), Harness::new(columns, rows).keys("jWjSR"));

@@ -18,6 +18,10 @@ pub struct Demo {
     pub title: String,
     /// What it teaches.
     pub description: Option<String>,
+    /// Its place among the tours that ship: the smaller the earlier.
+    pub order: f64,
+    /// The heading of the tours that stand behind all others, where it is one of those.
+    pub section: Option<String>,
     /// The targets its scenario is run over; the first one is on the stage when it begins.
     pub targets: Vec<Arc<str>>,
     /// The workload of its scenario.

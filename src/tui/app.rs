@@ -356,6 +356,7 @@ impl App {
             (_, Some(Overlay::Palette(_))) => return Mode::Commanding,
             (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
+            (_, Some(Overlay::Goal(_))) => return Mode::Seeking,
             _ if self.view == View::Race && self.race.typing.is_some() => return Mode::Asking,
             _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
             (_, Some(Overlay::Export(_))) => return Mode::Exporting,

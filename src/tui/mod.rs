@@ -16,6 +16,7 @@ mod copying;
 pub mod export;
 mod finder;
 pub mod frontier;
+pub mod goal;
 mod history;
 pub mod input;
 pub mod keymap;

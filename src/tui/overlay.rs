@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::export::Export;
+use super::goal::GoalSeek;
 use super::line::Line;
 use super::palette::Command;
 use super::write_back::WritePlan;
@@ -21,6 +22,8 @@ pub enum Overlay {
     Finder(Finder),
     /// Fuzzy search among commands.
     Palette(Palette),
+    /// A wanted value, and what reaches it.
+    Goal(GoalSeek),
     /// The view on its way to a file.
     Export(Export),
     /// The list of tours.

@@ -119,6 +119,7 @@ fn commands(app: &App) -> Vec<Command> {
             let name = match row.action {
                 Action::Show(view) => view.name(),
                 Action::Quit => "quit",
+                Action::Help => "help",
                 _ => row.hint.unwrap_or_default(),
             };
             // A name that the words begin with says nothing more.
@@ -174,7 +175,7 @@ fn tier(command: &Command, words: &[String]) -> Option<(u8, usize)> {
         () if words.iter().all(|word| all().any(|known| known.starts_with(word.as_str()))) => 2,
         () if words.iter().all(|word| name.contains(word.as_str()) || also.contains(word.as_str())) => 3,
         () if words.iter().all(|word| text.contains(word.as_str()) || also.contains(word.as_str())) => 4,
-        () if words.len() == 1 && is_inside(&typed, name) => 5,
+        () if words.len() == 1 && is_inside(&typed, name.split(' ').next().unwrap_or(name)) => 5,
         () => return None,
     };
     Some((tier, 10 * kind + usize::from(!help.is_empty())))
@@ -253,7 +254,7 @@ mod tests {
             ("unmark", "unmark"),
             ("undo", "undo"),
             ("brk", "breakdown"),
-            ("cheapest tpot<50ms", "race: cheapest tpot<50ms"),
+            ("cheapest tpot under 50ms", "race: cheapest tpot<50ms"),
         ];
         for (typed, first) in expected {
             let rows = rows(typed);

@@ -15,7 +15,7 @@ use super::stale::Stale;
 use super::tables::{Sort, Table};
 use super::walking::{Walk, walk, walk_results};
 use super::{
-    copying, export, finder, frontier, layout, measured, mouse, optimum, outlook, palette, prompt, race, reload, scenarios,
+    copying, export, finder, frontier, goal, layout, measured, mouse, optimum, outlook, palette, prompt, race, reload, scenarios,
     sweeping, tables, timeline, tornado, tour, turning, view, work, write_back,
 };
 use atlas_plan::record::Record;
@@ -86,6 +86,7 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
         Mode::Commanding => palette::typed(app, |line| line.key(key)),
         Mode::Bounding => optimum::typed(app, |line| line.key(key)),
         Mode::Asking => race::typed(app, |line| line.key(key)),
+        Mode::Seeking => goal::typed(app, |line| line.key(key)),
         Mode::Prompting => prompt::typed(app, |line| line.key(key)),
         Mode::Exporting => export::typed(app, |line| line.key(key)),
         _ => {}
@@ -103,6 +104,7 @@ fn paste(app: &mut App, text: &str) {
         Mode::Commanding => palette::typed(app, insert),
         Mode::Bounding => optimum::typed(app, insert),
         Mode::Asking => race::typed(app, insert),
+        Mode::Seeking => goal::typed(app, insert),
         Mode::Prompting => prompt::typed(app, insert),
         Mode::Exporting => export::typed(app, insert),
         _ => {}
@@ -177,6 +179,7 @@ pub fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>)
         Action::Reset => turning::reset(app, effects),
         Action::ResetAll => turning::reset_all(app, effects),
         Action::Mark => mark(app, mode),
+        Action::Goal => goal::open(app),
         Action::UnmarkAll => unmark_all(app, effects),
         Action::Question => race::edit(app),
         Action::NextMatch(by) => finder::next(app, by, effects),
@@ -248,6 +251,10 @@ fn order(app: &mut App) {
     app.order = if app.order == metric { None } else { metric };
     app.tables.set_sort(Table::Compare, Sort::Natural);
     reorder(app);
+    if app.order.is_some() {
+        // The winner is what one sorts for.
+        (app.column, app.view_scroll) = (0, 0);
+    }
 }
 
 /// Orders the comparison by the names of targets, or as it was before.
@@ -327,6 +334,7 @@ fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Optimum => optimum::accept(app, effects),
         Mode::Bounding => optimum::accept_bound(app),
         Mode::Race => race::apply(app, effects),
+        Mode::Seeking => goal::accept(app, effects),
         Mode::Asking => race::accept_typed(app, effects),
         Mode::Timeline => timeline::cause(app),
         Mode::Measurements => measured::accept(app, effects),
@@ -359,9 +367,13 @@ fn escape(app: &mut App, mode: Mode) {
                 app.recompute();
             }
         }
-        Mode::Finding | Mode::Commanding | Mode::Confirming | Mode::Helping | Mode::Choosing | Mode::Exporting => {
-            app.overlay = None
-        }
+        Mode::Finding
+        | Mode::Seeking
+        | Mode::Commanding
+        | Mode::Confirming
+        | Mode::Helping
+        | Mode::Choosing
+        | Mode::Exporting => app.overlay = None,
         Mode::Touring => tour::leave(app),
         Mode::Prompting => prompt::cancel(app),
         Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,
@@ -381,7 +393,7 @@ fn mark(app: &mut App, mode: Mode) {
         Mode::Compare => app.columns.get(app.column).map(|(name, _)| Arc::clone(name)),
         _ => app.answer.target.as_ref().map(|target| Arc::clone(&target.name)),
     };
-    let Some(name) = name else { return };
+    let Some(name) = name.filter(|_| mode != Mode::Targets || app.target_row().is_some()) else { return };
     app.remember(Change::Single);
     if !app.now.marks.remove(&name) {
         app.now.marks.insert(name);

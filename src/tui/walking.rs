@@ -90,6 +90,11 @@ pub(super) fn walk(app: &mut App, mode: Mode, walk: Walk) {
                 *cursor = walk.from(*cursor, matches.len(), 10);
             }
         }
+        Mode::Seeking => {
+            if let Some(Overlay::Goal(seek)) = &mut app.overlay {
+                seek.cursor = walk.from(seek.cursor, seek.ways().len(), 10);
+            }
+        }
         Mode::Commanding => {
             if let Some(Overlay::Palette(Palette { matches, cursor, .. })) = &mut app.overlay {
                 *cursor = walk.from(*cursor, matches.len(), 10);

@@ -224,7 +224,7 @@ fn problems(app: &App) -> Document {
     });
     let rows = Grid { head, rows: rows.collect() };
     let blocks = if rows.rows.is_empty() {
-        vec![Block::Text("Every file is good.".to_owned())]
+        vec![Block::Text("No problems.".to_owned())]
     } else {
         vec![Block::Table(rows.clone())]
     };

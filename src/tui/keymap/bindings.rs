@@ -50,7 +50,7 @@ const FINDS: &[Mode] = &[
     Measurements,
     Diff,
 ];
-const SEARCHES: &[Mode] = &[Finding, Commanding];
+const SEARCHES: &[Mode] = &[Finding, Commanding, Seeking];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
 const ALT_DIGITS: &[&str] = &["Alt-1", "Alt-2", "Alt-3", "Alt-4", "Alt-5", "Alt-6", "Alt-7", "Alt-8", "Alt-9"];
@@ -91,7 +91,7 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Confirming], &["Enter", "y"], Action::Accept, "write it", Some("write")),
     row(SEARCHES, &["↓", "Ctrl-N", "Tab"], Action::Move(1), "next match", Some("next")),
     row(SEARCHES, &["↑", "Ctrl-P", "Shift-Tab"], Action::Move(-1), "previous match", None),
-    row(&[Finding, Commanding, Choosing, Helping, Confirming], &["Esc"], Action::Escape, "close", Some("close")),
+    row(&[Finding, Commanding, Seeking, Choosing, Helping, Confirming], &["Esc"], Action::Escape, "close", Some("close")),
     row(&[Knobs], &["→", "+", "="], Action::Step(1), "one step up", Some("change")),
     row(&[Knobs], &["←", "-", "_"], Action::Step(-1), "one step down", None),
     row(&[Knobs], &["Enter"], Action::Edit, "type a value; results follow every key", Some("type")),
@@ -162,6 +162,8 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Schedule], &["o"], Action::Sort, "sort by this column, turned round, or as in the file", Some("sort")),
     row(&[Problems], &["Enter"], Action::Accept, "open the file there in $EDITOR", Some("edit file")),
     row(&[Problems], &["o"], Action::Sort, "cycle sort column (last: file order)", Some("sort")),
+    row(&[Results], &["="], Action::Goal, "goal: type the value you want and see what reaches it", Some("goal")),
+    row(&[Seeking], &["Enter"], Action::Accept, "apply", Some("apply")),
     row(&[Results], &["Enter"], Action::Accept, "explain the figure, down to its inputs", Some("explain")),
     row(
         &[Targets, Workloads, Knobs, Results, Advice],
@@ -264,6 +266,7 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Choosing], &["d"], Action::Escape, "close", None),
     row(PANES, &["Esc"], Action::Escape, "dismiss the message", None),
     row(SCREENS, &["?"], Action::Help, "help: all keys", Some("keys")),
+    row(&[Helping], &[":", "/"], Action::Palette, "find a command by name", Some("find")),
     row(&[Helping], &["?"], Action::Escape, "close", None),
     row(SCREENS, &["q"], Action::Close, "quit; in a view: back to the overview", Some("quit")),
     row(EVERYWHERE, &["Ctrl-L"], Action::Repaint, "paint the screen again", None),

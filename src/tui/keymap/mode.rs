@@ -49,6 +49,8 @@ pub enum Mode {
     Exporting,
     /// A value is being typed.
     Editing,
+    /// A wanted value is being typed.
+    Seeking,
     /// The finder is open.
     Finding,
     /// The palette of commands is open.
@@ -65,7 +67,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Mode; 29] = [
+    pub const ALL: [Mode; 30] = [
         Mode::Targets,
         Mode::Workloads,
         Mode::Knobs,
@@ -89,6 +91,7 @@ impl Mode {
         Mode::Measurements,
         Mode::Exporting,
         Mode::Editing,
+        Mode::Seeking,
         Mode::Finding,
         Mode::Commanding,
         Mode::Confirming,
@@ -124,6 +127,7 @@ impl Mode {
             Mode::Measurements => "Measurements",
             Mode::Exporting => "Export",
             Mode::Editing => "Typing a value",
+            Mode::Seeking => "Goal seek",
             Mode::Finding => "Find",
             Mode::Commanding => "Commands",
             Mode::Confirming => "Write to the file",
@@ -138,7 +142,7 @@ impl Mode {
     pub fn types(self) -> bool {
         matches!(
             self,
-            Mode::Editing | Mode::Asking | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting
+            Mode::Editing | Mode::Seeking | Mode::Asking | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting
         )
     }
 }

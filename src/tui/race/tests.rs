@@ -9,7 +9,7 @@ use atlas_document::Sources;
 /// The shipped catalog, serving 70B on four targets.
 fn four() -> Hands {
     let mut hands = Hands::of(&Sources::built_in());
-    hands.keys(":serve 70b cheapest tpot<50ms on h100, h200, b200, mi300x<Enter>").work();
+    hands.keys(":serve 70b cheapest tpot under 50ms on h100, h200, b200, mi300x<Enter>").work();
     hands
 }
 
@@ -57,7 +57,7 @@ fn a_row_is_what_its_setup_gives_on_the_overview() {
 #[test]
 fn a_bound_that_nothing_keeps_shows_what_comes_nearest() {
     let mut hands = Hands::of(&Sources::built_in());
-    hands.keys(":serve 70b cheapest tpot<1ms on h100, b200<Enter>").work();
+    hands.keys(":serve 70b cheapest tpot under 1ms on h100, b200<Enter>").work();
     for row in ranked(&hands.app) {
         let Outcome::Miss(pick, condition) = &row.outcome else { panic!("{}: {:?}", row.name, row.outcome) };
         assert!(!condition.holds(&pick.estimate, &pick.scenario));
@@ -81,8 +81,8 @@ fn engines_that_do_not_compare_are_not_ranked() {
 fn the_race_follows_every_key_of_its_question_and_esc_brings_the_old_one_back() {
     let mut hands = four();
     let before = hands.app.race.entries.clone();
-    hands.keys("/").keys(" tpot<20ms").work();
-    assert!(hands.text().contains("tpot<20ms"), "{}", hands.text());
+    hands.keys("/").keys(" tpot under 20ms").work();
+    assert!(hands.text().contains("tpot under 20ms"), "{}", hands.text());
     assert_ne!(hands.app.race.entries, before, "a tighter bound changes the layouts");
     hands.keys("<Esc>").work();
     assert_eq!(hands.app.race.entries, before);

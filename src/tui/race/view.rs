@@ -17,11 +17,13 @@ pub const HEADING: u16 = 3;
 /// Columns of a rank and the bracket behind it.
 const RANK: u16 = 5;
 /// Columns of a figure.
-const FIGURE: u16 = 10;
+const FIGURE: u16 = 9;
+/// Columns of the figure that ranks.
+const OBJECTIVE: u16 = 12;
 /// Fewest and most columns of a whisker.
-const WHISKER: (u16, u16) = (13, 29);
+const WHISKER: (u16, u16) = (15, 31);
 /// Fewest columns of a layout.
-const LAYOUT: u16 = 18;
+const LAYOUT: u16 = 28;
 /// A margin below which a constraint is only just kept.
 const NARROW: f64 = 0.05;
 
@@ -63,15 +65,15 @@ fn columns(app: &App, inner: Rect, rows: &[&Entry]) -> Columns {
     let value = name + name_width;
     let mut all = metrics(app);
     let first = if all.is_empty() { None } else { Some(all.remove(0)) };
-    let taken = RANK + name_width + FIGURE + LAYOUT;
+    let taken = RANK + name_width + OBJECTIVE + LAYOUT;
     let room = inner.width.saturating_sub(taken);
     let fit = usize::from(room / FIGURE).min(all.len());
     all.truncate(fit);
     let spare = room.saturating_sub(FIGURE * u16::try_from(fit).unwrap_or_default());
     let known = first.is_some_and(|metric| rows.iter().any(|row| row.pick().is_some_and(|pick| pick.interval(metric).is_some())));
     let whisker = if spare >= WHISKER.0 + 1 && known { spare.min(WHISKER.1 + 1) - 1 } else { 0 };
-    let whisker_at = value + FIGURE + 1;
-    let mut x = if whisker > 0 { whisker_at + whisker } else { value + FIGURE };
+    let whisker_at = value + OBJECTIVE + 1;
+    let mut x = if whisker > 0 { whisker_at + whisker } else { value + OBJECTIVE };
     let figures = all.into_iter().map(|metric| {
         let at = x;
         x += FIGURE;
@@ -112,8 +114,8 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let scales: Vec<Scale> = columns.figures.iter().map(|(_, metric)| scale_of(metric)).collect();
     let top = inner.y + 1;
     canvas.text(columns.name, top, columns.value - columns.name, "target", heading_style);
-    canvas.right(columns.value, top, FIGURE, heading(metric), heading_style);
-    canvas.right(columns.value, top + 1, FIGURE, scale.unit(), dim);
+    canvas.right(columns.value, top, OBJECTIVE, heading(metric), heading_style);
+    canvas.right(columns.value, top + 1, OBJECTIVE, scale.unit(), dim);
     for ((x, metric), scale) in columns.figures.iter().zip(&scales) {
         canvas.right(*x, top, FIGURE, heading(metric), heading_style);
         canvas.right(*x, top + 1, FIGURE, scale.unit(), dim);
@@ -148,7 +150,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                     () if missed => Role::Dim,
                     () => Role::Value,
                 });
-                canvas.right(columns.value, y, FIGURE, &scale.show(pick.value(metric)), style);
+                canvas.right(columns.value, y, OBJECTIVE, &scale.show(pick.value(metric)), style);
                 if whisker_width > 0 && !missed {
                     let track = Rect::new(whisker_x, y, whisker_width, 1);
                     whisker(canvas, track, span, pick.value(metric), pick.interval(metric));
@@ -162,7 +164,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             }
         }
         if index == app.view_row {
-            canvas.tint(Rect::new(inner.x, y, columns.value + FIGURE - inner.x, 1), canvas.role(Role::Selection));
+            canvas.tint(Rect::new(inner.x, y, columns.value + OBJECTIVE - inner.x, 1), canvas.role(Role::Selection));
         }
     }
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < rows.len());
@@ -228,14 +230,18 @@ fn rank(app: &App, canvas: &mut Canvas<'_>, (x, y): (u16, u16), index: usize, en
 /// The ends of all whiskers.
 fn span(rows: &[&Entry], metric: &Metric) -> Option<(f64, f64)> {
     let ends = rows.iter().filter(|entry| entry.class() == 0).filter_map(|entry| entry.pick()?.interval(metric));
-    ends.reduce(|(low, high), (l, h)| (low.min(l), high.max(h))).filter(|(low, high)| high > low)
+    ends.reduce(|(low, high), (l, h)| (low.min(l), high.max(h))).filter(|(low, high)| *low > 0.0 && high > low)
 }
 
 /// An interval as a line with its figure on it.
 fn whisker(canvas: &mut Canvas<'_>, track: Rect, span: Option<(f64, f64)>, value: f64, interval: Option<(f64, f64)>) {
     let (Some((least, most)), Some((low, high))) = (span, interval) else { return };
     let last = f64::from(track.width.saturating_sub(1));
-    let place = |value: f64| track.x + ((value - least) / (most - least) * last).round().clamp(0.0, last) as u16;
+    // Intervals are factors: on a scale of them all are as wide as they are uncertain.
+    let log = |value: f64| value.max(least).ln();
+    let place = |value: f64| {
+        track.x + ((log(value) - log(least)) / (log(most) - log(least)) * last).round().clamp(0.0, last) as u16
+    };
     let ascii = canvas.glyphs.is_ascii();
     let (left, line, point, right) = if ascii { ("|", "-", "o", "|") } else { ("├", "─", "●", "┤") };
     let (dim, style) = (canvas.role(Role::Dim), canvas.role(Role::Accent));
@@ -281,11 +287,11 @@ pub fn info(app: &App) -> String {
     let Some(entry) = super::here(app) else { return "each target's best layout under the constraints".to_owned() };
     let metric = objective(app);
     let of = |pick: &Pick| match pick.interval(metric) {
-        Some((low, high)) => format!("{} ({} to {})", metric.show(pick.value(metric)), metric.show(low), metric.show(high)),
-        None => metric.show(pick.value(metric)),
+        Some((low, high)) => format!("{} {} to {}", metric.label, metric.show(low), metric.show(high)),
+        None => format!("{} {}", metric.label, metric.show(pick.value(metric))),
     };
     match &entry.outcome {
-        Outcome::Best(pick) => format!("{}: {} at {}; Enter applies", entry.name, of(pick), layout(pick)),
+        Outcome::Best(pick) => format!("{}; {}; Enter applies", layout(pick), of(pick)),
         Outcome::Miss(pick, condition) => {
             let nearest = match condition {
                 Condition::Figure(metric, ..) => format!("{} {}", metric.label, metric.show(pick.value(metric))),

@@ -164,6 +164,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
         Some(Overlay::Palette(palette)) => popup::palette(app, &mut canvas, palette),
         Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app, &mut canvas, plan, *scroll),
         Some(Overlay::Demos { cursor }) => popup::demos(app, &mut canvas, *cursor),
+        Some(Overlay::Goal(seek)) => super::goal::draw(app, &mut canvas, seek),
         Some(Overlay::Export(export)) => popup::export(app, &mut canvas, export),
         None => {}
     }
@@ -206,6 +207,9 @@ fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
 
 fn draw_pane(app: &App, canvas: &mut Canvas<'_>, pane: Pane, areas: &Areas) {
     let area = areas.pane(pane);
+    if area.is_empty() {
+        return;
+    }
     match pane {
         Pane::Targets => lists::targets(app, canvas, area),
         Pane::Workloads => lists::workloads(app, canvas, area),

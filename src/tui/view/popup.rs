@@ -125,8 +125,10 @@ pub(super) fn demos(app: &App, canvas: &mut Canvas<'_>, cursor: usize) {
     for (line, (index, demo)) in (0..room).zip(app.demos.iter().enumerate().skip(scroll)) {
         let y = inner.y + line;
         let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
-        let steps = format!("{} steps", demo.steps.len());
-        canvas.text(inner.x + 1, y, inner.width.saturating_sub(12), &demo.title, text);
+        let section = demo.section.as_deref().map_or_else(String::new, |section| format!("{section}, "));
+        let steps = format!("{section}{} steps", demo.steps.len());
+        let room = inner.width.saturating_sub(3 + u16::try_from(steps.chars().count()).unwrap_or_default());
+        canvas.text(inner.x + 1, y, room, &demo.title, text);
         canvas.right(inner.x, y, inner.width.saturating_sub(1), &steps, dim);
         if index == cursor {
             canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Selection));

@@ -17,7 +17,7 @@ const TABS: [(&str, &str, Action); 16] = [
     ("Sweep", "Sweep", Action::Show(View::Sweep)),
     ("Frontier", "Front", Action::Show(View::Frontier)),
     ("Optimize", "Opt", Action::Show(View::Optimum)),
-    ("Explain", "Expl", Action::Show(View::Explain)),
+    ("Explain", "Why", Action::Show(View::Explain)),
     ("Advice", "Adv", Action::Show(View::Advice)),
     ("Timeline", "Time", Action::Show(View::Timeline)),
     ("Sensitivity", "Sens", Action::Show(View::Sensitivity)),
@@ -49,7 +49,7 @@ fn need(tabs: &[Tab], gap: u16) -> u16 {
 }
 
 /// Where each begins and ends. Views without a number make way where not all have room, then gaps and names are
-/// shortened; the name of the view that is shown stays whole.
+/// shortened, that of the view that is shown last.
 fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
     let shown = Action::Show(app.view);
     let empty = |action: Action| match action {
@@ -75,6 +75,9 @@ fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
     let gap = [3, 2, 1].into_iter().find(|gap| fits(&tabs, *gap)).unwrap_or(1);
     if !fits(&tabs, gap) {
         tabs.iter_mut().filter(|tab| tab.action != shown).for_each(|tab| tab.name = tab.short);
+    }
+    if !fits(&tabs, gap) {
+        tabs.iter_mut().filter(|tab| !keymap::is_number(tab.key)).for_each(|tab| tab.name = tab.short);
     }
     // On the narrowest screens a number has to do.
     while !fits(&tabs, gap) {
@@ -123,11 +126,11 @@ mod tests {
     use crate::tui::testing::Hands;
 
     #[test]
-    fn every_numbered_view_has_a_label_at_every_usual_width_and_the_current_one_its_whole_name() {
+    fn every_numbered_view_has_a_label_at_every_usual_width_and_the_current_one_too() {
         let mut hands = Hands::new();
         for width in [80, 100, 120, 140, 160, 200] {
             hands.app.size = (width, 40);
-            for (name, _, action) in TABS {
+            for (name, short, action) in TABS {
                 let Action::Show(view) = action else { continue };
                 hands.app.view = view;
                 let places: Vec<(u16, u16, Tab)> = places(&hands.app, Rect::new(0, 1, width, 1)).collect();
@@ -135,7 +138,7 @@ mod tests {
                 assert_eq!(numbered.len(), 10, "{width}");
                 assert!(numbered.iter().all(|tab| !tab.name.is_empty()), "{width} {name}: a tab has no label");
                 let here = places.iter().find(|(.., tab)| tab.action == action);
-                assert!(here.is_some_and(|(_, end, tab)| tab.name == name && *end <= width), "{width} {name}");
+                assert!(here.is_some_and(|(_, end, tab)| [name, short].contains(&tab.name) && *end <= width), "{width} {name}");
             }
         }
     }

@@ -109,7 +109,10 @@ impl<'k> Reader<'k> {
 
     fn word(&mut self, word: &str) -> Result<(), Trouble> {
         let lower = word.to_lowercase();
-        if let Some(Piece::Sign(_)) = self.pieces.peek() {
+        let bounded = metric_of(&lower).is_some() || Knob::named(&lower).is_ok();
+        if let Some(Piece::Sign(_)) = self.pieces.peek()
+            && bounded
+        {
             return self.related(word);
         }
         if lower == "on" {

