@@ -560,3 +560,18 @@ fn the_command_fails_where_a_tour_does_and_refuses_names_it_does_not_know() {
     assert!(told.contains("no tour `smal`") && told.contains("did you mean `small`?"), "{told}");
     assert!(told.contains("no tour `nothing`"), "{told}");
 }
+
+/// What a tour says comes from the screen: a name in braces that no figure has would be said as it is written.
+#[test]
+fn tours_name_figures_that_there_are_and_the_legacy_model_comes_last() {
+    let (demos, problems) = Demos::load(None, None);
+    assert!(problems.is_empty(), "{problems:?}");
+    let live = demos.iter().flat_map(|demo| &demo.steps).filter(|step| step.say.contains('{')).count();
+    assert!(live >= 8, "{live} steps show live figures");
+    for step in demos.iter().flat_map(|demo| &demo.steps) {
+        assert!(atlas_fabric::demo::narration::unknown(&step.say).is_empty(), "{}", step.say);
+    }
+    let sections: Vec<bool> = demos.iter().map(|demo| demo.section.is_some()).collect();
+    assert!(sections.is_sorted() && sections.contains(&true), "{sections:?}");
+    assert_eq!(&*demos[0].name, "llama70b_fits");
+}

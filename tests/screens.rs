@@ -124,7 +124,7 @@ fn the_screens_look_as_they_did() {
         snapshot!(format!("find_{size}"), Harness::new(columns, rows).keys("/gr"));
         snapshot!(format!("typing_{size}"), Harness::new(columns, rows).keys("Kjjjjj<Enter>12x"));
         snapshot!(format!("demos_{size}"), Harness::new(columns, rows).keys("d"));
-        snapshot!(format!("tour_{size}"), Harness::new(columns, rows).keys("d<Enter><Space>"));
+        snapshot!(format!("tour_{size}"), Harness::new(columns, rows).keys("dG<Enter><Space>"));
     }
     snapshot!("ascii_120x40", Harness::with(Glyphs::ascii(), 120, 40).keys("Kj<Right>"));
     snapshot!("one_pane_60x18", Harness::analytical(60, 18).keys("V"));
@@ -162,7 +162,7 @@ impl Harness {
 #[test]
 fn ascii_screens_are_ascii() {
     for sources in [founding(), analytical()] {
-        for keys in ["", "c", "p", "?", "d", "/", "d<Enter>", "K<Enter>x", "!", "Kjj<Space>", "3", "7", "8", ":", "Wj"]
+        for keys in ["", "c", "p", "?", "d", "/", "dG<Enter>", "K<Enter>x", "!", "Kjj<Space>", "3", "7", "8", ":", "Wj"]
         {
             let text = Harness::of(&sources, Glyphs::ascii(), 120, 40).keys(keys).text();
             let strange: String = text.chars().filter(|c| !c.is_ascii()).collect();
@@ -308,7 +308,7 @@ fn a_tour_shows_its_steps_and_leaves_everything_as_it_was() {
     let mut h = Harness::new(120, 40);
     h.keys("Kjj<Space>Hm");
     let (now, view) = (h.app.now.clone(), h.app.view);
-    h.keys("d<Enter>");
+    h.keys("dG<Enter>");
     assert_eq!(h.app.mode(), Mode::Touring);
     let steps = h.app.tour.as_ref().unwrap().demo.steps.len();
     let mut seen = Vec::new();
@@ -332,7 +332,7 @@ fn a_tour_shows_its_steps_and_leaves_everything_as_it_was() {
 #[test]
 fn a_tour_can_go_by_itself() {
     let mut h = Harness::new(120, 40);
-    h.keys("d<Enter>");
+    h.keys("dG<Enter>");
     h.app.tour.as_mut().unwrap().auto_ms = Some(10);
     h.send(Message::Expired(Timer::Auto(0)));
     assert_eq!(h.app.tour.as_ref().unwrap().step, 1);

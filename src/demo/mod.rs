@@ -12,8 +12,8 @@ mod decode;
 mod document;
 pub mod expect;
 mod grammar;
-pub mod narration;
 pub mod headless;
+pub mod narration;
 pub mod script;
 pub mod state;
 

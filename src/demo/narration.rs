@@ -47,10 +47,13 @@ fn shown(
 
 /// Plain text, and names in braces as errors.
 fn pieces(text: &str) -> impl Iterator<Item = Result<&str, &str>> {
-    text.split('{').enumerate().flat_map(|(nth, part)| match part.split_once('}') {
-        Some((name, rest)) if nth > 0 => [Some(Err(name)), Some(Ok(rest))],
-        _ => [Some(Ok(part)), None],
-    }).flatten()
+    text.split('{')
+        .enumerate()
+        .flat_map(|(nth, part)| match part.split_once('}') {
+            Some((name, rest)) if nth > 0 => [Some(Err(name)), Some(Ok(rest))],
+            _ => [Some(Ok(part)), None],
+        })
+        .flatten()
 }
 
 #[cfg(test)]

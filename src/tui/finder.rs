@@ -130,7 +130,8 @@ fn matches(app: &App, typed: &str) -> Vec<Place> {
     let mut scored: Vec<((bool, i64), Place)> = all
         .filter_map(|(place, also)| {
             // Every word has to be somewhere; a hit in a vendor or an alias counts, after any hit in a name.
-            let score = |text: &str| typed.split_whitespace().map(|word| matcher.fuzzy_match(text, word)).sum::<Option<i64>>();
+            let score =
+                |text: &str| typed.split_whitespace().map(|word| matcher.fuzzy_match(text, word)).sum::<Option<i64>>();
             let own = score(place.name());
             let other = score(&format!("{} {also}", place.name())).map(|score| score / 4);
             // What is named just so comes first: `tp` is the knob, not the start of a target's name.

@@ -11,7 +11,7 @@ use super::view::draw::{Canvas, wrap};
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
 use atlas_plan::search::goal::{Goal, Way};
-use atlas_plan::search::sensitivity::{Hardware, Lever};
+use atlas_plan::search::sensitivity::Lever;
 use atlas_plan::search::{Condition, goal_seek};
 
 /// The dialog.
@@ -156,7 +156,6 @@ fn change(app: &App, way: &Way) -> String {
             };
             format!("{} → {number} {unit}", now.unwrap_or_default())
         }
-        (Lever::Hardware(Hardware::Price), _, Some(factor)) => format!("× {}", atlas_core::units::significant(factor, 3)),
         (_, _, Some(factor)) => format!("× {}", atlas_core::units::significant(factor, 3)),
         _ => String::new(),
     }
@@ -164,7 +163,7 @@ fn change(app: &App, way: &Way) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::tui::testing::Hands;
     use atlas_document::Sources;
@@ -185,7 +184,8 @@ mod tests {
             let goal = seek.found.clone().unwrap();
             assert!(goal.ways.len() > 2, "{}", hands.text());
             for (at, way) in goal.ways.iter().enumerate() {
-                let reached = |value: f64| if goal.now < goal.wanted { value >= goal.wanted } else { value <= goal.wanted };
+                let reached =
+                    |value: f64| if goal.now < goal.wanted { value >= goal.wanted } else { value <= goal.wanted };
                 assert!(reached(way.value), "{wanted}: {way:?}");
                 if way.setting.is_none() {
                     continue;

@@ -137,10 +137,10 @@ fn commands(app: &App) -> Vec<Command> {
         keys: &[],
         deed: Deed::Tour(index),
     });
-    let own = sweeping::across(app);
+    let (own, seconds) = (sweeping::across(app), sweeping::seconds(app));
     let sweeps = sweeping::knobs(app).into_iter().flat_map(|knob| {
         let over = Command { text: format!("sweep over {}", knob.name()), keys: &[], deed: Deed::Sweep(knob, None) };
-        let against = own.filter(|own| *own != knob && app.view == View::Sweep).map(|own| Command {
+        let against = own.filter(|_| app.view == View::Sweep && seconds.contains(&knob)).map(|own| Command {
             text: format!("sweep against {}: {} across, {} up", knob.name(), own.name(), knob.name()),
             keys: &[],
             deed: Deed::Sweep(own, Some(knob)),

@@ -15,8 +15,8 @@ use super::stale::Stale;
 use super::tables::{Sort, Table};
 use super::walking::{Walk, walk, walk_results};
 use super::{
-    copying, export, finder, frontier, goal, layout, measured, mouse, optimum, outlook, palette, prompt, race, reload, scenarios,
-    sweeping, tables, timeline, tornado, tour, turning, view, work, write_back,
+    copying, export, finder, frontier, goal, layout, measured, mouse, optimum, outlook, palette, prompt, race, reload,
+    scenarios, sweeping, tables, timeline, tornado, tour, turning, view, work, write_back,
 };
 use atlas_plan::record::Record;
 

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use super::app::{App, View};
 use super::message::Effect;
-use super::{frontier, optimum, race, outlook, simulating, sweeping, tornado};
+use super::{frontier, optimum, outlook, race, simulating, sweeping, tornado};
 use atlas_core::units;
 use atlas_plan::engine::answer::event::Run;
 use atlas_plan::search::Gauge;

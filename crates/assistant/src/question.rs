@@ -56,9 +56,8 @@ impl Question {
     /// What is usually asked: the lowest cost, with latencies that people accept and some memory left.
     #[must_use]
     pub fn usual(mode: Mode) -> Question {
-        let bound = |name: &str, relation, value| {
-            figure::named(name).map(|metric| Condition::Figure(metric, relation, value))
-        };
+        let bound =
+            |name: &str, relation, value| figure::named(name).map(|metric| Condition::Figure(metric, relation, value));
         let latency = match mode {
             Mode::Inference => vec![bound("tpot", Relation::Below, 50.0), bound("ttft", Relation::Below, 2000.0)],
             Mode::Training => Vec::new(),

@@ -131,7 +131,8 @@ fn constraint() -> impl Strategy<Value = Condition> {
         Just(Relation::Above),
         Just(Relation::Different)
     ];
-    let metric = prop_oneof![(0..METRICS.len()).prop_map(|at| METRICS[at].name), Just("headroom"), Just("accelerators")];
+    let metric =
+        prop_oneof![(0..METRICS.len()).prop_map(|at| METRICS[at].name), Just("headroom"), Just("accelerators")];
     prop_oneof![
         1 => Just(Condition::Fits),
         8 => (metric, relation, bound())
@@ -168,8 +169,8 @@ fn question() -> impl Strategy<Value = Question> {
     let model = model.prop_map(|words| words.into_iter().map(str::to_owned).collect());
     let objective = prop::option::of((0..Objective::ALL.len()).prop_map(|at| Objective::ALL[at]));
     let name = prop_oneof![Just("h100"), Just("h200-sxm-8"), Just("b200*"), Just("mi300x")];
-    let hardware = (prop::option::of(1_u32..4096), name)
-        .prop_map(|(count, name)| Hardware { count, name: name.to_owned() });
+    let hardware =
+        (prop::option::of(1_u32..4096), name).prop_map(|(count, name)| Hardware { count, name: name.to_owned() });
     let settings = (prop::option::of(1_u32..64), prop::option::of(any::<bool>())).prop_map(|(tp, graphs)| {
         let tp = tp.map(|tp| (Knob::Tp, Setting::Number(f64::from(tp))));
         let graphs = graphs.map(|on| (Knob::CudaGraphs, Setting::Toggle(on)));

@@ -4,23 +4,14 @@ use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table};
 use super::{ReportError, csv, serialised};
+use atlas_config::Mode;
 use atlas_plan::estimate::{Better, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::scenario::Scenario;
 
 /// Most targets that are shown beside each other.
 const MOST_COLUMNS: usize = 6;
-/// The metrics that tell most of a target, where there is room for few.
-const TELLING: [&str; 9] = [
-    "tokens_per_sec",
-    "tokens_per_sec_per_accel",
-    "mfu",
-    "ttft_ms",
-    "tpot_ms",
-    "dollar_per_1m_tokens",
-    "usd_per_hour",
-    "tokens_per_joule",
-    "peak_mem_gb",
-];
+/// What a list of targets shows behind the key figures of training or serving.
+const ALSO: [&str; 2] = ["usd_per_hour", "tokens_per_joule"];
 
 /// One target's answer, or why there is none.
 #[derive(Debug, Clone)]
@@ -85,6 +76,19 @@ impl Comparison {
         METRICS.iter().filter(applies).map(|metric| self.line(metric)).collect()
     }
 
+    /// Whether the workload trains or serves.
+    fn mode(&self) -> Mode {
+        let first = self.columns.iter().find_map(|column| column.answer.as_ref().ok());
+        first.map_or(Mode::Training, |(scenario, _)| scenario.mode())
+    }
+
+    /// Whether a column's figures come from the engine of the baseline: those of others are not related to them.
+    fn compares(&self, column: &Column) -> bool {
+        let engine = |column: &Column| column.answer.as_ref().ok().map(|(scenario, _)| scenario.engine);
+        let base = self.columns.get(self.baseline).and_then(engine);
+        base.is_none() || engine(column) == base
+    }
+
     fn line(&self, metric: &'static Metric) -> Line {
         let value = |column: &Column| {
             let (scenario, estimate) = column.answer.as_ref().ok()?;
@@ -92,8 +96,9 @@ impl Comparison {
         };
         let values: Vec<Option<f64>> = self.columns.iter().map(value).collect();
         // What cannot run is best at nothing.
-        let runs: Vec<bool> =
-            self.columns.iter().map(|column| column.verdict().is_none_or(|verdict| verdict.fits())).collect();
+        let runs: Vec<bool> = (self.columns.iter())
+            .map(|column| column.verdict().is_none_or(|verdict| verdict.fits()) && self.compares(column))
+            .collect();
         let running = || values.iter().zip(&runs).filter(|(_, runs)| **runs).map(|(value, _)| value);
         let finite = || running().flatten().copied().filter(|value| value.is_finite());
         let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
@@ -108,7 +113,8 @@ impl Comparison {
             (Some(value), Some(base)) if base != 0.0 => Some(value / base).filter(|ratio| ratio.is_finite()),
             _ => None,
         };
-        let ratios = values.iter().map(ratio).collect();
+        let related = values.iter().zip(&self.columns).map(|(value, column)| value.filter(|_| self.compares(column)));
+        let ratios = related.map(|value| ratio(&value)).collect();
         Line { metric, values, best, ratios }
     }
 
@@ -121,8 +127,8 @@ impl Comparison {
 
     fn rows(&self) -> String {
         let lines = self.lines();
-        let telling: Vec<&Line> =
-            TELLING.iter().filter_map(|name| lines.iter().find(|line| line.metric.name == *name)).collect();
+        let names = Metric::headlines(self.mode()).map(|metric| metric.name).chain(ALSO);
+        let telling: Vec<&Line> = names.filter_map(|name| lines.iter().find(|line| line.metric.name == name)).collect();
         let mut head = vec![("target".to_owned(), Align::Left), ("accelerators".to_owned(), Align::Right)];
         head.extend(telling.iter().map(|line| (line.metric.label.to_owned(), Align::Right)));
         head.push(("runs?".to_owned(), Align::Left));
@@ -158,10 +164,15 @@ impl Comparison {
         }
         let mut table = Table::new(head);
         let mut section = None;
-        for line in self.lines() {
-            if section != Some(line.metric.section) {
-                section = Some(line.metric.section);
-                table.section(line.metric.section.name());
+        let mut lines = self.lines();
+        let order: Vec<&Metric> = Metric::by_importance(self.mode()).collect();
+        lines.sort_by_key(|line| order.iter().position(|metric| *metric == line.metric));
+        for line in lines {
+            let first = Metric::headlines(self.mode()).any(|metric| metric == line.metric);
+            let name = if first { "key figures" } else { line.metric.section.name() };
+            if section != Some(name) {
+                section = Some(name);
+                table.section(name);
             }
             let cells = (0..self.columns.len()).map(|i| self.cell(&line, i));
             table.row(std::iter::once(format!("  {}", line.metric.label)).chain(cells));

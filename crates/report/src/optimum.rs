@@ -196,7 +196,9 @@ pub fn looked(looked: &Looked) -> String {
              no change of one or two knobs improves on this, but a better one elsewhere is possible (--most allows more)."
         ),
         Proof::Cancelled => {
-            format!("Stopped after {estimated} of {space} combinations ({valid} valid) in {seconds} s; the best so far.")
+            format!(
+                "Stopped after {estimated} of {space} combinations ({valid} valid) in {seconds} s; the best so far."
+            )
         }
     }
 }

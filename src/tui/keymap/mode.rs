@@ -142,7 +142,14 @@ impl Mode {
     pub fn types(self) -> bool {
         matches!(
             self,
-            Mode::Editing | Mode::Seeking | Mode::Asking | Mode::Bounding | Mode::Finding | Mode::Commanding | Mode::Prompting | Mode::Exporting
+            Mode::Editing
+                | Mode::Seeking
+                | Mode::Asking
+                | Mode::Bounding
+                | Mode::Finding
+                | Mode::Commanding
+                | Mode::Prompting
+                | Mode::Exporting
         )
     }
 }

@@ -62,7 +62,8 @@ impl Job for Work {
 
 impl Work {
     fn best(&self, setup: &Setup, gauge: &Gauge) -> Result<Outcome, String> {
-        let parts = Parts::find(&self.library, &setup.target, &setup.workload).map_err(|problems| problems.messages())?;
+        let parts =
+            Parts::find(&self.library, &setup.target, &setup.workload).map_err(|problems| problems.messages())?;
         let resolved = Scenario::resolve(&parts, &setup.overrides).map_err(|error| error.to_string())?;
         let from = atlas_plan::engine::at_once(&resolved);
         // Engines are not comparable with one another: only the closed form of hardware ranks.

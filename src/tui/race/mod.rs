@@ -26,7 +26,7 @@ use super::showing;
 use super::update::fail;
 use crate::demo::Setup;
 use atlas_assistant::{Known, KnownTarget, KnownWorkload, Question, parse};
-use atlas_config::{Mode, Target};
+use atlas_config::Target;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Setting};
 
@@ -86,15 +86,10 @@ pub fn known(app: &App) -> Known {
     }
 }
 
-/// Whether the scenario on the screen serves or trains.
-fn mode(app: &App) -> Mode {
-    app.answer.workload.as_ref().map_or(Mode::Training, |workload| workload.shape.mode)
-}
-
 /// What is asked: what was typed, with the usual objective where it has none.
 #[must_use]
 pub fn question(app: &App) -> Question {
-    let usual = Question::usual(mode(app));
+    let usual = Question::usual(app.answer.mode());
     match &app.race.question {
         None => usual,
         Some(question) => Question { objective: question.objective.or(usual.objective), ..question.clone() },
@@ -104,7 +99,7 @@ pub fn question(app: &App) -> Question {
 /// The metric that ranks.
 #[must_use]
 pub fn objective(app: &App) -> &'static Metric {
-    question(app).objective.unwrap_or(atlas_assistant::Objective::Cheapest).metric(mode(app))
+    question(app).objective.unwrap_or(atlas_assistant::Objective::Cheapest).metric(app.answer.mode())
 }
 
 /// The entries, best first.
@@ -146,7 +141,10 @@ fn lanes(app: &App) -> Result<Vec<Lane>, String> {
     if !asked.hardware.is_empty() {
         let known = known(app);
         let targets = asked.targets(&known).map_err(|trouble| trouble.to_string())?;
-        return Ok(targets.into_iter().map(|(target, nodes)| Lane { target: target.name.as_str().into(), nodes }).collect());
+        return Ok(targets
+            .into_iter()
+            .map(|(target, nodes)| Lane { target: target.name.as_str().into(), nodes })
+            .collect());
     }
     let marked = |target: &&Arc<Target>| app.now.marks.len() < 2 || app.now.marks.contains(&target.name);
     let all = app.library.targets().iter().filter(marked);

@@ -70,7 +70,8 @@ fn columns(app: &App, inner: Rect, rows: &[&Entry]) -> Columns {
     let fit = usize::from(room / FIGURE).min(all.len());
     all.truncate(fit);
     let spare = room.saturating_sub(FIGURE * u16::try_from(fit).unwrap_or_default());
-    let known = first.is_some_and(|metric| rows.iter().any(|row| row.pick().is_some_and(|pick| pick.interval(metric).is_some())));
+    let known = first
+        .is_some_and(|metric| rows.iter().any(|row| row.pick().is_some_and(|pick| pick.interval(metric).is_some())));
     let whisker = if spare >= WHISKER.0 + 1 && known { spare.min(WHISKER.1 + 1) - 1 } else { 0 };
     let whisker_at = value + OBJECTIVE + 1;
     let mut x = if whisker > 0 { whisker_at + whisker } else { value + OBJECTIVE };
@@ -90,7 +91,9 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = match app.desks.race.trouble() {
         Some(trouble) => trouble.to_owned(),
         None if is_running(app) => format!("{done} of {all} searched"),
-        None => format!("{all} {}", if app.now.marks.len() < 2 { "targets; mark two or more to choose" } else { "targets" }),
+        None => {
+            format!("{all} {}", if app.now.marks.len() < 2 { "targets; mark two or more to choose" } else { "targets" })
+        }
     };
     let title = format!("Race on {}: each target at its best", app.now.setup.workload);
     let inner = canvas.view(area, View::Race, &title, &remark, app.tour.is_none());
@@ -221,7 +224,13 @@ fn rank(app: &App, canvas: &mut Canvas<'_>, (x, y): (u16, u16), index: usize, en
     canvas.right(x, y, 3, &text, style);
     if ties > 1 && index < ties {
         let [_, vertical, top, _, bottom, _] = app.glyphs.border;
-        let glyph = if index == 0 { top } else if index + 1 == ties { bottom } else { vertical };
+        let glyph = if index == 0 {
+            top
+        } else if index + 1 == ties {
+            bottom
+        } else {
+            vertical
+        };
         let accent = canvas.role(Role::Accent);
         canvas.text(x + 3, y, 1, glyph, accent);
     }

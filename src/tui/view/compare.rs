@@ -43,7 +43,7 @@ pub fn metrics(app: &App) -> impl Iterator<Item = &'static Metric> {
 
 /// Whether the columns train or serve.
 fn mode(app: &App) -> Mode {
-    app.answer.workload.as_ref().map_or(Mode::Training, |workload| workload.shape.mode)
+    app.answer.mode()
 }
 
 /// The engine whose figures compare: the reference's.

@@ -15,8 +15,15 @@ enum Row {
 }
 
 /// What keys that hold on every screen are about, in the order of the help.
-const TOPICS: [&str; 7] =
-    ["Views", "Search and questions", "Undo, baseline and tabs", "Tables and marks", "Files and export", "Moving", "Program"];
+const TOPICS: [&str; 7] = [
+    "Views",
+    "Search and questions",
+    "Undo, baseline and tabs",
+    "Tables and marks",
+    "Files and export",
+    "Moving",
+    "Program",
+];
 
 /// The topic of a key that holds on every screen.
 fn topic(action: Action) -> &'static str {
@@ -101,7 +108,7 @@ pub fn help(app: &App, canvas: &mut Canvas<'_>) {
     let Some(Overlay::Help { scroll }) = &app.overlay else { return };
     let area = area(app);
     canvas.clear(area);
-    let inner = canvas.frame(area, "Help: keys", ": finds one by name, Esc closes", true);
+    let inner = canvas.frame(area, "Help: keys", "Esc closes", true);
     let all = build(app);
     for (line, row) in (0..inner.height).zip(all.iter().skip(*scroll)) {
         let (x, y, width) = (inner.x + 1, inner.y + line, inner.width.saturating_sub(2));

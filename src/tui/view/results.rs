@@ -142,9 +142,11 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
     }
     let (mut section, grouped) = (None, app.figures_are_grouped());
     for metric in app.figures() {
-        if grouped && section != Some(metric.section) {
-            rows.push(Row::Heading(metric.section.name()));
-            section = Some(metric.section);
+        let first = Metric::headlines(app.answer.mode()).any(|headline| headline == metric);
+        let name = if first { "key figures" } else { metric.section.name() };
+        if grouped && section != Some(name) {
+            rows.push(Row::Heading(name));
+            section = Some(name);
         }
         rows.push(Row::Figure(metric));
     }

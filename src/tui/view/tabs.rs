@@ -134,11 +134,15 @@ mod tests {
                 let Action::Show(view) = action else { continue };
                 hands.app.view = view;
                 let places: Vec<(u16, u16, Tab)> = places(&hands.app, Rect::new(0, 1, width, 1)).collect();
-                let numbered: Vec<&Tab> = places.iter().map(|(.., tab)| tab).filter(|tab| keymap::is_number(tab.key)).collect();
+                let numbered: Vec<&Tab> =
+                    places.iter().map(|(.., tab)| tab).filter(|tab| keymap::is_number(tab.key)).collect();
                 assert_eq!(numbered.len(), 10, "{width}");
                 assert!(numbered.iter().all(|tab| !tab.name.is_empty()), "{width} {name}: a tab has no label");
                 let here = places.iter().find(|(.., tab)| tab.action == action);
-                assert!(here.is_some_and(|(_, end, tab)| [name, short].contains(&tab.name) && *end <= width), "{width} {name}");
+                assert!(
+                    here.is_some_and(|(_, end, tab)| [name, short].contains(&tab.name) && *end <= width),
+                    "{width} {name}"
+                );
             }
         }
     }

@@ -12,8 +12,8 @@ use atlas_plan::search::{Condition, figure};
 
 /// Words that say nothing of their own.
 const FILLERS: [&str; 22] = [
-    "a", "an", "the", "for", "with", "and", "to", "me", "at", "of", "per", "token", "is", "what", "which", "that", "lowest",
-    "best", "using", "in", "i", "can",
+    "a", "an", "the", "for", "with", "and", "to", "me", "at", "of", "per", "token", "is", "what", "which", "that",
+    "lowest", "best", "using", "in", "i", "can",
 ];
 
 /// Reads pieces into a question.

@@ -172,7 +172,9 @@ pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective
             }
         }
     }
-    all.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    // What users decide comes before what their traffic would have to be like.
+    let of_traffic = |advice: &Advice| advice.changes.iter().any(|(knob, _)| *knob == Knob::PrefixHit);
+    all.sort_by(|a, b| of_traffic(a).cmp(&of_traffic(b)).then(b.gain.total_cmp(&a.gain)));
     for advice in &mut all {
         advice.text = trial.words(&advice.changes);
     }

@@ -359,9 +359,8 @@ impl Metric {
 
     /// Every metric, those that answer what users ask first before the others.
     pub fn by_importance(mode: Mode) -> impl Iterator<Item = &'static Metric> {
-        let first: Vec<&'static Metric> = Metric::headlines(mode).collect();
-        let rest: Vec<&'static Metric> = METRICS.iter().filter(|metric| !first.contains(metric)).collect();
-        first.into_iter().chain(rest)
+        let rest = METRICS.iter().filter(move |metric| Metric::headlines(mode).all(|first| first != *metric));
+        Metric::headlines(mode).chain(rest)
     }
 
     /// The metric of that name.

@@ -88,7 +88,10 @@ mod tests {
         let (times, unit) = shown("step_time_ms", &[2152.0, 83_220.0, 144_200.0, 1_643_400.0]);
         assert_eq!((times, unit.as_str()), (vec!["2.2".into(), "83.2".into(), "144.2".into(), "1643.4".into()], "s"));
         let (rates, unit) = shown("tokens_per_sec", &[4967.0, 5500.0, 8664.0, 4267.0]);
-        assert_eq!((rates, unit.as_str()), (vec!["4.97".into(), "5.50".into(), "8.66".into(), "4.27".into()], "ktok/s"));
+        assert_eq!(
+            (rates, unit.as_str()),
+            (vec!["4.97".into(), "5.50".into(), "8.66".into(), "4.27".into()], "ktok/s")
+        );
         let (costs, unit) = shown("dollar_per_1m_tokens", &[3.124, 3.238, 0.0312]);
         assert_eq!((costs, unit.as_str()), (vec!["3.124".into(), "3.238".into(), "0.031".into()], "$"));
         assert_eq!(shown("mfu", &[0.479, 0.5]).0, ["47.9", "50.0"]);

@@ -43,11 +43,18 @@ const REACH: f64 = 16.0;
 /// Halvings between a value that reaches the goal and one that does not.
 const HALVINGS: u32 = 40;
 
-/// Knobs that change who answers or how chance falls, not what is asked.
+/// Knobs that change who answers, how chance falls or what kind of load there is, not how the work is done.
 fn is_method(knob: Knob) -> bool {
     matches!(
         knob,
-        Knob::Engine | Knob::Software | Knob::Seed | Knob::Noise | Knob::Replications | Knob::Requests | Knob::Steps
+        Knob::Engine
+            | Knob::Software
+            | Knob::Seed
+            | Knob::Noise
+            | Knob::Replications
+            | Knob::Requests
+            | Knob::Steps
+            | Knob::Load
     )
 }
 
@@ -91,7 +98,9 @@ impl Seeker<'_> {
         scenario.check(self.parts).ok()?;
         estimate_into(scenario, &mut self.estimate);
         let value = (self.metric.get)(&self.estimate, scenario);
-        (fits(&self.estimate) && value.is_finite()).then_some(value)
+        // Nothing at all is no figure: an engine that generates no token has no time per token.
+        let says = value != 0.0 || self.wanted == 0.0 || self.now == 0.0;
+        (fits(&self.estimate) && value.is_finite() && says).then_some(value)
     }
 
     fn at(&mut self, knob: Knob, setting: &Setting) -> Option<f64> {
@@ -138,6 +147,10 @@ impl Seeker<'_> {
         let (Some(Setting::Number(mut short)), Setting::Number(mut far)) = (short, far.clone()) else {
             return (far, value);
         };
+        // Many knobs mean by 0 that they are not set: there is nothing between that and a value.
+        if short == 0.0 {
+            return (Setting::Number(far), value);
+        }
         // Ranks and batches go by divisors and powers of two; real numbers and node counts can be anything between.
         if bounds.whole && knob != Knob::NumNodes {
             return (Setting::Number(far), value);
@@ -159,7 +172,7 @@ impl Seeker<'_> {
 
     /// The factor on a number of the hardware that reaches the goal.
     fn hardware(&mut self, hardware: Hardware) -> Option<Way> {
-        let mut at = |seeker: &mut Self, factor: f64| seeker.value(&hardware.scaled(self.scenario, factor));
+        let at = |seeker: &mut Self, factor: f64| seeker.value(&hardware.scaled(self.scenario, factor));
         let ends = [REACH, 1.0 / REACH];
         let far = ends.into_iter().find(|factor| at(self, *factor).is_some_and(|value| self.reaches(value)))?;
         let (mut short, mut far) = (0.0_f64, far.ln());
