@@ -548,7 +548,7 @@ fn copies_are_asked_for_with_what_they_hold() {
     let shown = copied(&mut h, "Vy");
     assert!(shown.ends_with("tok/s"), "{shown}");
     let table = copied(&mut h, "Y");
-    assert!(table.starts_with("metric\tvalue\tlow\thigh\tbaseline\tunit\ntokens_per_sec\t"), "{table}");
+    assert!(table.starts_with("metric\tvalue\tlow\thigh\tbaseline\tunit\ntime_to_train_h\t"), "{table}");
     assert!(table.lines().all(|line| line.split('\t').count() == 6), "{table}");
     let table = copied(&mut h, "CY");
     assert_eq!(table.lines().count(), 3, "{table}");
