@@ -171,7 +171,7 @@ fn a_session_in_which_nothing_was_done_leaves_no_file() {
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("Results");
     session.keys("?");
-    session.wait_for("Keys");
+    session.wait_for("Help: keys");
     std::thread::sleep(Duration::from_millis(2_500));
     session.signal("KILL");
     session.wait_for_end();

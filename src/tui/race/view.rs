@@ -8,6 +8,7 @@ use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use crate::tui::view::draw::Canvas;
+use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, Scale};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search::{Condition, figure};
@@ -35,12 +36,24 @@ pub fn metrics(app: &App) -> Vec<&'static Metric> {
         Condition::Figure(metric, ..) => Some(metric),
         _ => None,
     });
-    for metric in constrained.chain([&figure::HEADROOM]) {
+    // What users wait for is shown whether it is bounded or not.
+    let waited = figure::named("ttft_ms").filter(|_| app.answer.mode() == Mode::Inference);
+    for metric in constrained.chain(waited).chain([&figure::HEADROOM]) {
         if !all.contains(&metric) {
             all.push(metric);
         }
     }
     all
+}
+
+/// Whether something bounds how long users wait, where there are users: throughput and cost are best where they wait long.
+fn waits_bounded(app: &App) -> bool {
+    const BOUNDING: [&str; 5] = ["ttft_ms", "ttft_p99_ms", "p50_ms", "p95_ms", "p99_ms"];
+    let bounds =
+        |condition: &Condition| matches!(condition, Condition::Figure(metric, ..) if BOUNDING.contains(&metric.name));
+    app.answer.mode() == Mode::Training
+        || BOUNDING.contains(&objective(app).name)
+        || question(app).constraints.iter().any(bounds)
 }
 
 /// The heading of a column.
@@ -91,9 +104,11 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = match app.desks.race.trouble() {
         Some(trouble) => trouble.to_owned(),
         None if is_running(app) => format!("{done} of {all} searched"),
-        None => {
-            format!("{all} {}", if app.now.marks.len() < 2 { "targets; mark two or more to choose" } else { "targets" })
+        None if !waits_bounded(app) => "nothing bounds the time to first token: add ttft<2s".to_owned(),
+        None if question(app).hardware.is_empty() && app.now.marks.len() < 2 => {
+            format!("{all} targets; mark two or more to choose")
         }
+        None => format!("{all} targets"),
     };
     let title = format!("Race on {}: each target at its best", app.now.setup.workload);
     let inner = canvas.view(area, View::Race, &title, &remark, app.tour.is_none());
