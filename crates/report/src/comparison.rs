@@ -10,8 +10,8 @@ use atlas_plan::scenario::Scenario;
 
 /// Most targets that are shown beside each other.
 const MOST_COLUMNS: usize = 6;
-/// What a list of targets shows behind the key figures of training or serving.
-const ALSO: [&str; 2] = ["usd_per_hour", "tokens_per_joule"];
+/// Most key figures of a target where targets are the rows.
+const MOST_FIGURES: usize = 7;
 
 /// One target's answer, or why there is none.
 #[derive(Debug, Clone)]
@@ -119,7 +119,7 @@ impl Comparison {
     }
 
     /// As a plain table: a column a target with every metric, or, where there are more targets than fit beside each
-    /// other, a row a target with the most telling metrics.
+    /// other, a row a target with the key figures of training or serving.
     #[must_use]
     pub fn table(&self) -> String {
         if self.columns.len() > MOST_COLUMNS { self.rows() } else { self.side_by_side() }
@@ -127,8 +127,10 @@ impl Comparison {
 
     fn rows(&self) -> String {
         let lines = self.lines();
-        let names = Metric::headlines(self.mode()).map(|metric| metric.name).chain(ALSO);
-        let telling: Vec<&Line> = names.filter_map(|name| lines.iter().find(|line| line.metric.name == name)).collect();
+        let telling: Vec<&Line> = Metric::headlines(self.mode())
+            .filter_map(|metric| lines.iter().find(|line| line.metric == metric))
+            .take(MOST_FIGURES)
+            .collect();
         let mut head = vec![("target".to_owned(), Align::Left), ("accelerators".to_owned(), Align::Right)];
         head.extend(telling.iter().map(|line| (line.metric.label.to_owned(), Align::Right)));
         head.push(("runs?".to_owned(), Align::Left));
